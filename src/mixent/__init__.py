@@ -1,0 +1,30 @@
+"""mixent: probabilistic classification by mixtures and maximum entropy."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+# public name -> module; imported on first use, so that `import mixent` stays cheap
+_HOMES = {
+    "GaussianMixture": "mixent.mixtures",
+    "MixtureClassifier": "mixent.mixtures",
+    "save": "mixent.files",
+    "load": "mixent.files",
+}
+
+__all__ = ["__version__", *_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'mixent' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,152 @@
+"""Probabilities, decisions and prior correction, the same for every classifier."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from mixent.base.priors import shifted_priors
+from mixent.core.arrays import Array, log_sum_exp
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What to do with each row, and what it is expected to cost."""
+
+    labels: np.ndarray  # (n,) chosen class, None where rejected
+    expected_cost: Array  # (n,)
+    rejected: np.ndarray  # (n,) bool
+
+
+class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
+    """Everything that follows from log p(class, x).
+
+    A subclass gives `_log_joint(X) -> (n, C)` and sets `classes_` and `class_prior_` (C,).
+    """
+
+    classes_: np.ndarray
+    class_prior_: Array
+
+    def _log_joint(self, X: Any) -> Array:
+        raise AttributeError(f"{type(self).__name__} must define _log_joint")
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Log probabilities of the classes, in nats.
+
+        Parameters
+        ----------
+        X : table of n rows
+
+        Returns
+        -------
+        (n, C) array, columns in the order of `classes_`.
+        """
+        check_is_fitted(self)
+        joint = self._log_joint(X)
+        return joint - log_sum_exp(joint, axis=1)[:, None]
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the classes.
+
+        Parameters
+        ----------
+        X : table of n rows
+
+        Returns
+        -------
+        (n, C) array, columns in the order of `classes_`; rows sum to 1.
+        """
+        proba = np.exp(self.predict_log_proba(X))
+        return proba / proba.sum(axis=1, keepdims=True)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class of each row.
+
+        Parameters
+        ----------
+        X : table of n rows
+
+        Returns
+        -------
+        (n,) array of class labels.
+        """
+        check_is_fitted(self)
+        return self.classes_[self._log_joint(X).argmax(axis=1)]
+
+    def decision(self, X: Any, costs: Any = None, *, reject: float | None = None) -> Decision:
+        """Choose the class of least expected cost, or none.
+
+        Parameters
+        ----------
+        X : table of n rows
+        costs : (C, C) array, optional
+            `costs[i, j]` is what it costs to say class i when the truth is class j. Default: 1 for any error.
+        reject : float, optional
+            The cost of not deciding. A row whose best class is expected to cost more is rejected.
+
+        Returns
+        -------
+        Decision
+            labels (None where rejected), expected_cost, rejected.
+        """
+        proba = self.predict_proba(X)
+        risk = proba @ _read_costs(costs, len(self.classes_)).T  # (n, actions)
+        choice, least = risk.argmin(axis=1), risk.min(axis=1)
+        labels = self.classes_[choice]
+        rejected = np.zeros(len(proba), dtype=bool)
+        if reject is not None:
+            if not np.isfinite(reject):
+                raise ValueError(f"reject must be a finite cost; got {reject}")
+            rejected = least > reject
+            labels = labels.astype(object)
+            labels[rejected] = None
+            least = np.minimum(least, reject)
+        return Decision(labels, least, rejected)
+
+    def adjust_priors(self, X: Any, *, tol: float = 1e-9, max_iter: int = 5000) -> Self:
+        """A copy of this classifier for a batch whose class priors have shifted.
+
+        Estimates the batch's priors from unlabelled rows by EM, assuming that p(x | class) has not changed.
+
+        Parameters
+        ----------
+        X : table of unlabelled rows
+        tol, max_iter
+            When EM stops.
+
+        Returns
+        -------
+        A copy with `class_prior_` of the batch; `prior_run_` tells how EM ended.
+        """
+        log_ratio = self.predict_log_proba(X) - _log_prior(self.class_prior_)
+        log_ratio[:, self.class_prior_ == 0] = -np.inf
+        found = shifted_priors(log_ratio, np.full(len(self.classes_), 1 / len(self.classes_)), tol=tol, max_iter=max_iter)
+        other = copy.deepcopy(self)
+        other._set_class_prior(found.params)
+        other.prior_run_ = found
+        return other
+
+    def _set_class_prior(self, prior: Array) -> None:
+        self.class_prior_ = prior
+
+
+def _log_prior(prior: Array) -> Array:
+    return np.log(np.where(prior > 0, prior, 1.0))
+
+
+def _read_costs(costs: Any, n_classes: int) -> Array:
+    if costs is None:
+        return 1.0 - np.eye(n_classes)
+    table = np.asarray(costs, dtype=float)
+    if table.shape != (n_classes, n_classes):
+        raise ValueError(
+            f"costs must be a {n_classes} x {n_classes} table, costs[said, true]; got shape {table.shape}"
+        )
+    if not np.isfinite(table).all():
+        raise ValueError("costs must be finite numbers")
+    return table

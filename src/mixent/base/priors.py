@@ -1,0 +1,48 @@
+"""Class priors of an unlabelled batch by EM (Saerens, Latinne and Decaestecker 2002).
+
+    maximise  sum_n log sum_c p_c P(c | x_n) / P0(c)
+
+over the batch's priors p. Concave; every step of p <- mean posterior raises it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mixent.core.arrays import Array, softmax_columns
+from mixent.core.blocks import ArrayBlocks, Block
+from mixent.core.driver import Problem, Run, Stop, run
+from mixent.core.stats import Stats
+
+
+@dataclass(frozen=True)
+class PriorStats(Stats):
+    counts: Array  # (C,)
+    log_lik: float
+
+
+class PriorShift(Problem):
+    """The likelihood ratios stand in `Block.X`, in the log domain."""
+
+    def prepare(self, params: Array) -> Array:
+        with np.errstate(divide="ignore"):
+            return np.log(params)[:, None]
+
+    def stats(self, ready: Array, block: Block) -> PriorStats:
+        resp = block.X.T + ready
+        log_lik = softmax_columns(resp)
+        weight = np.ones(block.n_rows) if block.weight is None else block.weight
+        return PriorStats(resp @ weight, float(log_lik @ weight))
+
+    def objective(self, params: Array, total: PriorStats) -> float:
+        return total.log_lik
+
+    def update(self, params: Array, total: PriorStats, step: float = 1.0) -> Array:
+        return total.counts / total.counts.sum()
+
+
+def shifted_priors(log_ratio: Array, start: Array, *, tol: float = 1e-9, max_iter: int = 5000) -> Run:
+    """Priors of the batch from log P(c | x) / P0(c), (n, C)."""
+    return run(PriorShift(), ArrayBlocks(Block(log_ratio)), start, stop=Stop(tol, max_iter))

@@ -1,0 +1,1 @@
+"""The engine: one driver over additive statistics. Knows no model and no file format."""

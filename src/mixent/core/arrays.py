@@ -1,0 +1,64 @@
+"""Array operations behind which the numpy kernels live: scratch memory, sums of exponentials in place."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class Scratch(threading.local):
+    """Named work arrays, one set per thread, reused from block to block.
+
+    Fresh megabyte-sized arrays cost page faults at every block; these stay in the cache.
+    """
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, Array] = {}
+
+    def get(self, name: str, shape: tuple[int, ...]) -> Array:
+        """An uninitialised C-ordered array of this shape; valid until the same name is asked for again."""
+        size = int(np.prod(shape))
+        flat = self._arrays.get(name)
+        if flat is None or flat.size < size:
+            flat = self._arrays[name] = np.empty(size)
+        return flat[:size].reshape(shape)
+
+
+scratch = Scratch()
+
+
+def softmax_columns(log_joint: Array) -> Array:
+    """Turn log p(k, x) (K, n) into p(k | x) in place; return log p(x) (n,).
+
+    A column that is -inf throughout gives -inf and zeros, not NaN.
+    """
+    top = log_joint.max(axis=0)
+    if not np.isfinite(top).all():
+        top = np.where(np.isneginf(top), 0.0, top)
+    log_joint -= top
+    np.exp(log_joint, out=log_joint)
+    mass = log_joint.sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_mass = np.log(mass)
+        np.divide(1.0, mass, out=mass, where=mass > 0)
+    log_joint *= mass
+    log_mass += top
+    return log_mass
+
+
+def log_sum_exp(values: Array, axis: int) -> Array:
+    """log sum exp along an axis; an empty or all -inf slice gives -inf."""
+    top = values.max(axis=axis, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.log(np.exp(values - top).sum(axis=axis)) + np.squeeze(top, axis=axis)
+
+
+def safe_log(values: Array) -> Array:
+    """Logarithm with log 0 = -inf and no warning: a zero weight is a mask."""
+    with np.errstate(divide="ignore"):
+        return np.log(values)

@@ -1,0 +1,102 @@
+"""Who computes the blocks. The sum is the same to the last bit whoever does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import cache
+from types import TracebackType
+from typing import Protocol, Self, TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+from mixent.core.blocks import Block, BlockSource
+from mixent.core.stats import Stats, tree_sum
+
+S = TypeVar("S", bound=Stats)
+T = TypeVar("T")
+
+
+class Executor(Protocol):
+    """Applies a function to every block; a context while BLAS is held to one thread."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None: ...
+    def total(self, stats: Callable[[Block], S], source: BlockSource) -> S: ...
+    def map(self, function: Callable[[Block], T], source: BlockSource) -> list[T]: ...
+
+
+class Serial:
+    """One thread, the caller's own."""
+
+    def __init__(self) -> None:
+        self._held = ExitStack()
+
+    def __enter__(self) -> Self:
+        # one BLAS thread always: a two-thread GEMM sums in another order, and is slow on small blocks
+        self._held.enter_context(_controller().limit(limits=1, user_api="blas"))
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._held.close()
+
+    def total(self, stats: Callable[[Block], S], source: BlockSource) -> S:
+        return tree_sum(_sum_span(stats, source, a, b) for a, b in _spans(len(source)))
+
+    def map(self, function: Callable[[Block], T], source: BlockSource) -> list[T]:
+        return [function(source[i]) for i in range(len(source))]
+
+
+class Threads(Serial):
+    """A pool of threads; numpy and BLAS release the interpreter lock, so blocks run side by side."""
+
+    def __init__(self, n_threads: int | None = None) -> None:
+        super().__init__()
+        self.n_threads = n_threads or available_threads()
+
+    def total(self, stats: Callable[[Block], S], source: BlockSource) -> S:
+        if self.n_threads == 1 or len(source) == 1:
+            return super().total(stats, source)
+        spans = list(_spans(len(source)))
+        return tree_sum(_pool(self.n_threads).map(lambda span: _sum_span(stats, source, *span), spans))
+
+    def map(self, function: Callable[[Block], T], source: BlockSource) -> list[T]:
+        if self.n_threads == 1 or len(source) == 1:
+            return super().map(function, source)
+        return list(_pool(self.n_threads).map(lambda i: function(source[i]), range(len(source))))
+
+
+def available_threads() -> int:
+    """Cores this process may use, or fewer when OMP_NUM_THREADS says so (as joblib sets it in its workers)."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    return min(cores, int(asked)) if asked.isdigit() and int(asked) > 0 else cores
+
+
+def _spans(n_blocks: int) -> Iterator[tuple[int, int]]:
+    """Runs of blocks summed in one go: a function of the number of blocks alone, never of the threads."""
+    length = -(-n_blocks // 64)
+    return ((a, min(a + length, n_blocks)) for a in range(0, n_blocks, length))
+
+
+def _sum_span(stats: Callable[[Block], S], source: BlockSource, start: int, end: int) -> S:
+    total = stats(source[start])
+    for i in range(start + 1, end):
+        total = total + stats(source[i])
+    return total
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()  # scans the loaded libraries: once per process
+
+
+@cache
+def _pool(n_threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(n_threads, thread_name_prefix="mixent")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # a forked child has the pool but not its threads

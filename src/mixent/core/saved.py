@@ -1,0 +1,224 @@
+"""Models in one file that is safe to open: a zip of a JSON header and plain arrays. Never pickle.
+
+The header is a tree of JSON values; objects in it are named, and only names in the caller's whitelist are ever
+built. Reading allocates no more than `max_bytes`, whatever the file claims.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import re
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+FORMAT = 1
+MAX_BYTES = 2 << 30
+_HEADER = "header.json"
+_HEADER_LIMIT = 64 << 20
+_STAMP = (1980, 1, 1, 0, 0, 0)  # same model, same bytes
+
+
+class SavedFileError(ValueError):
+    """The file is not a mixent model, is damaged, or needs another version."""
+
+
+def save(path: str | os.PathLike[str], tree: Any, classes: Mapping[str, type], about: Mapping[str, str]) -> None:
+    """Write an object tree. `classes` names every type it may hold; `about` goes into the header as it is."""
+    arrays: list[np.ndarray] = []
+    body = _encode(tree, _Names(classes), arrays, "model")
+    header = {"format": "mixent", "format_version": FORMAT, **about, "n_arrays": len(arrays), "model": body}
+    path = Path(path)
+    handle, part = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as pack:
+            pack.writestr(zipfile.ZipInfo(_HEADER, _STAMP), json.dumps(header, allow_nan=False), zipfile.ZIP_DEFLATED)
+            for i, values in enumerate(arrays):
+                buffer = io.BytesIO()
+                np.lib.format.write_array(buffer, values, version=(1, 0), allow_pickle=False)
+                pack.writestr(zipfile.ZipInfo(_array_name(i), _STAMP), buffer.getvalue(), zipfile.ZIP_DEFLATED)
+        Path(part).replace(path)  # a reader sees the old file or the new one, never half of one
+    except BaseException:
+        Path(part).unlink(missing_ok=True)
+        raise
+
+
+def load(path: str | os.PathLike[str], classes: Mapping[str, type], *, max_bytes: int = MAX_BYTES) -> Any:
+    """Read what `save` wrote. Can never run code from the file; a damaged file raises `SavedFileError`."""
+    with Path(path).open("rb") as stream:
+        try:
+            header, arrays = _read(stream, max_bytes)
+            return _decode(header["model"], _Names(classes), arrays)
+        except SavedFileError as error:
+            raise SavedFileError(f"{path}: {error}") from None
+        except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, OSError, NotImplementedError) as error:
+            raise SavedFileError(f"{path} is not a mixent file, or it is damaged or cut short ({error})") from None
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError, RuntimeError) as error:
+            raise SavedFileError(f"{path}: the contents are damaged ({type(error).__name__}: {error})") from None
+        except Exception as error:  # zlib.error has no base of its own
+            if type(error).__module__ != "zlib":
+                raise
+            raise SavedFileError(f"{path} is damaged ({error})") from None
+
+
+def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a file says about itself, without building anything."""
+    with Path(path).open("rb") as stream:
+        try:
+            with zipfile.ZipFile(stream) as pack:
+                header = _read_header(pack)
+        except SavedFileError as error:
+            raise SavedFileError(f"{path}: {error}") from None
+        except Exception as error:
+            raise SavedFileError(f"{path} is not a mixent file, or it is damaged ({error})") from None
+    return {key: value for key, value in header.items() if key != "model"}
+
+
+def _read(stream: BinaryIO, max_bytes: int) -> tuple[dict[str, Any], list[np.ndarray]]:
+    with zipfile.ZipFile(stream) as pack:
+        claimed = sum(info.file_size for info in pack.infolist())
+        if claimed > max_bytes:
+            raise SavedFileError(f"holds {claimed:,} bytes, more than max_bytes={max_bytes:,}; raise it if you trust the file")
+        header = _read_header(pack)
+        return header, [_read_array(pack, _array_name(i)) for i in range(int(header["n_arrays"]))]
+
+
+def _read_header(pack: zipfile.ZipFile) -> dict[str, Any]:
+    if _HEADER not in pack.namelist():
+        raise SavedFileError("is a zip file but not a mixent model")
+    if pack.getinfo(_HEADER).file_size > _HEADER_LIMIT:
+        raise SavedFileError("the header is too large")
+    header = json.loads(pack.read(_HEADER))
+    if not isinstance(header, dict) or header.get("format") != "mixent":
+        raise SavedFileError("is a zip file but not a mixent model")
+    version = header.get("format_version")
+    if not isinstance(version, int) or version > FORMAT:
+        raise SavedFileError(f"has format version {version!r}, this mixent reads up to {FORMAT}; install a newer mixent")
+    return header
+
+
+def _read_array(pack: zipfile.ZipFile, name: str) -> np.ndarray:
+    stream = io.BytesIO(pack.read(name))  # the zip's own CRC is checked here
+    version = np.lib.format.read_magic(stream)
+    if version != (1, 0):
+        raise SavedFileError(f"array {name} has npy version {version}, expected (1, 0)")
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+    if dtype.kind not in "biufU":
+        raise SavedFileError(f"array {name} holds {dtype}")
+    data = stream.read()
+    if math.prod(shape) * dtype.itemsize != len(data):  # before anything is allocated for it
+        raise SavedFileError(f"array {name} claims shape {shape} but holds {len(data)} bytes")
+    flat = np.frombuffer(data, dtype=dtype).copy()
+    return flat.reshape(shape, order="F" if fortran else "C")
+
+
+def _array_name(i: int) -> str:
+    return f"arrays/{i}.npy"
+
+
+class _Names:
+    """The whitelist, both ways."""
+
+    def __init__(self, classes: Mapping[str, type]) -> None:
+        self.types = dict(classes)
+        self.names = {cls: name for name, cls in classes.items()}
+
+    def type_of(self, name: Any) -> type:
+        if not isinstance(name, str) or name not in self.types:
+            raise SavedFileError(f"names an object {name!r} this mixent does not know")
+        return self.types[name]
+
+
+def _encode(value: Any, names: _Names, arrays: list[np.ndarray], where: str) -> Any:
+    """JSON for `value`; arrays are set aside and replaced by their number."""
+    if value is None or isinstance(value, (bool, str)) or type(value) is int:
+        return value
+    if type(value) is float:
+        return value if math.isfinite(value) else {"$float": repr(value)}
+    if isinstance(value, np.generic):
+        return {"$scalar": value.dtype.str, "value": _encode(value.item(), names, arrays, where)}
+    if isinstance(value, np.ndarray):
+        return _encode_array(value, names, arrays, where)
+    if isinstance(value, (list, tuple)):
+        items = [_encode(v, names, arrays, f"{where}[{i}]") for i, v in enumerate(value)]
+        return items if isinstance(value, list) else {"$tuple": items}
+    if isinstance(value, dict):
+        return {"$dict": [[_encode(k, names, arrays, where), _encode(v, names, arrays, f"{where}[{k!r}]")] for k, v in value.items()]}
+    name = names.names.get(type(value))
+    if name is None:
+        raise TypeError(f"{where} is a {type(value).__name__}, which a mixent file cannot hold; set it to plain values first")
+    if isinstance(value, Enum):
+        return {"$enum": name, "value": value.name}
+    attributes = {f.name: getattr(value, f.name) for f in fields(value)} if is_dataclass(value) else vars(value)
+    return {"$object": name, "state": {k: _encode(v, names, arrays, f"{where}.{k}") for k, v in attributes.items()}}
+
+
+def _encode_array(value: np.ndarray, names: _Names, arrays: list[np.ndarray], where: str) -> Any:
+    if value.dtype.kind == "O":  # class labels and column names
+        flat = [_encode(v, names, arrays, where) for v in value.ravel().tolist()]
+        return {"$objects": flat, "shape": list(value.shape)}
+    if value.dtype.kind not in "biufU":
+        raise TypeError(f"{where} is an array of {value.dtype}, which a mixent file cannot hold")
+    arrays.append(value)
+    return {"$array": len(arrays) - 1}
+
+
+def _decode(value: Any, names: _Names, arrays: list[np.ndarray]) -> Any:
+    if isinstance(value, list):
+        return [_decode(v, names, arrays) for v in value]
+    if not isinstance(value, dict):
+        return value
+    for key, build in _BUILDERS.items():
+        if key in value:
+            return build(value, names, arrays)
+    raise SavedFileError("the header holds an unknown kind of value")
+
+
+def _build_objects(value: dict[str, Any], names: _Names, arrays: list[np.ndarray]) -> np.ndarray:
+    items = [_decode(v, names, arrays) for v in value["$objects"]]
+    built = np.empty(len(items), dtype=object)
+    built[:] = items
+    return built.reshape(value["shape"])
+
+
+def _build_object(value: dict[str, Any], names: _Names, arrays: list[np.ndarray]) -> Any:
+    cls = names.type_of(value["$object"])
+    state = {k: _decode(v, names, arrays) for k, v in value["state"].items()}
+    if is_dataclass(cls):
+        return cls(**state)
+    wrong = [k for k in state if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", k) or k.startswith("__") or hasattr(cls, k)]
+    if wrong:
+        raise SavedFileError(f"sets {wrong[0]!r}, which is not data")
+    built = cls.__new__(cls)
+    vars(built).update(state)
+    return built
+
+
+def _build_enum(value: dict[str, Any], names: _Names, arrays: list[np.ndarray]) -> Any:
+    cls = names.type_of(value["$enum"])
+    if not issubclass(cls, Enum):
+        raise SavedFileError(f"names {value['$enum']!r} as an enumeration")
+    return cls[value["value"]]
+
+
+_BUILDERS: dict[str, Any] = {
+    "$array": lambda v, names, arrays: arrays[v["$array"]],
+    "$float": lambda v, names, arrays: float(v["$float"]),
+    "$scalar": lambda v, names, arrays: np.dtype(v["$scalar"]).type(_decode(v["value"], names, arrays)),
+    "$tuple": lambda v, names, arrays: tuple(_decode(x, names, arrays) for x in v["$tuple"]),
+    "$dict": lambda v, names, arrays: {
+        _decode(k, names, arrays): _decode(x, names, arrays) for k, x in v["$dict"]
+    },
+    "$objects": _build_objects,
+    "$enum": _build_enum,
+    "$object": _build_object,
+}

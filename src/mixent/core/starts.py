@@ -1,0 +1,56 @@
+"""Many short runs, then one long run from the best of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from mixent.core.blocks import BlockSource
+from mixent.core.driver import Observer, Problem, Proposal, Run, Status, Stop, run
+from mixent.core.executors import Executor
+
+P = TypeVar("P")
+
+
+@dataclass(frozen=True)
+class Starts(Generic[P]):
+    """Every start and how far it came; `run` is the long run from the best."""
+
+    short: tuple[Run[P], ...]  # empty when there was only one start
+    best: int
+    run: Run[P]
+
+
+def best_of(
+    problem: Problem[P, Any, Any],
+    source: BlockSource,
+    starts: Iterable[P],
+    *,
+    stop: Stop,
+    short_passes: int = 20,
+    executor: Executor | None = None,
+    observers: Sequence[Observer] = (),
+    propose: Proposal | None = None,
+) -> Starts[P]:
+    """Run each start for a few passes, keep them all, and run on from the one with the highest objective."""
+    starts = list(starts)
+    if len(starts) == 1:
+        only = run(problem, source, starts[0], stop=stop, executor=executor, observers=observers, propose=propose)
+        return Starts((), 0, only)
+    brief = Stop(stop.tol, min(short_passes, stop.max_passes), stop.gap)
+    short = [run(problem, source, s, stop=brief, executor=executor, propose=propose) for s in starts]
+    scores = [r.objective if r.status is not Status.NOT_FINITE else float("-inf") for r in short]
+    best = max(range(len(short)), key=scores.__getitem__)
+    chosen = short[best]
+    if chosen.status is Status.MAX_PASSES and brief.max_passes < stop.max_passes:
+        chosen = run(
+            problem,
+            source,
+            resume=chosen.last,
+            stop=stop,
+            executor=executor,
+            observers=observers,
+            propose=propose,
+        )
+    return Starts(tuple(short), best, chosen)

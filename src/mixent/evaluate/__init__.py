@@ -1,0 +1,32 @@
+"""Scores, cross-validation on common folds, and displays."""
+
+from mixent.evaluate.displays import (
+    CalibrationDisplay,
+    ConfusionDisplay,
+    ConvergenceDisplay,
+    RegionsDisplay,
+    SelectionDisplay,
+    UncertaintyDisplay,
+)
+from mixent.evaluate.labels import labelled_rows
+from mixent.evaluate.scores import balanced_error, brier, calibration_error, error_rate, log_loss, score_table
+from mixent.evaluate.validate import CrossValidation, cross_validate, stratified_folds
+
+__all__ = [
+    "CalibrationDisplay",
+    "ConfusionDisplay",
+    "ConvergenceDisplay",
+    "CrossValidation",
+    "RegionsDisplay",
+    "SelectionDisplay",
+    "UncertaintyDisplay",
+    "balanced_error",
+    "brier",
+    "calibration_error",
+    "cross_validate",
+    "error_rate",
+    "labelled_rows",
+    "log_loss",
+    "score_table",
+    "stratified_folds",
+]

@@ -1,0 +1,17 @@
+"""Pictures: each display computes in `from_...` and draws in `plot`. Needs matplotlib (`pip install mixent[plot]`)."""
+
+from mixent.evaluate.displays.calibration import CalibrationDisplay
+from mixent.evaluate.displays.confusion import ConfusionDisplay
+from mixent.evaluate.displays.convergence import ConvergenceDisplay
+from mixent.evaluate.displays.regions import RegionsDisplay
+from mixent.evaluate.displays.selection import SelectionDisplay
+from mixent.evaluate.displays.uncertainty import UncertaintyDisplay
+
+__all__ = [
+    "CalibrationDisplay",
+    "ConfusionDisplay",
+    "ConvergenceDisplay",
+    "RegionsDisplay",
+    "SelectionDisplay",
+    "UncertaintyDisplay",
+]

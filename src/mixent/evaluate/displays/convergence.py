@@ -1,0 +1,75 @@
+"""The objective, pass by pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mixent.evaluate.displays.palette import FAINT, OKABE_ITO, axes_or_new, legend, tidy
+
+
+@dataclass
+class ConvergenceDisplay:
+    """Objective (nats) against passes over the data, from the trace of a run.
+
+    A repair (a component re-seeded) opens a new segment: only there may the objective fall.
+    """
+
+    n_pass: np.ndarray  # (T,)
+    objective: np.ndarray  # (T,) nats
+    kind: np.ndarray  # (T,) "start", "plain", "proposal", "repair"
+    accepted: np.ndarray  # (T,) bool
+    segment: np.ndarray  # (T,)
+    ax_: Any = field(default=None, repr=False)
+    figure_: Any = field(default=None, repr=False)
+
+    @classmethod
+    def from_estimator(cls, est: Any):
+        """Trace of a fitted estimator (`est.run_.trace`)."""
+        if getattr(est, "run_", None) is None:
+            raise ValueError(f"{type(est).__name__} has no run_ with a trace; fit a mixent estimator first")
+        return cls.from_run(est.run_)
+
+    @classmethod
+    def from_run(cls, run: Any):
+        """Trace of a run of the driver."""
+        trace = list(run.trace)
+        if not trace:
+            raise ValueError("the trace of this run is empty; there is nothing to draw")
+        names = ("n_pass", "objective", "kind", "accepted", "segment")
+        return cls(*(np.array([getattr(record, name) for record in trace]) for name in names))
+
+    def plot(self, ax: Any = None):
+        """Draw the accepted objective, one line per segment; mark accelerated, rejected and repaired steps."""
+        ax = axes_or_new(ax)
+        ok, finite = self.accepted.astype(bool), np.isfinite(self.objective)
+        for segment in np.unique(self.segment):
+            rows = ok & finite & (self.segment == segment)
+            ax.plot(self.n_pass[rows], self.objective[rows], color=OKABE_ITO[0], marker=".", ms=4, lw=1.5, zorder=2)
+        fast = ok & finite & (self.kind == "proposal")
+        style = {"ls": "none", "zorder": 3}
+        if fast.any():
+            look = {"marker": "^", "ms": 6, "color": OKABE_ITO[2], "label": "accelerated step"}
+            ax.plot(self.n_pass[fast], self.objective[fast], **look, **style)
+        self._limit(ax, ok & finite)
+        if (~ok).any():
+            floor = ax.get_ylim()[0]
+            height = np.where(finite[~ok], np.maximum(self.objective[~ok], floor), floor)
+            look = {"marker": "x", "ms": 5, "color": OKABE_ITO[1], "label": "rejected", "clip_on": False}
+            ax.plot(self.n_pass[~ok], height, **look, **style)
+        for i, at in enumerate(self.n_pass[self.kind == "repair"]):
+            ax.axvline(at, color=FAINT, lw=1, ls=(0, (2, 2)), zorder=1, label="component re-seeded" if i == 0 else None)
+        ax.set(xlabel="pass over the data", ylabel="objective (nats)")
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        legend(ax, len(ax.get_legend_handles_labels()[1]), loc="lower right")
+        tidy(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _limit(self, ax: Any, shown: np.ndarray) -> None:
+        """Heights from the accepted values alone: a wild rejected trial sits on the floor of the picture."""
+        values = self.objective[shown]
+        if len(values) and np.ptp(values) > 0:
+            ax.set_ylim(values.min() - 0.06 * np.ptp(values), values.max() + 0.06 * np.ptp(values))

@@ -1,0 +1,67 @@
+"""How unsure a classifier is, class by class, and whether its errors are where it is unsure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mixent.evaluate.displays.palette import axes_or_new, colour, dash, legend, plain, tidy
+from mixent.evaluate.labels import classes_of
+from mixent.evaluate.scores import _checked
+from mixent.evaluate.validate import aligned_proba
+
+
+@dataclass
+class UncertaintyDisplay:
+    """1 - largest posterior of every row, sorted inside each true class; wrong decisions are marked."""
+
+    uncertainty: dict[str, np.ndarray]  # class: (n_c,) ascending
+    wrong: dict[str, np.ndarray]  # class: (n_c,) bool, in the same order
+    ax_: Any = field(default=None, repr=False)
+    figure_: Any = field(default=None, repr=False)
+
+    @classmethod
+    def from_estimator(cls, est: Any, X: Any, y: Any):
+        """Uncertainty of a fitted classifier."""
+        return cls.from_predictions(y, aligned_proba(est, X, est.classes_), est.classes_)
+
+    @classmethod
+    def from_predictions(cls, y: Any, proba: Any, classes: Any = None):
+        """Uncertainty of probabilities (n, C) whose columns are in the order of `classes`."""
+        classes = classes_of(y) if classes is None else classes
+        true, proba, _ = _checked(y, proba, classes, None)
+        doubt, miss = 1 - proba.max(axis=1), proba.argmax(axis=1) != true
+        uncertainty, wrong = {}, {}
+        for c, label in enumerate(classes):
+            rows = np.flatnonzero(true == c)
+            rows = rows[np.argsort(doubt[rows], kind="stable")]
+            uncertainty[str(label)], wrong[str(label)] = doubt[rows], miss[rows]
+        return cls(uncertainty, wrong)
+
+    def plot(self, ax: Any = None):
+        """Draw one rising curve per class, with a cross at every error."""
+        ax = axes_or_new(ax)
+        crosses = None
+        for i, (name, doubt) in enumerate(self.uncertainty.items()):
+            if not len(doubt):
+                continue
+            share, wrong = (np.arange(len(doubt)) + 1) / len(doubt), self.wrong[name]
+            label = f"{plain(name)}: {wrong.sum()} of {len(doubt)} wrong"
+            ax.plot(share, doubt, color=colour(i), ls=dash(i), lw=1.7, label=label, zorder=2)
+            if wrong.any():
+                crosses = ax.scatter(share[wrong], doubt[wrong], color=colour(i), marker="x", s=30, lw=1.2, zorder=3)
+        most = max((doubt[-1] for doubt in self.uncertainty.values() if len(doubt)), default=1.0)
+        ax.set(xlim=(0, 1.02), ylim=(0, max(1.08 * most, 0.02)))
+        ax.set(xlabel="share of the rows of the class, surest first", ylabel="1 − largest posterior")
+        handles, labels = ax.get_legend_handles_labels()
+        if crosses is not None:
+            from matplotlib.lines import Line2D
+
+            handles.append(Line2D([], [], color="#333333", marker="x", ls="none", ms=5))
+            labels.append("wrong decision")
+        legend(ax, len(labels), handles=handles, labels=labels, loc="upper left")
+        tidy(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

@@ -1,0 +1,134 @@
+"""Independent categorical columns within each component, smoothed by a Dirichlet prior."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+
+from mixent.core.arrays import Array
+from mixent.core.blocks import Block
+from mixent.core.stats import Stats
+
+
+@dataclass(frozen=True)
+class Categoricals:
+    """Parameters: the columns' tables side by side."""
+
+    log_probs: Array  # (K, sum of sizes)
+
+    @property
+    def n_components(self) -> int:
+        return len(self.log_probs)
+
+
+@dataclass(frozen=True)
+class Counts(Stats):
+    """Expected counts of every value in every component."""
+
+    counts: Array  # (K, sum of sizes)
+
+
+@dataclass(frozen=True)
+class CategoricalFamily:
+    """Maximises  sum_nk r_nk sum_j log p_kj(x_nj) + sum_kjv rows_jv log p_kjv:  a Dirichlet prior of pseudo-counts.
+
+    A missing value (code -1) drops out of its row's sum: exactly the marginal.
+    """
+
+    sizes: tuple[int, ...]  # values of each column
+    rows: Array  # (sum of sizes,) pseudo-counts, > 0
+
+    @property
+    def starts(self) -> np.ndarray:
+        return np.concatenate([[0], np.cumsum(self.sizes)[:-1]]).astype(np.intp)
+
+    def prepare(self, params: Categoricals) -> Array:
+        return np.ascontiguousarray(params.log_probs.T)  # (values, K)
+
+    def restrict(self, ready: Array, index: np.ndarray) -> Array:
+        return np.ascontiguousarray(ready[:, index])
+
+    def open(self, ready: Array, block: Block) -> OneHot:
+        return OneHot(ready, block, self)
+
+    def embed(self, stats: Counts, index: np.ndarray, n_components: int) -> Counts:
+        counts = np.zeros((n_components, stats.counts.shape[1]))
+        counts[index] = stats.counts
+        return Counts(counts)
+
+    def update(self, params: Categoricals, stats: Counts) -> Categoricals:
+        return Categoricals(np.log(self._normalise(stats.counts + self.rows)))
+
+    def _normalise(self, table: Array) -> Array:
+        sums = np.add.reduceat(table, self.starts, axis=1)
+        return table / np.repeat(sums, self.sizes, axis=1)
+
+    def log_prior(self, params: Categoricals) -> float:
+        return float((params.log_probs @ self.rows).sum())
+
+    def broken(self, params: Categoricals) -> np.ndarray:
+        return np.zeros(params.n_components, dtype=bool)  # pseudo-counts keep every table inside the simplex
+
+    def split(self, params: Categoricals, parent: int, child: int) -> Categoricals:
+        """Give the child the parent's table; the other columns, or the next pass, tell them apart."""
+        log_probs = np.array(params.log_probs)
+        tilt = np.where(np.arange(log_probs.shape[1]) % 2 == 0, 0.1, -0.1)
+        log_probs[child] = np.log(self._normalise(np.exp(log_probs[parent] + tilt)[None]))[0]
+        return Categoricals(log_probs)
+
+    def n_free(self, n_components: int) -> int:
+        return n_components * (sum(self.sizes) - len(self.sizes))
+
+    def pack(self, params: Categoricals) -> Array:
+        return params.log_probs.ravel()
+
+    def unpack(self, vector: Array, like: Categoricals) -> Categoricals | None:
+        if not np.isfinite(vector).all() or vector.max() > 700:
+            return None
+        table = np.maximum(np.exp(vector.reshape(like.log_probs.shape)), 1e-300)
+        return Categoricals(np.log(self._normalise(table)))
+
+    def take(self, params: Categoricals, index: np.ndarray) -> tuple[CategoricalFamily, Categoricals]:
+        return self, Categoricals(params.log_probs[index])
+
+    def sample(self, params: Categoricals, component: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Codes (n, m), one row per entry of `component`."""
+        codes = np.empty((len(component), len(self.sizes)), dtype=np.int32)
+        for j, (start, size) in enumerate(zip(self.starts, self.sizes)):
+            cumulative = np.exp(params.log_probs[component, start : start + size]).cumsum(axis=1)
+            codes[:, j] = (rng.random((len(component), 1)) > cumulative[:, :-1]).sum(axis=1)
+        return codes
+
+    def marginal(self, params: Categoricals, columns: np.ndarray) -> tuple[CategoricalFamily, Categoricals]:
+        cells = np.concatenate([np.arange(self.starts[j], self.starts[j] + self.sizes[j]) for j in columns])
+        sizes = tuple(self.sizes[j] for j in columns)
+        return replace(self, sizes=sizes, rows=self.rows[cells]), Categoricals(params.log_probs[:, cells])
+
+    def expected(self, params: Categoricals, codes: np.ndarray, resp: Array) -> np.ndarray:
+        """Codes with each missing one replaced by its most probable value under component probabilities (K, n)."""
+        codes = np.array(codes)
+        for j, (start, size) in enumerate(zip(self.starts, self.sizes)):
+            gaps = codes[:, j] < 0
+            codes[gaps, j] = (resp[:, gaps].T @ np.exp(params.log_probs[:, start : start + size])).argmax(axis=1)
+        return codes
+
+
+class OneHot:
+    """One block: codes as a sparse indicator matrix, never a dense one."""
+
+    def __init__(self, ready: Array, block: Block, family: CategoricalFamily) -> None:
+        assert block.codes is not None
+        n, m = block.codes.shape
+        seen = block.codes >= 0
+        cells = np.where(seen, block.codes, 0) + family.starts
+        parts = (seen.astype(float).ravel(), cells.ravel(), np.arange(0, n * m + 1, m))
+        self.indicator = sparse.csr_array(parts, shape=(n, sum(family.sizes)))
+        self.ready = ready
+
+    def log_prob(self) -> Array:
+        return np.ascontiguousarray((self.indicator @ self.ready).T)
+
+    def moments(self, resp: Array) -> Counts:
+        return Counts(np.ascontiguousarray((self.indicator.T @ np.ascontiguousarray(resp.T)).T))

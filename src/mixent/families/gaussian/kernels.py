@@ -1,0 +1,231 @@
+"""Log densities and expected moments of K Gaussians on a block: the inner loop of everything.
+
+Three ways to the same numbers, each linear in the responsibilities (which may be signed):
+
+* `Quadratic`: one matrix product with the features [1, x, x_i x_j] of globally centred data. Fastest; right while
+  components lie within `REACH` standard deviations of the common centre.
+* `Centred`: about each component's own mean, through triangular factors. For wide tables and far-apart components.
+* `gaps.Gapped`: rows with missing values, integrated out exactly.
+
+Arrays are held transposed, (features, rows), so that every step is a GEMM or a contiguous ufunc.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Protocol
+
+import numpy as np
+from scipy.linalg import blas
+
+from mixent.core.arrays import Array, scratch
+from mixent.core.blocks import Block
+from mixent.core.stats import Stats
+
+LOG_2PI = float(np.log(2 * np.pi))
+REACH = 300.0  # standard deviations; the error of quadratic features is about REACH^2 * 1e-15
+WIDE = 64  # columns from which triangular kernels win over quadratic features
+
+
+@dataclass(frozen=True)
+class Moments(Stats):
+    """Expected moments of the rows of each component."""
+
+    mass: Array  # (K,)
+    first: Array  # (K, d)
+    second: Array  # (K, d) or (K, d, d)
+    about: str  # "centre": the common centre; "means": the component means of the pass
+
+
+def embed(moments: Moments, index: np.ndarray, n_components: int) -> Moments:
+    """Moments of some components as moments of all: the others have none."""
+
+    def spread(values: Array) -> Array:
+        out = np.zeros((n_components, *values.shape[1:]))
+        out[index] = values
+        return out
+
+    return Moments(spread(moments.mass), spread(moments.first), spread(moments.second), moments.about)
+
+
+class Work(Protocol):
+    """One block under one set of parameters: first the log densities, then the moments."""
+
+    def log_prob(self) -> Array:
+        """log N_k(x_n), (K, n); the caller may overwrite it."""
+
+    def moments(self, resp: Array) -> Moments:
+        """Moments under responsibilities (K, n), row weights included."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """Everything a pass needs of the parameters, once."""
+
+    means: Array  # (K, d) about the centre
+    covs: Array  # (K, d) variances or (K, d, d)
+    half_log_det: Array  # (K,)
+    factors: Array  # (K, d) 1/std, or (K, d, d) lower triangular F with F^T F = precision
+    centre: Array  # (d,)
+    quadratic: bool  # do quadratic features serve all components?
+
+    def restrict(self, index: np.ndarray) -> Ready:
+        """Some of the components; the same kernel, so that moments still add."""
+        parts = (self.means[index], self.covs[index], self.half_log_det[index], self.factors[index])
+        return Ready(*parts, self.centre, self.quadratic)
+
+    @property
+    def axis_aligned(self) -> bool:
+        return self.covs.ndim == 2
+
+    @cached_property
+    def precisions(self) -> Array:
+        """(K, d) or (K, d, d)."""
+        return self.factors**2 if self.axis_aligned else np.swapaxes(self.factors, 1, 2) @ self.factors
+
+    @cached_property
+    def whitened_means(self) -> Array:
+        """(K, d): factor times mean."""
+        return _whiten(self.factors, self.means)
+
+    @cached_property
+    def columns(self) -> Array:
+        """(K, q): log N_k(x) = columns_k . features(x)."""
+        K, d = self.means.shape
+        constant = -0.5 * (d * LOG_2PI + (self.whitened_means**2).sum(axis=1)) - self.half_log_det
+        if self.axis_aligned:
+            linear, square = self.precisions * self.means, -0.5 * self.precisions
+        else:
+            linear = np.einsum("kij,kj->ki", self.precisions, self.means)
+            i, j = upper(d)
+            square = -np.where(i == j, 0.5, 1.0) * self.precisions[:, i, j]
+        return np.concatenate([constant[:, None], linear, square], axis=1)
+
+    def open(self, block: Block) -> Work:
+        if not block.complete:
+            from mixent.families.gaussian.gaps import Gapped, GappedDiagonal
+
+            return GappedDiagonal(self, block) if self.axis_aligned else Gapped(self, block)
+        if self.quadratic:
+            return Quadratic(self, block)
+        return CentredDiagonal(self, block) if self.axis_aligned else Centred(self, block)
+
+
+def make_ready(means: Array, covs: Array, half_log_det: Array, factors: Array, centre: Array) -> Ready:
+    """Choose the kernel: quadratic features unless the table is wide or a component lies far out."""
+    near = bool((_whiten(factors, means) ** 2).sum(axis=1).max(initial=0.0) <= REACH**2)
+    quadratic = near and (covs.ndim == 2 or means.shape[1] < WIDE)
+    return Ready(means, covs, half_log_det, factors, centre, quadratic)
+
+
+def _whiten(factors: Array, means: Array) -> Array:
+    return factors * means if factors.ndim == 2 else np.einsum("kij,kj->ki", factors, means)
+
+
+@cache
+def upper(d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Row and column of the upper triangle, row by row: the order of the product features."""
+    return np.triu_indices(d)
+
+
+class Quadratic:
+    """One GEMM there, one GEMM back."""
+
+    def __init__(self, ready: Ready, block: Block) -> None:
+        self.ready = ready
+        d = ready.means.shape[1]
+        n_square = d if ready.axis_aligned else d * (d + 1) // 2
+        features = scratch.get("features", (1 + d + n_square, block.n_rows))
+        features[0] = 1.0
+        x = features[1 : d + 1]
+        np.subtract(block.X.T, ready.centre[:, None], out=x)
+        if ready.axis_aligned:
+            np.multiply(x, x, out=features[d + 1 :])
+        else:
+            start = d + 1
+            for i in range(d):
+                np.multiply(x[i:], x[i], out=features[start : start + d - i])
+                start += d - i
+        self.features = features
+
+    def log_prob(self) -> Array:
+        out = scratch.get("log_prob", (len(self.ready.columns), self.features.shape[1]))
+        return np.matmul(self.ready.columns, self.features, out=out)
+
+    def moments(self, resp: Array) -> Moments:
+        d = self.ready.means.shape[1]
+        sums = (self.features @ resp.T).T  # faster than resp @ features.T: the long side leads
+        second = sums[:, d + 1 :]
+        if not self.ready.axis_aligned:
+            i, j = upper(d)
+            square = np.empty((len(sums), d, d))
+            square[:, i, j] = second
+            square[:, j, i] = second
+            second = square
+        return Moments(sums[:, 0], sums[:, 1 : d + 1], second, "centre")
+
+
+class CentredDiagonal:
+    """Axis-aligned components far apart: differences from each mean, column by column."""
+
+    def __init__(self, ready: Ready, block: Block) -> None:
+        self.ready = ready
+        self.x = np.subtract(block.X.T, ready.centre[:, None], out=scratch.get("x", block.X.T.shape))
+
+    def log_prob(self) -> Array:
+        ready, (d, n) = self.ready, self.x.shape
+        out = scratch.get("log_prob", (len(ready.means), n))
+        for k in range(len(out)):
+            z = np.subtract(self.x, ready.means[k][:, None], out=scratch.get("z", (d, n)))
+            z *= ready.factors[k][:, None]
+            np.einsum("in,in->n", z, z, out=out[k])
+        out *= -0.5
+        out -= (0.5 * d * LOG_2PI + ready.half_log_det)[:, None]
+        return out
+
+    def moments(self, resp: Array) -> Moments:
+        first, second = np.empty_like(self.ready.means), np.empty_like(self.ready.means)
+        for k, r in enumerate(resp):
+            z = np.subtract(self.x, self.ready.means[k][:, None], out=scratch.get("z", self.x.shape))
+            first[k] = z @ r
+            second[k] = np.multiply(z, z, out=z) @ r
+        return Moments(resp.sum(axis=1), first, second, "means")
+
+
+class Centred:
+    """Full covariances: a triangular product per component, a rank-n update back."""
+
+    def __init__(self, ready: Ready, block: Block) -> None:
+        self.ready = ready
+        self.x = np.subtract(block.X.T, ready.centre[:, None], out=scratch.get("x", block.X.T.shape))
+
+    def _about(self, k: int, name: str = "z") -> Array:
+        return np.subtract(self.x, self.ready.means[k][:, None], out=scratch.get(name, self.x.shape))
+
+    def log_prob(self) -> Array:
+        ready, (d, n) = self.ready, self.x.shape
+        out = scratch.get("log_prob", (len(ready.means), n))
+        for k in range(len(out)):
+            z = self._about(k)
+            # z is (d, n) in C order, so z.T is (n, d) in Fortran's: y^T = z^T F^T
+            y = blas.dtrmm(1.0, ready.factors[k].T, z.T, side=1, lower=0, overwrite_b=1).T
+            np.einsum("in,in->n", y, y, out=out[k])
+        out *= -0.5
+        out -= (0.5 * d * LOG_2PI + ready.half_log_det)[:, None]
+        return out
+
+    def moments(self, resp: Array) -> Moments:
+        ready = self.ready
+        first, second = np.empty_like(ready.means), np.empty_like(ready.covs)
+        signed = bool(resp.min() < 0)
+        for k, r in enumerate(resp):
+            z = self._about(k)
+            first[k] = z @ r
+            if signed:
+                second[k] = np.multiply(z, r, out=scratch.get("zr", z.shape)) @ z.T
+            else:
+                z *= np.sqrt(r)
+                half = blas.dsyrk(1.0, z.T, trans=1, lower=0)
+                second[k] = half + np.triu(half, 1).T
+        return Moments(resp.sum(axis=1), first, second, "means")

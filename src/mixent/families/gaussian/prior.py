@@ -1,0 +1,55 @@
+"""The Normal-inverse-Wishart prior as pseudo-rows: one rule for all covariance structures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mixent.core.arrays import Array
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Pseudo-rows that every component has seen before the data.
+
+    log p(m, C) = -1/2 [ rows log|C| + tr(C^-1 (rows cov + mean_rows (m - mean)(m - mean)^T)) ] + const,
+
+    the Normal-inverse-Wishart density with Lambda = rows cov and nu + d + 2 = rows. The M-step of every structure
+    is its own rule on (n_k + rows, W_k + rows cov + the mean term): a covariance is pulled towards `cov` as by
+    `rows` observations. Bounded above for any rows > 0, so the likelihood's spikes are gone.
+    """
+
+    rows: Array  # (K,) or scalar array
+    cov: Array  # (K, d, d), (d, d), or variances (K, d), (d,)
+    mean: Array  # (K, d) or (d,), about the family's centre
+    mean_rows: Array  # (K,) or scalar array
+
+    def expand(self, n_components: int, axis_aligned: bool) -> Prior:
+        """The same prior with one entry per component, in the layout of the structures."""
+        d = self.mean.shape[-1]
+        cov = self.cov
+        full = cov.ndim >= 2 and cov.shape[-2:] == (d, d) and not (cov.ndim == 2 and len(cov) != d)
+        if axis_aligned and full:
+            cov = np.diagonal(cov, axis1=-2, axis2=-1)
+        elif not axis_aligned and not full:
+            cov = cov[..., None] * np.eye(d)
+        shape = (n_components, d) if axis_aligned else (n_components, d, d)
+        return Prior(
+            np.broadcast_to(self.rows, (n_components,)),
+            np.broadcast_to(cov, shape),
+            np.broadcast_to(self.mean, (n_components, d)),
+            np.broadcast_to(self.mean_rows, (n_components,)),
+        )
+
+    def take(self, index: slice | Array) -> Prior:
+        """The entries of some components."""
+        return Prior(self.rows[index], self.cov[index], self.mean[index], self.mean_rows[index])
+
+    def scatter(self, means: Array) -> Array:
+        """rows cov + mean_rows (m - mean)(m - mean)^T, in the layout of `cov`."""
+        away = means - self.mean
+        if self.cov.ndim == 2:
+            return self.rows[:, None] * self.cov + self.mean_rows[:, None] * away**2
+        outer = away[:, :, None] * away[:, None, :]
+        return self.rows[:, None, None] * self.cov + self.mean_rows[:, None, None] * outer

@@ -1,0 +1,293 @@
+"""The 14 covariance structures of Celeux & Govaert (1995), Pattern Recognition 28, 781-793.
+
+Sigma_k = lambda_k D_k A_k D_k^T with |A_k| = 1: volume lambda, shape A, orientation D. The three letters of a name say
+of volume, shape and orientation whether they are Equal for all components, Variable, or the Identity.
+
+In the formulas below n_k is `mass`, n its sum, W_k the scatter of component k and W their sum.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from mixent.core.arrays import Array
+from mixent.families.gaussian._inner import common_axes, positive, relative_volumes, whiten_diagonal, whiten_full
+
+
+@dataclass(frozen=True)
+class Covariances:
+    """The covariances of a group of components that share one structure."""
+
+    covs: Array  # (K, d) variances for axis-aligned structures, (K, d, d) otherwise
+    axes: Array | None = None  # (d, d) orthogonal, common to the group: EVE and VVE start from it next time
+
+
+Step = Callable[[Array, Array, Covariances | None], Covariances]
+
+
+@dataclass(frozen=True)
+class Structure:
+    """One covariance structure: its M-step and its number of free parameters."""
+
+    name: str
+    axis_aligned: bool  # diagonal covariances, stored (K, d)
+    shared: bool  # every component has the same covariance
+    _step: Step
+    _free: Callable[[int, int], int]
+
+    def update(self, mass: Array, scatter: Array, current: Covariances | None = None) -> Covariances:
+        """The M-step: maximises  -1/2 sum_k [ mass_k log|S_k| + tr(S_k^-1 scatter_k) ]  over this kind of S_k.
+
+        The maximum is global for all structures but EVE and VVE; these find a local one, not below `current`.
+        A singular scatter gives finite, possibly singular covariances.
+
+        Parameters
+        ----------
+        mass : (K,) array, > 0
+            Rows, or sum of responsibilities, of each component (prior pseudo-rows included).
+        scatter : (K, d, d) array, or (K, d) for axis-aligned structures
+            Sums of squares and products about each component's mean.
+        current : Covariances, optional
+            Where the iterated structures start; the answer is never worse.
+        """
+        if self.axis_aligned and scatter.ndim == 3:
+            scatter = np.diagonal(scatter, axis1=1, axis2=2)
+        return self._step(mass, scatter, current)
+
+    def n_free(self, n_components: int, n_columns: int) -> int:
+        """Number of free covariance parameters."""
+        return self._free(n_components, n_columns)
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+    def __reduce__(
+        self,
+    ) -> tuple[Callable[[str], Structure], tuple[str]]:  # copies and pickles are the one object of this name
+        return get_structure, (self.name,)
+
+
+def log_det_trace(covariances: Covariances, mass: Array, scatter: Array) -> float:
+    """What the M-step maximises:  -1/2 sum_k [ mass_k log|S_k| + tr(S_k^-1 scatter_k) ]."""
+    covs = covariances.covs
+    if covs.ndim == 2:
+        variances = scatter if scatter.ndim == 2 else np.diagonal(scatter, axis1=1, axis2=2)
+        return -0.5 * float(mass @ np.log(covs).sum(1) + (variances / covs).sum())
+    traces = np.trace(np.linalg.solve(covs, scatter), axis1=1, axis2=2)
+    return -0.5 * float(mass @ np.linalg.slogdet(covs)[1] + traces.sum())
+
+
+# --- axis-aligned: scatter is (K, d) ---------------------------------------------------------------------------------
+
+
+def _eii(mass: Array, scatter: Array, current: Covariances | None) -> Covariances:
+    """One volume: lambda = tr(W) / (n d)."""
+    return Covariances(np.full(scatter.shape, scatter.sum() / (mass.sum() * scatter.shape[1])))
+
+
+def _vii(mass: Array, scatter: Array, current: Covariances | None) -> Covariances:
+    """lambda_k = tr(W_k) / (n_k d)."""
+    return Covariances(np.repeat((scatter.mean(1) / mass)[:, None], scatter.shape[1], axis=1))
+
+
+def _eei(mass: Array, scatter: Array, current: Covariances | None) -> Covariances:
+    """B = diag(W) / n."""
+    return Covariances(np.repeat(scatter.sum(0, keepdims=True) / mass.sum(), len(mass), axis=0))
+
+
+def _vei(mass: Array, scatter: Array, current: Covariances | None) -> Covariances:
+    """B = sum_k diag(W_k) / (n lambda_k), lambda_k = tr(W_k B^-1) / (n_k d), at their common fixed point."""
+    return Covariances(_variable_volume(mass, scatter, current))
+
+
+def _evi(mass: Array, scatter: Array, current: Covariances | None) -> Covariances:
+    """B_k = diag(W_k) / |diag(W_k)|^(1/d), lambda = sum_k |diag(W_k)|^(1/d) / n."""
+    return Covariances(_equal_volume(mass, positive(scatter)))
+
+
+def _vvi(mass: Array, scatter: Array, current: Covariances | None) -> Covariances:
+    """B_k = diag(W_k) / n_k."""
+    return Covariances(scatter / mass[:, None])
+
+
+# --- one orientation for all: scatter is (K, d, d) from here on ------------------------------------------------------
+
+
+def _eee(mass: Array, scatter: Array, current: Covariances | None) -> Covariances:
+    """C = W / n."""
+    return Covariances(np.repeat(_symmetric(scatter.sum(0, keepdims=True) / mass.sum()), len(mass), axis=0))
+
+
+def _vee(mass: Array, scatter: Array, current: Covariances | None) -> Covariances:
+    """C = sum_k W_k / (n lambda_k), lambda_k = tr(W_k C^-1) / (n_k d), at their common fixed point."""
+    d = scatter.shape[1]
+    traces = positive(np.trace(scatter, axis1=1, axis2=2))
+    pooled = np.linalg.eigvalsh((scatter / traces[:, None, None]).sum(0))
+    if pooled[0] < 1e-15 * pooled[-1] or pooled[-1] == 0.0:
+        # no component spreads in some direction: give it just enough for a Cholesky factor
+        scatter = scatter + (1e-13 * traces / d)[:, None, None] * np.eye(d)
+    start = _start_volumes(mass, traces / d, current)
+    volumes = relative_volumes(mass, scatter, start, whiten_full)
+    C = (scatter / volumes[:, None, None]).sum(0) / mass.sum()
+    return Covariances(volumes[:, None, None] * _symmetric(C))
+
+
+def _eve(mass: Array, scatter: Array, current: Covariances | None) -> Covariances:
+    """Common axes D; given them, EVI in their frame."""
+    D, within = _common_frame(mass, scatter, current, equal_volume=True)
+    return Covariances(_compose(D, _equal_volume(mass, positive(within))), D)
+
+
+def _vve(mass: Array, scatter: Array, current: Covariances | None) -> Covariances:
+    """Common axes D; given them, VVI in their frame."""
+    D, within = _common_frame(mass, scatter, current, equal_volume=False)
+    return Covariances(_compose(D, within / mass[:, None]), D)
+
+
+# --- each component its own orientation: W_k = L_k Omega_k L_k^T, eigenvalues in rising order -------------------------
+
+
+def _eev(mass: Array, scatter: Array, current: Covariances | None) -> Covariances:
+    """D_k = L_k, A = sum_k Omega_k / n."""
+    omega, L = np.linalg.eigh(scatter)
+    return Covariances(_compose(L, np.repeat(np.maximum(omega, 0.0).sum(0, keepdims=True) / mass.sum(), len(mass), 0)))
+
+
+def _vev(mass: Array, scatter: Array, current: Covariances | None) -> Covariances:
+    """D_k = L_k; volumes and the common shape as in VEI, on the eigenvalues."""
+    omega, L = np.linalg.eigh(scatter)
+    return Covariances(_compose(L, _variable_volume(mass, np.maximum(omega, 0.0), current)))
+
+
+def _evv(mass: Array, scatter: Array, current: Covariances | None) -> Covariances:
+    """C_k = W_k / |W_k|^(1/d), lambda = sum_k |W_k|^(1/d) / n."""
+    sign, log_det = np.linalg.slogdet(scatter)
+    flat = (sign <= 0) | ~np.isfinite(log_det)
+    if flat.any():
+        largest = np.trace(scatter, axis1=1, axis2=2).max()
+        log_det[flat] = np.log(positive(np.linalg.eigvalsh(scatter[flat]), largest)).sum(1)
+    log_side = log_det / scatter.shape[1]
+    volume = np.exp(log_side).sum() / mass.sum()
+    return Covariances(_symmetric((volume * np.exp(-log_side))[:, None, None] * scatter))
+
+
+def _vvv(mass: Array, scatter: Array, current: Covariances | None) -> Covariances:
+    """C_k = W_k / n_k."""
+    return Covariances(_symmetric(scatter / mass[:, None, None]))
+
+
+# --- shared steps ----------------------------------------------------------------------------------------------------
+
+
+def _equal_volume(mass: Array, within: Array) -> Array:
+    """Equal volumes: lambda B_k with |B_k| = 1, B_k proportional to `within` (K, d), all > 0."""
+    log_side = np.log(within).mean(1)  # logs: a product of many small numbers underflows
+    volume = np.exp(log_side).sum() / mass.sum()
+    covs: Array = (volume * np.exp(-log_side))[:, None] * within
+    return covs
+
+
+def _variable_volume(mass: Array, within: Array, current: Covariances | None) -> Array:
+    """lambda_k B with one diagonal B, from `within` (K, d)."""
+    within = positive(within)
+    start = _start_volumes(mass, within.mean(1), current)
+    volumes = relative_volumes(mass, within, start, whiten_diagonal)[:, None]
+    covs: Array = volumes * ((within / volumes).sum(0) / mass.sum())
+    return covs
+
+
+def _start_volumes(mass: Array, spread: Array, current: Covariances | None) -> Array:
+    """Log lambda_k of the current covariances where they are usable, else those of spheres with this spread (K,)."""
+    log_sides: Array = np.log(positive(spread / mass))
+    if current is not None and len(current.covs) == len(mass):
+        covs = current.covs
+        log_dets = np.log(positive(covs)).sum(1) if covs.ndim == 2 else np.linalg.slogdet(covs)[1]
+        if np.isfinite(log_dets).all():
+            log_sides = log_dets / covs.shape[1]
+    return log_sides
+
+
+def _common_frame(
+    mass: Array, scatter: Array, current: Covariances | None, *, equal_volume: bool
+) -> tuple[Array, Array]:
+    """Common axes D and diag(D^T W_k D)  (K, d)."""
+    problem = mass, scatter, equal_volume
+    if current is not None and current.axes is not None:
+        _, D = common_axes(*problem, current.axes)
+    else:
+        tries = [common_axes(*problem, start, max_iter=15) for start in _guesses(scatter, current)]
+        _, D = common_axes(*problem, min(tries, key=lambda found: found[0])[1])
+    return D, np.einsum("ia,kij,ja->ka", D, scatter, D, optimize=True).clip(min=0.0)
+
+
+def _guesses(scatter: Array, current: Covariances | None) -> Array:
+    """Axes to start from without any: the problem has local maxima, so a few short runs choose."""
+    traces = positive(np.trace(scatter, axis1=1, axis2=2))[:, None, None]
+    pools = [scatter.sum(0), (scatter / traces).sum(0), np.diag(np.arange(1.0, scatter.shape[1] + 1.0)), *scatter]
+    if current is not None and current.covs.ndim == 3:
+        pools.append(current.covs.sum(0))
+    return np.linalg.eigh(np.stack(pools))[1]
+
+
+def _compose(axes: Array, variances: Array) -> Array:
+    """D diag(v) D^T for each component, exactly symmetric."""
+    return _symmetric((axes * variances[:, None, :]) @ np.swapaxes(axes, -1, -2))
+
+
+def _symmetric(matrices: Array) -> Array:
+    return 0.5 * (matrices + np.swapaxes(matrices, -1, -2))
+
+
+# --- the names -------------------------------------------------------------------------------------------------------
+
+
+def _b(d: int) -> int:
+    return d * (d + 1) // 2
+
+
+COVARIANCES: dict[str, Structure] = {
+    structure.name: structure
+    for structure in (
+        Structure("EII", True, True, _eii, lambda K, d: 1),
+        Structure("VII", True, False, _vii, lambda K, d: K),
+        Structure("EEI", True, True, _eei, lambda K, d: d),
+        Structure("VEI", True, False, _vei, lambda K, d: K + d - 1),
+        Structure("EVI", True, False, _evi, lambda K, d: 1 + K * (d - 1)),
+        Structure("VVI", True, False, _vvi, lambda K, d: K * d),
+        Structure("EEE", False, True, _eee, lambda K, d: _b(d)),
+        Structure("VEE", False, False, _vee, lambda K, d: _b(d) + K - 1),
+        Structure("EVE", False, False, _eve, lambda K, d: _b(d) + (K - 1) * (d - 1)),
+        Structure("VVE", False, False, _vve, lambda K, d: _b(d) + (K - 1) * d),
+        Structure("EEV", False, False, _eev, lambda K, d: K * _b(d) - (K - 1) * d),
+        Structure("VEV", False, False, _vev, lambda K, d: K * _b(d) - (K - 1) * (d - 1)),
+        Structure("EVV", False, False, _evv, lambda K, d: K * _b(d) - (K - 1)),
+        Structure("VVV", False, False, _vvv, lambda K, d: K * _b(d)),
+    )
+}
+_NAMES = tuple(COVARIANCES)
+# scikit-learn's names
+COVARIANCES |= {
+    alias: COVARIANCES[name]
+    for alias, name in [("spherical", "VII"), ("diag", "VVI"), ("tied", "EEE"), ("full", "VVV")]
+}
+
+
+def get_structure(name: str) -> Structure:
+    """The structure of this name; a ValueError that lists the choices otherwise.
+
+    Examples
+    --------
+    >>> get_structure("diag")
+    <VVI>
+    """
+    if isinstance(name, str) and name in COVARIANCES:
+        return COVARIANCES[name]
+    close = difflib.get_close_matches(str(name).upper(), _NAMES, 1) or difflib.get_close_matches(
+        str(name).lower(), COVARIANCES, 1
+    )
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    raise ValueError(f"covariance must be one of {', '.join(COVARIANCES)}; got {name!r}.{hint}")

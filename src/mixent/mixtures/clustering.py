@@ -1,0 +1,406 @@
+"""Mixtures of Gaussians and categoricals, without classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import DensityMixin
+from sklearn.utils import check_random_state
+
+from mixent.core.arrays import Array
+from mixent.core.blocks import Block
+from mixent.core.driver import Stop
+from mixent.core.observers import ShowProgress
+from mixent.core.proposals import Squarem
+from mixent.core.starts import best_of
+from mixent.families.gaussian.family import Group
+from mixent.families.gaussian.prior import Prior
+from mixent.families.gaussian.structures import COVARIANCES, get_structure
+from mixent.mixtures.first_guess import cluster, from_responsibilities, one_hot, summarise
+from mixent.mixtures.fitting import (
+    Fitted,
+    blocks,
+    choose_executor,
+    finish,
+    make_family,
+    pooled_covariance,
+    read_prior_rows,
+    shrunk,
+    tell,
+)
+from mixent.mixtures.model import MixtureModel
+from mixent.mixtures.options import check_choice, check_count, check_positive, progress_bar
+from mixent.mixtures.problem import MixtureProblem
+from mixent.tables import read_features, read_weights
+
+STRUCTURES = tuple(name for name in COVARIANCES if name.isupper())
+
+
+class GaussianMixture(DensityMixin, MixtureModel):
+    """Mixture of Gaussians by maximum a posteriori EM, for mixed and incomplete tables.
+
+    Maximises  sum_n w_n log sum_k p_k N(x_n; m_k, C_k) prod_j q_kj(x_nj) + log prior(m, C, q).
+    Each update maximises a lower bound that touches it, so this value never falls.
+
+    Missing values are integrated out exactly. Categorical columns are independent within a component.
+
+    Parameters
+    ----------
+    n_components : int or "auto"
+        "auto" tries 1 to `max_components` and keeps the best by `criterion`.
+    covariance : str, list of str, or "auto"
+        One of the 14 structures of Celeux and Govaert: volume, shape and orientation Equal, Variable or Identity
+        (EII VII EEI VEI EVI VVI EEE VEE EVE VVE EEV VEV EVV VVV), or scikit-learn's "spherical", "diag", "tied",
+        "full". A list, or "auto" for all 14, is searched by `criterion`.
+    prior : "auto", float or None
+        Pseudo-rows that pull each covariance towards the data's own, scaled to K components; "auto" takes columns + 2.
+        None is plain maximum likelihood.
+    init : "kmeans++", "random" or (n, K) array
+        Where EM starts: k-means on a sample, rows at random, or responsibilities.
+    n_init : int
+        Starts; each runs a few passes, the best runs on. All are kept in `starts_`.
+    criterion : "bic" or "icl"
+        For "auto"; lower is better (scikit-learn's sign).
+    max_components : int
+        Largest K tried by "auto".
+    tol : float
+        Stop when a pass gains less than this per row, in nats.
+    max_iter : int
+        Most passes over the data.
+    accelerate : bool
+        Extrapolate (SQUAREM); a step is kept only if the objective rises.
+    smoothing : float
+        Pseudo-rows of each component's category tables, spread as in the whole table.
+    categorical : "auto" or list
+        Columns to treat as categories whatever their type.
+    warm_start : bool
+        Start from the last fit.
+    random_state : int, generator or None
+    n_jobs : int or None
+        Threads; None takes all cores. The number changes no bit of the result.
+    progress : bool or callable
+        True shows a bar; a callable is told (done, total, text).
+
+    Attributes
+    ----------
+    weights_, means_, covariances_, category_probabilities_
+        The components, by falling weight.
+    run_ : Run
+        How EM went: `status`, `trace`, `objective`.
+    search_ : list of dict
+        What "auto" tried: n_components, covariance, log_likelihood, n_free, bic, icl, aic, converged.
+    starts_ : Starts
+        Every start of the chosen fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixent import GaussianMixture
+    >>> X = np.array([[0.0, 0.1], [0.2, np.nan], [-0.1, 0.0], [5.0, 5.2], [5.1, 4.9], [np.nan, 5.0]])
+    >>> model = GaussianMixture(2, "EII", random_state=0).fit(X)
+    >>> model.predict(X).tolist() in ([0, 0, 0, 1, 1, 1], [1, 1, 1, 0, 0, 0])
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int | str = 1,
+        covariance: str | list[str] = "VVV",
+        *,
+        prior: str | float | None = "auto",
+        init: Any = "kmeans++",
+        n_init: int = 1,
+        criterion: str = "bic",
+        max_components: int = 9,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        accelerate: bool = True,
+        smoothing: float = 1.0,
+        categorical: Any = "auto",
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        progress: bool | Callable[[int, int, str], None] = False,
+    ) -> None:
+        self.n_components = n_components
+        self.covariance = covariance
+        self.prior = prior
+        self.init = init
+        self.n_init = n_init
+        self.criterion = criterion
+        self.max_components = max_components
+        self.tol = tol
+        self.max_iter = max_iter
+        self.accelerate = accelerate
+        self.smoothing = smoothing
+        self.categorical = categorical
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.progress = progress
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the mixture.
+
+        Parameters
+        ----------
+        X : table of n rows
+            Array or DataFrame; NaN, None or null are missing, text columns are categories.
+        y : ignored
+        sample_weight : (n,) array, optional
+            Weight two is the row twice.
+
+        Returns
+        -------
+        self
+        """
+        counts, names = self._check()
+        table = read_features(self, X, reset=True, categorical=self.categorical)
+        weight = read_weights(sample_weight, table.n_rows)
+        job = _Job(self, Block(table.X, table.codes, weight=weight), table.schema.sizes)
+        if counts[-1] > table.n_rows:
+            if self.n_components == "auto":
+                counts = [k for k in counts if k <= table.n_rows]
+            else:
+                raise ValueError(f"n_components={counts[-1]} needs at least as many rows; X has {table.n_rows}")
+        warm = self.params_ if self.warm_start and hasattr(self, "params_") else None
+        with progress_bar(self.progress, "mixture") as show:
+            if len(counts) * len(names) == 1:
+                found, starts, self.search_ = *job.fit(counts[0], names[0], show, warm), []
+            else:
+                found, starts, self.search_ = job.search(counts, names, show)
+        self._keep(found, starts, table.schema, job)
+        tell(found.run, type(self).__name__)
+        return self
+
+    def _check(self) -> tuple[list[int], list[str]]:
+        """The numbers of components and structures to try."""
+        if self.n_components == "auto":
+            counts = list(range(1, check_count("max_components", self.max_components) + 1))
+        else:
+            counts = [check_count("n_components", self.n_components, also="'auto'")]
+        if isinstance(self.covariance, str):
+            names = list(STRUCTURES) if self.covariance == "auto" else [get_structure(self.covariance).name]
+        else:
+            names = [get_structure(name).name for name in self.covariance]
+        if not names:
+            raise ValueError("covariance is an empty list; name at least one structure")
+        check_choice("criterion", self.criterion, ("bic", "icl"))
+        check_count("n_init", self.n_init)
+        check_count("max_iter", self.max_iter)
+        check_positive("tol", self.tol, zero=True)
+        check_positive("smoothing", self.smoothing)
+        read_prior_rows(self.prior)
+        if isinstance(self.init, str):
+            check_choice("init", self.init, ("kmeans++", "random"))
+        return counts, names
+
+    def _keep(self, found: Fitted, starts: Any, schema: Any, job: _Job) -> None:
+        self.problem_, self.params_, self.schema_ = found.problem, found.params, schema
+        self.run_ = replace(found.run, last=None)
+        self.starts_ = starts
+        self.n_components_ = found.params.n_components
+        gaussian = found.problem.family.gaussian
+        self.covariance_ = gaussian.groups[0].structure if gaussian is not None else None
+        self.lower_bound_ = found.run.objective / max(job.source_weight, 1e-300)
+
+    @property
+    def weights_(self) -> Array:
+        """(K,) component weights."""
+        return self.params_.weights.sum(axis=0)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable component of each row.
+
+        Parameters
+        ----------
+        X : table of n rows
+
+        Returns
+        -------
+        (n,) array of int.
+        """
+        return self.predict_proba(X).argmax(axis=1)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Component responsibilities.
+
+        Parameters
+        ----------
+        X : table of n rows
+
+        Returns
+        -------
+        (n, K) array, rows sum to 1.
+        """
+        return self._responsibilities(self._read(X))
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
+        """Fit, then the most probable component of each row.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        (n,) array of int.
+        """
+        return self.fit(X, y, sample_weight).predict(X)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log density per row, in nats.
+
+        Parameters
+        ----------
+        X : table of n rows
+        y : ignored
+
+        Returns
+        -------
+        float
+        """
+        return float(self.score_samples(X).mean())
+
+    def bic(self, X: Any) -> float:
+        """Bayesian information criterion of the model on X; lower is better."""
+        log_density = self.score_samples(X)
+        return float(-2 * log_density.sum() + self.n_parameters_ * np.log(len(log_density)))
+
+    def aic(self, X: Any) -> float:
+        """Akaike information criterion of the model on X; lower is better."""
+        return float(-2 * self.score_samples(X).sum() + 2 * self.n_parameters_)
+
+    def icl(self, X: Any) -> float:
+        """BIC plus twice the entropy of the responsibilities; lower is better, and separated components are preferred."""
+        return self.bic(X) + 2 * _entropy(self.predict_proba(X)).sum()
+
+
+class _Job:
+    """One call of `fit`: the data summarised once, then any number of models."""
+
+    def __init__(self, est: GaussianMixture, table: Block, sizes: tuple[int, ...]) -> None:
+        self.est, self.table, self.sizes = est, table, sizes
+        self.rng = np.random.default_rng(check_random_state(est.random_state).randint(2**31 - 1))
+        source = blocks(table, 1, True)
+        self.source_weight = source.total_weight
+        with choose_executor(est.n_jobs, table.n_rows, 1) as executor:
+            self.summary = summarise(source, sizes, executor)
+            cov = pooled_covariance(self.summary, source, None, 1, executor)
+        self.target = shrunk(cov, self.summary, self.source_weight, 0.0) if len(cov) else cov
+
+    def prior(self, n_components: int) -> Prior | None:
+        rows = read_prior_rows(self.est.prior)
+        d = len(self.target)
+        if rows is None or d == 0:
+            return None
+        rows = d + 2.0 if rows == "auto" else rows
+        cov = self.target * n_components ** (-2 / d)
+        return Prior(np.array(rows), cov, np.zeros(d), np.array(0.01))
+
+    def problem(self, n_components: int, name: str) -> MixtureProblem:
+        groups = [Group(name, 0, n_components)]
+        return MixtureProblem(make_family(groups, self.summary, self.sizes, self.prior(n_components), self.est.smoothing))
+
+    def partitions(self, n_components: int) -> list[tuple[np.ndarray | None, Array]]:
+        """Starting responsibilities: (rows they are of, matrix)."""
+        init = self.est.init
+        if not isinstance(init, str):
+            return [(None, read_responsibilities(init, self.table.n_rows, n_components))]
+        found = []
+        for _ in range(self.est.n_init):
+            rows, label = cluster(self.table, self.summary, self.sizes, n_components, init, self.rng)
+            found.append((rows, one_hot(label, n_components)))
+        return found
+
+    def fit(self, n_components: int, name: str, show: Any, warm: Any = None, partitions: Any = None) -> tuple[Fitted, Any]:
+        est, problem = self.est, self.problem(n_components, name)
+        gaussian = problem.family.gaussian
+        source = blocks(self.table, n_components, gaussian is None or gaussian.axis_aligned)
+        stop = Stop(est.tol, est.max_iter)
+        with choose_executor(est.n_jobs, self.table.n_rows, n_components) as executor:
+            starts = self._starts(problem, source, n_components, executor, warm, partitions)
+            found = best_of(
+                problem,
+                source,
+                starts,
+                stop=stop,
+                executor=executor,
+                observers=[] if show is None else [ShowProgress(show, est.max_iter)],
+                propose=Squarem() if est.accelerate and n_components > 1 else None,
+            )
+        return finish(problem, found.run), replace(found, run=replace(found.run, last=None))
+
+    def _starts(self, problem: MixtureProblem, source: Any, n_components: int, executor: Any, warm: Any, partitions: Any) -> list:
+        if warm is not None and _fits(problem, warm, n_components):
+            return [warm]
+        starts = []
+        for rows, resp in partitions or self.partitions(n_components):
+            part = source if rows is None or len(rows) == self.table.n_rows else blocks(self.table.take(rows), n_components, True)
+            part = source if part is source else type(source)(replace(part.table, rows=None))
+            starts.append(from_responsibilities(problem.family, self.summary, part, resp, np.ones((1, n_components)), executor))
+        return starts
+
+    def search(self, counts: list[int], names: list[str], show: Any) -> tuple[Fitted, Any, list[dict]]:
+        """Every K with every structure, each K from the same partitions; the best by the criterion."""
+        records, best = [], None
+        done, total = 0, len(counts) * len(names)
+        for k in counts:
+            partitions = self.partitions(k)
+            for name in names:
+                found, starts = self.fit(k, name, None, None, partitions)
+                record = self._record(found, k, name)
+                records.append(record)
+                if best is None or record[self.est.criterion] < best[0]:
+                    best = (record[self.est.criterion], found, starts)
+                done += 1
+                if show is not None:
+                    show(done, total, f"{name} with {k}: {self.est.criterion} {record[self.est.criterion]:.6g}")
+        assert best is not None
+        return best[1], best[2], records
+
+    def _record(self, found: Fitted, n_components: int, name: str) -> dict:
+        log_lik = found.run.objective - found.problem.family.log_prior(found.params.components)
+        n_free, weight = found.problem.n_free(found.params), self.source_weight
+        bic = -2 * log_lik + n_free * np.log(weight)
+        model = GaussianMixture(n_jobs=self.est.n_jobs)
+        model.problem_, model.params_ = found.problem, found.params
+        entropy = _entropy(model._responsibilities(self.table))
+        spread = entropy.sum() if self.table.weight is None else self.table.weight @ entropy
+        return {
+            "n_components": n_components,
+            "covariance": name,
+            "log_likelihood": float(log_lik),
+            "n_free": n_free,
+            "bic": float(bic),
+            "icl": float(bic + 2 * spread),
+            "aic": float(-2 * log_lik + 2 * n_free),
+            "converged": found.run.status.ok,
+        }
+
+
+def read_responsibilities(init: Any, n_rows: int, n_components: int) -> Array:
+    """A starting matrix given by the user."""
+    resp = np.asarray(init, dtype=float)
+    if resp.shape != (n_rows, n_components):
+        raise ValueError(
+            f"init must be 'kmeans++', 'random' or responsibilities of shape ({n_rows}, {n_components}); got {resp.shape}"
+        )
+    sums = resp.sum(axis=1, keepdims=True)
+    if not np.isfinite(resp).all() or (resp < 0).any() or (sums <= 0).any():
+        raise ValueError("init responsibilities must be finite, >= 0, with a positive sum in every row")
+    return resp / sums
+
+
+def _entropy(resp: Array) -> Array:
+    return -(resp * np.log(np.maximum(resp, 1e-300))).sum(axis=1)
+
+
+def _fits(problem: MixtureProblem, params: Any, n_components: int) -> bool:
+    gaussian = problem.family.gaussian
+    same = params.n_components == n_components
+    return same and (gaussian is None or params.components.gaussian.means.shape[1] == gaussian.n_columns)

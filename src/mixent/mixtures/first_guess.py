@@ -1,0 +1,164 @@
+"""Where EM starts: a summary of the table, then responsibilities turned into parameters by one M-step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.cluster import kmeans_plusplus
+
+from mixent.core.arrays import Array
+from mixent.core.blocks import ArrayBlocks, Block
+from mixent.core.executors import Executor
+from mixent.families.categorical import Categoricals
+from mixent.families.gaussian.family import GaussianFamily, Gaussians
+from mixent.families.product import Components, ComponentStats, ProductFamily
+from mixent.mixtures.problem import MixtureParams
+
+SAMPLE = 5000  # rows k-means looks at
+LLOYD = 10
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Weighted means and standard deviations of the continuous columns, frequencies of the categorical ones."""
+
+    centre: Array  # (d,)
+    scale: Array  # (d,) > 0
+    frequencies: Array  # (sum of sizes,), smoothed
+
+
+def summarise(source: ArrayBlocks, sizes: tuple[int, ...], executor: Executor) -> Summary:
+    """Two passes over the blocks; gaps are left out column by column."""
+    table = source.table
+
+    def total(values) -> tuple[Array, Array]:
+        parts = executor.map(values, source)
+        return np.sum([p[0] for p in parts], axis=0), np.sum([p[1] for p in parts], axis=0)
+
+    def first(block: Block) -> tuple[Array, Array]:
+        return _weighted_sum(block, block.X)
+
+    mass, sums = total(first)
+    centre = sums / np.maximum(mass, 1e-300)
+    mass, squares = total(lambda block: _weighted_sum(block, (block.X - centre) ** 2))
+    scale = np.sqrt(squares / np.maximum(mass, 1e-300))
+    # a constant column has no scale of its own: one unit in the size of its values
+    scale = np.where(scale > 1e-12 * np.maximum(np.abs(centre), 1e-300), scale, np.maximum(np.abs(centre), 1.0) * 1e-6)
+    return Summary(centre, scale, _frequencies(table, sizes))
+
+
+def _weighted_sum(block: Block, values: Array) -> tuple[Array, Array]:
+    weight = np.ones(block.n_rows) if block.weight is None else block.weight
+    if block.complete:
+        return np.full(values.shape[1], weight.sum()), weight @ values
+    seen = ~np.isnan(values)
+    return weight @ seen, weight @ np.where(seen, values, 0.0)
+
+
+def _frequencies(table: Block, sizes: tuple[int, ...]) -> Array:
+    out = []
+    for j, size in enumerate(sizes):
+        codes = table.codes[:, j]
+        seen = codes >= 0
+        weight = None if table.weight is None else table.weight[seen]
+        counts = np.bincount(codes[seen], weight, size)[:size] + 0.5
+        out.append(counts / counts.sum())
+    return np.concatenate(out) if out else np.empty(0)
+
+
+def flat_components(family: ProductFamily, summary: Summary, n_components: int) -> Components:
+    """Every component alike: the whole table as one axis-aligned Gaussian. The M-step starts from here."""
+    gaussian = categorical = None
+    if family.gaussian is not None:
+        gaussian = _flat_gaussians(family.gaussian, summary, n_components)
+    if family.categorical is not None:
+        categorical = Categoricals(np.tile(np.log(summary.frequencies), (n_components, 1)))
+    return Components(gaussian, categorical)
+
+
+def _flat_gaussians(family: GaussianFamily, summary: Summary, n_components: int) -> Gaussians:
+    means = np.zeros((n_components, family.n_columns))
+    variances = np.tile(summary.scale**2, (n_components, 1))
+    covs = variances if family.axis_aligned else variances[:, :, None] * np.eye(family.n_columns)
+    return Gaussians(means, covs, (None,) * len(family.groups))
+
+
+def responsibility_moments(
+    family: ProductFamily, components: Components, source: ArrayBlocks, resp: Array, executor: Executor
+) -> ComponentStats:
+    """Moments of all rows under given responsibilities (n, K); gaps are filled in by expectation under `components`."""
+    ready = family.prepare(components)
+
+    def moments(block: Block) -> ComponentStats:
+        work = family.open(ready, block)
+        work.log_prob()
+        part = np.ascontiguousarray(resp[slice(None) if block.rows is None else block.rows].T)
+        return work.moments(part if block.weight is None else part * block.weight)
+
+    return executor.total(moments, source)
+
+
+def from_responsibilities(
+    family: ProductFamily, summary: Summary, source: ArrayBlocks, resp: Array, mask: Array, executor: Executor
+) -> MixtureParams:
+    """One M-step from responsibilities (n, K). `mask` (C, K) says which class may use which component."""
+    flat = flat_components(family, summary, resp.shape[1])
+    stats = responsibility_moments(family, flat, source, resp, executor)
+    weight = source.table.weight
+    mass = resp.sum(axis=0) if weight is None else weight @ resp
+    weights = mask * (mass + 1e-6 * mass.sum() / len(mass))
+    if len(mask) > 1:
+        weights = weights / np.maximum(mask.sum(axis=0), 1.0)
+    return MixtureParams(weights / weights.sum(), family.update(flat, stats))
+
+
+def cluster(table: Block, summary: Summary, sizes: tuple[int, ...], n_clusters: int, method: str, rng) -> Array:
+    """Hard responsibilities (rows, K) of a sample, as (row numbers, labels)."""
+    n = table.n_rows
+    limit = max(SAMPLE, 50 * n_clusters)
+    rows = np.sort(rng.choice(n, limit, replace=False)) if n > limit else np.arange(n)
+    if table.weight is not None and (table.weight[rows] > 0).any():
+        rows = rows[table.weight[rows] > 0]
+    space = _space(table.take(rows), summary, sizes)
+    seed = int(rng.integers(2**31 - 1))
+    n_clusters = min(n_clusters, len(rows))
+    if method == "random":
+        centres = space[rng.choice(len(rows), n_clusters, replace=False)]
+        return rows, _nearest(space, centres)
+    weight = None if table.weight is None else table.weight[rows]
+    centres, _ = kmeans_plusplus(space, n_clusters, random_state=seed, sample_weight=weight)
+    return rows, _lloyd(space, centres, weight)
+
+
+def _space(block: Block, summary: Summary, sizes: tuple[int, ...]) -> Array:
+    """Columns in units of their standard deviation, gaps at the mean; a category is a corner of a simplex."""
+    X = np.nan_to_num((block.X - summary.centre) / summary.scale, nan=0.0)
+    if not sizes:
+        return X
+    corners = [np.equal(block.codes[:, [j]], np.arange(size)).astype(float) for j, size in enumerate(sizes)]
+    return np.concatenate([X, *corners], axis=1)
+
+
+def _nearest(space: Array, centres: Array) -> np.ndarray:
+    return (0.5 * (centres**2).sum(axis=1) - space @ centres.T).argmin(axis=1)
+
+
+def _lloyd(space: Array, centres: Array, weight: Array | None) -> np.ndarray:
+    """A few rounds of k-means: a rough partition is all EM needs."""
+    weight = np.ones(len(space)) if weight is None else weight
+    label = _nearest(space, centres)
+    for _ in range(LLOYD):
+        inside = np.equal(label[:, None], np.arange(len(centres))) * weight[:, None]
+        mass = inside.sum(axis=0)
+        filled = mass > 0
+        centres = np.where(filled[:, None], (inside.T @ space) / np.maximum(mass, 1e-300)[:, None], centres)
+        new = _nearest(space, centres)
+        if (new == label).all():
+            break
+        label = new
+    return label
+
+
+def one_hot(label: np.ndarray, size: int) -> Array:
+    return np.equal(label[:, None], np.arange(size)).astype(float)

@@ -1,0 +1,130 @@
+"""From a table to a fitted mixture: the steps every mixture estimator shares."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from mixent.core.arrays import Array
+from mixent.core.blocks import ArrayBlocks, Block
+from mixent.core.driver import Run, Status
+from mixent.core.executors import Executor, Serial, Threads
+from mixent.families.categorical import CategoricalFamily
+from mixent.families.gaussian.family import GaussianFamily, Group
+from mixent.families.gaussian.kernels import WIDE
+from mixent.families.gaussian.prior import Prior
+from mixent.families.product import ProductFamily, with_prior
+from mixent.mixtures.first_guess import Summary, flat_components, one_hot, responsibility_moments
+from mixent.mixtures.problem import MixtureParams, MixtureProblem
+
+FEATURE_BYTES = 3 << 20  # of a block's temporaries
+SMALL = 20_000  # rows x components below which threads cost more than they bring
+
+
+def blocks(table: Block, n_components: int, axis_aligned: bool, classes: np.ndarray | None = None) -> ArrayBlocks:
+    """Rows cut into blocks whose temporaries stay in the cache."""
+    d = table.X.shape[1]
+    width = 1 + 2 * d if axis_aligned else (1 + d + d * (d + 1) // 2 if d < WIDE else 2 * d)
+    rows = int(np.clip(FEATURE_BYTES // (8 * (width + n_components)), 512, 4096))
+    gap_rows = int(np.clip(FEATURE_BYTES * 2 // (8 * n_components * d * max(1, d // 3) + 1), 64, 2048))
+    return ArrayBlocks(table, rows, gap_rows, classes)
+
+
+def choose_executor(n_jobs: int | None, n_rows: int, n_components: int) -> Executor:
+    """Threads when there is work for them."""
+    if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or isinstance(n_jobs, bool) or n_jobs == 0 or n_jobs < -1):
+        raise ValueError(f"n_jobs must be None, -1 or a positive number of threads; got {n_jobs!r}")
+    if n_jobs == 1 or n_rows * n_components < SMALL:
+        return Serial()
+    return Threads(None if n_jobs in (None, -1) else int(n_jobs))
+
+
+def make_family(
+    groups: Sequence[Group], summary: Summary, sizes: tuple[int, ...], prior: Prior | None, smoothing: float
+) -> ProductFamily:
+    """The family of these columns; a part without columns is absent."""
+    gaussian = categorical = None
+    if len(summary.centre):
+        gaussian = GaussianFamily(tuple(groups), summary.centre, summary.scale)
+        K = groups[-1].stop
+        gaussian = replace(gaussian, prior=prior and prior.expand(K, gaussian.axis_aligned))
+    if sizes:
+        categorical = CategoricalFamily(sizes, smoothing * summary.frequencies)
+    return ProductFamily(gaussian, categorical)
+
+
+def pooled_covariance(
+    summary: Summary, source: ArrayBlocks, label: np.ndarray | None, n_labels: int, executor: Executor
+) -> Array:
+    """Covariance within the given groups of rows (-1: none), (d, d); about the overall mean without groups."""
+    d = len(summary.centre)
+    if label is None:
+        label, n_labels = np.zeros(source.n_rows, dtype=int), 1
+    family = make_family([Group("VVV", 0, n_labels)], summary, (), None, 1.0)
+    flat = flat_components(family, summary, n_labels)
+    stats = responsibility_moments(family, flat, source, one_hot(label, n_labels), executor)
+    mass, scatter, _ = family.gaussian._sufficient(flat.gaussian, stats.gaussian)
+    return scatter.sum(axis=0) / max(mass.sum(), 1e-300) if d else np.empty((0, 0))
+
+
+def shrunk(cov: Array, summary: Summary, rows: float, blend: float) -> Array:
+    """A covariance fit to be a prior's target: positive definite, correlations pulled in as by few rows."""
+    d = len(cov)
+    weight = max(blend, d / (rows + d))  # with few rows the correlations are mostly noise
+    floor = (1e-6 * summary.scale) ** 2
+    return (1 - weight) * cov + np.diag(weight * np.diagonal(cov) + floor)
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A mixture that has been fitted: the problem, the run, and the parameters in canonical order."""
+
+    problem: MixtureProblem
+    params: MixtureParams
+    run: Run
+
+
+def finish(problem: MixtureProblem, run: Run) -> Fitted:
+    """Drop components without weight and put the others in canonical order: by class, then by falling weight."""
+    params = run.params
+    mass = params.weights.sum(axis=0)
+    keep = np.flatnonzero(mass > 0)
+    group = np.zeros(len(mass), dtype=int)
+    gaussian = problem.family.gaussian
+    if gaussian is not None:
+        for g, span in enumerate(gaussian.groups):
+            group[span.span] = g
+    owner = params.weights.argmax(axis=0)
+    order = keep[np.lexsort((keep, -mass[keep], owner[keep], group[keep]))]
+    family, components = problem.family.take(params.components, order)
+    return Fitted(replace(problem, family=family), MixtureParams(params.weights[:, order], components), run)
+
+
+def tell(run: Run, name: str) -> None:
+    """Warn about what the user should know of a run."""
+    for note in run.notes:
+        warnings.warn(f"{name}: {note}", ConvergenceWarning, stacklevel=4)
+    if not run.status.ok:
+        warnings.warn(f"{name} did not converge: {run.message}", ConvergenceWarning, stacklevel=4)
+
+
+def read_prior_rows(prior: Any) -> float | str | None:
+    """The user's word for the prior: "auto", None, or a number of pseudo-rows."""
+    if prior is None or (isinstance(prior, str) and prior == "auto"):
+        return prior
+    if isinstance(prior, (int, float, np.integer, np.floating)) and not isinstance(prior, bool) and np.isfinite(prior) and prior > 0:
+        return float(prior)
+    raise ValueError(
+        f"prior must be 'auto', None (plain maximum likelihood) or a positive number of pseudo-rows; got {prior!r}"
+    )
+
+
+def failed(status: Status) -> bool:
+    return status in (Status.NOT_FINITE, Status.DECREASED)
+
+

@@ -1,0 +1,220 @@
+"""What every fitted mixture can do: densities, responsibilities, sampling, filling gaps, marginals."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from mixent.core.arrays import Array, log_sum_exp, softmax_columns
+from mixent.core.blocks import Block
+from mixent.core.driver import Run, Status
+from mixent.mixtures.fitting import blocks, choose_executor
+from mixent.mixtures.problem import MixtureParams, MixtureProblem, Ready
+from mixent.tables import Schema, Table, read_features, to_frame
+
+
+class MixtureModel(BaseEstimator):
+    """The generative side of an estimator whose fitted state is `problem_`, `params_`, `schema_`, `run_`."""
+
+    problem_: MixtureProblem
+    params_: MixtureParams
+    schema_: Schema
+    run_: Run
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    def _read(self, X: Any) -> Table:
+        check_is_fitted(self)
+        return read_features(self, X, reset=False)
+
+    def _each(self, table: Table, function: Callable[[Ready, Block], Array], width: int | None = None) -> Array:
+        """Apply `function(ready, block) -> (n,) or (n, width)` to all rows, in their order."""
+        K = self.params_.n_components
+        gaussian = self.problem_.family.gaussian
+        source = blocks(Block(table.X, table.codes), K, gaussian is None or gaussian.axis_aligned)
+        ready = self.problem_.prepare(self.params_)
+        out = np.empty(table.n_rows if width is None else (table.n_rows, width))
+
+        def fill(block: Block) -> None:
+            out[slice(None) if block.rows is None else block.rows] = function(ready, block)
+
+        with choose_executor(self.n_jobs, table.n_rows, K) as executor:
+            executor.map(fill, source)
+        return out
+
+    def score_samples(self, X: Any) -> Array:
+        """Log density of each row, in nats: low values are unlike anything seen in training.
+
+        Parameters
+        ----------
+        X : table of n rows
+
+        Returns
+        -------
+        (n,) array.
+        """
+        return self._log_density(self._read(X))
+
+    def _log_density(self, table: Table) -> Array:
+        return self._each(table, lambda ready, block: log_sum_exp(self.problem_.log_resp(ready, block), axis=0))
+
+    def _responsibilities(self, table: Table) -> Array:
+        def resp(ready: Ready, block: Block) -> Array:
+            joint = self.problem_.log_resp(ready, block)
+            softmax_columns(joint)
+            return joint.T
+
+        return self._each(table, resp, self.params_.n_components)
+
+    def impute(self, X: Any) -> Any:
+        """Fill every gap with its conditional expectation (continuous) or most probable value (categorical).
+
+        Observed cells are returned as they came.
+
+        Parameters
+        ----------
+        X : table of n rows
+
+        Returns
+        -------
+        A DataFrame when X was one or has categories, otherwise an array.
+        """
+        table = self._read(X)
+        filled, codes = self._impute(table)
+        if table.codes is None and not hasattr(X, "columns"):
+            return filled
+        return to_frame(self.schema_, filled, codes)
+
+    def _impute(self, table: Table) -> tuple[Array, np.ndarray | None]:
+        family, params = self.problem_.family, self.params_.components
+        filled = table.X
+        if table.X.shape[1]:
+            def expected(ready: Ready, block: Block) -> Array:
+                if block.complete:
+                    return block.X
+                work = family.gaussian.open(ready.family[0], block)
+                work.log_prob()  # completes each row under each component
+                resp = self.problem_.log_resp(ready, block)
+                softmax_columns(resp)
+                return family.gaussian.expected(work, ready.family[0], resp)
+
+            guess = self._each(table, expected, table.X.shape[1])
+            filled = np.where(np.isnan(table.X), guess, table.X)
+        codes = table.codes
+        if codes is not None and (codes < 0).any():
+            codes = family.categorical.expected(params.categorical, codes, self._responsibilities(table).T)
+        return filled, codes
+
+    def sample(self, n_samples: int = 1, *, random_state: Any = None) -> tuple[Any, np.ndarray]:
+        """Draw rows from the model.
+
+        Parameters
+        ----------
+        n_samples : int
+        random_state : int, generator or None
+            None takes the estimator's own.
+
+        Returns
+        -------
+        (X, labels)
+            X as an array (a DataFrame when there are categories); the component, or class, each row came from.
+        """
+        check_is_fitted(self)
+        if not isinstance(n_samples, (int, np.integer)) or n_samples < 1:
+            raise ValueError(f"n_samples must be a whole number >= 1; got {n_samples!r}")
+        seed = check_random_state(self.random_state if random_state is None else random_state)
+        rng = np.random.default_rng(seed.randint(2**31 - 1))
+        weights = self.params_.weights
+        cell = rng.choice(weights.size, n_samples, p=weights.ravel() / weights.sum())
+        label, component = np.unravel_index(cell, weights.shape)
+        X, codes = self.problem_.family.sample(self.params_.components, component, rng)
+        table = X if codes is None else to_frame(self.schema_, X, codes)
+        return table, self._sample_label(label, component)
+
+    def _sample_label(self, label: np.ndarray, component: np.ndarray) -> np.ndarray:
+        return component
+
+    def marginal(self, columns: Any) -> Any:
+        """The fitted model of some columns alone, all others integrated out exactly.
+
+        Parameters
+        ----------
+        columns : list of column names or positions
+
+        Returns
+        -------
+        A fitted copy of this estimator that takes tables of these columns only.
+        """
+        check_is_fitted(self)
+        where = [self._position(c) for c in columns]
+        schema = Schema(tuple(self.schema_.columns[i] for i in where), self.schema_.named)
+        continuous = {c: i for i, c in enumerate(self.schema_.continuous)}
+        categorical = {c: i for i, c in enumerate(self.schema_.categorical)}
+        family, components = self.problem_.family.marginal(
+            self.params_.components,
+            np.array([continuous[i] for i in where if i in continuous], dtype=int),
+            np.array([categorical[i] for i in where if i in categorical], dtype=int),
+        )
+        other = copy.copy(self)
+        other.problem_ = MixtureProblem(family, self.problem_.class_prior)
+        other.params_ = MixtureParams(self.params_.weights, components)
+        other.schema_ = schema
+        other.n_features_in_ = len(where)
+        if hasattr(self, "feature_names_in_"):
+            other.feature_names_in_ = self.feature_names_in_[where]
+        return other
+
+    def _position(self, column: Any) -> int:
+        names = list(self.schema_.names)
+        if isinstance(column, (int, np.integer)) and not isinstance(column, bool) and -len(names) <= column < len(names):
+            return int(column) % len(names)
+        if column in names:
+            return names.index(column)
+        raise ValueError(f"no column {column!r}; the model has {', '.join(map(str, names[:20]))}")
+
+    @property
+    def converged_(self) -> bool:
+        """Did EM reach its tolerance?"""
+        return self.run_.status is Status.CONVERGED
+
+    @property
+    def n_iter_(self) -> int:
+        """Passes over the data."""
+        return self.run_.n_passes
+
+    @property
+    def means_(self) -> Array:
+        """(K, d) component means of the continuous columns."""
+        gaussian = self.problem_.family.gaussian
+        return np.empty((self.params_.n_components, 0)) if gaussian is None else self.params_.components.gaussian.means + gaussian.centre
+
+    @property
+    def covariances_(self) -> Array:
+        """(K, d, d) component covariances of the continuous columns."""
+        gaussian = self.params_.components.gaussian
+        return np.empty((self.params_.n_components, 0, 0)) if gaussian is None else gaussian.full_covs()
+
+    @property
+    def category_probabilities_(self) -> dict[str, Array]:
+        """For each categorical column, (K, values) probabilities within the components."""
+        family, params = self.problem_.family.categorical, self.params_.components.categorical
+        if family is None:
+            return {}
+        probs = np.split(np.exp(params.log_probs), family.starts[1:], axis=1)
+        return {self.schema_.names[i]: p for i, p in zip(self.schema_.categorical, probs)}
+
+    @property
+    def n_parameters_(self) -> int:
+        """Free parameters of the fitted model."""
+        return self.problem_.n_free(self.params_)

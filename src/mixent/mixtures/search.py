@@ -1,0 +1,2 @@
+def search(job, structures, max_components, cv, show):
+    raise SystemExit

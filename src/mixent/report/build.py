@@ -1,0 +1,380 @@
+"""The report of a comparison: what was done, who leads, how sure that is, pictures, how to do it again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mixent.evaluate.displays import (
+    CalibrationDisplay,
+    ConfusionDisplay,
+    ConvergenceDisplay,
+    RegionsDisplay,
+    SelectionDisplay,
+    UncertaintyDisplay,
+)
+from mixent.evaluate.labels import as_labels, encode, labelled_rows
+from mixent.evaluate.scores import calibration_error
+from mixent.evaluate.validate import CrossValidation
+from mixent.report.html import Bullets, Code, Content, Figure, Number, Paragraph, Section, Table, write_report
+
+SHOWN = {  # metric: (heading, factor, decimals)
+    "error": ("error (%)", 100, 1),
+    "balanced_error": ("balanced error (%)", 100, 1),
+    "log_loss": ("log-loss (nats)", 1, 3),
+    "brier": ("Brier", 1, 3),
+    "calibration": ("calibration (%)", 100, 1),
+    "fit_seconds": ("fit (s)", 1, 3),
+}
+
+
+def comparison_report(
+    path: Any,
+    *,
+    title: str,
+    cv: CrossValidation,
+    data_notes: Sequence[str] = (),
+    models: Mapping[str, Any] | None = None,
+    X: Any = None,
+    y: Any = None,
+    commands: str = "",
+) -> Path:
+    """Write the report of a cross-validation as one HTML file and return its path.
+
+    Parameters
+    ----------
+    path : where to write
+    title : heading of the page
+    cv : what `cross_validate` returned
+    data_notes : sentences on what was found in the data and done about it
+    models : name to estimator fitted on all rows, for the map, the convergence and the components
+    X, y : the data behind `models`
+    commands : what to type to get this again
+
+    Pieces that cannot be made (no matplotlib, no component model, columns that are no numbers) are left out.
+    """
+    models = dict(models or {})
+    y = cv.y if y is None else as_labels(y)
+    leader = next(iter(cv.ranking()), None)
+    sections = [Section("What was done", _data(cv, X, data_notes)), Section("Comparison of methods", _comparison(cv))]
+    if leader is not None and _can_draw():
+        sections.append(Section("Calibration", _calibration(cv)))
+        sections.append(Section("Errors of the leading method", _errors(cv, leader)))
+    if X is not None and _can_draw():
+        sections.append(Section("Map of two columns", _map(models, leader, X, y)))
+    sections.append(Section("The mixture model", _mixture(models, X)))
+    sections.append(Section("How to reproduce", _reproduce(cv, commands)))
+    return write_report(path, title, [section for section in sections if section.content])
+
+
+def _data(cv: CrossValidation, X: Any, notes: Sequence[str]) -> list[Content]:
+    known = labelled_rows(cv.y)
+    counts = np.bincount(encode(cv.y[known], cv.classes), minlength=len(cv.classes))
+    columns = "" if X is None else f" and {np.shape(X)[1]} columns"
+    repeats, folds = len(cv.folds), int(cv.folds.max()) + 1
+    text = (
+        f"{len(cv.methods)} {_plural('method', len(cv.methods))} on a table of {len(cv.y)} rows{columns}, "
+        f"{len(cv.classes)} classes. Each method was fitted and scored in {folds}-fold stratified cross-validation"
+        + (f", repeated {repeats} times" if repeats > 1 else "")
+        + "; all methods saw the same folds, and every score is on rows the method had not seen."
+    )
+    found = list(notes)
+    if not known.all():
+        found.append(f"{np.sum(~known)} rows have no label: they are always in training and never scored.")
+    helpless = list(dict.fromkeys(r["method"] for r in cv.records if r["labelled_only"]))
+    if helpless:
+        found.append(f"Fitted on the labelled rows alone: {', '.join(helpless)}.")
+    found += [f"{method} failed: {message}" for method, message in cv.failures.items()]
+    order = np.argsort(-counts, kind="stable")
+    rows: list = [[str(cv.classes[c]), int(counts[c]), Number(f"{100 * counts[c] / counts.sum():.1f}")] for c in order]
+    table = Table("Labelled rows of each class", ["class", "rows", "share (%)"], rows)
+    return [Paragraph(text), *([Bullets(found)] if found else []), table]
+
+
+def _comparison(cv: CrossValidation) -> list[Content]:
+    ranking = cv.ranking()
+    means = {(s["method"], s["metric"]): s for s in cv.summary()}
+    best = {metric: min((means[m, metric]["mean"] for m in ranking), default=None) for metric in SHOWN}
+    rows = []
+    for method in [*ranking, *(m for m in cv.methods if m not in ranking)]:
+        whole = method in ranking
+        cells = [_score(means[method, metric], metric, whole and best[metric]) for metric in SHOWN]
+        rows.append([method, *cells])
+    caption = "Mean ± standard deviation over the folds; lower is better everywhere; the best of each column is marked"
+    return [Paragraph(leader_in_words(cv)), Table(caption, ["method", *(h for h, _, _ in SHOWN.values())], rows)]
+
+
+def _score(entry: Mapping[str, Any], metric: str, best: Any) -> Number | None:
+    _, factor, digits = SHOWN[metric]
+    if not np.isfinite(entry["mean"]):
+        return None
+    text = f"{factor * entry['mean']:.{digits}f}"
+    if np.isfinite(entry["sd"]):
+        text += f" ± {factor * entry['sd']:.{digits}f}"
+    return Number(text, best=best is not False and entry["mean"] == best)
+
+
+def leader_in_words(cv: CrossValidation) -> str:
+    """Who leads by log-loss, and whether the lead over the runner-up exceeds the noise between folds."""
+    ranking = cv.ranking("log_loss")
+    if not ranking:
+        return "No method worked in every fold, so none leads; see above for the errors."
+    first, loss = ranking[0], float(cv.values(ranking[0], "log_loss").mean())
+    if len(ranking) == 1:
+        return f"{first} is the only method that worked in every fold: log-loss {loss:.3f} nats."
+    second = ranking[1]
+    gap = cv.difference(second, first, "log_loss")
+    text = f"{first} has the lowest log-loss ({loss:.3f} nats); {second} follows, {gap['mean']:.3f} nats behind. "
+    if not np.isfinite(gap["p_value"]):
+        text += "One fold says nothing about noise."
+    elif gap["p_value"] < 0.05:
+        text += f"The difference exceeds the noise between folds (p = {_p(gap['p_value'])}"
+    else:
+        text += f"The difference is within the noise between folds (p = {_p(gap['p_value'])}"
+    if np.isfinite(gap["p_value"]):
+        text += "; paired t-test, corrected for the training rows that folds share)."
+    sharp = cv.ranking("error")[0]
+    if sharp != first and cv.values(sharp, "error").mean() < cv.values(first, "error").mean():
+        text += f" The fewest errors are made by {sharp} ({100 * cv.values(sharp, 'error').mean():.1f}\u00a0%)."
+    return text
+
+
+def _p(value: float) -> str:
+    return f"{value:.2f}" if value >= 0.01 else "less than 0.01"
+
+
+def _calibration(cv: CrossValidation) -> list[Content]:
+    shown, figure = cv.ranking()[:4], _figure(5.2, 5.2)
+    ax, said = figure.subplots(), []
+    for i, method in enumerate(shown):
+        y, proba, weight = _out_of_fold(cv, method)
+        display = CalibrationDisplay.from_predictions(y, proba, cv.classes, sample_weight=weight, name=method)
+        display.plot(ax, first_colour=i, counts=i == 0, band=i == 0)
+        off = calibration_error(y, proba, cv.classes, sample_weight=weight)
+        said.append(f"{method} {100 * off:.1f}\u00a0%")
+    alt = "Share of right decisions against confidence. Mean distance from the diagonal: " + ", ".join(said) + "."
+    caption = (
+        "How often decisions of a given confidence are right, on rows not used for fitting; on the diagonal, "
+        "confidence is exactly right, below it a method is too sure of itself. "
+        f"Shaded: the 95\u00a0% interval of {shown[0]}; above: how many rows it decides with which confidence. Mean "
+        "distance from the diagonal: "
+    ) + ", ".join(said)
+    return [Figure(figure, alt, caption + ".")]
+
+
+def _errors(cv: CrossValidation, leader: str) -> list[Content]:
+    y, proba, weight = _out_of_fold(cv, leader)
+    guess = cv.classes[proba.argmax(axis=1)]
+    side = min(max(3.8, 1.8 + 0.6 * len(cv.classes)), 10)
+    figure = _figure(side + 0.8, side)
+    confusion = ConfusionDisplay.from_predictions(y, guess, cv.classes, sample_weight=weight).plot(figure.subplots())
+    wrong = int(np.sum(as_labels(y) != guess))
+    alt = f"Confusion matrix of {leader}: {wrong} of {len(y)} rows wrong."
+    caption = f"{leader}: rows not used for fitting, by true and predicted class ({wrong} of {len(y)} wrong)."
+    content: list[Content] = [_worst_pairs(confusion), Figure(figure, alt, caption)]
+    doubt = _figure(7.2 if len(cv.classes) > 5 else 6.0, 3.8)
+    UncertaintyDisplay.from_predictions(y, proba, cv.classes).plot(doubt.subplots())
+    caption = (
+        f"How unsure {leader} is: one minus its largest posterior, sorted inside each true class. Crosses are wrong "
+        "decisions; they should sit high, where the method says it is unsure."
+    )
+    content.append(Figure(doubt, f"Sorted uncertainty of {leader} for each class, errors marked.", caption))
+    return content
+
+
+def _worst_pairs(confusion: ConfusionDisplay) -> Paragraph:
+    off = confusion.counts * (1 - np.eye(len(confusion.classes)))
+    order = [divmod(int(i), len(off)) for i in np.argsort(-off, axis=None, kind="stable")[:3] if off.flat[i] > 0]
+    if not order:
+        return Paragraph("No row was assigned to a wrong class.")
+    told = (f"{confusion.classes[r]} taken for {confusion.classes[c]} ({off[r, c]:.4g})" for r, c in order)
+    return Paragraph("Most frequent mistakes: " + ", ".join(told) + ".")
+
+
+def _out_of_fold(cv: CrossValidation, method: str) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    rows = np.isfinite(cv.proba[method]).all(axis=1)
+    return cv.y[rows], cv.proba[method][rows], None if cv.sample_weight is None else cv.sample_weight[rows]
+
+
+def _map(models: Mapping[str, Any], leader: str | None, X: Any, y: np.ndarray) -> list[Content]:
+    order = sorted((n for n in models if hasattr(models[n], "classes_")), key=lambda name: name != leader)
+    n_columns = np.shape(X)[1]
+    name = next((n for n in order if hasattr(models[n], "marginal") or n_columns == 2), None)
+    if name is None or n_columns < 2:
+        return []
+    try:
+        pair = (0, 1) if n_columns == 2 else best_pair(models[name], X, y)
+        display = RegionsDisplay.from_estimator(models[name], X, y, columns=pair)
+    except ValueError:  # columns that are not numbers: there is no map to draw
+        return []
+    figure = _figure(7.2, 4.6)
+    display.plot(figure.subplots())
+    first, second = display.names
+    caption = f"{name}, fitted on all rows: decision regions over {first} and {second}"
+    if n_columns > 2:
+        caption += (
+            f"; the other {n_columns - 2} columns are integrated out exactly, so this shows what these two columns "
+            "alone can tell. Of the pairs tried, they make the fewest errors"
+        )
+    return [Figure(figure, f"Decision regions of {name} over {first} and {second}, with the rows.", caption + ".")]
+
+
+def best_pair(model: Any, X: Any, y: Any, *, n_columns: int = 6, n_rows: int = 1000) -> tuple[int, int]:
+    """The two columns on which the model, all others integrated out, makes the fewest errors on (a sample of) the rows.
+
+    Tried are all pairs of the `n_columns` columns whose class means differ most for their spread.
+    """
+    y = as_labels(y)
+    rows = np.flatnonzero(labelled_rows(y))
+    rows = rows[np.linspace(0, len(rows) - 1, min(n_rows, len(rows))).astype(int)]
+    coded = getattr(getattr(model, "schema_", None), "categorical", ())
+    values = {j: column for j, column in _number_columns(X, rows).items() if j not in coded}
+    true = encode(y[rows], model.classes_)
+    apart = {j: _between(column, true) for j, column in values.items()}
+    best = sorted(sorted(apart, key=lambda j: -apart[j])[:n_columns])
+    if len(best) < 2:
+        raise ValueError("a map needs two columns of numbers that vary")
+
+    def errors(pair: tuple[int, int]) -> int:
+        guess = model.marginal(pair).predict(_as_frame(X, pair, np.stack([values[j] for j in pair], axis=1)))
+        return int(np.sum(encode(guess, model.classes_) != true))
+
+    return min(combinations(best, 2), key=errors)
+
+
+def _number_columns(X: Any, rows: np.ndarray) -> dict[int, np.ndarray]:
+    from sklearn.utils import _safe_indexing
+
+    part, found = _safe_indexing(X, rows), {}
+    for j in range(np.shape(X)[1]):
+        column = np.asarray(_safe_indexing(part, j, axis=1))
+        if column.dtype.kind in "iuf" and np.nanstd(column) > 0:
+            found[j] = column.astype(float)
+    return found
+
+
+def _as_frame(X: Any, pair: tuple[int, int], values: np.ndarray) -> Any:
+    """Two columns as a frame like `X`, under their names, or as the array they are."""
+    if not hasattr(X, "columns"):
+        return values
+    import narwhals as nw
+
+    names, frame = [str(name) for name in X.columns], nw.from_native(X)
+    return nw.from_dict({names[j]: values[:, i] for i, j in enumerate(pair)}, backend=frame.implementation).to_native()
+
+
+def _between(column: np.ndarray, true: np.ndarray) -> float:
+    """Share of the variance of a column that lies between the classes."""
+    seen = np.isfinite(column)
+    column, true = column[seen], true[seen]
+    count = np.bincount(true)
+    mean = np.bincount(true, column) / np.maximum(count, 1)
+    return float(np.sum(count * (mean - column.mean()) ** 2) / (np.sum((column - column.mean()) ** 2) or 1))
+
+
+def _mixture(models: Mapping[str, Any], X: Any) -> list[Content]:
+    """Search, convergence and components of the first model that has them."""
+    name = next((n for n, m in models.items() if getattr(m, "run_", None) is not None or hasattr(m, "means_")), None)
+    if name is None:
+        return []
+    model = models[name]
+    content: list[Content] = []
+    if getattr(model, "run_", None) is not None:
+        said = f"{name}, fitted on all rows, made {max(step.n_pass for step in model.run_.trace)} passes over the data"
+        said += f"; it stopped because {model.run_.message}" if getattr(model.run_, "message", "") else ""
+        content.append(Paragraph(said + "."))
+    table = _components_table(model, X)
+    content += [table] if table is not None else []
+    if not _can_draw():
+        return content
+    if isinstance(getattr(model, "search_", None), list) and model.search_:
+        figure = _figure(7.0, 4.0)
+        chosen = SelectionDisplay.from_estimator(model)
+        chosen.plot(figure.subplots())
+        best = f"{chosen.chosen['covariance']}, {chosen.chosen['n_components']}"
+        alt = f"{chosen.criterion.upper()} against the number of components; chosen: {best}."
+        content.append(Figure(figure, alt, f"Search for the number of components and the structure: {alt}"))
+    if getattr(model, "run_", None) is not None:
+        figure = _figure(6.4, 3.8)
+        ConvergenceDisplay.from_estimator(model).plot(figure.subplots())
+        caption = (
+            f"Objective of {name} against passes over the data. It never falls, except where a component is re-seeded."
+        )
+        content.append(Figure(figure, f"Objective of {name} by pass.", caption))
+    return content
+
+
+def _components_table(model: Any, X: Any, longest: int = 30, widest: int = 5) -> Table | None:
+    means: Any = getattr(model, "means_", None)
+    covs: Any = getattr(model, "covariances_", None)
+    if means is None or np.ndim(means) != 2 or 0 in np.shape(means):
+        return None
+    K, d = np.shape(means)
+    names = _column_names(model, X, d)
+    weights: Any = getattr(model, "weights_", None)
+    owner: Any = getattr(model, "component_class_", None)
+    by_class = owner is not None and hasattr(model, "classes_")
+    spread = np.sqrt(np.diagonal(covs, axis1=1, axis2=2)) if np.shape(covs) == (K, d, d) else None
+    rows = []
+    for k in range(min(K, longest)):
+        row: list = [k + 1]
+        row += [str(model.classes_[owner[k]])] if by_class else []
+        if weights is not None and np.shape(weights)[-1] == K:
+            share = weights[k] if np.ndim(weights) == 1 else weights[owner[k]][k] if by_class else np.sum(weights, 0)[k]
+            row.append(Number(f"{share:.3f}"))
+        for j in range(min(d, widest)):
+            sd = "" if spread is None else f" ± {spread[k, j]:.3g}"
+            row.append(Number(f"{means[k][j]:.4g}{sd}"))
+        rows.append(row)
+    head = ["component"] + ["class"] * by_class + ["weight"] * (len(rows[0]) - 1 - by_class - min(d, widest))
+    caption = "Components: weight" + (" in its class" if by_class else "") + ", mean"
+    caption += (" ± standard deviation" if spread is not None else "") + " of each column"
+    caption += f" (first {widest} of {d} columns)" if d > widest else ""
+    caption += f" (first {longest} of {K} components)" if longest < K else ""
+    return Table(caption, [*head, *names[:widest]], rows)
+
+
+def _column_names(model: Any, X: Any, d: int) -> list[str]:
+    schema = getattr(model, "schema_", None)
+    if schema is not None and len(schema.continuous) == d:  # components have means of the continuous columns only
+        return [str(schema.names[j]) for j in schema.continuous]
+    names = getattr(X, "columns", None)
+    names = getattr(model, "feature_names_in_", None) if names is None else names
+    if names is None or len(names) != d:
+        return [f"column {j}" for j in range(d)]
+    return [str(name) for name in names]
+
+
+def _reproduce(cv: CrossValidation, commands: str) -> list[Content]:
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+
+    versions = [f"Python {platform.python_version()}"]
+    for package in ("mixent", "numpy", "scipy", "scikit-learn"):
+        try:
+            versions.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            continue
+    seed = f" Random seed of the folds: {cv.random_state}." if isinstance(cv.random_state, int) else ""
+    content: list[Content] = [Paragraph("Made with " + ", ".join(versions) + "." + seed)]
+    return [*content, Code(commands)] if commands else content
+
+
+def _can_draw() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("matplotlib") is not None
+
+
+def _figure(width: float, height: float) -> Any:
+    from matplotlib.figure import Figure as Canvas  # not pyplot: nothing to close, no window
+
+    return Canvas(figsize=(width, height), layout="constrained")
+
+
+def _plural(word: str, count: int) -> str:
+    return word if count == 1 else word + "s"

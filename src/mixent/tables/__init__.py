@@ -1,0 +1,30 @@
+"""The one door through which all data enters: typed columns, missing values, labels, weights, files.
+
+No DataFrame library is imported until a DataFrame or a file comes.
+"""
+
+from mixent.tables.checks import problems
+from mixent.tables.export import integers_back, to_frame
+from mixent.tables.features import Table, read_features
+from mixent.tables.files import read_frame, split_target, write_frame
+from mixent.tables.labels import Labels, rare, read_labels
+from mixent.tables.schema import Column, Schema, names_out
+from mixent.tables.weights import read_weights
+
+__all__ = [
+    "Column",
+    "Labels",
+    "Schema",
+    "Table",
+    "integers_back",
+    "names_out",
+    "problems",
+    "rare",
+    "read_features",
+    "read_frame",
+    "read_labels",
+    "read_weights",
+    "split_target",
+    "to_frame",
+    "write_frame",
+]

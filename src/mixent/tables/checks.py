@@ -1,0 +1,108 @@
+"""Checks on a finished Table: values no model can use, and problems worth reporting."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+HUGE = 1e150  # its square is still finite
+MANY_CATEGORIES = 50
+MOSTLY_MISSING = 0.5
+
+
+def check_values(table, allow_missing: bool, model: str) -> None:
+    """Raise on infinite, huge and (unless allowed) missing values, naming column and row.
+
+    Parameters
+    ----------
+    table : Table
+    allow_missing : bool
+    model : str
+        Name of the estimator, for the message.
+    """
+    _check_magnitude(table)
+    if not allow_missing:
+        _check_complete(table, model)
+
+
+def _check_magnitude(table):
+    if table.X.size == 0:
+        return
+    # fmax and fmin skip NaN and need no temporary the size of X
+    largest = np.fmax(np.fmax.reduce(table.X, axis=0), -np.fmin.reduce(table.X, axis=0))
+    for place in np.flatnonzero(largest > HUGE):
+        name = table.schema.columns[table.schema.continuous[place]].name
+        row = int(np.flatnonzero(np.abs(table.X[:, place]) > HUGE)[0])
+        value = table.X[row, place]
+        if np.isinf(value):
+            raise ValueError(
+                f"Input X contains infinity: column {name!r}, row {row} holds {value}; "
+                f"replace it by a finite number, or by NaN for missing"
+            )
+        raise ValueError(
+            f"column {name!r}, row {row} holds {value:.3g}, too large (squares overflow beyond {HUGE:g}); "
+            f"rescale the column or remove the row"
+        )
+
+
+def _check_complete(table, model):
+    for place, j in enumerate(table.schema.continuous):
+        gaps = np.isnan(table.X[:, place])
+        if gaps.any():
+            raise ValueError(_incomplete(table.schema.columns[j].name, gaps, model))
+    for place, j in enumerate(table.schema.categorical):
+        gaps = table.codes[:, place] < 0
+        if gaps.any():
+            raise ValueError(_incomplete(table.schema.columns[j].name, gaps, model))
+
+
+def _incomplete(name, gaps, model):
+    return (
+        f"Input X contains NaN: column {name!r} has {gaps.sum()} missing or unseen values, the first in row "
+        f"{int(np.argmax(gaps))}; {model} needs complete rows: impute or drop them"
+    )
+
+
+def problems(table) -> list[str]:
+    """Describe what a person should know about a table before trusting a model of it.
+
+    Parameters
+    ----------
+    table : Table
+
+    Returns
+    -------
+    list of str
+        One sentence per problem, with the column and the remedy; empty when there is none.
+    """
+    found = [
+        f"column name {name!r} is used {count} times: rename"
+        for name, count in Counter(table.schema.names).items()
+        if count > 1
+    ]
+    for place, j in enumerate(table.schema.continuous):
+        values = table.X[:, place]
+        found += _column_problems(table.schema.columns[j], values[~np.isnan(values)], table.n_rows)
+    for place, j in enumerate(table.schema.categorical):
+        values = table.codes[:, place]
+        found += _column_problems(table.schema.columns[j], values[values >= 0], table.n_rows)
+    return found
+
+
+def _column_problems(column, present, n_rows):
+    if len(present) == 0:
+        return [f"column {column.name!r} has no values: drop it"]
+    found = []
+    if present.min() == present.max():
+        value = column.categories[present[0]] if column.categories else f"{present[0]:g}"
+        found.append(f"column {column.name!r} is constant ({value}): it tells nothing, drop it")
+    if len(present) < MOSTLY_MISSING * n_rows:
+        found.append(f"column {column.name!r} is {1 - len(present) / n_rows:.0%} missing: consider dropping it")
+    size = len(column.categories)
+    if size > MANY_CATEGORIES or size > max(2, n_rows / 2):
+        found.append(
+            f"column {column.name!r} has {size} categories in {n_rows} rows: "
+            f"group the rare ones, or drop it if it is an identifier"
+        )
+    return found

@@ -1,0 +1,224 @@
+"""Tables in files: CSV, TSV and Parquet, through pandas when it is there."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from mixent.tables.scan import scan_text
+
+MISSING_TOKENS = ("", "NA", "NaN", "nan", "null", "?")
+SEPARATORS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
+ENDINGS = (*SEPARATORS, ".parquet")
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+def read_frame(path):
+    """Read a table from a file.
+
+    Parameters
+    ----------
+    path : str or path
+        .csv, .tsv (either also with .gz) or .parquet. Text is UTF-8 with a header line; the tokens
+        "", NA, NaN, nan, null and ? are missing.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns of whole numbers with gaps are nullable integers.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be opened.
+    ValueError
+        If it does not hold a table; the message says where it goes wrong.
+    ImportError
+        If pandas (or, for Parquet, pyarrow) is not installed.
+    """
+    path = Path(path)
+    ending = _ending(path)
+    _check_exists(path)
+    pandas = need_pandas(f"to read {path.name}")
+    frame = _read_parquet(pandas, path) if ending == ".parquet" else _read_text(pandas, path, SEPARATORS[ending])
+    if len(frame) == 0:
+        raise ValueError(f"{path}: no rows below the header; a table needs at least one")
+    return _integers_with_gaps(frame)
+
+
+def write_frame(frame, path) -> None:
+    """Write a table to a file, whole or not at all.
+
+    Text that a spreadsheet would run as a formula (it begins with = + - @ tab or a line break, and is
+    no number) gets a leading single quote in CSV and TSV files.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Or any DataFrame with a `to_pandas` method.
+    path : str or path
+        .csv, .tsv (either also with .gz) or .parquet.
+    """
+    path = Path(path)
+    ending = _ending(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"cannot write {path}: there is no folder {str(path.parent)!r}; create it first")
+    if path.is_dir():
+        raise IsADirectoryError(f"cannot write {path}: it is a folder; give a file name")
+    pandas = need_pandas(f"to write {path.name}")
+    frame = _as_pandas(pandas, frame)
+    with _replacing(path) as temporary:
+        if ending == ".parquet":
+            _need_pyarrow(path)
+            frame.to_parquet(temporary, index=False)
+        else:
+            compression = "gzip" if ending.endswith(".gz") else None
+            _inert(frame).to_csv(
+                temporary, sep=SEPARATORS[ending], index=False, compression=compression, lineterminator="\n"
+            )
+
+
+def split_target(frame, target):
+    """Split a DataFrame into features and the target column.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    target : str
+        Name of the target column.
+
+    Returns
+    -------
+    features : pandas.DataFrame
+    y : pandas.Series
+    """
+    names = list(frame.columns)
+    if target not in names:
+        close = difflib.get_close_matches(str(target), [str(name) for name in names], n=3)
+        hint = f"did you mean {', '.join(map(repr, close))}?" if close else f"the columns are {_listed(names)}"
+        raise ValueError(f"there is no column {target!r}; {hint}")
+    if len(names) == 1:
+        raise ValueError(f"{target!r} is the only column; features are needed beside the target")
+    return frame.drop(columns=target), frame[target]
+
+
+def need_pandas(what: str):
+    """Import pandas, or say how to get it."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError(f'pandas is needed {what}; install it with: pip install "mixent[pandas]"') from error
+    return pandas
+
+
+def _need_pyarrow(path):
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise ImportError(
+            f'pyarrow is needed for {path.name}; install it with: pip install "mixent[parquet]"'
+        ) from error
+    return pyarrow
+
+
+def _as_pandas(pandas, frame):
+    if isinstance(frame, pandas.DataFrame):
+        return frame
+    if not hasattr(frame, "to_pandas"):
+        raise TypeError(f"only a DataFrame can be written; got a {type(frame).__name__}")
+    return frame.to_pandas()
+
+
+def _ending(path):
+    name = path.name.lower()
+    ending = next((end for end in ENDINGS if name.endswith(end)), None)
+    if ending is None:
+        raise ValueError(f"{path}: unknown kind of file {path.suffix!r}; use one of {', '.join(ENDINGS)}")
+    return ending
+
+
+def _check_exists(path):
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; give a file")
+    if not path.exists():
+        siblings = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+        close = difflib.get_close_matches(path.name, siblings, n=1)
+        raise FileNotFoundError(f"no such file: {path}" + (f"; did you mean {close[0]!r}?" if close else ""))
+    if path.stat().st_size == 0:
+        raise ValueError(f"{path}: the file is empty; a table needs a header line and rows")
+
+
+def _read_text(pandas, path, separator):
+    names, n_blank = scan_text(path, separator)
+    try:
+        return pandas.read_csv(
+            path,
+            sep=separator,
+            encoding="utf-8-sig",
+            skiprows=n_blank,
+            header=0,
+            names=names,  # as the scan read them: stripped and unique
+            index_col=False,
+            keep_default_na=False,
+            na_values=list(MISSING_TOKENS),
+            skipinitialspace=True,
+            skip_blank_lines=len(names) > 1,  # in a file of one column a blank line is a missing value
+            low_memory=False,
+        )
+    except (ValueError, OverflowError) as error:  # ParserError is a ValueError
+        raise ValueError(f"{path}: not a readable table ({error})") from error
+
+
+def _read_parquet(pandas, path):
+    pyarrow = _need_pyarrow(path)
+    try:
+        return pandas.read_parquet(path, engine="pyarrow")
+    except (pyarrow.ArrowException, ValueError, OSError) as error:
+        raise ValueError(f"{path}: not a readable Parquet file ({str(error).splitlines()[0]})") from error
+
+
+def _integers_with_gaps(frame):
+    """Undo what pandas does to integers with gaps; whole floats without gaps were meant as floats."""
+    for name in frame.columns[[str(kind) == "float64" for kind in frame.dtypes]]:
+        values = frame[name].to_numpy()
+        present = values[~np.isnan(values)]
+        gaps = 0 < len(present) < len(values)
+        if gaps and np.all(np.abs(present) <= 2.0**53) and np.all(present == np.rint(present)):
+            frame[name] = frame[name].astype("Int64")
+    return frame
+
+
+def _inert(frame):
+    """A copy in which no text can run as a formula."""
+    frame = frame.rename(columns=_quoted)
+    for place, kind in enumerate(frame.dtypes):
+        if kind.kind not in "biufM":
+            frame.isetitem(place, frame.iloc[:, place].astype(object).map(_quoted))
+    return frame
+
+
+def _quoted(value):
+    if isinstance(value, str) and value.startswith(FORMULA_STARTS):
+        try:
+            float(value)
+        except ValueError:
+            return "'" + value
+    return value
+
+
+@contextmanager
+def _replacing(path):
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _listed(names):
+    return ", ".join(repr(name) for name in names[:10]) + (", ..." if len(names) > 10 else "")

@@ -1,0 +1,265 @@
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
+from sklearn.mixture import GaussianMixture
+
+from mixent.evaluate import (
+    CalibrationDisplay,
+    ConfusionDisplay,
+    ConvergenceDisplay,
+    RegionsDisplay,
+    SelectionDisplay,
+    UncertaintyDisplay,
+    calibration_error,
+)
+from mixent.evaluate.displays.palette import OKABE_ITO, plain
+
+X, CODES = load_iris(return_X_y=True)
+Y = np.array(["setosa", "versicolor", "virginica"])[CODES]
+NASTY = np.array(["$\\bad", "_hidden", "<script>"])
+
+
+class Gaussians(QuadraticDiscriminantAnalysis):
+    """One Gaussian per class, with what a mixture classifier has."""
+
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.data_ = X, y
+        self.covariances_ = np.array([np.cov(np.asarray(X)[y == c].T) for c in self.classes_])
+        self.component_class_ = np.arange(len(self.classes_))
+        return self
+
+    def marginal(self, columns):
+        X, y = self.data_
+        return Gaussians().fit(X.iloc[:, list(columns)] if hasattr(X, "iloc") else X[:, list(columns)], y)
+
+
+def drawn(display, ax=None):
+    shown = display.plot(ax)
+    assert shown is display
+    assert display.figure_ is display.ax_.figure
+    display.figure_.canvas.draw()
+    return display.ax_
+
+
+def texts(ax):
+    return [t.get_text() for t in ax.get_legend().get_texts()]
+
+
+def step(n_pass, objective, kind="plain", accepted=True, segment=0):
+    return SimpleNamespace(
+        n_pass=n_pass, objective=objective, kind=kind, accepted=accepted, segment=segment, seconds=0.0
+    )
+
+
+def test_importing_brings_in_no_heavy_library():
+    # scikit-learn 1.9 itself imports pandas where it is installed: only what we add counts
+    code = (
+        "import sys, sklearn.base, scipy.linalg; before = set(sys.modules); import mixent.evaluate, mixent.report; "
+        "heavy = {'matplotlib', 'pandas', 'rich', 'polars', 'narwhals', 'pyarrow', 'sklearn.model_selection'}; "
+        "print(sorted(heavy & (set(sys.modules) - before)))"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
+
+
+def test_calibration_is_the_binned_frequency():
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(3), 300)
+    y = Y[rng.integers(0, 150, 300)]
+    classes = np.unique(Y)
+    display = CalibrationDisplay.from_predictions(y, proba, classes)
+    (bins,) = display.curves.values()
+    error = np.sum(bins.mass * np.abs(bins.observed - bins.predicted)) / bins.mass.sum()
+    assert error == pytest.approx(calibration_error(y, proba, classes), rel=1e-12)
+    ax = drawn(display)
+    np.testing.assert_array_equal(ax.lines[1].get_xydata(), np.c_[bins.predicted, bins.observed])
+    above = ax.child_axes[0]
+    assert sum(bar.get_height() for bar in above.patches) == 300  # no row is outside the picture
+    per_class = CalibrationDisplay.from_predictions(y, proba, classes, kind="class")
+    assert list(per_class.curves) == list(classes)
+    total = sum(np.sum(b.mass * b.observed) for b in per_class.curves.values())
+    assert total == pytest.approx(300)  # each row is of one class
+    drawn(per_class)
+
+
+def test_several_calibrations_share_an_axes():
+    model = Gaussians().fit(X, Y)
+    ax = drawn(CalibrationDisplay.from_estimator(model, X, Y))
+    other = CalibrationDisplay.from_predictions(Y, np.full((150, 3), 1 / 3), np.unique(Y), name="blind")
+    other.plot(ax, first_colour=1, counts=False, band=False)
+    assert texts(ax) == ["top label", "blind"] and len(ax.child_axes) == 1
+    assert ax.get_xlim()[0] <= 1 / 3
+    with pytest.raises(ValueError, match='kind must be "top" or "class"'):
+        CalibrationDisplay.from_estimator(model, X, Y, kind="each")
+
+
+def test_confusion_by_hand():
+    display = ConfusionDisplay.from_predictions(["a", "a", "a", "b"], ["a", "b", "a", "b"], sample_weight=[1, 2, 1, 5])
+    np.testing.assert_array_equal(display.counts, [[2, 2], [0, 5]])
+    np.testing.assert_array_equal(display.shares, [[0.5, 0.5], [0, 1]])
+    ax = drawn(display)
+    assert [t.get_text() for t in ax.texts] == ["2", "2", "5"]
+    drawn(ConfusionDisplay.from_estimator(Gaussians().fit(X, Y), X, Y))
+    drawn(ConfusionDisplay.from_predictions(np.arange(25), np.arange(25)))
+    empty = ConfusionDisplay.from_predictions(["a"], ["a"], ["a", "b"])
+    np.testing.assert_array_equal(empty.shares, [[1, 0], [0, 0]])
+    with pytest.raises(ValueError, match="y has 1 rows, predicted has 2"):
+        ConfusionDisplay.from_predictions(["a"], ["a", "a"])
+
+
+def test_uncertainty_is_sorted_and_counts_the_errors():
+    model = Gaussians().fit(X, Y)
+    display = UncertaintyDisplay.from_estimator(model, X, Y)
+    proba = model.predict_proba(X)
+    for c, label in enumerate(model.classes_):
+        np.testing.assert_allclose(display.uncertainty[label], np.sort(1 - proba[label == Y].max(axis=1)))
+        assert display.wrong[label].sum() == np.sum(proba[label == Y].argmax(axis=1) != c)
+    ax = drawn(display)
+    assert texts(ax)[0] == "setosa: 0 of 50 wrong" and texts(ax)[-1] == "wrong decision"
+
+
+def test_convergence_draws_one_line_per_segment():
+    trace = (
+        step(1, -90.0, "start"),
+        step(2, -50.0),
+        step(3, -1e9, "proposal", accepted=False),
+        step(4, -40.0, "proposal"),
+        step(5, -60.0, "repair", segment=1),
+        step(6, -30.0, segment=1),
+        step(7, float("nan"), "proposal", accepted=False, segment=1),
+    )
+    display = ConvergenceDisplay.from_estimator(SimpleNamespace(run_=SimpleNamespace(trace=trace)))
+    ax = drawn(display)
+    np.testing.assert_array_equal(ax.lines[0].get_xydata(), [[1, -90], [2, -50], [4, -40]])
+    np.testing.assert_array_equal(ax.lines[1].get_xydata(), [[5, -60], [6, -30]])
+    assert texts(ax) == ["accelerated step", "rejected", "component re-seeded"]
+    assert ax.get_ylim()[0] > -100  # a wild rejected trial does not flatten the picture
+    np.testing.assert_array_equal(ax.lines[3].get_xdata(), [3, 7])
+    drawn(ConvergenceDisplay.from_run(SimpleNamespace(trace=(step(1, -3.0, "start"),))))
+    with pytest.raises(ValueError, match="has no run_"):
+        ConvergenceDisplay.from_estimator(SimpleNamespace())
+    with pytest.raises(ValueError, match="trace of this run is empty"):
+        ConvergenceDisplay.from_run(SimpleNamespace(trace=()))
+
+
+def search(structures=("EII", "VVV"), nan=()):
+    return [
+        {
+            "n_components": k,
+            "covariance": s,
+            "bic": float("nan") if (k, s) in nan else 100.0 * abs(k - 2) + i,
+            "icl": 200.0 - k,
+            "aic": 1.0,
+            "log_likelihood": -1.0,
+            "n_free": 1,
+        }
+        for i, s in enumerate(structures)
+        for k in (3, 1, 2)
+    ]
+
+
+def test_selection_marks_the_lowest():
+    display = SelectionDisplay.from_estimator(SimpleNamespace(search_=search()))
+    assert (display.chosen["covariance"], display.chosen["n_components"]) == ("EII", 2)
+    np.testing.assert_array_equal(display.curves()["VVV"], [[1, 2, 3], [101, 1, 101]])
+    ax = drawn(display)
+    assert texts(ax) == ["EII", "VVV", "chosen: EII, 2"] and "lower is better" in ax.get_ylabel()
+    assert SelectionDisplay.from_search(search(), "icl").chosen["n_components"] == 3
+    assert SelectionDisplay.from_search(search(nan=[(2, "EII")])).chosen["covariance"] == "VVV"
+    drawn(SelectionDisplay.from_search(search([f"S{i}" for i in range(20)])))
+    with pytest.raises(ValueError, match="has no search_"):
+        SelectionDisplay.from_estimator(SimpleNamespace())
+    with pytest.raises(ValueError, match="criterion must be one of"):
+        SelectionDisplay.from_search(search(), "cv")
+    with pytest.raises(ValueError, match="every fit failed"):
+        SelectionDisplay.from_search(search(["EII"], nan=[(k, "EII") for k in (1, 2, 3)]))
+
+
+def test_regions_hold_the_posterior_on_the_grid():
+    model = Gaussians().fit(X[:, :2], Y)
+    display = RegionsDisplay.from_estimator(model, X[:, :2], Y, grid_size=20)
+    at = np.array([[display.grid[0][3], display.grid[1][17]]])
+    np.testing.assert_allclose(display.posterior[17, 3], model.predict_proba(at)[0])
+    np.testing.assert_array_equal(display.points, X[:, :2])
+    np.testing.assert_array_equal(display.point_class, CODES)
+    ax = drawn(display)
+    assert len(ax.patches) == 6  # 3 components, 1 and 2 sigma
+    one, two = ax.patches[0], ax.patches[1]
+    np.testing.assert_allclose(one.get_center(), model.means_[0])
+    area = np.pi * one.get_width() * one.get_height() / 4
+    assert area == pytest.approx(np.pi * np.sqrt(np.linalg.det(model.covariances_[0])))
+    assert two.get_width() == 2 * one.get_width()
+    turn = np.array([np.cos(np.radians(one.angle)), np.sin(np.radians(one.angle))])
+    assert turn @ model.covariances_[0] @ turn == pytest.approx((one.get_width() / 2) ** 2)  # the long axis lies right
+
+
+def test_regions_of_more_columns_use_the_marginal():
+    import pandas as pd
+
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    model = Gaussians().fit(frame, Y)
+    display = RegionsDisplay.from_estimator(model, frame, Y, columns=("d", "b"), grid_size=10)
+    expected = RegionsDisplay.from_estimator(Gaussians().fit(X[:, [3, 1]], Y), X[:, [3, 1]], Y, grid_size=10)
+    np.testing.assert_allclose(display.posterior, expected.posterior)
+    assert display.names == ("d", "b") and drawn(display).get_xlabel() == "d"
+    with pytest.raises(ValueError, match="no marginal"):
+        RegionsDisplay.from_estimator(QuadraticDiscriminantAnalysis().fit(X, Y), X, Y)
+    with pytest.raises(ValueError, match="no column 'z'"):
+        RegionsDisplay.from_estimator(model, frame, Y, columns=("a", "z"))
+    with pytest.raises(ValueError, match="there is no column 7"):
+        RegionsDisplay.from_estimator(model, frame, Y, columns=(0, 7))
+    with pytest.raises(ValueError, match="must name two columns"):
+        RegionsDisplay.from_estimator(model, frame, Y, columns=(0,))
+    with pytest.raises(ValueError, match="must be numbers"):
+        RegionsDisplay.from_estimator(model, frame.assign(a="text"), Y)
+
+
+def test_regions_of_a_density():
+    model = GaussianMixture(2, random_state=0).fit(X[:, :2])
+    display = RegionsDisplay.from_estimator(model, X[:, :2], grid_size=15)
+    at = np.array([[display.grid[0][4], display.grid[1][9]]])
+    assert display.log_density[9, 4] == pytest.approx(model.score_samples(at)[0])
+    assert len(drawn(display).patches) == 4
+    diagonal = GaussianMixture(2, covariance_type="diag", random_state=0).fit(X[:, :2])
+    assert RegionsDisplay.from_estimator(diagonal, X[:, :2], grid_size=5).means is None
+
+
+def test_regions_leave_out_rows_with_gaps_and_show_rows_without_label():
+    model, points = Gaussians().fit(X[:, :2], Y), X[:, :2].copy()
+    points[:10, 0] = np.nan
+    y = Y.astype(object)
+    y[100:] = None
+    display = RegionsDisplay.from_estimator(model, points, y, grid_size=8)
+    assert len(display.points) == 140 and np.sum(display.point_class == -1) == 50
+    assert "no label" in texts(drawn(display))
+    with pytest.raises(ValueError, match="no row of X has values in both"):
+        RegionsDisplay.from_estimator(model, np.full((4, 2), np.nan))
+
+
+def test_any_class_name_is_drawn_as_it_is():
+    y = NASTY[CODES]
+    model = Gaussians().fit(X[:, :2], y)
+    drawn(CalibrationDisplay.from_estimator(model, X[:, :2], y, kind="class"))
+    drawn(ConfusionDisplay.from_estimator(model, X[:, :2], y))
+    ax = drawn(UncertaintyDisplay.from_estimator(model, X[:, :2], y))
+    assert any("_hidden" in text for text in texts(ax))
+    drawn(RegionsDisplay.from_estimator(model, X[:, :2], y, grid_size=5))
+    assert plain("x" * 99).endswith("…") and len(plain("x" * 99)) == 40
+
+
+def test_displays_draw_on_given_axes():
+    from matplotlib.figure import Figure
+
+    ax = Figure().subplots()
+    display = ConfusionDisplay.from_predictions(["a", "b"], ["a", "b"])
+    assert drawn(display, ax) is ax
+
+
+def test_palette_colours_differ():
+    assert len(set(OKABE_ITO)) == len(OKABE_ITO) == 7

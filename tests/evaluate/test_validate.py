@@ -1,0 +1,200 @@
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import load_iris
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+from mixent.evaluate import cross_validate, score_table, stratified_folds
+from mixent.evaluate.scores import METRICS
+
+X, CODES = load_iris(return_X_y=True)
+Y = np.array(["setosa", "versicolor", "virginica"])[CODES]
+
+
+class Spy(ClassifierMixin, BaseEstimator):
+    """Predicts the training frequencies; keeps what it was given."""
+
+    seen = []
+
+    def fit(self, X, y, sample_weight=None):
+        known = np.array([value is not None and value == value for value in y])
+        self.classes_, counts = np.unique(np.asarray(y[known].tolist()), return_counts=True)
+        self.share_ = counts / counts.sum()
+        Spy.seen.append((np.asarray(X)[:, 0], y, sample_weight))
+        return self
+
+    def predict_proba(self, X):
+        return np.tile(self.share_, (len(X), 1))
+
+
+class Breaks(GaussianNB):
+    def fit(self, X, y, sample_weight=None):
+        raise ZeroDivisionError("no luck <today>")
+
+
+@pytest.fixture(autouse=True)
+def _empty():
+    Spy.seen = []
+
+
+@pytest.mark.parametrize("folds", [2, 5, 7])
+def test_folds_are_disjoint_cover_and_stratified(folds):
+    found = stratified_folds(Y[:140], folds=folds, repeats=3, random_state=1)
+    assert found.shape == (3, 140)
+    for row in found:
+        sizes = np.bincount(row, minlength=folds)  # every row in exactly one fold: it is a map
+        assert sizes.sum() == 140 and np.ptp(sizes) <= 1
+        for label in np.unique(Y):
+            assert np.ptp(np.bincount(row[Y[:140] == label], minlength=folds)) <= 1
+    assert (found[0] != found[1]).any()
+    np.testing.assert_array_equal(found, stratified_folds(Y[:140], folds=folds, repeats=3, random_state=1))
+
+
+def test_scores_are_those_of_the_out_of_fold_probabilities():
+    cv = cross_validate({"nb": GaussianNB()}, X, Y, folds=4)
+    for record in cv.records:
+        test = cv.folds[0] == record["fold"]
+        model = GaussianNB().fit(X[~test], Y[~test])
+        np.testing.assert_array_equal(cv.proba["nb"][test], model.predict_proba(X[test]))
+        expected = score_table(Y[test], cv.proba["nb"][test], cv.classes)
+        assert {name: record[name] for name in METRICS} == expected
+        assert record["n_test"] == test.sum() and record["n_train"] == (~test).sum()
+        assert record["fit_seconds"] > 0 and record["predict_seconds"] > 0
+
+
+def test_all_methods_see_the_same_folds_and_no_test_row():
+    numbered = np.c_[np.arange(150), X]
+    cv = cross_validate({"a": Spy(), "b": Spy()}, numbered, Y, folds=3, repeats=2)
+    assert cv.methods == ["a", "b"] and len(cv.records) == 12
+    for first, second in zip(Spy.seen[::2], Spy.seen[1::2]):
+        np.testing.assert_array_equal(first[0], second[0])
+    for i, (rows, _, _) in enumerate(Spy.seen[::2]):
+        np.testing.assert_array_equal(rows, np.flatnonzero(cv.folds[i // 3] != i % 3))
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars"])
+def test_frames_give_the_same_as_arrays(backend):
+    frame = pytest.importorskip(backend).DataFrame({f"c{j}": X[:, j] for j in range(4)})
+    methods = {"nb": GaussianNB()}
+    expected, found = cross_validate(methods, X, Y), cross_validate(methods, frame, Y)
+    np.testing.assert_array_equal(expected.proba["nb"], found.proba["nb"])
+
+
+@pytest.mark.parametrize("absent", [None, float("nan"), ""])
+def test_rows_without_label_train_always_and_are_never_scored(absent):
+    y = Y.astype(object)
+    y[::5] = absent
+    numbered = np.c_[np.arange(150), X]
+    cv = cross_validate({"spy": Spy(), "nb": GaussianNB()}, numbered, y, folds=3)
+    hidden = np.arange(0, 150, 5)
+    assert (cv.folds[:, hidden] == -1).all() and np.isnan(cv.proba["spy"][hidden]).all()
+    assert np.isfinite(np.delete(cv.proba["spy"], hidden, axis=0)).all()
+    for rows, given, _ in Spy.seen:
+        assert np.isin(hidden, rows).all()
+        assert all(value is None for value in given[np.isin(rows, hidden)])
+    # one that refuses absent labels is fitted to the labelled rows alone
+    assert all(r["labelled_only"] == (r["method"] == "nb") and not r["failed"] for r in cv.records)
+
+
+def test_number_labels_with_gaps_reach_scikit_learn_as_numbers():
+    y = np.where(np.arange(150) % 7 == 0, np.nan, CODES)
+    cv = cross_validate({"nb": GaussianNB(), "mixed": Spy()}, X, y)
+    np.testing.assert_array_equal(cv.classes, [0, 1, 2])
+    assert not cv.failures
+    cv = cross_validate({"nb": GaussianNB()}, X, [None if v != v else int(v) for v in y])
+    assert not cv.failures and cv.classes.dtype.kind == "i"
+
+
+def test_small_classes():
+    y = np.r_[["a"] * 20, ["b"] * 20, ["rare"] * 3, ["lone"]]
+    numbers = np.random.default_rng(0).normal(size=(44, 2))
+    with pytest.warns(UserWarning, match="classes with") as warned:
+        cv = cross_validate({"spy": Spy()}, numbers, y, folds=5)
+    told = " ".join(str(w.message) for w in warned)
+    assert "never scored: lone;" in told and "rare (3)" in told
+    assert cv.folds[0, -1] == -1
+    assert len(set(cv.folds[0, 40:43])) == 3
+    for _, given, _ in Spy.seen:
+        assert set(given) == {"a", "b", "rare", "lone"}  # every class is in every training set
+    assert not cv.failures
+
+
+def test_a_method_that_fails_is_recorded_and_the_others_go_on():
+    cv = cross_validate({"bad": Breaks(), "svc": LinearSVC(), "nb": GaussianNB()}, X, Y)
+    assert cv.failures == {
+        "bad": "ZeroDivisionError: no luck <today>",
+        "svc": "TypeError: LinearSVC has no predict_proba; wrap it in sklearn's CalibratedClassifierCV",
+    }
+    assert cv.ranking() == ["nb"]
+    bad = [s for s in cv.summary() if s["method"] == "bad"]
+    assert all(s["folds"] == 0 and np.isnan(s["mean"]) for s in bad)
+    with pytest.raises(RuntimeError, match="every method failed in every fold. bad: ZeroDivisionError"):
+        cross_validate({"bad": Breaks()}, X, Y)
+
+
+def test_summary_is_mean_and_deviation_over_folds():
+    cv = cross_validate({"nb": GaussianNB(), "lda": LinearDiscriminantAnalysis()}, X, Y, repeats=2)
+    rows = {(s["method"], s["metric"]): s for s in cv.summary()}
+    for method in cv.methods:
+        for metric in METRICS:
+            values = [r[metric] for r in cv.records if r["method"] == method]
+            found = rows[method, metric]
+            assert found["folds"] == 10
+            assert found["mean"] == pytest.approx(np.mean(values))
+            assert found["sd"] == pytest.approx(np.std(values, ddof=1))
+
+
+def test_difference_is_antisymmetric_and_corrected():
+    cv = cross_validate({"nb": GaussianNB(), "lda": LinearDiscriminantAnalysis()}, X, Y, repeats=2)
+    one, other = cv.difference("nb", "lda"), cv.difference("lda", "nb")
+    assert one["mean"] == -other["mean"] and one["p_value"] == other["p_value"]
+    gap = cv.values("nb", "log_loss") - cv.values("lda", "log_loss")
+    assert one["se"] == pytest.approx(np.sqrt((1 / 10 + 1 / 4) * gap.var(ddof=1)))
+    assert 0 < one["p_value"] < 1
+    assert cv.difference("nb", "nb") == {"mean": 0, "se": 0, "p_value": 1}
+
+
+def test_weights_reach_the_fit_and_the_score():
+    weight = 1.0 + np.arange(150) % 3
+    pipe = make_pipeline(StandardScaler(), GaussianNB())
+    cv = cross_validate({"spy": Spy(), "pipe": pipe}, X, Y, sample_weight=weight)
+    test = cv.folds[0] == 0
+    np.testing.assert_array_equal(Spy.seen[0][2], weight[~test])
+    model = make_pipeline(StandardScaler(), GaussianNB()).fit(
+        X[~test], Y[~test], gaussiannb__sample_weight=weight[~test]
+    )
+    np.testing.assert_array_equal(cv.proba["pipe"][test], model.predict_proba(X[test]))
+    expected = score_table(Y[test], cv.proba["spy"][test], cv.classes, weight[test])
+    assert cv.records[0]["log_loss"] == expected["log_loss"]
+    with pytest.warns(UserWarning, match="knn takes no sample_weight: it is fitted without"):
+        cross_validate({"knn": KNeighborsClassifier()}, X, Y, sample_weight=weight)
+
+
+def test_progress_counts_up_to_the_total():
+    told = []
+    cross_validate({"a": GaussianNB(), "b": Spy()}, X, Y, folds=3, repeats=2, progress=lambda *a: told.append(a))
+    assert [t[0] for t in told] == list(range(13)) and {t[1] for t in told} == {12}
+    assert told[0][2] == "a, fold 1 of 3, repeat 1" and told[-1][2] == "done"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"estimators": {}}, "estimators is empty"),
+        ({"y": Y[:100]}, "X has 150 rows, y has 100"),
+        ({"folds": 1}, "folds must be at least 2"),
+        ({"y": ["a", "a"], "X": X[:2]}, "lower folds"),
+        ({"y": [None] * 150}, "no label"),
+        ({"sample_weight": -np.ones(150)}, "sample_weight must be finite and >= 0; row 0 has -1"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:classes with")
+def test_bad_input_says_what_to_do(change, message):
+    given = {"estimators": {"nb": GaussianNB()}, "X": X, "y": Y} | change
+    with pytest.raises(ValueError, match=message):
+        cross_validate(given.pop("estimators"), given.pop("X"), given.pop("y"), **given)

@@ -1,0 +1,54 @@
+"""Writes the CSV inputs of mclust.R: for each set NAME.csv (rows x columns) and NAME_z.csv (one-hot start, rows x K).
+
+python tests/golden/make_inputs.py FOLDER
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_iris, load_wine
+
+SEED = 20240501  # of the synthetic set
+
+
+def synthetic():
+    """300 x 3 in three groups: two share a shape and an orientation, the third is rounder; volumes differ."""
+    rng = np.random.default_rng(SEED)
+    turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    sizes = (90, 120, 90)
+    scales = np.array([[2.0, 1.0, 0.4], [3.0, 1.5, 0.6], [1.0, 0.9, 0.8]])
+    means = np.array([[0.0, 0.0, 0.0], [4.0, 1.0, -1.0], [-1.0, 4.0, 2.0]])
+    turns = (turn, turn, np.eye(3))
+    groups = [m + (rng.normal(size=(n, 3)) * s) @ Q.T for n, m, s, Q in zip(sizes, means, scales, turns)]
+    return np.concatenate(groups).round(6)
+
+
+def quantile_start(X, n_components):
+    """One-hot: equal-sized groups along the first principal component of the standardised columns."""
+    Z = (X - X.mean(0)) / X.std(0)
+    axis = np.linalg.svd(Z, full_matrices=False)[2][0]
+    axis = axis * np.sign(axis[np.abs(axis).argmax()])  # svd leaves the sign open
+    order = np.argsort(Z @ axis, kind="stable")
+    z = np.zeros((len(X), n_components))
+    z[order, np.arange(len(X)) * n_components // len(X)] = 1.0
+    return z
+
+
+def inputs():
+    """{name: (X, z)}."""
+    wine = load_wine().data
+    sets = {"iris": load_iris().data, "wine": (wine - wine.mean(0)) / wine.std(0), "synthetic": synthetic()}
+    return {name: (X, quantile_start(X, 3)) for name, X in sets.items()}
+
+
+def main(folder):
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, (X, z) in inputs().items():
+        np.savetxt(folder / f"{name}.csv", X, delimiter=",", fmt="%.17g")
+        np.savetxt(folder / f"{name}_z.csv", z, delimiter=",", fmt="%d")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,146 @@
+import importlib.util
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from sklearn.dummy import DummyClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import LinearSVC
+
+from mixent.evaluate import cross_validate
+from mixent.report import build, comparison_report
+
+_spec = importlib.util.spec_from_file_location("html_checks", Path(__file__).with_name("test_html.py"))
+_checks = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(_checks)
+read = _checks.read
+
+X, CODES = load_iris(return_X_y=True)
+Y = np.array(["setosa", "versicolor", "virginica"])[CODES]
+NASTY = np.array(["<script>a</script>", "$b & c", "_d"])
+METHODS = {
+    "LDA": LinearDiscriminantAnalysis(),
+    "naive <b>Bayes": GaussianNB(),
+    "blind": DummyClassifier(strategy="prior"),
+}
+
+
+class Mixture(QuadraticDiscriminantAnalysis):
+    """One Gaussian per class, with what a mixture classifier has."""
+
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.data_ = X, y
+        self.covariances_ = np.array([np.cov(np.asarray(X)[y == c].T) for c in self.classes_])
+        self.component_class_ = np.arange(len(self.classes_))
+        self.weights_ = np.eye(len(self.classes_))
+        steps = [(1, -9.0, "start"), (2, -5.0, "plain"), (3, -4.0, "proposal")]
+        trace = [SimpleNamespace(n_pass=n, objective=o, kind=k, accepted=True, segment=0) for n, o, k in steps]
+        self.run_ = SimpleNamespace(trace=tuple(trace), message="the gain per row fell below tol")
+        self.search_ = [{"n_components": k, "covariance": "<i>", "bic": 5.0 - k} for k in (1, 2)]
+        return self
+
+    def marginal(self, columns):
+        X, y = self.data_
+        return Mixture().fit(X.iloc[:, list(columns)] if hasattr(X, "iloc") else X[:, list(columns)], y)
+
+
+def headings(page):
+    return [text for text in page.text if text in TITLES]
+
+
+TITLES = [
+    "What was done",
+    "Comparison of methods",
+    "Calibration",
+    "Errors of the leading method",
+    "Map of two columns",
+    "The mixture model",
+    "How to reproduce",
+]
+
+
+@pytest.fixture(scope="module")
+def cv():
+    return cross_validate(METHODS, X, Y)
+
+
+def test_the_whole_report(tmp_path):
+    frame = pd.DataFrame(X, columns=["<script>x</script>", "$w", "_l", "p & q"])
+    y = NASTY[CODES]
+    methods = {"mix": Mixture(), **METHODS, "svc": LinearSVC()}
+    cv = cross_validate(methods, frame, y)
+    given = {"cv": cv, "models": {"mix": Mixture().fit(frame, y)}, "X": frame, "y": y, "commands": "mixent <demo>"}
+    path = comparison_report(tmp_path / "r.html", title="<script>t</script>", data_notes=["<b>note"], **given)
+    page = read(path)
+    for title in TITLES:
+        assert page.text.count(title) == 2  # in the contents and as a heading
+    all_text = " ".join(page.text)
+    for piece in (
+        "<b>note",
+        "svc failed: TypeError",
+        "150 rows and 4 columns",
+        "mixent <demo>",
+        "seed of the folds: 0",
+    ):
+        assert piece in all_text
+    for label in NASTY:
+        assert label in all_text
+    assert page.tags.count("img") == 6 and page.tags.count("table") == 3
+    again = comparison_report(tmp_path / "2.html", title="<script>t</script>", data_notes=["<b>note"], **given)
+    assert again.read_bytes() == path.read_bytes()
+
+
+def test_missing_pieces_are_left_out(tmp_path, cv, monkeypatch):
+    page = read(comparison_report(tmp_path / "r.html", title="t", cv=cv))
+    assert set(headings(page)) == set(TITLES) - {"Map of two columns", "The mixture model"}
+    models = {"LDA": LinearDiscriminantAnalysis().fit(X, Y)}
+    page = read(comparison_report(tmp_path / "r.html", title="t", cv=cv, models=models, X=X, y=Y))
+    assert "Map of two columns" not in page.text  # no marginal, four columns
+    words = pd.DataFrame({"a": ["u"] * 150, "b": ["v"] * 150})
+    page = read(comparison_report(tmp_path / "r.html", title="t", cv=cv, models=models, X=words, y=Y))
+    assert "Map of two columns" not in page.text
+    monkeypatch.setattr(build, "_can_draw", lambda: False)
+    page = read(comparison_report(tmp_path / "r.html", title="t", cv=cv, models={"m": Mixture().fit(X, Y)}, X=X, y=Y))
+    assert "img" not in page.tags
+    assert set(headings(page)) == {"What was done", "Comparison of methods", "The mixture model", "How to reproduce"}
+
+
+def test_leader_in_words(cv):
+    told = build.leader_in_words(cv)
+    assert told.startswith("LDA has the lowest log-loss") and "naive <b>Bayes follows" in told
+    two = cross_validate({"LDA": METHODS["LDA"], "blind": METHODS["blind"]}, X, Y)
+    assert "exceeds the noise" in build.leader_in_words(two)
+    same = cross_validate({"one": GaussianNB(), "two": GaussianNB(var_smoothing=1e-10)}, X, Y)
+    assert "within the noise" in build.leader_in_words(same)
+    one = cross_validate({"LDA": METHODS["LDA"], "svc": LinearSVC()}, X, Y)
+    assert "only method that worked in every fold" in build.leader_in_words(one)
+
+
+def test_best_of_each_column_is_marked(tmp_path, cv):
+    text = comparison_report(tmp_path / "r.html", title="t", cv=cv).read_text()
+    for metric, (_, factor, digits) in build.SHOWN.items():
+        best = min(cv.values(m, metric).mean() for m in cv.methods)
+        assert f"<strong>{factor * best:.{digits}f} ±" in text
+
+
+def test_best_pair_makes_the_fewest_errors():
+    from itertools import combinations
+
+    model = Mixture().fit(X, Y)
+    errors = {pair: np.sum(model.marginal(pair).predict(X[:, pair]) != Y) for pair in combinations(range(4), 2)}
+    assert errors[build.best_pair(model, X, Y)] == min(errors.values())
+    with pytest.raises(ValueError, match="two columns of numbers"):
+        build.best_pair(model, np.zeros((150, 4)), Y)
+
+
+def test_absent_labels_are_told(tmp_path):
+    y = Y.astype(object)
+    y[::10] = None
+    cv = cross_validate({"LDA": METHODS["LDA"]}, X, y)
+    text = " ".join(read(comparison_report(tmp_path / "r.html", title="t", cv=cv, X=X)).text)
+    assert "15 rows have no label" in text and "Fitted on the labelled rows alone: LDA." in text
