@@ -142,6 +142,10 @@ def test_convergence_draws_one_line_per_segment():
     assert ax.get_ylim()[0] > -100  # a wild rejected trial does not flatten the picture
     np.testing.assert_array_equal(ax.lines[3].get_xdata(), [3, 7])
     drawn(ConvergenceDisplay.from_run(SimpleNamespace(trace=(step(1, -3.0, "start"),))))
+    close = (step(1, -1000.002, "start"), step(2, -1000.001))
+    ax = drawn(ConvergenceDisplay.from_run(SimpleNamespace(trace=close)))
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), [-0.001, 0], atol=1e-9)
+    assert ax.get_ylabel() == "objective − (-1000.001) (nats)"
     with pytest.raises(ValueError, match="has no run_"):
         ConvergenceDisplay.from_estimator(SimpleNamespace())
     with pytest.raises(ValueError, match="trace of this run is empty"):
@@ -216,6 +220,10 @@ def test_regions_of_more_columns_use_the_marginal():
         RegionsDisplay.from_estimator(model, frame, Y, columns=(0, 7))
     with pytest.raises(ValueError, match="must name two columns"):
         RegionsDisplay.from_estimator(model, frame, Y, columns=(0,))
+    coded = Gaussians().fit(X[:, :2], Y)
+    coded.schema_ = SimpleNamespace(categorical=(1,))
+    with pytest.raises(ValueError, match="takes 'column 1' as categorical"):
+        RegionsDisplay.from_estimator(coded, X[:, :2], Y)
     with pytest.raises(ValueError, match="must be numbers"):
         RegionsDisplay.from_estimator(model, frame.assign(a="text"), Y)
 

@@ -84,6 +84,10 @@ def test_bounds():
     assert wrong["log_loss"] == pytest.approx(-np.log(1e-15))
 
 
+def test_balanced_error_is_over_the_true_classes():
+    assert balanced_error(["a", "a", "b", "b"], ["a", "a", "a", "c"]) == 0.5
+
+
 def test_calibration_error_by_hand():
     # confidence 0.6 and 0.9, half right in each: |0.5 - 0.6| / 2 + |0.5 - 0.9| / 2
     p = np.repeat([0.6, 0.9], 4)

@@ -149,6 +149,11 @@ def test_summary_is_mean_and_deviation_over_folds():
             assert found["sd"] == pytest.approx(np.std(values, ddof=1))
 
 
+def test_kept_probabilities_are_of_the_first_repeat():
+    once, thrice = (cross_validate({"nb": GaussianNB()}, X, Y, repeats=r) for r in (1, 3))
+    np.testing.assert_array_equal(once.proba["nb"], thrice.proba["nb"])
+
+
 def test_difference_is_antisymmetric_and_corrected():
     cv = cross_validate({"nb": GaussianNB(), "lda": LinearDiscriminantAnalysis()}, X, Y, repeats=2)
     one, other = cv.difference("nb", "lda"), cv.difference("lda", "nb")

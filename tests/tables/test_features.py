@@ -235,9 +235,10 @@ def test_numbers_at_fit_text_of_the_same_numbers_later_for_listed_columns():
 
 
 def test_text_that_only_looks_alike_is_unseen():
-    model, _ = fit(pd.DataFrame({"c": ["01", "2", "x"]}))
-    with pytest.warns(UserWarning, match="not seen at fit"):
-        assert predict(model, pd.DataFrame({"c": ["1", "2"]})).codes.ravel().tolist() == [-1, 1]
+    for fitted, coming in (("01", "1"), ("1", "01"), ("1", "1.0"), ("A", "a"), ("a", "a ")):
+        model, _ = fit(pd.DataFrame({"c": [fitted, "zz"]}))
+        with pytest.warns(UserWarning, match="not seen at fit"):
+            assert predict(model, pd.DataFrame({"c": [coming, "zz"]})).codes.ravel().tolist() == [-1, 1]
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ def _position(entry, names) -> int:
 
 def _floats(source: Source, schema: Schema) -> np.ndarray:
     if source.block is not None and not schema.categorical:
-        return source.block.copy()
+        return source.block
     X = np.empty((source.n_rows, len(schema.continuous)))
     for place, j in enumerate(schema.continuous):
         X[:, place] = to_floats(source.columns[j])

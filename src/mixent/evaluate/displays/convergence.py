@@ -45,31 +45,39 @@ class ConvergenceDisplay:
         """Draw the accepted objective, one line per segment; mark accelerated, rejected and repaired steps."""
         ax = axes_or_new(ax)
         ok, finite = self.accepted.astype(bool), np.isfinite(self.objective)
+        base = self._base(ok & finite)
+        objective = self.objective - base
         for segment in np.unique(self.segment):
             rows = ok & finite & (self.segment == segment)
-            ax.plot(self.n_pass[rows], self.objective[rows], color=OKABE_ITO[0], marker=".", ms=4, lw=1.5, zorder=2)
+            ax.plot(self.n_pass[rows], objective[rows], color=OKABE_ITO[0], marker=".", ms=4, lw=1.5, zorder=2)
         fast = ok & finite & (self.kind == "proposal")
         style = {"ls": "none", "zorder": 3}
         if fast.any():
             look = {"marker": "^", "ms": 6, "color": OKABE_ITO[2], "label": "accelerated step"}
-            ax.plot(self.n_pass[fast], self.objective[fast], **look, **style)
-        self._limit(ax, ok & finite)
+            ax.plot(self.n_pass[fast], objective[fast], **look, **style)
+        self._limit(ax, objective[ok & finite])
         if (~ok).any():
             floor = ax.get_ylim()[0]
-            height = np.where(finite[~ok], np.maximum(self.objective[~ok], floor), floor)
+            height = np.where(finite[~ok], np.maximum(objective[~ok], floor), floor)
             look = {"marker": "x", "ms": 5, "color": OKABE_ITO[1], "label": "rejected", "clip_on": False}
             ax.plot(self.n_pass[~ok], height, **look, **style)
         for i, at in enumerate(self.n_pass[self.kind == "repair"]):
             ax.axvline(at, color=FAINT, lw=1, ls=(0, (2, 2)), zorder=1, label="component re-seeded" if i == 0 else None)
-        ax.set(xlabel="pass over the data", ylabel="objective (nats)")
+        from_base = "" if base == 0 else f" − ({base:.8g})"
+        ax.set(xlabel="pass over the data", ylabel=f"objective{from_base} (nats)")
         ax.xaxis.get_major_locator().set_params(integer=True)
         legend(ax, len(ax.get_legend_handles_labels()[1]), loc="lower right")
         tidy(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _limit(self, ax: Any, shown: np.ndarray) -> None:
-        """Heights from the accepted values alone: a wild rejected trial sits on the floor of the picture."""
+    def _base(self, shown: np.ndarray) -> float:
+        """What to subtract: the last value where all agree in their first digits, which would fill the axis."""
         values = self.objective[shown]
+        close = len(values) > 1 and 0 < np.ptp(values) < 1e-4 * np.abs(values[-1])
+        return float(values[-1]) if close else 0.0
+
+    def _limit(self, ax: Any, values: np.ndarray) -> None:
+        """Heights from the accepted values alone: a wild rejected trial sits on the floor of the picture."""
         if len(values) and np.ptp(values) > 0:
             ax.set_ylim(values.min() - 0.06 * np.ptp(values), values.max() + 0.06 * np.ptp(values))
