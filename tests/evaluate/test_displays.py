@@ -179,6 +179,8 @@ def test_selection_marks_the_lowest():
     drawn(SelectionDisplay.from_search(search([f"S{i}" for i in range(20)])))
     with pytest.raises(ValueError, match="has no search_"):
         SelectionDisplay.from_estimator(SimpleNamespace())
+    with pytest.raises(ValueError, match="this search has no bic; it holds log_loss, n_components"):
+        SelectionDisplay.from_search([{"log_loss": 1.0, "n_components": 2}])
     with pytest.raises(ValueError, match="criterion must be one of"):
         SelectionDisplay.from_search(search(), "cv")
     with pytest.raises(ValueError, match="every fit failed"):

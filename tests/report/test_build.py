@@ -138,6 +138,21 @@ def test_best_pair_makes_the_fewest_errors():
         build.best_pair(model, np.zeros((150, 4)), Y)
 
 
+def test_a_search_by_other_criteria_is_a_table(tmp_path, cv):
+    model = Mixture().fit(X, Y)
+    model.search_ = [
+        {
+            "log_loss": np.float64(0.25),
+            "n_components": {"<a>": 2, "b": np.int64(1)},
+            "covariance": ("VVV", "EEE"),
+            "tied": True,
+        }
+    ] * 9
+    page = read(comparison_report(tmp_path / "r.html", title="t", cv=cv, models={"m": model}, X=X, y=Y))
+    for text in ("What the search tried (8 of 9, the chosen one first)", "0.25", "<a>: 2, b: 1", "VVV, EEE", "True"):
+        assert text in page.text
+
+
 def test_absent_labels_are_told(tmp_path):
     y = Y.astype(object)
     y[::10] = None

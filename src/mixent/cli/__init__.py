@@ -1,1 +1,74 @@
+"""The command line: `mixent fit`, `predict`, `evaluate`, `info`, `demo`."""
 
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+import mixent
+from mixent.cli.demo import demo
+from mixent.cli.evaluate import evaluate
+from mixent.cli.fit import fit
+from mixent.cli.info import info
+from mixent.cli.predict import predict
+
+__all__ = ["app", "main"]
+
+
+class Commands(TyperGroup):
+    """Remembers what was typed, for reports that say how to get them again."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.obj = shlex.join(["mixent", *args])
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,  # one line is enough; --debug shows the plain traceback
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (fit, predict, evaluate, info, demo):
+    app.command()(command)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"mixent {mixent.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Probabilistic classification of mixed, incomplete, weighted and partly labelled tables.
+
+    \b
+    Examples:
+      mixent demo                                     see what it does
+      mixent fit data.csv --target class -o model.mixent
+      mixent predict model.mixent new.csv -o out.csv
+      mixent evaluate data.csv --target class         how good is it, honestly?
+      mixent info model.mixent                        what is in this file?
+    """  # noqa: D301  (typer needs the backspace itself)
+
+
+def main() -> None:
+    """Run the command line."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal without ± gets ?, not a traceback
+    try:
+        app(prog_name="mixent")
+    except KeyboardInterrupt:  # before a command began, or after it ended
+        sys.exit(130)

@@ -36,14 +36,14 @@ def softmax_columns(log_joint: Array) -> Array:
 
     A column that is -inf throughout gives -inf and zeros, not NaN.
     """
-    top = log_joint.max(axis=0)
+    top = log_joint.max(axis=0, initial=-np.inf)  # without components nothing has any density
     if not np.isfinite(top).all():
         top = np.where(np.isneginf(top), 0.0, top)
     log_joint -= top
     np.exp(log_joint, out=log_joint)
     mass = log_joint.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        log_mass = np.log(mass)
+        log_mass: Array = np.log(mass)
         np.divide(1.0, mass, out=mass, where=mass > 0)
     log_joint *= mass
     log_mass += top
@@ -51,11 +51,12 @@ def softmax_columns(log_joint: Array) -> Array:
 
 
 def log_sum_exp(values: Array, axis: int) -> Array:
-    """log sum exp along an axis; an empty or all -inf slice gives -inf."""
-    top = values.max(axis=axis, keepdims=True)
+    """Logarithm of a sum of exponentials along an axis; an empty or all -inf slice gives -inf."""
+    top = values.max(axis=axis, keepdims=True, initial=-np.inf)
     top = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(divide="ignore"):
-        return np.log(np.exp(values - top).sum(axis=axis)) + np.squeeze(top, axis=axis)
+        log_sum: Array = np.log(np.exp(values - top).sum(axis=axis)) + np.squeeze(top, axis=axis)
+    return log_sum
 
 
 def safe_log(values: Array) -> Array:

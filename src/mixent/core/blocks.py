@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -112,7 +113,10 @@ _Run = tuple[int, int, bool, int | None]  # start, stop, complete, known class: 
 
 def _sort(X: Array, classes: NDArray[Any] | None) -> tuple[Index | None, list[_Run]]:
     """An order in which rows alike stand together (None: as they are), and the runs of rows alike."""
-    has_gaps = X.shape[1] > 0 and bool(np.isnan(X.sum()))  # a sum is NaN when any cell is; far cheaper than a mask
+    with np.errstate(over="ignore", invalid="ignore"):
+        has_gaps = bool(np.isnan(X.sum()))  # a sum is NaN when any cell is; far cheaper than a mask
+    if len(X) == 0:
+        return None, []
     if not has_gaps and classes is None:
         return None, [(0, len(X), True, None)]
     keys: list[NDArray[Any]] = []
@@ -127,13 +131,13 @@ def _sort(X: Array, classes: NDArray[Any] | None) -> tuple[Index | None, list[_R
     change = (np.diff(known) != 0) | (np.diff(n_gaps) != 0)
     edges = [0, *(np.flatnonzero(change) + 1).tolist(), len(X)]
     runs: list[_Run] = [
-        (a, b, bool(n_gaps[a] == 0), None if known[a] < 0 else int(known[a])) for a, b in zip(edges[:-1], edges[1:])
+        (a, b, bool(n_gaps[a] == 0), None if known[a] < 0 else int(known[a])) for a, b in pairwise(edges)
     ]
     return order, runs
 
 
 def _even(n_rows: int, most: int) -> int:
-    """Rows per block when n_rows are cut evenly into blocks of at most `most`, in a number two or four threads share."""
+    """Rows per block when n_rows are cut evenly into blocks of at most `most`, in a number four threads can share."""
     n_blocks = -(-n_rows // most)
     if n_blocks > 1:
         n_blocks = 4 * -(-n_blocks // 4)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from math import isfinite
 from typing import Any, Generic, Protocol, TypeVar
@@ -73,7 +73,7 @@ class Status(Enum):
     CONVERGED = "the gain per row fell below tol"
     MAX_PASSES = "max_iter was reached first; raise it, or loosen tol"
     DECREASED = "the objective fell beyond rounding; the best parameters are kept; please report this with the data"
-    NOT_FINITE = "the objective is not finite at the starting parameters; check for huge values, or give a prior"
+    NOT_FINITE = "the objective is not finite; check for huge values, or give a prior"
     STOPPED = "an observer stopped the run"
 
     @property
@@ -152,7 +152,7 @@ class Run(Generic[P]):
     @property
     def notes(self) -> tuple[str, ...]:
         """What repairs did, in words."""
-        return tuple(s.note for s in self.trace if s.note)
+        return tuple(s.note for s in self.trace if s.note and s.kind == "repair")
 
 
 def run(
@@ -201,6 +201,7 @@ class _Loop(Generic[P, R, S]):
 
     def _begin(self, params: P | None, resume: Event[P] | None) -> Status | None:
         self.halt: Halt[P] | None = None
+        self.message = ""
         if resume is not None:
             self.params, self.objective, self.memory = resume.params, resume.objective, resume.memory
             self.n_pass, self.step, self.trace = resume.n_pass, resume.step, list(resume.trace)
@@ -212,17 +213,25 @@ class _Loop(Generic[P, R, S]):
             raise ValueError("run needs starting params, or resume=")
         self.params, self.memory = params, None
         self.n_pass, self.segment, self.step, self.trace = 0, 0, self.problem.first_step, []
-        self.total = self._statistics(params)
-        self.n_pass = 1
-        self.objective = self.problem.objective(params, self.total)
-        self._record(self.objective, float("nan"), "start", True)
-        return self._observe() if isfinite(self.objective) else Status.NOT_FINITE
+        self._mark()
+        total, self.objective, note = self._evaluate(params)
+        self._record(self.objective, float("nan"), "start", isfinite(self.objective), note)
+        if total is None or not isfinite(self.objective):
+            return Status.NOT_FINITE
+        self.total = total
+        return self._observe()
+
+    def _mark(self) -> None:
+        """Remember where the step now beginning set out: a step cut short is taken again in full on resume."""
+        self.mark = self.n_pass, self.step, self.memory, len(self.trace)
 
     def _advance(self) -> Status | None:
         """One accepted step, or the reason to stop."""
+        self._mark()
         if self.stop.gap is not None:
             gap = self.problem.gap(self.params, self.total)
             if gap is not None and gap <= self.stop.gap * self.weight:
+                self.message = "the certified gap per row fell below the one asked for"
                 return Status.CONVERGED
         if self.n_pass >= self.stop.max_passes:
             return Status.MAX_PASSES
@@ -248,7 +257,7 @@ class _Loop(Generic[P, R, S]):
                 halted = self._observe()
                 return Status.CONVERGED if halted is None and gain <= self.stop.tol * self.weight else halted
             if self.step <= self.problem.safe_step:
-                return Status.DECREASED
+                return Status.DECREASED if isfinite(self.trace[-1].objective) else Status.NOT_FINITE
             if self.n_pass >= self.stop.max_passes:
                 return Status.MAX_PASSES
             self.step = max(self.step / 2, self.problem.safe_step)
@@ -257,29 +266,32 @@ class _Loop(Generic[P, R, S]):
     def _take_repaired(self, params: P, reason: str) -> Status | None:
         """A repair may lower the objective: it opens a new segment of the history."""
         self.segment += 1
-        self.memory = None
-        self.params, self.total = params, self._statistics(params)
-        self.n_pass += 1
-        self.objective = self.problem.objective(params, self.total)
-        self._record(self.objective, float("nan"), "repair", True, reason)
-        return self._observe() if isfinite(self.objective) else Status.NOT_FINITE
+        total, objective, _ = self._evaluate(params)
+        self._record(objective, float("nan"), "repair", isfinite(objective), reason)
+        if total is None or not isfinite(objective):
+            return Status.NOT_FINITE
+        self.params, self.total, self.objective, self.memory = params, total, objective, None
+        return self._observe()
 
     def _try(self, params: P, kind: str, slack: float) -> float | None:
         """Evaluate; accept and return the gain unless the objective falls by more than `slack`."""
-        self.n_pass += 1
-        try:
-            total = self._statistics(params)
-        except OutsideDomainError as error:
-            self._record(float("-inf"), float("-inf"), kind, False, str(error))
-            return None
-        objective = self.problem.objective(params, total)
+        total, objective, note = self._evaluate(params)
         gain = objective - self.objective
         accepted = isfinite(objective) and gain >= -slack
-        self._record(objective, gain, kind, accepted)
-        if not accepted:
+        self._record(objective, gain, kind, accepted, note)
+        if total is None or not accepted:
             return None
         self.params, self.total, self.objective = params, total, objective
         return gain
+
+    def _evaluate(self, params: P) -> tuple[S | None, float, str]:
+        """Spend a pass: statistics and objective, or (None, -inf, the reason) outside the domain."""
+        self.n_pass += 1
+        try:
+            total = self._statistics(params)
+            return total, self.problem.objective(params, total), ""
+        except OutsideDomainError as error:
+            return None, float("-inf"), str(error)
 
     def _statistics(self, params: P) -> S:
         ready = self.problem.prepare(params)
@@ -301,8 +313,15 @@ class _Loop(Generic[P, R, S]):
         return None
 
     def _result(self, status: Status) -> Run[P]:
-        last = replace(self._event(), total=None)  # totals can be large, and come back with one pass
-        message = status.value if self.halt is None else self.halt.reason
+        if self.trace[-1].accepted:
+            self._mark()
+        n_pass, step, memory, n_trace = self.mark
+        # without its total, which can be large and comes back with one pass
+        trace = tuple(self.trace[:n_trace])
+        last = Event(self.params, self.objective, n_pass, step, memory, trace) if trace else None
+        message = self.message or status.value if self.halt is None else self.halt.reason
+        if status is Status.NOT_FINITE and self.trace[-1].note:
+            message = f"{self.trace[-1].note}; {message}"
         params, objective = self.params, self.objective
         if self.halt is not None and self.halt.params is not None:
             params = self.halt.params

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import AbstractContextManager
 from functools import cache
 from types import TracebackType
 from typing import Protocol, Self, TypeVar
@@ -23,7 +23,9 @@ class Executor(Protocol):
     """Applies a function to every block; a context while BLAS is held to one thread."""
 
     def __enter__(self) -> Self: ...
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> None: ...
     def total(self, stats: Callable[[Block], S], source: BlockSource) -> S: ...
     def map(self, function: Callable[[Block], T], source: BlockSource) -> list[T]: ...
 
@@ -32,15 +34,15 @@ class Serial:
     """One thread, the caller's own."""
 
     def __init__(self) -> None:
-        self._held = ExitStack()
+        self._held: list[AbstractContextManager[object]] = []
 
     def __enter__(self) -> Self:
         # one BLAS thread always: a two-thread GEMM sums in another order, and is slow on small blocks
-        self._held.enter_context(_controller().limit(limits=1, user_api="blas"))
+        self._held.append(_controller().limit(limits=1, user_api="blas"))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self._held.close()
+        self._held.pop().__exit__(kind, error, tb)  # one level: a run within a context leaves BLAS held
 
     def total(self, stats: Callable[[Block], S], source: BlockSource) -> S:
         return tree_sum(_sum_span(stats, source, a, b) for a, b in _spans(len(source)))
@@ -77,7 +79,7 @@ def available_threads() -> int:
 
 def _spans(n_blocks: int) -> Iterator[tuple[int, int]]:
     """Runs of blocks summed in one go: a function of the number of blocks alone, never of the threads."""
-    length = -(-n_blocks // 64)
+    length = max(1, -(-n_blocks // 64))
     return ((a, min(a + length, n_blocks)) for a in range(0, n_blocks, length))
 
 

@@ -28,9 +28,11 @@ class Checkpoint:
 
     write: Callable[[Event[Any]], None]
     every: int = 10
+    written: int = 0  # the pass of the last one
 
     def __call__(self, event: Event[Any]) -> None:
-        if event.n_pass % self.every == 0:
+        if event.n_pass // self.every > self.written // self.every:  # a rejected pass may be the one that divides
+            self.written = event.n_pass
             self.write(replace(event, total=None))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.core.driver import Problem
+from mixent.core.driver import OutsideDomainError, Problem
 
 
 class Squarem:
@@ -20,12 +20,17 @@ class Squarem:
     longest = 1e4  # of -a
 
     def __call__(self, problem: Problem[Any, Any, Any], memory: Any, params: Any, plain: Any) -> tuple[Any | None, Any]:
-        here, there = problem.pack(params), problem.pack(plain)
-        if here is None or there is None:
+        try:
+            here, there = problem.pack(params), problem.pack(plain)
+        except OutsideDomainError:
+            return None, None
+        if here is None or there is None or len(here) != len(there):  # a weight has just become zero
             return None, None
         if memory is None:  # first plain step of the pair: remember it
             return None, (here, there - here)
         start, r = memory
+        if len(start) != len(here):
+            return None, None
         v = (there - here) - r
         size = float(np.linalg.norm(v))
         if size == 0.0:

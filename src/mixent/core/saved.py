@@ -10,12 +10,13 @@ import io
 import json
 import math
 import os
-import re
-import tempfile
+import secrets
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -38,17 +39,17 @@ def save(path: str | os.PathLike[str], tree: Any, classes: Mapping[str, type], a
     body = _encode(tree, _Names(classes), arrays, "model")
     header = {"format": "mixent", "format_version": FORMAT, **about, "n_arrays": len(arrays), "model": body}
     path = Path(path)
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
     try:
-        with os.fdopen(handle, "wb") as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as pack:
+        with part.open("xb") as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as pack:
             pack.writestr(zipfile.ZipInfo(_HEADER, _STAMP), json.dumps(header, allow_nan=False), zipfile.ZIP_DEFLATED)
             for i, values in enumerate(arrays):
                 buffer = io.BytesIO()
                 np.lib.format.write_array(buffer, values, version=(1, 0), allow_pickle=False)
                 pack.writestr(zipfile.ZipInfo(_array_name(i), _STAMP), buffer.getvalue(), zipfile.ZIP_DEFLATED)
-        Path(part).replace(path)  # a reader sees the old file or the new one, never half of one
+        part.replace(path)  # a reader sees the old file or the new one, never half of one
     except BaseException:
-        Path(part).unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         raise
 
 
@@ -60,14 +61,10 @@ def load(path: str | os.PathLike[str], classes: Mapping[str, type], *, max_bytes
             return _decode(header["model"], _Names(classes), arrays)
         except SavedFileError as error:
             raise SavedFileError(f"{path}: {error}") from None
-        except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, OSError, NotImplementedError) as error:
+        except (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError, OSError) as error:
             raise SavedFileError(f"{path} is not a mixent file, or it is damaged or cut short ({error})") from None
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError, RuntimeError) as error:
+        except Exception as error:  # whatever a file contrives to raise, the caller hears one thing
             raise SavedFileError(f"{path}: the contents are damaged ({type(error).__name__}: {error})") from None
-        except Exception as error:  # zlib.error has no base of its own
-            if type(error).__module__ != "zlib":
-                raise
-            raise SavedFileError(f"{path} is damaged ({error})") from None
 
 
 def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -87,7 +84,9 @@ def _read(stream: BinaryIO, max_bytes: int) -> tuple[dict[str, Any], list[np.nda
     with zipfile.ZipFile(stream) as pack:
         claimed = sum(info.file_size for info in pack.infolist())
         if claimed > max_bytes:
-            raise SavedFileError(f"holds {claimed:,} bytes, more than max_bytes={max_bytes:,}; raise it if you trust the file")
+            raise SavedFileError(
+                f"holds {claimed:,} bytes, more than max_bytes={max_bytes:,}; raise it if you trust the file"
+            )
         header = _read_header(pack)
         return header, [_read_array(pack, _array_name(i)) for i in range(int(header["n_arrays"]))]
 
@@ -97,17 +96,30 @@ def _read_header(pack: zipfile.ZipFile) -> dict[str, Any]:
         raise SavedFileError("is a zip file but not a mixent model")
     if pack.getinfo(_HEADER).file_size > _HEADER_LIMIT:
         raise SavedFileError("the header is too large")
-    header = json.loads(pack.read(_HEADER))
+    header = json.loads(_member(pack, _HEADER))
     if not isinstance(header, dict) or header.get("format") != "mixent":
         raise SavedFileError("is a zip file but not a mixent model")
     version = header.get("format_version")
     if not isinstance(version, int) or version > FORMAT:
-        raise SavedFileError(f"has format version {version!r}, this mixent reads up to {FORMAT}; install a newer mixent")
+        raise SavedFileError(
+            f"has format version {version!r}, this mixent reads up to {FORMAT}; install a newer mixent"
+        )
     return header
 
 
+def _member(pack: zipfile.ZipFile, name: str) -> bytes:
+    """A file of the zip, never more of it than it said it holds; its CRC is checked on the way.
+
+    In steps, since ZipFile.read() unpacks all there is before it looks at the size.
+    """
+    if pack.getinfo(name).compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise SavedFileError(f"{name} is packed in a way mixent does not write")
+    with pack.open(name) as stream:
+        return b"".join(iter(lambda: stream.read(1 << 20), b""))
+
+
 def _read_array(pack: zipfile.ZipFile, name: str) -> np.ndarray:
-    stream = io.BytesIO(pack.read(name))  # the zip's own CRC is checked here
+    stream = io.BytesIO(_member(pack, name))
     version = np.lib.format.read_magic(stream)
     if version != (1, 0):
         raise SavedFileError(f"array {name} has npy version {version}, expected (1, 0)")
@@ -140,25 +152,37 @@ class _Names:
 
 def _encode(value: Any, names: _Names, arrays: list[np.ndarray], where: str) -> Any:
     """JSON for `value`; arrays are set aside and replaced by their number."""
-    if value is None or isinstance(value, (bool, str)) or type(value) is int:
+    if value is None or type(value) in (bool, str, int):
         return value
     if type(value) is float:
         return value if math.isfinite(value) else {"$float": repr(value)}
-    if isinstance(value, np.generic):
+    if isinstance(value, np.generic) and value.dtype.str in _SCALARS:
         return {"$scalar": value.dtype.str, "value": _encode(value.item(), names, arrays, where)}
+    if isinstance(value, np.str_):
+        return str(value)
     if isinstance(value, np.ndarray):
         return _encode_array(value, names, arrays, where)
     if isinstance(value, (list, tuple)):
         items = [_encode(v, names, arrays, f"{where}[{i}]") for i, v in enumerate(value)]
         return items if isinstance(value, list) else {"$tuple": items}
     if isinstance(value, dict):
-        return {"$dict": [[_encode(k, names, arrays, where), _encode(v, names, arrays, f"{where}[{k!r}]")] for k, v in value.items()]}
+        pairs = [
+            (_encode(k, names, arrays, where), _encode(v, names, arrays, f"{where}[{k!r}]")) for k, v in value.items()
+        ]
+        return {"$dict": pairs}
     name = names.names.get(type(value))
     if name is None:
-        raise TypeError(f"{where} is a {type(value).__name__}, which a mixent file cannot hold; set it to plain values first")
+        raise TypeError(
+            f"{where} is a {type(value).__name__}, which a mixent file cannot hold; set it to plain values first"
+        )
     if isinstance(value, Enum):
         return {"$enum": name, "value": value.name}
-    attributes = {f.name: getattr(value, f.name) for f in fields(value)} if is_dataclass(value) else vars(value)
+    if is_dataclass(value):
+        attributes = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
+    else:
+        cached = [k for k, v in vars(type(value)).items() if isinstance(v, cached_property)]
+        attributes = {k: v for k, v in vars(value).items() if k not in cached}
+        _check_data(type(value), attributes)
     return {"$object": name, "state": {k: _encode(v, names, arrays, f"{where}.{k}") for k, v in attributes.items()}}
 
 
@@ -186,7 +210,8 @@ def _decode(value: Any, names: _Names, arrays: list[np.ndarray]) -> Any:
 def _build_objects(value: dict[str, Any], names: _Names, arrays: list[np.ndarray]) -> np.ndarray:
     items = [_decode(v, names, arrays) for v in value["$objects"]]
     built = np.empty(len(items), dtype=object)
-    built[:] = items
+    for i, item in enumerate(items):  # one by one, lest numpy take tuples for rows
+        built[i] = item
     return built.reshape(value["shape"])
 
 
@@ -195,12 +220,21 @@ def _build_object(value: dict[str, Any], names: _Names, arrays: list[np.ndarray]
     state = {k: _decode(v, names, arrays) for k, v in value["state"].items()}
     if is_dataclass(cls):
         return cls(**state)
-    wrong = [k for k in state if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", k) or k.startswith("__") or hasattr(cls, k)]
-    if wrong:
-        raise SavedFileError(f"sets {wrong[0]!r}, which is not data")
-    built = cls.__new__(cls)
+    if issubclass(cls, Enum):
+        raise SavedFileError(f"builds {cls.__name__}, an enumeration, anew")
+    _check_data(cls, state)
+    built: Any = object.__new__(cls)
     vars(built).update(state)
     return built
+
+
+def _check_data(cls: type, state: Mapping[str, Any]) -> None:
+    """An attribute may not hide a method, a property or anything of Python's own."""
+    for name in state:
+        there = getattr(cls, name, None)
+        hides = callable(there) or hasattr(there, "__get__")
+        if hides or name.startswith("__") or not name.isidentifier():
+            raise SavedFileError(f"sets {name!r} of {cls.__name__}, which is not data")
 
 
 def _build_enum(value: dict[str, Any], names: _Names, arrays: list[np.ndarray]) -> Any:
@@ -210,14 +244,17 @@ def _build_enum(value: dict[str, Any], names: _Names, arrays: list[np.ndarray]) 
     return cls[value["value"]]
 
 
+_SCALARS: dict[str, Any] = {
+    np.dtype(t).str: t
+    for t in (np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)
+} | {np.dtype(t).str: t for t in (np.float16, np.float32, np.float64)}
+
 _BUILDERS: dict[str, Any] = {
     "$array": lambda v, names, arrays: arrays[v["$array"]],
     "$float": lambda v, names, arrays: float(v["$float"]),
-    "$scalar": lambda v, names, arrays: np.dtype(v["$scalar"]).type(_decode(v["value"], names, arrays)),
+    "$scalar": lambda v, names, arrays: _SCALARS[v["$scalar"]](_decode(v["value"], names, arrays)),
     "$tuple": lambda v, names, arrays: tuple(_decode(x, names, arrays) for x in v["$tuple"]),
-    "$dict": lambda v, names, arrays: {
-        _decode(k, names, arrays): _decode(x, names, arrays) for k, x in v["$dict"]
-    },
+    "$dict": lambda v, names, arrays: {_decode(k, names, arrays): _decode(x, names, arrays) for k, x in v["$dict"]},
     "$objects": _build_objects,
     "$enum": _build_enum,
     "$object": _build_object,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, Generic, TypeVar
 
 from mixent.core.blocks import BlockSource
@@ -40,7 +41,7 @@ def best_of(
         return Starts((), 0, only)
     brief = Stop(stop.tol, min(short_passes, stop.max_passes), stop.gap)
     short = [run(problem, source, s, stop=brief, executor=executor, propose=propose) for s in starts]
-    scores = [r.objective if r.status is not Status.NOT_FINITE else float("-inf") for r in short]
+    scores = [r.objective if isfinite(r.objective) else float("-inf") for r in short]
     best = max(range(len(short)), key=scores.__getitem__)
     chosen = short[best]
     if chosen.status is Status.MAX_PASSES and brief.max_passes < stop.max_passes:

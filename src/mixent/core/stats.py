@@ -23,11 +23,11 @@ class Stats:
 
 
 def _add(a: Any, b: Any) -> Any:
-    if isinstance(a, (np.ndarray, Stats, float, int)):
+    if isinstance(a, (np.ndarray, np.number, Stats, float, int)):
         return a + b
     if isinstance(a, tuple):
         return tuple(_add(x, y) for x, y in zip(a, b, strict=True))
-    if a == b:  # None or a tag
+    if (a is None and b is None) or (isinstance(a, str) and a == b):  # absent, or the same tag
         return a
     raise ValueError(f"statistics about {a!r} cannot be added to statistics about {b!r}")
 

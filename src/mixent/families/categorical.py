@@ -84,8 +84,8 @@ class CategoricalFamily:
     def pack(self, params: Categoricals) -> Array:
         return params.log_probs.ravel()
 
-    def unpack(self, vector: Array, like: Categoricals) -> Categoricals | None:
-        if not np.isfinite(vector).all() or vector.max() > 700:
+    def unpack(self, vector: Array, like: Categoricals, mass: Array) -> Categoricals | None:
+        if not np.isfinite(vector).all() or vector.max() > 300:
             return None
         table = np.maximum(np.exp(vector.reshape(like.log_probs.shape)), 1e-300)
         return Categoricals(np.log(self._normalise(table)))

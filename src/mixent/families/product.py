@@ -14,7 +14,7 @@ import numpy as np
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
 from mixent.core.stats import Stats
-from mixent.families.categorical import Categoricals, CategoricalFamily, Counts
+from mixent.families.categorical import CategoricalFamily, Categoricals, Counts
 from mixent.families.gaussian.family import GaussianFamily, Gaussians
 from mixent.families.gaussian.kernels import Moments
 
@@ -51,25 +51,18 @@ class ProductFamily:
 
     def restrict(self, ready: tuple[Any, Any], index: np.ndarray) -> tuple[Any, Any]:
         """What `prepare` made, for some components only."""
-        first, second = (f and f.restrict(part, index) for f, part in zip((self.gaussian, self.categorical), ready))
-        return first, second
+        return self._parts("restrict", ready, index)
 
     def embed(self, stats: ComponentStats, index: np.ndarray, n_components: int) -> ComponentStats:
         """Statistics of some components as statistics of all."""
-        parts = ((self.gaussian, stats.gaussian), (self.categorical, stats.categorical))
-        return ComponentStats(*(family and family.embed(part, index, n_components) for family, part in parts))
+        return ComponentStats(*self._parts("embed", stats, index, n_components))
 
     def open(self, ready: tuple[Any, Any], block: Block) -> ProductWork:
-        works = [
-            family.open(part, block) for family, part in zip((self.gaussian, self.categorical), ready) if family is not None
-        ]
+        works = [work for work in self._parts("open", ready, block) if work is not None]
         return ProductWork(works, self)
 
     def update(self, params: Components, stats: ComponentStats) -> Components:
-        return Components(
-            self.gaussian and self.gaussian.update(params.gaussian, stats.gaussian),
-            self.categorical and self.categorical.update(params.categorical, stats.categorical),
-        )
+        return Components(*self._parts("update", params, stats))
 
     def log_prior(self, params: Components) -> float:
         return sum(part for part in self._parts("log_prior", params) if part is not None)
@@ -89,10 +82,9 @@ class ProductFamily:
 
     def unpack(self, vector: Array, like: Components, mass: Array) -> Components | None:
         cut = len(vector) - (like.categorical.log_probs.size if like.categorical is not None else 0)
-        gaussian = self.gaussian and self.gaussian.unpack(vector[:cut], like.gaussian, mass)
-        categorical = self.categorical and self.categorical.unpack(vector[cut:], like.categorical)
-        failed = (self.gaussian and gaussian is None) or (self.categorical and categorical is None)
-        return None if failed else Components(gaussian, categorical)
+        parts = self._parts("unpack", (vector[:cut], vector[cut:]), like, mass)
+        failed = any(family and part is None for family, part in zip((self.gaussian, self.categorical), parts))
+        return None if failed else Components(*parts)
 
     def take(self, params: Components, index: np.ndarray) -> tuple[ProductFamily, Components]:
         return self._split_pairs(self._parts("take", params, index))
@@ -106,20 +98,27 @@ class ProductFamily:
         self, params: Components, columns: np.ndarray, code_columns: np.ndarray
     ) -> tuple[ProductFamily, Components]:
         """Exact marginal over some continuous and some categorical columns."""
-        gaussian = self.gaussian.marginal(params.gaussian, columns) if self.gaussian and len(columns) else None
-        some = self.categorical and len(code_columns)
-        categorical = self.categorical.marginal(params.categorical, code_columns) if some else None
-        return self._split_pairs((gaussian, categorical))
+        kept = ProductFamily(self.gaussian if len(columns) else None, self.categorical if len(code_columns) else None)
+        return self._split_pairs(kept._parts("marginal", params, (columns, code_columns)))
 
-    def _parts(self, method: str, params: Components, *args: Any) -> tuple[Any, Any]:
-        pairs = ((self.gaussian, params.gaussian), (self.categorical, params.categorical))
-        first, second = (family and getattr(family, method)(part, *args) for family, part in pairs)
-        return first, second
+    def _parts(self, method: str, *args: Any) -> tuple[Any, Any]:
+        """Each family's own answer; an argument that has two parts goes to them in parts."""
+        first, second = zip(*map(_both, args))
+        return (
+            self.gaussian and getattr(self.gaussian, method)(*first),
+            self.categorical and getattr(self.categorical, method)(*second),
+        )
 
     @staticmethod
     def _split_pairs(pairs: tuple[Any, Any]) -> tuple[ProductFamily, Components]:
         families, params = zip(*(pair or (None, None) for pair in pairs))
         return ProductFamily(*families), Components(*params)
+
+
+def _both(value: Any) -> tuple[Any, Any]:
+    if isinstance(value, (Components, ComponentStats)):
+        return value.gaussian, value.categorical
+    return value if isinstance(value, tuple) else (value, value)
 
 
 class ProductWork:

@@ -21,6 +21,9 @@ from mixent.mixtures.fitting import Fitted, blocks, choose_executor, finish, mak
 from mixent.mixtures.problem import MixtureProblem
 
 
+QUICK = Stop(1e-3, 60)
+
+
 @dataclass(frozen=True)
 class Candidate:
     """What is to be fitted."""
@@ -94,9 +97,32 @@ class ClassJob:
         cov = self.target * shrink[:, None, None]
         return Prior(np.array(candidate.prior_rows), cov, np.zeros(d), np.array(0.01))
 
-    def fit(self, candidate: Candidate, show: Any = None) -> Fitted:
-        """EM from a partition of each class's rows."""
+    def class_weights(self) -> Array:
+        """(C,) weight of the rows of each class."""
+        seen = self.codes >= 0
+        return np.bincount(self.codes[seen], None if self.table.weight is None else self.table.weight[seen], self.n_classes)
+
+    def target_shares(self) -> Array:
+        """(n, C) what each row's label says, summing to one; a row without a label says nothing and is not scored."""
+        if self.table.label is None:
+            return np.equal(self.codes[:, None], np.arange(self.n_classes)).astype(float)
+        return self.table.label / self.table.label.sum(axis=1, keepdims=True)
+
+    def log_joint(self, found: Fitted, block: Block) -> Array:
+        """log p(class, x) of new rows, (n, C)."""
+        source = blocks(block, found.params.n_components, False)
+        ready = found.problem.prepare(found.params)
+        out = np.empty((block.n_rows, self.n_classes))
+        for i in range(len(source)):
+            part = source[i]
+            out[part.rows] = found.problem.log_joint(ready, part)
+        return out
+
+    def fit(self, candidate: Candidate, show: Any = None, *, quick: bool = False) -> Fitted:
+        """EM from a partition of each class's rows; `quick` stops early, for comparing candidates."""
         est, K = self.est, sum(candidate.counts)
+        if candidate.prior_rows is None:
+            self._check_rank(candidate)
         family = make_family(candidate.groups, self.summary, self.sizes, self.prior(candidate), est.smoothing)
         problem = MixtureProblem(family, self.class_prior)
         axis_aligned = family.gaussian is None or family.gaussian.axis_aligned
@@ -109,12 +135,24 @@ class ClassJob:
                 problem,
                 source,
                 start,
-                stop=Stop(est.tol, est.max_iter),
+                stop=Stop(max(est.tol, QUICK.tol), min(est.max_iter, QUICK.max_passes)) if quick else Stop(est.tol, est.max_iter),
                 executor=executor,
                 observers=[] if show is None else [ShowProgress(show, est.max_iter)],
                 propose=Squarem() if est.accelerate and K > self.n_classes else None,
             )
         return finish(problem, found)
+
+    def _check_rank(self, candidate: Candidate) -> None:
+        """Without a prior a class needs rows enough for its covariance."""
+        d = len(self.summary.centre)
+        needed = 2 if candidate.across or d == 0 or self.n_classes == 0 else 2
+        rows = self.class_weights()
+        few = np.flatnonzero(rows < needed)
+        if len(few) and not candidate.across:
+            raise ValueError(
+                f"class number {few[0]} has {rows[few[0]]:g} row(s), too few for a covariance by maximum likelihood; "
+                "use prior='auto', or across_classes=True"
+            )
 
     def _partition(self, candidate: Candidate) -> Array:
         """Responsibilities (n, K): the rows of each class split by k-means; rows without a label count for none."""

@@ -1,2 +1,178 @@
-def search(job, structures, max_components, cv, show):
-    raise SystemExit
+"""Choose components, structure and prior of a classifier together, by cross-validated log-loss.
+
+Held-out log-loss is what the user of the probabilities pays, and unlike BIC it sees the classes. Each candidate is
+scored after its best temperature: densities fitted to few rows are over-confident by a factor that the held-out rows
+reveal, and the ranking should not depend on what the temperature will mend anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from mixent.core.arrays import Array, log_sum_exp
+from mixent.core.blocks import Block
+from mixent.mixtures.class_fit import Candidate, ClassJob
+
+ENOUGH = 60.0  # labelled rows below which cross-validation is mostly noise
+STRENGTHS = (0.2, 1.0, 5.0, 25.0)  # pseudo-rows of the prior, in units of (columns + 2)
+ROWS_PER_COMPONENT = 5
+COLDEST, WARMEST = 0.02, 1.0  # temperatures: the search may soften probabilities, never sharpen them
+BETTER = 0.002  # nats by which a larger model must win
+
+
+def search(
+    job: ClassJob, structures: list[str] | None, max_components: int, cv: int, show: Any
+) -> tuple[Candidate, list[dict], float]:
+    """The best candidate, the table of all, and the temperature."""
+    folds = make_folds(job, cv)
+    if folds is None:
+        return default(job, structures), [], 1.0
+    scores = _Scores(job, folds, show)
+    names = structures or ["VVV", "VVI"]
+    tied = [] if structures or job.est.across_classes else ["EEE", "EEI"]
+    for candidate in _single(job, names, tied):
+        scores.add(candidate)
+    poor = 0
+    for count in (2, 3, 4, 6, 8, 12, 16, 24, 32):
+        if count > max_components or poor == 2:
+            break
+        before = scores.best_loss
+        for candidate in _several(job, names, tied, count, scores):
+            scores.add(candidate)
+        poor = 0 if scores.best_loss < before - BETTER else poor + 1
+    return scores.result()
+
+
+def default(job: ClassJob, structures: list[str] | None) -> Candidate:
+    """One well-shrunk Gaussian per class: what few rows allow."""
+    rows = job.default_rows()
+    if job.est.prior == "auto":
+        rows = 5.0 * rows
+    name = (structures or ["VVV"])[0]
+    return _candidate(job, 1, name, bool(job.est.across_classes), rows)
+
+
+def _candidate(job: ClassJob, count: int, name: str, across: bool, rows: float | None) -> Candidate:
+    """No class gets more components than its rows can carry."""
+    counts = np.minimum(count, np.maximum(1, job.class_weights() // ROWS_PER_COMPONENT)).astype(int)
+    return Candidate(tuple(counts.tolist()), (name,) * job.n_classes, across, rows)
+
+
+def _strengths(job: ClassJob) -> list[float | None]:
+    if job.est.prior == "auto":
+        return [s * (len(job.summary.centre) + 2) for s in STRENGTHS]
+    return [job.default_rows()]
+
+
+def _single(job: ClassJob, names: list[str], tied: list[str]) -> Iterator[Candidate]:
+    across = bool(job.est.across_classes)
+    for name in names:
+        for rows in _strengths(job):
+            yield _candidate(job, 1, name, across, rows)
+    for name in tied:
+        yield _candidate(job, 1, name, True, _strengths(job)[len(_strengths(job)) // 3])
+
+
+def _several(job: ClassJob, names: list[str], tied: list[str], count: int, scores: _Scores) -> Iterator[Candidate]:
+    """For each structure, the prior that served it best so far and its neighbours."""
+    strengths = _strengths(job)
+    for name in names:
+        best = strengths.index(scores.best_rows(name, strengths))
+        for rows in strengths[max(0, best - 1) : best + 2]:
+            yield _candidate(job, count, name, bool(job.est.across_classes), rows)
+    for name in tied:
+        yield _candidate(job, count, name, True, strengths[len(strengths) // 3])
+
+
+class _Scores:
+    """Held-out log-loss of every candidate tried."""
+
+    def __init__(self, job: ClassJob, folds: np.ndarray, show: Any) -> None:
+        self.job, self.show = job, show
+        self.parts = [(job.take(np.flatnonzero(folds != f)), np.flatnonzero(folds == f)) for f in range(folds.max() + 1)]
+        self.rows = np.concatenate([held for _, held in self.parts])
+        self.target = job.target_shares()[self.rows]
+        self.weight = np.ones(len(self.rows)) if job.table.weight is None else job.table.weight[self.rows]
+        self.records: list[dict] = []
+        self.tried: dict[Candidate, float] = {}
+
+    @property
+    def best_loss(self) -> float:
+        return min((r["log_loss"] for r in self.records), default=np.inf)
+
+    def best_rows(self, name: str, strengths: list) -> Any:
+        same = [r for r in self.records if r["covariance"] == name and r["prior_rows"] in strengths]
+        return min(same, key=lambda r: r["log_loss"])["prior_rows"]
+
+    def add(self, candidate: Candidate) -> None:
+        if candidate in self.tried:
+            return
+        joint = np.concatenate([self._held_out(part, held, candidate) for part, held in self.parts])
+        temperature, loss, raw = fit_temperature(joint, self.target, self.weight)
+        wrong = joint.argmax(axis=1) != self.target.argmax(axis=1)
+        self.tried[candidate] = loss
+        self.records.append(
+            {
+                "n_components": list(candidate.counts),
+                "covariance": candidate.structures[0],
+                "across_classes": candidate.across,
+                "prior_rows": candidate.prior_rows,
+                "log_loss": loss,
+                "log_loss_raw": raw,
+                "error": float(np.average(wrong, weights=self.weight)),
+                "temperature": temperature,
+                "candidate": candidate,
+            }
+        )
+        if self.show is not None:
+            self.show(len(self.records), 40, f"{candidate.structures[0]} with {max(candidate.counts)}: log-loss {loss:.4f}")
+
+    def _held_out(self, part: ClassJob, held: np.ndarray, candidate: Candidate) -> Array:
+        found = part.fit(candidate, quick=True)
+        table = self.job.table.take(held)
+        return part.log_joint(found, Block(table.X, table.codes))
+
+    def result(self) -> tuple[Candidate, list[dict], float]:
+        ranked = sorted(self.records, key=lambda r: (r["log_loss"], sum(r["n_components"])))
+        best, temperature = ranked[0]["candidate"], ranked[0]["temperature"]
+        return best, [{k: v for k, v in r.items() if k != "candidate"} for r in ranked], temperature
+
+
+def fit_temperature(joint: Array, target: Array, weight: Array) -> tuple[float, float, float]:
+    """The factor on log p(class, x) of least log-loss, that log-loss, and the log-loss at factor one."""
+    floor = joint.max(axis=1, keepdims=True) - 1e4  # a class unseen in a fold has no density: very unlikely, not infinite
+    joint = np.maximum(joint, floor)
+    weight = weight / weight.sum()
+
+    def loss(log_t: float) -> float:
+        scaled = np.exp(log_t) * joint
+        return float(weight @ (log_sum_exp(scaled, axis=1) - (target * scaled).sum(axis=1)))
+
+    found = minimize_scalar(loss, bounds=(np.log(COLDEST), np.log(WARMEST)), method="bounded", options={"xatol": 1e-3})
+    raw = loss(0.0)
+    return (float(np.exp(found.x)), float(found.fun), raw) if found.fun < raw else (1.0, raw, raw)
+
+
+def make_folds(job: ClassJob, cv: int) -> np.ndarray | None:
+    """Fold of each row, classes spread evenly; -1 for rows without a label: they are always trained on.
+
+    None when there are too few labelled rows to learn anything from folds.
+    """
+    labelled = job.codes >= 0
+    weights = job.class_weights()
+    if weights.sum() < ENOUGH or np.sort(weights)[-2] < 2 * cv:
+        return None
+    folds = np.full(len(job.codes), -1)
+    rng = np.random.default_rng(job.seed)
+    start = 0
+    for c in range(job.n_classes):
+        rows = rng.permutation(np.flatnonzero(labelled & (job.codes == c)))
+        if len(rows) < 2:  # never held out: a class must have been seen
+            continue
+        folds[rows] = (start + np.arange(len(rows))) % cv
+        start += len(rows)
+    return folds

@@ -161,7 +161,7 @@ def _calibration(cv: CrossValidation) -> list[Content]:
         "How often decisions of a given confidence are right, on rows not used for fitting; on the diagonal, "
         "confidence is exactly right, below it a method is too sure of itself. "
         f"Shaded: the 95\u00a0% interval of {shown[0]}; above: how many rows it decides with which confidence. Mean "
-        "distance from the diagonal: "
+        "distance from the diagonal, all folds together: "
     ) + ", ".join(said)
     return [Figure(figure, alt, caption + ".")]
 
@@ -218,7 +218,7 @@ def _map(models: Mapping[str, Any], leader: str | None, X: Any, y: np.ndarray) -
     if n_columns > 2:
         caption += (
             f"; the other {n_columns - 2} columns are integrated out exactly, so this shows what these two columns "
-            "alone can tell. Of the pairs tried, they make the fewest errors"
+            "alone can tell. Of the pairs tried, they make the fewest errors on these rows"
         )
     return [Figure(figure, f"Decision regions of {name} over {first} and {second}, with the rows.", caption + ".")]
 
@@ -289,9 +289,13 @@ def _mixture(models: Mapping[str, Any], X: Any) -> list[Content]:
         content.append(Paragraph(said + "."))
     table = _components_table(model, X)
     content += [table] if table is not None else []
+    search = getattr(model, "search_", None) or []
+    curves = all("bic" in entry for entry in search)
+    if search and not curves:
+        content.append(_search_table(search))
     if not _can_draw():
         return content
-    if isinstance(getattr(model, "search_", None), list) and model.search_:
+    if search and curves:
         figure = _figure(7.0, 4.0)
         chosen = SelectionDisplay.from_estimator(model)
         chosen.plot(figure.subplots())
@@ -306,6 +310,23 @@ def _mixture(models: Mapping[str, Any], X: Any) -> list[Content]:
         )
         content.append(Figure(figure, f"Objective of {name} by pass.", caption))
     return content
+
+
+def _search_table(search: Sequence[Mapping[str, Any]], longest: int = 8) -> Table:
+    """The first entries of a search, as they are."""
+    keys = list(search[0])
+    rows = [[_value(entry.get(key)) for key in keys] for entry in search[:longest]]
+    caption = f"What the search tried ({min(longest, len(search))} of {len(search)}, the chosen one first)"
+    return Table(caption, [str(key).replace("_", " ") for key in keys], rows)
+
+
+def _value(value: Any) -> Any:
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, Mapping):
+        return ", ".join(f"{k}: {v}" for k, v in value.items())
+    if isinstance(value, list | tuple | np.ndarray):
+        return ", ".join(str(_value(v)) for v in value)
+    return value if value is None or (isinstance(value, int | float) and not isinstance(value, bool)) else str(value)
 
 
 def _components_table(model: Any, X: Any, longest: int = 30, widest: int = 5) -> Table | None:
@@ -331,7 +352,7 @@ def _components_table(model: Any, X: Any, longest: int = 30, widest: int = 5) ->
             row.append(Number(f"{means[k][j]:.4g}{sd}"))
         rows.append(row)
     head = ["component"] + ["class"] * by_class + ["weight"] * (len(rows[0]) - 1 - by_class - min(d, widest))
-    caption = "Components: weight" + (" in its class" if by_class else "") + ", mean"
+    caption = "Components: weight (share of all rows), mean"
     caption += (" ± standard deviation" if spread is not None else "") + " of each column"
     caption += f" (first {widest} of {d} columns)" if d > widest else ""
     caption += f" (first {longest} of {K} components)" if longest < K else ""

@@ -43,6 +43,8 @@ class SelectionDisplay:
         if criterion not in CRITERIA:
             raise ValueError(f"criterion must be one of {CRITERIA}; got {criterion!r}")
         search = [dict(entry) for entry in search]
+        if not all(criterion in entry for entry in search):
+            raise ValueError(f"this search has no {criterion}; it holds {', '.join(map(str, search[0]))}")
         if not any(np.isfinite(entry[criterion]) for entry in search):
             raise ValueError(f"no entry of the search has a finite {criterion}; every fit failed")
         return cls(search, criterion)

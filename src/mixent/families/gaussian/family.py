@@ -9,7 +9,7 @@ import numpy as np
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
 from mixent.core.driver import OutsideDomainError
-from mixent.families.gaussian.gaps import about_means
+from mixent.families.gaussian.gaps import Gapped, GappedDiagonal, about_means
 from mixent.families.gaussian.kernels import Moments, Ready, Work, embed, make_ready
 from mixent.families.gaussian.prior import Prior
 from mixent.families.gaussian.structures import COVARIANCES, Covariances, Structure
@@ -145,9 +145,9 @@ class GaussianFamily:
         if self.prior is not None:
             return np.zeros(params.n_components, dtype=bool)
         if params.covs.ndim == 2:
-            return ~(params.covs > FLAT * self.scale**2).all(axis=1)
+            return np.asarray((params.covs <= FLAT * self.scale**2).any(axis=1) | np.isnan(params.covs).any(axis=1))
         scaled = params.covs / (self.scale[:, None] * self.scale)
-        return ~(np.linalg.eigvalsh(np.nan_to_num(scaled))[:, 0] > FLAT)
+        return np.asarray(~(np.linalg.eigvalsh(np.nan_to_num(scaled))[:, 0] > FLAT))
 
     def split(self, params: Gaussians, parent: int, child: int) -> Gaussians:
         """Put `child` beside `parent`, one standard deviation apart along the parent's longest axis."""
@@ -171,8 +171,10 @@ class GaussianFamily:
         """Means and log-Cholesky factors in units of the data's standard deviation."""
         means = params.means / self.scale
         if params.covs.ndim == 2:
-            return np.concatenate([means.ravel(), 0.5 * np.log(params.covs).ravel()])
-        chol = np.linalg.cholesky(params.covs) / self.scale[:, None]
+            if not (params.covs > 0).all():
+                raise OutsideDomainError("a variance is not positive")
+            return np.concatenate([means.ravel(), np.log(np.sqrt(params.covs) / self.scale).ravel()])
+        chol = _cholesky(params.covs) / self.scale[:, None]
         d = self.n_columns
         diagonal = np.arange(d)
         chol[:, diagonal, diagonal] = np.log(chol[:, diagonal, diagonal])
@@ -184,15 +186,24 @@ class GaussianFamily:
         means, rest = vector[: K * d].reshape(K, d) * self.scale, vector[K * d :]
         if not np.isfinite(vector).all() or np.abs(vector).max() > 1e8:
             return None
+        with np.errstate(over="ignore", invalid="ignore"):  # a step too long ends in the domain test
+            try:
+                return self._nearest(means, self._unpack_covs(rest, like), like, mass)
+            except (np.linalg.LinAlgError, OutsideDomainError):
+                return None
+
+    def _unpack_covs(self, rest: Array, like: Gaussians) -> Array:
+        K, d = like.means.shape
         if like.covs.ndim == 2:
-            covs = np.exp(2 * np.clip(rest, -300, 300)).reshape(K, d)
-        else:
-            chol = np.zeros((K, d, d))
-            chol[:, *np.tril_indices(d)] = rest.reshape(K, -1)
-            diagonal = np.arange(d)
-            chol[:, diagonal, diagonal] = np.exp(np.clip(chol[:, diagonal, diagonal], -300, 300))
-            chol *= self.scale[:, None]
-            covs = chol @ np.swapaxes(chol, 1, 2)
+            return (np.exp(_moderate(rest)).reshape(K, d) * self.scale) ** 2
+        chol = np.zeros((K, d, d))
+        chol[:, *np.tril_indices(d)] = rest.reshape(K, -1)
+        diagonal = np.arange(d)
+        chol[:, diagonal, diagonal] = np.exp(_moderate(chol[:, diagonal, diagonal]))
+        chol *= self.scale[:, None]
+        return chol @ np.swapaxes(chol, 1, 2)
+
+    def _nearest(self, means: Array, covs: Array, like: Gaussians, mass: Array) -> Gaussians:
         target = Gaussians(means, covs, like.axes)
         axes = list(like.axes)
         fitted = np.array(covs)
@@ -246,23 +257,32 @@ class GaussianFamily:
 
     def expected(self, work: Work, ready: Ready, resp: Array) -> Array:
         """E[x | observed part] under component probabilities (K, n) of a block with gaps."""
-        completed = getattr(work, "completed", None)
-        if completed is None:  # axis-aligned: a missing cell is its component's mean
-            seen = work.seen.T
-            mean = np.einsum("kn,kd->nd", resp, ready.means)
-            return np.where(seen > 0, work.x.T, mean) + self.centre
-        filled = np.einsum("kn,knd->nd", resp, completed + ready.means[:, None, :]) + self.centre
+        if isinstance(work, GappedDiagonal):  # a missing cell is its component's mean
+            return np.where(work.seen.T > 0, work.x.T, resp.T @ ready.means) + self.centre
+        assert isinstance(work, Gapped)
+        filled: Array = np.einsum("kn,knd->nd", resp, work.completed + ready.means[:, None, :]) + self.centre
         return filled
 
 
 def _factorise(covs: Array) -> tuple[Array, Array]:
     """Half log determinants, and lower triangular F with F^T F = covs^-1."""
-    try:
-        chol = np.linalg.cholesky(covs)
-    except np.linalg.LinAlgError:
-        raise OutsideDomainError("a covariance is not positive definite") from None
+    chol = _cholesky(covs)
     half_log_det = np.log(np.diagonal(chol, axis1=1, axis2=2)).sum(axis=1)
     return half_log_det, np.tril(np.linalg.inv(chol))
+
+
+def _cholesky(covs: Array) -> Array:
+    try:
+        return np.asarray(np.linalg.cholesky(covs), dtype=float)
+    except np.linalg.LinAlgError:
+        raise OutsideDomainError("a covariance is not positive definite") from None
+
+
+def _moderate(log_std: Array) -> Array:
+    """Log standard deviations in units of the data's; far outside [-40, 40] nothing can be meant."""
+    if np.abs(log_std).max() > 40:
+        raise OutsideDomainError("a standard deviation is out of range")
+    return log_std
 
 
 def _in_layout(covs: Array, ndim: int) -> Array:

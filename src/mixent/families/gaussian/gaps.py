@@ -12,6 +12,7 @@ import numpy as np
 
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
+from mixent.core.driver import OutsideDomainError
 from mixent.families.gaussian.kernels import LOG_2PI, Moments, Ready
 
 
@@ -23,7 +24,7 @@ class Gapped:
         gaps = np.isnan(block.X)
         self.x = np.where(gaps, 0.0, block.X - ready.centre)
         self.gaps = gaps
-        n, d = gaps.shape
+        n = len(gaps)
         self.where = np.nonzero(gaps)[1].reshape(n, -1)  # (n, m) columns that are missing
         new = np.ones(n, dtype=bool)
         new[1:] = (self.where[1:] != self.where[:-1]).any(axis=1)
@@ -37,7 +38,10 @@ class Gapped:
         d = self.x.shape[1]
         i, j = self.patterns[:, :, None], self.patterns[:, None, :]
         blocks = ready.precisions[:, i, j]  # (K, patterns, m, m)
-        chol = np.linalg.cholesky(blocks)
+        try:
+            chol = np.linalg.cholesky(blocks)
+        except np.linalg.LinAlgError:
+            raise OutsideDomainError("a covariance is too nearly singular to fill gaps") from None
         half_log_det = np.log(np.diagonal(chol, axis1=2, axis2=3)).sum(axis=2)  # of P_mm
         self.cond_cov = np.linalg.inv(blocks)
         self.completed = np.empty((K, n, d))

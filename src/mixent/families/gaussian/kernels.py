@@ -53,7 +53,7 @@ class Work(Protocol):
     """One block under one set of parameters: first the log densities, then the moments."""
 
     def log_prob(self) -> Array:
-        """log N_k(x_n), (K, n); the caller may overwrite it."""
+        """Log densities log N_k(x_n), (K, n); the caller may overwrite it."""
 
     def moments(self, resp: Array) -> Moments:
         """Moments under responsibilities (K, n), row weights included."""
@@ -92,7 +92,7 @@ class Ready:
     @cached_property
     def columns(self) -> Array:
         """(K, q): log N_k(x) = columns_k . features(x)."""
-        K, d = self.means.shape
+        d = self.means.shape[1]
         constant = -0.5 * (d * LOG_2PI + (self.whitened_means**2).sum(axis=1)) - self.half_log_det
         if self.axis_aligned:
             linear, square = self.precisions * self.means, -0.5 * self.precisions
@@ -114,9 +114,20 @@ class Ready:
 
 def make_ready(means: Array, covs: Array, half_log_det: Array, factors: Array, centre: Array) -> Ready:
     """Choose the kernel: quadratic features unless the table is wide or a component lies far out."""
-    near = bool((_whiten(factors, means) ** 2).sum(axis=1).max(initial=0.0) <= REACH**2)
+    near = bool(_largest_term(factors, means, covs).max(initial=0.0) <= REACH**2)
     quadratic = near and (covs.ndim == 2 or means.shape[1] < WIDE)
     return Ready(means, covs, half_log_det, factors, centre, quadratic)
+
+
+def _largest_term(factors: Array, means: Array, covs: Array) -> Array:
+    """(K,): how large the terms are that cancel in a quadratic form of order d, for rows of the component itself.
+
+    Two things make them large: a mean far from the centre, and columns nearly dependent on each other.
+    """
+    if covs.ndim == 2:
+        return ((factors * means) ** 2).sum(axis=1)
+    own = (factors**2).sum(axis=1) * (np.diagonal(covs, axis1=1, axis2=2) + means**2)  # P_ii E[x_i^2]
+    return np.maximum(own.sum(axis=1), (_whiten(factors, means) ** 2).sum(axis=1))
 
 
 def _whiten(factors: Array, means: Array) -> Array:
@@ -218,7 +229,7 @@ class Centred:
     def moments(self, resp: Array) -> Moments:
         ready = self.ready
         first, second = np.empty_like(ready.means), np.empty_like(ready.covs)
-        signed = bool(resp.min() < 0)
+        signed = bool(resp.min(initial=0.0) < 0)
         for k, r in enumerate(resp):
             z = self._about(k)
             first[k] = z @ r

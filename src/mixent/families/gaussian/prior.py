@@ -21,7 +21,7 @@ class Prior:
     """
 
     rows: Array  # (K,) or scalar array
-    cov: Array  # (K, d, d), (d, d), or variances (K, d), (d,)
+    cov: Array  # (K, d, d), (d, d), or variances (d,); once expanded (K, d, d), or (K, d) for axis-aligned structures
     mean: Array  # (K, d) or (d,), about the family's centre
     mean_rows: Array  # (K,) or scalar array
 
@@ -29,7 +29,7 @@ class Prior:
         """The same prior with one entry per component, in the layout of the structures."""
         d = self.mean.shape[-1]
         cov = self.cov
-        full = cov.ndim >= 2 and cov.shape[-2:] == (d, d) and not (cov.ndim == 2 and len(cov) != d)
+        full = cov.ndim >= 2
         if axis_aligned and full:
             cov = np.diagonal(cov, axis1=-2, axis2=-1)
         elif not axis_aligned and not full:
@@ -42,12 +42,12 @@ class Prior:
             np.broadcast_to(self.mean_rows, (n_components,)),
         )
 
-    def take(self, index: slice | Array) -> Prior:
+    def take(self, index: slice | np.ndarray) -> Prior:
         """The entries of some components."""
         return Prior(self.rows[index], self.cov[index], self.mean[index], self.mean_rows[index])
 
     def scatter(self, means: Array) -> Array:
-        """rows cov + mean_rows (m - mean)(m - mean)^T, in the layout of `cov`."""
+        """The prior's scatter rows cov + mean_rows (m - mean)(m - mean)^T, in the layout of `cov`."""
         away = means - self.mean
         if self.cov.ndim == 2:
             return self.rows[:, None] * self.cov + self.mean_rows[:, None] * away**2

@@ -1,0 +1,147 @@
+"""Tables in and out, with the checks a person at a command line needs."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mixent.cli.screen import Screen, shown
+
+
+@dataclass(frozen=True)
+class Data:
+    """A table ready to be fitted."""
+
+    X: Any  # DataFrame of features
+    y: Any  # Series of labels, or None
+    weight: Any  # (n,) array, or None
+    notes: list[str]  # what a person should know about it
+
+
+def read_table(path: Path) -> Any:
+    """Read a file into a DataFrame whose columns are named by text."""
+    from mixent.tables import read_frame
+
+    frame = read_frame(path)
+    frame.columns = [str(name) for name in frame.columns]
+    repeated = frame.columns[frame.columns.duplicated()]
+    if len(repeated):
+        raise ValueError(f"{path}: the column name {repeated[0]!r} appears more than once; rename")
+    return frame
+
+
+def read_data(
+    path: Path,
+    target: str | None,
+    *,
+    ignore: Sequence[str],
+    weight: str | None,
+    categorical: Sequence[str],
+    screen: Screen,
+) -> Data:
+    """Read a table, split it into features, labels and weights, and tell what was found in it."""
+    from mixent.tables import split_target
+
+    frame = read_table(path)
+    need_columns(
+        path,
+        frame.columns,
+        [*([target] if target is not None else []), *ignore, *([weight] if weight is not None else [])],
+    )
+    for option, names in (("--ignore", ignore), ("--weight", [weight]), ("--categorical", categorical)):
+        if target is not None and target in names:
+            raise ValueError(f"{target!r} is the --target and cannot be given to {option} too")
+    weights = None if weight is None else _weights(frame[weight], weight)
+    frame = frame.drop(columns=[*dict.fromkeys([*ignore, *([weight] if weight else [])])])
+    if frame.shape[1] == 0:
+        raise ValueError(f"{path}: no column is left to fit; ignore fewer")
+    X, y = (frame, None) if target is None else split_target(frame, target)
+    need_columns(path, X.columns, categorical)
+    return Data(X, y, weights, _describe(path, X, y, target, categorical, screen))
+
+
+def need_columns(path: Path, have: Iterable[str], wanted: Iterable[str]) -> None:
+    """Raise, with close matches, when a column is not there."""
+    have = list(have)
+    missing = [name for name in dict.fromkeys(wanted) if name not in have]
+    if not missing:
+        return
+    close = difflib.get_close_matches(missing[0], have, n=3)
+    hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"the columns are {listed(have)}"
+    plural = "columns" if len(missing) > 1 else "column"
+    raise ValueError(f"{path} has no {plural} {listed(missing)}; {hint}")
+
+
+def listed(names: Sequence[Any], most: int = 8) -> str:
+    """Names in quotes, not too many."""
+    return ", ".join(repr(name) for name in names[:most]) + (
+        f", ... ({len(names)} in all)" if len(names) > most else ""
+    )
+
+
+def _weights(column: Any, name: str) -> Any:
+    from mixent.tables import read_weights
+
+    if column.dtype.kind not in "biuf":
+        raise ValueError(f"column {name!r} (--weight) must hold numbers; row 0 holds {column.iloc[0]!r}")
+    try:
+        return read_weights(column.to_numpy(dtype=float, na_value=float("nan")), len(column))
+    except ValueError as error:
+        raise ValueError(f"column {name!r} (--weight): {error}") from error
+
+
+def _describe(path: Path, X: Any, y: Any, target: str | None, categorical: Sequence[str], screen: Screen) -> list[str]:
+    """Say how large the table is and what is wrong with it; returns the problems."""
+    from types import SimpleNamespace
+
+    import numpy as np
+
+    from mixent.tables import problems, read_features
+
+    table = read_features(SimpleNamespace(), X, reset=True, categorical=list(categorical) or "auto")
+    n_gaps = int(np.isnan(table.X).sum()) + (0 if table.codes is None else int((table.codes < 0).sum()))
+    kinds: dict[str, int] = {}
+    for column in table.schema.columns:
+        kinds[column.kind] = kinds.get(column.kind, 0) + 1
+    told = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+    missing = f", {n_gaps / (table.n_rows * len(table.schema.columns)):.1%} of the cells missing" if n_gaps else ""
+    screen.say(f"[bold]{shown(path)}[/]: {table.n_rows} rows, {len(table.schema.columns)} columns ({told}){missing}")
+    notes = problems(table) + ([] if y is None else _label_problems(y, str(target)))
+    for note in notes:
+        screen.warn(note)
+    return notes
+
+
+def _label_problems(y: Any, target: str, few: int = 5) -> list[str]:
+    from mixent.tables import rare, read_labels
+
+    labels = read_labels(y, len(y))
+    notes = []
+    if labels.n_absent:
+        notes.append(
+            f"{labels.n_absent} of {len(y)} rows have no label in {target!r}: they are used as unlabelled rows"
+        )
+    if 2 * len(labels.classes) > len(y):
+        notes.append(f"{target!r} has {len(labels.classes)} classes in {len(y)} rows: is it an identifier?")
+    else:
+        notes += [f"class {name!r} has only {n:g} rows: add some, or merge it" for name, n in rare(labels, few).items()]
+    return notes
+
+
+def check_output(path: Path, inputs: Sequence[Path], endings: Sequence[str] = ()) -> None:
+    """Find out before the work, not after it, that a result cannot be written."""
+    if endings and not path.name.lower().endswith(tuple(endings)):
+        raise ValueError(f"{path}: unknown kind of file {path.suffix!r}; use one of {', '.join(endings)}")
+    if path.is_dir():
+        raise IsADirectoryError(f"cannot write {path}: it is a folder; give a file name")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"cannot write {path}: there is no folder {str(path.parent)!r}; create it first")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise PermissionError(f"cannot write {path}: no permission")
+    for source in inputs:
+        if path.exists() and source.exists() and path.samefile(source):
+            raise ValueError(f"cannot write {path}: it is an input of this command; give another name")

@@ -1,0 +1,143 @@
+"""`mixent evaluate`: cross-validation, beside simple baselines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mixent.cli import options as opt
+from mixent.cli.data import check_output, read_data
+from mixent.cli.fit import fit_with_bar
+from mixent.cli.screen import Screen, grid, session, shown
+
+COLUMNS = {  # metric: (heading, factor, decimals)
+    "error": ("error\n%", 100, 1),
+    "balanced_error": ("balanced\nerror %", 100, 1),
+    "log_loss": ("log-loss\nnats", 1, 3),
+    "brier": ("Brier", 1, 3),
+    "calibration": ("calibration\nerror %", 100, 1),
+}
+
+
+def evaluate(
+    ctx: typer.Context,
+    data: opt.Data,
+    target: opt.Target,
+    folds: Annotated[
+        int, typer.Option(metavar="N", min=2, help="Parts the rows are cut into; each is predicted from the others.")
+    ] = 5,
+    repeats: Annotated[int, typer.Option(metavar="N", min=1, help="Times the whole is repeated with other folds.")] = 1,
+    baselines: Annotated[bool, typer.Option(help="Show logistic regression and naive Bayes beside the model.")] = True,
+    report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML page with pictures.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write the scores of every fold: .csv, .tsv or .parquet."),
+    ] = None,
+    model: opt.Model = "mixture",
+    components: opt.Components = "auto",
+    covariance: opt.Covariance = "auto",
+    prior: opt.PriorRows = "auto",
+    ignore: opt.Ignore = [],  # noqa: B006
+    categorical: opt.Categorical = [],  # noqa: B006
+    weight: opt.Weight = None,
+    seed: opt.Seed = 0,
+    jobs: opt.Jobs = None,
+    quiet: opt.Quiet = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Cross-validate: how good is it on rows it has not seen?
+
+    \b
+    Examples:
+      mixent evaluate iris.csv --target species
+      mixent evaluate data.csv -t class --folds 10 --report report.html
+      mixent evaluate data.csv -t class -k 1 --covariance EEE --no-baselines
+    """  # noqa: D301  (typer needs the backspace itself)
+    with session(quiet=quiet, debug=debug) as screen:
+        estimator = opt.make_model(
+            model, components, covariance, prior, clusters=False, categorical=categorical, seed=seed, jobs=jobs
+        )
+        _check_outputs(data, report, output)
+        table = read_data(data, target, ignore=ignore, weight=weight, categorical=categorical, screen=screen)
+        from mixent.cli.baselines import baselines as simple
+        from mixent.evaluate import cross_validate
+
+        methods = {"mixent " + model: estimator, **(simple(estimator.categorical) if baselines else {})}
+        with screen.progress("cross-validation") as show:
+            cv = cross_validate(
+                methods,
+                table.X,
+                table.y,
+                folds=folds,
+                repeats=repeats,
+                random_state=seed,
+                sample_weight=table.weight,
+                progress=show,
+            )
+        show_scores(screen, cv)
+        if output is not None:
+            write_scores(cv, output)
+            screen.say(f"Wrote [bold]{shown(output)}[/]")
+        if report is not None:
+            from mixent.report import comparison_report
+
+            fit_with_bar(screen, estimator, table)
+            comparison_report(
+                report,
+                title=f"{target} in {data.name}",
+                cv=cv,
+                data_notes=table.notes,
+                models={"mixent " + model: estimator},
+                X=table.X,
+                y=table.y,
+                commands=ctx.obj or "",
+            )
+            screen.say(f"Wrote [bold]{shown(report)}[/]; open it in a browser")
+
+
+def _check_outputs(data: Path, report: Path | None, output: Path | None) -> None:
+    from mixent.tables.files import ENDINGS
+
+    if report is not None:
+        check_output(report, [data], (".html", ".htm"))
+    if output is not None:
+        check_output(output, [data], ENDINGS)
+
+
+def show_scores(screen: Screen, cv: Any) -> None:
+    """Print the table of scores, best method first, and the failures."""
+    repeats, folds = len(cv.folds), int(cv.folds.max()) + 1
+    often = f", {repeats} times" if repeats > 1 else ""
+    screen.say()
+    screen.say(f"{folds}-fold cross-validation{often}: mean ± sd over the folds, lower is better")
+    screen.say()
+    means = {(entry["method"], entry["metric"]): entry for entry in cv.summary()}
+    ranking = cv.ranking()
+    best = {metric: min((means[m, metric]["mean"] for m in ranking), default=None) for metric in COLUMNS}
+    table = grid("method", *(heading for heading, _, _ in COLUMNS.values()))
+    for method in [*ranking, *(m for m in cv.methods if m not in ranking)]:
+        table.add_row(shown(method), *(_score(means[method, metric], metric, best[metric]) for metric in COLUMNS))
+    screen.show(table)
+    screen.say()
+    for method, message in cv.failures.items():
+        screen.warn(f"{method} failed: {message}")
+
+
+def _score(entry: dict[str, Any], metric: str, best: float | None) -> str:
+    _, factor, digits = COLUMNS[metric]
+    mean, sd = entry["mean"], entry["sd"]
+    if mean != mean:
+        return "failed"
+    text = f"{factor * mean:.{digits}f}" + (f" ± {factor * sd:.{digits}f}" if sd == sd else "")
+    return f"[bold green]{text}[/]" if mean == best else text
+
+
+def write_scores(cv: Any, path: Path) -> None:
+    """Write one row per method, repeat and fold."""
+    import pandas as pd
+
+    from mixent.tables import write_frame
+
+    write_frame(pd.DataFrame(cv.records), path)

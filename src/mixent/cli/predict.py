@@ -1,0 +1,203 @@
+"""`mixent predict`: a model and a table in, probabilities out."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mixent.cli import options as opt
+from mixent.cli.data import check_output, listed, need_columns, read_table
+from mixent.cli.screen import Screen, session, shown
+
+STDOUT = Path("-")
+
+
+def predict(
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="Model file written by `mixent fit`.", show_default=False)
+    ],
+    data: opt.Data,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Table to write: .csv, .tsv or .parquet; - prints CSV.",
+            show_default=False,
+        ),
+    ],
+    keep: Annotated[
+        list[str],
+        typer.Option(
+            "--keep", metavar="COL", help="Input column to copy to the output; repeat for more.", show_default=False
+        ),
+    ] = [],  # noqa: B006
+    keep_all: Annotated[bool, typer.Option("--keep-all", help="Copy all input columns.")] = False,
+    proba: Annotated[bool, typer.Option(help="Write a probability per class.")] = True,
+    costs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Table of costs: a row per decision (named in the first column), a column per true class.",
+        ),
+    ] = None,
+    reject: Annotated[
+        float | None,
+        typer.Option(metavar="COST", help="Cost of not deciding; rows that would cost more are left undecided."),
+    ] = None,
+    adjust_priors: Annotated[
+        bool, typer.Option("--adjust-priors", help="Estimate the class priors of this table first.")
+    ] = False,
+    density: Annotated[
+        bool, typer.Option("--density", help="Write the log density: low is unlike anything in training.")
+    ] = False,
+    quiet: opt.Quiet = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Predict classes and probabilities for new rows.
+
+    Columns are found by name; those the model does not know are ignored. Missing cells and categories never seen in
+    training are fine.
+
+    \b
+    Examples:
+      mixent predict iris.mixent new.csv -o out.csv
+      mixent predict m.mixent new.csv -o out.parquet --keep id --density
+      mixent predict m.mixent new.csv -o out.csv --costs costs.csv --reject 0.2
+      mixent predict m.mixent new.csv -o - | head
+
+    \b
+    costs.csv:   said,benign,malignant
+                 benign,0,10
+                 malignant,1,0
+    """  # noqa: D301  (typer needs the backspace itself)
+    with session(quiet=quiet, debug=debug, to_stderr=output == STDOUT) as screen:
+        from mixent import load
+        from mixent.tables.files import ENDINGS
+
+        if reject is not None and not abs(reject) < float("inf"):
+            raise typer.BadParameter(f"--reject must be a finite cost; got {reject}")
+        if output != STDOUT:
+            check_output(output, [model, data], ENDINGS)
+        fitted = load(model)
+        if not hasattr(fitted, "classes_"):
+            _refuse_for_clusters(
+                model, {"--costs": costs, "--reject": reject, "--adjust-priors": adjust_priors or None}
+            )
+        frame = read_table(data)
+        need_columns(data, frame.columns, keep)
+        X = model_columns(fitted, frame, data)
+        if adjust_priors:
+            fitted = fitted.adjust_priors(X)
+            priors = ", ".join(f"{shown(c)} {p:.3f}" for c, p in zip(fitted.classes_, fitted.class_prior_))
+            screen.say(f"Class priors of this table: {priors}")
+        cost_table = None if costs is None else _read_costs(costs, fitted.classes_)
+        found = _predictions(
+            fitted,
+            X,
+            proba=proba,
+            costs=cost_table,
+            reject=reject,
+            decide=costs is not None or reject is not None,
+            density=density,
+        )
+        kept = frame if keep_all else frame[list(dict.fromkeys(keep))]
+        clash = [name for name in found if name in kept.columns]
+        if clash:
+            raise ValueError(f"{data} has a column {clash[0]!r} too, as the output has; rename it, or do not keep it")
+        _write(kept, found, output)
+        _say(screen, found, output)
+
+
+def _refuse_for_clusters(model: Path, given: dict[str, Any]) -> None:
+    option = next((name for name, value in given.items() if value is not None), None)
+    if option:
+        raise typer.BadParameter(f"{option} needs a classifier; {model} holds clusters")
+
+
+def model_columns(fitted: Any, frame: Any, path: Path) -> Any:
+    """The columns of the model, in its order."""
+    names = list(fitted.schema_.names)
+    need_columns(path, frame.columns, names)
+    X = frame[names]
+    return (
+        X
+        if fitted.schema_.named
+        else X.to_numpy(dtype=object if fitted.schema_.categorical else float, na_value=float("nan"))
+    )
+
+
+def _read_costs(path: Path, classes: Any) -> Any:
+    """The matrix costs[said, true] in the model's order of classes."""
+    import numpy as np
+
+    table = read_table(path)
+    names = [str(c) for c in classes]
+    said = [str(value) for value in table.iloc[:, 0]]
+    for what, have in (("row", said), ("column", list(table.columns[1:]))):
+        if sorted(have) != sorted(names):
+            raise ValueError(f"{path}: needs one {what} for each class {listed(names)}; has {listed(have)}")
+    try:
+        values = table[names].to_numpy(dtype=float, na_value=float("nan"))
+    except (TypeError, ValueError):
+        values = np.full((1, 1), np.nan)
+    if not np.isfinite(values).all():
+        raise ValueError(f"{path}: every cost must be a finite number")
+    return values[[said.index(name) for name in names]]
+
+
+def _predictions(
+    fitted: Any, X: Any, *, proba: bool, costs: Any, reject: float | None, decide: bool, density: bool
+) -> dict[str, Any]:
+    """Output columns by name."""
+    is_classifier = hasattr(fitted, "classes_")
+    probabilities = fitted.predict_proba(X)
+    labels = fitted.classes_ if is_classifier else range(probabilities.shape[1])
+    best = probabilities.argmax(axis=1)
+    found: dict[str, Any] = {"predicted": fitted.classes_[best]} if is_classifier else {"component": best}
+    if decide:
+        decision = fitted.decision(X, costs, reject=reject)
+        found |= {"decision": decision.labels, "expected_cost": decision.expected_cost, "rejected": decision.rejected}
+    if proba:
+        found |= {f"p({label})": probabilities[:, j] for j, label in enumerate(labels)}
+    if density:
+        found["log_density"] = fitted.score_samples(X)
+    return found
+
+
+def _write(kept: Any, found: dict[str, Any], output: Path) -> None:
+    import tempfile
+
+    import pandas as pd
+
+    from mixent.tables import write_frame
+
+    frame = pd.concat([kept.reset_index(drop=True), pd.DataFrame(found)], axis=1)
+    if output != STDOUT:
+        write_frame(frame, output)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "table.csv"
+        write_frame(frame, path)
+        sys.stdout.flush()
+        sys.stdout.buffer.write(path.read_bytes())
+        sys.stdout.buffer.flush()
+
+
+def _say(screen: Screen, found: dict[str, Any], output: Path) -> None:
+    first, values = next(iter(found.items()))
+    counts: dict[Any, int] = {}
+    for value in values.tolist():
+        counts[value] = counts.get(value, 0) + 1
+    top = sorted(counts.items(), key=lambda item: -item[1])
+    told = ", ".join(f"{shown(label)} {count}" for label, count in top[:10]) + (", ..." if len(top) > 10 else "")
+    screen.say(f"{len(values)} rows; {first}: {told}")
+    if "rejected" in found:
+        undecided, cost = int(found["rejected"].sum()), found["expected_cost"].mean()
+        screen.say(f"{undecided} rows left undecided; expected cost per row {cost:.3g}")
+    if output != STDOUT:
+        screen.say(f"Wrote [bold]{shown(output)}[/]")
