@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from typing import Any
 
@@ -51,6 +52,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     """
     if not isinstance(model, ESTIMATORS):
         raise TypeError(f"save takes a mixent estimator ({', '.join(c.__name__ for c in ESTIMATORS)}); got {type(model).__name__}")
+    if callable(getattr(model, "progress", None)):  # a function of this process, no part of the model
+        model = copy.copy(model).set_params(progress=False)
     about = {"class": type(model).__name__, "mixent_version": mixent.__version__}
     saved.save(path, model, CLASSES, about)
 

@@ -46,5 +46,5 @@ def baselines(categorical: Any = "auto") -> dict[str, Any]:
         "logistic regression": make_pipeline(
             PlainNumbers(categorical), StandardScaler(), LogisticRegression(max_iter=5000)
         ),
-        "Gaussian naive Bayes": make_pipeline(PlainNumbers(categorical), StandardScaler(), GaussianNB()),
+        "naive Bayes": make_pipeline(PlainNumbers(categorical), StandardScaler(), GaussianNB()),
     }

@@ -14,7 +14,7 @@ from mixent.cli.evaluate import show_scores
 from mixent.cli.screen import session, shown
 
 DELETED = 0.2  # share of the cells
-GAPS = " (20 % of cells deleted)"
+GAPS = ", 20 % gaps"
 
 
 def demo(
@@ -61,8 +61,8 @@ def demo(
             title="mixent demo: who made which wine?",
             cv=cv,
             data_notes=[
-                f"In the methods marked{GAPS}, a fifth of all cells was deleted at random before training and testing; "
-                "mixtures integrate gaps out exactly, logistic regression gets column means."
+                "In the methods marked '20 % gaps', a fifth of all cells was deleted at random before training and "
+                "testing; mixtures integrate gaps out exactly, logistic regression gets column means."
             ],
             models={"mixture per class": ours},
             X=X,

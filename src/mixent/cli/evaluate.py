@@ -16,8 +16,8 @@ COLUMNS = {  # metric: (heading, factor, decimals)
     "error": ("error\n%", 100, 1),
     "balanced_error": ("balanced\nerror %", 100, 1),
     "log_loss": ("log-loss\nnats", 1, 3),
-    "brier": ("Brier", 1, 3),
-    "calibration": ("calibration\nerror %", 100, 1),
+    "brier": ("Brier\nscore", 1, 3),
+    "calibration": ("calib.\nerror %", 100, 1),
 }
 
 
@@ -116,7 +116,7 @@ def show_scores(screen: Screen, cv: Any) -> None:
     means = {(entry["method"], entry["metric"]): entry for entry in cv.summary()}
     ranking = cv.ranking()
     best = {metric: min((means[m, metric]["mean"] for m in ranking), default=None) for metric in COLUMNS}
-    table = grid("method", *(heading for heading, _, _ in COLUMNS.values()))
+    table = grid("\nmethod", *(heading for heading, _, _ in COLUMNS.values()))
     for method in [*ranking, *(m for m in cv.methods if m not in ranking)]:
         table.add_row(shown(method), *(_score(means[method, metric], metric, best[metric]) for metric in COLUMNS))
     screen.show(table)

@@ -112,5 +112,5 @@ def grid(*headings: str, title: str | None = None) -> Table:
     """An empty table in the house style: the first column is text, the others are numbers."""
     table = Table(box=None, pad_edge=False, header_style="bold", title=title, title_justify="left", title_style="")
     for place, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if place == 0 else "right", no_wrap=place > 0, vertical="bottom")
+        table.add_column(heading, justify="left" if place == 0 else "right", no_wrap=place > 0)
     return table

@@ -51,9 +51,16 @@ class ClassJob:
     """The rows, labels and options of one fit; summaries are made once and serve every candidate."""
 
     def __init__(
-        self, est: Any, table: Block, codes: np.ndarray, n_classes: int, sizes: tuple[int, ...], class_prior: Array | None, rng
+        self,
+        est: Any,
+        table: Block,
+        codes: np.ndarray,
+        classes: np.ndarray,
+        sizes: tuple[int, ...],
+        class_prior: Array | None,
+        rng: np.random.Generator,
     ) -> None:
-        self.est, self.table, self.codes, self.n_classes = est, table, codes, n_classes
+        self.est, self.table, self.codes, self.classes = est, table, codes, classes
         self.sizes, self.class_prior = sizes, class_prior
         self.seed = int(rng.integers(2**31 - 1))
 
@@ -66,6 +73,10 @@ class ClassJob:
         other.table = Block(part.X, part.codes, part.label, part.weight)
         other.codes = self.codes[rows]
         return other
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.classes)
 
     @property
     def total_weight(self) -> float:
@@ -143,15 +154,13 @@ class ClassJob:
         return finish(problem, found)
 
     def _check_rank(self, candidate: Candidate) -> None:
-        """Without a prior a class needs rows enough for its covariance."""
-        d = len(self.summary.centre)
-        needed = 2 if candidate.across or d == 0 or self.n_classes == 0 else 2
+        """Without a prior, a class on its own needs rows enough for a covariance."""
         rows = self.class_weights()
-        few = np.flatnonzero(rows < needed)
-        if len(few) and not candidate.across:
+        few = np.flatnonzero(rows < 2)
+        if len(few) and not candidate.across and len(self.summary.centre):
             raise ValueError(
-                f"class number {few[0]} has {rows[few[0]]:g} row(s), too few for a covariance by maximum likelihood; "
-                "use prior='auto', or across_classes=True"
+                f"class {self.classes[few[0]]!r} has {rows[few[0]]:g} row(s), too few for a covariance by maximum "
+                "likelihood; use prior='auto', or across_classes=True"
             )
 
     def _partition(self, candidate: Candidate) -> Array:

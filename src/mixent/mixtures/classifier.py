@@ -51,7 +51,7 @@ class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
         How the components of a class start.
     max_components : int
         Most components of a class tried by "auto".
-    cv : int
+    cv : int, splitter or list of (train, test)
         Folds of "auto".
     tol, max_iter, accelerate, smoothing, categorical, random_state, n_jobs, progress
         See `GaussianMixture`.
@@ -92,7 +92,7 @@ class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
         class_prior: Any = "empirical",
         init: str = "kmeans++",
         max_components: int = 8,
-        cv: int = 5,
+        cv: Any = 5,
         tol: float = 1e-5,
         max_iter: int = 500,
         accelerate: bool = True,
@@ -160,8 +160,8 @@ class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
         check_choice("init", self.init, ("kmeans++", "random"))
         for name in ("max_iter", "max_components"):
             check_count(name, getattr(self, name))
-        if check_count("cv", self.cv) < 2:
-            raise ValueError(f"cv must be a whole number >= 2; got {self.cv!r}")
+        if not (hasattr(self.cv, "split") or np.iterable(self.cv)) and check_count("cv", self.cv) < 2:
+            raise ValueError(f"cv must be a whole number >= 2, a splitter or a list of splits; got {self.cv!r}")
         check_positive("tol", self.tol, zero=True)
         check_positive("smoothing", self.smoothing)
         read_prior_rows(self.prior)
@@ -180,7 +180,7 @@ class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
         codes = np.where(absent, -1, codes)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         block = Block(table.X, table.codes, label=soft, weight=weight)
-        return ClassJob(self, block, codes, len(labels.classes), table.schema.sizes, self._read_class_prior(labels), rng)
+        return ClassJob(self, block, codes, labels.classes, table.schema.sizes, self._read_class_prior(labels), rng)
 
     def _read_class_prior(self, labels: Labels) -> Array | None:
         if isinstance(self.class_prior, str):

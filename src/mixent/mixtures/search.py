@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
+from sklearn.model_selection import check_cv
 
 from mixent.core.arrays import Array, log_sum_exp
 from mixent.core.blocks import Block
@@ -22,10 +23,15 @@ STRENGTHS = (0.2, 1.0, 5.0, 25.0)  # pseudo-rows of the prior, in units of (colu
 ROWS_PER_COMPONENT = 5
 COLDEST, WARMEST = 0.02, 1.0  # temperatures: the search may soften probabilities, never sharpen them
 BETTER = 0.002  # nats by which a larger model must win
+HELD_OUT = 2000  # rows enough to score a candidate on
+
+SURE = 100  # held-out rows from which one fold can tell that a candidate is far behind
+
+Fold = tuple[np.ndarray, np.ndarray]
 
 
 def search(
-    job: ClassJob, structures: list[str] | None, max_components: int, cv: int, show: Any
+    job: ClassJob, structures: list[str] | None, max_components: int, cv: Any, show: Any
 ) -> tuple[Candidate, list[dict], float]:
     """The best candidate, the table of all, and the temperature."""
     folds = make_folds(job, cv)
@@ -74,7 +80,7 @@ def _single(job: ClassJob, names: list[str], tied: list[str]) -> Iterator[Candid
         for rows in _strengths(job):
             yield _candidate(job, 1, name, across, rows)
     for name in tied:
-        yield _candidate(job, 1, name, True, _strengths(job)[len(_strengths(job)) // 3])
+        yield _candidate(job, 1, name, True, job.default_rows())
 
 
 def _several(job: ClassJob, names: list[str], tied: list[str], count: int, scores: _Scores) -> Iterator[Candidate]:
@@ -85,36 +91,46 @@ def _several(job: ClassJob, names: list[str], tied: list[str], count: int, score
         for rows in strengths[max(0, best - 1) : best + 2]:
             yield _candidate(job, count, name, bool(job.est.across_classes), rows)
     for name in tied:
-        yield _candidate(job, count, name, True, strengths[len(strengths) // 3])
+        yield _candidate(job, count, name, True, job.default_rows())
 
 
 class _Scores:
     """Held-out log-loss of every candidate tried."""
 
-    def __init__(self, job: ClassJob, folds: np.ndarray, show: Any) -> None:
+    def __init__(self, job: ClassJob, folds: list[Fold], show: Any) -> None:
         self.job, self.show = job, show
-        self.parts = [(job.take(np.flatnonzero(folds != f)), np.flatnonzero(folds == f)) for f in range(folds.max() + 1)]
-        self.rows = np.concatenate([held for _, held in self.parts])
-        self.target = job.target_shares()[self.rows]
-        self.weight = np.ones(len(self.rows)) if job.table.weight is None else job.table.weight[self.rows]
+        self.parts = [(job.take(train), held) for train, held in folds]
+        self.target = job.target_shares()
+        self.weight = np.ones(job.table.n_rows) if job.table.weight is None else job.table.weight
         self.records: list[dict] = []
-        self.tried: dict[Candidate, float] = {}
+        self.tried: set[Candidate] = set()
+        self.best_first = np.inf  # lowest loss on the first fold
 
     @property
     def best_loss(self) -> float:
-        return min((r["log_loss"] for r in self.records), default=np.inf)
+        return min((r["log_loss"] for r in self.records if r["folds"] > 1), default=np.inf)
 
     def best_rows(self, name: str, strengths: list) -> Any:
         same = [r for r in self.records if r["covariance"] == name and r["prior_rows"] in strengths]
         return min(same, key=lambda r: r["log_loss"])["prior_rows"]
 
     def add(self, candidate: Candidate) -> None:
+        """Score on all folds; a candidate far behind on the first is dropped there."""
         if candidate in self.tried:
             return
-        joint = np.concatenate([self._held_out(part, held, candidate) for part, held in self.parts])
-        temperature, loss, raw = fit_temperature(joint, self.target, self.weight)
-        wrong = joint.argmax(axis=1) != self.target.argmax(axis=1)
-        self.tried[candidate] = loss
+        self.tried.add(candidate)
+        joints: list[Array] = []
+        for part, held in self.parts:
+            joints.append(self._held_out(part, held, candidate))
+            rows = np.concatenate([held for _, held in self.parts[: len(joints)]])
+            joint = np.concatenate(joints)
+            temperature, loss, raw = fit_temperature(joint, self.target[rows], self.weight[rows])
+            if len(joints) == 1:
+                behind = len(held) >= SURE and loss > 1.3 * self.best_first + BETTER
+                self.best_first = min(self.best_first, loss)
+                if behind:
+                    break
+        wrong = joint.argmax(axis=1) != self.target[rows].argmax(axis=1)
         self.records.append(
             {
                 "n_components": list(candidate.counts),
@@ -123,8 +139,9 @@ class _Scores:
                 "prior_rows": candidate.prior_rows,
                 "log_loss": loss,
                 "log_loss_raw": raw,
-                "error": float(np.average(wrong, weights=self.weight)),
+                "error": float(np.average(wrong, weights=self.weight[rows])),
                 "temperature": temperature,
+                "folds": len(joints),
                 "candidate": candidate,
             }
         )
@@ -137,7 +154,8 @@ class _Scores:
         return part.log_joint(found, Block(table.X, table.codes))
 
     def result(self) -> tuple[Candidate, list[dict], float]:
-        ranked = sorted(self.records, key=lambda r: (r["log_loss"], sum(r["n_components"])))
+        """Candidates dropped after the first fold stand last."""
+        ranked = sorted(self.records, key=lambda r: (r["folds"] == 1, r["log_loss"], sum(r["n_components"])))
         best, temperature = ranked[0]["candidate"], ranked[0]["temperature"]
         return best, [{k: v for k, v in r.items() if k != "candidate"} for r in ranked], temperature
 
@@ -157,22 +175,35 @@ def fit_temperature(joint: Array, target: Array, weight: Array) -> tuple[float, 
     return (float(np.exp(found.x)), float(found.fun), raw) if found.fun < raw else (1.0, raw, raw)
 
 
-def make_folds(job: ClassJob, cv: int) -> np.ndarray | None:
-    """Fold of each row, classes spread evenly; -1 for rows without a label: they are always trained on.
+def make_folds(job: ClassJob, cv: Any) -> list[Fold] | None:
+    """(training rows, held-out rows) pairs; rows without a label are always trained on.
 
-    None when there are too few labelled rows to learn anything from folds.
+    None when there are too few labelled rows to learn anything from folds. Folds beyond what gives `HELD_OUT`
+    rows are left out.
     """
-    labelled = job.codes >= 0
     weights = job.class_weights()
-    if weights.sum() < ENOUGH or np.sort(weights)[-2] < 2 * cv:
+    if weights.sum() < ENOUGH or np.sort(weights)[-2] < 10:
         return None
-    folds = np.full(len(job.codes), -1)
+    folds = _own_folds(job, cv) if isinstance(cv, (int, np.integer)) else _given_folds(job, cv)
+    enough = np.flatnonzero(np.cumsum([len(held) for _, held in folds]) >= HELD_OUT)
+    return folds[: max(2, enough[0] + 1)] if len(enough) else folds
+
+
+def _own_folds(job: ClassJob, cv: int) -> list[Fold]:
+    """Each class spread evenly over the folds; a class with a single row is never held out."""
+    fold = np.full(len(job.codes), -1)
     rng = np.random.default_rng(job.seed)
     start = 0
     for c in range(job.n_classes):
-        rows = rng.permutation(np.flatnonzero(labelled & (job.codes == c)))
-        if len(rows) < 2:  # never held out: a class must have been seen
-            continue
-        folds[rows] = (start + np.arange(len(rows))) % cv
-        start += len(rows)
-    return folds
+        rows = rng.permutation(np.flatnonzero(job.codes == c))
+        if len(rows) > 1:
+            fold[rows] = (start + np.arange(len(rows))) % cv
+            start += len(rows)
+    return [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(cv)]
+
+
+def _given_folds(job: ClassJob, cv: Any) -> list[Fold]:
+    labelled = np.flatnonzero(job.codes >= 0)
+    absent = np.flatnonzero(job.codes < 0)
+    splits = check_cv(cv, job.codes[labelled], classifier=True).split(labelled, job.codes[labelled])
+    return [(np.concatenate([labelled[train], absent]), labelled[held]) for train, held in splits]

@@ -1,0 +1,125 @@
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from mixent.core.blocks import ArrayBlocks, Block
+from mixent.core.driver import Stop, run
+from mixent.core.executors import Serial, Threads, available_threads
+
+ANY = [Serial, lambda: Threads(1), lambda: Threads(2), lambda: Threads(3)]
+
+
+def leaves(value):
+    """All numbers of nested statistics."""
+    if isinstance(value, np.ndarray):
+        return [value]
+    if hasattr(value, "__dataclass_fields__"):
+        return [x for name in value.__dataclass_fields__ for x in leaves(getattr(value, name))]
+    return [] if value is None or isinstance(value, str) else [np.array(value)]
+
+
+@pytest.mark.parametrize("block_rows", [7, 40, 10_000])  # 1000, 100 and 1 blocks and more
+@pytest.mark.parametrize("gaps", [0.0, 0.2])
+def test_the_number_of_threads_changes_no_bit(make_mixture, gaps, block_rows):
+    problem, source, params = make_mixture(n=3000, gaps=gaps, block_rows=block_rows)
+    ready = problem.prepare(params)
+    totals = []
+    for executor in ANY:
+        with executor() as workers:
+            totals.append(leaves(workers.total(lambda block: problem.stats(ready, block), source)))
+    for other in totals[1:]:
+        assert all(np.array_equal(a, b) for a, b in zip(totals[0], other, strict=True))
+
+
+def test_a_whole_run_is_the_same_to_the_last_bit(make_mixture):
+    problem, source, params = make_mixture(n=1000)
+    runs = [run(problem, source, params, stop=Stop(1e-9, 20), executor=make()) for make in ANY]
+    for other in runs[1:]:
+        assert [s.objective for s in other.trace] == [s.objective for s in runs[0].trace]
+        assert all(np.array_equal(a, b) for a, b in zip(leaves(runs[0].params), leaves(other.params)))
+
+
+@pytest.mark.parametrize("make", ANY)
+def test_map_keeps_the_order(make):
+    source = ArrayBlocks(Block(np.arange(100.0)[:, None]), 7)
+    with make() as workers:
+        parts = workers.map(lambda block: block.X[:, 0].copy(), source)
+    np.testing.assert_array_equal(np.concatenate(parts), np.arange(100.0))
+
+
+@pytest.mark.parametrize("make", ANY)
+def test_an_error_in_a_block_reaches_the_caller(make):
+    source = ArrayBlocks(Block(np.arange(100.0)[:, None]), 7)
+
+    def fail(block):
+        raise ArithmeticError("in a block")
+
+    with make() as workers, pytest.raises(ArithmeticError, match="in a block"):
+        workers.total(fail, source)
+
+
+@pytest.mark.parametrize("make", ANY)
+def test_no_blocks_is_an_error_that_says_so(make):
+    with make() as workers, pytest.raises(ValueError, match="no blocks"):
+        workers.total(lambda block: block, ArrayBlocks(Block(np.empty((0, 2)))))
+
+
+def blas_threads():
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+def test_blas_is_held_to_one_thread_and_given_back():
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        executor = Serial()
+        with executor:
+            assert set(blas_threads()) == {1}
+            with executor:  # a run inside a context
+                assert set(blas_threads()) == {1}
+            assert set(blas_threads()) == {1}
+        assert blas_threads() == before
+        with pytest.raises(ZeroDivisionError), executor:
+            _ = 1 / 0
+        assert blas_threads() == before
+
+
+def test_threads_work_in_a_forked_child():
+    """A child inherits the pool but not its threads; a pool kept across the fork would wait for ever."""
+    code = """
+    import os, sys, warnings
+    import numpy as np
+    from mixent.core.blocks import ArrayBlocks, Block
+    from mixent.core.executors import Threads
+
+    warnings.simplefilter("ignore")  # newer Pythons warn of any fork beside threads
+    source = ArrayBlocks(Block(np.arange(100.0)[:, None]), 7)
+
+    def total():
+        with Threads(2) as workers:
+            return sum(workers.map(lambda block: block.X.sum(), source))
+
+    first = total()
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if total() == first else 3)
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], timeout=30, check=False)
+    assert done.returncode == 0
+
+
+def test_omp_num_threads_is_honoured(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    cores = available_threads()
+    assert 1 <= cores <= os.cpu_count()
+    for value, expected in [("1", 1), ("100000", cores), ("0", cores), ("", cores), ("many", cores), ("4,2", cores)]:
+        monkeypatch.setenv("OMP_NUM_THREADS", value)
+        assert available_threads() == expected
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert Threads().n_threads == 1
+    assert Threads(5).n_threads == 5

@@ -1,0 +1,376 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.stats import multivariate_normal
+
+from mixent.core.blocks import ArrayBlocks, Block
+from mixent.core.driver import OutsideDomainError
+from mixent.core.stats import tree_sum
+from mixent.families.gaussian.family import FLAT, GaussianFamily, Gaussians, Group
+from mixent.families.gaussian.prior import Prior
+from mixent.families.gaussian.structures import COVARIANCES
+
+NAMES = ("EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV")
+every = pytest.mark.parametrize("name", NAMES)
+MIXES = [(("VVI", 2), ("VVV", 2)), (("EEE", 2), ("EII", 1), ("VVE", 2)), (("VEI", 2), ("EVI", 2))]
+
+
+def make_family(groups, d, prior=None, centre=None):
+    spans, start = [], 0
+    for name, size in groups:
+        spans.append(Group(name, start, start + size))
+        start += size
+    family = GaussianFamily(tuple(spans), np.zeros(d) if centre is None else centre, np.linspace(0.5, 2.0, d))
+    return family if prior is None else replace(family, prior=prior.expand(start, family.axis_aligned))
+
+
+def start_params(rng, family):
+    K, d = family.groups[-1].stop, family.n_columns
+    covs = np.ones((K, d)) if family.axis_aligned else np.repeat(np.eye(d)[None], K, axis=0)
+    return Gaussians(rng.normal(size=(K, d)), covs, (None,) * len(family.groups))
+
+
+def moments(family, params, X, resp):
+    ready, source, parts = family.prepare(params), ArrayBlocks(Block(X)), []
+    for i in range(len(source)):
+        work = family.open(ready, source[i])
+        work.log_prob()
+        parts.append(work.moments(np.ascontiguousarray(resp[:, source[i].rows])))
+    return tree_sum(parts)
+
+
+def fitted(rng, family, n=60):
+    """Parameters the structures allow."""
+    K, d = family.groups[-1].stop, family.n_columns
+    X = rng.normal(size=(n, d)) @ rng.normal(size=(d, d)) + family.centre
+    params = start_params(rng, family)
+    for _ in range(3):
+        resp = rng.dirichlet(np.full(K, 0.3), n).T
+        params = family.update(params, moments(family, params, X, resp))
+    return params, X
+
+
+def log_density(family, params, X):
+    covs = params.full_covs()
+    return np.stack(
+        [
+            np.atleast_1d(multivariate_normal.logpdf(X, m + family.centre, C))
+            for m, C in zip(params.means, covs, strict=True)
+        ]
+    )
+
+
+def penalised(family, params, X, resp):
+    """Written from the formula: sum_nk r log N + log prior, K by K."""
+    value = float((resp * log_density(family, params, X)).sum())
+    prior = family.prior
+    if prior is not None:
+        for k, (m, C) in enumerate(zip(params.means, params.full_covs())):
+            cov = prior.cov[k] if prior.cov.ndim == 3 else np.diag(prior.cov[k])
+            away = m - prior.mean[k]
+            scatter = prior.rows[k] * cov + prior.mean_rows[k] * np.outer(away, away)
+            value -= 0.5 * (prior.rows[k] * np.linalg.slogdet(C)[1] + np.trace(np.linalg.solve(C, scatter)))
+    return value
+
+
+def random_prior(rng, d, rows=3.0, mean_rows=0.5):
+    root = rng.normal(size=(d + 2, d))
+    return Prior(np.array(rows), root.T @ root / d, rng.normal(size=d), np.array(mean_rows))
+
+
+@pytest.mark.parametrize("groups", [((name, 3),) for name in NAMES] + MIXES)
+@pytest.mark.parametrize("with_prior", [False, True])
+def test_no_update_lowers_the_penalised_objective_and_no_neighbour_is_better(groups, with_prior):
+    rng = np.random.default_rng(len(groups) + with_prior)
+    d, n = 3, 80
+    family = make_family(groups, d, random_prior(rng, d) if with_prior else None, rng.normal(size=d))
+    K = family.groups[-1].stop
+    params, X = fitted(rng, family, n)
+    assert family.log_prior(params) == pytest.approx(
+        penalised(family, params, X, np.zeros((K, n))), rel=1e-9, abs=1e-9
+    )
+    for _ in range(4):
+        resp = rng.dirichlet(np.full(K, 0.5), n).T * rng.random(n)
+        new = family.update(params, moments(family, params, X, resp))
+        best = penalised(family, new, X, resp)
+        assert best >= penalised(family, params, X, resp) - 1e-9 * abs(best)
+        if {name for name, _ in groups}.isdisjoint({"EVE", "VVE"}):  # these have local maxima
+            other, _ = fitted(rng, family, n)
+            assert best >= penalised(family, other, X, resp)
+        for sign in (-1, 1):
+            near = replace(new, means=new.means + sign * 1e-3 * rng.normal(size=new.means.shape))
+            assert penalised(family, near, X, resp) < best
+            wider = replace(new, covs=new.covs * (1 + sign * 1e-3))  # allowed by every structure
+            assert penalised(family, wider, X, resp) < best
+        params = new
+
+
+@pytest.mark.parametrize("with_prior", [False, True])
+def test_vvv_is_the_optimum_a_general_optimiser_finds(with_prior):
+    rng = np.random.default_rng(0)
+    family = make_family((("VVV", 1),), 2, random_prior(rng, 2) if with_prior else None)
+    X, resp = rng.normal(size=(30, 2)) @ rng.normal(size=(2, 2)), rng.random((1, 30))
+    params = start_params(rng, family)
+    new = family.update(params, moments(family, params, X, resp))
+
+    def build(theta):
+        L = np.array([[np.exp(theta[2]), 0.0], [theta[3], np.exp(theta[4])]])
+        return Gaussians(theta[None, :2], (L @ L.T)[None], (None,))
+
+    found = minimize(lambda t: -penalised(family, build(t), X, resp), np.zeros(5), tol=1e-12)
+    np.testing.assert_allclose(build(found.x).means, new.means, atol=1e-5)
+    np.testing.assert_allclose(build(found.x).covs, new.covs, atol=1e-5)
+    assert penalised(family, new, X, resp) >= -found.fun
+
+
+@every
+def test_without_data_the_prior_speaks_alone(name):
+    rng = np.random.default_rng(0)
+    d, K = 3, 2
+    cov = np.diag([1.0, 2.0, 0.5]) if COVARIANCES[name].axis_aligned else random_prior(rng, d).cov
+    if name in ("EII", "VII"):
+        cov = 2.0 * np.eye(d)
+    prior = Prior(np.array(4.0), cov, np.array([1.0, 2.0, 3.0]), np.array(0.5))
+    family = make_family(((name, K),), d, prior)
+    params = start_params(rng, family)
+    new = family.update(params, moments(family, params, np.zeros((1, d)), np.zeros((K, 1))))
+    np.testing.assert_allclose(new.full_covs(), np.repeat(cov[None], K, axis=0), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(new.means, np.repeat(prior.mean[None], K, axis=0), rtol=1e-12)
+
+
+def test_the_prior_is_rows_seen_before():
+    """rows = 2 with mean_rows = 0: as two rows at +-sqrt(cov) about each mean; means as with mean_rows rows more."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 1))
+    family = make_family((("VVV", 1),), 1, Prior(np.array(5.0), np.array([[4.0]]), np.array([7.0]), np.array(2.0)))
+    params = start_params(rng, family)
+    new = family.update(params, moments(family, params, X, np.ones((1, 20))))
+    mean = (X.sum() + 2 * 7.0) / 22
+    assert new.means[0, 0] == pytest.approx(mean, rel=1e-12)
+    expected = (((X - mean) ** 2).sum() + 5 * 4.0 + 2 * (mean - 7.0) ** 2) / 25
+    assert new.covs[0, 0, 0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_prior_may_be_given_as_variances_or_as_one_matrix_for_each_component():
+    d = 3
+    variances = np.array([1.0, 2.0, 3.0])
+    for cov in (variances, np.diag(variances), np.repeat(np.diag(variances)[None], d, axis=0)):
+        prior = Prior(np.array(2.0), cov, np.zeros(d), np.array(0.1))
+        np.testing.assert_array_equal(prior.expand(d, True).cov, np.repeat(variances[None], d, axis=0))
+        np.testing.assert_array_equal(prior.expand(d, False).cov, np.repeat(np.diag(variances)[None], d, axis=0))
+    some = prior.expand(4 - 1, False).take(np.array([2, 0]))
+    assert some.cov.shape == (2, d, d) and some.rows.shape == (2,)
+
+
+@every
+def test_weight_two_is_the_row_twice(name):
+    rng = np.random.default_rng(0)
+    family = make_family(((name, 2),), 3, random_prior(rng, 3))
+    params, X = fitted(rng, family)
+    resp, twice = rng.random((2, 60)), rng.integers(0, 3, 60)
+    one = family.update(params, moments(family, params, X, resp * twice))
+    other = family.update(params, moments(family, params, np.repeat(X, twice, axis=0), np.repeat(resp, twice, axis=1)))
+    np.testing.assert_allclose(one.means, other.means, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(one.covs, other.covs, rtol=1e-8, atol=1e-10)
+
+
+def test_a_component_without_rows_keeps_its_parameters():
+    rng = np.random.default_rng(0)
+    family = make_family((("EEE", 2), ("VVV", 1)), 2)
+    params, X = fitted(rng, family)
+    resp = np.array([[1.0], [0.0], [0.0]]) * np.ones(60)
+    new = family.update(params, moments(family, params, X, resp))
+    assert not np.allclose(new.covs[0], params.covs[0])
+    np.testing.assert_array_equal(new.covs[1:], params.covs[1:])
+    np.testing.assert_array_equal(new.means[1:], params.means[1:])
+
+
+@pytest.mark.parametrize("groups", MIXES)
+def test_groups_do_not_see_each_other(groups):
+    rng = np.random.default_rng(0)
+    family = make_family(groups, 3, random_prior(rng, 3))
+    K = family.groups[-1].stop
+    params, X = fitted(rng, family)
+    resp = rng.random((K, 60))
+    new = family.update(params, moments(family, params, X, resp))
+    for group in family.groups:
+        index = np.arange(group.start, group.stop)
+        alone, part = family.take(params, index)
+        assert alone.axis_aligned == COVARIANCES[group.structure].axis_aligned
+        part = alone.update(part, moments(alone, part, X, resp[index]))
+        np.testing.assert_allclose(part.full_covs(), new.full_covs()[index], rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(part.means, new.means[index], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("groups", [((name, 4),) for name in NAMES] + MIXES)
+def test_taking_some_components_leaves_their_densities(groups):
+    rng = np.random.default_rng(0)
+    family = make_family(groups, 3, random_prior(rng, 3))
+    params, X = fitted(rng, family)
+    K = params.n_components
+    index = np.array([k for k in range(K - 1, -1, -1) if k != 1])
+    index = index[np.argsort([[g.start <= k < g.stop for g in family.groups].index(True) for k in index], kind="stable")]
+    some, part = family.take(params, index)
+    np.testing.assert_array_equal(
+        some.open(some.prepare(part), Block(X)).log_prob().round(9),
+        family.open(family.prepare(params), Block(X)).log_prob()[index].round(9),
+    )
+    assert some.groups[-1].stop == len(index) and some.prior.rows.shape == (len(index),)
+    np.testing.assert_allclose(
+        some.log_prior(part), family.log_prior(params) - family.take(params, np.array([1]))[0].log_prior(
+            family.take(params, np.array([1]))[1]
+        )
+    )  # fmt: skip
+
+
+def test_free_parameters_add_over_groups():
+    family = make_family((("EEE", 2), ("VVI", 3)), 4)
+    assert family.n_free() == 5 * 4 + 10 + 12
+
+
+# --- other views -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["VVI", "VEV"])
+def test_marginals_and_conditional_expectations(name):
+    rng = np.random.default_rng(0)
+    family = make_family(((name, 2),), 4, centre=np.arange(4.0))
+    params, X = fitted(rng, family)
+    columns = np.array([3, 0])
+    some, part = family.marginal(params, columns)
+    expected = [
+        multivariate_normal.logpdf(X[:, columns], (m + family.centre)[columns], C[np.ix_(columns, columns)])
+        for m, C in zip(params.means, params.full_covs())
+    ]
+    log_prob = some.open(some.prepare(part), Block(X[:, columns])).log_prob()
+    np.testing.assert_allclose(log_prob, expected, rtol=1e-9)
+    # the same as the rest missing
+    gappy = X.copy()
+    gappy[:, [1, 2]] = np.nan
+    ready = family.prepare(params)
+    work = family.open(ready, Block(gappy, complete=False))
+    np.testing.assert_allclose(work.log_prob(), expected, rtol=1e-9)
+    resp = rng.dirichlet(np.ones(2), len(X)).T
+    filled = family.expected(work, ready, resp)
+    np.testing.assert_allclose(filled[:, columns], X[:, columns], rtol=1e-12, atol=1e-12)
+    rest = np.array([1, 2])
+    wanted = np.zeros((len(X), 2))
+    for k, (m, C) in enumerate(zip(params.means + family.centre, params.full_covs())):
+        slope = C[np.ix_(rest, columns)] @ np.linalg.inv(C[np.ix_(columns, columns)])
+        wanted += resp[k][:, None] * (m[rest] + (X[:, columns] - m[columns]) @ slope.T)
+    np.testing.assert_allclose(filled[:, rest], wanted, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["VVI", "VVV"])
+def test_samples_have_the_moments_of_their_components(name):
+    rng = np.random.default_rng(0)
+    family = make_family(((name, 2),), 2, centre=np.array([5.0, -5.0]))
+    params, _ = fitted(rng, family)
+    component = np.repeat([1, 0], 20_000)
+    X = family.sample(params, component, rng)
+    for k in range(2):
+        rows = X[component == k]
+        C = params.full_covs()[k]
+        assert np.abs((rows.mean(axis=0) - family.centre - params.means[k]) / np.sqrt(np.diag(C) / 2e4)).max() < 4.5
+        np.testing.assert_allclose(np.cov(rows.T), C, atol=5 * np.abs(C).max() / np.sqrt(2e4))
+
+
+@every
+def test_packing_and_unpacking_is_the_identity(name):
+    rng = np.random.default_rng(0)
+    for seed in range(3):
+        family = make_family(((name, 3),), 4, random_prior(rng, 4) if seed else None)
+        params, _ = fitted(rng, family)
+        mass = rng.random(3) + 0.1
+        back = family.unpack(family.pack(params), params, mass)
+        np.testing.assert_allclose(back.means, params.means, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(back.covs, params.covs, rtol=1e-9, atol=1e-9 * np.abs(params.covs).max())
+        # elsewhere it gives what the structure allows, and that is its own image
+        other = family.unpack(family.pack(params) + 0.3 * rng.normal(size=len(family.pack(params))), params, mass)
+        again = family.unpack(family.pack(other), other, mass)
+        np.testing.assert_allclose(again.covs, other.covs, rtol=1e-7, atol=1e-9 * np.abs(other.covs).max())
+
+
+@pytest.mark.parametrize("groups", MIXES)
+def test_packing_groups(groups):
+    rng = np.random.default_rng(0)
+    family = make_family(groups, 3)
+    params, _ = fitted(rng, family)
+    back = family.unpack(family.pack(params), params, np.ones(params.n_components))
+    np.testing.assert_allclose(back.covs, params.covs, rtol=1e-9, atol=1e-9 * np.abs(params.covs).max())
+
+
+def test_packing_is_in_units_of_the_data():
+    rng = np.random.default_rng(0)
+    for name in ("VVI", "VVV"):
+        family = make_family(((name, 2),), 3)
+        params, _ = fitted(rng, family)
+        units = np.array([1e-150, 1.0, 1e120])
+        scaled = replace(family, scale=family.scale * units)
+        outer = units if name == "VVI" else units[:, None]
+        covs = params.covs * outer * units
+        other = Gaussians(params.means * units, covs, params.axes)
+        np.testing.assert_allclose(scaled.pack(other), family.pack(params), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["VVI", "VVV", "VEE", "EVE"])
+def test_vectors_far_out_and_flat_components_are_refused_without_a_word(name):
+    rng = np.random.default_rng(0)
+    family = make_family(((name, 2),), 3)
+    params, _ = fitted(rng, family)
+    vector, mass = family.pack(params), np.ones(2)
+    for wrong in (np.nan, np.inf, 1e9, 1e3):
+        for at in (0, 6, len(vector) - 1):
+            far = vector.copy()
+            far[at] = wrong
+            found = family.unpack(far, params, mass)
+            assert found is None or wrong == 1e3
+    for scale in (1.0, 10.0, 100.0):
+        family.unpack(scale * rng.normal(size=len(vector)), params, mass)
+    with pytest.raises(OutsideDomainError, match="not positive"):
+        family.pack(replace(params, covs=params.covs * 0))
+
+
+@pytest.mark.parametrize("name", ["VVI", "VVV"])
+def test_flat_components_are_found_in_any_unit(name):
+    rng = np.random.default_rng(0)
+    for unit in (1e-100, 1.0, 1e100):
+        family = make_family(((name, 3),), 2)
+        params, X = fitted(rng, family)
+        family = replace(family, scale=family.scale * unit)
+        covs = params.covs * unit**2
+        assert not family.broken(replace(params, covs=covs)).any()
+        flat = np.array(covs)
+        flat[1] = (np.diag if name == "VVV" else np.asarray)(np.array([1.0, 0.5 * FLAT]) * family.scale**2)
+        np.testing.assert_array_equal(family.broken(replace(params, covs=flat)), [False, True, False])
+        flat[2] = np.nan
+        np.testing.assert_array_equal(family.broken(replace(params, covs=flat)), [False, True, True])
+    prior = random_prior(rng, 2).expand(3, name == "VVI")
+    assert not replace(family, prior=prior).broken(params).any()
+
+
+@pytest.mark.parametrize("name", ["VVI", "VVV"])
+def test_splitting_puts_the_child_beside_the_parent(name):
+    rng = np.random.default_rng(0)
+    family = make_family(((name, 3),), 3)
+    params, _ = fitted(rng, family)
+    new = family.split(params, 0, 2)
+    np.testing.assert_allclose((new.means[0] + new.means[2]) / 2, params.means[0], rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(new.covs[2], params.covs[0])
+    np.testing.assert_array_equal(new.means[1], params.means[1])
+    scaled = params.full_covs()[0] / np.outer(family.scale, family.scale)
+    apart = (new.means[2] - new.means[0]) / family.scale
+    assert apart @ apart == pytest.approx(np.linalg.eigvalsh(scaled)[-1], rel=1e-9)
+    np.testing.assert_allclose(scaled @ apart, np.linalg.eigvalsh(scaled)[-1] * apart, rtol=1e-8, atol=1e-10)
+
+
+def test_log_determinants():
+    rng = np.random.default_rng(0)
+    for name in ("EVI", "VEE"):
+        family = make_family(((name, 3),), 3)
+        params, _ = fitted(rng, family)
+        np.testing.assert_allclose(
+            family.log_determinants(params), np.linalg.slogdet(params.full_covs())[1], rtol=1e-9, atol=1e-12
+        )

@@ -1,0 +1,108 @@
+"""Against R mclust, from the same starting responsibilities, without a prior."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mixent import GaussianMixture
+from mixent.core.blocks import ArrayBlocks, Block
+from mixent.core.executors import Serial
+from mixent.families.gaussian.family import Gaussians
+from mixent.families.product import Components
+from mixent.mixtures.problem import MixtureParams
+
+FOLDER = Path(__file__).parents[1] / "golden"
+GOLDEN = json.loads((FOLDER / "mclust.json").read_text())["sets"]
+CASES = [(name, model) for name, golden in GOLDEN.items() for model in golden["models"]]
+FIXED_POINTS = [(name, model) for name, model in CASES if model != "VVE"]
+
+
+def load_inputs():
+    spec = importlib.util.spec_from_file_location("make_inputs", FOLDER / "make_inputs.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.inputs()
+
+
+INPUTS = load_inputs()
+
+
+def fitted(name, model, accelerate=True):
+    X, start = INPUTS[name]
+    mixture = GaussianMixture(3, model, prior=None, init=start, tol=1e-12, max_iter=20000, accelerate=accelerate)
+    return X, mixture.fit(X)
+
+
+def one_update(name, model):
+    """mclust's parameters, and what one pass and one update of ours make of them."""
+    X, mixture = fitted(name, model)
+    problem, gaussian = mixture.problem_, mixture.problem_.family.gaussian
+    theirs = GOLDEN[name]["models"][model]
+    covs = np.array(theirs["sigma"])
+    if gaussian.axis_aligned:
+        covs = np.diagonal(covs, axis1=1, axis2=2).copy()
+    gaussians = Gaussians(np.array(theirs["mean"]) - gaussian.centre, covs, (None,))
+    before = MixtureParams(np.array(theirs["pro"])[None] / np.sum(theirs["pro"]), Components(gaussians, None))
+    source = ArrayBlocks(Block(X))
+
+    def total(params):
+        ready = problem.prepare(params)
+        return Serial().total(lambda block: problem.stats(ready, block), source)
+
+    stats = total(before)
+    after = problem.update(before, stats)
+    return before, after, problem.objective(before, stats), problem.objective(after, total(after))
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_the_data_and_the_start_are_those_of_the_golden_file(name):
+    X, start = INPUTS[name]
+    golden = GOLDEN[name]
+    assert X.shape == (golden["n_rows"], golden["n_columns"])
+    np.testing.assert_allclose(X.sum(axis=0), golden["column_sums"], atol=1e-9)
+    np.testing.assert_allclose((X**2).sum(axis=0), golden["column_squares"], rtol=1e-12)
+    np.testing.assert_array_equal(start.argmax(axis=1), golden["start"])
+    assert len(golden["models"]) == 14 and not any(m["failed"] for m in golden["models"].values())
+
+
+@pytest.mark.parametrize("accelerate", [False, True], ids=["plain", "accelerated"])
+@pytest.mark.parametrize(("name", "model"), CASES)
+def test_the_log_likelihood_is_not_below_mclust(name, model, accelerate):
+    X, mixture = fitted(name, model, accelerate)
+    theirs = GOLDEN[name]["models"][model]["loglik"]
+    ours = mixture.score_samples(X).sum()
+    assert mixture.converged_
+    assert ours == pytest.approx(mixture.run_.objective, rel=1e-10)
+    assert ours >= theirs - 1e-6 * abs(theirs)
+
+
+@pytest.mark.parametrize(("name", "model"), FIXED_POINTS)
+def test_the_solution_of_mclust_is_a_fixed_point_of_the_update(name, model):
+    before, after, _, _ = one_update(name, model)
+    np.testing.assert_allclose(after.weights, before.weights, atol=1e-5)
+    np.testing.assert_allclose(after.components.gaussian.means, before.components.gaussian.means, atol=1e-5)
+    np.testing.assert_allclose(after.components.gaussian.covs, before.components.gaussian.covs, atol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "model"), FIXED_POINTS)
+def test_the_log_likelihood_of_the_solution_of_mclust_is_the_one_it_reports(name, model):
+    _, _, objective, _ = one_update(name, model)
+    assert objective == pytest.approx(GOLDEN[name]["models"][model]["loglik"], rel=1e-10)
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_vve_of_mclust_is_no_maximum_and_one_update_raises_it(name):
+    """VVE of mclust 6.0 is not a stationary point of the likelihood: its common axes leave out the factor 1/lambda_k.
+
+    So its answer cannot be a fixed point of a right M-step. What must hold instead: one update of ours from its
+    answer raises the log-likelihood, and our own fit from the same start ends above it.
+    """
+    _, _, before, after = one_update(name, "VVE")
+    theirs = GOLDEN[name]["models"]["VVE"]["loglik"]
+    assert before == pytest.approx(theirs, rel=1e-10)
+    assert after > before + 1e-3
+    X, mixture = fitted(name, "VVE")
+    assert mixture.score_samples(X).sum() > theirs + 1e-3
