@@ -10,7 +10,7 @@ import mixent
 from mixent.core import saved
 from mixent.core.driver import Run, Status, Step
 from mixent.core.starts import Starts
-from mixent.families.categorical import Categoricals, CategoricalFamily
+from mixent.families.categorical import CategoricalFamily, Categoricals
 from mixent.families.gaussian.family import GaussianFamily, Gaussians, Group
 from mixent.families.gaussian.prior import Prior
 from mixent.families.product import Components, ProductFamily
@@ -51,7 +51,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     path : file name, usually ending in .mixent
     """
     if not isinstance(model, ESTIMATORS):
-        raise TypeError(f"save takes a mixent estimator ({', '.join(c.__name__ for c in ESTIMATORS)}); got {type(model).__name__}")
+        raise TypeError(
+            f"save takes a mixent estimator ({', '.join(c.__name__ for c in ESTIMATORS)}); got {type(model).__name__}"
+        )
     if callable(getattr(model, "progress", None)):  # a function of this process, no part of the model
         model = copy.copy(model).set_params(progress=False)
     about = {"class": type(model).__name__, "mixent_version": mixent.__version__}

@@ -46,9 +46,17 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         -------
         (n, C) array, columns in the order of `classes_`.
         """
+        joint = self._finite_joint(X)
+        return joint - log_sum_exp(joint, axis=1)[:, None]
+
+    def _finite_joint(self, X: Any) -> Array:
+        """log p(class, x); a row so far out that no class has a density left falls back on the priors."""
         check_is_fitted(self)
         joint = self._log_joint(X)
-        return joint - log_sum_exp(joint, axis=1)[:, None]
+        lost = ~np.isfinite(joint.max(axis=1)) | np.isnan(joint).any(axis=1)
+        if lost.any():
+            joint[lost] = np.log(np.maximum(self.class_prior_, 1e-300))
+        return joint
 
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of the classes.
@@ -75,8 +83,8 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         -------
         (n,) array of class labels.
         """
-        check_is_fitted(self)
-        return self.classes_[self._log_joint(X).argmax(axis=1)]
+        best = self._finite_joint(X).argmax(axis=1)
+        return self.classes_[best]
 
     def decision(self, X: Any, costs: Any = None, *, reject: float | None = None) -> Decision:
         """Choose the class of least expected cost, or none.
@@ -123,9 +131,10 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         -------
         A copy with `class_prior_` of the batch; `prior_run_` tells how EM ended.
         """
-        log_ratio = self.predict_log_proba(X) - _log_prior(self.class_prior_)
-        log_ratio[:, self.class_prior_ == 0] = -np.inf
-        found = shifted_priors(log_ratio, np.full(len(self.classes_), 1 / len(self.classes_)), tol=tol, max_iter=max_iter)
+        log_ratio = self.predict_log_proba(X) - np.log(np.maximum(self.class_prior_, 1e-300))
+        found = shifted_priors(
+            log_ratio, np.full(len(self.classes_), 1 / len(self.classes_)), tol=tol, max_iter=max_iter
+        )
         other = copy.deepcopy(self)
         other._set_class_prior(found.params)
         other.prior_run_ = found
@@ -135,18 +144,12 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         self.class_prior_ = prior
 
 
-def _log_prior(prior: Array) -> Array:
-    return np.log(np.where(prior > 0, prior, 1.0))
-
-
 def _read_costs(costs: Any, n_classes: int) -> Array:
     if costs is None:
         return 1.0 - np.eye(n_classes)
     table = np.asarray(costs, dtype=float)
     if table.shape != (n_classes, n_classes):
-        raise ValueError(
-            f"costs must be a {n_classes} x {n_classes} table, costs[said, true]; got shape {table.shape}"
-        )
+        raise ValueError(f"costs must be a {n_classes} x {n_classes} table, costs[said, true]; got shape {table.shape}")
     if not np.isfinite(table).all():
         raise ValueError("costs must be finite numbers")
     return table

@@ -99,7 +99,7 @@ def _structure(name: str) -> str:
 
     if name.lower() == "auto":
         return "auto"
-    for spelling in (name, name.upper(), name.lower()):
+    for spelling in (name.upper(), name.lower(), name):
         try:
             return get_structure(spelling).name
         except (ValueError, KeyError) as error:

@@ -84,7 +84,7 @@ def session(*, quiet: bool = False, debug: bool = False, to_stderr: bool = False
         except (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError):
             raise
         except KeyboardInterrupt:
-            _fail("interrupted; nothing was written", 130)
+            _fail("interrupted", 130)
         except Exception as error:
             if debug:
                 raise

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +24,7 @@ class Scratch(threading.local):
 
     def get(self, name: str, shape: tuple[int, ...]) -> Array:
         """An uninitialised C-ordered array of this shape; valid until the same name is asked for again."""
-        size = int(np.prod(shape))
+        size = math.prod(shape)
         flat = self._arrays.get(name)
         if flat is None or flat.size < size:
             flat = self._arrays[name] = np.empty(size)
@@ -31,13 +34,27 @@ class Scratch(threading.local):
 scratch = Scratch()
 
 
+@contextmanager
+def long_rows() -> Iterator[None]:
+    """Let ufuncs run along the rows of a matrix as they are.
+
+    With its default buffer numpy first copies several rows of up to some thousand numbers together when an operand is
+    broadcast or padded, which costs twice the operation itself.
+    """
+    size = np.setbufsize(512)  # of this thread
+    try:
+        yield
+    finally:
+        np.setbufsize(size)
+
+
 def softmax_columns(log_joint: Array) -> Array:
     """Turn log p(k, x) (K, n) into p(k | x) in place; return log p(x) (n,).
 
     A column that is -inf throughout gives -inf and zeros, not NaN.
     """
     top = log_joint.max(axis=0, initial=-np.inf)  # without components nothing has any density
-    if not np.isfinite(top).all():
+    if not top.min(initial=0.0) > -np.inf:
         top = np.where(np.isneginf(top), 0.0, top)
     log_joint -= top
     np.exp(log_joint, out=log_joint)

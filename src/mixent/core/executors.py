@@ -12,6 +12,7 @@ from typing import Protocol, Self, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+from mixent.core.arrays import long_rows
 from mixent.core.blocks import Block, BlockSource
 from mixent.core.stats import Stats, tree_sum
 
@@ -48,7 +49,7 @@ class Serial:
         return tree_sum(_sum_span(stats, source, a, b) for a, b in _spans(len(source)))
 
     def map(self, function: Callable[[Block], T], source: BlockSource) -> list[T]:
-        return [function(source[i]) for i in range(len(source))]
+        return [_one(function, source, i) for i in range(len(source))]
 
 
 class Threads(Serial):
@@ -67,7 +68,7 @@ class Threads(Serial):
     def map(self, function: Callable[[Block], T], source: BlockSource) -> list[T]:
         if self.n_threads == 1 or len(source) == 1:
             return super().map(function, source)
-        return list(_pool(self.n_threads).map(lambda i: function(source[i]), range(len(source))))
+        return list(_pool(self.n_threads).map(lambda i: _one(function, source, i), range(len(source))))
 
 
 def available_threads() -> int:
@@ -84,10 +85,16 @@ def _spans(n_blocks: int) -> Iterator[tuple[int, int]]:
 
 
 def _sum_span(stats: Callable[[Block], S], source: BlockSource, start: int, end: int) -> S:
-    total = stats(source[start])
-    for i in range(start + 1, end):
-        total = total + stats(source[i])
+    with long_rows():
+        total = stats(source[start])
+        for i in range(start + 1, end):
+            total = total + stats(source[i])
     return total
+
+
+def _one(function: Callable[[Block], T], source: BlockSource, i: int) -> T:
+    with long_rows():
+        return function(source[i])
 
 
 @cache

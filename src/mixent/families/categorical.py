@@ -85,9 +85,11 @@ class CategoricalFamily:
         return params.log_probs.ravel()
 
     def unpack(self, vector: Array, like: Categoricals, mass: Array) -> Categoricals | None:
-        if not np.isfinite(vector).all() or vector.max() > 300:
+        if not np.isfinite(vector).all() or vector.max() > 1e3:
             return None
-        table = np.maximum(np.exp(vector.reshape(like.log_probs.shape)), 1e-300)
+        logs = vector.reshape(like.log_probs.shape)
+        top = np.maximum.reduceat(logs, self.starts, axis=1)
+        table = np.maximum(np.exp(logs - np.repeat(top, self.sizes, axis=1)), 1e-300)
         return Categoricals(np.log(self._normalise(table)))
 
     def take(self, params: Categoricals, index: np.ndarray) -> tuple[CategoricalFamily, Categoricals]:

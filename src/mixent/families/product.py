@@ -6,7 +6,7 @@ Either part may be absent.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -137,8 +137,3 @@ class ProductWork:
         parts = [work.moments(resp) for work in self.works]
         gaussian = parts[0] if self.family.gaussian is not None else None
         return ComponentStats(gaussian, parts[-1] if self.family.categorical is not None else None)
-
-
-def with_prior(family: ProductFamily, **parts: Any) -> ProductFamily:
-    """The same family with another Gaussian prior."""
-    return replace(family, gaussian=family.gaussian and replace(family.gaussian, **parts))

@@ -17,9 +17,17 @@ from mixent.core.proposals import Squarem
 from mixent.families.gaussian.family import Group
 from mixent.families.gaussian.prior import Prior
 from mixent.mixtures.first_guess import Summary, cluster, from_responsibilities, summarise
-from mixent.mixtures.fitting import Fitted, blocks, choose_executor, finish, make_family, pooled_covariance, read_prior_rows, shrunk
+from mixent.mixtures.fitting import (
+    Fitted,
+    blocks,
+    choose_executor,
+    finish,
+    make_family,
+    pooled_covariance,
+    read_prior_rows,
+    shrunk,
+)
 from mixent.mixtures.problem import MixtureProblem
-
 
 QUICK = Stop(1e-3, 60)
 
@@ -74,6 +82,12 @@ class ClassJob:
         other.codes = self.codes[rows]
         return other
 
+    def with_learned_priors(self) -> ClassJob:
+        """The same job with the priors of its own rows, whatever the user wants for prediction."""
+        other = copy(self)
+        other.class_prior = None
+        return other
+
     @property
     def n_classes(self) -> int:
         return len(self.classes)
@@ -98,7 +112,7 @@ class ClassJob:
     def default_rows(self) -> float | None:
         """Pseudo-rows when the user leaves them to us."""
         rows = read_prior_rows(self.est.prior)
-        return len(self.summary.centre) + 2.0 if rows == "auto" else rows
+        return len(self.summary.centre) + 2.0 if isinstance(rows, str) else rows
 
     def prior(self, candidate: Candidate) -> Prior | None:
         d = len(self.summary.centre)
@@ -111,7 +125,8 @@ class ClassJob:
     def class_weights(self) -> Array:
         """(C,) weight of the rows of each class."""
         seen = self.codes >= 0
-        return np.bincount(self.codes[seen], None if self.table.weight is None else self.table.weight[seen], self.n_classes)
+        weight = np.ones(int(seen.sum())) if self.table.weight is None else self.table.weight[seen]
+        return np.bincount(self.codes[seen], weight, self.n_classes).astype(float)
 
     def target_shares(self) -> Array:
         """(n, C) what each row's label says, summing to one; a row without a label says nothing and is not scored."""
@@ -146,10 +161,12 @@ class ClassJob:
                 problem,
                 source,
                 start,
-                stop=Stop(max(est.tol, QUICK.tol), min(est.max_iter, QUICK.max_passes)) if quick else Stop(est.tol, est.max_iter),
+                stop=Stop(max(est.tol, QUICK.tol), min(est.max_iter, QUICK.max_passes))
+                if quick
+                else Stop(est.tol, est.max_iter),
                 executor=executor,
                 observers=[] if show is None else [ShowProgress(show, est.max_iter)],
-                propose=Squarem() if est.accelerate and K > self.n_classes else None,
+                propose=Squarem() if est.accelerate and self.n_classes < K else None,
             )
         return finish(problem, found)
 
@@ -177,5 +194,3 @@ class ClassJob:
                 resp[rows[some], start + label] = 1.0
             start += count
         return resp
-
-

@@ -58,8 +58,8 @@ class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
 
     Attributes
     ----------
-    classes_, class_prior_
-        Class labels and their priors.
+    classes_, class_prior_, training_prior_
+        Class labels, their priors now, and those of the training rows.
     weights_ : (C, K) array
         Joint weight of class and component.
     component_class_ : (K,) array of int
@@ -140,14 +140,18 @@ class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
         labels = read_labels(y, table.n_rows)
         weight = read_weights(sample_weight, table.n_rows)
         job = self._job(table, labels, weight)
-        self.search_, self.temperature_ = [], 1.0
+        self.search_: list[dict] = []
+        self.temperature_ = 1.0
         with progress_bar(self.progress, "classifier") as show:
             if isinstance(self.n_components, str):
-                candidate, self.search_, self.temperature_ = search(job, self._structures(), self.max_components, self.cv, show)
+                candidate, self.search_, self.temperature_ = search(
+                    job, self._structures(), self.max_components, self.cv, show
+                )
             else:
                 candidate = self._candidate(labels.classes, job)
             found = job.fit(candidate, show if not self.search_ else None)
-        self._keep(found, labels, table.schema, candidate)
+        shares = np.maximum(job.class_weights(), 1e-12)
+        self._keep(found, labels, table.schema, candidate, shares / shares.sum())
         tell(found.run, type(self).__name__)
         return self
 
@@ -189,11 +193,15 @@ class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
         prior = np.asarray(self.class_prior, dtype=float)
         n = len(labels.classes)
         if prior.shape != (n,) or not np.isfinite(prior).all() or (prior <= 0).any():
-            raise ValueError(f"class_prior must be 'empirical' or {n} positive numbers, one per class; got {self.class_prior!r}")
+            raise ValueError(
+                f"class_prior must be 'empirical' or {n} positive numbers, one per class; got {self.class_prior!r}"
+            )
         return prior / prior.sum()
 
     def _candidate(self, classes: np.ndarray, job: ClassJob) -> Candidate:
-        counts = by_class("n_components", self.n_components, classes, lambda v: check_count("n_components", v, also="'auto'"))
+        counts = by_class(
+            "n_components", self.n_components, classes, lambda v: check_count("n_components", v, also="'auto'")
+        )
         given = "VVV" if isinstance(self.covariance, str) and self.covariance == "auto" else self.covariance
         if isinstance(given, list):
             raise ValueError("a list of covariances is searched: set n_components='auto', or name one structure")
@@ -202,20 +210,31 @@ class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
             raise ValueError("across_classes=True needs one covariance structure for all classes")
         return Candidate(counts, names, bool(self.across_classes), job.default_rows())
 
-    def _keep(self, found: Fitted, labels: Labels, schema: Any, candidate: Candidate) -> None:
+    def _keep(self, found: Fitted, labels: Labels, schema: Any, candidate: Candidate, shares: Array) -> None:
         self.problem_, self.params_, self.schema_ = found.problem, found.params, schema
         self.run_ = replace(found.run, last=None)
         self.classes_ = labels.classes
         self.class_prior_ = found.params.weights.sum(axis=1)
+        self.training_prior_ = self.class_prior_ if isinstance(self.class_prior, str) else shares
         self.n_components_ = (found.params.weights > 0).sum(axis=1)
         self.covariance_ = list(candidate.structures)
         self.prior_rows_ = candidate.prior_rows
 
     def _log_joint(self, X: Any) -> Array:
+        """log p(x, class), softened by the temperature under the priors of the training rows.
+
+        The temperature belongs to the posterior the model was trained to give; a change of priors is exact and stays
+        outside:  T (log p(x | c) + log p_train(c)) + log p(c) - log p_train(c).
+        """
         joint = self._each(self._read(X), self.problem_.log_joint, len(self.classes_))
-        return joint if self.temperature_ == 1.0 else self.temperature_ * joint
+        if self.temperature_ == 1.0:
+            return joint
+        shift = np.log(self.class_prior_) - np.log(self.training_prior_)
+        return self.temperature_ * (joint - shift) + shift
 
     def _set_class_prior(self, prior: Array) -> None:
+        prior = np.maximum(prior, 1e-12)  # a class the batch seems to lack stays possible
+        prior = prior / prior.sum()
         within = self.params_.weights / self.params_.weights.sum(axis=1, keepdims=True)
         self.params_ = replace(self.params_, weights=prior[:, None] * within)
         self.class_prior_ = prior

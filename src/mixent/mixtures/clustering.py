@@ -11,7 +11,7 @@ from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
 
 from mixent.core.arrays import Array
-from mixent.core.blocks import Block
+from mixent.core.blocks import ArrayBlocks, Block
 from mixent.core.driver import Stop
 from mixent.core.observers import ShowProgress
 from mixent.core.proposals import Squarem
@@ -31,7 +31,7 @@ from mixent.mixtures.fitting import (
     shrunk,
     tell,
 )
-from mixent.mixtures.model import MixtureModel
+from mixent.mixtures.model import MixtureModel, responsibilities
 from mixent.mixtures.options import check_choice, check_count, check_positive, progress_bar
 from mixent.mixtures.problem import MixtureProblem
 from mixent.tables import read_features, read_weights
@@ -168,8 +168,9 @@ class GaussianMixture(DensityMixin, MixtureModel):
                 raise ValueError(f"n_components={counts[-1]} needs at least as many rows; X has {table.n_rows}")
         warm = self.params_ if self.warm_start and hasattr(self, "params_") else None
         with progress_bar(self.progress, "mixture") as show:
+            self.search_: list[dict] = []
             if len(counts) * len(names) == 1:
-                found, starts, self.search_ = *job.fit(counts[0], names[0], show, warm), []
+                found, starts = job.fit(counts[0], names[0], show, warm)
             else:
                 found, starts, self.search_ = job.search(counts, names, show)
         self._keep(found, starts, table.schema, job)
@@ -276,7 +277,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
         return float(-2 * self.score_samples(X).sum() + 2 * self.n_parameters_)
 
     def icl(self, X: Any) -> float:
-        """BIC plus twice the entropy of the responsibilities; lower is better, and separated components are preferred."""
+        """BIC plus twice the entropy of the responsibilities: prefers separated components; lower is better."""
         return self.bic(X) + 2 * _entropy(self.predict_proba(X)).sum()
 
 
@@ -298,26 +299,30 @@ class _Job:
         d = len(self.target)
         if rows is None or d == 0:
             return None
-        rows = d + 2.0 if rows == "auto" else rows
+        rows = d + 2.0 if isinstance(rows, str) else rows
         cov = self.target * n_components ** (-2 / d)
         return Prior(np.array(rows), cov, np.zeros(d), np.array(0.01))
 
     def problem(self, n_components: int, name: str) -> MixtureProblem:
         groups = [Group(name, 0, n_components)]
-        return MixtureProblem(make_family(groups, self.summary, self.sizes, self.prior(n_components), self.est.smoothing))
+        return MixtureProblem(
+            make_family(groups, self.summary, self.sizes, self.prior(n_components), self.est.smoothing)
+        )
 
     def partitions(self, n_components: int) -> list[tuple[np.ndarray | None, Array]]:
         """Starting responsibilities: (rows they are of, matrix)."""
         init = self.est.init
         if not isinstance(init, str):
             return [(None, read_responsibilities(init, self.table.n_rows, n_components))]
-        found = []
+        found: list[tuple[np.ndarray | None, Array]] = []
         for _ in range(self.est.n_init):
             rows, label = cluster(self.table, self.summary, self.sizes, n_components, init, self.rng)
             found.append((rows, one_hot(label, n_components)))
         return found
 
-    def fit(self, n_components: int, name: str, show: Any, warm: Any = None, partitions: Any = None) -> tuple[Fitted, Any]:
+    def fit(
+        self, n_components: int, name: str, show: Any, warm: Any = None, partitions: Any = None
+    ) -> tuple[Fitted, Any]:
         est, problem = self.est, self.problem(n_components, name)
         gaussian = problem.family.gaussian
         source = blocks(self.table, n_components, gaussian is None or gaussian.axis_aligned)
@@ -335,14 +340,17 @@ class _Job:
             )
         return finish(problem, found.run), replace(found, run=replace(found.run, last=None))
 
-    def _starts(self, problem: MixtureProblem, source: Any, n_components: int, executor: Any, warm: Any, partitions: Any) -> list:
+    def _starts(
+        self, problem: MixtureProblem, source: Any, n_components: int, executor: Any, warm: Any, partitions: Any
+    ) -> list:
         if warm is not None and _fits(problem, warm, n_components):
             return [warm]
         starts = []
         for rows, resp in partitions or self.partitions(n_components):
-            part = source if rows is None or len(rows) == self.table.n_rows else blocks(self.table.take(rows), n_components, True)
-            part = source if part is source else type(source)(replace(part.table, rows=None))
-            starts.append(from_responsibilities(problem.family, self.summary, part, resp, np.ones((1, n_components)), executor))
+            part = source if rows is None or len(rows) == self.table.n_rows else ArrayBlocks(self.table.take(rows))
+            starts.append(
+                from_responsibilities(problem.family, self.summary, part, resp, np.ones((1, n_components)), executor)
+            )
         return starts
 
     def search(self, counts: list[int], names: list[str], show: Any) -> tuple[Fitted, Any, list[dict]]:
@@ -367,9 +375,7 @@ class _Job:
         log_lik = found.run.objective - found.problem.family.log_prior(found.params.components)
         n_free, weight = found.problem.n_free(found.params), self.source_weight
         bic = -2 * log_lik + n_free * np.log(weight)
-        model = GaussianMixture(n_jobs=self.est.n_jobs)
-        model.problem_, model.params_ = found.problem, found.params
-        entropy = _entropy(model._responsibilities(self.table))
+        entropy = _entropy(responsibilities(found.problem, found.params, self.table, self.est.n_jobs))
         spread = entropy.sum() if self.table.weight is None else self.table.weight @ entropy
         return {
             "n_components": n_components,
@@ -388,7 +394,8 @@ def read_responsibilities(init: Any, n_rows: int, n_components: int) -> Array:
     resp = np.asarray(init, dtype=float)
     if resp.shape != (n_rows, n_components):
         raise ValueError(
-            f"init must be 'kmeans++', 'random' or responsibilities of shape ({n_rows}, {n_components}); got {resp.shape}"
+            f"init must be 'kmeans++', 'random' or responsibilities of shape ({n_rows}, {n_components}); "
+            f"got {resp.shape}"
         )
     sums = resp.sum(axis=1, keepdims=True)
     if not np.isfinite(resp).all() or (resp < 0).any() or (sums <= 0).any():

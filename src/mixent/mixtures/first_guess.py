@@ -59,6 +59,7 @@ def _weighted_sum(block: Block, values: Array) -> tuple[Array, Array]:
 def _frequencies(table: Block, sizes: tuple[int, ...]) -> Array:
     out = []
     for j, size in enumerate(sizes):
+        assert table.codes is not None
         codes = table.codes[:, j]
         seen = codes >= 0
         weight = None if table.weight is None else table.weight[seen]
@@ -113,8 +114,10 @@ def from_responsibilities(
     return MixtureParams(weights / weights.sum(), family.update(flat, stats))
 
 
-def cluster(table: Block, summary: Summary, sizes: tuple[int, ...], n_clusters: int, method: str, rng) -> Array:
-    """Hard responsibilities (rows, K) of a sample, as (row numbers, labels)."""
+def cluster(
+    table: Block, summary: Summary, sizes: tuple[int, ...], n_clusters: int, method: str, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """A partition of a sample of the rows: (row numbers, labels)."""
     n = table.n_rows
     limit = max(SAMPLE, 50 * n_clusters)
     rows = np.sort(rng.choice(n, limit, replace=False)) if n > limit else np.arange(n)
@@ -134,7 +137,7 @@ def cluster(table: Block, summary: Summary, sizes: tuple[int, ...], n_clusters: 
 def _space(block: Block, summary: Summary, sizes: tuple[int, ...]) -> Array:
     """Columns in units of their standard deviation, gaps at the mean; a category is a corner of a simplex."""
     X = np.nan_to_num((block.X - summary.centre) / summary.scale, nan=0.0)
-    if not sizes:
+    if block.codes is None:
         return X
     corners = [np.equal(block.codes[:, [j]], np.arange(size)).astype(float) for j, size in enumerate(sizes)]
     return np.concatenate([X, *corners], axis=1)

@@ -12,13 +12,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mixent.core.arrays import Array
 from mixent.core.blocks import ArrayBlocks, Block
-from mixent.core.driver import Run, Status
+from mixent.core.driver import Run
 from mixent.core.executors import Executor, Serial, Threads
 from mixent.families.categorical import CategoricalFamily
 from mixent.families.gaussian.family import GaussianFamily, Group
 from mixent.families.gaussian.kernels import WIDE
 from mixent.families.gaussian.prior import Prior
-from mixent.families.product import ProductFamily, with_prior
+from mixent.families.product import ProductFamily
 from mixent.mixtures.first_guess import Summary, flat_components, one_hot, responsibility_moments
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
@@ -37,7 +37,9 @@ def blocks(table: Block, n_components: int, axis_aligned: bool, classes: np.ndar
 
 def choose_executor(n_jobs: int | None, n_rows: int, n_components: int) -> Executor:
     """Threads when there is work for them."""
-    if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or isinstance(n_jobs, bool) or n_jobs == 0 or n_jobs < -1):
+    if n_jobs is not None and (
+        not isinstance(n_jobs, (int, np.integer)) or isinstance(n_jobs, bool) or n_jobs == 0 or n_jobs < -1
+    ):
         raise ValueError(f"n_jobs must be None, -1 or a positive number of threads; got {n_jobs!r}")
     if n_jobs == 1 or n_rows * n_components < SMALL:
         return Serial()
@@ -62,14 +64,17 @@ def pooled_covariance(
     summary: Summary, source: ArrayBlocks, label: np.ndarray | None, n_labels: int, executor: Executor
 ) -> Array:
     """Covariance within the given groups of rows (-1: none), (d, d); about the overall mean without groups."""
-    d = len(summary.centre)
+    if not len(summary.centre):
+        return np.empty((0, 0))
     if label is None:
         label, n_labels = np.zeros(source.n_rows, dtype=int), 1
-    family = make_family([Group("VVV", 0, n_labels)], summary, (), None, 1.0)
+    gaussian = GaussianFamily((Group("VVV", 0, n_labels),), summary.centre, summary.scale)
+    family = ProductFamily(gaussian, None)
     flat = flat_components(family, summary, n_labels)
     stats = responsibility_moments(family, flat, source, one_hot(label, n_labels), executor)
-    mass, scatter, _ = family.gaussian._sufficient(flat.gaussian, stats.gaussian)
-    return scatter.sum(axis=0) / max(mass.sum(), 1e-300) if d else np.empty((0, 0))
+    assert flat.gaussian is not None and stats.gaussian is not None
+    mass, scatter, _ = gaussian.sufficient(flat.gaussian, stats.gaussian)
+    return scatter.sum(axis=0) / max(mass.sum(), 1e-300)
 
 
 def shrunk(cov: Array, summary: Summary, rows: float, blend: float) -> Array:
@@ -117,14 +122,13 @@ def read_prior_rows(prior: Any) -> float | str | None:
     """The user's word for the prior: "auto", None, or a number of pseudo-rows."""
     if prior is None or (isinstance(prior, str) and prior == "auto"):
         return prior
-    if isinstance(prior, (int, float, np.integer, np.floating)) and not isinstance(prior, bool) and np.isfinite(prior) and prior > 0:
+    if (
+        isinstance(prior, (int, float, np.integer, np.floating))
+        and not isinstance(prior, bool)
+        and np.isfinite(prior)
+        and prior > 0
+    ):
         return float(prior)
     raise ValueError(
         f"prior must be 'auto', None (plain maximum likelihood) or a positive number of pseudo-rows; got {prior!r}"
     )
-
-
-def failed(status: Status) -> bool:
-    return status in (Status.NOT_FINITE, Status.DECREASED)
-
-

@@ -18,6 +18,38 @@ from mixent.mixtures.fitting import blocks, choose_executor
 from mixent.mixtures.problem import MixtureParams, MixtureProblem, Ready
 from mixent.tables import Schema, Table, read_features, to_frame
 
+RowFunction = Callable[[Ready, Block], Array]  # (n,) or (n, width)
+
+
+def each_row(
+    problem: MixtureProblem, params: MixtureParams, table: Block, function: RowFunction, width: int | None, n_jobs: Any
+) -> Array:
+    """Apply a function to all rows, block by block, and return the answers in the rows' own order."""
+    gaussian = problem.family.gaussian
+    source = blocks(table, params.n_components, gaussian is None or gaussian.axis_aligned)
+    ready = problem.prepare(params)
+    out = np.empty(table.n_rows if width is None else (table.n_rows, width))
+
+    def fill(block: Block) -> None:
+        # a row at 1e200 overflows to density zero, and that is the right answer
+        with np.errstate(over="ignore", invalid="ignore"):
+            out[slice(None) if block.rows is None else block.rows] = function(ready, block)
+
+    with choose_executor(n_jobs, table.n_rows, params.n_components) as executor:
+        executor.map(fill, source)
+    return out
+
+
+def responsibilities(problem: MixtureProblem, params: MixtureParams, table: Block, n_jobs: Any) -> Array:
+    """p(component | x), (n, K)."""
+
+    def resp(ready: Ready, block: Block) -> Array:
+        joint = problem.log_resp(ready, block)
+        softmax_columns(joint)
+        return joint.T
+
+    return each_row(problem, params, table, resp, params.n_components, n_jobs)
+
 
 class MixtureModel(BaseEstimator):
     """The generative side of an estimator whose fitted state is `problem_`, `params_`, `schema_`, `run_`."""
@@ -36,20 +68,9 @@ class MixtureModel(BaseEstimator):
         check_is_fitted(self)
         return read_features(self, X, reset=False)
 
-    def _each(self, table: Table, function: Callable[[Ready, Block], Array], width: int | None = None) -> Array:
-        """Apply `function(ready, block) -> (n,) or (n, width)` to all rows, in their order."""
-        K = self.params_.n_components
-        gaussian = self.problem_.family.gaussian
-        source = blocks(Block(table.X, table.codes), K, gaussian is None or gaussian.axis_aligned)
-        ready = self.problem_.prepare(self.params_)
-        out = np.empty(table.n_rows if width is None else (table.n_rows, width))
-
-        def fill(block: Block) -> None:
-            out[slice(None) if block.rows is None else block.rows] = function(ready, block)
-
-        with choose_executor(self.n_jobs, table.n_rows, K) as executor:
-            executor.map(fill, source)
-        return out
+    def _each(self, table: Table, function: RowFunction, width: int | None = None) -> Array:
+        block = Block(table.X, table.codes)
+        return each_row(self.problem_, self.params_, block, function, width, self.n_jobs)
 
     def score_samples(self, X: Any) -> Array:
         """Log density of each row, in nats: low values are unlike anything seen in training.
@@ -68,12 +89,7 @@ class MixtureModel(BaseEstimator):
         return self._each(table, lambda ready, block: log_sum_exp(self.problem_.log_resp(ready, block), axis=0))
 
     def _responsibilities(self, table: Table) -> Array:
-        def resp(ready: Ready, block: Block) -> Array:
-            joint = self.problem_.log_resp(ready, block)
-            softmax_columns(joint)
-            return joint.T
-
-        return self._each(table, resp, self.params_.n_components)
+        return responsibilities(self.problem_, self.params_, Block(table.X, table.codes), self.n_jobs)
 
     def impute(self, X: Any) -> Any:
         """Fill every gap with its conditional expectation (continuous) or most probable value (categorical).
@@ -96,21 +112,20 @@ class MixtureModel(BaseEstimator):
 
     def _impute(self, table: Table) -> tuple[Array, np.ndarray | None]:
         family, params = self.problem_.family, self.params_.components
-        filled = table.X
-        if table.X.shape[1]:
+        filled, codes = table.X, table.codes
+        gaussian = family.gaussian
+        if gaussian is not None:
+
             def expected(ready: Ready, block: Block) -> Array:
                 if block.complete:
                     return block.X
-                work = family.gaussian.open(ready.family[0], block)
-                work.log_prob()  # completes each row under each component
                 resp = self.problem_.log_resp(ready, block)
                 softmax_columns(resp)
-                return family.gaussian.expected(work, ready.family[0], resp)
+                return gaussian.expected(ready.family[0], block, resp)
 
             guess = self._each(table, expected, table.X.shape[1])
             filled = np.where(np.isnan(table.X), guess, table.X)
-        codes = table.codes
-        if codes is not None and (codes < 0).any():
+        if family.categorical is not None and params.categorical is not None and codes is not None:
             codes = family.categorical.expected(params.categorical, codes, self._responsibilities(table).T)
         return filled, codes
 
@@ -175,7 +190,11 @@ class MixtureModel(BaseEstimator):
 
     def _position(self, column: Any) -> int:
         names = list(self.schema_.names)
-        if isinstance(column, (int, np.integer)) and not isinstance(column, bool) and -len(names) <= column < len(names):
+        if (
+            isinstance(column, (int, np.integer))
+            and not isinstance(column, bool)
+            and -len(names) <= column < len(names)
+        ):
             return int(column) % len(names)
         if column in names:
             return names.index(column)
@@ -194,8 +213,10 @@ class MixtureModel(BaseEstimator):
     @property
     def means_(self) -> Array:
         """(K, d) component means of the continuous columns."""
-        gaussian = self.problem_.family.gaussian
-        return np.empty((self.params_.n_components, 0)) if gaussian is None else self.params_.components.gaussian.means + gaussian.centre
+        family, params = self.problem_.family.gaussian, self.params_.components.gaussian
+        if family is None or params is None:
+            return np.empty((self.params_.n_components, 0))
+        return params.means + family.centre
 
     @property
     def covariances_(self) -> Array:
@@ -207,7 +228,7 @@ class MixtureModel(BaseEstimator):
     def category_probabilities_(self) -> dict[str, Array]:
         """For each categorical column, (K, values) probabilities within the components."""
         family, params = self.problem_.family.categorical, self.params_.components.categorical
-        if family is None:
+        if family is None or params is None:
             return {}
         probs = np.split(np.exp(params.log_probs), family.starts[1:], axis=1)
         return {self.schema_.names[i]: p for i, p in zip(self.schema_.categorical, probs)}

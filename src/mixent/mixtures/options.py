@@ -44,4 +44,6 @@ def progress_bar(progress: Any, title: str) -> Iterator[Callable[[int, int, str]
 
         with Progress(transient=True) as bar:
             task = bar.add_task(title)
-            yield lambda done, total, text: bar.update(task, completed=done, total=total, description=f"{title}: {text}")
+            yield lambda done, total, text: bar.update(
+                task, completed=done, total=total, description=f"{title}: {text}"
+            )

@@ -106,7 +106,9 @@ class MixtureProblem(Problem):
         counts = total.counts
         if self.class_prior is not None:
             rows = counts.sum(axis=1, keepdims=True)
-            within = np.divide(counts, rows, out=params.weights / params.weights.sum(axis=1, keepdims=True), where=rows > 0)
+            within = np.divide(
+                counts, rows, out=params.weights / params.weights.sum(axis=1, keepdims=True), where=rows > 0
+            )
             weights = self.class_prior[:, None] * within
         else:
             weights = counts / counts.sum()

@@ -56,7 +56,7 @@ def search(
 def default(job: ClassJob, structures: list[str] | None) -> Candidate:
     """One well-shrunk Gaussian per class: what few rows allow."""
     rows = job.default_rows()
-    if job.est.prior == "auto":
+    if rows is not None and isinstance(job.est.prior, str):
         rows = 5.0 * rows
     name = (structures or ["VVV"])[0]
     return _candidate(job, 1, name, bool(job.est.across_classes), rows)
@@ -69,7 +69,7 @@ def _candidate(job: ClassJob, count: int, name: str, across: bool, rows: float |
 
 
 def _strengths(job: ClassJob) -> list[float | None]:
-    if job.est.prior == "auto":
+    if isinstance(job.est.prior, str):
         return [s * (len(job.summary.centre) + 2) for s in STRENGTHS]
     return [job.default_rows()]
 
@@ -99,7 +99,7 @@ class _Scores:
 
     def __init__(self, job: ClassJob, folds: list[Fold], show: Any) -> None:
         self.job, self.show = job, show
-        self.parts = [(job.take(train), held) for train, held in folds]
+        self.parts = [(job.take(train).with_learned_priors(), held) for train, held in folds]
         self.target = job.target_shares()
         self.weight = np.ones(job.table.n_rows) if job.table.weight is None else job.table.weight
         self.records: list[dict] = []
@@ -146,7 +146,8 @@ class _Scores:
             }
         )
         if self.show is not None:
-            self.show(len(self.records), 40, f"{candidate.structures[0]} with {max(candidate.counts)}: log-loss {loss:.4f}")
+            what = f"{candidate.structures[0]} with {max(candidate.counts)}: log-loss {loss:.4f}"
+            self.show(len(self.records), max(40, len(self.records)), what)
 
     def _held_out(self, part: ClassJob, held: np.ndarray, candidate: Candidate) -> Array:
         found = part.fit(candidate, quick=True)
@@ -162,8 +163,8 @@ class _Scores:
 
 def fit_temperature(joint: Array, target: Array, weight: Array) -> tuple[float, float, float]:
     """The factor on log p(class, x) of least log-loss, that log-loss, and the log-loss at factor one."""
-    floor = joint.max(axis=1, keepdims=True) - 1e4  # a class unseen in a fold has no density: very unlikely, not infinite
-    joint = np.maximum(joint, floor)
+    # a class unseen in a fold has no density: very unlikely, not infinitely so
+    joint = np.maximum(joint, joint.max(axis=1, keepdims=True) - 1e4)
     weight = weight / weight.sum()
 
     def loss(log_t: float) -> float:
@@ -184,7 +185,7 @@ def make_folds(job: ClassJob, cv: Any) -> list[Fold] | None:
     weights = job.class_weights()
     if weights.sum() < ENOUGH or np.sort(weights)[-2] < 10:
         return None
-    folds = _own_folds(job, cv) if isinstance(cv, (int, np.integer)) else _given_folds(job, cv)
+    folds = _own_folds(job, int(cv)) if isinstance(cv, (int, np.integer)) else _given_folds(job, cv)
     enough = np.flatnonzero(np.cumsum([len(held) for _, held in folds]) >= HELD_OUT)
     return folds[: max(2, enough[0] + 1)] if len(enough) else folds
 

@@ -94,7 +94,7 @@ class GaussianFamily:
         return embed(moments, index, n_components)
 
     def update(self, params: Gaussians, moments: Moments) -> Gaussians:
-        mass, scatter, means = self._sufficient(params, moments)
+        mass, scatter, means = self.sufficient(params, moments)
         covs, axes = np.array(params.covs), list(params.axes)
         for g, group in enumerate(self.groups):
             live = np.flatnonzero(mass[group.span] > 0) + group.start
@@ -104,7 +104,7 @@ class GaussianFamily:
             covs[live], axes[g] = _in_layout(new.covs, covs.ndim), new.axes
         return Gaussians(means, covs, tuple(axes))
 
-    def _sufficient(self, params: Gaussians, moments: Moments) -> tuple[Array, Array, Array]:
+    def sufficient(self, params: Gaussians, moments: Moments) -> tuple[Array, Array, Array]:
         """Counts, scatters about the new means, and the new means; prior rows included."""
         # about the current mean: E[x^2] - m^2 loses every digit for tight components far out
         moments = about_means(moments, params.means) if moments.about == "centre" else moments
@@ -230,6 +230,7 @@ class GaussianFamily:
         family = replace(self, groups=tuple(groups), prior=prior)
         if family.axis_aligned and covs.ndim == 3:
             covs = np.diagonal(covs, axis1=1, axis2=2).copy()
+            family = replace(family, prior=prior and prior.expand(len(index), True))
         return family, Gaussians(params.means[index], covs, tuple(axes))
 
     def sample(self, params: Gaussians, component: np.ndarray, rng: np.random.Generator) -> Array:
@@ -255,13 +256,10 @@ class GaussianFamily:
         family = GaussianFamily((Group(name, 0, K),), self.centre[columns], self.scale[columns])
         return family, Gaussians(params.means[:, columns], covs, (None,))
 
-    def expected(self, work: Work, ready: Ready, resp: Array) -> Array:
-        """E[x | observed part] under component probabilities (K, n) of a block with gaps."""
-        if isinstance(work, GappedDiagonal):  # a missing cell is its component's mean
-            return np.where(work.seen.T > 0, work.x.T, resp.T @ ready.means) + self.centre
-        assert isinstance(work, Gapped)
-        filled: Array = np.einsum("kn,knd->nd", resp, work.completed + ready.means[:, None, :]) + self.centre
-        return filled
+    def expected(self, ready: Ready, block: Block, resp: Array) -> Array:
+        """E[x | observed part] of a block with gaps, under component probabilities (K, n)."""
+        work = GappedDiagonal(ready, block) if ready.axis_aligned else Gapped(ready, block)
+        return work.expected(resp) + self.centre
 
 
 def _factorise(covs: Array) -> tuple[Array, Array]:

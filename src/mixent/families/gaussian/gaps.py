@@ -76,6 +76,11 @@ class Gapped:
         about_means = Moments(mass, first, second, "means")
         return about_centre(about_means, ready.means) if ready.quadratic else about_means
 
+    def expected(self, resp: Array) -> Array:
+        """E[x | observed part] about the centre, (n, d)."""
+        self.log_prob()  # completes each row under each component
+        return np.einsum("kn,knd->nd", resp, self.completed + self.ready.means[:, None, :])
+
 
 class GappedDiagonal:
     """Axis-aligned components: a missing cell simply drops out, and contributes its variance to the moments."""
@@ -106,6 +111,10 @@ class GappedDiagonal:
         second += (mass[:, None] - seen_mass) * ready.covs
         about_means = Moments(mass, first, second, "means")
         return about_centre(about_means, ready.means) if ready.quadratic else about_means
+
+    def expected(self, resp: Array) -> Array:
+        """E[x | observed part] about the centre, (n, d): a missing cell is its component's mean."""
+        return np.where(self.seen > 0, self.x, self.ready.means.T @ resp).T
 
 
 def about_centre(moments: Moments, means: Array) -> Moments:

@@ -135,22 +135,33 @@ def _whiten(factors: Array, means: Array) -> Array:
 
 
 @cache
+def square(d: int) -> np.ndarray:
+    """Where each entry of a symmetric (d, d) matrix, row by row, stands in its upper triangle."""
+    i, j = upper(d)
+    where = np.empty((d, d), dtype=np.intp)
+    where[i, j] = where[j, i] = np.arange(len(i))
+    return where.ravel()
+
+
+@cache
 def upper(d: int) -> tuple[np.ndarray, np.ndarray]:
     """Row and column of the upper triangle, row by row: the order of the product features."""
     return np.triu_indices(d)
 
 
 class Quadratic:
-    """One GEMM there, one GEMM back."""
+    """One matrix product there, one back, in tiles."""
 
     def __init__(self, ready: Ready, block: Block) -> None:
         self.ready = ready
         d = ready.means.shape[1]
         n_square = d if ready.axis_aligned else d * (d + 1) // 2
-        features = scratch.get("features", (1 + d + n_square, block.n_rows))
+        n = block.n_rows
+        features = scratch.get("features", (1 + d + n_square, _padded(n)))
         features[0] = 1.0
         x = features[1 : d + 1]
-        np.subtract(block.X.T, ready.centre[:, None], out=x)
+        np.subtract(block.X.T, ready.centre[:, None], out=x[:, :n])
+        x[:, n:] = 0.0
         if ready.axis_aligned:
             np.multiply(x, x, out=features[d + 1 :])
         else:
@@ -158,23 +169,77 @@ class Quadratic:
             for i in range(d):
                 np.multiply(x[i:], x[i], out=features[start : start + d - i])
                 start += d - i
-        self.features = features
+        self.features, self.n_rows = features, n
 
     def log_prob(self) -> Array:
-        out = scratch.get("log_prob", (len(self.ready.columns), self.features.shape[1]))
-        return np.matmul(self.ready.columns, self.features, out=out)
+        columns = self.ready.columns
+        out = scratch.get("log_prob", (len(columns), self.features.shape[1]))
+        _product(columns, self.features, out)
+        return out[:, : self.n_rows]
 
     def moments(self, resp: Array) -> Moments:
         d = self.ready.means.shape[1]
-        sums = (self.features @ resp.T).T  # faster than resp @ features.T: the long side leads
-        second = sums[:, d + 1 :]
-        if not self.ready.axis_aligned:
-            i, j = upper(d)
-            square = np.empty((len(sums), d, d))
-            square[:, i, j] = second
-            square[:, j, i] = second
-            second = square
-        return Moments(sums[:, 0], sums[:, 1 : d + 1], second, "centre")
+        sums = _product_back(self.features[:, : self.n_rows], resp)  # (q, K)
+        if self.ready.axis_aligned:
+            second = sums[d + 1 :].T
+        else:
+            second = sums[1 + d :].take(square(d), axis=0).reshape(d, d, -1).transpose(2, 0, 1)
+        return Moments(sums[0], sums[1 : d + 1].T, second, "centre")
+
+
+# OpenBLAS multiplies small matrices where they lie and copies large ones first, which for products as flat as these
+# takes as long as the product. Tiles below its limits go the short way; to other libraries they are blocks in the cache.
+TILE_WORK = 1_000_000  # multiplications
+TILE_BACK = 1200  # entries of the result when the long side is summed over
+LANES = 32  # rows the product there takes at once
+TILE_ROWS = 512
+
+
+def _padded(n_rows: int) -> int:
+    """Room for n_rows in an odd multiple of LANES: at powers of two the rows of a matrix would share cache lines."""
+    return LANES * (-(-n_rows // LANES) | 1)
+
+
+def _tiles(matrix: Array, height: int, width: int) -> Array:
+    """View of a matrix as its whole tiles, (down, across, height, width)."""
+    down, across = matrix.shape[0] // height, matrix.shape[1] // width
+    whole = matrix[: down * height, : across * width]
+    return whole.reshape(down, height, across, width).transpose(0, 2, 1, 3)
+
+
+def _product(columns: Array, features: Array, out: Array) -> None:
+    """out (K, n) = columns (K, q) @ features (q, n)."""
+    K, q = columns.shape
+    n = features.shape[1]
+    group = min(K, TILE_WORK // (q * LANES))
+    if group == 0:
+        np.matmul(columns, features, out=out)
+        return
+    width = min(n, TILE_ROWS, TILE_WORK // (q * group) // LANES * LANES)
+    rest = n // width * width
+    for k in range(0, K, group):
+        part, into = columns[k : k + group], out[k : k + group]
+        np.matmul(part, _tiles(features, q, width)[0], out=_tiles(into, len(part), width)[0])
+        if rest < n:
+            np.matmul(part, features[:, rest:], out=into[:, rest:])
+
+
+def _product_back(features: Array, resp: Array) -> Array:
+    """(q, K): features (q, n) @ resp (K, n).T."""
+    (q, n), K = features.shape, len(resp)
+    strips = -(-q * K // TILE_BACK)
+    if n == 0 or strips == 0 or strips * LANES > q:
+        return features @ resp.T
+    height, width = q // strips, n // -(-n // TILE_ROWS)
+    done, rest = q // height * height, n // width * width
+    out = np.empty((q, K))
+    weights = _tiles(resp, K, width)[0].transpose(0, 2, 1)  # (across, width, K)
+    np.matmul(_tiles(features, height, width), weights).sum(axis=1, out=out[:done].reshape(-1, height, K))
+    if rest < n:
+        out[:done] += features[:done, rest:] @ resp[:, rest:].T
+    if done < q:
+        out[done:] = features[done:] @ resp.T
+    return out
 
 
 class CentredDiagonal:

@@ -1,0 +1,1 @@
+"""Accuracy tables: methods side by side on the same folds of ../shared/data, in one result format."""

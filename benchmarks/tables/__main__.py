@@ -1,0 +1,87 @@
+"""`python -m benchmarks.tables`: run what is not done yet, write and print the table."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks.tables.accuracy import ACCURACY
+from benchmarks.tables.data import SHARED, NoData, load
+from benchmarks.tables.run import code_version, plan, run_setting
+from benchmarks.tables.show import show
+from benchmarks.tables.store import RESULTS, Store
+from benchmarks.tables.summary import planned_records, summarise
+from benchmarks.tables.table import Setting, Table
+
+TABLES = {table.name: table for table in (ACCURACY,)}
+
+
+def read_arguments(given: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.tables", description=__doc__)
+    parser.add_argument("--table", choices=TABLES, default="accuracy")
+    parser.add_argument("--sets", nargs="+", metavar="SET", help="only these data sets")
+    parser.add_argument("--methods", nargs="+", metavar="METHOD", help="run only these (all stored ones are shown)")
+    parser.add_argument("--repeats", type=int, help="of the folds, for every set")
+    parser.add_argument("--folds", type=int, help="for every set without a split of its own")
+    parser.add_argument("--quick", action="store_true", help="three small sets, one repeat, under a minute")
+    parser.add_argument(
+        "--redo", nargs="+", metavar="METHOD", default=[], help="forget what these did and run them again"
+    )
+    parser.add_argument("--show", action="store_true", help="run nothing, show what is there")
+    parser.add_argument("--data", type=Path, default=SHARED, help="folder with manifest.json and the CSV files")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--quiet", action="store_true", help="no line per fold")
+    return parser.parse_args(given)
+
+
+def settings_of(table: Table, args: argparse.Namespace) -> list[Setting]:
+    names = args.sets or (table.quick if args.quick else [s.name for s in table.settings])
+    known = {s.name: s for s in table.settings}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise NoData(f"table {table.name} has no set {unknown[0]!r}; it has: {', '.join(known)}")
+    repeats = args.repeats or (1 if args.quick else None)
+    return [_with_folds(known[name], args.folds).planned(repeats) for name in names]
+
+
+def _with_folds(setting: Setting, folds: int | None) -> Setting:
+    if folds is None or setting.folds == 1:
+        return setting
+    return Setting(setting.name, folds, setting.repeats, setting.mixed)
+
+
+def main(given: list[str] | None = None) -> int:
+    args = read_arguments(given)
+    table, store, console = TABLES[args.table], Store(args.table, args.results), Console()
+    try:
+        found = {s: _one_set(table, s, args, store) for s in settings_of(table, args)}
+    except NoData as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    records = [r for setting, by_method in found.items() for r in summarise(table, setting, by_method)]
+    path = store.write_summary(records)
+    show(table, found, code_version(), console)
+    console.print(f"{len(records)} records in {path}", markup=False, highlight=False)
+    return 0
+
+
+def _one_set(table: Table, setting: Setting, args: argparse.Namespace, store: Store) -> dict[str, list[dict]]:
+    methods = list(table.methods_of(setting))
+    keys = plan(setting, methods)
+    if not args.show:
+        store.forget(setting.name, args.redo)
+        wanted = [key for key in keys if args.methods is None or key[1] in args.methods]
+        data = load(setting.name, args.data, mixed=setting.mixed)
+        run_setting(table, setting, wanted, data, store, (lambda text: None) if args.quiet else _say)
+    return planned_records(store, setting, keys)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,72 @@
+"""The tables on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from rich.console import Console
+from rich.table import Table as Grid
+
+from benchmarks.tables.compare import difference, mean_sd
+from benchmarks.tables.table import Setting, Table
+
+Found = Mapping[Setting, Mapping[str, list[dict]]]  # raw records by setting and method
+
+
+def show(table: Table, found: Found, code: str, console: Console) -> None:
+    for mixed in (False, True):
+        some = {s: by for s, by in found.items() if s.mixed == mixed and any(by.values())}
+        if some:
+            console.print(_means(table, some, "with categories and gaps" if mixed else "numeric"))
+            console.print(_differences(table, some))
+    for line in _remarks(table, found, code):
+        console.print(line, markup=False, highlight=False)
+
+
+def _means(table: Table, found: Found, title: str) -> Grid:
+    methods = list(next(iter(found.values())))
+    grid = Grid(
+        "set", "folds", *methods, "printed", "s / fit", *table.marks, title=f"{table.name}, {title}: error % / log-loss"
+    )
+    for setting, by in found.items():
+        folds = mean_sd(by[table.ours], "error")[2]
+        seconds = mean_sd(by[table.ours], "fit_seconds")[0]
+        marks = [mark(by) for mark in table.marks.values()]
+        cells = [_cell(by[m]) for m in methods]
+        grid.add_row(setting.name, str(folds), *cells, table.remarks.get(setting.name, ""), f"{seconds:.2f}", *marks)
+    return grid
+
+
+def _cell(records: list[dict]) -> str:
+    error, _, folds = mean_sd(records, "error")
+    if not folds:
+        return "failed" if records else "-"
+    failed = len(records) - folds
+    return f"{error:.1f} / {mean_sd(records, 'log_loss')[0]:.3f}" + f" ({failed} failed)" * bool(failed)
+
+
+def _differences(table: Table, found: Found) -> Grid:
+    peers = [m for m in next(iter(found.values())) if m != table.ours]
+    columns = [f"{peer}: {metric}" for peer in peers for metric in ("error", "log-loss")]
+    grid = Grid(
+        "set", *columns, title=f"{table.ours} minus peer, same folds: mean ± corrected s.e., * worse beyond noise"
+    )
+    for setting, by in found.items():
+        gaps = [difference(by[table.ours], by[p], metric) for p in peers for metric in ("error", "log_loss")]
+        grid.add_row(setting.name, *(f"{gap}{'*' if gap.worse else ''}" for gap in gaps))
+    return grid
+
+
+def _remarks(table: Table, found: Found, code: str) -> Iterable[str]:
+    """What a reader of the table should know: failures, warnings of ours, results of an older source."""
+    for setting, by in found.items():
+        for method, records in by.items():
+            failed = [r["failed"] for r in records if r["failed"]]
+            if failed:
+                yield f"{setting.name}, {method}: {len(failed)} folds failed: {failed[0]}"
+            warned = [r["warned"] for r in records if r.get("warned")]
+            if warned and method.startswith(table.ours):
+                yield f"{setting.name}, {method}: {len(warned)} folds warned: {warned[0]}"
+    old = sum(r["code"] != code for by in found.values() for r in by.get(table.ours, ()))
+    if old:
+        yield f"{old} folds of {table.ours} are from another version of src/mixent; run them again with --redo {table.ours}"

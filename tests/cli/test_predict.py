@@ -1,0 +1,130 @@
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mixent as mx
+
+PREDICT = ("predict", "{stock}/model.mixent", "{stock}/data.csv")
+
+
+@pytest.fixture
+def model(stock):
+    return mx.load(stock / "model.mixent")
+
+
+@pytest.fixture
+def X(stock):
+    return pd.read_csv(stock / "data.csv")[["size", "count", "colour"]]
+
+
+def test_predictions_and_probabilities(mixent, model, X):
+    result = mixent(*PREDICT, "-o", "out.csv")
+    assert result.exit_code == 0, result.output
+    assert "60 rows; predicted:" in result.stdout and "Wrote out.csv" in result.stdout
+    out = pd.read_csv("out.csv")
+    assert out.columns.tolist() == ["predicted", "p(no)", "p(yes)"]
+    assert out["predicted"].tolist() == model.predict(X).tolist()
+    np.testing.assert_array_equal(out[["p(no)", "p(yes)"]], model.predict_proba(X))
+
+
+def test_columns_are_found_by_name_and_unknown_ones_ignored(mixent, X, stock):
+    pd.read_csv(stock / "data.csv").iloc[:, ::-1].assign(extra="?").to_csv("new.csv", index=False)
+    mixent(*PREDICT, "-o", "a.csv")
+    assert mixent(*PREDICT[:2], "new.csv", "-o", "b.csv").exit_code == 0
+    pd.testing.assert_frame_equal(pd.read_csv("a.csv"), pd.read_csv("b.csv"))
+
+
+def test_rows_of_gaps_and_unseen_values_never_fail(mixent, model):
+    pd.DataFrame({"size": [np.nan, 1.0], "count": [np.nan, 2], "colour": [None, "purple"]}).to_csv(
+        "new.csv", index=False
+    )
+    result = mixent(*PREDICT[:2], "new.csv", "-o", "out.csv", "--density")
+    assert result.exit_code == 0, result.output
+    assert "Warning: column 'colour' has values not seen at fit ('purple')" in result.stderr
+    out = pd.read_csv("out.csv")
+    assert np.isfinite(out[["p(no)", "p(yes)", "log_density"]]).all(axis=None)
+    np.testing.assert_allclose(out.loc[0, ["p(no)", "p(yes)"]].astype(float), model.class_prior_)  # nothing known
+    assert len(result.stderr.splitlines()) == 1  # said once, though the rows were read three times
+
+
+def test_to_stdout_only_the_table(mixent, X):
+    result = mixent(*PREDICT, "-o", "-", "--no-proba", "--keep", "id")
+    assert result.exit_code == 0, result.output
+    out = pd.read_csv(io.StringIO(result.stdout))
+    assert out.columns.tolist() == ["id", "predicted"] and len(out) == 60
+    assert "60 rows" in result.stderr
+
+
+def test_quiet(mixent):
+    result = mixent(*PREDICT, "-o", "out.csv", "-q")
+    assert (result.exit_code, result.output) == (0, "")
+    result = mixent(*PREDICT, "-o", "-", "-q")
+    assert result.stderr == "" and result.stdout.startswith("predicted,")
+
+
+def test_parquet_round_trip(mixent, model, X):
+    assert mixent(*PREDICT, "-o", "out.parquet", "--keep-all", "--density").exit_code == 0
+    out = pd.read_parquet("out.parquet")
+    np.testing.assert_array_equal(out["log_density"], model.score_samples(X))
+    assert mixent("predict", "{stock}/model.mixent", "out.parquet", "-o", "again.parquet").exit_code == 0
+    again = pd.read_parquet("again.parquet")
+    pd.testing.assert_frame_equal(again, out[again.columns.tolist()])
+
+
+def test_costs_and_reject(mixent, model, X):
+    # rows and columns in another order than the model's classes
+    pd.DataFrame({"said": ["yes", "no"], "yes": [0, 20.0], "no": [1.0, 0]}).to_csv("costs.csv", index=False)
+    result = mixent(*PREDICT, "-o", "out.parquet", "--costs", "costs.csv", "--reject", "0.3")
+    assert result.exit_code == 0, result.output
+    expected = model.decision(X, [[0, 20.0], [1.0, 0]], reject=0.3)
+    out = pd.read_parquet("out.parquet")
+    assert 0 < out["rejected"].sum() < 60 and f"{out['rejected'].sum()} rows left undecided" in result.stdout
+    assert out["decision"].isna().tolist() == expected.rejected.tolist() == out["rejected"].tolist()
+    np.testing.assert_allclose(out["expected_cost"], expected.expected_cost)
+    assert out["decision"].dropna().tolist() == [v for v in expected.labels if v is not None]
+
+
+def test_reject_alone(mixent, model, X):
+    assert mixent(*PREDICT, "-o", "out.csv", "--reject", "0.05", "--no-proba").exit_code == 0
+    out = pd.read_csv("out.csv")
+    assert out.columns.tolist() == ["predicted", "decision", "expected_cost", "rejected"]
+    assert out["rejected"].tolist() == model.decision(X, reject=0.05).rejected.tolist()
+
+
+def test_adjusted_priors(mixent, model, X, stock):
+    frame = pd.read_csv(stock / "data.csv")
+    frame[(frame["class"] == "yes") | (frame["id"] < 10)].to_csv("new.csv", index=False)
+    result = mixent(*PREDICT[:2], "new.csv", "-o", "out.csv", "--adjust-priors")
+    assert "Class priors of this table: no 0." in result.stdout
+    expected = model.adjust_priors(pd.read_csv("new.csv")[X.columns])
+    np.testing.assert_allclose(
+        pd.read_csv("out.csv")["p(yes)"], expected.predict_proba(pd.read_csv("new.csv")[X.columns])[:, 1]
+    )
+
+
+def test_clusters(mixent, stock):
+    assert mixent("predict", "{stock}/clusters.mixent", "{stock}/data.csv", "-o", "out.csv").exit_code == 0
+    assert pd.read_csv("out.csv").columns.tolist() == ["component", "p(0)"]
+
+
+def test_a_model_of_arrays_takes_columns_x0_x1(mixent):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 2)) + 3 * (np.arange(20) % 2)[:, None]
+    model = mx.MixtureClassifier(1).fit(X, np.arange(20) % 2)
+    mx.save(model, "m.mixent")
+    pd.DataFrame(X, columns=["x0", "x1"]).to_csv("new.csv", index=False)
+    result = mixent("predict", "m.mixent", "new.csv", "-o", "out.csv")
+    assert (result.exit_code, result.stderr) == (0, "")
+    np.testing.assert_allclose(pd.read_csv("out.csv")["p(1)"], model.predict_proba(X)[:, 1])
+
+
+def test_no_formula_reaches_a_spreadsheet(mixent, stock):
+    frame = pd.read_csv(stock / "data.csv").drop(columns=["id", "w"]).replace({"yes": "=cmd()", "no": "@no"})
+    frame.assign(**{"+note": "-1+2"}).to_csv("d.csv", index=False)
+    assert mixent("fit", "d.csv", "-t", "class", "--ignore", "+note", "-o", "m.mixent", "-k", "1").exit_code == 0
+    result = mixent("predict", "m.mixent", "d.csv", "-o", "-", "--keep", "+note")
+    rows = [line.split(",") for line in result.stdout.splitlines()]
+    assert rows[0][:2] == ["'+note", "predicted"]
+    assert {row[1] for row in rows[1:]} == {"'=cmd()", "'@no"} and {row[0] for row in rows[1:]} == {"'-1+2"}
