@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks.tables.accuracy import ACCURACY
-from benchmarks.tables.data import SHARED, NoData, load
+from benchmarks.tables.data import SHARED, NoDataError, load
 from benchmarks.tables.run import code_version, plan, run_setting
 from benchmarks.tables.show import show
 from benchmarks.tables.store import RESULTS, Store
@@ -26,9 +26,9 @@ def read_arguments(given: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--methods", nargs="+", metavar="METHOD", help="run only these (all stored ones are shown)")
     parser.add_argument("--repeats", type=int, help="of the folds, for every set")
     parser.add_argument("--folds", type=int, help="for every set without a split of its own")
-    parser.add_argument("--quick", action="store_true", help="three small sets, one repeat, under a minute")
+    parser.add_argument("--quick", action="store_true", help="three small sets, five folds, once: under a minute")
     parser.add_argument(
-        "--redo", nargs="+", metavar="METHOD", default=[], help="forget what these did and run them again"
+        "--redo", nargs="+", metavar="METHOD", default=[], help="run these again if src/mixent has changed"
     )
     parser.add_argument("--show", action="store_true", help="run nothing, show what is there")
     parser.add_argument("--data", type=Path, default=SHARED, help="folder with manifest.json and the CSV files")
@@ -42,15 +42,10 @@ def settings_of(table: Table, args: argparse.Namespace) -> list[Setting]:
     known = {s.name: s for s in table.settings}
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise NoData(f"table {table.name} has no set {unknown[0]!r}; it has: {', '.join(known)}")
+        raise NoDataError(f"table {table.name} has no set {unknown[0]!r}; it has: {', '.join(known)}")
+    folds = args.folds or (5 if args.quick else None)
     repeats = args.repeats or (1 if args.quick else None)
-    return [_with_folds(known[name], args.folds).planned(repeats) for name in names]
-
-
-def _with_folds(setting: Setting, folds: int | None) -> Setting:
-    if folds is None or setting.folds == 1:
-        return setting
-    return Setting(setting.name, folds, setting.repeats, setting.mixed)
+    return [known[name].planned(folds, repeats) for name in names]
 
 
 def main(given: list[str] | None = None) -> int:
@@ -58,11 +53,11 @@ def main(given: list[str] | None = None) -> int:
     table, store, console = TABLES[args.table], Store(args.table, args.results), Console()
     try:
         found = {s: _one_set(table, s, args, store) for s in settings_of(table, args)}
-    except NoData as error:
+    except NoDataError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     records = [r for setting, by_method in found.items() for r in summarise(table, setting, by_method)]
-    path = store.write_summary(records)
+    path = store.write_summary(records, table.name + "-quick" * args.quick)
     show(table, found, code_version(), console)
     console.print(f"{len(records)} records in {path}", markup=False, highlight=False)
     return 0
@@ -72,7 +67,7 @@ def _one_set(table: Table, setting: Setting, args: argparse.Namespace, store: St
     methods = list(table.methods_of(setting))
     keys = plan(setting, methods)
     if not args.show:
-        store.forget(setting.name, args.redo)
+        store.forget(setting.name, args.redo, code_version())
         wanted = [key for key in keys if args.methods is None or key[1] in args.methods]
         data = load(setting.name, args.data, mixed=setting.mixed)
         run_setting(table, setting, wanted, data, store, (lambda text: None) if args.quiet else _say)

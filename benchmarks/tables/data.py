@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared" / "data"
 
 
-class NoData(Exception):
+class NoDataError(Exception):
     """The data sets are not where they should be; the message says where that is."""
 
 
@@ -34,7 +34,7 @@ def load(name: str, folder: Path = SHARED, *, mixed: bool = False) -> Dataset:
 
     entry = manifest(folder).get(name)
     if entry is None or not (folder / entry["file"]).exists():
-        raise NoData(f"there is no data set {name!r} in {folder}; known: {', '.join(manifest(folder))}")
+        raise NoDataError(f"there is no data set {name!r} in {folder}; known: {', '.join(manifest(folder))}")
     frame = pd.read_csv(folder / entry["file"], dtype=str, keep_default_na=False, na_values=[""])
     kinds = {f["name"]: f["kind"] for f in entry["features"]}
     discrete = tuple(c for c, kind in kinds.items() if mixed and kind != "continuous")
@@ -49,5 +49,5 @@ def manifest(folder: Path) -> dict[str, dict]:
     """Entries of manifest.json by name."""
     path = folder / "manifest.json"
     if not path.exists():
-        raise NoData(f"no data sets: {path} is absent. They are not part of mixent; pass their folder with --data")
+        raise NoDataError(f"no data sets: {path} is absent. They are not part of mixent; pass their folder with --data")
     return {entry["name"]: entry for entry in json.loads(path.read_text())["datasets"]}

@@ -25,9 +25,8 @@ def show(table: Table, found: Found, code: str, console: Console) -> None:
 
 def _means(table: Table, found: Found, title: str) -> Grid:
     methods = list(next(iter(found.values())))
-    grid = Grid(
-        "set", "folds", *methods, "printed", "s / fit", *table.marks, title=f"{table.name}, {title}: error % / log-loss"
-    )
+    grid = Grid("set", "folds", *methods, "printed", "s / fit", *table.marks)
+    grid.title = f"{table.name}, {title}: error % / log-loss"
     for setting, by in found.items():
         folds = mean_sd(by[table.ours], "error")[2]
         seconds = mean_sd(by[table.ours], "fit_seconds")[0]
@@ -48,9 +47,8 @@ def _cell(records: list[dict]) -> str:
 def _differences(table: Table, found: Found) -> Grid:
     peers = [m for m in next(iter(found.values())) if m != table.ours]
     columns = [f"{peer}: {metric}" for peer in peers for metric in ("error", "log-loss")]
-    grid = Grid(
-        "set", *columns, title=f"{table.ours} minus peer, same folds: mean ± corrected s.e., * worse beyond noise"
-    )
+    grid = Grid("set", *columns)
+    grid.title = f"{table.ours} minus peer, same folds: mean ± corrected s.e., * worse beyond noise"
     for setting, by in found.items():
         gaps = [difference(by[table.ours], by[p], metric) for p in peers for metric in ("error", "log_loss")]
         grid.add_row(setting.name, *(f"{gap}{'*' if gap.worse else ''}" for gap in gaps))
@@ -69,4 +67,4 @@ def _remarks(table: Table, found: Found, code: str) -> Iterable[str]:
                 yield f"{setting.name}, {method}: {len(warned)} folds warned: {warned[0]}"
     old = sum(r["code"] != code for by in found.values() for r in by.get(table.ours, ()))
     if old:
-        yield f"{old} folds of {table.ours} are from another version of src/mixent; run them again with --redo {table.ours}"
+        yield f"{old} folds of {table.ours} are from another src/mixent; run them again with --redo {table.ours}"

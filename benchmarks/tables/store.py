@@ -1,4 +1,4 @@
-"""Raw records, one JSON line per (set, method, repeat, fold), written as they come: a stopped run goes on from there."""
+"""Raw records, a JSON line per (set, method, repeat, fold), written as they come: a stopped run goes on from there."""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ class Store:
 
     def load(self, name: str) -> dict[Key, dict]:
         """Finished records of a set; a line cut short by a kill counts as not finished."""
-        path = self.path(name)
-        records = map(_parsed, path.read_text().splitlines()) if path.exists() else ()
-        return {key_of(r): r for r in records if r is not None}
+        return {key_of(r): r for r in read_lines(self.path(name))}
 
     def add(self, record: dict) -> None:
         path = self.path(record["set"])
@@ -37,17 +35,26 @@ class Store:
         with path.open("a") as out:
             out.write("\n" * bool(cut) + json.dumps(record) + "\n")
 
-    def forget(self, name: str, methods: Iterable[str]) -> None:
-        """Drop what some methods did on a set."""
-        gone = set(methods)
-        kept = [r for r in self.load(name).values() if r["method"] not in gone]
-        write_lines(self.path(name), kept)
+    def forget(self, name: str, methods: Iterable[str], code: str) -> None:
+        """Drop what some methods did on a set with another source than `code`."""
+        records, gone = self.load(name).values(), set(methods)
+        kept = [r for r in records if r["method"] not in gone or r["code"] == code]
+        if len(kept) < len(records):
+            write_lines(self.path(name), kept)
 
-    def write_summary(self, records: list[dict]) -> Path:
-        """The table in the result format, in place of the last one."""
-        path = self.results / f"{self.table}.jsonl"
-        write_lines(path, records)
+    def write_summary(self, records: list[dict], name: str) -> Path:
+        """The result records, in place of those the file held for the same sets."""
+        path = self.results / f"{name}.jsonl"
+        new = {r["set"] for r in records}
+        kept = [r for r in read_lines(path) if r["set"] not in new]
+        write_lines(path, kept + records)
         return path
+
+
+def read_lines(path: Path) -> list[dict]:
+    """Records of a file; none where there is no file. Lines that are no JSON are left out."""
+    records = map(_parsed, path.read_text().splitlines()) if path.exists() else ()
+    return [r for r in records if r is not None]
 
 
 def write_lines(path: Path, records: list[dict]) -> None:

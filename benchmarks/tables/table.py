@@ -20,8 +20,11 @@ class Setting:
     repeats: int = 5
     mixed: bool = False  # categories and gaps kept
 
-    def planned(self, repeats: int | None) -> Setting:
-        return self if repeats is None or self.folds == 1 else replace(self, repeats=repeats)
+    def planned(self, folds: int | None, repeats: int | None) -> Setting:
+        """The same with other folds and repeats; a split of its own stays."""
+        if self.folds == 1:
+            return self
+        return replace(self, folds=folds or self.folds, repeats=repeats or self.repeats)
 
 
 @dataclass(frozen=True)

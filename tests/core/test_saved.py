@@ -363,7 +363,9 @@ def test_a_header_too_large_is_not_read(tmp_path, monkeypatch):
 
 
 def model():
-    return Pair(Plain(weights_=np.arange(40.0), names=np.array(["a", None], dtype=object)), [1.5, (Colour.RED, "x" * 50)])
+    return Pair(
+        Plain(weights_=np.arange(40.0), names=np.array(["a", None], dtype=object)), [1.5, (Colour.RED, "x" * 50)]
+    )
 
 
 def test_a_file_cut_short_anywhere_is_refused(tmp_path):

@@ -72,7 +72,9 @@ def test_the_update_is_the_maximum_of_the_penalised_likelihood():
             assert penalised(family, near, values, resp) < best
     # with no rows at all the prior's own frequencies
     silent = family.update(params, family.open(family.prepare(params), block(values)).moments(0 * resp))
-    for table, rows in zip(np.split(silent.log_probs, family.starts[1:], axis=1), np.split(family.rows, family.starts[1:])):
+    for table, rows in zip(
+        np.split(silent.log_probs, family.starts[1:], axis=1), np.split(family.rows, family.starts[1:])
+    ):
         np.testing.assert_allclose(np.exp(table), np.repeat((rows / rows.sum())[None], 3, axis=0), rtol=1e-12)
 
 

@@ -88,9 +88,7 @@ def test_no_update_lowers_the_penalised_objective_and_no_neighbour_is_better(gro
     family = make_family(groups, d, random_prior(rng, d) if with_prior else None, rng.normal(size=d))
     K = family.groups[-1].stop
     params, X = fitted(rng, family, n)
-    assert family.log_prior(params) == pytest.approx(
-        penalised(family, params, X, np.zeros((K, n))), rel=1e-9, abs=1e-9
-    )
+    assert family.log_prior(params) == pytest.approx(penalised(family, params, X, np.zeros((K, n))), rel=1e-9, abs=1e-9)
     for _ in range(4):
         resp = rng.dirichlet(np.full(K, 0.5), n).T * rng.random(n)
         new = family.update(params, moments(family, params, X, resp))
@@ -211,7 +209,9 @@ def test_taking_some_components_leaves_their_densities(groups):
     params, X = fitted(rng, family)
     K = params.n_components
     index = np.array([k for k in range(K - 1, -1, -1) if k != 1])
-    index = index[np.argsort([[g.start <= k < g.stop for g in family.groups].index(True) for k in index], kind="stable")]
+    index = index[
+        np.argsort([[g.start <= k < g.stop for g in family.groups].index(True) for k in index], kind="stable")
+    ]
     some, part = family.take(params, index)
     np.testing.assert_array_equal(
         some.open(some.prepare(part), Block(X)).log_prob().round(9),

@@ -17,62 +17,46 @@ def data(request):
 # --- special cases ---------------------------------------------------------------------------------------------------
 
 
-def test_one_free_gaussian_per_class_is_quadratic_discriminant_analysis(data):
-    X, y = data
-    model = MixtureClassifier(1, "VVV", prior=None).fit(X, y)
-    # scikit-learn divides the scatter of a class by n_c - 1, maximum likelihood by n_c
-    qda = QuadraticDiscriminantAnalysis(store_covariance=True).fit(X, y)
-    counts = np.bincount(y)
-    for c, (mean, cov) in enumerate(zip(qda.means_, qda.covariance_)):
-        np.testing.assert_allclose(model.means_[c], mean, rtol=1e-9)
-        np.testing.assert_allclose(model.covariances_[c], cov * (counts[c] - 1) / counts[c], rtol=1e-8, atol=1e-10)
-    np.testing.assert_allclose(model.class_prior_, qda.priors_, rtol=1e-12)
-    joint = [
-        np.log(qda.priors_[c]) - 0.5 * np.linalg.slogdet(S)[1] - 0.5 * np.sum((X - m) @ np.linalg.inv(S) * (X - m), axis=1)
-        for c, (m, S) in enumerate(zip(model.means_, model.covariances_))
-    ]
-    expected = np.stack(joint, axis=1)
-    expected = np.exp(expected - np.logaddexp.reduce(expected, axis=1)[:, None])
-    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-7, atol=1e-12)
-    assert (model.predict(X) == qda.predict(X)).mean() > 0.98
-
-
-def test_equal_class_sizes_give_the_boundaries_of_quadratic_discriminant_analysis():
-    """With equal n_c the factor n_c / (n_c - 1) is common: the posteriors of scaled rows are the same."""
-    X, y = load_iris(return_X_y=True)
-    model = MixtureClassifier(1, "VVV", prior=None).fit(X, y)
-    qda = QuadraticDiscriminantAnalysis().fit(X, y)
-    scale = np.sqrt(49 / 50)
-    rng = np.random.default_rng(0)
-    away = rng.normal(size=(100, 4))
-    for c in range(3):  # log ratios of classes c and 0 agree once the covariances do
-        model_rescaled = qda.predict_log_proba(qda.means_[c] + away)
-        assert model_rescaled.shape == (100, 3)
-    joint = _scaled_log_proba(model, X, 1 / scale**2)
-    np.testing.assert_allclose(np.exp(joint), qda.predict_proba(X), rtol=1e-6, atol=1e-10)
-
-
-def _scaled_log_proba(model, X, factor):
-    """Posteriors when every covariance is multiplied by a factor."""
+def log_posteriors(model, X, factor=1.0):
+    """Straight from the formula, with every covariance multiplied by a factor."""
     joint = []
     for p, m, S in zip(model.class_prior_, model.means_, model.covariances_ * factor):
-        joint.append(np.log(p) - 0.5 * np.linalg.slogdet(S)[1] - 0.5 * np.sum((X - m) @ np.linalg.inv(S) * (X - m), axis=1))
+        square = np.sum((X - m) @ np.linalg.inv(S) * (X - m), axis=1)
+        joint.append(np.log(p) - 0.5 * np.linalg.slogdet(S)[1] - 0.5 * square)
     joint = np.stack(joint, axis=1)
     return joint - np.logaddexp.reduce(joint, axis=1)[:, None]
 
 
+def one_of(candidates, wanted, rtol, atol):
+    return any(np.allclose(c, wanted, rtol=rtol, atol=atol) for c in candidates)
+
+
+def test_one_free_gaussian_per_class_is_quadratic_discriminant_analysis(data):
+    """scikit-learn divides the scatter of a class by n_c or, in older versions, by n_c - 1."""
+    X, y = data
+    model = MixtureClassifier(1, "VVV", prior=None).fit(X, y)
+    qda = QuadraticDiscriminantAnalysis(store_covariance=True).fit(X, y)
+    np.testing.assert_allclose(model.means_, qda.means_, rtol=1e-9)
+    np.testing.assert_allclose(model.class_prior_, qda.priors_, rtol=1e-12)
+    for c, n in enumerate(np.bincount(y)):
+        ours = model.covariances_[c]
+        assert one_of([ours, ours * n / (n - 1)], qda.covariance_[c], 1e-7, 1e-9)
+    np.testing.assert_allclose(model.predict_log_proba(X), log_posteriors(model, X), rtol=1e-7, atol=1e-7)
+    if np.allclose(model.covariances_, qda.covariance_, rtol=1e-7, atol=1e-9):
+        np.testing.assert_allclose(model.predict_proba(X), qda.predict_proba(X), rtol=1e-6, atol=1e-10)
+    assert (model.predict(X) == qda.predict(X)).mean() > 0.98
+
+
 def test_one_shared_covariance_is_linear_discriminant_analysis(data):
-    """scikit-learn's lsqr divides the scatter within classes by n, as maximum likelihood does; svd by n - C."""
+    """scikit-learn's lsqr divides the scatter within classes by n, as maximum likelihood does; svd by n - C in some versions."""
     X, y = data
     model = MixtureClassifier(1, "EEE", across_classes=True, prior=None).fit(X, y)
     lsqr = LinearDiscriminantAnalysis(solver="lsqr", store_covariance=True).fit(X, y)
     np.testing.assert_allclose(model.covariances_[0], lsqr.covariance_, rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(model.predict_proba(X), lsqr.predict_proba(X), rtol=1e-6, atol=1e-10)
     svd = LinearDiscriminantAnalysis(solver="svd").fit(X, y)
-    n, C = len(X), 3
-    np.testing.assert_allclose(
-        np.exp(_scaled_log_proba(model, X, n / (n - C))), svd.predict_proba(X), rtol=1e-6, atol=1e-10
-    )
+    ours = [np.exp(log_posteriors(model, X, factor)) for factor in (1.0, len(X) / (len(X) - 3))]
+    assert one_of(ours, svd.predict_proba(X), 1e-6, 1e-10)
 
 
 def spherical_em(X, resp, n_passes, equal):
@@ -179,10 +163,9 @@ def test_equal_label_probabilities_say_as_little_as_no_label(draw, same):
     likelihood[::3] = 1.0
     thirds = np.eye(3)[label]
     thirds[::3] = 1 / 3
-    options = {"tol": 1e-9, "accelerate": False}
+    options = {"tol": 1e-13, "max_iter": 20000}
     ones = MixtureClassifier(1, "EEE", **options).fit(X, likelihood)
-    # the start counts an even row for the first class; EM forgets it
-    same(ones, MixtureClassifier(1, "EEE", **options).fit(X, thirds), 1e-3)
+    same(ones, MixtureClassifier(1, "EEE", **options).fit(X, thirds), 1e-6)
 
 
 def test_labels_absent_from_a_class_but_one_row_each_cluster(draw):
@@ -197,11 +180,12 @@ def test_labels_absent_from_a_class_but_one_row_each_cluster(draw):
 
 
 def test_rows_without_labels_help():
-    """Two long parallel clouds and three labels each: the labelled rows alone do not show their direction."""
+    """Two parallel clouds and three labels each: so few do not show the direction that tells them apart."""
     rng = np.random.default_rng(1)
     n = 400
     label = rng.integers(2, size=2 * n)
-    X = rng.normal(size=(2 * n, 2)) * [4.0, 0.4] + np.where(label, 1.0, -1.0)[:, None] * [0.0, 1.2]
+    X = rng.normal(size=(2 * n, 6)) * 2.5
+    X[:, 0] = rng.normal(size=2 * n) * 0.5 + np.where(label, 1.2, -1.2)
     train, test = np.arange(n), np.arange(n, 2 * n)
     y = np.full(n, np.nan)
     for c in range(2):
@@ -345,7 +329,7 @@ def test_samples_are_reproduced_by_the_random_state(draw):
 def test_marginal_is_the_classifier_of_some_columns(draw):
     """Equal to the whole classifier with the other columns missing."""
     X, label = draw(missing=0.1)
-    model = MixtureClassifier(2, "VVV", random_state=0).fit(X, label)
+    model = MixtureClassifier(2, "EEE", random_state=0).fit(X, label)
     part, alone = model.marginal([1]), np.full_like(X, np.nan)
     alone[:, 1] = X[:, 1]
     np.testing.assert_allclose(part.predict_proba(X[:, [1]]), model.predict_proba(alone), rtol=1e-8, atol=1e-12)
@@ -374,7 +358,7 @@ def test_auto_finds_what_the_classes_need(auto, rings):
     assert auto.score(X, y) > 0.98
     assert auto.n_components_[1] >= 2 or auto.covariance_[0] != "EEE"
     best = auto.search_[0]
-    assert best["log_loss"] == min(r["log_loss"] for r in auto.search_)
+    assert best["log_loss"] == min(r["log_loss"] for r in auto.search_ if r["folds"] > 1)  # 1: dropped after the first
     assert list(auto.n_components_) == best["n_components"]
     assert 0 < auto.temperature_ <= 1
     for record in auto.search_:

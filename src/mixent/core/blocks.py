@@ -24,7 +24,7 @@ class Block:
     label: Array | None = None  # (n, C) label likelihoods; all ones = absent
     weight: Array | None = None  # (n,)
     rows: slice | Index | None = None  # where these rows stand in the table; None: all of it
-    complete: bool = True  # False: X has gaps, every row as many
+    complete: bool = True  # False: every row of X has gaps
     known: int | None = None  # the class all these rows are known to have; `label` is then not needed
 
     @property
@@ -55,8 +55,8 @@ class BlockSource(Protocol):
 class ArrayBlocks:
     """Blocks of arrays in memory. Complete rows without known classes come as views: nothing is copied.
 
-    Otherwise rows are sorted so that a block holds rows of one known class with equally many gaps, equal patterns
-    of gaps together; `Block.rows` says where they belong.
+    Otherwise rows are sorted so that a block holds rows of one known class, all with gaps or none, in order of
+    number of gaps and pattern; `Block.rows` says where they belong.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def _sort(X: Array, classes: NDArray[Any] | None) -> tuple[Index | None, list[_R
     known = np.full(len(X), -1) if classes is None else np.asarray(classes)
     order = np.lexsort((*keys, n_gaps, known)).astype(np.intp)
     known, n_gaps = known[order], n_gaps[order]
-    change = (np.diff(known) != 0) | (np.diff(n_gaps) != 0)
+    change = (np.diff(known) != 0) | (np.diff(n_gaps > 0) != 0)
     edges = [0, *(np.flatnonzero(change) + 1).tolist(), len(X)]
     runs: list[_Run] = [
         (a, b, bool(n_gaps[a] == 0), None if known[a] < 0 else int(known[a])) for a, b in pairwise(edges)

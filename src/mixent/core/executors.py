@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import cache
@@ -18,6 +19,7 @@ from mixent.core.stats import Stats, tree_sum
 
 S = TypeVar("S", bound=Stats)
 T = TypeVar("T")
+A = TypeVar("A")
 
 
 class Executor(Protocol):
@@ -63,12 +65,12 @@ class Threads(Serial):
         if self.n_threads == 1 or len(source) == 1:
             return super().total(stats, source)
         spans = list(_spans(len(source)))
-        return tree_sum(_pool(self.n_threads).map(lambda span: _sum_span(stats, source, *span), spans))
+        return tree_sum(_share(lambda span: _sum_span(stats, source, *span), spans, self.n_threads))
 
     def map(self, function: Callable[[Block], T], source: BlockSource) -> list[T]:
         if self.n_threads == 1 or len(source) == 1:
             return super().map(function, source)
-        return list(_pool(self.n_threads).map(lambda i: _one(function, source, i), range(len(source))))
+        return _share(lambda i: _one(function, source, i), range(len(source)), self.n_threads)
 
 
 def available_threads() -> int:
@@ -95,6 +97,30 @@ def _sum_span(stats: Callable[[Block], S], source: BlockSource, start: int, end:
 def _one(function: Callable[[Block], T], source: BlockSource, i: int) -> T:
     with long_rows():
         return function(source[i])
+
+
+def _share(function: Callable[[A], T], items: Sequence[A], n_threads: int) -> list[T]:
+    """Results in the order of the items. The caller works too: a short job is not handed over and back."""
+    results: dict[int, T] = {}
+    waiting = deque(range(len(items)))
+
+    def work() -> None:
+        while waiting:
+            try:
+                i = waiting.popleft()
+            except IndexError:  # another thread was faster
+                return
+            results[i] = function(items[i])
+
+    helpers = [_pool(n_threads - 1).submit(work) for _ in range(min(n_threads, len(items)) - 1)]
+    try:
+        work()
+    finally:
+        waiting.clear()  # after an error nobody starts another
+        for helper in helpers:
+            if not helper.cancel():
+                helper.result()
+    return [results[i] for i in range(len(items))]
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -157,6 +157,9 @@ class ClassJob:
         with choose_executor(est.n_jobs, self.table.n_rows, max(candidate.counts)) as executor:
             resp = self._partition(candidate)
             start = from_responsibilities(family, self.summary, source, resp, candidate.mask, executor)
+            if self.class_prior is not None:  # held from the first pass on: from others the objective would fall
+                within = start.weights / start.weights.sum(axis=1, keepdims=True)
+                start = replace(start, weights=self.class_prior[:, None] * within)
             found = run(
                 problem,
                 source,

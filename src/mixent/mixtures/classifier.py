@@ -11,7 +11,6 @@ from sklearn.utils import check_random_state
 
 from mixent.base import ProbabilisticClassifier
 from mixent.core.arrays import Array
-from mixent.core.blocks import Block
 from mixent.families.gaussian.structures import get_structure
 from mixent.mixtures.class_fit import Candidate, ClassJob
 from mixent.mixtures.fitting import Fitted, read_prior_rows, tell
@@ -180,10 +179,11 @@ class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
     def _job(self, table: Table, labels: Labels, weight: Array | None) -> ClassJob:
         soft = None if labels.codes is not None else labels.likelihood
         codes = labels.codes if labels.codes is not None else labels.likelihood.argmax(axis=1)
-        absent = (labels.likelihood == 1.0).all(axis=1)
+        absent = np.ptp(labels.likelihood, axis=1) == 0  # all ones, or even probabilities: they say as little
         codes = np.where(absent, -1, codes)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-        block = Block(table.X, table.codes, label=soft, weight=weight)
+        self._set_columns(table.X, weight)
+        block = self._block(table, soft, weight)
         return ClassJob(self, block, codes, labels.classes, table.schema.sizes, self._read_class_prior(labels), rng)
 
     def _read_class_prior(self, labels: Labels) -> Array | None:

@@ -160,7 +160,8 @@ class GaussianMixture(DensityMixin, MixtureModel):
         counts, names = self._check()
         table = read_features(self, X, reset=True, categorical=self.categorical)
         weight = read_weights(sample_weight, table.n_rows)
-        job = _Job(self, Block(table.X, table.codes, weight=weight), table.schema.sizes)
+        self._set_columns(table.X, weight)
+        job = _Job(self, self._block(table, weight=weight), table.schema.sizes)
         if counts[-1] > table.n_rows:
             if self.n_components == "auto":
                 counts = [k for k in counts if k <= table.n_rows]

@@ -22,7 +22,7 @@ from mixent.families.product import ProductFamily
 from mixent.mixtures.first_guess import Summary, flat_components, one_hot, responsibility_moments
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
-FEATURE_BYTES = 3 << 20  # of a block's temporaries
+FEATURE_BYTES = 4 << 20  # of a block's temporaries
 SMALL = 20_000  # rows x components below which threads cost more than they bring
 
 
@@ -30,7 +30,7 @@ def blocks(table: Block, n_components: int, axis_aligned: bool, classes: np.ndar
     """Rows cut into blocks whose temporaries stay in the cache."""
     d = table.X.shape[1]
     width = 1 + 2 * d if axis_aligned else (1 + d + d * (d + 1) // 2 if d < WIDE else 2 * d)
-    rows = int(np.clip(FEATURE_BYTES // (8 * (width + n_components)), 512, 4096))
+    rows = int(np.clip(FEATURE_BYTES // (8 * (width + n_components)), 512, 8192))
     gap_rows = int(np.clip(FEATURE_BYTES * 2 // (8 * n_components * d * max(1, d // 3) + 1), 64, 2048))
     return ArrayBlocks(table, rows, gap_rows, classes)
 

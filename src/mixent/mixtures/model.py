@@ -51,13 +51,27 @@ def responsibilities(problem: MixtureProblem, params: MixtureParams, table: Bloc
     return each_row(problem, params, table, resp, params.n_components, n_jobs)
 
 
+def varying_columns(X: Array, weight: Array | None) -> np.ndarray:
+    """Which columns are not constant. When none varies, all: a density must be about something."""
+    rows = X if weight is None else X[weight > 0]
+    low, high = np.fmin.reduce(rows, axis=0), np.fmax.reduce(rows, axis=0)
+    varying = np.flatnonzero(high - low > 1e-15 * np.maximum(np.abs(low), np.abs(high)))
+    return varying if len(varying) else np.arange(X.shape[1])
+
+
 class MixtureModel(BaseEstimator):
-    """The generative side of an estimator whose fitted state is `problem_`, `params_`, `schema_`, `run_`."""
+    """The generative side of an estimator whose fitted state is `problem_`, `params_`, `schema_`, `run_`.
+
+    A column that was constant in training says nothing and is left out of the density (its likelihood would be
+    infinite): `varying_` are the continuous columns that take part, `constants_` the values of the others.
+    """
 
     problem_: MixtureProblem
     params_: MixtureParams
     schema_: Schema
     run_: Run
+    varying_: np.ndarray  # positions among the continuous columns
+    constants_: Array  # (d,) NaN where a column varies
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -68,9 +82,18 @@ class MixtureModel(BaseEstimator):
         check_is_fitted(self)
         return read_features(self, X, reset=False)
 
+    def _set_columns(self, X: Array, weight: Array | None) -> None:
+        self.varying_ = varying_columns(X, weight)
+        self.constants_ = np.fmax.reduce(X, axis=0) if X.shape[1] else np.empty(0)
+        self.constants_[self.varying_] = np.nan
+
+    def _block(self, table: Table, label: Array | None = None, weight: Array | None = None) -> Block:
+        """The columns that take part."""
+        X = table.X if len(self.varying_) == table.X.shape[1] else table.X[:, self.varying_]
+        return Block(X, table.codes, label, weight)
+
     def _each(self, table: Table, function: RowFunction, width: int | None = None) -> Array:
-        block = Block(table.X, table.codes)
-        return each_row(self.problem_, self.params_, block, function, width, self.n_jobs)
+        return each_row(self.problem_, self.params_, self._block(table), function, width, self.n_jobs)
 
     def score_samples(self, X: Any) -> Array:
         """Log density of each row, in nats: low values are unlike anything seen in training.
@@ -89,7 +112,7 @@ class MixtureModel(BaseEstimator):
         return self._each(table, lambda ready, block: log_sum_exp(self.problem_.log_resp(ready, block), axis=0))
 
     def _responsibilities(self, table: Table) -> Array:
-        return responsibilities(self.problem_, self.params_, Block(table.X, table.codes), self.n_jobs)
+        return responsibilities(self.problem_, self.params_, self._block(table), self.n_jobs)
 
     def impute(self, X: Any) -> Any:
         """Fill every gap with its conditional expectation (continuous) or most probable value (categorical).
@@ -123,7 +146,8 @@ class MixtureModel(BaseEstimator):
                 softmax_columns(resp)
                 return gaussian.expected(ready.family[0], block, resp)
 
-            guess = self._each(table, expected, table.X.shape[1])
+            guess = np.tile(self.constants_, (table.n_rows, 1))
+            guess[:, self.varying_] = self._each(table, expected, len(self.varying_))
             filled = np.where(np.isnan(table.X), guess, table.X)
         if family.categorical is not None and params.categorical is not None and codes is not None:
             codes = family.categorical.expected(params.categorical, codes, self._responsibilities(table).T)
@@ -151,7 +175,9 @@ class MixtureModel(BaseEstimator):
         weights = self.params_.weights
         cell = rng.choice(weights.size, n_samples, p=weights.ravel() / weights.sum())
         label, component = np.unravel_index(cell, weights.shape)
-        X, codes = self.problem_.family.sample(self.params_.components, component, rng)
+        drawn, codes = self.problem_.family.sample(self.params_.components, component, rng)
+        X = np.tile(self.constants_, (n_samples, 1))
+        X[:, self.varying_] = drawn
         table = X if codes is None else to_frame(self.schema_, X, codes)
         return table, self._sample_label(label, component)
 
@@ -172,17 +198,22 @@ class MixtureModel(BaseEstimator):
         check_is_fitted(self)
         where = [self._position(c) for c in columns]
         schema = Schema(tuple(self.schema_.columns[i] for i in where), self.schema_.named)
-        continuous = {c: i for i, c in enumerate(self.schema_.continuous)}
+        numbers = [list(self.schema_.continuous).index(i) for i in where if i in self.schema_.continuous]
+        place = {c: i for i, c in enumerate(self.varying_.tolist())}
         categorical = {c: i for i, c in enumerate(self.schema_.categorical)}
+        if not any(c in place for c in numbers) and not any(i in categorical for i in where):
+            raise ValueError("every column named was constant in training; name at least one that varies")
         family, components = self.problem_.family.marginal(
             self.params_.components,
-            np.array([continuous[i] for i in where if i in continuous], dtype=int),
+            np.array([place[c] for c in numbers if c in place], dtype=int),
             np.array([categorical[i] for i in where if i in categorical], dtype=int),
         )
         other = copy.copy(self)
         other.problem_ = MixtureProblem(family, self.problem_.class_prior)
         other.params_ = MixtureParams(self.params_.weights, components)
         other.schema_ = schema
+        other.varying_ = np.array([i for i, c in enumerate(numbers) if c in place], dtype=int)
+        other.constants_ = self.constants_[numbers]
         other.n_features_in_ = len(where)
         if hasattr(self, "feature_names_in_"):
             other.feature_names_in_ = self.feature_names_in_[where]
@@ -214,15 +245,19 @@ class MixtureModel(BaseEstimator):
     def means_(self) -> Array:
         """(K, d) component means of the continuous columns."""
         family, params = self.problem_.family.gaussian, self.params_.components.gaussian
-        if family is None or params is None:
-            return np.empty((self.params_.n_components, 0))
-        return params.means + family.centre
+        means = np.tile(self.constants_, (self.params_.n_components, 1))
+        if family is not None and params is not None:
+            means[:, self.varying_] = params.means + family.centre
+        return means
 
     @property
     def covariances_(self) -> Array:
         """(K, d, d) component covariances of the continuous columns."""
-        gaussian = self.params_.components.gaussian
-        return np.empty((self.params_.n_components, 0, 0)) if gaussian is None else gaussian.full_covs()
+        d = len(self.constants_)
+        covs = np.zeros((self.params_.n_components, d, d))
+        if self.params_.components.gaussian is not None:
+            covs[:, self.varying_[:, None], self.varying_] = self.params_.components.gaussian.full_covs()
+        return covs
 
     @property
     def category_probabilities_(self) -> dict[str, Array]:

@@ -40,6 +40,8 @@ def search(
     scores = _Scores(job, folds, show)
     names = structures or ["VVV", "VVI"]
     tied = [] if structures or job.est.across_classes else ["EEE", "EEI"]
+    if not len(job.summary.centre):  # only categories: covariances do not matter
+        names, tied = names[:1], []
     for candidate in _single(job, names, tied):
         scores.add(candidate)
     poor = 0
@@ -69,7 +71,7 @@ def _candidate(job: ClassJob, count: int, name: str, across: bool, rows: float |
 
 
 def _strengths(job: ClassJob) -> list[float | None]:
-    if isinstance(job.est.prior, str):
+    if isinstance(job.est.prior, str) and len(job.summary.centre):
         return [s * (len(job.summary.centre) + 2) for s in STRENGTHS]
     return [job.default_rows()]
 

@@ -159,10 +159,6 @@ class GaussianFamily:
         means[child], means[parent] = means[parent] + away, means[parent] - away
         return replace(params, means=means, covs=covs)
 
-    def log_determinants(self, params: Gaussians) -> Array:
-        """Log volume of each component, used to order and to choose what to split."""
-        return 2 * self.prepare(params).half_log_det
-
     def n_free(self) -> int:
         d = self.n_columns
         return sum(g.size * d + g.model.n_free(g.size, d) for g in self.groups)
