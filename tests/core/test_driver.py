@@ -1,4 +1,6 @@
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
 from math import isnan
 
 import numpy as np
@@ -50,7 +52,7 @@ def climb(problem, start=0.0, **options):
 def check_trace(result, problem=None):
     """What every run promises."""
     accepted = [s for s in result.trace if s.accepted]
-    for a, b in zip(accepted, accepted[1:]):
+    for a, b in pairwise(accepted):
         if a.segment == b.segment:
             assert b.objective >= a.objective - rounding(a.objective, SOURCE.total_weight)
             assert b.gain == b.objective - a.objective
@@ -212,6 +214,20 @@ def test_a_repair_opens_a_segment_and_is_told():
     assert 100.0 not in problem.passes  # mended before a pass is spent on it
 
 
+def test_a_repair_clears_the_memory_of_the_proposal():
+    seen = []
+
+    def remember(problem, memory, params, plain):
+        seen.append((params, memory))
+        return None, (memory or 0) + 1
+
+    climb(Mend(), propose=remember)
+    memory = [m for _, m in seen]
+    again = [params for params, _ in seen].index(-1.0)  # the first step after the repair
+    assert memory[0] is None and memory[again] is None
+    assert memory[1:again] == list(range(1, again)) and memory[again + 1] == 1
+
+
 def test_repairs_for_ever_end_at_max_passes():
     result = climb(Mend(times=10**9), stop=Stop(1e-9, 30))
     assert result.status is Status.MAX_PASSES and result.n_passes == 30
@@ -364,7 +380,7 @@ def test_a_run_resumes_from_any_event_an_observer_saw(make_mixture):
             result = run(problem, source, resume=state, **options)
             assert same_params(result.params, whole.params)
             assert strip(result.trace) == strip(whole.trace)
-    assert all(a.trace[-1].seconds <= b.trace[-1].seconds for a, b in zip(events, events[1:]))
+    assert all(a.trace[-1].seconds <= b.trace[-1].seconds for a, b in pairwise(events))
 
 
 def test_the_objective_returned_is_that_of_the_parameters_returned(make_mixture):
@@ -374,7 +390,7 @@ def test_the_objective_returned_is_that_of_the_parameters_returned(make_mixture)
             result = run(problem, source, params, stop=Stop(1e-7, max_passes), propose=Squarem())
             ready = problem.prepare(result.params)
             with Serial() as workers:
-                total = workers.total(lambda block, ready=ready: problem.stats(ready, block), source)
+                total = workers.total(partial(problem.stats, ready), source)
             assert problem.objective(result.params, total) == result.objective
 
 

@@ -70,8 +70,7 @@ def brackets(n):
     """The same tree written top down: the largest power of two left of the last part, then the rest."""
     if n == 1:
         return 0
-    left = 1 << ((n - 1).bit_length() - 1)
-    return left
+    return 1 << ((n - 1).bit_length() - 1)
 
 
 def expected_word(letters):

@@ -5,10 +5,10 @@ import pytest
 
 from mixent.core.blocks import ArrayBlocks, Block
 from mixent.core.stats import tree_sum
-from mixent.families.categorical import Categoricals, CategoricalFamily
+from mixent.families.categorical import CategoricalFamily, Categoricals
 from mixent.families.gaussian.family import GaussianFamily, Gaussians, Group
 from mixent.families.gaussian.prior import Prior
-from mixent.families.product import Components, ProductFamily, with_prior
+from mixent.families.product import Components, ProductFamily
 
 SIZES = (3, 1, 2, 5)
 
@@ -241,11 +241,3 @@ def test_restrict_embed_take_split_sample_and_marginal_of_mixed_tables():
             rtol=1e-9,
             atol=1e-12,
         )
-
-
-def test_another_prior_for_the_gaussian_part_only():
-    rng = np.random.default_rng(0)
-    family, _ = mixed(rng)
-    assert with_prior(family, prior=None).gaussian.prior is None
-    assert with_prior(family, prior=None).categorical is family.categorical
-    assert with_prior(ProductFamily(None, family.categorical), prior=None).gaussian is None

@@ -1,6 +1,7 @@
 """What the one mixture problem promises, whatever the family: identities of its statistics, and ascent."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from mixent.core.blocks import ArrayBlocks, Block
 from mixent.core.driver import Status, Stop, rounding, run
 from mixent.core.executors import Serial
 from mixent.core.proposals import Squarem
-from mixent.families.categorical import Categoricals, CategoricalFamily
+from mixent.families.categorical import CategoricalFamily, Categoricals
 from mixent.families.gaussian.family import GaussianFamily, Gaussians, Group
 from mixent.families.gaussian.prior import Prior
 from mixent.families.product import Components, ProductFamily
@@ -185,7 +186,7 @@ def check_ascent(result, weight):
     accepted = [s for s in result.trace if s.accepted]
     rejected = [s for s in result.trace if not s.accepted and s.kind == "plain"]
     assert rejected == [] and result.status in (Status.CONVERGED, Status.MAX_PASSES), result.message
-    for a, b in zip(accepted, accepted[1:]):
+    for a, b in pairwise(accepted):
         if a.segment == b.segment:
             assert b.gain >= -rounding(a.objective, weight)
 

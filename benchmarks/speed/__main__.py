@@ -1,0 +1,86 @@
+"""The command line: measure, print as it comes, write the records."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.speed.accuracy import accuracy
+from benchmarks.speed.cases import CASES, GAPS, MEMORY, QUICK, Case
+from benchmarks.speed.imports import imports
+from benchmarks.speed.memory import peaks
+from benchmarks.speed.passes import gaps, measure
+from benchmarks.speed.records import HEAD, Record
+
+
+def main(argv: Sequence[str] | None = None) -> list[Record]:
+    options = _options(argv)
+    print(f"{HEAD}    (load {_load()} at the start)", flush=True)
+    records = []
+    for record in _all(options):
+        if records and record.set != records[-1].set:
+            print()
+        records.append(record)
+        print(record.line(), flush=True)
+    missed = sum(record.verdict == "missed" for record in records)
+    wanted = sum(record.verdict != "" for record in records)
+    print(f"\n{wanted - missed} of {wanted} targets met (load {_load()} at the end)")
+    if options.json is not None:
+        options.json.write_text(json.dumps([record.as_dict() for record in records], indent=1) + "\n")
+    return records
+
+
+def _all(options: argparse.Namespace) -> Iterator[Record]:
+    without = tuple(options.without)
+    for case in options.sizes or (QUICK if options.quick else CASES):
+        yield from measure(case, options.rounds, without)
+    if options.sizes:
+        return
+    yield gaps(Case(2_000, 6, 3) if options.quick else GAPS, options.rounds, None if options.quick else 20.0)
+    yield from _untargeted(peaks(Case(50_000, 10, 3))) if options.quick else peaks(MEMORY)
+    yield from accuracy(2_000 if options.quick else 20_000)
+    yield from _untargeted(imports(2)) if options.quick else imports()
+
+
+def _untargeted(records: Iterable[Record]) -> Iterator[Record]:
+    """A smoke test judges nothing."""
+    return (replace(record, printed=None, source=None) for record in records)
+
+
+def _options(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.speed", description="Speed beside the peers, as ratios."
+    )
+    parser.add_argument("--quick", action="store_true", help="small sizes, scikit-learn only: does it run?")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the records here")
+    parser.add_argument("--rounds", type=int, help="interleaved rounds per size (default 5; quick 2)")
+    parser.add_argument("--sizes", nargs="+", type=_size, metavar="NxDxK", help="only these sizes, and passes only")
+    parser.add_argument("--without", nargs="+", default=[], choices=["pomegranate", "mclust"], help="leave peers out")
+    options = parser.parse_args(argv)
+    if options.quick:
+        options.without = ["pomegranate", "mclust"]
+    options.rounds = options.rounds or (2 if options.quick else 5)
+    return options
+
+
+def _size(text: str) -> Case:
+    try:
+        rows, columns, components = map(int, text.split("x"))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not rows x columns x components, such as 10000x5x5") from None
+    known = {(c.rows, c.columns, c.components): c for c in CASES}
+    return known.get((rows, columns, components), Case(rows, columns, components))
+
+
+def _load() -> str:
+    path = Path("/proc/loadavg")
+    return path.read_text().split()[0] if path.exists() else "unknown"
+
+
+if __name__ == "__main__":
+    main()
+    sys.exit(0)
