@@ -366,7 +366,7 @@ def test_a_component_that_collapses_is_named_and_the_run_goes_on(structure):
     "far",
     [
         8,
-        pytest.param(500, marks=pytest.mark.xfail(strict=True, reason="mass exactly 0: repair takes it for dropped")),
+        500,
     ],
 )
 def test_a_starved_component_is_named(far):
@@ -391,7 +391,6 @@ def test_one_component_on_identical_rows_ends_with_a_status_not_an_exception():
             assert np.isfinite(result.objective)
 
 
-@pytest.mark.xfail(strict=True, reason="_reseed lets the child's own weight go")
 def test_after_a_repair_the_weights_are_still_a_distribution():
     problem, _, params = make(0, SHARED, prior=None)
     gaussian = params.components.gaussian
@@ -407,7 +406,6 @@ def test_after_a_repair_the_weights_are_still_a_distribution():
         np.testing.assert_allclose(mended.weights.sum(axis=1), params.weights.sum(axis=1), rtol=1e-12)
 
 
-@pytest.mark.xfail(strict=True, reason="_drop uses split, which moves the component it copies")
 def test_dropping_a_component_does_not_move_the_others():
     problem, table, params = make(0, SHARED, prior=None)
     gaussian = params.components.gaussian

@@ -71,6 +71,12 @@ class CategoricalFamily:
     def broken(self, params: Categoricals) -> np.ndarray:
         return np.zeros(params.n_components, dtype=bool)  # pseudo-counts keep every table inside the simplex
 
+    def copied(self, params: Categoricals, parent: int, child: int) -> Categoricals:
+        """Give `child` the tables of `parent`."""
+        log_probs = np.array(params.log_probs)
+        log_probs[child] = log_probs[parent]
+        return Categoricals(log_probs)
+
     def split(self, params: Categoricals, parent: int, child: int) -> Categoricals:
         """Give the child the parent's table; the other columns, or the next pass, tell them apart."""
         log_probs = np.array(params.log_probs)

@@ -70,6 +70,13 @@ class ProductFamily:
     def broken(self, params: Components) -> np.ndarray:
         return np.any([part for part in self._parts("broken", params) if part is not None], axis=0)
 
+    def group_of(self, n_components: int) -> np.ndarray:
+        """(K,) the structure group each component belongs to."""
+        return np.zeros(n_components, dtype=int) if self.gaussian is None else self.gaussian.group_of()
+
+    def copied(self, params: Components, parent: int, child: int) -> Components:
+        return Components(*self._parts("copied", params, parent, child))
+
     def split(self, params: Components, parent: int, child: int) -> Components:
         return Components(*self._parts("split", params, parent, child))
 

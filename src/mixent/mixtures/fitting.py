@@ -99,11 +99,7 @@ def finish(problem: MixtureProblem, run: Run) -> Fitted:
     params = run.params
     mass = params.weights.sum(axis=0)
     keep = np.flatnonzero(mass > 0)
-    group = np.zeros(len(mass), dtype=int)
-    gaussian = problem.family.gaussian
-    if gaussian is not None:
-        for g, span in enumerate(gaussian.groups):
-            group[span.span] = g
+    group = problem.family.group_of(len(mass))
     owner = params.weights.argmax(axis=0)
     order = keep[np.lexsort((keep, -mass[keep], owner[keep], group[keep]))]
     family, components = problem.family.take(params.components, order)

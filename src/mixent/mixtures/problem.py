@@ -112,6 +112,8 @@ class MixtureProblem(Problem):
             weights = self.class_prior[:, None] * within
         else:
             weights = counts / counts.sum()
+        # zero is a mask; a component that merely starved keeps a trace, so that `repair` sees it
+        weights = np.where(params.weights > 0, np.maximum(weights, 1e-300), 0.0)
         return replace(params, weights=weights, components=self.family.update(params.components, total.components))
 
     def repair(self, params: MixtureParams, total: MixtureStats) -> tuple[MixtureParams, str] | None:
@@ -124,7 +126,7 @@ class MixtureProblem(Problem):
             return None
         child = int(np.flatnonzero(bad)[0])
         reason = "starved" if mass[child] < STARVED * average else "collapsed onto too few distinct rows"
-        parents = live & ~bad & self._same_classes(params, child)
+        parents = live & ~bad & self._alike(params, child)
         if parents.any() and params.repairs < params.n_components:
             return self._reseed(params, mass, child, parents, reason)
         if live.sum() > bad.sum() and (self._other_support(params, bad)):
@@ -136,7 +138,7 @@ class MixtureProblem(Problem):
     ) -> tuple[MixtureParams, str]:
         parent = int(np.where(parents, mass, -np.inf).argmax())
         weights = np.array(params.weights)
-        weights[:, [parent, child]] = weights[:, [parent]] / 2
+        weights[:, [parent, child]] = weights[:, [parent, child]].mean(axis=1, keepdims=True)
         components = self.family.split(params.components, parent, child)
         note = f"component {child} {reason}; re-seeded beside component {parent}"
         return replace(params, weights=weights, components=components, repairs=params.repairs + 1), note
@@ -148,14 +150,15 @@ class MixtureProblem(Problem):
         keep = int(np.flatnonzero(~bad & (weights.sum(axis=0) > 0))[0])
         components = params.components
         for child in np.flatnonzero(bad):  # weight 0, but its density must exist
-            components = self.family.split(components, keep, int(child))
+            components = self.family.copied(components, keep, int(child))
         names = ", ".join(map(str, np.flatnonzero(bad)))
         return replace(params, weights=weights, components=components), f"component {names} {reason}; dropped"
 
-    @staticmethod
-    def _same_classes(params: MixtureParams, child: int) -> np.ndarray:
+    def _alike(self, params: MixtureParams, child: int) -> np.ndarray:
+        """Components of the same classes and the same structure group."""
         used = params.weights > 0
-        return (used == used[:, [child]]).all(axis=0)
+        group = self.family.group_of(params.n_components)
+        return (used == used[:, [child]]).all(axis=0) & (group == group[child])
 
     @staticmethod
     def _other_support(params: MixtureParams, bad: np.ndarray) -> bool:

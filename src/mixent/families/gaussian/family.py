@@ -149,15 +149,25 @@ class GaussianFamily:
         scaled = params.covs / (self.scale[:, None] * self.scale)
         return np.asarray(~(np.linalg.eigvalsh(np.nan_to_num(scaled))[:, 0] > FLAT))
 
+    def group_of(self) -> np.ndarray:
+        """(K,) the group each component belongs to."""
+        return np.repeat(np.arange(len(self.groups)), [g.size for g in self.groups])
+
+    def copied(self, params: Gaussians, parent: int, child: int) -> Gaussians:
+        """Give `child` the parameters of `parent`."""
+        means, covs = np.array(params.means), np.array(params.covs)
+        means[child], covs[child] = means[parent], covs[parent]
+        return replace(params, means=means, covs=covs)
+
     def split(self, params: Gaussians, parent: int, child: int) -> Gaussians:
         """Put `child` beside `parent`, one standard deviation apart along the parent's longest axis."""
         cov = params.full_covs()[parent] / (self.scale[:, None] * self.scale)
         values, vectors = np.linalg.eigh(cov)
         away = 0.5 * np.sqrt(values[-1]) * vectors[:, -1] * self.scale
-        means, covs = np.array(params.means), np.array(params.covs)
-        covs[child] = covs[parent]
-        means[child], means[parent] = means[parent] + away, means[parent] - away
-        return replace(params, means=means, covs=covs)
+        beside = self.copied(params, parent, child)
+        beside.means[child] += away
+        beside.means[parent] -= away
+        return beside
 
     def n_free(self) -> int:
         d = self.n_columns
