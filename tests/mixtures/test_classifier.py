@@ -48,7 +48,7 @@ def test_one_free_gaussian_per_class_is_quadratic_discriminant_analysis(data):
 
 
 def test_one_shared_covariance_is_linear_discriminant_analysis(data):
-    """scikit-learn's lsqr divides the scatter within classes by n, as maximum likelihood does; svd by n - C in some versions."""
+    """scikit-learn's lsqr divides the scatter within classes by n, as maximum likelihood does; its svd may by n - C."""
     X, y = data
     model = MixtureClassifier(1, "EEE", across_classes=True, prior=None).fit(X, y)
     lsqr = LinearDiscriminantAnalysis(solver="lsqr", store_covariance=True).fit(X, y)
@@ -61,18 +61,22 @@ def test_one_shared_covariance_is_linear_discriminant_analysis(data):
 
 def spherical_em(X, resp, n_passes, equal):
     """Document 003, equations 1 to 5, line by line; `equal`: one sigma for all (EII), else one each (VII)."""
-    n, D = X.shape
-    for i in range(n_passes + 1):
-        p = resp.mean(axis=0)  # (5)
-        mu = (resp.T @ X) / resp.sum(axis=0)[:, None]  # (3)
+    D = X.shape[1]
+    for _ in range(n_passes):
+        p, mu, sigma = spherical_update(X, resp, equal)
         square = ((X[:, None, :] - mu) ** 2).sum(axis=2)
-        sigma = np.sqrt((resp * square).sum(axis=0) / D / resp.sum(axis=0))  # (4)
-        if equal:
-            sigma = np.full(len(p), np.sqrt((resp * square).sum() / D / n))
-        if i == n_passes:
-            return p, mu, sigma
         g = np.exp(-0.5 * square / sigma**2) / (np.sqrt(2 * np.pi) * sigma) ** D  # (2)
         resp = p * g / (p * g).sum(axis=1, keepdims=True)  # (1)
+    return spherical_update(X, resp, equal)
+
+
+def spherical_update(X, resp, equal):
+    n, D = X.shape
+    p = resp.mean(axis=0)  # (5)
+    mu = (resp.T @ X) / resp.sum(axis=0)[:, None]  # (3)
+    square = ((X[:, None, :] - mu) ** 2).sum(axis=2)
+    sigma = np.sqrt((resp * square).sum(axis=0) / D / resp.sum(axis=0))  # (4)
+    return p, mu, np.full(len(p), np.sqrt((resp * square).sum() / D / n)) if equal else sigma
 
 
 @pytest.mark.parametrize(("name", "equal"), [("EII", True), ("VII", False)])
@@ -89,7 +93,9 @@ def test_spherical_em_is_that_of_document_003(draw, soft_start, name, equal, n_p
     rtol = 1e-5 if n_passes < 10 else 1e-6
     np.testing.assert_allclose(mixture.weights_, p[order], rtol=rtol)
     np.testing.assert_allclose(mixture.means_, mu[order], rtol=rtol, atol=1e-5)
-    np.testing.assert_allclose(mixture.covariances_, sigma[order, None, None] ** 2 * np.eye(2), rtol=10 * rtol, atol=1e-12)
+    np.testing.assert_allclose(
+        mixture.covariances_, sigma[order, None, None] ** 2 * np.eye(2), rtol=10 * rtol, atol=1e-12
+    )
 
 
 def test_the_classifier_runs_that_em_in_each_class(draw):
@@ -106,7 +112,9 @@ def test_the_classifier_runs_that_em_in_each_class(draw):
 
 
 def _start_near(X, means):
-    return np.equal(((X[:, None] - means) ** 2).sum(axis=2).argmin(axis=1)[:, None], np.arange(len(means))).astype(float)
+    return np.equal(((X[:, None] - means) ** 2).sum(axis=2).argmin(axis=1)[:, None], np.arange(len(means))).astype(
+        float
+    )
 
 
 # --- labels ----------------------------------------------------------------------------------------------------------
@@ -303,7 +311,9 @@ def test_an_outlier_has_a_low_density(draw):
 def test_score_samples_sums_the_classes_out(draw):
     X, label = draw(missing=0.2)
     model = MixtureClassifier(2, "VVI", random_state=0).fit(X, label)
-    np.testing.assert_allclose(model.score_samples(X), np.logaddexp.reduce(model._log_joint(X), axis=1), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(
+        model.score_samples(X), np.logaddexp.reduce(model._log_joint(X), axis=1), rtol=1e-10, atol=1e-12
+    )
 
 
 def test_a_fit_on_samples_recovers_the_model(draw):
@@ -362,7 +372,15 @@ def test_auto_finds_what_the_classes_need(auto, rings):
     assert list(auto.n_components_) == best["n_components"]
     assert 0 < auto.temperature_ <= 1
     for record in auto.search_:
-        assert set(record) >= {"n_components", "covariance", "across_classes", "prior_rows", "log_loss", "error", "temperature"}
+        assert set(record) >= {
+            "n_components",
+            "covariance",
+            "across_classes",
+            "prior_rows",
+            "log_loss",
+            "error",
+            "temperature",
+        }
         assert np.isfinite(record["log_loss"]) and 0 <= record["error"] <= 1
         assert record["log_loss"] <= record["log_loss_raw"]
 

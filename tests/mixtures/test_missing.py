@@ -11,7 +11,9 @@ NAN = np.nan
 TRUTH = {
     "weights": np.array([0.6, 0.4]),
     "means": np.array([[0.0, 0.0, 0.0], [3.0, 2.0, -2.0]]),
-    "covs": np.array([[[1.0, 0.5, 0.2], [0.5, 1.0, 0.0], [0.2, 0.0, 0.6]], [[0.8, -0.3, 0.0], [-0.3, 1.2, 0.4], [0.0, 0.4, 1.0]]]),
+    "covs": np.array(
+        [[[1.0, 0.5, 0.2], [0.5, 1.0, 0.0], [0.2, 0.0, 0.6]], [[0.8, -0.3, 0.0], [-0.3, 1.2, 0.4], [0.0, 0.4, 1.0]]]
+    ),
 }
 
 
@@ -36,7 +38,9 @@ def parameter_error(model):
 
 def mean_error(n, n_seeds):
     """Over several tables; components come by falling weight, as in the truth."""
-    fits = (GaussianMixture(2, "VVV", prior=None, random_state=0).fit(draw_truth(n, seed)[0]) for seed in range(n_seeds))
+    fits = (
+        GaussianMixture(2, "VVV", prior=None, random_state=0).fit(draw_truth(n, seed)[0]) for seed in range(n_seeds)
+    )
     return np.mean([parameter_error(fit) for fit in fits])
 
 
@@ -85,7 +89,9 @@ def test_score_samples_is_the_marginal_density(mixture, every_pattern, brute_for
     joint = brute_force(every_pattern, mixture.weights_, mixture.means_, mixture.covariances_)
     expected = np.logaddexp.reduce(joint, axis=1)
     np.testing.assert_allclose(mixture.score_samples(every_pattern), expected, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(mixture.predict_proba(every_pattern), np.exp(joint - expected[:, None]), rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(
+        mixture.predict_proba(every_pattern), np.exp(joint - expected[:, None]), rtol=1e-8, atol=1e-12
+    )
     assert mixture.score(every_pattern) == pytest.approx(expected.mean(), rel=1e-9)
 
 
@@ -122,7 +128,9 @@ def test_marginal_is_the_density_of_some_columns(mixture, every_pattern):
     part = mixture.marginal([2, 0])
     alone = np.full_like(every_pattern, NAN)
     alone[:, [2, 0]] = every_pattern[:, [2, 0]]
-    np.testing.assert_allclose(part.score_samples(every_pattern[:, [2, 0]]), mixture.score_samples(alone), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        part.score_samples(every_pattern[:, [2, 0]]), mixture.score_samples(alone), rtol=1e-9, atol=1e-12
+    )
     np.testing.assert_array_equal(part.means_, mixture.means_[:, [2, 0]])
     np.testing.assert_array_equal(part.covariances_, mixture.covariances_[:, [2, 0]][:, :, [2, 0]])
     assert part.n_features_in_ == 2 and mixture.n_features_in_ == 4
@@ -146,7 +154,9 @@ def test_a_row_without_values_says_nothing_in_training(draw, soft_start, same):
     X, label = draw(n=100)
     model = MixtureClassifier(1, "VVV", prior=None, tol=1e-12).fit(X, label)
     more = np.concatenate([X, np.full((20, 3), NAN)])
-    other = MixtureClassifier(1, "VVV", prior=None, tol=1e-12, max_iter=5000).fit(more, np.concatenate([label, np.repeat([0], 20)]))
+    other = MixtureClassifier(1, "VVV", prior=None, tol=1e-12, max_iter=5000).fit(
+        more, np.concatenate([label, np.repeat([0], 20)])
+    )
     np.testing.assert_allclose(other.means_, model.means_, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(other.covariances_, model.covariances_, rtol=1e-4, atol=1e-5)
     assert other.class_prior_[0] == pytest.approx((np.sum(label == 0) + 20) / 120)

@@ -1,5 +1,7 @@
 """No accepted pass lowers the penalised objective, and the objective is what the docstring says."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,7 @@ def assert_never_falls(run, weight):
     assert run.status in (Status.CONVERGED, Status.MAX_PASSES), run.message
     for segment in {s.segment for s in run.trace}:
         values = [s.objective for s in run.trace if s.segment == segment and s.accepted]
-        falls = [a - b for a, b in zip(values, values[1:])]
+        falls = [a - b for a, b in pairwise(values)]
         assert max(falls, default=0.0) <= rounding(max(map(abs, values)), weight)
     assert all(s.accepted for s in run.trace if s.kind != "proposal")
     assert run.objective == [s.objective for s in run.trace if s.accepted][-1]

@@ -66,14 +66,7 @@ def test_posteriors_are_products_of_the_parts(mixed, model, brute_force):
 
 def test_pandas_polars_and_pyarrow_are_the_same_table(mixed, model, same):
     frame, y = mixed
-    other = pl.DataFrame(
-        {
-            "size": pl.Series(frame["size"].tolist(), nan_to_null=True) if False else [None if pd.isna(v) else v for v in frame["size"]],
-            "colour": [None if pd.isna(v) else v for v in frame["colour"]],
-            "weight": [None if pd.isna(v) else v for v in frame["weight"]],
-            "new": [None if pd.isna(v) else bool(v) for v in frame["new"]],
-        }
-    )
+    other = pl.DataFrame({name: [None if pd.isna(v) else v for v in frame[name].tolist()] for name in frame})
     for table in (other, other.to_arrow()):
         again = MixtureClassifier(1, "VVV").fit(table, pl.Series(y) if table is other else y)
         same(model, again, 0)
@@ -84,7 +77,10 @@ def test_the_order_of_the_columns_does_not_matter(mixed, model):
     frame, y = mixed
     turned = frame[["new", "weight", "colour", "size"]]
     np.testing.assert_allclose(
-        MixtureClassifier(1, "VVV").fit(turned, y).predict_proba(turned), model.predict_proba(frame), rtol=1e-8, atol=1e-12
+        MixtureClassifier(1, "VVV").fit(turned, y).predict_proba(turned),
+        model.predict_proba(frame),
+        rtol=1e-8,
+        atol=1e-12,
     )
 
 
@@ -101,15 +97,17 @@ def test_impute_fills_every_gap_and_keeps_what_was_seen(mixed, model):
     assert filled["colour"][row] == ["blue", "green", "red"][share.argmax()]
 
 
-def test_impute_of_an_array_in_a_frame_model_and_of_whole_numbers():
-    frame = pd.DataFrame({"a": [1, 2, 3, 4, 5, 6, None], "b": [2.0, 4.1, 6.2, 7.9, 10.0, 12.1, 14.0]}).astype({"a": "Int64"})
+def test_imputed_whole_numbers_are_whole():
+    frame = pd.DataFrame({"a": [1, 2, 3, 4, 5, 6, None], "b": [2.0, 4.1, 6.2, 7.9, 10.0, 12.1, 14.0]}).astype(
+        {"a": "Int64"}
+    )
     filled = GaussianMixture(1, prior=None).fit(frame).impute(frame)
     assert filled["a"].tolist()[:6] == [1, 2, 3, 4, 5, 6] and filled["a"].tolist()[6] == 7
     assert filled["a"].dtype.kind == "i"
 
 
 def test_samples_of_a_mixed_model_are_a_frame_like_the_training_one(mixed, model):
-    frame, y = mixed
+    frame, _ = mixed
     sample, label = model.sample(3000, random_state=0)
     assert sample.columns.tolist() == frame.columns.tolist()
     assert set(sample["colour"]) == {"blue", "green", "red"} and set(label) == {0, 1}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -137,7 +137,7 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         )
         other = copy.deepcopy(self)
         other._set_class_prior(found.params)
-        other.prior_run_ = found
+        other.prior_run_ = replace(found, last=None)
         return other
 
     def _set_class_prior(self, prior: Array) -> None:

@@ -54,14 +54,14 @@ def softmax_columns(log_joint: Array) -> Array:
     A column that is -inf throughout gives -inf and zeros, not NaN.
     """
     top = log_joint.max(axis=0, initial=-np.inf)  # without components nothing has any density
-    if not top.min(initial=0.0) > -np.inf:
-        top = np.where(np.isneginf(top), 0.0, top)
+    possible = True if top.min(initial=0.0) > -np.inf else ~np.isneginf(top)
+    if possible is not True:
+        top = np.where(possible, top, 0.0)
     log_joint -= top
     np.exp(log_joint, out=log_joint)
     mass = log_joint.sum(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log_mass: Array = np.log(mass)
-        np.divide(1.0, mass, out=mass, where=mass > 0)
+    log_mass = safe_log(mass)
+    np.divide(1.0, mass, out=mass, where=possible)
     log_joint *= mass
     log_mass += top
     return log_mass

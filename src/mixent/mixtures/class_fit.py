@@ -186,9 +186,10 @@ class ClassJob:
     def _partition(self, candidate: Candidate) -> Array:
         """Responsibilities (n, K): the rows of each class split by k-means; rows without a label count for none."""
         resp = np.zeros((self.table.n_rows, sum(candidate.counts)))
+        counted = True if self.table.weight is None else self.table.weight > 0
         start = 0
         for c, count in enumerate(candidate.counts):
-            rows = np.flatnonzero(self.codes == c)
+            rows = np.flatnonzero((self.codes == c) & counted)
             rng = np.random.default_rng((self.seed, c, count))
             if count == 1 or len(rows) <= count:
                 resp[rows, start + np.arange(len(rows)) % count] = 1.0

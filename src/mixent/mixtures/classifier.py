@@ -170,7 +170,7 @@ class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
         read_prior_rows(self.prior)
 
     def _structures(self) -> list[str] | None:
-        if isinstance(self.covariance, str):
+        if isinstance(self.covariance, str) or not np.iterable(self.covariance):
             return None if self.covariance == "auto" else [get_structure(self.covariance).name]
         if not len(self.covariance):
             raise ValueError("covariance is an empty list; name at least one structure")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
@@ -33,8 +34,8 @@ from mixent.mixtures.fitting import (
 )
 from mixent.mixtures.model import MixtureModel, responsibilities
 from mixent.mixtures.options import check_choice, check_count, check_positive, progress_bar
-from mixent.mixtures.problem import MixtureProblem
-from mixent.tables import read_features, read_weights
+from mixent.mixtures.problem import MixtureParams, MixtureProblem
+from mixent.tables import Schema, read_features, read_weights
 
 STRUCTURES = tuple(name for name in COVARIANCES if name.isupper())
 
@@ -158,6 +159,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
         self
         """
         counts, names = self._check()
+        warm = copy.copy(self) if self.warm_start and hasattr(self, "params_") else None
         table = read_features(self, X, reset=True, categorical=self.categorical)
         weight = read_weights(sample_weight, table.n_rows)
         self._set_columns(table.X, weight)
@@ -167,7 +169,8 @@ class GaussianMixture(DensityMixin, MixtureModel):
                 counts = [k for k in counts if k <= table.n_rows]
             else:
                 raise ValueError(f"n_components={counts[-1]} needs at least as many rows; X has {table.n_rows}")
-        warm = self.params_ if self.warm_start and hasattr(self, "params_") else None
+        if warm is not None and not _same_columns(warm, table.schema, self.varying_):
+            warm = None
         with progress_bar(self.progress, "mixture") as show:
             self.search_: list[dict] = []
             if len(counts) * len(names) == 1:
@@ -184,7 +187,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
             counts = list(range(1, check_count("max_components", self.max_components) + 1))
         else:
             counts = [check_count("n_components", self.n_components, also="'auto'")]
-        if isinstance(self.covariance, str):
+        if isinstance(self.covariance, str) or not np.iterable(self.covariance):
             names = list(STRUCTURES) if self.covariance == "auto" else [get_structure(self.covariance).name]
         else:
             names = [get_structure(name).name for name in self.covariance]
@@ -339,13 +342,14 @@ class _Job:
                 observers=[] if show is None else [ShowProgress(show, est.max_iter)],
                 propose=Squarem() if est.accelerate and n_components > 1 else None,
             )
-        return finish(problem, found.run), replace(found, run=replace(found.run, last=None))
+        short = tuple(replace(r, last=None) for r in found.short)
+        return finish(problem, found.run), replace(found, short=short, run=replace(found.run, last=None))
 
     def _starts(
         self, problem: MixtureProblem, source: Any, n_components: int, executor: Any, warm: Any, partitions: Any
     ) -> list:
-        if warm is not None and _fits(problem, warm, n_components):
-            return [warm]
+        if warm is not None and _same_model(warm, problem, n_components):
+            return [_about(warm.params_, warm.problem_, problem)]
         starts = []
         for rows, resp in partitions or self.partitions(n_components):
             part = source if rows is None or len(rows) == self.table.n_rows else ArrayBlocks(self.table.take(rows))
@@ -408,7 +412,19 @@ def _entropy(resp: Array) -> Array:
     return -(resp * np.log(np.maximum(resp, 1e-300))).sum(axis=1)
 
 
-def _fits(problem: MixtureProblem, params: Any, n_components: int) -> bool:
-    gaussian = problem.family.gaussian
-    same = params.n_components == n_components
-    return same and (gaussian is None or params.components.gaussian.means.shape[1] == gaussian.n_columns)
+def _same_columns(before: GaussianMixture, schema: Schema, varying: np.ndarray) -> bool:
+    return before.schema_.columns == schema.columns and np.array_equal(before.varying_, varying)
+
+
+def _same_model(before: GaussianMixture, problem: MixtureProblem, n_components: int) -> bool:
+    old, new = before.problem_.family.gaussian, problem.family.gaussian
+    return before.params_.n_components == n_components and (old is None or new is None or old.groups == new.groups)
+
+
+def _about(params: MixtureParams, old: MixtureProblem, new: MixtureProblem) -> MixtureParams:
+    """The same parameters, their means about the centre of the new rows."""
+    gaussian = params.components.gaussian
+    if gaussian is None or old.family.gaussian is None or new.family.gaussian is None:
+        return params
+    means = gaussian.means + (old.family.gaussian.centre - new.family.gaussian.centre)
+    return replace(params, components=replace(params.components, gaussian=replace(gaussian, means=means)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.cluster import kmeans_plusplus
@@ -12,6 +12,7 @@ from mixent.core.blocks import ArrayBlocks, Block
 from mixent.core.executors import Executor
 from mixent.families.categorical import Categoricals
 from mixent.families.gaussian.family import GaussianFamily, Gaussians
+from mixent.families.gaussian.prior import Prior
 from mixent.families.product import Components, ComponentStats, ProductFamily
 from mixent.mixtures.problem import MixtureParams
 
@@ -111,7 +112,18 @@ def from_responsibilities(
     weights = mask * (mass + 1e-6 * mass.sum() / len(mass))
     if len(mask) > 1:
         weights = weights / np.maximum(mask.sum(axis=0), 1.0)
-    return MixtureParams(weights / weights.sum(), family.update(flat, stats))
+    components = family.update(flat, stats)
+    if family.broken(components).any():  # flat already: begin one row wider, so that the run can repair what collapses
+        components = _one_row_wider(family, summary, resp.shape[1]).update(flat, stats)
+    return MixtureParams(weights / weights.sum(), components)
+
+
+def _one_row_wider(family: ProductFamily, summary: Summary, n_components: int) -> ProductFamily:
+    """The same structures under the weakest of priors."""
+    gaussian = family.gaussian
+    assert gaussian is not None
+    prior = Prior(np.array(1.0), summary.scale**2, np.zeros(gaussian.n_columns), np.array(0.0))
+    return replace(family, gaussian=replace(gaussian, prior=prior.expand(n_components, gaussian.axis_aligned)))
 
 
 def cluster(

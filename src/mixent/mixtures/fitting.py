@@ -23,14 +23,14 @@ from mixent.mixtures.first_guess import Summary, flat_components, one_hot, respo
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
 FEATURE_BYTES = 4 << 20  # of a block's temporaries
-SMALL = 20_000  # rows x components below which threads cost more than they bring
+SMALL = 120_000  # rows x components below which threads cost more than they bring
 
 
 def blocks(table: Block, n_components: int, axis_aligned: bool, classes: np.ndarray | None = None) -> ArrayBlocks:
     """Rows cut into blocks whose temporaries stay in the cache."""
     d = table.X.shape[1]
     width = 1 + 2 * d if axis_aligned else (1 + d + d * (d + 1) // 2 if d < WIDE else 2 * d)
-    rows = int(np.clip(FEATURE_BYTES // (8 * (width + n_components)), 512, 8192))
+    rows = int(np.clip(FEATURE_BYTES // (8 * (width + n_components)), 512, 16384))
     gap_rows = int(np.clip(FEATURE_BYTES * 2 // (8 * n_components * d * max(1, d // 3) + 1), 64, 2048))
     return ArrayBlocks(table, rows, gap_rows, classes)
 

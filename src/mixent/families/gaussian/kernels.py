@@ -228,7 +228,7 @@ def _product_back(features: Array, resp: Array) -> Array:
     """(q, K): features (q, n) @ resp (K, n).T."""
     (q, n), K = features.shape, len(resp)
     strips = -(-q * K // TILE_BACK)
-    if n == 0 or strips == 0 or strips * LANES > q:
+    if n == 0 or K == 0 or (strips > 1 and q < 8 * strips):
         return features @ resp.T
     height, width = q // strips, n // -(-n // TILE_ROWS)
     done, rest = q // height * height, n // width * width

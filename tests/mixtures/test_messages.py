@@ -1,0 +1,211 @@
+"""Every error and warning of the estimators: what came, what was wanted, what to do."""
+
+import re
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from mixent import GaussianMixture, MixtureClassifier
+
+X = np.random.default_rng(0).normal(size=(40, 2))
+Y = np.arange(40) % 2
+STRUCTURE = "covariance must be one of EII, VII, "
+
+BOTH = [
+    ({"n_components": 0}, "n_components must be a whole number >= 1, or 'auto'; got 0"),
+    ({"n_components": 2.0}, "n_components must be a whole number >= 1, or 'auto'; got 2.0"),
+    ({"n_components": True}, "n_components must be a whole number >= 1, or 'auto'; got True"),
+    ({"n_components": None}, "n_components must be a whole number >= 1, or 'auto'; got None"),
+    ({"covariance": "VVW"}, "got 'VVW'. Did you mean 'VVV'?"),
+    ({"covariance": "Full"}, "got 'Full'. Did you mean 'full'?"),
+    ({"covariance": None}, STRUCTURE),
+    ({"covariance": 3}, STRUCTURE),
+    ({"n_components": "auto", "covariance": []}, "covariance is an empty list; name at least one structure"),
+    ({"n_components": "auto", "covariance": ["VVV", "XXX"]}, STRUCTURE),
+    ({"n_components": "auto", "covariance": None}, STRUCTURE),
+    ({"n_components": "auto", "max_components": 0}, "max_components must be a whole number >= 1; got 0"),
+    ({"prior": 0}, "prior must be 'auto', None (plain maximum likelihood) or a positive number of pseudo-rows; got 0"),
+    ({"prior": -1.0}, "prior must be 'auto', None"),
+    ({"prior": np.inf}, "prior must be 'auto', None"),
+    (
+        {"prior": "none"},
+        "prior must be 'auto', None (plain maximum likelihood) or a positive number of pseudo-rows; got 'none'",
+    ),
+    ({"prior": True}, "prior must be 'auto', None"),
+    ({"init": "k-means"}, "init must be one of 'kmeans++', 'random'; got 'k-means'"),
+    ({"tol": -1e-3}, "tol must be a number >= 0; got -0.001"),
+    ({"tol": np.nan}, "tol must be a number >= 0; got nan"),
+    ({"tol": "small"}, "tol must be a number >= 0; got 'small'"),
+    ({"max_iter": 0}, "max_iter must be a whole number >= 1; got 0"),
+    ({"smoothing": 0}, "smoothing must be a number > 0; got 0"),
+    ({"smoothing": np.inf}, "smoothing must be a number > 0; got inf"),
+    ({"n_jobs": 0}, "n_jobs must be None, -1 or a positive number of threads; got 0"),
+    ({"n_jobs": -2}, "n_jobs must be None, -1 or a positive number of threads; got -2"),
+    ({"n_jobs": 1.5}, "n_jobs must be None, -1 or a positive number of threads; got 1.5"),
+    ({"n_jobs": True}, "n_jobs must be None, -1 or a positive number of threads; got True"),
+]
+
+MIXTURE = [
+    ({"n_components": "many"}, "n_components must be a whole number >= 1, or 'auto'; got 'many'"),
+    ({"covariance": []}, "covariance is an empty list; name at least one structure"),
+    ({"criterion": "aic"}, "criterion must be one of 'bic', 'icl'; got 'aic'"),
+    ({"n_init": 0}, "n_init must be a whole number >= 1; got 0"),
+    ({"n_components": 41}, "n_components=41 needs at least as many rows; X has 40"),
+    ({"init": np.ones((40, 3))}, "init must be 'kmeans++', 'random' or responsibilities of shape (40, 2); got (40, 3)"),
+    ({"init": np.ones(40)}, "init must be 'kmeans++', 'random' or responsibilities of shape (40, 2); got (40,)"),
+    ({"init": np.zeros((40, 2))}, "init responsibilities must be finite, >= 0, with a positive sum in every row"),
+    ({"init": -np.ones((40, 2))}, "init responsibilities must be finite, >= 0, with a positive sum in every row"),
+    (
+        {"init": np.full((40, 2), np.nan)},
+        "init responsibilities must be finite, >= 0, with a positive sum in every row",
+    ),
+]
+
+CLASSIFIER = [
+    ({"n_components": "many"}, "n_components must be one of 'auto'; got 'many'"),
+    ({"n_components": {0: 1}}, "n_components: no entry for class 1; the classes are 0, 1"),
+    ({"n_components": {0: 1, 1: 1, 2: 1}}, "n_components: unknown class 2; the classes are 0, 1"),
+    ({"n_components": {0: 1, 1: 0}}, "n_components must be a whole number >= 1, or 'auto'; got 0"),
+    ({"covariance": {0: "VVV", 5: "EII"}}, "covariance: unknown class 5; the classes are 0, 1"),
+    ({"covariance": {0: "VVV", 1: "ABC"}}, STRUCTURE),
+    (
+        {"covariance": ["VVV", "EII"]},
+        "a list of covariances is searched: set n_components='auto', or name one structure",
+    ),
+    (
+        {"covariance": {0: "VVV", 1: "EII"}, "across_classes": True},
+        "across_classes=True needs one covariance structure for all classes",
+    ),
+    (
+        {"n_components": "auto", "covariance": {0: "VVV", 1: "EII"}},
+        "covariance by class needs n_components by class or as a number, not 'auto'",
+    ),
+    ({"init": np.ones((40, 2))}, "init must be one of 'kmeans++', 'random'; got array"),
+    ({"cv": 1}, "cv must be a whole number >= 2, a splitter or a list of splits; got 1"),
+    ({"cv": 2.5}, "cv must be a whole number >= 1; got 2.5"),
+    ({"class_prior": "flat"}, "class_prior must be one of 'empirical'; got 'flat'"),
+    ({"class_prior": [1.0]}, "class_prior must be 'empirical' or 2 positive numbers, one per class; got [1.0]"),
+    (
+        {"class_prior": [0.0, 1.0]},
+        "class_prior must be 'empirical' or 2 positive numbers, one per class; got [0.0, 1.0]",
+    ),
+    ({"class_prior": [np.nan, 1.0]}, "class_prior must be 'empirical' or 2 positive numbers, one per class"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), [*BOTH, *MIXTURE])
+def test_options_a_mixture_refuses(options, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        GaussianMixture(**{"n_components": 2, **options}).fit(X)
+
+
+@pytest.mark.parametrize(("options", "message"), [*BOTH, *CLASSIFIER])
+def test_options_a_classifier_refuses(options, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        MixtureClassifier(**{"n_components": 1, **options}).fit(X, Y)
+
+
+@pytest.mark.parametrize("estimator", [GaussianMixture, MixtureClassifier])
+def test_a_misspelt_option_is_an_error(estimator):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'tolerance'"):
+        estimator(tolerance=1)
+
+
+def test_a_class_too_small_for_maximum_likelihood_is_named():
+    y = np.where(np.arange(40) == 0, "only", np.array(["a", "b"])[Y])
+    message = (
+        r"'only'.* has 1 row\(s\), too few for a covariance by maximum likelihood; "
+        "use prior='auto', or across_classes=True"
+    )
+    with pytest.raises(ValueError, match=message):
+        MixtureClassifier(1, "VVV", prior=None).fit(X, y)
+    assert MixtureClassifier(1, "VVV").fit(X, y).predict_proba(X).shape == (40, 3)
+    assert MixtureClassifier(1, "EEE", prior=None, across_classes=True).fit(X, y).predict_proba(X).shape == (40, 3)
+
+
+@pytest.mark.parametrize("n_samples", [0, -1, 2.5, "3"])
+def test_a_sample_has_a_whole_number_of_rows(n_samples):
+    with pytest.raises(ValueError, match="n_samples must be a whole number >= 1; got"):
+        GaussianMixture().fit(X).sample(n_samples)
+
+
+@pytest.mark.parametrize("column", ["height", 2, -3, True, 0.0])
+def test_a_marginal_over_columns_that_are_not_there(column):
+    with pytest.raises(ValueError, match=f"no column {column!r}; the model has x0, x1"):
+        GaussianMixture().fit(X).marginal([column])
+
+
+def test_a_marginal_over_no_column():
+    with pytest.raises(ValueError, match="name at least one"):
+        GaussianMixture().fit(X).marginal([])
+
+
+def test_a_run_cut_short_says_so():
+    with pytest.warns(
+        ConvergenceWarning,
+        match="GaussianMixture did not converge: max_iter was reached first; raise it, or loosen tol",
+    ):
+        mixture = GaussianMixture(2, max_iter=2, random_state=0).fit(X)
+    assert not mixture.converged_ and mixture.n_iter_ == 2
+    with pytest.warns(ConvergenceWarning, match="MixtureClassifier did not converge: max_iter was reached first"):
+        MixtureClassifier(2, max_iter=2, random_state=0).fit(X, Y)
+
+
+def test_a_starved_component_of_a_classifier_is_named():
+    Z = np.concatenate([X, np.full((20, 2), 9.0)])
+    y = np.r_[Y, np.zeros(20, dtype=int)]
+    with pytest.warns(
+        ConvergenceWarning, match="MixtureClassifier: component . (starved|collapsed onto too few distinct rows); "
+    ):
+        MixtureClassifier({0: 2, 1: 1}, "VVV", prior=None, random_state=0).fit(Z, y)
+
+
+@pytest.mark.parametrize("estimator", [GaussianMixture(), MixtureClassifier(1)])
+def test_bad_rows_are_refused_by_the_door(estimator):
+    for bad, message in (
+        (np.array([[np.inf, 1.0]] * 40), "contains infinity: column 'x0', row 0"),
+        (np.ones(40), "Expected 2D array, got 1D array"),
+        (np.empty((0, 2)), "0 sample"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            estimator.fit(bad, Y[: len(bad)])
+    with pytest.raises(ValueError, match="sample_weight must be >= 0; row 3 has -1"):
+        estimator.fit(X, Y, sample_weight=np.where(np.arange(40) == 3, -1.0, 1.0))
+
+
+def test_bad_labels_are_refused_by_the_door():
+    with pytest.raises(ValueError, match="requires y to be passed, but the target y is None"):
+        MixtureClassifier().fit(X, None)
+    with pytest.raises(ValueError, match="every label in y is absent"):
+        MixtureClassifier().fit(X, [None] * 40)
+    with pytest.raises(ValueError, match="a classifier needs at least 2 classes; y has 1 class: 'a'"):
+        MixtureClassifier().fit(X, ["a"] * 40)
+    with pytest.raises(ValueError, match="row 0 .* does not sum to 1; divide each row by its sum"):
+        MixtureClassifier().fit(X, np.full((40, 2), 0.4))
+
+
+def test_nothing_the_estimators_can_say_is_untested():
+    """Every literal message under mixtures/ and base/ is quoted in a test."""
+    import ast
+    from pathlib import Path
+
+    import mixent
+
+    tests = Path(__file__).parents[1]
+    quoted = "".join(p.read_text() for folder in ("mixtures", "base") for p in (tests / folder).glob("test_*.py"))
+    quoted = quoted.replace("\\", "")
+    said = []
+    for folder in ("mixtures", "base"):
+        for path in (Path(mixent.__file__).parent / folder).glob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args:
+                    parts = [
+                        n.value
+                        for n in ast.walk(node.exc.args[0])
+                        if isinstance(n, ast.Constant) and isinstance(n.value, str)
+                    ]
+                    said.append((path.name, node.lineno, max(parts, key=len)))
+    assert len(said) > 15
+    clauses = [(*where, max(text.split(";"), key=len).strip(" :")) for *where, text in said]
+    assert [c for c in clauses if c[-1] not in quoted] == []

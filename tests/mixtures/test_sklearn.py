@@ -1,0 +1,189 @@
+"""The scikit-learn face."""
+
+import pickle
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import check_estimator
+
+from mixent import GaussianMixture, MixtureClassifier
+
+
+@pytest.mark.parametrize(
+    ("estimator", "at_least"),
+    [
+        (GaussianMixture(), 46),
+        (GaussianMixture(1, "VEV", prior=1.0), 46),
+        (GaussianMixture("auto", ["EII", "VVV"], max_components=2), 46),
+        (MixtureClassifier(1), 60),
+        (MixtureClassifier(1, "EEE", across_classes=True), 60),
+        (MixtureClassifier(), 60),
+    ],
+    ids=repr,
+)
+@pytest.mark.filterwarnings("ignore")  # the checks feed one row, one column, all zeros: they are about errors
+def test_every_check_of_scikit_learn_passes(estimator, at_least):
+    results = check_estimator(estimator, on_fail=None)
+    assert len(results) >= at_least
+    assert [(r["check_name"], r["exception"]) for r in results if r["status"] not in ("passed", "skipped")] == []
+    skipped = {r["check_name"]: str(r["exception"]) for r in results if r["status"] == "skipped"}
+    assert set(skipped) <= {"check_array_api_input"}, skipped  # needs SCIPY_ARRAY_API in the environment
+    assert len(results) - len(skipped) >= at_least - 1
+
+
+@pytest.mark.parametrize("estimator", [GaussianMixture(2, "VEV", n_init=2), MixtureClassifier(2, "VVI")], ids=repr)
+@pytest.mark.filterwarnings("ignore")
+def test_with_several_components_every_check_passes_but_the_one_a_random_start_breaks(estimator):
+    """k-means draws its centres row by row: shuffled or repeated rows start EM elsewhere."""
+    results = check_estimator(estimator, on_fail=None)
+    failed = {r["check_name"] for r in results if r["status"] == "failed"}
+    assert failed <= {"check_sample_weight_equivalence_on_dense_data"}
+
+
+@pytest.fixture(
+    params=[GaussianMixture(2, random_state=0), MixtureClassifier(2, "VVI", random_state=0)],
+    ids=["mixture", "classifier"],
+)
+def estimator(request):
+    return clone(request.param)
+
+
+@pytest.fixture
+def table(draw):
+    X, label = draw(n=150, missing=0.1)
+    return pd.DataFrame(X, columns=["a", "b", "c"]), np.array(["x", "y", "z"])[label]
+
+
+def test_tags(estimator):
+    tags = get_tags(estimator)
+    assert tags.input_tags.allow_nan
+    assert is_classifier(estimator) == isinstance(estimator, MixtureClassifier)
+    assert tags.target_tags.required == isinstance(estimator, MixtureClassifier)
+
+
+def test_the_constructor_only_stores_and_clone_copies(estimator):
+    odd = object()
+    made = type(estimator)(n_components=odd, tol=odd)
+    assert made.get_params()["n_components"] is odd and made.get_params()["tol"] is odd
+    again = clone(estimator)
+    assert again is not estimator and again.get_params() == estimator.get_params()
+    assert estimator.set_params(tol=0.5) is estimator and estimator.get_params()["tol"] == 0.5
+    with pytest.raises(ValueError, match="Invalid parameter 'tolerance'"):
+        estimator.set_params(tolerance=1)
+
+
+def test_fit_changes_no_parameter_and_returns_self(estimator, table):
+    before = estimator.get_params()
+    assert estimator.fit(*table) is estimator
+    assert estimator.get_params() == before
+
+
+@pytest.mark.parametrize("copy", ["pickle", "joblib"])
+def test_round_trip(estimator, table, tmp_path, copy):
+    estimator.fit(*table)
+    if copy == "pickle":
+        again = pickle.loads(pickle.dumps(estimator))
+    else:
+        joblib.dump(estimator, tmp_path / "model")
+        again = joblib.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_proba(table[0]), estimator.predict_proba(table[0]))
+    assert again.run_.status is estimator.run_.status
+
+
+def test_feature_names(estimator, table):
+    X, y = table
+    estimator.fit(X, y)
+    assert estimator.feature_names_in_.tolist() == ["a", "b", "c"] and estimator.n_features_in_ == 3
+    with pytest.raises(ValueError, match="feature names should match"):
+        estimator.predict(X[["b", "a", "c"]])
+    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+        estimator.predict(X.to_numpy())
+    with pytest.raises(ValueError, match="X has 2 features, but"):
+        type(estimator)(2).fit(X.to_numpy(), y).predict(X.to_numpy()[:, :2])
+    assert not hasattr(type(estimator)(1).fit(X.to_numpy(), y), "feature_names_in_")
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "score_samples", "impute", "sample", "marginal"])
+def test_an_unfitted_estimator_says_so(estimator, table, method):
+    with pytest.raises(NotFittedError, match="is not fitted yet"):
+        getattr(estimator, method)(1 if method == "sample" else table[0])
+
+
+@pytest.mark.parametrize("method", ["predict_log_proba", "decision", "adjust_priors"])
+def test_an_unfitted_classifier_says_so(table, method):
+    with pytest.raises(NotFittedError, match="is not fitted yet"):
+        getattr(MixtureClassifier(), method)(table[0])
+
+
+def test_in_a_pipeline(estimator, table):
+    X, y = table
+    pipe = make_pipeline(StandardScaler().set_output(transform="pandas"), estimator).fit(X, y)
+    assert pipe.predict_proba(X).shape[0] == len(X)
+    assert pipe[-1].feature_names_in_.tolist() == ["a", "b", "c"]
+    assert np.isfinite(pipe.score(X, y))
+
+
+def test_grid_search_over_structures_and_components(table):
+    X, y = table
+    grid = {"n_components": [1, 2], "covariance": ["EII", "VVV"], "prior": ["auto", 1.0]}
+    search = GridSearchCV(MixtureClassifier(random_state=0), grid, cv=3, scoring="neg_log_loss").fit(X, y)
+    assert search.best_score_ > -1.0 and search.best_estimator_.classes_.tolist() == ["x", "y", "z"]
+    density = GridSearchCV(GaussianMixture(random_state=0), {"n_components": [1, 3]}, cv=3).fit(X)
+    assert density.best_params_["n_components"] in (1, 3)
+
+
+def test_cross_validation_in_two_processes_is_that_in_one(table):
+    X, y = table
+    model = MixtureClassifier(2, "VVI", random_state=0)
+    one, two = (cross_val_score(model, X, y, cv=4, n_jobs=jobs) for jobs in (1, 2))
+    np.testing.assert_array_equal(one, two)
+    assert one.mean() > 0.8
+
+
+def test_sample_weight_is_routed(table):
+    X, y = table
+    weight = np.random.default_rng(0).integers(0, 3, size=len(X)).astype(float)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = MixtureClassifier(1, "VVV").set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        pipe = make_pipeline(StandardScaler(), model)
+        pipe[0].set_fit_request(sample_weight=False)
+        routed = pipe.fit(X, y, sample_weight=weight)
+        scores = cross_validate(pipe, X, y, params={"sample_weight": weight}, cv=3, error_score="raise")["test_score"]
+        mixture = GaussianMixture(2, random_state=0).set_fit_request(sample_weight=True)
+        cross_validate(mixture, X, params={"sample_weight": weight}, cv=3, error_score="raise")
+    assert np.isfinite(scores).all()
+    Z = StandardScaler().fit_transform(X)
+    direct = MixtureClassifier(1, "VVV").fit(Z, y, sample_weight=weight)
+    np.testing.assert_allclose(routed.predict_proba(X), direct.predict_proba(Z), rtol=1e-9, atol=1e-12)
+
+
+def test_score_is_accuracy_for_a_classifier_and_mean_log_density_for_a_mixture(table):
+    X, y = table
+    model = MixtureClassifier(1).fit(X, y)
+    assert model.score(X, y) == (model.predict(X) == y).mean()
+    mixture = GaussianMixture(2, random_state=0).fit(X)
+    assert mixture.score(X) == mixture.score_samples(X).mean()
+
+
+def test_set_output_does_not_apply(estimator):
+    """They transform nothing; scikit-learn offers set_output to transformers only."""
+    assert not hasattr(estimator, "transform") and not hasattr(estimator, "set_output")
+
+
+@pytest.mark.parametrize("cv", [3, [(np.arange(0, 100), np.arange(100, 150)), (np.arange(50, 150), np.arange(50))]])
+def test_the_folds_of_auto_are_those_of_scikit_learn(table, cv):
+    from sklearn.model_selection import StratifiedKFold
+
+    X, y = table
+    for folds in (cv, StratifiedKFold(2)):
+        model = MixtureClassifier(max_components=1, cv=folds, random_state=0).fit(X, y)
+        assert model.search_ and np.isfinite(model.search_[0]["log_loss"])
