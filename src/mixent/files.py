@@ -6,6 +6,8 @@ import copy
 import os
 from typing import Any
 
+from sklearn.utils.validation import check_is_fitted
+
 import mixent
 from mixent.core import saved
 from mixent.core.driver import Run, Status, Step
@@ -54,6 +56,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         raise TypeError(
             f"save takes a mixent estimator ({', '.join(c.__name__ for c in ESTIMATORS)}); got {type(model).__name__}"
         )
+    check_is_fitted(model)
     if callable(getattr(model, "progress", None)):  # a function of this process, no part of the model
         model = copy.copy(model).set_params(progress=False)
     about = {"class": type(model).__name__, "mixent_version": mixent.__version__}

@@ -6,8 +6,17 @@ from mixent.core.blocks import ArrayBlocks, Block
 from mixent.core.driver import OutsideDomainError
 from mixent.core.stats import tree_sum
 from mixent.families.gaussian.family import GaussianFamily, Gaussians, Group
-from mixent.families.gaussian.gaps import Gapped, GappedDiagonal, about_centre, about_means
-from mixent.families.gaussian.kernels import Centred, CentredDiagonal, Quadratic, Ready, embed
+from mixent.families.gaussian.gaps import Gapped, GappedDiagonal
+from mixent.families.gaussian.kernels import (
+    Centred,
+    CentredDiagonal,
+    Quadratic,
+    Ready,
+    about_centre,
+    about_means,
+    embed,
+    quadratic_pays,
+)
 
 SIZES = [(K, d) for K in (1, 2, 5) for d in (1, 2, 3, 5, 12)]
 every_size = pytest.mark.parametrize(("K", "d"), SIZES)
@@ -79,7 +88,7 @@ def test_complete_rows_by_either_form_equal_brute_force(K, d, diagonal, signed):
     ready = random_ready(rng, K, d, diagonal)
     X = rows(rng, ready, 25)
     resp = rng.normal(size=(K, 25)) if signed else rng.random((K, 25))
-    assert isinstance(ready.open(Block(X)), Quadratic)
+    assert isinstance(ready.open(Block(X)), Quadratic) == (diagonal or quadratic_pays(K, d))
     check(ready, Quadratic(ready, Block(X)), X, resp)
     check(ready, (CentredDiagonal if diagonal else Centred)(ready, Block(X)), X, resp)
 

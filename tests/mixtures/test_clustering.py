@@ -147,6 +147,11 @@ def test_icl_prefers_separated_components():
     options = {"covariance": "VII", "max_components": 3, "random_state": 0}
     assert GaussianMixture("auto", criterion="bic", **options).fit(X).n_components_ == 2
     assert GaussianMixture("auto", criterion="icl", **options).fit(X).n_components_ == 1
+    two = GaussianMixture(2, ["VII", "EII"], random_state=0).fit(X)
+    record = two.search_[0]
+    assert two.covariance_ == record["covariance"] == "VII"
+    assert two.icl(X) == pytest.approx(record["icl"], rel=1e-9)
+    assert record["icl"] > record["bic"] + 100
 
 
 def test_a_list_of_structures_is_searched(clear):

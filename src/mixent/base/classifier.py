@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -108,8 +109,8 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         labels = self.classes_[choice]
         rejected = np.zeros(len(proba), dtype=bool)
         if reject is not None:
-            if not np.isfinite(reject):
-                raise ValueError(f"reject must be a finite cost; got {reject}")
+            if not isinstance(reject, Real) or not np.isfinite(reject):
+                raise ValueError(f"reject must be a finite cost; got {reject!r}")
             rejected = least > reject
             labels = labels.astype(object)
             labels[rejected] = None
@@ -131,6 +132,10 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         -------
         A copy with `class_prior_` of the batch; `prior_run_` tells how EM ended.
         """
+        if not isinstance(max_iter, Integral) or max_iter < 1:
+            raise ValueError(f"max_iter must be a whole number >= 1; got {max_iter!r}")
+        if not isinstance(tol, Real) or not 0 <= tol < np.inf:
+            raise ValueError(f"tol must be a number >= 0; got {tol!r}")
         log_ratio = self.predict_log_proba(X) - np.log(np.maximum(self.class_prior_, 1e-300))
         found = shifted_priors(
             log_ratio, np.full(len(self.classes_), 1 / len(self.classes_)), tol=tol, max_iter=max_iter
@@ -147,9 +152,17 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
 def _read_costs(costs: Any, n_classes: int) -> Array:
     if costs is None:
         return 1.0 - np.eye(n_classes)
-    table = np.asarray(costs, dtype=float)
+    wanted = f"costs must be a {n_classes} x {n_classes} table of numbers, costs[said, true]"
+    try:
+        table = np.asarray(costs)
+        if table.dtype.kind not in "biufO":
+            raise TypeError(f"it holds {table.dtype}")
+        table = table.astype(float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{wanted}; got {costs!r}") from error
     if table.shape != (n_classes, n_classes):
-        raise ValueError(f"costs must be a {n_classes} x {n_classes} table, costs[said, true]; got shape {table.shape}")
+        raise ValueError(f"{wanted}; got shape {table.shape}")
     if not np.isfinite(table).all():
-        raise ValueError("costs must be finite numbers")
+        said, true = np.argwhere(~np.isfinite(table))[0]
+        raise ValueError(f"costs must be finite numbers; costs[{said}, {true}] is {table[said, true]}")
     return table

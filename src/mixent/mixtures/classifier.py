@@ -12,10 +12,10 @@ from sklearn.utils import check_random_state
 from mixent.base import ProbabilisticClassifier
 from mixent.core.arrays import Array
 from mixent.families.gaussian.structures import get_structure
-from mixent.mixtures.class_fit import Candidate, ClassJob
+from mixent.mixtures.job import Candidate, Job
 from mixent.mixtures.fitting import Fitted, read_prior_rows, tell
 from mixent.mixtures.model import MixtureModel
-from mixent.mixtures.options import check_choice, check_count, check_positive, progress_bar
+from mixent.mixtures.options import check_choice, check_count, check_folds, check_positive, progress_bar
 from mixent.mixtures.search import search
 from mixent.tables import Labels, Table, read_features, read_labels, read_weights
 
@@ -148,7 +148,7 @@ class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
                 )
             else:
                 candidate = self._candidate(labels.classes, job)
-            found = job.fit(candidate, show if not self.search_ else None)
+            found, _ = job.fit(candidate, show if not self.search_ else None)
         shares = np.maximum(job.class_weights(), 1e-12)
         self._keep(found, labels, table.schema, candidate, shares / shares.sum())
         tell(found.run, type(self).__name__)
@@ -163,8 +163,7 @@ class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
         check_choice("init", self.init, ("kmeans++", "random"))
         for name in ("max_iter", "max_components"):
             check_count(name, getattr(self, name))
-        if not (hasattr(self.cv, "split") or np.iterable(self.cv)) and check_count("cv", self.cv) < 2:
-            raise ValueError(f"cv must be a whole number >= 2, a splitter or a list of splits; got {self.cv!r}")
+        check_folds("cv", self.cv)
         check_positive("tol", self.tol, zero=True)
         check_positive("smoothing", self.smoothing)
         read_prior_rows(self.prior)
@@ -176,32 +175,40 @@ class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
             raise ValueError("covariance is an empty list; name at least one structure")
         return [get_structure(name).name for name in self.covariance]
 
-    def _job(self, table: Table, labels: Labels, weight: Array | None) -> ClassJob:
+    def _job(self, table: Table, labels: Labels, weight: Array | None) -> Job:
         soft = None if labels.codes is not None else labels.likelihood
         codes = labels.codes if labels.codes is not None else labels.likelihood.argmax(axis=1)
         absent = np.ptp(labels.likelihood, axis=1) == 0  # all ones, or even probabilities: they say as little
         codes = np.where(absent, -1, codes)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        if weight is not None and not weight[codes >= 0].any():
+            raise ValueError("every labelled row has sample_weight 0; give some labelled rows of each class a weight")
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self._set_columns(table.X, weight)
         block = self._block(table, soft, weight)
-        return ClassJob(self, block, codes, labels.classes, table.schema.sizes, self._read_class_prior(labels), rng)
+        prior = self._read_class_prior(labels)
+        return Job(self, block, table.schema.sizes, seed, codes, labels.classes, prior)
 
     def _read_class_prior(self, labels: Labels) -> Array | None:
         if isinstance(self.class_prior, str):
             check_choice("class_prior", self.class_prior, ("empirical",))
             return None
-        prior = np.asarray(self.class_prior, dtype=float)
         n = len(labels.classes)
+        try:
+            prior = np.asarray(self.class_prior, dtype=float)
+        except (TypeError, ValueError):
+            prior = np.empty(0)
         if prior.shape != (n,) or not np.isfinite(prior).all() or (prior <= 0).any():
             raise ValueError(
                 f"class_prior must be 'empirical' or {n} positive numbers, one per class; got {self.class_prior!r}"
             )
         return prior / prior.sum()
 
-    def _candidate(self, classes: np.ndarray, job: ClassJob) -> Candidate:
+    def _candidate(self, classes: np.ndarray, job: Job) -> Candidate:
         counts = by_class(
             "n_components", self.n_components, classes, lambda v: check_count("n_components", v, also="'auto'")
         )
+        if max(counts) > job.table.n_rows:
+            raise ValueError(f"n_components={max(counts)} needs at least as many rows; X has {job.table.n_rows}")
         given = "VVV" if isinstance(self.covariance, str) and self.covariance == "auto" else self.covariance
         if isinstance(given, list):
             raise ValueError("a list of covariances is searched: set n_components='auto', or name one structure")

@@ -12,26 +12,10 @@ from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
 
 from mixent.core.arrays import Array
-from mixent.core.blocks import ArrayBlocks, Block
-from mixent.core.driver import Stop
-from mixent.core.observers import ShowProgress
-from mixent.core.proposals import Squarem
-from mixent.core.starts import best_of
-from mixent.families.gaussian.family import Group
-from mixent.families.gaussian.prior import Prior
 from mixent.families.gaussian.structures import COVARIANCES, get_structure
-from mixent.mixtures.first_guess import cluster, from_responsibilities, one_hot, summarise
-from mixent.mixtures.fitting import (
-    Fitted,
-    blocks,
-    choose_executor,
-    finish,
-    make_family,
-    pooled_covariance,
-    read_prior_rows,
-    shrunk,
-    tell,
-)
+from mixent.mixtures.first_guess import Partition
+from mixent.mixtures.fitting import Fitted, read_prior_rows, tell
+from mixent.mixtures.job import Candidate, Job
 from mixent.mixtures.model import MixtureModel, responsibilities
 from mixent.mixtures.options import check_choice, check_count, check_positive, progress_bar
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
@@ -159,24 +143,26 @@ class GaussianMixture(DensityMixin, MixtureModel):
         self
         """
         counts, names = self._check()
-        warm = copy.copy(self) if self.warm_start and hasattr(self, "params_") else None
+        before = copy.copy(self) if self.warm_start and hasattr(self, "params_") else None
         table = read_features(self, X, reset=True, categorical=self.categorical)
         weight = read_weights(sample_weight, table.n_rows)
         self._set_columns(table.X, weight)
-        job = _Job(self, self._block(table, weight=weight), table.schema.sizes)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        job = Job(self, self._block(table, weight=weight), table.schema.sizes, seed)
         if counts[-1] > table.n_rows:
             if self.n_components == "auto":
                 counts = [k for k in counts if k <= table.n_rows]
             else:
                 raise ValueError(f"n_components={counts[-1]} needs at least as many rows; X has {table.n_rows}")
-        if warm is not None and not _same_columns(warm, table.schema, self.varying_):
-            warm = None
+        self.search_: list[dict] = []
         with progress_bar(self.progress, "mixture") as show:
-            self.search_: list[dict] = []
-            if len(counts) * len(names) == 1:
-                found, starts = job.fit(counts[0], names[0], show, warm)
+            if len(counts) * len(names) > 1:
+                found, starts, self.search_ = search(self, job, counts, names, show)
             else:
-                found, starts, self.search_ = job.search(counts, names, show)
+                candidate = _candidate(job, counts[0], names[0])
+                warm = before and _continued(before, job.problem(candidate), table.schema, self.varying_, counts[0])
+                partitions = _starts(self, job, counts[0]) if warm is None else None
+                found, starts = job.fit(candidate, show, starts=partitions, warm=warm)
         self._keep(found, starts, table.schema, job)
         tell(found.run, type(self).__name__)
         return self
@@ -201,16 +187,18 @@ class GaussianMixture(DensityMixin, MixtureModel):
         read_prior_rows(self.prior)
         if isinstance(self.init, str):
             check_choice("init", self.init, ("kmeans++", "random"))
+        elif len(counts) > 1:
+            raise ValueError("init as responsibilities has a column per component: give n_components as a number")
         return counts, names
 
-    def _keep(self, found: Fitted, starts: Any, schema: Any, job: _Job) -> None:
+    def _keep(self, found: Fitted, starts: Any, schema: Any, job: Job) -> None:
         self.problem_, self.params_, self.schema_ = found.problem, found.params, schema
         self.run_ = replace(found.run, last=None)
         self.starts_ = starts
         self.n_components_ = found.params.n_components
         gaussian = found.problem.family.gaussian
         self.covariance_ = gaussian.groups[0].structure if gaussian is not None else None
-        self.lower_bound_ = found.run.objective / max(job.source_weight, 1e-300)
+        self.lower_bound_ = found.run.objective / max(job.total_weight, 1e-300)
 
     @property
     def weights_(self) -> Array:
@@ -285,118 +273,59 @@ class GaussianMixture(DensityMixin, MixtureModel):
         return self.bic(X) + 2 * _entropy(self.predict_proba(X)).sum()
 
 
-class _Job:
-    """One call of `fit`: the data summarised once, then any number of models."""
+def search(est: GaussianMixture, job: Job, counts: list[int], names: list[str], show: Any) -> tuple:
+    """Every K with every structure, each K from the same partitions; the best by the criterion, and the table of all."""
+    records: list[dict] = []
+    best: Any = None
+    for k in counts:
+        starts = _starts(est, job, k)
+        for name in names:
+            found, runs = job.fit(_candidate(job, k, name), starts=starts)
+            record = _record(found, job, k, name)
+            records.append(record)
+            if best is None or record[est.criterion] < best[0]:
+                best = (record[est.criterion], found, runs)
+            if show is not None:
+                what = f"{name} with {k}: {est.criterion} {record[est.criterion]:.6g}"
+                show(len(records), len(counts) * len(names), what)
+    return best[1], best[2], records
 
-    def __init__(self, est: GaussianMixture, table: Block, sizes: tuple[int, ...]) -> None:
-        self.est, self.table, self.sizes = est, table, sizes
-        self.rng = np.random.default_rng(check_random_state(est.random_state).randint(2**31 - 1))
-        source = blocks(table, 1, True)
-        self.source_weight = source.total_weight
-        with choose_executor(est.n_jobs, table.n_rows, 1) as executor:
-            self.summary = summarise(source, sizes, executor)
-            cov = pooled_covariance(self.summary, source, None, 1, executor)
-        self.target = shrunk(cov, self.summary, self.source_weight, 0.0) if len(cov) else cov
 
-    def prior(self, n_components: int) -> Prior | None:
-        rows = read_prior_rows(self.est.prior)
-        d = len(self.target)
-        if rows is None or d == 0:
-            return None
-        rows = d + 2.0 if isinstance(rows, str) else rows
-        cov = self.target * n_components ** (-2 / d)
-        return Prior(np.array(rows), cov, np.zeros(d), np.array(0.01))
+def _candidate(job: Job, n_components: int, name: str) -> Candidate:
+    return Candidate((n_components,), (name,), False, job.default_rows())
 
-    def problem(self, n_components: int, name: str) -> MixtureProblem:
-        groups = [Group(name, 0, n_components)]
-        return MixtureProblem(
-            make_family(groups, self.summary, self.sizes, self.prior(n_components), self.est.smoothing)
-        )
 
-    def partitions(self, n_components: int) -> list[tuple[np.ndarray | None, Array]]:
-        """Starting responsibilities: (rows they are of, matrix)."""
-        init = self.est.init
-        if not isinstance(init, str):
-            return [(None, read_responsibilities(init, self.table.n_rows, n_components))]
-        found: list[tuple[np.ndarray | None, Array]] = []
-        for _ in range(self.est.n_init):
-            rows, label = cluster(self.table, self.summary, self.sizes, n_components, init, self.rng)
-            found.append((rows, one_hot(label, n_components)))
-        return found
+def _starts(est: GaussianMixture, job: Job, n_components: int) -> list[Partition]:
+    if not isinstance(est.init, str):
+        resp = read_responsibilities(est.init, job.table.n_rows, n_components)
+        return [Partition(np.arange(job.table.n_rows), resp)]
+    return [job.partition((n_components,), number) for number in range(est.n_init)]
 
-    def fit(
-        self, n_components: int, name: str, show: Any, warm: Any = None, partitions: Any = None
-    ) -> tuple[Fitted, Any]:
-        est, problem = self.est, self.problem(n_components, name)
-        gaussian = problem.family.gaussian
-        source = blocks(self.table, n_components, gaussian is None or gaussian.axis_aligned)
-        stop = Stop(est.tol, est.max_iter)
-        with choose_executor(est.n_jobs, self.table.n_rows, n_components) as executor:
-            starts = self._starts(problem, source, n_components, executor, warm, partitions)
-            found = best_of(
-                problem,
-                source,
-                starts,
-                stop=stop,
-                executor=executor,
-                observers=[] if show is None else [ShowProgress(show, est.max_iter)],
-                propose=Squarem() if est.accelerate and n_components > 1 else None,
-            )
-        short = tuple(replace(r, last=None) for r in found.short)
-        return finish(problem, found.run), replace(found, short=short, run=replace(found.run, last=None))
 
-    def _starts(
-        self, problem: MixtureProblem, source: Any, n_components: int, executor: Any, warm: Any, partitions: Any
-    ) -> list:
-        if warm is not None and _same_model(warm, problem, n_components):
-            return [_about(warm.params_, warm.problem_, problem)]
-        starts = []
-        for rows, resp in partitions or self.partitions(n_components):
-            part = source if rows is None or len(rows) == self.table.n_rows else ArrayBlocks(self.table.take(rows))
-            starts.append(
-                from_responsibilities(problem.family, self.summary, part, resp, np.ones((1, n_components)), executor)
-            )
-        return starts
-
-    def search(self, counts: list[int], names: list[str], show: Any) -> tuple[Fitted, Any, list[dict]]:
-        """Every K with every structure, each K from the same partitions; the best by the criterion."""
-        records, best = [], None
-        done, total = 0, len(counts) * len(names)
-        for k in counts:
-            partitions = self.partitions(k)
-            for name in names:
-                found, starts = self.fit(k, name, None, None, partitions)
-                record = self._record(found, k, name)
-                records.append(record)
-                if best is None or record[self.est.criterion] < best[0]:
-                    best = (record[self.est.criterion], found, starts)
-                done += 1
-                if show is not None:
-                    show(done, total, f"{name} with {k}: {self.est.criterion} {record[self.est.criterion]:.6g}")
-        assert best is not None
-        return best[1], best[2], records
-
-    def _record(self, found: Fitted, n_components: int, name: str) -> dict:
-        log_lik = found.run.objective - found.problem.family.log_prior(found.params.components)
-        n_free, weight = found.problem.n_free(found.params), self.source_weight
-        bic = -2 * log_lik + n_free * np.log(weight)
-        entropy = _entropy(responsibilities(found.problem, found.params, self.table, self.est.n_jobs))
-        spread = entropy.sum() if self.table.weight is None else self.table.weight @ entropy
-        return {
-            "n_components": n_components,
-            "covariance": name,
-            "log_likelihood": float(log_lik),
-            "n_free": n_free,
-            "bic": float(bic),
-            "icl": float(bic + 2 * spread),
-            "aic": float(-2 * log_lik + 2 * n_free),
-            "converged": found.run.status.ok,
-        }
+def _record(found: Fitted, job: Job, n_components: int, name: str) -> dict:
+    log_lik = found.run.objective - found.problem.family.log_prior(found.params.components)
+    n_free, weight = found.problem.n_free(found.params), job.total_weight
+    bic = -2 * log_lik + n_free * np.log(weight)
+    entropy = _entropy(responsibilities(found.problem, found.params, job.table, job.est.n_jobs))
+    spread = entropy.sum() if job.table.weight is None else job.table.weight @ entropy
+    return {
+        "n_components": n_components,
+        "covariance": name,
+        "log_likelihood": float(log_lik),
+        "n_free": n_free,
+        "bic": float(bic),
+        "icl": float(bic + 2 * spread),
+        "aic": float(-2 * log_lik + 2 * n_free),
+        "converged": found.run.status.ok,
+    }
 
 
 def read_responsibilities(init: Any, n_rows: int, n_components: int) -> Array:
     """A starting matrix given by the user."""
-    resp = np.asarray(init, dtype=float)
+    try:
+        resp = np.asarray(init, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"init must be 'kmeans++', 'random' or a table of responsibilities; {error}") from error
     if resp.shape != (n_rows, n_components):
         raise ValueError(
             f"init must be 'kmeans++', 'random' or responsibilities of shape ({n_rows}, {n_components}); "
@@ -412,19 +341,18 @@ def _entropy(resp: Array) -> Array:
     return -(resp * np.log(np.maximum(resp, 1e-300))).sum(axis=1)
 
 
-def _same_columns(before: GaussianMixture, schema: Schema, varying: np.ndarray) -> bool:
-    return before.schema_.columns == schema.columns and np.array_equal(before.varying_, varying)
-
-
-def _same_model(before: GaussianMixture, problem: MixtureProblem, n_components: int) -> bool:
-    old, new = before.problem_.family.gaussian, problem.family.gaussian
-    return before.params_.n_components == n_components and (old is None or new is None or old.groups == new.groups)
-
-
-def _about(params: MixtureParams, old: MixtureProblem, new: MixtureProblem) -> MixtureParams:
-    """The same parameters, their means about the centre of the new rows."""
-    gaussian = params.components.gaussian
-    if gaussian is None or old.family.gaussian is None or new.family.gaussian is None:
+def _continued(
+    before: GaussianMixture, problem: MixtureProblem, schema: Schema, varying: np.ndarray, n_components: int
+) -> MixtureParams | None:
+    """The parameters of an earlier fit as a start of this problem; None when they do not fit it."""
+    params, old, new = before.params_, before.problem_.family.gaussian, problem.family.gaussian
+    same_columns = before.schema_.columns == schema.columns and np.array_equal(before.varying_, varying)
+    if not same_columns or params.n_components != n_components:
+        return None
+    if old is None or new is None or params.components.gaussian is None:
         return params
-    means = gaussian.means + (old.family.gaussian.centre - new.family.gaussian.centre)
-    return replace(params, components=replace(params.components, gaussian=replace(gaussian, means=means)))
+    if old.groups != new.groups:
+        return None
+    means = params.components.gaussian.means + (old.centre - new.centre)  # about the centre of the new rows
+    gaussian = replace(params.components.gaussian, means=means)
+    return replace(params, components=replace(params.components, gaussian=gaussian))

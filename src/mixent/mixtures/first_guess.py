@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -86,35 +87,50 @@ def _flat_gaussians(family: GaussianFamily, summary: Summary, n_components: int)
     return Gaussians(means, covs, (None,) * len(family.groups))
 
 
-def responsibility_moments(
-    family: ProductFamily, components: Components, source: ArrayBlocks, resp: Array, executor: Executor
+def membership_moments(
+    family: ProductFamily,
+    components: Components,
+    source: ArrayBlocks,
+    members: Callable[[slice | np.ndarray], Array],
+    executor: Executor,
 ) -> ComponentStats:
-    """Moments of all rows under given responsibilities (n, K); gaps are filled in by expectation under `components`."""
+    """Moments of all rows under given responsibilities, `members(rows) -> (n, K)`.
+
+    Gaps are filled in by expectation under `components`.
+    """
     ready = family.prepare(components)
 
     def moments(block: Block) -> ComponentStats:
         work = family.open(ready, block)
         work.log_prob()
-        part = np.ascontiguousarray(resp[slice(None) if block.rows is None else block.rows].T)
+        part = np.ascontiguousarray(members(slice(None) if block.rows is None else block.rows).T)
         return work.moments(part if block.weight is None else part * block.weight)
 
     return executor.total(moments, source)
 
 
-def from_responsibilities(
-    family: ProductFamily, summary: Summary, source: ArrayBlocks, resp: Array, mask: Array, executor: Executor
+@dataclass(frozen=True)
+class Partition:
+    """Starting responsibilities of some rows."""
+
+    rows: np.ndarray  # (m,) row numbers
+    resp: Array  # (m, K)
+
+
+def from_partition(
+    family: ProductFamily, summary: Summary, table: Block, start: Partition, mask: Array, executor: Executor
 ) -> MixtureParams:
-    """One M-step from responsibilities (n, K). `mask` (C, K) says which class may use which component."""
-    flat = flat_components(family, summary, resp.shape[1])
-    stats = responsibility_moments(family, flat, source, resp, executor)
-    weight = source.table.weight
-    mass = resp.sum(axis=0) if weight is None else weight @ resp
-    weights = mask * (mass + 1e-6 * mass.sum() / len(mass))
-    if len(mask) > 1:
-        weights = weights / np.maximum(mask.sum(axis=0), 1.0)
+    """One M-step from a partition. `mask` (C, K) says which class may use which component."""
+    whole = len(start.rows) == table.n_rows and bool((np.diff(start.rows) == 1).all())
+    part = table if whole else replace(table.take(start.rows), rows=None, label=None)
+    source = ArrayBlocks(part)
+    flat = flat_components(family, summary, start.resp.shape[1])
+    stats = membership_moments(family, flat, source, start.resp.__getitem__, executor)
+    mass = start.resp.sum(axis=0) if part.weight is None else part.weight @ start.resp
+    weights = mask * (mass + 1e-6 * mass.sum() / len(mass)) / np.maximum(mask.sum(axis=0), 1.0)
     components = family.update(flat, stats)
     if family.broken(components).any():  # flat already: begin one row wider, so that the run can repair what collapses
-        components = _one_row_wider(family, summary, resp.shape[1]).update(flat, stats)
+        components = _one_row_wider(family, summary, start.resp.shape[1]).update(flat, stats)
     return MixtureParams(weights / weights.sum(), components)
 
 
@@ -126,24 +142,25 @@ def _one_row_wider(family: ProductFamily, summary: Summary, n_components: int) -
     return replace(family, gaussian=replace(gaussian, prior=prior.expand(n_components, gaussian.axis_aligned)))
 
 
+def sample_rows(rows: np.ndarray, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
+    """As many of the rows as k-means needs to see."""
+    limit = max(SAMPLE, 50 * n_clusters)
+    return np.sort(rng.choice(rows, limit, replace=False)) if len(rows) > limit else rows
+
+
 def cluster(
     table: Block, summary: Summary, sizes: tuple[int, ...], n_clusters: int, method: str, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """A partition of a sample of the rows: (row numbers, labels)."""
+) -> np.ndarray:
+    """A label for each row: k-means, or the nearest of rows drawn at random."""
     n = table.n_rows
-    limit = max(SAMPLE, 50 * n_clusters)
-    rows = np.sort(rng.choice(n, limit, replace=False)) if n > limit else np.arange(n)
-    if table.weight is not None and (table.weight[rows] > 0).any():
-        rows = rows[table.weight[rows] > 0]
-    space = _space(table.take(rows), summary, sizes)
-    seed = int(rng.integers(2**31 - 1))
-    n_clusters = min(n_clusters, len(rows))
+    if n_clusters == 1 or n <= n_clusters:
+        return np.arange(n) % n_clusters
+    space = _space(table, summary, sizes)
     if method == "random":
-        centres = space[rng.choice(len(rows), n_clusters, replace=False)]
-        return rows, _nearest(space, centres)
-    weight = None if table.weight is None else table.weight[rows]
-    centres, _ = kmeans_plusplus(space, n_clusters, random_state=seed, sample_weight=weight)
-    return rows, _lloyd(space, centres, weight)
+        return _nearest(space, space[rng.choice(n, n_clusters, replace=False)])
+    seed = int(rng.integers(2**31 - 1))
+    centres, _ = kmeans_plusplus(space, n_clusters, random_state=seed, sample_weight=table.weight)
+    return _lloyd(space, centres, table.weight)
 
 
 def _space(block: Block, summary: Summary, sizes: tuple[int, ...]) -> Array:

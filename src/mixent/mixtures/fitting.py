@@ -16,10 +16,10 @@ from mixent.core.driver import Run
 from mixent.core.executors import Executor, Serial, Threads
 from mixent.families.categorical import CategoricalFamily
 from mixent.families.gaussian.family import GaussianFamily, Group
-from mixent.families.gaussian.kernels import WIDE
+from mixent.families.gaussian.kernels import quadratic_pays
 from mixent.families.gaussian.prior import Prior
 from mixent.families.product import ProductFamily
-from mixent.mixtures.first_guess import Summary, flat_components, one_hot, responsibility_moments
+from mixent.mixtures.first_guess import Summary, flat_components, membership_moments, one_hot
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
 FEATURE_BYTES = 4 << 20  # of a block's temporaries
@@ -29,7 +29,7 @@ SMALL = 120_000  # rows x components below which threads cost more than they bri
 def blocks(table: Block, n_components: int, axis_aligned: bool, classes: np.ndarray | None = None) -> ArrayBlocks:
     """Rows cut into blocks whose temporaries stay in the cache."""
     d = table.X.shape[1]
-    width = 1 + 2 * d if axis_aligned else (1 + d + d * (d + 1) // 2 if d < WIDE else 2 * d)
+    width = 1 + 2 * d if axis_aligned else (1 + d + d * (d + 1) // 2 if quadratic_pays(n_components, d) else 2 * d)
     rows = int(np.clip(FEATURE_BYTES // (8 * (width + n_components)), 512, 16384))
     gap_rows = int(np.clip(FEATURE_BYTES * 2 // (8 * n_components * d * max(1, d // 3) + 1), 64, 2048))
     return ArrayBlocks(table, rows, gap_rows, classes)
@@ -61,26 +61,24 @@ def make_family(
 
 
 def pooled_covariance(
-    summary: Summary, source: ArrayBlocks, label: np.ndarray | None, n_labels: int, executor: Executor
+    summary: Summary, source: ArrayBlocks, label: np.ndarray, n_labels: int, executor: Executor
 ) -> Array:
-    """Covariance within the given groups of rows (-1: none), (d, d); about the overall mean without groups."""
+    """Covariance within groups of rows, (d, d); `label` (n,) says which group, -1 none."""
     if not len(summary.centre):
         return np.empty((0, 0))
-    if label is None:
-        label, n_labels = np.zeros(source.n_rows, dtype=int), 1
     gaussian = GaussianFamily((Group("VVV", 0, n_labels),), summary.centre, summary.scale)
     family = ProductFamily(gaussian, None)
     flat = flat_components(family, summary, n_labels)
-    stats = responsibility_moments(family, flat, source, one_hot(label, n_labels), executor)
+    stats = membership_moments(family, flat, source, lambda rows: one_hot(label[rows], n_labels), executor)
     assert flat.gaussian is not None and stats.gaussian is not None
     mass, scatter, _ = gaussian.sufficient(flat.gaussian, stats.gaussian)
     return scatter.sum(axis=0) / max(mass.sum(), 1e-300)
 
 
-def shrunk(cov: Array, summary: Summary, rows: float, blend: float) -> Array:
+def shrunk(cov: Array, summary: Summary, rows: float) -> Array:
     """A covariance fit to be a prior's target: positive definite, correlations pulled in as by few rows."""
     d = len(cov)
-    weight = max(blend, d / (rows + d))  # with few rows the correlations are mostly noise
+    weight = d / (rows + d)  # with few rows the correlations are mostly noise
     floor = (1e-6 * summary.scale) ** 2
     return (1 - weight) * cov + np.diag(weight * np.diagonal(cov) + floor)
 

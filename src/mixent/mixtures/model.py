@@ -15,6 +15,7 @@ from mixent.core.arrays import Array, log_sum_exp, softmax_columns
 from mixent.core.blocks import Block
 from mixent.core.driver import Run, Status
 from mixent.mixtures.fitting import blocks, choose_executor
+from mixent.mixtures.options import check_count
 from mixent.mixtures.problem import MixtureParams, MixtureProblem, Ready
 from mixent.tables import Schema, Table, read_features, to_frame
 
@@ -43,12 +44,19 @@ def each_row(
 def responsibilities(problem: MixtureProblem, params: MixtureParams, table: Block, n_jobs: Any) -> Array:
     """p(component | x), (n, K)."""
 
-    def resp(ready: Ready, block: Block) -> Array:
-        joint = problem.log_resp(ready, block)
-        softmax_columns(joint)
-        return joint.T
+    return each_row(
+        problem, params, table, lambda ready, block: block_resp(problem, ready, block).T, params.n_components, n_jobs
+    )
 
-    return each_row(problem, params, table, resp, params.n_components, n_jobs)
+
+def block_resp(problem: MixtureProblem, ready: Ready, block: Block) -> Array:
+    """p(component | x), (K, n); a row so far out that no component has a density left falls back on the weights."""
+    joint = problem.log_resp(ready, block)
+    lost = ~np.isfinite(joint.max(axis=0))
+    if lost.any():
+        joint[:, lost] = ready.log_weights[:, None]
+    softmax_columns(joint)
+    return joint
 
 
 def varying_columns(X: Array, weight: Array | None) -> np.ndarray:
@@ -142,9 +150,7 @@ class MixtureModel(BaseEstimator):
             def expected(ready: Ready, block: Block) -> Array:
                 if block.complete:
                     return block.X
-                resp = self.problem_.log_resp(ready, block)
-                softmax_columns(resp)
-                return gaussian.expected(ready.family[0], block, resp)
+                return gaussian.expected(ready.family[0], block, block_resp(self.problem_, ready, block))
 
             guess = np.tile(self.constants_, (table.n_rows, 1))
             guess[:, self.varying_] = self._each(table, expected, len(self.varying_))
@@ -168,8 +174,7 @@ class MixtureModel(BaseEstimator):
             X as an array (a DataFrame when there are categories); the component, or class, each row came from.
         """
         check_is_fitted(self)
-        if not isinstance(n_samples, (int, np.integer)) or n_samples < 1:
-            raise ValueError(f"n_samples must be a whole number >= 1; got {n_samples!r}")
+        check_count("n_samples", n_samples)
         seed = check_random_state(self.random_state if random_state is None else random_state)
         rng = np.random.default_rng(seed.randint(2**31 - 1))
         weights = self.params_.weights
@@ -196,7 +201,11 @@ class MixtureModel(BaseEstimator):
         A fitted copy of this estimator that takes tables of these columns only.
         """
         check_is_fitted(self)
+        if isinstance(columns, str) or not np.iterable(columns):
+            raise ValueError(f"columns must be a list of column names or positions; got {columns!r}")
         where = [self._position(c) for c in columns]
+        if not where or len(set(where)) < len(where):
+            raise ValueError(f"columns must name at least one column, and none twice; got {columns!r}")
         schema = Schema(tuple(self.schema_.columns[i] for i in where), self.schema_.named)
         numbers = [list(self.schema_.continuous).index(i) for i in where if i in self.schema_.continuous]
         place = {c: i for i, c in enumerate(self.varying_.tolist())}

@@ -25,6 +25,15 @@ def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
     raise ValueError(f"{name} must be a number {'>=' if zero else '>'} 0; got {value!r}")
 
 
+def check_folds(name: str, value: Any) -> None:
+    """A whole number >= 2, a splitter, or splits."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 2:
+        return
+    if not isinstance(value, (str, bytes)) and (hasattr(value, "split") or np.iterable(value)):
+        return
+    raise ValueError(f"{name} must be a whole number >= 2, a splitter or a list of splits; got {value!r}")
+
+
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """One of a few words."""
     if isinstance(value, str) and value in choices:

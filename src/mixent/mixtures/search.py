@@ -16,7 +16,8 @@ from sklearn.model_selection import check_cv
 
 from mixent.core.arrays import Array, log_sum_exp
 from mixent.core.blocks import Block
-from mixent.mixtures.class_fit import Candidate, ClassJob
+from mixent.mixtures.job import Candidate, Job
+from mixent.mixtures.model import each_row
 
 ENOUGH = 60.0  # labelled rows below which cross-validation is mostly noise
 STRENGTHS = (0.2, 1.0, 5.0, 25.0)  # pseudo-rows of the prior, in units of (columns + 2)
@@ -31,7 +32,7 @@ Fold = tuple[np.ndarray, np.ndarray]
 
 
 def search(
-    job: ClassJob, structures: list[str] | None, max_components: int, cv: Any, show: Any
+    job: Job, structures: list[str] | None, max_components: int, cv: Any, show: Any
 ) -> tuple[Candidate, list[dict], float]:
     """The best candidate, the table of all, and the temperature."""
     folds = make_folds(job, cv)
@@ -55,7 +56,7 @@ def search(
     return scores.result()
 
 
-def default(job: ClassJob, structures: list[str] | None) -> Candidate:
+def default(job: Job, structures: list[str] | None) -> Candidate:
     """One well-shrunk Gaussian per class: what few rows allow."""
     rows = job.default_rows()
     if rows is not None and isinstance(job.est.prior, str):
@@ -64,19 +65,19 @@ def default(job: ClassJob, structures: list[str] | None) -> Candidate:
     return _candidate(job, 1, name, bool(job.est.across_classes), rows)
 
 
-def _candidate(job: ClassJob, count: int, name: str, across: bool, rows: float | None) -> Candidate:
+def _candidate(job: Job, count: int, name: str, across: bool, rows: float | None) -> Candidate:
     """No class gets more components than its rows can carry."""
     counts = np.minimum(count, np.maximum(1, job.class_weights() // ROWS_PER_COMPONENT)).astype(int)
     return Candidate(tuple(counts.tolist()), (name,) * job.n_classes, across, rows)
 
 
-def _strengths(job: ClassJob) -> list[float | None]:
+def _strengths(job: Job) -> list[float | None]:
     if isinstance(job.est.prior, str) and len(job.summary.centre):
         return [s * (len(job.summary.centre) + 2) for s in STRENGTHS]
     return [job.default_rows()]
 
 
-def _single(job: ClassJob, names: list[str], tied: list[str]) -> Iterator[Candidate]:
+def _single(job: Job, names: list[str], tied: list[str]) -> Iterator[Candidate]:
     across = bool(job.est.across_classes)
     for name in names:
         for rows in _strengths(job):
@@ -85,7 +86,7 @@ def _single(job: ClassJob, names: list[str], tied: list[str]) -> Iterator[Candid
         yield _candidate(job, 1, name, True, job.default_rows())
 
 
-def _several(job: ClassJob, names: list[str], tied: list[str], count: int, scores: _Scores) -> Iterator[Candidate]:
+def _several(job: Job, names: list[str], tied: list[str], count: int, scores: _Scores) -> Iterator[Candidate]:
     """For each structure, the prior that served it best so far and its neighbours."""
     strengths = _strengths(job)
     for name in names:
@@ -99,7 +100,7 @@ def _several(job: ClassJob, names: list[str], tied: list[str], count: int, score
 class _Scores:
     """Held-out log-loss of every candidate tried."""
 
-    def __init__(self, job: ClassJob, folds: list[Fold], show: Any) -> None:
+    def __init__(self, job: Job, folds: list[Fold], show: Any) -> None:
         self.job, self.show = job, show
         self.parts = [(job.take(train).with_learned_priors(), held) for train, held in folds]
         self.target = job.target_shares()
@@ -151,10 +152,12 @@ class _Scores:
             what = f"{candidate.structures[0]} with {max(candidate.counts)}: log-loss {loss:.4f}"
             self.show(len(self.records), max(40, len(self.records)), what)
 
-    def _held_out(self, part: ClassJob, held: np.ndarray, candidate: Candidate) -> Array:
-        found = part.fit(candidate, quick=True)
+    def _held_out(self, part: Job, held: np.ndarray, candidate: Candidate) -> Array:
+        found, _ = part.fit(candidate, quick=True)
         table = self.job.table.take(held)
-        return part.log_joint(found, Block(table.X, table.codes))
+        block = Block(table.X, table.codes)
+        joint = found.problem.log_joint
+        return each_row(found.problem, found.params, block, joint, self.job.n_classes, self.job.est.n_jobs)
 
     def result(self) -> tuple[Candidate, list[dict], float]:
         """Candidates dropped after the first fold stand last."""
@@ -178,7 +181,7 @@ def fit_temperature(joint: Array, target: Array, weight: Array) -> tuple[float, 
     return (float(np.exp(found.x)), float(found.fun), raw) if found.fun < raw else (1.0, raw, raw)
 
 
-def make_folds(job: ClassJob, cv: Any) -> list[Fold] | None:
+def make_folds(job: Job, cv: Any) -> list[Fold] | None:
     """(training rows, held-out rows) pairs; rows without a label are always trained on.
 
     None when there are too few labelled rows to learn anything from folds. Folds beyond what gives `HELD_OUT`
@@ -192,7 +195,7 @@ def make_folds(job: ClassJob, cv: Any) -> list[Fold] | None:
     return folds[: max(2, enough[0] + 1)] if len(enough) else folds
 
 
-def _own_folds(job: ClassJob, cv: int) -> list[Fold]:
+def _own_folds(job: Job, cv: int) -> list[Fold]:
     """Each class spread evenly over the folds; a class with a single row is never held out."""
     fold = np.full(len(job.codes), -1)
     rng = np.random.default_rng(job.seed)
@@ -202,11 +205,17 @@ def _own_folds(job: ClassJob, cv: int) -> list[Fold]:
         if len(rows) > 1:
             fold[rows] = (start + np.arange(len(rows))) % cv
             start += len(rows)
-    return [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(cv)]
+    return [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(min(cv, start))]
 
 
-def _given_folds(job: ClassJob, cv: Any) -> list[Fold]:
+def _given_folds(job: Job, cv: Any) -> list[Fold]:
     labelled = np.flatnonzero(job.codes >= 0)
     absent = np.flatnonzero(job.codes < 0)
-    splits = check_cv(cv, job.codes[labelled], classifier=True).split(labelled, job.codes[labelled])
-    return [(np.concatenate([labelled[train], absent]), labelled[held]) for train, held in splits]
+    try:
+        splits = check_cv(cv, job.codes[labelled], classifier=True).split(labelled, job.codes[labelled])
+        folds = [(np.concatenate([labelled[train], absent]), labelled[held]) for train, held in splits]
+    except (IndexError, TypeError, ValueError) as error:
+        raise ValueError(f"cv must give pairs (train, test) of the {len(labelled)} labelled rows; {error}") from error
+    if not folds or any(len(held) == 0 for _, held in folds):
+        raise ValueError("cv gives no split, or one that holds out no row; give at least one row to each test part")
+    return folds

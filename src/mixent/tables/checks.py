@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 
 HUGE = 1e150  # its square is still finite
+TINY = 1e-140  # the square of a millionth of it is still above zero
 MANY_CATEGORIES = 50
 MOSTLY_MISSING = 0.5
 
@@ -43,6 +44,23 @@ def _check_magnitude(table):
         raise ValueError(
             f"column {name!r}, row {row} holds {value:.3g}, too large (squares overflow beyond {HUGE:g}); "
             f"rescale the column or remove the row"
+        )
+
+
+def check_spread(table) -> None:
+    """Raise on columns that vary, but by less than a variance can express.
+
+    Parameters
+    ----------
+    table : Table
+        As it came to fit; at predict any spread will do.
+    """
+    spread = np.fmax.reduce(table.X, axis=0) - np.fmin.reduce(table.X, axis=0)
+    for place in np.flatnonzero((spread > 0) & (spread < TINY))[:1]:
+        name = table.schema.columns[table.schema.continuous[place]].name
+        raise ValueError(
+            f"column {name!r} varies by no more than {spread[place]:.3g}, too little (squares underflow below {TINY:g}); "
+            f"rescale or drop the column"
         )
 
 

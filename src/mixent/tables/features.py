@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mixent.tables.checks import check_values
+from mixent.tables.checks import check_spread, check_values
 from mixent.tables.encode import to_codes, to_floats
 from mixent.tables.frames import Source, read_source
 from mixent.tables.kinds import type_column
@@ -82,6 +82,8 @@ def read_features(estimator, X, *, reset: bool, categorical="auto", allow_missin
         source = _renamed(source, schema)
     table = Table(_floats(source, schema), _codes(source, schema), schema)
     check_values(table, allow_missing, type(estimator).__name__)
+    if reset:
+        check_spread(table)
     return table
 
 
@@ -98,8 +100,8 @@ def _renamed(source: Source, schema: Schema) -> Source:
 
 
 def _forced(categorical, names) -> set[int]:
-    if isinstance(categorical, str) or categorical is None:
-        if categorical == "auto":
+    if isinstance(categorical, str) or not np.iterable(categorical):
+        if isinstance(categorical, str) and categorical == "auto":
             return set()
         raise ValueError(f"categorical must be 'auto' or a list of column names or positions; got {categorical!r}")
     return {_position(entry, names) for entry in categorical}

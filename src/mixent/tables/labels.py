@@ -82,6 +82,8 @@ def read_labels(y, n_rows: int, *, classes=None) -> Labels:
     columns, values = _open(unwrapped(y))
     if values.ndim == 0:
         raise ValueError(f"y must hold one label per row; got a single {type(y).__name__}")
+    if values.ndim > 2 or 0 in values.shape[1:]:
+        raise ValueError(f"y must hold labels (1-D) or a column of probabilities per class; got shape {values.shape}")
     check_consistent_length(range(n_rows), values)
     if values.ndim == 2 and values.shape[1] > 1:
         return _enough(Labels(*read_probabilities(values, columns, classes)), given=classes is not None)
@@ -175,6 +177,8 @@ def _present(y, absent):
         if not (found == {"text"} or found == {"boolean"} or found <= {"whole", "number"}):
             raise ValueError(_mixed(present, found))
         present = np.array(present.tolist())
+        if present.dtype.kind == "O":  # decimals, fractions, integers of more than 64 bits
+            raise ValueError(f"Unknown label type: y holds numbers such as {present[0]!r}; give them as text")
     if present.dtype.kind != "f":
         return present
     if np.isinf(present).any():

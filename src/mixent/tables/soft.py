@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mixent.tables.encode import to_floats
-from mixent.tables.values import Raw
+from mixent.tables.values import Raw, is_missing
 
 SUM_TOLERANCE = 1e-6
 
@@ -31,7 +31,7 @@ def read_probabilities(values, columns, classes):
     likelihood = _numbers(values, found[np.argsort(order)].tolist())[:, order]
     absent = np.isnan(likelihood).all(axis=1) | (likelihood == 1.0).all(axis=1)
     _check_rows(likelihood, absent, found)
-    if absent.all():
+    if (absent | (np.ptp(likelihood, axis=1) == 0)).all():  # even probabilities say as little as none
         raise ValueError(f"every label in y is absent (all {len(absent)} rows); label some rows of each class")
     likelihood[absent] = 1.0
     likelihood[~absent] /= likelihood[~absent].sum(axis=1, keepdims=True)
@@ -44,6 +44,8 @@ def _classes(n_columns, columns, classes):
         found = np.arange(n_columns) if classes is None else classes
         order = np.arange(len(found))
     else:
+        if any(is_missing(name) for name in columns):
+            raise ValueError(f"a label column of y has no name ({columns}); name each column by its class")
         if len({isinstance(name, str) for name in columns}) > 1:
             raise ValueError(f"the label columns of y mix text and other names ({columns}); make them all text")
         found, order = np.unique(np.array(columns), return_index=True)

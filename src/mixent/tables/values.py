@@ -36,7 +36,9 @@ def is_missing(value) -> bool:
         return True
     if isinstance(value, str):
         return not value.strip()
-    if isinstance(value, (float, np.floating, Decimal)):
+    if isinstance(value, Decimal):
+        return value.is_nan()  # a signalling NaN cannot even be compared
+    if isinstance(value, (float, np.floating)):
         return bool(value != value)
     return type(value).__name__ in ("NAType", "NaTType")  # pandas, known without importing it
 

@@ -13,7 +13,7 @@ import numpy as np
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
 from mixent.core.driver import OutsideDomainError
-from mixent.families.gaussian.kernels import LOG_2PI, Moments, Ready
+from mixent.families.gaussian.kernels import LOG_2PI, Moments, Ready, about_centre
 
 
 class Gapped:
@@ -137,21 +137,3 @@ def _gap_columns(gaps: np.ndarray) -> np.ndarray:
     where[real] = np.nonzero(gaps)[1]
     where[~real] = (d + np.arange(most) - count[:, None])[~real]
     return where
-
-
-def about_centre(moments: Moments, means: Array) -> Moments:
-    """The same moments about the common centre instead of the component means."""
-    mass, first = moments.mass, moments.first
-    if moments.second.ndim == 2:
-        second = moments.second + 2 * first * means + mass[:, None] * means**2
-    else:
-        cross = first[:, :, None] * means[:, None, :]
-        outer = mass[:, None, None] * means[:, :, None] * means[:, None, :]
-        second = moments.second + cross + np.swapaxes(cross, 1, 2) + outer
-    return Moments(mass, first + mass[:, None] * means, second, "centre")
-
-
-def about_means(moments: Moments, means: Array) -> Moments:
-    """The same moments about the component means instead of the common centre."""
-    back = about_centre(Moments(moments.mass, moments.first, moments.second, "means"), -means)
-    return Moments(back.mass, back.first, back.second, "means")

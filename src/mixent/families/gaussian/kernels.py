@@ -4,7 +4,8 @@ Three ways to the same numbers, each linear in the responsibilities (which may b
 
 * `Quadratic`: one matrix product with the features [1, x, x_i x_j] of globally centred data. Fastest; right while
   components lie within `REACH` standard deviations of the common centre.
-* `Centred`: about each component's own mean, through triangular factors. For wide tables and far-apart components.
+* `Centred`: about each component's own mean, through triangular factors. For few components, wide tables, and
+  components far apart.
 * `gaps.Gapped`: rows with missing values, integrated out exactly.
 
 Arrays are held transposed, (features, rows), so that every step is a GEMM or a contiguous ufunc.
@@ -25,7 +26,7 @@ from mixent.core.stats import Stats
 
 LOG_2PI = float(np.log(2 * np.pi))
 REACH = 300.0  # standard deviations; the error of quadratic features is about REACH^2 * 1e-15
-WIDE = 64  # columns from which triangular kernels win over quadratic features
+WIDE = 64  # columns beyond which quadratic features fit no cache
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Ready:
     half_log_det: Array  # (K,)
     factors: Array  # (K, d) 1/std, or (K, d, d) lower triangular F with F^T F = precision
     centre: Array  # (d,)
-    quadratic: bool  # do quadratic features serve all components?
+    quadratic: bool  # do quadratic features serve all components? Then all moments are about the centre
 
     def restrict(self, index: np.ndarray) -> Ready:
         """Some of the components; the same kernel, so that moments still add."""
@@ -107,16 +108,21 @@ class Ready:
             from mixent.families.gaussian.gaps import Gapped, GappedDiagonal
 
             return GappedDiagonal(self, block) if self.axis_aligned else Gapped(self, block)
-        if self.quadratic:
+        if self.quadratic and (self.axis_aligned or quadratic_pays(*self.means.shape)):
             return Quadratic(self, block)
         return CentredDiagonal(self, block) if self.axis_aligned else Centred(self, block)
 
 
 def make_ready(means: Array, covs: Array, half_log_det: Array, factors: Array, centre: Array) -> Ready:
-    """Choose the kernel: quadratic features unless the table is wide or a component lies far out."""
+    """Choose the kernel: quadratic features where they pay and no component lies far out."""
     near = bool(_largest_term(factors, means, covs).max(initial=0.0) <= REACH**2)
-    quadratic = near and (covs.ndim == 2 or means.shape[1] < WIDE)
+    quadratic = near and (covs.ndim == 2 or quadratic_pays(*means.shape))
     return Ready(means, covs, half_log_det, factors, centre, quadratic)
+
+
+def quadratic_pays(n_components: int, n_columns: int) -> bool:
+    """Features are built once for all components; triangular products are paid for one by one."""
+    return n_columns <= WIDE and 7 * n_components > n_columns
 
 
 def _largest_term(factors: Array, means: Array, covs: Array) -> Array:
@@ -188,7 +194,7 @@ class Quadratic:
 
 
 # OpenBLAS multiplies small matrices where they lie and copies large ones first, which for products as flat as these
-# takes as long as the product. Tiles below its limits go the short way; to other libraries they are blocks in the cache.
+# takes as long as the product. Tiles below its limits go the short way; to other libraries they are cache blocks.
 TILE_WORK = 1_000_000  # multiplications
 TILE_BACK = 1200  # entries of the result when the long side is summed over
 LANES = 32  # rows the product there takes at once
@@ -304,4 +310,23 @@ class Centred:
                 z *= np.sqrt(r)
                 half = blas.dsyrk(1.0, z.T, trans=1, lower=0)
                 second[k] = half + np.triu(half, 1).T
-        return Moments(resp.sum(axis=1), first, second, "means")
+        own = Moments(resp.sum(axis=1), first, second, "means")
+        return about_centre(own, ready.means) if ready.quadratic else own
+
+
+def about_centre(moments: Moments, means: Array) -> Moments:
+    """The same moments about the common centre instead of the component means."""
+    mass, first = moments.mass, moments.first
+    if moments.second.ndim == 2:
+        second = moments.second + 2 * first * means + mass[:, None] * means**2
+    else:
+        cross = first[:, :, None] * means[:, None, :]
+        outer = mass[:, None, None] * means[:, :, None] * means[:, None, :]
+        second = moments.second + cross + np.swapaxes(cross, 1, 2) + outer
+    return Moments(mass, first + mass[:, None] * means, second, "centre")
+
+
+def about_means(moments: Moments, means: Array) -> Moments:
+    """The same moments about the component means instead of the common centre."""
+    back = about_centre(Moments(moments.mass, moments.first, moments.second, "means"), -means)
+    return Moments(back.mass, back.first, back.second, "means")

@@ -1,0 +1,238 @@
+"""One call of `fit`: the rows summarised once, then any number of candidate models fitted to them.
+
+A plain mixture is the case of one class that every row belongs to.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mixent.core.arrays import Array
+from mixent.core.blocks import ArrayBlocks, Block
+from mixent.core.driver import Stop
+from mixent.core.executors import Executor
+from mixent.core.observers import ShowProgress
+from mixent.core.proposals import Squarem
+from mixent.core.starts import Starts, best_of
+from mixent.families.gaussian.family import Group
+from mixent.families.gaussian.prior import Prior
+from mixent.mixtures.first_guess import Partition, Summary, cluster, from_partition, one_hot, sample_rows, summarise
+from mixent.mixtures.fitting import (
+    Fitted,
+    blocks,
+    choose_executor,
+    finish,
+    make_family,
+    pooled_covariance,
+    read_prior_rows,
+    shrunk,
+)
+from mixent.mixtures.problem import MixtureParams, MixtureProblem
+
+QUICK = Stop(1e-3, 60)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What is to be fitted."""
+
+    counts: tuple[int, ...]  # components of each class
+    structures: tuple[str, ...]  # of each class
+    across: bool  # one group over all classes
+    prior_rows: float | None
+
+    @property
+    def n_components(self) -> int:
+        return sum(self.counts)
+
+    @property
+    def groups(self) -> list[Group]:
+        stops = np.cumsum(self.counts).tolist()
+        if self.across:
+            return [Group(self.structures[0], 0, stops[-1])]
+        return [Group(s, a, b) for s, a, b in zip(self.structures, [0, *stops[:-1]], stops)]
+
+    @property
+    def mask(self) -> Array:
+        """(C, K): ones where a component belongs to a class."""
+        owner = np.repeat(np.arange(len(self.counts)), self.counts)
+        return np.equal(np.arange(len(self.counts))[:, None], owner).astype(float)
+
+
+class Job:
+    """Rows, labels and options; summaries are made when first asked for and serve every candidate.
+
+    Parameters
+    ----------
+    est : the estimator whose options hold
+    table : Block
+        The columns that take part; `label` only where labels are uncertain.
+    sizes : values of each categorical column
+    codes : (n,) class of each row, -1 unknown; None: no classes
+    classes : (C,) labels, for messages
+    class_prior : (C,) held fixed, or None
+    seed : everything random follows from it
+    """
+
+    def __init__(
+        self,
+        est: Any,
+        table: Block,
+        sizes: tuple[int, ...],
+        seed: int,
+        codes: np.ndarray | None = None,
+        classes: np.ndarray | None = None,
+        class_prior: Array | None = None,
+    ) -> None:
+        self.est, self.table, self.sizes, self.seed = est, table, sizes, seed
+        self.supervised = codes is not None
+        self.codes = np.zeros(table.n_rows, dtype=np.int8) if codes is None else codes
+        self.classes = np.zeros(1) if classes is None else classes
+        self.class_prior = class_prior
+
+    def take(self, rows: np.ndarray) -> Job:
+        """The same job on some rows."""
+        other = copy(self)
+        for made in ("summary", "target"):
+            other.__dict__.pop(made, None)
+        other.table = replace(self.table.take(rows), rows=None)
+        other.codes = self.codes[rows]
+        return other
+
+    def with_learned_priors(self) -> Job:
+        """The same job with the priors of its own rows, whatever the user wants for prediction."""
+        other = copy(self)
+        other.class_prior = None
+        return other
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.classes)
+
+    @property
+    def total_weight(self) -> float:
+        return float(self.table.n_rows if self.table.weight is None else self.table.weight.sum())
+
+    def class_weights(self) -> Array:
+        """(C,) weight of the rows of each class."""
+        seen = self.codes >= 0
+        weight = np.ones(int(seen.sum())) if self.table.weight is None else self.table.weight[seen]
+        return np.bincount(self.codes[seen], weight, self.n_classes).astype(float)
+
+    def target_shares(self) -> Array:
+        """(n, C) what each row's label says, summing to one; a row without a label says nothing and is not scored."""
+        if self.table.label is None:
+            return one_hot(self.codes, self.n_classes)
+        return self.table.label / self.table.label.sum(axis=1, keepdims=True)
+
+    @cached_property
+    def summary(self) -> Summary:
+        with self._executor(1) as executor:
+            return summarise(blocks(self.table, 1, True), self.sizes, executor)
+
+    @cached_property
+    def target(self) -> Array:
+        """Covariance within classes, (d, d), fit to be shrunk to."""
+        with self._executor(1) as executor:
+            source = blocks(self.table, self.n_classes, False)
+            cov = pooled_covariance(self.summary, source, self.codes, self.n_classes, executor)
+        return shrunk(cov, self.summary, self.total_weight) if len(cov) else cov
+
+    def default_rows(self) -> float | None:
+        """Pseudo-rows when the user leaves them to us."""
+        rows = read_prior_rows(self.est.prior)
+        return len(self.summary.centre) + 2.0 if isinstance(rows, str) else rows
+
+    def prior(self, candidate: Candidate) -> Prior | None:
+        """Each class's K components share its volume: the target shrinks by K^(-2/d)."""
+        d = len(self.summary.centre)
+        if candidate.prior_rows is None or d == 0:
+            return None
+        shrink = np.repeat(np.array(candidate.counts, dtype=float) ** (-2 / d), candidate.counts)
+        cov = self.target * shrink[:, None, None]
+        return Prior(np.array(candidate.prior_rows), cov, np.zeros(d), np.array(0.01))
+
+    def problem(self, candidate: Candidate) -> MixtureProblem:
+        family = make_family(candidate.groups, self.summary, self.sizes, self.prior(candidate), self.est.smoothing)
+        return MixtureProblem(family, self.class_prior)
+
+    def fit(
+        self,
+        candidate: Candidate,
+        show: Any = None,
+        *,
+        starts: list[Partition] | None = None,
+        warm: MixtureParams | None = None,
+        quick: bool = False,
+    ) -> tuple[Fitted, Starts]:
+        """EM from partitions of the rows (or from `warm`); `quick` stops early, for comparing candidates."""
+        est = self.est
+        if candidate.prior_rows is None:
+            self._check_rank(candidate)
+        problem = self.problem(candidate)
+        source = self._source(problem, candidate)
+        stop = Stop(est.tol, est.max_iter)
+        if quick:
+            stop = Stop(max(est.tol, QUICK.tol), min(est.max_iter, QUICK.max_passes))
+        with self._executor(max(candidate.counts)) as executor:
+            first = [warm] if warm is not None else self._first(problem, candidate, starts, executor)
+            found = best_of(
+                problem,
+                source,
+                first,
+                stop=stop,
+                executor=executor,
+                observers=[] if show is None else [ShowProgress(show, est.max_iter)],
+                propose=Squarem() if est.accelerate and self.n_classes < candidate.n_components else None,
+            )
+        short = tuple(replace(r, last=None) for r in found.short)
+        return finish(problem, found.run), replace(found, short=short, run=replace(found.run, last=None))
+
+    def _executor(self, n_components: int) -> Executor:
+        return choose_executor(self.est.n_jobs, self.table.n_rows, n_components)
+
+    def _source(self, problem: MixtureProblem, candidate: Candidate) -> ArrayBlocks:
+        """Rows of known class go by class, and meet only its components."""
+        gaussian = problem.family.gaussian
+        known = self.codes if self.supervised and self.table.label is None else None
+        return blocks(self.table, max(candidate.counts), gaussian is None or gaussian.axis_aligned, known)
+
+    def _first(
+        self, problem: MixtureProblem, candidate: Candidate, starts: list[Partition] | None, executor: Executor
+    ) -> list[MixtureParams]:
+        params = []
+        for start in starts or [self.partition(candidate.counts)]:
+            guess = from_partition(problem.family, self.summary, self.table, start, candidate.mask, executor)
+            if self.class_prior is not None:  # held from the first pass on: from others the objective would fall
+                within = guess.weights / guess.weights.sum(axis=1, keepdims=True)
+                guess = replace(guess, weights=self.class_prior[:, None] * within)
+            params.append(guess)
+        return params
+
+    def partition(self, counts: tuple[int, ...], number: int = 0) -> Partition:
+        """The rows of each class (or a sample of them) split by k-means; rows without a label count for none."""
+        counted = self.codes >= 0 if self.table.weight is None else (self.codes >= 0) & (self.table.weight > 0)
+        rows, labels, start = [], [], 0
+        for c, count in enumerate(counts):
+            rng = np.random.default_rng((self.seed, c, count, number))
+            mine = sample_rows(np.flatnonzero(counted & (self.codes == c)), count, rng)
+            label = cluster(self.table.take(mine), self.summary, self.sizes, count, self.est.init, rng)
+            rows.append(mine)
+            labels.append(start + label)
+            start += count
+        return Partition(np.concatenate(rows), one_hot(np.concatenate(labels), start))
+
+    def _check_rank(self, candidate: Candidate) -> None:
+        """Without a prior, a class on its own needs rows enough for a covariance."""
+        rows = self.class_weights()
+        few = np.flatnonzero(rows < 2)
+        if len(few) and self.supervised and not candidate.across and len(self.summary.centre):
+            raise ValueError(
+                f"class {self.classes.tolist()[few[0]]!r} has {rows[few[0]]:g} row(s), too few for a covariance by maximum "
+                "likelihood; use prior='auto', or across_classes=True"
+            )
