@@ -43,7 +43,7 @@ def _all(options: argparse.Namespace) -> Iterator[Record]:
     yield gaps(Case(2_000, 6, 3) if options.quick else GAPS, options.rounds, None if options.quick else 20.0)
     yield from _untargeted(peaks(Case(50_000, 10, 3))) if options.quick else peaks(MEMORY)
     yield from accuracy(2_000 if options.quick else 20_000)
-    yield from _untargeted(imports(2)) if options.quick else imports()
+    yield from _untargeted(imports(1)) if options.quick else imports()
 
 
 def _untargeted(records: Iterable[Record]) -> Iterator[Record]:
@@ -57,13 +57,13 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--quick", action="store_true", help="small sizes, scikit-learn only: does it run?")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the records here")
-    parser.add_argument("--rounds", type=int, help="interleaved rounds per size (default 5; quick 2)")
+    parser.add_argument("--rounds", type=int, help="interleaved rounds per size (default 5; quick 1)")
     parser.add_argument("--sizes", nargs="+", type=_size, metavar="NxDxK", help="only these sizes, and passes only")
     parser.add_argument("--without", nargs="+", default=[], choices=["pomegranate", "mclust"], help="leave peers out")
     options = parser.parse_args(argv)
     if options.quick:
         options.without = ["pomegranate", "mclust"]
-    options.rounds = options.rounds or (2 if options.quick else 5)
+    options.rounds = options.rounds or (1 if options.quick else 5)
     return options
 
 

@@ -38,7 +38,7 @@ def measure(case: Case, rounds: int, without: tuple[str, ...] = ()) -> Iterator[
 
 def _n_passes(case: Case) -> tuple[int, int]:
     """Passes in a round: ours, theirs."""
-    many = int(np.clip(2e9 / case.work, 4, 30))
+    many = int(np.clip(2e9 / case.work, 4, 20))
     return 3 * many, many
 
 

@@ -39,6 +39,7 @@ PARTS = (
     Status,
     Step,
 )
+STATE = {"schema_": Schema, "problem_": MixtureProblem, "params_": MixtureParams, "run_": Run}  # of every model
 CLASSES = {cls.__name__: cls for cls in (*ESTIMATORS, *PARTS)}
 
 SavedFileError = saved.SavedFileError
@@ -79,4 +80,7 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = saved.MAX_BYTES) -> A
     model = saved.load(path, CLASSES, max_bytes=max_bytes)
     if not isinstance(model, ESTIMATORS):
         raise SavedFileError(f"{path} holds a {type(model).__name__}, not a model")
+    for name, kind in STATE.items():
+        if not isinstance(getattr(model, name, None), kind):
+            raise SavedFileError(f"{path}: the contents are damaged ({name} is missing or no {kind.__name__})")
     return model

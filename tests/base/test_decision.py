@@ -80,9 +80,11 @@ def test_class_labels_of_any_type_can_be_rejected():
 @pytest.mark.parametrize(
     ("costs", "reject", "message"),
     [
-        ([[0, 1], [1, 0]], None, r"costs must be a 3 x 3 table, costs\[said, true\]; got shape \(2, 2\)"),
-        (np.zeros(3), None, r"costs must be a 3 x 3 table, costs\[said, true\]; got shape \(3,\)"),
-        ([[0, 1, np.nan], [1, 0, 1], [1, 1, 0]], None, "costs must be finite numbers"),
+        ([[0, 1], [1, 0]], None, r"costs must be a 3 x 3 table of numbers, costs\[said, true\]; got shape \(2, 2\)"),
+        (np.zeros(3), None, r"costs must be a 3 x 3 table of numbers, costs\[said, true\]; got shape \(3,\)"),
+        ([["a", "b"]], None, r"costs must be a 3 x 3 table of numbers, costs\[said, true\]; got \[\['a', 'b'\]\]"),
+        ([[0, 1], [1]], None, r"costs must be a 3 x 3 table of numbers"),
+        ([[0, 1, np.nan], [1, 0, 1], [1, 1, 0]], None, r"costs must be finite numbers; costs\[0, 2\] is nan"),
         (None, np.inf, "reject must be a finite cost; got inf"),
         (None, np.nan, "reject must be a finite cost; got nan"),
     ],

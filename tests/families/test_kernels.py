@@ -5,6 +5,7 @@ from scipy.stats import multivariate_normal
 from mixent.core.blocks import ArrayBlocks, Block
 from mixent.core.driver import OutsideDomainError
 from mixent.core.stats import tree_sum
+from mixent.families.gaussian import kernels
 from mixent.families.gaussian.family import GaussianFamily, Gaussians, Group
 from mixent.families.gaussian.gaps import Gapped, GappedDiagonal
 from mixent.families.gaussian.kernels import (
@@ -270,3 +271,27 @@ def test_covariances_that_are_none_are_outside_the_domain():
     for wrong in (0.0, -1.0, np.nan):
         with pytest.raises(OutsideDomainError, match="not positive"):
             family.prepare(Gaussians(np.zeros((1, 2)), np.array([[1.0, wrong]]), (None,)))
+
+
+@pytest.mark.parametrize(
+    ("K", "q", "n"), [(1, 3, 5), (5, 21, 10_000), (16, 66, 1500), (16, 1326, 700), (40, 1326, 600), (300, 66, 550)]
+)
+def test_products_in_tiles_equal_products(K, q, n):
+    rng = np.random.default_rng(0)
+    columns, features, resp = rng.normal(size=(K, q)), rng.normal(size=(q, n)), rng.random((K, n))
+    out = np.full((K, n), np.nan)
+    kernels._product(columns, features, out)
+    scale = np.sqrt(q)
+    np.testing.assert_allclose(out, columns @ features, rtol=0, atol=1e-13 * scale)
+    back = kernels._product_back(features, resp)
+    np.testing.assert_allclose(back, features @ resp.T, rtol=0, atol=1e-13 * np.sqrt(n))
+
+
+def test_few_of_many_components_go_another_way_to_the_same_moments():
+    rng = np.random.default_rng(0)
+    ready = random_ready(rng, 9, 12, diagonal=False)
+    few = ready.restrict(np.array([4]))
+    X, resp = rows(rng, ready, 50), rng.random((1, 50))
+    assert isinstance(ready.open(Block(X)), Quadratic) and isinstance(few.open(Block(X)), Centred)
+    check(few, few.open(Block(X)), X, resp)
+    assert few.open(Block(X)).moments(resp).about == ready.open(Block(X)).moments(rng.random((9, 50))).about

@@ -87,8 +87,9 @@ def test_splitting_rows_into_blocks_changes_no_classifier(draw, same, small_bloc
 @pytest.mark.parametrize("missing", [0.0, 0.2], ids=["complete", "gaps"])
 @pytest.mark.parametrize("name", ["VVI", "VVV"])
 def test_the_number_of_threads_changes_no_bit_of_a_mixture(draw, same, name, missing):
-    X, _ = draw(n=8000, missing=missing)  # enough work for threads
-    fits = [GaussianMixture(3, name, max_iter=12, random_state=0, n_jobs=jobs).fit(X) for jobs in (1, 2, 3)]
+    X, _ = draw(n=20000, missing=missing)  # enough for several blocks
+    assert len(fitting.blocks(Block(X), 3, name == "VVI")) > 3
+    fits = [GaussianMixture(3, name, max_iter=8, random_state=0, n_jobs=jobs).fit(X) for jobs in (1, 2, 3)]
     for other in fits[1:]:
         same(fits[0], other, 0)
         assert other.run_.objective == fits[0].run_.objective
@@ -98,17 +99,17 @@ def test_the_number_of_threads_changes_no_bit_of_a_mixture(draw, same, name, mis
 
 
 def test_the_number_of_threads_changes_no_bit_of_a_classifier(draw, same):
-    X, label = draw(n=12000, missing=0.1)
+    X, label = draw(n=24000, missing=0.1)
     y = label.astype(float)
     y[::3] = np.nan
-    fits = [MixtureClassifier(2, "VVV", max_iter=8, random_state=0, n_jobs=jobs).fit(X, y) for jobs in (1, 2, 3)]
+    fits = [MixtureClassifier(2, "VVV", max_iter=6, random_state=0, n_jobs=jobs).fit(X, y) for jobs in (1, 2, 3)]
     for other in fits[1:]:
         same(fits[0], other, 0)
         np.testing.assert_array_equal(other.predict_proba(X), fits[0].predict_proba(X))
 
 
 def test_all_cores_by_default_and_minus_one(draw, same):
-    X, _ = draw(n=8000)
+    X, _ = draw(n=20000)
     fits = [GaussianMixture(3, max_iter=5, random_state=0, n_jobs=jobs).fit(X) for jobs in (None, -1, 1)]
     same(fits[0], fits[1], 0)
     same(fits[0], fits[2], 0)

@@ -138,6 +138,8 @@ def check_output(path: Path, inputs: Sequence[Path], endings: Sequence[str] = ()
         raise ValueError(f"{path}: unknown kind of file {path.suffix!r}; use one of {', '.join(endings)}")
     if path.is_dir():
         raise IsADirectoryError(f"cannot write {path}: it is a folder; give a file name")
+    if path.exists() and not path.is_file():  # it would be replaced, not written to
+        raise ValueError(f"cannot write {path}: it is a device or a pipe; give a file name")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"cannot write {path}: there is no folder {str(path.parent)!r}; create it first")
     if not os.access(path if path.exists() else path.parent, os.W_OK):

@@ -12,8 +12,8 @@ from sklearn.utils import check_random_state
 from mixent.base import ProbabilisticClassifier
 from mixent.core.arrays import Array
 from mixent.families.gaussian.structures import get_structure
-from mixent.mixtures.job import Candidate, Job
 from mixent.mixtures.fitting import Fitted, read_prior_rows, tell
+from mixent.mixtures.job import Candidate, Job
 from mixent.mixtures.model import MixtureModel
 from mixent.mixtures.options import check_choice, check_count, check_folds, check_positive, progress_bar
 from mixent.mixtures.search import search

@@ -160,8 +160,9 @@ class GaussianMixture(DensityMixin, MixtureModel):
                 found, starts, self.search_ = search(self, job, counts, names, show)
             else:
                 candidate = _candidate(job, counts[0], names[0])
-                warm = before and _continued(before, job.problem(candidate), table.schema, self.varying_, counts[0])
-                partitions = _starts(self, job, counts[0]) if warm is None else None
+                partitions = _starts(self, job, counts[0])
+                problem = job.problem(candidate, partitions[0])
+                warm = before and _continued(before, problem, table.schema, self.varying_, counts[0])
                 found, starts = job.fit(candidate, show, starts=partitions, warm=warm)
         self._keep(found, starts, table.schema, job)
         tell(found.run, type(self).__name__)
@@ -274,7 +275,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
 
 
 def search(est: GaussianMixture, job: Job, counts: list[int], names: list[str], show: Any) -> tuple:
-    """Every K with every structure, each K from the same partitions; the best by the criterion, and the table of all."""
+    """Every K with every structure, each K from the same partitions: the best by the criterion, and all records."""
     records: list[dict] = []
     best: Any = None
     for k in counts:
@@ -292,7 +293,7 @@ def search(est: GaussianMixture, job: Job, counts: list[int], names: list[str], 
 
 
 def _candidate(job: Job, n_components: int, name: str) -> Candidate:
-    return Candidate((n_components,), (name,), False, job.default_rows())
+    return Candidate((n_components,), (name,), False, job.default_rows(), local=True)
 
 
 def _starts(est: GaussianMixture, job: Job, n_components: int) -> list[Partition]:

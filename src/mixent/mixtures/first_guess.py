@@ -87,11 +87,14 @@ def _flat_gaussians(family: GaussianFamily, summary: Summary, n_components: int)
     return Gaussians(means, covs, (None,) * len(family.groups))
 
 
+Members = Callable[[slice | np.ndarray], Array]  # responsibilities (n, K) of some rows
+
+
 def membership_moments(
     family: ProductFamily,
     components: Components,
     source: ArrayBlocks,
-    members: Callable[[slice | np.ndarray], Array],
+    members: Members,
     executor: Executor,
 ) -> ComponentStats:
     """Moments of all rows under given responsibilities, `members(rows) -> (n, K)`.

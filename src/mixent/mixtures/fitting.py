@@ -19,7 +19,7 @@ from mixent.families.gaussian.family import GaussianFamily, Group
 from mixent.families.gaussian.kernels import quadratic_pays
 from mixent.families.gaussian.prior import Prior
 from mixent.families.product import ProductFamily
-from mixent.mixtures.first_guess import Summary, flat_components, membership_moments, one_hot
+from mixent.mixtures.first_guess import Members, Summary, flat_components, membership_moments, one_hot
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
 FEATURE_BYTES = 4 << 20  # of a block's temporaries
@@ -66,13 +66,21 @@ def pooled_covariance(
     """Covariance within groups of rows, (d, d); `label` (n,) says which group, -1 none."""
     if not len(summary.centre):
         return np.empty((0, 0))
-    gaussian = GaussianFamily((Group("VVV", 0, n_labels),), summary.centre, summary.scale)
+    scatter, mass = within_scatter(summary, source, lambda rows: one_hot(label[rows], n_labels), n_labels, executor)
+    return scatter / max(mass, 1e-300)
+
+
+def within_scatter(
+    summary: Summary, source: ArrayBlocks, members: Members, n_groups: int, executor: Executor
+) -> tuple[Array, float]:
+    """Sum of squares and products about the means of the groups, (d, d), and the weight of the rows."""
+    gaussian = GaussianFamily((Group("VVV", 0, n_groups),), summary.centre, summary.scale)
     family = ProductFamily(gaussian, None)
-    flat = flat_components(family, summary, n_labels)
-    stats = membership_moments(family, flat, source, lambda rows: one_hot(label[rows], n_labels), executor)
+    flat = flat_components(family, summary, n_groups)
+    stats = membership_moments(family, flat, source, members, executor)
     assert flat.gaussian is not None and stats.gaussian is not None
     mass, scatter, _ = gaussian.sufficient(flat.gaussian, stats.gaussian)
-    return scatter.sum(axis=0) / max(mass.sum(), 1e-300)
+    return scatter.sum(axis=0), float(mass.sum())
 
 
 def shrunk(cov: Array, summary: Summary, rows: float) -> Array:

@@ -31,6 +31,7 @@ from mixent.mixtures.fitting import (
     pooled_covariance,
     read_prior_rows,
     shrunk,
+    within_scatter,
 )
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
@@ -45,6 +46,7 @@ class Candidate:
     structures: tuple[str, ...]  # of each class
     across: bool  # one group over all classes
     prior_rows: float | None
+    local: bool = False  # prior from the covariance within the starting parts, not within the classes
 
     @property
     def n_components(self) -> int:
@@ -148,17 +150,35 @@ class Job:
         rows = read_prior_rows(self.est.prior)
         return len(self.summary.centre) + 2.0 if isinstance(rows, str) else rows
 
-    def prior(self, candidate: Candidate) -> Prior | None:
-        """Each class's K components share its volume: the target shrinks by K^(-2/d)."""
+    def prior(self, candidate: Candidate, start: Partition) -> Prior | None:
+        """Pull each covariance towards that within classes, shrunk by K^(-2/d) as K components share its volume.
+
+        With `local`, towards that within the parts of the starting partition, which groups far apart do not swell;
+        one row of the former keeps it away from zero when the parts are small.
+        """
         d = len(self.summary.centre)
         if candidate.prior_rows is None or d == 0:
             return None
         shrink = np.repeat(np.array(candidate.counts, dtype=float) ** (-2 / d), candidate.counts)
         cov = self.target * shrink[:, None, None]
+        if candidate.local and candidate.n_components > self.n_classes:
+            within, rows = self._within(start)
+            cov = (rows * within + cov) / (rows + 1.0)
         return Prior(np.array(candidate.prior_rows), cov, np.zeros(d), np.array(0.01))
 
-    def problem(self, candidate: Candidate) -> MixtureProblem:
-        family = make_family(candidate.groups, self.summary, self.sizes, self.prior(candidate), self.est.smoothing)
+    def _within(self, start: Partition) -> tuple[Array, float]:
+        """Covariance within the parts of a partition, and the rows it is worth."""
+        part = replace(self.table.take(start.rows), rows=None, label=None)
+        n_parts = start.resp.shape[1]
+        with self._executor(1) as executor:
+            members = start.resp.__getitem__
+            scatter, mass = within_scatter(self.summary, ArrayBlocks(part), members, n_parts, executor)
+        rows = max(mass - n_parts, 0.0)
+        return shrunk(scatter / max(rows, 1.0), self.summary, rows), rows
+
+    def problem(self, candidate: Candidate, start: Partition) -> MixtureProblem:
+        prior = self.prior(candidate, start)
+        family = make_family(candidate.groups, self.summary, self.sizes, prior, self.est.smoothing)
         return MixtureProblem(family, self.class_prior)
 
     def fit(
@@ -174,7 +194,8 @@ class Job:
         est = self.est
         if candidate.prior_rows is None:
             self._check_rank(candidate)
-        problem = self.problem(candidate)
+        starts = starts or [self.partition(candidate.counts)]
+        problem = self.problem(candidate, starts[0])
         source = self._source(problem, candidate)
         stop = Stop(est.tol, est.max_iter)
         if quick:
@@ -203,10 +224,10 @@ class Job:
         return blocks(self.table, max(candidate.counts), gaussian is None or gaussian.axis_aligned, known)
 
     def _first(
-        self, problem: MixtureProblem, candidate: Candidate, starts: list[Partition] | None, executor: Executor
+        self, problem: MixtureProblem, candidate: Candidate, starts: list[Partition], executor: Executor
     ) -> list[MixtureParams]:
         params = []
-        for start in starts or [self.partition(candidate.counts)]:
+        for start in starts:
             guess = from_partition(problem.family, self.summary, self.table, start, candidate.mask, executor)
             if self.class_prior is not None:  # held from the first pass on: from others the objective would fall
                 within = guess.weights / guess.weights.sum(axis=1, keepdims=True)
@@ -233,6 +254,6 @@ class Job:
         few = np.flatnonzero(rows < 2)
         if len(few) and self.supervised and not candidate.across and len(self.summary.centre):
             raise ValueError(
-                f"class {self.classes.tolist()[few[0]]!r} has {rows[few[0]]:g} row(s), too few for a covariance by maximum "
-                "likelihood; use prior='auto', or across_classes=True"
+                f"class {self.classes.tolist()[few[0]]!r} has {rows[few[0]]:g} row(s), too few for a covariance by "
+                "maximum likelihood; use prior='auto', or across_classes=True"
             )

@@ -43,7 +43,6 @@ def each_row(
 
 def responsibilities(problem: MixtureProblem, params: MixtureParams, table: Block, n_jobs: Any) -> Array:
     """p(component | x), (n, K)."""
-
     return each_row(
         problem, params, table, lambda ready, block: block_resp(problem, ready, block).T, params.n_components, n_jobs
     )

@@ -8,6 +8,7 @@ reveal, and the ranking should not depend on what the temperature will mend anyw
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -93,6 +94,8 @@ def _several(job: Job, names: list[str], tied: list[str], count: int, scores: _S
         best = strengths.index(scores.best_rows(name, strengths))
         for rows in strengths[max(0, best - 1) : best + 2]:
             yield _candidate(job, count, name, bool(job.est.across_classes), rows)
+        if len(job.summary.centre):
+            yield replace(_candidate(job, count, name, bool(job.est.across_classes), strengths[best]), local=True)
     for name in tied:
         yield _candidate(job, count, name, True, job.default_rows())
 
@@ -140,6 +143,7 @@ class _Scores:
                 "covariance": candidate.structures[0],
                 "across_classes": candidate.across,
                 "prior_rows": candidate.prior_rows,
+                "prior_local": candidate.local,
                 "log_loss": loss,
                 "log_loss_raw": raw,
                 "error": float(np.average(wrong, weights=self.weight[rows])),

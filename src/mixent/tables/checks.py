@@ -59,8 +59,8 @@ def check_spread(table) -> None:
     for place in np.flatnonzero((spread > 0) & (spread < TINY))[:1]:
         name = table.schema.columns[table.schema.continuous[place]].name
         raise ValueError(
-            f"column {name!r} varies by no more than {spread[place]:.3g}, too little (squares underflow below {TINY:g}); "
-            f"rescale or drop the column"
+            f"column {name!r} varies by only {spread[place]:.3g}, too little (squares underflow below {TINY:g}); "
+            f"rescale the column or drop it"
         )
 
 

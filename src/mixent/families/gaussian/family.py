@@ -146,12 +146,15 @@ class GaussianFamily:
             return np.zeros(params.n_components, dtype=bool)
         if params.covs.ndim == 2:
             return np.asarray((params.covs <= FLAT * self.scale**2).any(axis=1) | np.isnan(params.covs).any(axis=1))
-        scaled = np.nan_to_num(params.covs / (self.scale[:, None] * self.scale))
+        scaled = params.covs / (self.scale[:, None] * self.scale)
         try:
-            np.linalg.cholesky(scaled - FLAT * np.eye(self.n_columns))  # far cheaper than eigenvalues
+            # far cheaper than eigenvalues; a NaN anywhere ends on the diagonal
+            chol = np.linalg.cholesky(scaled - FLAT * np.eye(self.n_columns))
+            if np.isfinite(chol[:, -1, -1]).all():
+                return np.zeros(params.n_components, dtype=bool)
         except np.linalg.LinAlgError:
-            return np.asarray(~(np.linalg.eigvalsh(scaled)[:, 0] > FLAT))
-        return np.zeros(params.n_components, dtype=bool)
+            pass
+        return np.asarray(~(np.linalg.eigvalsh(np.nan_to_num(scaled))[:, 0] > FLAT))
 
     def group_of(self) -> np.ndarray:
         """(K,) the group each component belongs to."""

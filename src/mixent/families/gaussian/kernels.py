@@ -98,9 +98,9 @@ class Ready:
         if self.axis_aligned:
             linear, square = self.precisions * self.means, -0.5 * self.precisions
         else:
-            linear = np.einsum("kij,kj->ki", self.precisions, self.means)
-            i, j = upper(d)
-            square = -np.where(i == j, 0.5, 1.0) * self.precisions[:, i, j]
+            linear = np.matmul(self.precisions, self.means[:, :, None])[:, :, 0]
+            i, j, twice = upper(d)
+            square = self.precisions[:, i, j] * twice
         return np.concatenate([constant[:, None], linear, square], axis=1)
 
     def open(self, block: Block) -> Work:
@@ -137,22 +137,26 @@ def _largest_term(factors: Array, means: Array, covs: Array) -> Array:
 
 
 def _whiten(factors: Array, means: Array) -> Array:
-    return factors * means if factors.ndim == 2 else np.einsum("kij,kj->ki", factors, means)
+    return factors * means if factors.ndim == 2 else np.matmul(factors, means[:, :, None])[:, :, 0]
 
 
 @cache
 def square(d: int) -> np.ndarray:
     """Where each entry of a symmetric (d, d) matrix, row by row, stands in its upper triangle."""
-    i, j = upper(d)
+    i, j, _ = upper(d)
     where = np.empty((d, d), dtype=np.intp)
     where[i, j] = where[j, i] = np.arange(len(i))
     return where.ravel()
 
 
 @cache
-def upper(d: int) -> tuple[np.ndarray, np.ndarray]:
-    """Row and column of the upper triangle, row by row: the order of the product features."""
-    return np.triu_indices(d)
+def upper(d: int) -> tuple[np.ndarray, np.ndarray, Array]:
+    """Row and column of the upper triangle, row by row: the order of the product features.
+
+    And the factor with which an entry of a symmetric P then takes part in -x^T P x / 2.
+    """
+    i, j = np.triu_indices(d)
+    return i, j, np.where(i == j, -0.5, -1.0)
 
 
 class Quadratic:

@@ -1,0 +1,53 @@
+"""Does the speed benchmark run? What it measures is not judged here."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2]))  # benchmarks are no installed package
+
+from benchmarks.speed.__main__ import main
+from benchmarks.speed.records import FASTER, Record
+
+KEYS = {"set", "method", "metric", "mean", "sd", "folds", "printed", "source"}
+
+
+def test_quick_run_prints_every_row_and_writes_records(tmp_path, capsys):
+    main(["--quick", "--json", str(tmp_path / "speed.json")])
+    printed = capsys.readouterr().out
+    for row in (
+        "2000x3 K=3",
+        "5000x10 K=4",
+        "seconds per pass",
+        FASTER,
+        "30 % gaps",
+        "peak memory",
+        "offset 1e8",
+        "separation 1e4 sigma",
+        "import mixent",
+    ):
+        assert row in printed
+    records = json.loads((tmp_path / "speed.json").read_text())
+    assert all(set(record) == KEYS for record in records)
+    by_metric = {(r["set"], r["method"], r["metric"]): r["mean"] for r in records}
+    for size in ("2000x3 K=3", "5000x10 K=4"):  # the same mathematics, or speeds mean nothing
+        assert by_metric[size, "scikit-learn", "log-likelihood, relative difference"] < 1e-10
+    for hard in ("offset 1e8", "separation 1e4 sigma"):
+        assert by_metric[hard, "mixent", "covariances, relative error"] < 1e-8
+
+
+@pytest.mark.parametrize(
+    ("mean", "at_least", "verdict"),
+    [(13.0, True, "ok"), (11.0, True, "missed"), (11.0, False, "ok"), (13.0, False, "missed")],
+)
+def test_a_target_is_a_floor_or_a_ceiling(mean, at_least, verdict):
+    record = Record("a", "b", "c", mean, printed=12.0, at_least=at_least)
+    assert record.verdict == verdict and verdict in record.line()
+
+
+def test_a_size_that_is_none_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        main(["--sizes", "10000"])
+    assert "'10000' is not rows x columns x components" in capsys.readouterr().err
