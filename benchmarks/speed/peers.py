@@ -84,29 +84,33 @@ def scikit_learn(X: np.ndarray, start: Start, n_passes: int, threads: int) -> Pa
 
 
 def pomegranate(X: np.ndarray, start: Start, n_passes: int) -> Passes:
-    """Differences of two runs: its loop has no place for a clock."""
+    """Differences of two runs, as its loop has no place for a clock; with the better number of threads."""
+    import torch
+
+    found = []
+    for threads in sorted({1, CORES}):
+        torch.set_num_threads(threads)
+        short, _ = _pomegranate_run(X, start, 1)
+        long, log_lik = _pomegranate_run(X, start, n_passes)
+        found.append(Passes(((long - short) / (n_passes - 1),), log_lik))
+    return min(found, key=lambda passes: passes.seconds)
+
+
+def _pomegranate_run(X: np.ndarray, start: Start, n_passes: int) -> tuple[float, float]:
+    """Seconds, and the log-likelihood one update before the last: where everyone else stands after n passes."""
     import torch
     from pomegranate.distributions import Normal
     from pomegranate.gmm import GeneralMixtureModel
 
     data = torch.from_numpy(X)
-
-    def took(n: int) -> tuple[float, GeneralMixtureModel]:
-        parts = [
-            Normal(torch.from_numpy(m.copy()), torch.from_numpy(c.copy())) for m, c in zip(start.means, start.covs)
-        ]
-        model = GeneralMixtureModel(parts, torch.from_numpy(start.weights.copy()), max_iter=n, tol=-np.inf)
-        began = time.perf_counter()
-        model.fit(data)
-        return time.perf_counter() - began, model
-
-    short, _ = took(1)
-    long, model = took(n_passes)
-    # its n passes end with an update: one more than ours
-    before = took(n_passes - 1)[1] if n_passes > 1 else None
-    log_lik = float(before.log_probability(data).sum()) if before is not None else float("nan")
-    del model
-    return Passes(((long - short) / (n_passes - 1),), log_lik)
+    parts = [Normal(torch.from_numpy(m.copy()), torch.from_numpy(c.copy())) for m, c in zip(start.means, start.covs)]
+    model = GeneralMixtureModel(parts, torch.from_numpy(start.weights.copy()), max_iter=n_passes, tol=-np.inf)
+    before = []
+    summarize = model.summarize
+    model.summarize = lambda *args, **kwargs: before.append(float(summarize(*args, **kwargs))) or before[-1]
+    began = time.perf_counter()
+    model.fit(data)
+    return time.perf_counter() - began, before[-1]
 
 
 R_SCRIPT = """

@@ -1,6 +1,7 @@
 """Tables of features: shapes, values, types, containers, names, and what comes at predict."""
 
 import datetime
+import warnings
 from decimal import Decimal
 from fractions import Fraction
 
@@ -27,8 +28,8 @@ from .cases import (
     probabilities,
     put,
     refused,
-    rows,
     rng,
+    rows,
     trained,
     useful,
     word,
@@ -44,6 +45,12 @@ starved = (ConvergenceWarning, "starved")
 
 def names(*given):
     return lambda: classify(pd.DataFrame(X, columns=list(given)))
+
+
+def as_matrix(values):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PendingDeprecationWarning)
+        return np.matrix(values)
 
 
 def column(values):
@@ -130,7 +137,9 @@ VALUES = [
             "constant column": lambda: classify(np.column_stack([X, np.ones(40)])),
             "constant column with gaps": lambda: classify(np.column_stack([X, np.where(rows % 3, 1.0, nan)])),
             "all-missing row at fit": lambda: classify(np.where((rows == 3)[:, None], nan, X)),
-            "a column missing in one class": lambda: classify(np.where((y == 0)[:, None] & (np.arange(3) == 1), nan, X)),
+            "a column missing in one class": lambda: classify(
+                np.where((y == 0)[:, None] & (np.arange(3) == 1), nan, X)
+            ),
             "collinear": lambda: classify(twice),
             "a category of one value": column(every("u")),
         },
@@ -225,7 +234,10 @@ TYPES = [
             "bytes in a column": (column(every(b"x")), "column 'd' holds bytes; decode"),
             "complex numbers": (lambda: classify(X + 1j), "Complex data not supported"),
             "complex column": (column(X[:, 0] + 1j), "Complex data not supported: column 'd'"),
-            "text and numbers": (column(every("u", 1)), "column 'd' mixes text .'u' in row 0.* and numbers .1 in row 1"),
+            "text and numbers": (
+                column(every("u", 1)),
+                "column 'd' mixes text .'u' in row 0.* and numbers .1 in row 1",
+            ),
             "text and bool": (column(every("u", True)), "column 'd' mixes text"),
             "categories of text and numbers": (column(pd.Categorical(every("u", 1))), "column 'd' mixes text"),
             "60 numbers as text": (
@@ -255,7 +267,7 @@ TYPES = [
             "any objects": lambda: classify(pl.DataFrame({"d": pl.Series(every(object()), dtype=pl.Object)})),
             "sparse matrix": (lambda: classify(sp.csr_matrix(X)), "Sparse data.*toarray"),
             "sparse array in clusters": (lambda: cluster(sp.csr_array(X)), "Sparse data.*toarray"),
-            "numpy matrix": (lambda: classify(np.matrix(X)), "np.matrix is not supported.*asarray"),
+            "numpy matrix": (lambda: classify(as_matrix(X)), "np.matrix is not supported.*asarray"),
             "lazy frame": (lambda: classify(pl.LazyFrame({"a": X[:, 0]})), "LazyFrame.*collect"),
         },
     ),
@@ -354,7 +366,9 @@ PREDICT = [
             "array cells, other names": (trained(X, put("big", dtype=object)), "column 'x1' held numbers"),
         },
     ),
-    *refused(TypeError, "column 'c', row 0 holds a set", {"sets as categories": trained(good, good.assign(c=every({1})))}),
+    *refused(
+        TypeError, "column 'c', row 0 holds a set", {"sets as categories": trained(good, good.assign(c=every({1})))}
+    ),
     *defined(
         probabilities,
         {
@@ -371,7 +385,9 @@ PREDICT = [
             "beyond every density, with gaps": lambda: (
                 mixture().fit(X * 1e-100).predict_proba(np.where(np.arange(3) == 1, nan, X * 1e149))
             ),
-            "constant column changes": trained(np.column_stack([X, np.ones(40)]), np.column_stack([X, 5 * np.ones(40)])),
+            "constant column changes": trained(
+                np.column_stack([X, np.ones(40)]), np.column_stack([X, 5 * np.ones(40)])
+            ),
         },
     ),
     *defined(
@@ -384,10 +400,14 @@ PREDICT = [
         },
         (UserWarning, "column 'c' has values not seen at fit .*treated as missing"),
     ),
-    *defined(useful, {"array for a frame": trained(frame(), X[:, :2])}, (UserWarning, "does not have valid feature names")),
+    *defined(
+        useful, {"array for a frame": trained(frame(), X[:, :2])}, (UserWarning, "does not have valid feature names")
+    ),
     *defined(useful, {"frame for an array": trained(X[:, :2], frame())}, (UserWarning, "fitted without feature names")),
     *defined(finite, {"density far out": lambda: mixture().fit(X).score_samples(X * 1e140)}),
-    *defined(finite, {"gaps far out": lambda: classifier().fit(X, y).impute(np.where(np.arange(3) == 1, nan, X * 1e140))}),
+    *defined(
+        finite, {"gaps far out": lambda: classifier().fit(X, y).impute(np.where(np.arange(3) == 1, nan, X * 1e140))}
+    ),
 ]
 
 CASES = SHAPES + VALUES + TYPES + NAMES + PREDICT

@@ -5,7 +5,22 @@ from sklearn.exceptions import NotFittedError
 
 from mixent import GaussianMixture, MixtureClassifier, save
 
-from .cases import Case, X, classifier, defined, finite, frame, inf, mixture, nan, probabilities, refused, useful, word, y
+from .cases import (
+    Case,
+    X,
+    classifier,
+    defined,
+    finite,
+    frame,
+    inf,
+    mixture,
+    nan,
+    probabilities,
+    refused,
+    useful,
+    word,
+    y,
+)
 
 mixed = frame(c=word)
 
@@ -62,7 +77,10 @@ def reject(*values):
 
 
 def adjust(**options):
-    return {f"adjust_priors {k}={short(v)}": lambda v=v: model.classes.adjust_priors(X, **{k: v}) for k, v in options.items()}
+    return {
+        f"adjust_priors {k}={short(v)}": lambda v=v: model.classes.adjust_priors(X, **{k: v})
+        for k, v in options.items()
+    }
 
 
 def all_rejected(cost):
@@ -80,7 +98,9 @@ CASES = [
         {
             **unfitted(MixtureClassifier, "predict", "predict_proba", "predict_log_proba", "score_samples", "impute"),
             **unfitted(MixtureClassifier, "decision", "adjust_priors"),
-            **unfitted(GaussianMixture, "predict", "predict_proba", "score_samples", "impute", "bic", "aic", "icl", "score"),
+            **unfitted(
+                GaussianMixture, "predict", "predict_proba", "score_samples", "impute", "bic", "aic", "icl", "score"
+            ),
             "unfitted sample": lambda: GaussianMixture().sample(),
             "unfitted marginal": lambda: MixtureClassifier().marginal([0]),
             "unfitted save": lambda: save(MixtureClassifier(), "never.mixent"),
@@ -99,7 +119,9 @@ CASES = [
             "sample with seed -1": lambda: model.clusters.sample(2, random_state=-1),
         },
     ),
-    *refused(ValueError, "no column .*; the model has a, b, c", marginal([5], [-4], ["zz"], [None], [1.5], [True], [["a"]])),
+    *refused(
+        ValueError, "no column .*; the model has a, b, c", marginal([5], [-4], ["zz"], [None], [1.5], [True], [["a"]])
+    ),
     *refused(ValueError, "columns must be a list of column names or positions; got", marginal("ab", 0, None, slice(2))),
     *refused(ValueError, "at least one column, and none twice; got", marginal([], [0, 0], ["a", 0])),
     *refused(
@@ -110,7 +132,9 @@ CASES = [
     *refused(
         ValueError,
         r"costs must be a 2 x 2 table of numbers, costs\[said, true\]; got",
-        costs([[0, 1]], np.zeros((3, 3)), 3, [], "x", [["a", "b"], ["c", "d"]], [[0, 1], [1]], {"a": 1}, np.eye(2) + 1j),
+        costs(
+            [[0, 1]], np.zeros((3, 3)), 3, [], "x", [["a", "b"], ["c", "d"]], [[0, 1], [1]], {"a": 1}, np.eye(2) + 1j
+        ),
     ),
     *refused(
         ValueError,
@@ -163,7 +187,9 @@ CASES = [
             "marginal by negative position": lambda: model.mixed.marginal([-1]).predict_proba(mixed[["c"]]),
         },
     ),
-    *defined(useful, {"marginal in another order": lambda: model.mixed.marginal(["b", "a"]).predict_proba(mixed[["b", "a"]])}),
+    *defined(
+        useful, {"marginal in another order": lambda: model.mixed.marginal(["b", "a"]).predict_proba(mixed[["b", "a"]])}
+    ),
     Case("reject below every cost", lambda: model.classes.decision(X, reject=-1).expected_cost, check=all_rejected),
     Case("impute a frame of gaps", lambda: model.mixed.impute(mixed.assign(a=nan, b=nan, c=None)), check=none_left),
     Case(

@@ -6,7 +6,22 @@ from sklearn.model_selection import KFold
 
 from mixent import GaussianMixture, MixtureClassifier
 
-from .cases import X, classifier, classify, cluster, defined, frame, inf, mixture, nan, probabilities, refused, useful, word, y
+from .cases import (
+    X,
+    classifier,
+    classify,
+    cluster,
+    defined,
+    frame,
+    inf,
+    mixture,
+    nan,
+    probabilities,
+    refused,
+    useful,
+    word,
+    y,
+)
 
 many = np.tile(X, (2, 1)), np.tile(y, 2)
 mixed = frame(c=word)
@@ -43,7 +58,9 @@ COUNT = "must be a whole number >= 1.*; got"
 STRUCTURE = "covariance must be one of EII, .*; got"
 
 CLASSIFIER = [
-    *refused(ValueError, f"n_components {COUNT}", option("n_components", 0, -1, 1.5, None, True, nan, [1], {0: 1, 1: 0})),
+    *refused(
+        ValueError, f"n_components {COUNT}", option("n_components", 0, -1, 1.5, None, True, nan, [1], {0: 1, 1: 0})
+    ),
     *refused(ValueError, "n_components must be one of 'auto'; got", option("n_components", "many", "1")),
     *refused(ValueError, "n_components: no entry for class", option("n_components", {}, {0: 1})),
     *refused(ValueError, "n_components: unknown class", option("n_components", {"0": 1, "1": 1}, {0: 1, 1: 1, 2: 1})),
@@ -53,7 +70,9 @@ CLASSIFIER = [
     *refused(ValueError, "covariance: no entry for class 1", option("covariance", {0: "VVV"})),
     *refused(ValueError, STRUCTURE, option("covariance", ["VVV", "no"], [None], None, 5, make=searched)),
     *refused(ValueError, "covariance is an empty list", option("covariance", [], make=searched)),
-    *refused(ValueError, "by class needs n_components by class", option("covariance", {0: "VVV", 1: "EII"}, make=searched)),
+    *refused(
+        ValueError, "by class needs n_components by class", option("covariance", {0: "VVV", 1: "EII"}, make=searched)
+    ),
     *refused(
         ValueError,
         "needs one covariance structure for all",
@@ -91,7 +110,9 @@ CLASSIFIER = [
         "cv must give pairs .train, test. of the 80 labelled rows",
         option("cv", [([0, 1], [1000])], [(1, 2, 3)], [None], KFold(100), make=searched),
     ),
-    *refused(ValueError, "cv gives no split, or one that holds out no row", option("cv", [([0, 1], [])], make=searched)),
+    *refused(
+        ValueError, "cv gives no split, or one that holds out no row", option("cv", [([0, 1], [])], make=searched)
+    ),
     *refused(ValueError, "(cv gives no split|cv must give pairs)", option("cv", [], make=searched)),
     *refused(ValueError, "tol must be a number >= 0; got", option("tol", -1, nan, inf, "x", None)),
     *refused(ValueError, f"max_iter {COUNT}", option("max_iter", 0, -1, 1.5, None, "x")),
@@ -101,10 +122,22 @@ CLASSIFIER = [
         "categorical must be 'auto' or a list of column names or positions; got",
         option("categorical", None, "c", 5, nan, make=mixed_table),
     ),
-    *refused(ValueError, "categorical must list column names", option("categorical", [1.5], [True], [None], make=mixed_table)),
-    *refused(ValueError, "categorical names .* (X does not have|X has 3)", option("categorical", ["zz"], [9], make=mixed_table)),
-    *refused(ValueError, "(cannot be used to seed|Seed must be between)", option("random_state", -1, 1.5, "x", 2**40, [1])),
-    *refused(ValueError, "n_jobs must be None, -1 or a positive number of threads; got", option("n_jobs", 0, -2, 1.5, "x", True)),
+    *refused(
+        ValueError, "categorical must list column names", option("categorical", [1.5], [True], [None], make=mixed_table)
+    ),
+    *refused(
+        ValueError,
+        "categorical names .* (X does not have|X has 3)",
+        option("categorical", ["zz"], [9], make=mixed_table),
+    ),
+    *refused(
+        ValueError, "(cannot be used to seed|Seed must be between)", option("random_state", -1, 1.5, "x", 2**40, [1])
+    ),
+    *refused(
+        ValueError,
+        "n_jobs must be None, -1 or a positive number of threads; got",
+        option("n_jobs", 0, -2, 1.5, "x", True),
+    ),
     *refused(
         TypeError,
         "unexpected keyword argument",
@@ -150,7 +183,9 @@ CLUSTERS = [
     *refused(ValueError, "covariance is an empty list", clusters("covariance", [])),
     *refused(ValueError, "init must be one of 'kmeans..', 'random'; got 'best'", clusters("init", "best")),
     *refused(
-        ValueError, r"responsibilities of shape \(40, 2\); got", clusters("init", None, np.ones((3, 2)), np.ones((40, 3)))
+        ValueError,
+        r"responsibilities of shape \(40, 2\); got",
+        clusters("init", None, np.ones((3, 2)), np.ones((40, 3))),
     ),
     *refused(
         ValueError,
@@ -158,9 +193,7 @@ CLUSTERS = [
         clusters("init", -np.ones((40, 2)), np.full((40, 2), nan), np.zeros((40, 2))),
     ),
     *refused(ValueError, "init must be .* a table of responsibilities", clusters("init", [["a", "b"]] * 40)),
-    *refused(
-        ValueError, "give n_components as a number", clusters("init", np.ones((40, 2)), n_components="auto")
-    ),
+    *refused(ValueError, "give n_components as a number", clusters("init", np.ones((40, 2)), n_components="auto")),
     *refused(ValueError, f"n_init {COUNT}", clusters("n_init", 0, -1, 2.5, None)),
     *refused(ValueError, "criterion must be one of 'bic', 'icl'; got", clusters("criterion", "aic", "BIC", None)),
     *refused(ValueError, f"max_components {COUNT}", clusters("max_components", 0, None, 1.5, n_components="auto")),
@@ -169,7 +202,11 @@ CLUSTERS = [
     *refused(ValueError, f"max_iter {COUNT}", clusters("max_iter", 0, "x")),
     *refused(ValueError, "smoothing must be a number > 0", clusters("smoothing", 0, nan)),
     *refused(ValueError, "n_jobs must be None", clusters("n_jobs", 0, "x")),
-    *refused(ValueError, "(cannot be used to seed|Seed must be between)", {"clusters: seed": lambda: GaussianMixture(random_state="x").fit(X)}),
+    *refused(
+        ValueError,
+        "(cannot be used to seed|Seed must be between)",
+        {"clusters: seed": lambda: GaussianMixture(random_state="x").fit(X)},
+    ),
     *defined(
         probabilities,
         {

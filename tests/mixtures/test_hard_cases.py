@@ -165,7 +165,6 @@ def test_components_very_far_apart_keep_their_own_covariance(name, separation):
     np.testing.assert_allclose(mixture.score_samples(X[label == 0]), expected, rtol=1e-6)
 
 
-@pytest.mark.xfail(reason="0.01 pseudo-rows at the overall mean add 0.01 distance^2 to a component's scatter")
 def test_the_default_prior_keeps_the_covariance_of_components_very_far_apart():
     rng = np.random.default_rng(0)
     label = np.repeat([0, 1], [600, 400])

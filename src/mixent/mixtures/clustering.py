@@ -41,8 +41,8 @@ class GaussianMixture(DensityMixin, MixtureModel):
         (EII VII EEI VEI EVI VVI EEE VEE EVE VVE EEV VEV EVV VVV), or scikit-learn's "spherical", "diag", "tied",
         "full". A list, or "auto" for all 14, is searched by `criterion`.
     prior : "auto", float or None
-        Pseudo-rows that pull each covariance towards the data's own, scaled to K components; "auto" takes columns + 2.
-        None is plain maximum likelihood.
+        Pseudo-rows that pull each covariance towards that within the parts of the first start; "auto" takes
+        columns + 2. None is plain maximum likelihood.
     init : "kmeans++", "random" or (n, K) array
         Where EM starts: k-means on a sample, rows at random, or responsibilities.
     n_init : int

@@ -164,7 +164,7 @@ class Job:
         if candidate.local and candidate.n_components > self.n_classes:
             within, rows = self._within(start)
             cov = (rows * within + cov) / (rows + 1.0)
-        return Prior(np.array(candidate.prior_rows), cov, np.zeros(d), np.array(0.01))
+        return Prior(np.array(candidate.prior_rows), cov, np.zeros(d), np.array(0.0))
 
     def _within(self, start: Partition) -> tuple[Array, float]:
         """Covariance within the parts of a partition, and the rows it is worth."""

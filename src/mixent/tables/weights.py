@@ -44,7 +44,7 @@ def read_weights(sample_weight, n_rows: int) -> np.ndarray | None:
 
 def _check_finite(sample_weight):
     """Name the row; scikit-learn's own message, which follows for other faults, names none."""
-    if getattr(getattr(sample_weight, "dtype", None), "kind", "f") in "Mm":
+    if getattr(getattr(sample_weight, "dtype", None), "kind", "f") in "Mmc":
         raise ValueError(f"sample_weight must be numbers, one per row; got {sample_weight.dtype}")
     try:
         weight = np.asarray(sample_weight, dtype=np.float64)

@@ -1,0 +1,185 @@
+"""The command line: arguments, the status, and the one line that must come.
+
+`{model}` and `{clusters}` are good model files; `good.csv`, `new.csv` and the files of `FILES` lie in the folder.
+"""
+
+from .files import BAD_MODELS, FITS, NO_FITS, NO_TABLES
+
+FILES = {
+    "new.csv": "x,c\n1,a\n,\n2,zz\n1e100,b\n",
+    "text_for_number.csv": "x,c\nbig,a\n",
+    "misspelt.csv": "xx,c\n1,a\n",
+    "clash.csv": "x,c,predicted\n1,a,p\n",
+    "zero_weights.csv": "x,w,y\n1,0,p\n2,0,q\n",
+    "negative_weights.csv": "x,w,y\n1,1,p\n2,-1,q\n3,1,p\n4,1,q\n",
+    "missing_weights.csv": "x,w,y\n1,,p\n2,1,q\n3,1,p\n4,1,q\n",
+    "infinite_weights.csv": "x,w,y\n1,inf,p\n2,1,q\n3,1,p\n4,1,q\n",
+    "unlabelled_weights.csv": "x,w,y\n1,0,p\n2,0,q\n3,1,\n4,1,\n",
+    "zero_class.csv": "x,w,y\n1,0,p\n2,1,q\n3,0,p\n4,1,q\n",
+    "costs.csv": "said,p,q\np,0,5\nq,1,0\n",
+    "costs_negative.csv": "said,p,q\np,0,-1\nq,1,0\n",
+    "costs_text.csv": "said,p,q\np,0,much\nq,1,0\n",
+    "costs_gap.csv": "said,p,q\np,0,\nq,1,0\n",
+    "costs_infinite.csv": "said,p,q\np,0,inf\nq,1,0\n",
+    "costs_classes.csv": "said,p,z\np,0,1\nq,1,0\n",
+    "costs_row.csv": "said,p,q\np,0,1\n",
+    "costs_twice.csv": "said,p,q\np,0,1\np,1,0\n",
+}
+
+FIT = ["fit", "good.csv", "-t", "y", "-o", "m.mixent", "-k", "1"]
+PREDICT = ["predict", "{model}", "new.csv", "-o", "out.csv"]
+EVALUATE = ["evaluate", "good.csv", "-t", "y", "-k", "1", "--no-baselines"]
+
+
+def fit(name, *more):
+    return ["fit", name, "-t", "y", "-o", "m.mixent", "-k", "1", *more]
+
+
+def weighted(name):
+    return fit(name, "--weight", "w")
+
+
+# name: arguments, status, message
+REFUSED = {
+    **{f"fit {name}": (fit(name), 1, message) for name, (_, message) in {**NO_TABLES, **NO_FITS}.items()},
+    **{f"predict {name}": (["predict", "{model}", name, "-o", "out.csv"], 1, m) for name, (_, m) in NO_TABLES.items()},
+    **{
+        f"predict with {name}": (["predict", name, "new.csv", "-o", "out.csv"], 1, m)
+        for name, (_, m) in BAD_MODELS.items()
+    },
+    **{f"info of {name}": (["info", name], 1, m) for name, (_, m) in BAD_MODELS.items()},
+    "fit a missing file": (fit("none.csv"), 1, "no such file: none.csv"),
+    "fit a misspelt file": (fit("goood.csv"), 1, "did you mean 'good.csv'"),
+    "fit a folder": (fit("folder.csv"), 1, "folder.csv is a folder; give a file"),
+    "fit no name": (fit(""), 1, "unknown kind of file"),
+    "predict with a missing model": (
+        ["predict", "none.mixent", "new.csv", "-o", "out.csv"],
+        1,
+        "none.mixent: No such file",
+    ),
+    "predict with a folder": (["predict", "folder.csv", "new.csv", "-o", "out.csv"], 1, "folder.csv: Is a directory"),
+    "info of a table": (["info", "good.csv"], 1, "not a mixent file"),
+    "info of a folder": (["info", "."], 1, "Is a directory"),
+    # columns
+    "no such target": (
+        ["fit", "good.csv", "-t", "Y", "-o", "m.mixent"],
+        1,
+        "no column 'Y'; the columns are 'x', 'c', 'y'",
+    ),
+    "empty target": (["fit", "good.csv", "-t", "", "-o", "m.mixent"], 1, "no column ''"),
+    "markup as target": (["fit", "good.csv", "-t", "[bold]", "-o", "m.mixent"], 1, r"no column '\[bold\]'"),
+    "continuous target": (["fit", "good.csv", "-t", "x", "-o", "m.mixent"], 1, "Unknown label type: continuous"),
+    "ignore no such column": ([*FIT, "--ignore", "z"], 1, "no column 'z'"),
+    "ignore all": ([*FIT, "--ignore", "x", "--ignore", "c"], 1, "'y' is the only column"),
+    "ignore the target": ([*FIT, "--ignore", "y"], 1, "cannot be given to --ignore too"),
+    "the target as weight": ([*FIT, "--weight", "y"], 1, "cannot be given to --weight too"),
+    "the target as category": ([*FIT, "--categorical", "y"], 1, "cannot be given to --categorical too"),
+    "no such category": ([*FIT, "--categorical", "z"], 1, "no column 'z'"),
+    "no such weight": ([*FIT, "--weight", "z"], 1, "no column 'z'"),
+    "words as weights": ([*FIT, "--weight", "c"], 1, "column 'c' .--weight. must hold numbers; row 0 holds"),
+    "weights of zero": (weighted("zero_weights.csv"), 1, "column 'w' .--weight.: .*non-zero"),
+    "negative weights": (weighted("negative_weights.csv"), 1, "must be >= 0; row 1 has -1"),
+    "missing weights": (weighted("missing_weights.csv"), 1, "must be finite; row 0 has nan"),
+    "infinite weights": (weighted("infinite_weights.csv"), 1, "must be finite; row 0 has inf"),
+    "weights on no label": (weighted("unlabelled_weights.csv"), 1, "every labelled row has sample_weight 0"),
+    # predict
+    "a column misspelt": (
+        ["predict", "{model}", "misspelt.csv", "-o", "out.csv"],
+        1,
+        "no column 'x'; did you mean 'xx'",
+    ),
+    "text for a number": (
+        ["predict", "{model}", "text_for_number.csv", "-o", "out.csv"],
+        1,
+        "column 'x' held numbers at fit, but row 0 now holds the text 'big'",
+    ),
+    "keep no such column": ([*PREDICT, "--keep", "z"], 1, "no column 'z'"),
+    "keep what the output has": (
+        ["predict", "{model}", "clash.csv", "-o", "out.csv", "--keep-all"],
+        1,
+        "has a column 'predicted' too",
+    ),
+    "costs from no file": ([*PREDICT, "--costs", "none.csv"], 1, "no such file: none.csv"),
+    "costs in words": ([*PREDICT, "--costs", "costs_text.csv"], 1, "every cost must be a finite number"),
+    "costs missing": ([*PREDICT, "--costs", "costs_gap.csv"], 1, "every cost must be a finite number"),
+    "costs infinite": ([*PREDICT, "--costs", "costs_infinite.csv"], 1, "every cost must be a finite number"),
+    "costs of other classes": (
+        [*PREDICT, "--costs", "costs_classes.csv"],
+        1,
+        "needs one column for each class 'p', 'q'",
+    ),
+    "costs of one class": ([*PREDICT, "--costs", "costs_row.csv"], 1, "needs one row for each class 'p', 'q'; has 'p'"),
+    "costs of a class twice": ([*PREDICT, "--costs", "costs_twice.csv"], 1, "needs one row for each class"),
+    "reject nan": ([*PREDICT, "--reject", "nan"], 2, "--reject must be a finite cost; got nan"),
+    "reject inf": ([*PREDICT, "--reject", "inf"], 2, "--reject must be a finite cost; got inf"),
+    "reject a word": ([*PREDICT, "--reject", "x"], 2, "--reject"),
+    "costs for clusters": (
+        ["predict", "{clusters}", "new.csv", "-o", "out.csv", "--costs", "costs.csv"],
+        2,
+        "--costs needs a classifier",
+    ),
+    "priors of clusters": (
+        ["predict", "{clusters}", "new.csv", "-o", "out.csv", "--adjust-priors"],
+        2,
+        "--adjust-priors needs a classifier",
+    ),
+    # outputs
+    "write to a folder": (["fit", "good.csv", "-t", "y", "-o", "folder.csv"], 1, "it is a folder; give a file name"),
+    "write to no name": (["fit", "good.csv", "-t", "y", "-o", ""], 1, "it is a folder; give a file name"),
+    "write to a missing folder": (["fit", "good.csv", "-t", "y", "-o", "no/m.mixent"], 1, "no folder 'no'; create it"),
+    "write below a file": (["fit", "good.csv", "-t", "y", "-o", "good.csv/m"], 1, "there is no folder 'good.csv'"),
+    "write over the input": (["fit", "good.csv", "-t", "y", "-o", "good.csv"], 1, "it is an input of this command"),
+    "write over the model": (["predict", "{model}", "new.csv", "-o", "new.csv"], 1, "it is an input of this command"),
+    "write an unknown kind": (["predict", "{model}", "new.csv", "-o", "out.xlsx"], 1, "unknown kind of file '.xlsx'"),
+    "write to a pipe": (["fit", "good.csv", "-t", "y", "-o", "pipe"], 1, "it is a device or a pipe; give a file name"),
+    "report of an unknown kind": ([*EVALUATE, "--report", "r.pdf"], 1, "unknown kind of file '.pdf'; use one of .html"),
+    "scores of an unknown kind": ([*EVALUATE, "-o", "scores.txt"], 1, "unknown kind of file '.txt'"),
+    "demo of an unknown kind": (["demo", "--out", "d.pdf"], 1, "unknown kind of file '.pdf'"),
+    "demo to a missing folder": (["demo", "--out", "no/d.html"], 1, "no folder 'no'"),
+    # options
+    **{
+        f"-k {v}": (["fit", "good.csv", "-t", "y", "-o", "m", "-k", v], 2, f"whole number >= 1; got '{v}'")
+        for v in ("0", "-1", "1.5", "two", "")
+    },
+    "-k 999999999": (
+        ["fit", "good.csv", "-t", "y", "-o", "m", "-k", "999999999"],
+        1,
+        "needs at least as many rows; X has 20",
+    ),
+    "-k 999 for clusters": (["fit", "good.csv", "-o", "m", "-k", "999"], 1, "needs at least as many rows; X has 20"),
+    **{
+        f"--prior {v}": ([*FIT, "--prior", v], 2, f"--prior must be auto, .*; got '{v}'")
+        for v in ("0", "-1", "nan", "inf", "x")
+    },
+    **{f"--covariance {v}": ([*FIT, "--covariance", v], 2, f"--covariance: .*; got '{v}'") for v in ("XYZ", "")},
+    "--model tree": ([*FIT, "--model", "tree"], 2, "--model must be one of mixture; got 'tree'"),
+    **{f"--seed {v}": ([*FIT, "--seed", v], 2, "--seed") for v in ("-1", "1.5", "x", "99999999999")},
+    **{f"--jobs {v}": ([*FIT, "--jobs", v], 2, "--jobs") for v in ("0", "-1", "x")},
+    **{f"--folds {v}": ([*EVALUATE, "--folds", v], 2, "--folds") for v in ("1", "0", "x", "2.5")},
+    "--folds 1000": ([*EVALUATE, "--folds", "1000"], 1, "1000 folds need at least 1000 rows .*; lower folds"),
+    **{f"--repeats {v}": ([*EVALUATE, "--repeats", v], 2, "--repeats") for v in ("0", "-1", "x")},
+    "no such option": ([*FIT, "--nonsense"], 2, "--nonsense"),
+    "no such command": (["nonsense"], 2, "nonsense"),
+    "no data": (["fit", "-t", "y", "-o", "m"], 2, "DATA"),
+    "no output": (["fit", "good.csv", "-t", "y"], 2, "--output"),
+    "no target to evaluate": (["evaluate", "good.csv"], 2, "--target"),
+    "no model": (["info"], 2, "MODEL"),
+    "two tables": (["fit", "good.csv", "good.csv", "-t", "y", "-o", "m"], 2, "good.csv"),
+}
+
+# name: arguments that write out.csv
+PREDICTED = {
+    "gaps, unseen and far out": PREDICT,
+    "log density": [*PREDICT, "--density"],
+    "priors of the table": [*PREDICT, "--adjust-priors"],
+    "negative reject": [*PREDICT, "--reject", "-1"],
+    "negative costs": [*PREDICT, "--costs", "costs_negative.csv"],
+    "costs and reject": [*PREDICT, "--costs", "costs.csv", "--reject", "0.2"],
+    "a column kept twice": [*PREDICT, "--keep", "x", "--keep", "x"],
+    "columns the model does not know": ["predict", "{model}", "clash.csv", "-o", "out.csv"],
+    "the training table": ["predict", "{model}", "good.csv", "-o", "out.csv"],
+    "clusters": ["predict", "{clusters}", "new.csv", "-o", "out.csv"],
+}
+
+# odd tables: fitted, then predicted
+ROUND_TRIPS = {**{name: [] for name in FITS}, "zero_class.csv": ["--weight", "w"]}
