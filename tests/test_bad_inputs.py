@@ -109,13 +109,13 @@ def mixent(models, tmp_path, monkeypatch):
                 files.make(name, ALL_FILES[name])
             elif name in files.BAD_MODELS:
                 files.make(name, files.BAD_MODELS[name][0]())
-        before = sorted(os.listdir())
+        before = sorted(Path().iterdir())
         with in_time():
             result = CliRunner().invoke(app, [arg.format(**models) if arg[:1] == "{" else arg for arg in args])
         assert "Traceback" not in result.output
         assert result.exception is None or isinstance(result.exception, SystemExit), repr(result.exception)
         if result.exit_code:
-            assert sorted(os.listdir()) == before, "a command that fails leaves nothing behind"
+            assert sorted(Path().iterdir()) == before, "a command that fails leaves nothing behind"
         return result
 
     return run

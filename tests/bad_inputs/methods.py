@@ -76,11 +76,8 @@ def reject(*values):
     return {f"reject={short(v)}": lambda v=v: model.classes.decision(X, reject=v).expected_cost for v in values}
 
 
-def adjust(**options):
-    return {
-        f"adjust_priors {k}={short(v)}": lambda v=v: model.classes.adjust_priors(X, **{k: v})
-        for k, v in options.items()
-    }
+def adjust(name, *values):
+    return {f"adjust_priors {name}={short(v)}": lambda v=v: model.classes.adjust_priors(X, **{name: v}) for v in values}
 
 
 def all_rejected(cost):
@@ -142,10 +139,8 @@ CASES = [
         costs([[0, nan], [1, 0]], [[0, inf], [1, 0]], [[0, None], [1, 0]]),
     ),
     *refused(ValueError, "reject must be a finite cost; got", reject(nan, inf, -inf, "x", [0.1], np.full(40, 0.1), 1j)),
-    *refused(ValueError, "max_iter must be a whole number >= 1; got", adjust(max_iter=0)),
-    *refused(ValueError, "max_iter must be a whole number >= 1; got", adjust(max_iter=1.5)),
-    *refused(ValueError, "tol must be a number >= 0; got", adjust(tol=nan)),
-    *refused(ValueError, "tol must be a number >= 0; got", adjust(tol="x")),
+    *refused(ValueError, "max_iter must be a whole number >= 1; got", adjust("max_iter", 0, -1, 1.5, "x")),
+    *refused(ValueError, "tol must be a number >= 0; got", adjust("tol", -1, nan, inf, "x")),
     *refused(
         ValueError,
         "",

@@ -29,15 +29,16 @@ mixed = frame(c=word)
 
 def option(name, *values, make=classify, **more):
     """The option at each of these values."""
-    return {f"{name}={short(v)}": lambda v=v: make(**{name: v}, **more) for v in values}
+    prefix = "" if make is classify else f"{make.__name__}: "
+    return {f"{prefix}{name}={short(v)}": lambda v=v: make(**{name: v}, **more) for v in values}
 
 
 def clusters(name, *values, **more):
-    return {f"clusters: {key}": run for key, run in option(name, *values, make=cluster, **more).items()}
+    return option(name, *values, make=cluster, **more)
 
 
 def short(value):
-    return repr(value).replace("\n", "")[:30]
+    return f"{value.shape} of {value.flat[0]}" if isinstance(value, np.ndarray) else repr(value)[:30]
 
 
 def searched(**options):
@@ -193,7 +194,11 @@ CLUSTERS = [
         clusters("init", -np.ones((40, 2)), np.full((40, 2), nan), np.zeros((40, 2))),
     ),
     *refused(ValueError, "init must be .* a table of responsibilities", clusters("init", [["a", "b"]] * 40)),
-    *refused(ValueError, "give n_components as a number", clusters("init", np.ones((40, 2)), n_components="auto")),
+    *refused(
+        ValueError,
+        "give n_components as a number",
+        {"cluster: init for any number": lambda: cluster(init=np.ones((40, 2)), n_components="auto")},
+    ),
     *refused(ValueError, f"n_init {COUNT}", clusters("n_init", 0, -1, 2.5, None)),
     *refused(ValueError, "criterion must be one of 'bic', 'icl'; got", clusters("criterion", "aic", "BIC", None)),
     *refused(ValueError, f"max_components {COUNT}", clusters("max_components", 0, None, 1.5, n_components="auto")),
@@ -205,7 +210,7 @@ CLUSTERS = [
     *refused(
         ValueError,
         "(cannot be used to seed|Seed must be between)",
-        {"clusters: seed": lambda: GaussianMixture(random_state="x").fit(X)},
+        {"cluster: random_state='x'": lambda: GaussianMixture(random_state="x").fit(X)},
     ),
     *defined(
         probabilities,

@@ -17,7 +17,7 @@ from mixent.mixtures.job import Candidate, Job
 from mixent.mixtures.model import MixtureModel
 from mixent.mixtures.options import check_choice, check_count, check_folds, check_positive, progress_bar
 from mixent.mixtures.search import search
-from mixent.tables import Labels, Table, read_features, read_labels, read_weights
+from mixent.tables import Labels, Table, check_spread, read_features, read_labels, read_weights
 
 
 class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
@@ -57,8 +57,8 @@ class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
 
     Attributes
     ----------
-    classes_, class_prior_, training_prior_
-        Class labels, their priors now, and those of the training rows.
+    classes_, class_prior_
+        Class labels and their priors.
     weights_ : (C, K) array
         Joint weight of class and component.
     component_class_ : (K,) array of int
@@ -68,8 +68,8 @@ class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
     search_ : list of dict
         What "auto" tried, best first: log_loss, error, n_components, covariance, across_classes, prior_rows.
     temperature_ : float
-        Log posteriors are multiplied by this before they are normalised; 1 unless "auto" found the model over- or
-        under-confident on held-out rows.
+        T in p(class | x) proportional to p(class) p(x | class)^T; below 1 where "auto" found the model over-confident
+        on held-out rows.
 
     Examples
     --------
@@ -136,6 +136,7 @@ class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
         """
         self._check()
         table = read_features(self, X, reset=True, categorical=self.categorical)
+        check_spread(table)
         labels = read_labels(y, table.n_rows)
         weight = read_weights(sample_weight, table.n_rows)
         job = self._job(table, labels, weight)
@@ -149,8 +150,7 @@ class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
             else:
                 candidate = self._candidate(labels.classes, job)
             found, _ = job.fit(candidate, show if not self.search_ else None)
-        shares = np.maximum(job.class_weights(), 1e-12)
-        self._keep(found, labels, table.schema, candidate, shares / shares.sum())
+        self._keep(found, labels, table.schema, candidate)
         tell(found.run, type(self).__name__)
         return self
 
@@ -180,7 +180,9 @@ class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
         codes = labels.codes if labels.codes is not None else labels.likelihood.argmax(axis=1)
         absent = np.ptp(labels.likelihood, axis=1) == 0  # all ones, or even probabilities: they say as little
         codes = np.where(absent, -1, codes)
-        if weight is not None and not weight[codes >= 0].any():
+        if absent.all():
+            raise ValueError("y tells no class from another in any row; label some rows of each class")
+        if weight is not None and not weight[~absent].any():
             raise ValueError("every labelled row has sample_weight 0; give some labelled rows of each class a weight")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self._set_columns(table.X, weight)
@@ -217,27 +219,22 @@ class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
             raise ValueError("across_classes=True needs one covariance structure for all classes")
         return Candidate(counts, names, bool(self.across_classes), job.default_rows())
 
-    def _keep(self, found: Fitted, labels: Labels, schema: Any, candidate: Candidate, shares: Array) -> None:
+    def _keep(self, found: Fitted, labels: Labels, schema: Any, candidate: Candidate) -> None:
         self.problem_, self.params_, self.schema_ = found.problem, found.params, schema
         self.run_ = replace(found.run, last=None)
         self.classes_ = labels.classes
         self.class_prior_ = found.params.weights.sum(axis=1)
-        self.training_prior_ = self.class_prior_ if isinstance(self.class_prior, str) else shares
         self.n_components_ = (found.params.weights > 0).sum(axis=1)
         self.covariance_ = list(candidate.structures)
         self.prior_rows_ = candidate.prior_rows
 
     def _log_joint(self, X: Any) -> Array:
-        """log p(x, class), softened by the temperature under the priors of the training rows.
-
-        The temperature belongs to the posterior the model was trained to give; a change of priors is exact and stays
-        outside:  T (log p(x | c) + log p_train(c)) + log p(c) - log p_train(c).
-        """
+        """log p(class) + T log p(x | class): the temperature softens the densities, the priors stay exact."""
         joint = self._each(self._read(X), self.problem_.log_joint, len(self.classes_))
         if self.temperature_ == 1.0:
             return joint
-        shift = np.log(self.class_prior_) - np.log(self.training_prior_)
-        return self.temperature_ * (joint - shift) + shift
+        log_prior = np.log(self.class_prior_)
+        return log_prior + self.temperature_ * (joint - log_prior)
 
     def _set_class_prior(self, prior: Array) -> None:
         prior = np.maximum(prior, 1e-12)  # a class the batch seems to lack stays possible

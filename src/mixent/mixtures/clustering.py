@@ -19,7 +19,7 @@ from mixent.mixtures.job import Candidate, Job
 from mixent.mixtures.model import MixtureModel, responsibilities
 from mixent.mixtures.options import check_choice, check_count, check_positive, progress_bar
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
-from mixent.tables import Schema, read_features, read_weights
+from mixent.tables import Schema, check_spread, read_features, read_weights
 
 STRUCTURES = tuple(name for name in COVARIANCES if name.isupper())
 
@@ -145,6 +145,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
         counts, names = self._check()
         before = copy.copy(self) if self.warm_start and hasattr(self, "params_") else None
         table = read_features(self, X, reset=True, categorical=self.categorical)
+        check_spread(table)
         weight = read_weights(sample_weight, table.n_rows)
         self._set_columns(table.X, weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))

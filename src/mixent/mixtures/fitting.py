@@ -114,8 +114,8 @@ def finish(problem: MixtureProblem, run: Run) -> Fitted:
 
 def tell(run: Run, name: str) -> None:
     """Warn about what the user should know of a run."""
-    for note in run.notes:
-        warnings.warn(f"{name}: {note}", ConvergenceWarning, stacklevel=4)
+    if run.notes:
+        warnings.warn(f"{name}: {'. '.join(run.notes)}", ConvergenceWarning, stacklevel=4)
     if not run.status.ok:
         warnings.warn(f"{name} did not converge: {run.message}", ConvergenceWarning, stacklevel=4)
 

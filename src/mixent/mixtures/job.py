@@ -153,8 +153,8 @@ class Job:
     def prior(self, candidate: Candidate, start: Partition) -> Prior | None:
         """Pull each covariance towards that within classes, shrunk by K^(-2/d) as K components share its volume.
 
-        With `local`, towards that within the parts of the starting partition, which groups far apart do not swell;
-        one row of the former keeps it away from zero when the parts are small.
+        With `local`, towards that within the parts of the starting partition, which groups far apart do not swell; a
+        trace of the former, more when the parts are small, keeps it away from zero.
         """
         d = len(self.summary.centre)
         if candidate.prior_rows is None or d == 0:
@@ -163,7 +163,8 @@ class Job:
         cov = self.target * shrink[:, None, None]
         if candidate.local and candidate.n_components > self.n_classes:
             within, rows = self._within(start)
-            cov = (rows * within + cov) / (rows + 1.0)
+            trace = max(1e-6, 1 - rows / (10 * d))
+            cov = (1 - trace) * within + trace * cov
         return Prior(np.array(candidate.prior_rows), cov, np.zeros(d), np.array(0.0))
 
     def _within(self, start: Partition) -> tuple[Array, float]:

@@ -125,18 +125,21 @@ class _Scores:
         if candidate in self.tried:
             return
         self.tried.add(candidate)
-        joints: list[Array] = []
+        densities: list[Array] = []
+        priors: list[Array] = []
         for part, held in self.parts:
-            joints.append(self._held_out(part, held, candidate))
-            rows = np.concatenate([held for _, held in self.parts[: len(joints)]])
-            joint = np.concatenate(joints)
-            temperature, loss, raw = fit_temperature(joint, self.target[rows], self.weight[rows])
-            if len(joints) == 1:
+            density, prior = self._held_out(part, held, candidate)
+            densities.append(density)
+            priors.append(prior)
+            rows = np.concatenate([held for _, held in self.parts[: len(densities)]])
+            density, prior = np.concatenate(densities), np.concatenate(priors)
+            temperature, loss, raw = fit_temperature(density, prior, self.target[rows], self.weight[rows])
+            if len(densities) == 1:
                 behind = len(held) >= SURE and loss > 1.3 * self.best_first + BETTER
                 self.best_first = min(self.best_first, loss)
                 if behind:
                     break
-        wrong = joint.argmax(axis=1) != self.target[rows].argmax(axis=1)
+        wrong = (prior + temperature * density).argmax(axis=1) != self.target[rows].argmax(axis=1)
         self.records.append(
             {
                 "n_components": list(candidate.counts),
@@ -148,7 +151,7 @@ class _Scores:
                 "log_loss_raw": raw,
                 "error": float(np.average(wrong, weights=self.weight[rows])),
                 "temperature": temperature,
-                "folds": len(joints),
+                "folds": len(densities),
                 "candidate": candidate,
             }
         )
@@ -156,12 +159,15 @@ class _Scores:
             what = f"{candidate.structures[0]} with {max(candidate.counts)}: log-loss {loss:.4f}"
             self.show(len(self.records), max(40, len(self.records)), what)
 
-    def _held_out(self, part: Job, held: np.ndarray, candidate: Candidate) -> Array:
+    def _held_out(self, part: Job, held: np.ndarray, candidate: Candidate) -> tuple[Array, Array]:
+        """log p(x | class) and log p(class), (n, C), of the held-out rows."""
         found, _ = part.fit(candidate, quick=True)
         table = self.job.table.take(held)
         block = Block(table.X, table.codes)
-        joint = found.problem.log_joint
-        return each_row(found.problem, found.params, block, joint, self.job.n_classes, self.job.est.n_jobs)
+        log_joint = found.problem.log_joint
+        joint = each_row(found.problem, found.params, block, log_joint, self.job.n_classes, self.job.est.n_jobs)
+        prior = np.tile(np.log(found.params.weights.sum(axis=1)), (len(held), 1))
+        return joint - prior, prior
 
     def result(self) -> tuple[Candidate, list[dict], float]:
         """Candidates dropped after the first fold stand last."""
@@ -170,15 +176,15 @@ class _Scores:
         return best, [{k: v for k, v in r.items() if k != "candidate"} for r in ranked], temperature
 
 
-def fit_temperature(joint: Array, target: Array, weight: Array) -> tuple[float, float, float]:
-    """The factor on log p(class, x) of least log-loss, that log-loss, and the log-loss at factor one."""
-    # a class unseen in a fold has no density: very unlikely, not infinitely so
-    joint = np.maximum(joint, joint.max(axis=1, keepdims=True) - 1e4)
+def fit_temperature(density: Array, prior: Array, target: Array, weight: Array) -> tuple[float, float, float]:
+    """T of least log-loss in  log p(class) + T log p(x | class), that log-loss, and the log-loss at T = 1."""
+    # a class far away in one direction is very unlikely, not infinitely so
+    density = np.maximum(density, density.max(axis=1, keepdims=True) - 1e4)
     weight = weight / weight.sum()
 
     def loss(log_t: float) -> float:
-        scaled = np.exp(log_t) * joint
-        return float(weight @ (log_sum_exp(scaled, axis=1) - (target * scaled).sum(axis=1)))
+        joint = prior + np.exp(log_t) * density
+        return float(weight @ (log_sum_exp(joint, axis=1) - (target * joint).sum(axis=1)))
 
     found = minimize_scalar(loss, bounds=(np.log(COLDEST), np.log(WARMEST)), method="bounded", options={"xatol": 1e-3})
     raw = loss(0.0)

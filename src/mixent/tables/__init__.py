@@ -3,7 +3,7 @@
 No DataFrame library is imported until a DataFrame or a file comes.
 """
 
-from mixent.tables.checks import problems
+from mixent.tables.checks import check_spread, problems
 from mixent.tables.export import integers_back, to_frame
 from mixent.tables.features import Table, read_features
 from mixent.tables.files import read_frame, split_target, write_frame
@@ -16,6 +16,7 @@ __all__ = [
     "Labels",
     "Schema",
     "Table",
+    "check_spread",
     "integers_back",
     "names_out",
     "problems",

@@ -53,7 +53,7 @@ def check_spread(table) -> None:
     Parameters
     ----------
     table : Table
-        As it came to fit; at predict any spread will do.
+        As it came to fit a model of variances; at predict any spread will do.
     """
     spread = np.fmax.reduce(table.X, axis=0) - np.fmin.reduce(table.X, axis=0)
     for place in np.flatnonzero((spread > 0) & (spread < TINY))[:1]:

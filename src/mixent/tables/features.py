@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mixent.tables.checks import check_spread, check_values
+from mixent.tables.checks import check_values
 from mixent.tables.encode import to_codes, to_floats
 from mixent.tables.frames import Source, read_source
 from mixent.tables.kinds import type_column
@@ -82,8 +82,6 @@ def read_features(estimator, X, *, reset: bool, categorical="auto", allow_missin
         source = _renamed(source, schema)
     table = Table(_floats(source, schema), _codes(source, schema), schema)
     check_values(table, allow_missing, type(estimator).__name__)
-    if reset:
-        check_spread(table)
     return table
 
 

@@ -83,7 +83,9 @@ def read_labels(y, n_rows: int, *, classes=None) -> Labels:
     if values.ndim == 0:
         raise ValueError(f"y must hold one label per row; got a single {type(y).__name__}")
     if values.ndim > 2 or 0 in values.shape[1:]:
-        raise ValueError(f"y must hold labels (1-D) or a column of probabilities per class; got shape {values.shape}")
+        raise ValueError(
+            f"y should be a 1d array of labels, or have a column of probabilities per class; got shape {values.shape}"
+        )
     check_consistent_length(range(n_rows), values)
     if values.ndim == 2 and values.shape[1] > 1:
         return _enough(Labels(*read_probabilities(values, columns, classes)), given=classes is not None)

@@ -31,7 +31,7 @@ def read_probabilities(values, columns, classes):
     likelihood = _numbers(values, found[np.argsort(order)].tolist())[:, order]
     absent = np.isnan(likelihood).all(axis=1) | (likelihood == 1.0).all(axis=1)
     _check_rows(likelihood, absent, found)
-    if (absent | (np.ptp(likelihood, axis=1) == 0)).all():  # even probabilities say as little as none
+    if absent.all():
         raise ValueError(f"every label in y is absent (all {len(absent)} rows); label some rows of each class")
     likelihood[absent] = 1.0
     likelihood[~absent] /= likelihood[~absent].sum(axis=1, keepdims=True)
