@@ -228,7 +228,9 @@ def test_nothing_the_estimators_can_say_is_untested():
     import mixent
 
     tests = Path(__file__).parents[1]
-    quoted = "".join(p.read_text() for folder in ("mixtures", "base") for p in (tests / folder).glob("test_*.py"))
+    quoted = "".join(
+        p.read_text() for folder in ("mixtures", "base", "bad_inputs") for p in (tests / folder).glob("*.py")
+    )
     quoted = quoted.replace("\\", "")
     said = []
     for folder in ("mixtures", "base"):

@@ -163,7 +163,7 @@ class Job:
         cov = self.target * shrink[:, None, None]
         if candidate.local and candidate.n_components > self.n_classes:
             within, rows = self._within(start)
-            trace = max(1e-6, 1 - rows / (10 * d))
+            trace = max(1e-8, 1 - rows / (10 * d))
             cov = (1 - trace) * within + trace * cov
         return Prior(np.array(candidate.prior_rows), cov, np.zeros(d), np.array(0.0))
 
