@@ -430,3 +430,13 @@ def test_text_and_other_zips_are_no_models(tmp_path):
         for reader in (lambda p: load(p, CLASSES), read_header):
             with pytest.raises(SavedFileError, match=message):
                 reader(tmp_path / name)
+
+
+def test_a_device_or_directory_is_never_replaced(tmp_path):
+    with pytest.raises(OSError, match="is not a regular file"):
+        save(tmp_path, {}, {}, {})
+    fifo = tmp_path / "pipe"
+    os.mkfifo(fifo)
+    with pytest.raises(OSError, match="is not a regular file"):
+        save(fifo, {}, {}, {})
+    assert fifo.is_fifo()

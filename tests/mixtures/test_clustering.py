@@ -325,3 +325,14 @@ def test_the_input_is_left_alone(draw):
     X.setflags(write=False)
     GaussianMixture(3, random_state=0).fit(X).predict(X)
     np.testing.assert_array_equal(X, before)
+
+
+def test_a_fit_that_broke_off_does_not_win_the_search():
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=(100, 2))
+    collinear = np.column_stack([a, a.sum(axis=1)])
+    with pytest.warns(ConvergenceWarning):
+        alone = GaussianMixture(2, "VVV", prior=None, random_state=0).fit(collinear)
+    assert alone.run_.status.failed
+    model = GaussianMixture(2, ["VVV", "VVI"], prior=None, random_state=0).fit(collinear)
+    assert model.covariance_ == "VVI" and model.converged_

@@ -72,9 +72,16 @@ class Status(Enum):
 
     CONVERGED = "the gain per row fell below tol"
     MAX_PASSES = "max_iter was reached first; raise it, or loosen tol"
-    DECREASED = "the objective fell beyond rounding; the best parameters are kept; please report this with the data"
+    DECREASED = (
+        "the objective fell beyond rounding; the best parameters are kept; if columns are collinear, give a prior"
+    )
     NOT_FINITE = "the objective is not finite; check for huge values, or give a prior"
     STOPPED = "an observer stopped the run"
+
+    @property
+    def failed(self) -> bool:
+        """Did the run break off where no optimum is near?"""
+        return self in (Status.DECREASED, Status.NOT_FINITE)
 
     @property
     def ok(self) -> bool:

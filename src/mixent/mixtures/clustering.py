@@ -63,7 +63,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
         Columns to treat as categories whatever their type.
     warm_start : bool
         Start from the last fit.
-    random_state : int, generator or None
+    random_state : int, RandomState or None
     n_jobs : int or None
         Threads; None takes all cores. The number changes no bit of the result.
     progress : bool or callable
@@ -285,8 +285,9 @@ def search(est: GaussianMixture, job: Job, counts: list[int], names: list[str], 
             found, runs = job.fit(_candidate(job, k, name), starts=starts)
             record = _record(found, job, k, name)
             records.append(record)
-            if best is None or record[est.criterion] < best[0]:
-                best = (record[est.criterion], found, runs)
+            score = (found.run.status.failed, record[est.criterion])  # a fit that broke off wins only among its like
+            if best is None or score < best[0]:
+                best = (score, found, runs)
             if show is not None:
                 what = f"{name} with {k}: {est.criterion} {record[est.criterion]:.6g}"
                 show(len(records), len(counts) * len(names), what)

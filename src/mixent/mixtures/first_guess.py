@@ -46,7 +46,7 @@ def summarise(source: ArrayBlocks, sizes: tuple[int, ...], executor: Executor) -
     mass, squares = total(lambda block: _weighted_sum(block, (block.X - centre) ** 2))
     scale = np.sqrt(squares / np.maximum(mass, 1e-300))
     # a constant column has no scale of its own: one unit in the size of its values
-    scale = np.where(scale > 1e-12 * np.maximum(np.abs(centre), 1e-300), scale, np.maximum(np.abs(centre), 1.0) * 1e-6)
+    scale = np.where(scale > 1e-15 * np.maximum(np.abs(centre), 1e-300), scale, np.maximum(np.abs(centre), 1.0) * 1e-6)
     return Summary(centre, scale, _frequencies(table, sizes))
 
 

@@ -47,14 +47,20 @@ def choose_executor(n_jobs: int | None, n_rows: int, n_components: int) -> Execu
 
 
 def make_family(
-    groups: Sequence[Group], summary: Summary, sizes: tuple[int, ...], prior: Prior | None, smoothing: float
+    groups: Sequence[Group],
+    summary: Summary,
+    sizes: tuple[int, ...],
+    prior: Prior | None,
+    noise: float,
+    smoothing: float,
 ) -> ProductFamily:
-    """The family of these columns; a part without columns is absent."""
+    """The family of these columns; a part without columns is absent. `noise` is a share of each column's variance."""
     gaussian = categorical = None
     if len(summary.centre):
         gaussian = GaussianFamily(tuple(groups), summary.centre, summary.scale)
         K = groups[-1].stop
-        gaussian = replace(gaussian, prior=prior and prior.expand(K, gaussian.axis_aligned))
+        blur = noise * summary.scale**2 if noise else None
+        gaussian = replace(gaussian, prior=prior and prior.expand(K, gaussian.axis_aligned), noise=blur)
     if sizes:
         categorical = CategoricalFamily(sizes, smoothing * summary.frequencies)
     return ProductFamily(gaussian, categorical)
@@ -101,7 +107,10 @@ class Fitted:
 
 
 def finish(problem: MixtureProblem, run: Run) -> Fitted:
-    """Drop components without weight and put the others in canonical order: by class, then by falling weight."""
+    """Drop components without weight and put the others in canonical order: by class, then by falling weight.
+
+    Noise is for training: the fitted family has none.
+    """
     params = run.params
     mass = params.weights.sum(axis=0)
     keep = np.flatnonzero(mass > 0)
@@ -109,6 +118,8 @@ def finish(problem: MixtureProblem, run: Run) -> Fitted:
     owner = params.weights.argmax(axis=0)
     order = keep[np.lexsort((keep, -mass[keep], owner[keep], group[keep]))]
     family, components = problem.family.take(params.components, order)
+    if family.gaussian is not None:
+        family = replace(family, gaussian=replace(family.gaussian, noise=None))
     return Fitted(replace(problem, family=family), MixtureParams(params.weights[:, order], components), run)
 
 

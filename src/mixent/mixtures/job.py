@@ -46,6 +46,7 @@ class Candidate:
     structures: tuple[str, ...]  # of each class
     across: bool  # one group over all classes
     prior_rows: float | None
+    noise: float = 0.0  # put on every row in training, as a share of each column's variance
     local: bool = False  # prior from the covariance within the starting parts, not within the classes
 
     @property
@@ -179,7 +180,8 @@ class Job:
 
     def problem(self, candidate: Candidate, start: Partition) -> MixtureProblem:
         prior = self.prior(candidate, start)
-        family = make_family(candidate.groups, self.summary, self.sizes, prior, self.est.smoothing)
+        noise, smoothing = candidate.noise, self.est.smoothing
+        family = make_family(candidate.groups, self.summary, self.sizes, prior, noise, smoothing)
         return MixtureProblem(family, self.class_prior)
 
     def fit(

@@ -153,6 +153,9 @@ class MixtureModel(BaseEstimator):
 
             guess = np.tile(self.constants_, (table.n_rows, 1))
             guess[:, self.varying_] = self._each(table, expected, len(self.varying_))
+            guess = np.where(
+                np.isnan(guess), self.params_.weights.sum(axis=0) @ self.means_, guess
+            )  # beyond every density: the overall mean
             filled = np.where(np.isnan(table.X), guess, table.X)
         if family.categorical is not None and params.categorical is not None and codes is not None:
             codes = family.categorical.expected(params.categorical, codes, self._responsibilities(table).T)
@@ -164,7 +167,7 @@ class MixtureModel(BaseEstimator):
         Parameters
         ----------
         n_samples : int
-        random_state : int, generator or None
+        random_state : int, RandomState or None
             None takes the estimator's own.
 
         Returns

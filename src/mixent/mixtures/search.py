@@ -24,6 +24,8 @@ ENOUGH = 60.0  # labelled rows below which cross-validation is mostly noise
 STRENGTHS = (0.2, 1.0, 5.0, 25.0)  # pseudo-rows of the prior, in units of (columns + 2)
 ROWS_PER_COMPONENT = 5
 COLDEST, WARMEST = 0.02, 1.0  # temperatures: the search may soften probabilities, never sharpen them
+LEVEL = 0.5  # standard errors within which candidates count as equally good
+NOISES = (0.03, 0.1)  # shares of each column's variance put on every training row
 BETTER = 0.002  # nats by which a larger model must win
 HELD_OUT = 2000  # rows enough to score a candidate on
 
@@ -95,7 +97,10 @@ def _several(job: Job, names: list[str], tied: list[str], count: int, scores: _S
         for rows in strengths[max(0, best - 1) : best + 2]:
             yield _candidate(job, count, name, bool(job.est.across_classes), rows)
         if len(job.summary.centre):
-            yield replace(_candidate(job, count, name, bool(job.est.across_classes), strengths[best]), local=True)
+            one = _candidate(job, count, name, bool(job.est.across_classes), strengths[best])
+            yield replace(one, local=True)
+            for noise in NOISES if len(strengths) > 1 else ():
+                yield replace(one, prior_rows=strengths[0], local=True, noise=noise)
     for name in tied:
         yield _candidate(job, count, name, True, job.default_rows())
 
@@ -147,12 +152,14 @@ class _Scores:
                 "across_classes": candidate.across,
                 "prior_rows": candidate.prior_rows,
                 "prior_local": candidate.local,
+                "noise": candidate.noise,
                 "log_loss": loss,
                 "log_loss_raw": raw,
                 "error": float(np.average(wrong, weights=self.weight[rows])),
                 "temperature": temperature,
                 "folds": len(densities),
                 "candidate": candidate,
+                "row_losses": row_losses(density, prior, temperature, self.target[rows]),
             }
         )
         if self.show is not None:
@@ -170,21 +177,42 @@ class _Scores:
         return joint - prior, prior
 
     def result(self) -> tuple[Candidate, list[dict], float]:
-        """Candidates dropped after the first fold stand last."""
-        ranked = sorted(self.records, key=lambda r: (r["folds"] == 1, r["log_loss"], sum(r["n_components"])))
-        best, temperature = ranked[0]["candidate"], ranked[0]["temperature"]
-        return best, [{k: v for k, v in r.items() if k != "candidate"} for r in ranked], temperature
+        """The candidate with the fewest components that is not worse than the best by more than half a standard error.
+
+        The best of forty is best partly by luck; on the same rows, a simpler one within noise of it predicts better.
+        Candidates dropped after the first fold stand last in the table.
+        """
+        ranked = sorted(self.records, key=lambda r: (r["folds"] < len(self.parts), r["log_loss"]))
+        level = [r for r in ranked if r["folds"] == ranked[0]["folds"] and self._level(r, ranked[0])]
+        chosen = min(level, key=lambda r: (sum(r["n_components"]), r["log_loss"]))
+        table = [{k: v for k, v in r.items() if k not in ("candidate", "row_losses")} for r in ranked]
+        for record, line in zip(ranked, table):
+            line["chosen"] = record is chosen
+        return chosen["candidate"], table, chosen["temperature"]
+
+    def _level(self, record: dict, best: dict) -> bool:
+        rows = np.concatenate([held for _, held in self.parts])
+        weight = self.weight[rows] / self.weight[rows].sum()
+        excess = record["row_losses"] - best["row_losses"]
+        mean = weight @ excess
+        error = np.sqrt(weight**2 @ (excess - mean) ** 2)
+        return bool(mean <= LEVEL * error)
+
+
+def row_losses(density: Array, prior: Array, temperature: float, target: Array) -> Array:
+    """Log-loss of each row under  log p(class) + T log p(x | class)."""
+    # a class far away in one direction is very unlikely, not infinitely so
+    density = np.maximum(density, density.max(axis=1, keepdims=True) - 1e4)
+    joint = prior + temperature * density
+    return log_sum_exp(joint, axis=1) - (target * joint).sum(axis=1)
 
 
 def fit_temperature(density: Array, prior: Array, target: Array, weight: Array) -> tuple[float, float, float]:
     """T of least log-loss in  log p(class) + T log p(x | class), that log-loss, and the log-loss at T = 1."""
-    # a class far away in one direction is very unlikely, not infinitely so
-    density = np.maximum(density, density.max(axis=1, keepdims=True) - 1e4)
     weight = weight / weight.sum()
 
     def loss(log_t: float) -> float:
-        joint = prior + np.exp(log_t) * density
-        return float(weight @ (log_sum_exp(joint, axis=1) - (target * joint).sum(axis=1)))
+        return float(weight @ row_losses(density, prior, float(np.exp(log_t)), target))
 
     found = minimize_scalar(loss, bounds=(np.log(COLDEST), np.log(WARMEST)), method="bounded", options={"xatol": 1e-3})
     raw = loss(0.0)

@@ -60,12 +60,16 @@ class GaussianFamily:
     """Maximises  sum_nk r_nk log N(x_n; m_k, C_k) + log prior(m_k, C_k)  in closed form, group by group.
 
     `update` never lowers it (structures with an inner loop start from the current covariances).
+
+    With `noise` R, training sees each row blurred by R:  E log N(x + e; m, C) = log N(x; m, C) - 1/2 tr(C^-1 R)
+    takes the place of log N. The M-step adds n_k R to each scatter: a ridge, but inside the objective.
     """
 
     groups: tuple[Group, ...]
     centre: Array  # (d,) the common origin of all means
     scale: Array  # (d,) standard deviation of each column of the data
     prior: Prior | None = None  # expanded: one entry per component
+    noise: Array | None = None  # (d,) variance of the noise put on every row
 
     @property
     def n_columns(self) -> int:
@@ -76,6 +80,13 @@ class GaussianFamily:
         return all(g.model.axis_aligned for g in self.groups)
 
     def prepare(self, params: Gaussians) -> Ready:
+        ready = self._factorised(params)
+        if self.noise is None:
+            return ready
+        diagonal = ready.precisions if ready.axis_aligned else np.diagonal(ready.precisions, axis1=1, axis2=2)
+        return replace(ready, half_log_det=ready.half_log_det + 0.5 * diagonal @ self.noise)
+
+    def _factorised(self, params: Gaussians) -> Ready:
         if self.axis_aligned:
             if not (params.covs > 0).all():
                 raise OutsideDomainError("a variance is not positive")
@@ -122,6 +133,9 @@ class GaussianFamily:
             cross = first[:, :, None] * shift[:, None, :]
             outer = mass[:, None, None] * shift[:, :, None] * shift[:, None, :]
             scatter = second - cross - np.swapaxes(cross, 1, 2) + outer
+        if self.noise is not None:
+            blur = self.noise if scatter.ndim == 2 else np.diag(self.noise)
+            scatter = scatter + mass.reshape(-1, *[1] * blur.ndim) * blur
         if prior is not None:
             mass, scatter = mass + prior.rows, scatter + prior.scatter(means)
         return mass, scatter, means
@@ -135,7 +149,7 @@ class GaussianFamily:
     def log_prior(self, params: Gaussians) -> float:
         if self.prior is None:
             return 0.0
-        ready = self.prepare(params)
+        ready = self._factorised(params)
         scatter = self.prior.scatter(params.means)
         trace = np.einsum("kd,kd->" if scatter.ndim == 2 else "kij,kij->", ready.precisions, scatter)
         return float(-(self.prior.rows @ ready.half_log_det) - 0.5 * trace)

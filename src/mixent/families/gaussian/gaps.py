@@ -108,6 +108,7 @@ class GappedDiagonal:
         for k in range(len(out)):
             z = (self.x - ready.means[k][:, None]) * ready.factors[k][:, None] * self.seen
             out[k] = -0.5 * np.einsum("in,in->n", z, z) - (0.5 * LOG_2PI + log_std[k]) @ self.seen
+        out -= (ready.half_log_det - log_std.sum(axis=1))[:, None]  # what noise adds
         return out
 
     def moments(self, resp: Array) -> Moments:
