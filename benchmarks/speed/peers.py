@@ -24,10 +24,10 @@ from threadpoolctl import threadpool_limits
 from benchmarks.speed.cases import Case, Start
 from mixent.core.blocks import Block
 from mixent.core.driver import Stop, run
-from mixent.families.gaussian.family import Gaussians, Group
-from mixent.families.product import Components
+from mixent.families.gaussian.family import GaussianFamily, Gaussians, Group
+from mixent.families.product import Components, ProductFamily
 from mixent.mixtures.first_guess import summarise
-from mixent.mixtures.fitting import blocks, choose_executor, make_family
+from mixent.mixtures.fitting import blocks, choose_executor
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -49,7 +49,7 @@ def mixent(X: np.ndarray, start: Start, n_passes: int, n_jobs: int | None = None
     source = blocks(Block(X), K, axis_aligned=False)
     with choose_executor(n_jobs, len(X), K) as executor:
         summary = summarise(source, (), executor)
-        family = make_family([Group("VVV", 0, K)], summary, (), None, 1.0)
+        family = ProductFamily(GaussianFamily((Group("VVV", 0, K),), summary.centre, summary.scale), None)
         gaussians = Gaussians(start.means - summary.centre, start.covs, (None,))
         params = MixtureParams(start.weights[None, :], Components(gaussians, None))
         end = run(MixtureProblem(family), source, params, stop=Stop(-np.inf, n_passes), executor=executor)

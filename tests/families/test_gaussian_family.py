@@ -6,11 +6,14 @@ from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
 from mixent.core.blocks import ArrayBlocks, Block
-from mixent.core.driver import OutsideDomainError
+from mixent.core.driver import OutsideDomainError, Stop, run
+from mixent.core.executors import Serial
 from mixent.core.stats import tree_sum
 from mixent.families.gaussian.family import FLAT, GaussianFamily, Gaussians, Group
 from mixent.families.gaussian.prior import Prior
 from mixent.families.gaussian.structures import COVARIANCES
+from mixent.families.product import Components, ProductFamily
+from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
 NAMES = ("EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV")
 every = pytest.mark.parametrize("name", NAMES)
@@ -364,3 +367,29 @@ def test_splitting_puts_the_child_beside_the_parent(name):
     apart = (new.means[2] - new.means[0]) / family.scale
     assert apart @ apart == pytest.approx(np.linalg.eigvalsh(scaled)[-1], rel=1e-9)
     np.testing.assert_allclose(scaled @ apart, np.linalg.eigvalsh(scaled)[-1] * apart, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("gaps", [0.0, 0.3], ids=["complete", "gaps"])
+@pytest.mark.parametrize("name", ["VVI", "EEI", "VVV", "EEE", "VEV"])
+def test_noise_blurs_every_row_inside_the_objective(name, gaps):
+    """With noise R the density is N(x; m, C) exp(-tr(C^-1 R) / 2), and EM on it never falls."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(150, 3)) @ rng.normal(size=(3, 3))
+    X[rng.random(X.shape) < gaps] = np.nan
+    noise = np.array([0.1, 0.02, 0.3])
+    plain = GaussianFamily((Group(name, 0, 2),), np.zeros(3), np.ones(3))
+    blurred = replace(plain, noise=noise)
+    covs = np.stack([np.diag([1.0, 2.0, 0.5]), np.diag([0.7, 1.0, 3.0])])
+    params = Gaussians(rng.normal(size=(2, 3)), covs[:, range(3), range(3)] if plain.axis_aligned else covs, (None,))
+    source = ArrayBlocks(Block(X))
+    for i in range(len(source)):
+        without, with_noise = (f.open(f.prepare(params), source[i]).log_prob().copy() for f in (plain, blurred))
+        penalty = 0.5 * np.trace(np.linalg.inv(covs) * noise, axis1=1, axis2=2)
+        np.testing.assert_allclose(with_noise, without - penalty[:, None], rtol=1e-9, atol=1e-12)
+    problem = MixtureProblem(ProductFamily(blurred, None))
+    start = MixtureParams(np.array([[0.5, 0.5]]), Components(params, None))
+    found = run(problem, source, start, stop=Stop(0.0, 25), executor=Serial())
+    values = [s.objective for s in found.trace]
+    assert found.status.name in ("MAX_PASSES", "CONVERGED") and min(np.diff(values)) > -1e-9 * abs(values[-1])
+    smallest = np.linalg.eigvalsh(found.params.components.gaussian.full_covs()).min()
+    assert smallest > noise.min()  # every covariance carries the noise

@@ -66,7 +66,8 @@ class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
     means_, covariances_, category_probabilities_, run_
         See `GaussianMixture`.
     search_ : list of dict
-        What "auto" tried, best first: log_loss, error, n_components, covariance, across_classes, prior_rows.
+        What "auto" tried, best first: log_loss, error, n_components, covariance, across_classes, prior_rows,
+        prior_local, noise, temperature, folds, and which was `chosen` (the simplest within noise of the best).
     temperature_ : float
         T in p(class | x) proportional to p(class) p(x | class)^T; below 1 where "auto" found the model over-confident
         on held-out rows.
