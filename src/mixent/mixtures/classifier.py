@@ -152,7 +152,7 @@ class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
                 candidate = self._candidate(labels.classes, job)
             found, _ = job.fit(candidate, show if not self.search_ else None)
         self._keep(found, labels, table.schema, candidate)
-        tell(found.run, type(self).__name__)
+        tell(found.run, type(self).__name__, searched=bool(self.search_))
         return self
 
     def _check(self) -> None:

@@ -166,7 +166,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
                 warm = before and _continued(before, problem, table.schema, self.varying_, counts[0])
                 found, starts = job.fit(candidate, show, starts=partitions, warm=warm)
         self._keep(found, starts, table.schema, job)
-        tell(found.run, type(self).__name__)
+        tell(found.run, type(self).__name__, searched=bool(self.search_))
         return self
 
     def _check(self) -> tuple[list[int], list[str]]:

@@ -123,9 +123,12 @@ def finish(problem: MixtureProblem, run: Run) -> Fitted:
     return Fitted(replace(problem, family=family), MixtureParams(params.weights[:, order], components), run)
 
 
-def tell(run: Run, name: str) -> None:
-    """Warn about what the user should know of a run."""
-    if run.notes:
+def tell(run: Run, name: str, *, searched: bool) -> None:
+    """Warn about what the user should know of a run.
+
+    Repaired components are news to a user who asked for that many, not to one who left the number to a search.
+    """
+    if run.notes and not searched:
         warnings.warn(f"{name}: {'. '.join(run.notes)}", ConvergenceWarning, stacklevel=4)
     if not run.status.ok:
         warnings.warn(f"{name} did not converge: {run.message}", ConvergenceWarning, stacklevel=4)
