@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from mixent import MixtureClassifier
 from mixent.base import ProbabilisticClassifier, shifted_priors
@@ -213,3 +214,20 @@ def test_adjust_priors_of_a_softened_classifier_is_consistent(searched):
     model, X = searched
     adjusted = model.adjust_priors(X, tol=1e-14, max_iter=50000)
     np.testing.assert_allclose(adjusted.predict_proba(X).mean(axis=0), adjusted.class_prior_, atol=1e-5)
+
+
+def test_costs_are_read_by_name_from_a_frame(searched):
+    pd = pytest.importorskip("pandas")
+    model, X = searched
+    costs = pd.DataFrame([[0.0, 1.0], [10.0, 0.0]], index=["b", "a"], columns=["b", "a"])
+    by_name = model.decision(X, costs)
+    by_order = model.decision(X, [[0.0, 10.0], [1.0, 0.0]])  # classes_ are a, b
+    np.testing.assert_array_equal(by_name.labels, by_order.labels)
+    with pytest.raises(ValueError, match="the rows and columns of costs must be named by the classes"):
+        model.decision(X, costs.rename(columns={"a": "c"}))
+
+
+def test_adjust_priors_says_when_it_did_not_converge(searched):
+    model, X = searched
+    with pytest.warns(ConvergenceWarning, match="adjust_priors did not converge"):
+        model.adjust_priors(X, tol=0, max_iter=2)

@@ -5,7 +5,7 @@ import textwrap
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
 from mixent.core.blocks import ArrayBlocks, Block
 from mixent.core.driver import Stop, run
@@ -123,3 +123,20 @@ def test_omp_num_threads_is_honoured(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     assert Threads().n_threads == 1
     assert Threads(5).n_threads == 5
+
+
+def test_contexts_that_overlap_hold_blas_until_the_last_is_left():
+    controller = ThreadpoolController()
+
+    def threads():
+        return [lib["num_threads"] for lib in ThreadpoolController().info() if lib["user_api"] == "blas"]
+
+    with controller.limit(limits=2, user_api="blas"):
+        before = threads()
+        first, second = Serial(), Threads(2)
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert set(threads()) == {1}
+        second.__exit__(None, None, None)
+        assert threads() == before

@@ -1,6 +1,9 @@
 """GaussianMixture: starts, search, criteria, warm start, sampling."""
 
+import warnings
+
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture as Peer
@@ -192,9 +195,37 @@ def test_progress_is_told_and_changes_nothing(clear, same):
     assert told and all(done <= total for done, total, _ in told)
 
 
-def test_a_bar_is_shown_on_request(clear, capsys):
+def test_a_bar_is_shown_on_request(clear, monkeypatch):
+    from rich.progress import Progress
+
     X, _ = clear
+    seen, update = [], Progress.update
+    monkeypatch.setattr(Progress, "update", lambda bar, task, **told: (seen.append(told), update(bar, task, **told)))
     GaussianMixture("auto", "EEE", max_components=2, progress=True).fit(X)
+    assert [told["completed"] for told in seen] == [1, 2] and "EEE with 2" in seen[-1]["description"]
+
+
+def test_a_dropped_component_leaves_no_trace():
+    """Neither its prior nor its pseudo-rows count any longer: the search tells the numbers of the model it returns."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"a": rng.normal(size=60), "b": np.round(rng.normal(size=60)), "c": rng.choice(list("xy"), 60)}
+    )
+    dropped = 0
+    for prior in ("auto", None):
+        model = GaussianMixture("auto", ["EEE", "VVV"], max_components=9, prior=prior, random_state=0)
+        model.criterion = "icl"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(frame)
+            for record in model.search_:
+                alone = GaussianMixture(record["n_components"], record["covariance"], prior=prior, random_state=0)
+                alone.fit(frame)
+                dropped += alone.n_components_ < record["n_components"]
+                assert alone.bic(frame) == pytest.approx(record["bic"], rel=1e-9)
+                stats = alone.run_.objective - alone.problem_.family.log_prior(alone.params_.components)
+                assert stats == pytest.approx(alone.score_samples(frame).sum(), rel=1e-9)
+    assert dropped
 
 
 # --- warm start ------------------------------------------------------------------------------------------------------

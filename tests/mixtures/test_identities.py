@@ -5,7 +5,7 @@ import pytest
 
 from mixent import GaussianMixture, MixtureClassifier
 from mixent.core.blocks import ArrayBlocks, Block
-from mixent.core.executors import Serial
+from mixent.core.executors import Serial, Threads
 from mixent.mixtures import fitting, job, model
 
 NAMES = ("EII", "VVI", "EEE", "VVE", "VEV", "VVV")
@@ -82,6 +82,12 @@ def test_splitting_rows_into_blocks_changes_no_classifier(draw, same, small_bloc
 
 
 # --- threads ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def even_small_tables_go_to_threads(monkeypatch):
+    monkeypatch.setattr(fitting, "SMALL", 0)
+    assert isinstance(fitting.choose_executor(2, 10, 1), Threads)
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.2], ids=["complete", "gaps"])

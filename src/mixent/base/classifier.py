@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.priors import shifted_priors
@@ -94,7 +96,8 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : table of n rows
         costs : (C, C) array, optional
-            `costs[i, j]` is what it costs to say class i when the truth is class j. Default: 1 for any error.
+            `costs[i, j]` is what it costs to say class i when the truth is class j, in the order of `classes_`; a
+            DataFrame is read by its row and column names. Default: 1 for any error.
         reject : float, optional
             The cost of not deciding. A row whose best class is expected to cost more is rejected.
 
@@ -104,7 +107,7 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
             labels (None where rejected), expected_cost, rejected.
         """
         proba = self.predict_proba(X)
-        risk = proba @ _read_costs(costs, len(self.classes_)).T  # (n, actions)
+        risk = proba @ _read_costs(costs, self.classes_).T  # (n, actions)
         choice, least = risk.argmin(axis=1), risk.min(axis=1)
         labels = self.classes_[choice]
         rejected = np.zeros(len(proba), dtype=bool)
@@ -140,6 +143,8 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         found = shifted_priors(
             log_ratio, np.full(len(self.classes_), 1 / len(self.classes_)), tol=tol, max_iter=max_iter
         )
+        if not found.status.ok:
+            warnings.warn(f"adjust_priors did not converge: {found.message}", ConvergenceWarning, stacklevel=2)
         other = copy.deepcopy(self)
         other._set_class_prior(found.params)
         other.prior_run_ = replace(found, last=None)
@@ -149,9 +154,15 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         self.class_prior_ = prior
 
 
-def _read_costs(costs: Any, n_classes: int) -> Array:
+def _read_costs(costs: Any, classes: np.ndarray) -> Array:
+    n_classes = len(classes)
     if costs is None:
         return 1.0 - np.eye(n_classes)
+    if hasattr(costs, "columns") and hasattr(costs, "index"):
+        names = classes.tolist()
+        if set(costs.columns) != set(names) or set(costs.index) != set(names):
+            raise ValueError(f"the rows and columns of costs must be named by the classes {names}")
+        costs = costs.loc[names, names].to_numpy()
     wanted = f"costs must be a {n_classes} x {n_classes} table of numbers, costs[said, true]"
     try:
         table = np.asarray(costs)

@@ -14,6 +14,7 @@ import numpy as np
 from mixent.core.arrays import Array, softmax_columns
 from mixent.core.blocks import ArrayBlocks, Block
 from mixent.core.driver import Problem, Run, Stop, run
+from mixent.core.executors import Serial
 from mixent.core.stats import Stats
 
 
@@ -45,4 +46,4 @@ class PriorShift(Problem):
 
 def shifted_priors(log_ratio: Array, start: Array, *, tol: float = 1e-9, max_iter: int = 5000) -> Run:
     """Priors of the batch from log P(c | x) / P0(c), (n, C)."""
-    return run(PriorShift(), ArrayBlocks(Block(log_ratio)), start, stop=Stop(tol, max_iter))
+    return run(PriorShift(), ArrayBlocks(Block(log_ratio)), start, stop=Stop(tol, max_iter), executor=Serial())

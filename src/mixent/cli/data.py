@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mixent.cli.screen import Screen, shown
+from mixent.cli.screen import Screen, count, shown
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Data:
     X: Any  # DataFrame of features
     y: Any  # Series of labels, or None
     weight: Any  # (n,) array, or None
-    notes: list[str]  # what a person should know about it
+    notes: list[str]  # what a person should know about it; rows without a label are for the report to tell
 
 
 def read_table(path: Path) -> Any:
@@ -109,11 +109,20 @@ def _describe(path: Path, X: Any, y: Any, target: str | None, categorical: Seque
         kinds[column.kind] = kinds.get(column.kind, 0) + 1
     told = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
     missing = f", {n_gaps / (table.n_rows * len(table.schema.columns)):.1%} of the cells missing" if n_gaps else ""
-    screen.say(f"[bold]{shown(path)}[/]: {table.n_rows} rows, {len(table.schema.columns)} columns ({told}){missing}")
-    notes = problems(table) + ([] if y is None else _label_problems(y, str(target)))
-    for note in notes:
+    size = f"{count(table.n_rows, 'row')}, {count(len(table.schema.columns), 'column')}"
+    screen.say(f"[bold]{shown(path)}[/]: {size} ({told}){missing}")
+    notes = problems(table, categorical) + ([] if y is None else _label_problems(y, str(target)))
+    for note in ([] if y is None else _absent_labels(y, str(target))) + notes:
         screen.warn(note)
     return notes
+
+
+def _absent_labels(y: Any, target: str) -> list[str]:
+    from mixent.tables import read_labels
+
+    absent = read_labels(y, len(y)).n_absent
+    told = f"{absent} of {count(len(y), 'row')} have no label in {target!r}: they are used as unlabelled rows"
+    return [told] if absent else []
 
 
 def _label_problems(y: Any, target: str, few: int = 5) -> list[str]:
@@ -121,14 +130,12 @@ def _label_problems(y: Any, target: str, few: int = 5) -> list[str]:
 
     labels = read_labels(y, len(y))
     notes = []
-    if labels.n_absent:
-        notes.append(
-            f"{labels.n_absent} of {len(y)} rows have no label in {target!r}: they are used as unlabelled rows"
-        )
     if 2 * len(labels.classes) > len(y):
-        notes.append(f"{target!r} has {len(labels.classes)} classes in {len(y)} rows: is it an identifier?")
+        notes.append(f"{target!r} has {len(labels.classes)} classes in {count(len(y), 'row')}: is it an identifier?")
     else:
-        notes += [f"class {name!r} has only {n:g} rows: add some, or merge it" for name, n in rare(labels, few).items()]
+        notes += [
+            f"class {name!r} has only {count(n, 'row')}: add some, or merge it" for name, n in rare(labels, few).items()
+        ]
     return notes
 
 

@@ -92,7 +92,7 @@ def _say_search(screen: Screen, estimator: Any) -> None:
         return
     tried = len(estimator.search_)
     if hasattr(estimator, "classes_"):
-        best = estimator.search_[0]
+        best = next((entry for entry in estimator.search_ if entry.get("chosen")), estimator.search_[0])
         screen.say(
             f"Chosen among {tried} models by cross-validation inside the training rows: "
             f"log-loss {best['log_loss']:.3f} nats, error {best['error']:.1%}"

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from mixent.cli import options as opt
-from mixent.cli.screen import session, shown
+from mixent.cli.screen import count, session, shown
 from mixent.cli.summary import describe, show_columns, show_model
 
 
@@ -45,4 +45,4 @@ def info(
         show_columns(screen, about)
         screen.say()
         show_model(screen, about)
-        screen.say(f"{about['n_parameters']} free parameters")
+        screen.say(count(about["n_parameters"], "free parameter"))

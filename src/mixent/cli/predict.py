@@ -10,7 +10,7 @@ import typer
 
 from mixent.cli import options as opt
 from mixent.cli.data import check_output, listed, need_columns, read_table
-from mixent.cli.screen import Screen, session, shown
+from mixent.cli.screen import Screen, count, session, shown
 
 STDOUT = Path("-")
 
@@ -69,6 +69,9 @@ def predict(
       mixent predict m.mixent new.csv -o out.parquet --keep id --density
       mixent predict m.mixent new.csv -o out.csv --costs costs.csv --reject 0.2
       mixent predict m.mixent new.csv -o - | head
+
+    With --costs or --reject the table has two answers: `predicted` is the most probable class; `decision` is the class
+    whose expected cost is lowest, blank where not deciding is cheaper (`rejected` is true there).
 
     \b
     costs.csv:   said,benign,malignant
@@ -190,14 +193,18 @@ def _write(kept: Any, found: dict[str, Any], output: Path) -> None:
 
 def _say(screen: Screen, found: dict[str, Any], output: Path) -> None:
     first, values = next(iter(found.items()))
-    counts: dict[Any, int] = {}
-    for value in values.tolist():
-        counts[value] = counts.get(value, 0) + 1
-    top = sorted(counts.items(), key=lambda item: -item[1])
-    told = ", ".join(f"{shown(label)} {count}" for label, count in top[:10]) + (", ..." if len(top) > 10 else "")
-    screen.say(f"{len(values)} rows; {first}: {told}")
+    n_rows = count(len(values), "row")
     if "rejected" in found:
-        undecided, cost = int(found["rejected"].sum()), found["expected_cost"].mean()
-        screen.say(f"{undecided} rows left undecided; expected cost per row {cost:.3g}")
+        first, values = "decided", found["decision"][~found["rejected"]]
+    tally: dict[Any, int] = {}
+    for value in values.tolist():
+        tally[value] = tally.get(value, 0) + 1
+    top = sorted(tally.items(), key=lambda item: -item[1])
+    told = [f"{shown(label)} {n}" for label, n in top[:10]] + ["..."] * (len(top) > 10)
+    if "rejected" in found:
+        told.append(f"undecided {int(found['rejected'].sum())}")
+    screen.say(f"{n_rows}; {first}: {', '.join(told)}")
+    if "rejected" in found:
+        screen.say(f"Expected cost per row {found['expected_cost'].mean():.3g}")
     if output != STDOUT:
         screen.say(f"Wrote [bold]{shown(output)}[/]")

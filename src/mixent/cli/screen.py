@@ -28,6 +28,12 @@ def shown(value: Any) -> str:
     return escape(one_line(value))
 
 
+def count(n: float, thing: str) -> str:
+    """A number of things: `1 row`, `2 rows`, `2 passes`."""
+    ending = "" if n == 1 else "es" if thing.endswith("s") else "s"
+    return f"{n:.0f} {thing}{ending}" if n == int(n) else f"{n:.3g} {thing}{ending}"
+
+
 class Screen:
     """Results go to standard output; progress, warnings and errors to standard error."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mixent.cli.screen import Screen, grid, shown
+from mixent.cli.screen import Screen, count, grid, shown
 
 MOST_ROWS = 30
 
@@ -48,7 +48,7 @@ def show_model(screen: Screen, about: dict[str, Any], n_rows: dict[Any, float] |
         _show_clusters(screen, about)
     run = about["run"]
     colour, word = ("green", "Converged") if run["ok"] else ("yellow", "Did not converge")
-    screen.say(f"[{colour}]{word}[/] after {run['passes']} passes: {shown(run['message'])}")
+    screen.say(f"[{colour}]{word}[/] after {count(run['passes'], 'pass')}: {shown(run['message'])}")
 
 
 def _show_classes(screen: Screen, about: dict[str, Any], n_rows: dict[Any, float] | None) -> None:
@@ -60,9 +60,15 @@ def _show_classes(screen: Screen, about: dict[str, Any], n_rows: dict[Any, float
     screen.show(table)
     _more(screen, about["classes"])
     if about["covariance_shared_by_classes"]:
-        screen.say("What the structure calls equal is equal among all classes.")
+        screen.say("All classes share what the structure calls equal.")
     if about["temperature"] != 1.0:
-        screen.say(f"Log posteriors are scaled by {about['temperature']:.3g}, as held-out rows asked for.")
+        screen.say(_temperature(about["temperature"]))
+
+
+def _temperature(value: float) -> str:
+    """Log posteriors times `value`: below 1 they come closer to each other."""
+    done, was = ("softened", "over-confident") if value < 1 else ("sharpened", "under-confident")
+    return f"Probabilities {done} (temperature {value:.3g}): the model was {was} on held-out rows."
 
 
 def _show_clusters(screen: Screen, about: dict[str, Any]) -> None:

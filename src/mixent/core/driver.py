@@ -70,7 +70,7 @@ class Problem(ABC, Generic[P, R, S]):
 class Status(Enum):
     """How a run ended; the value is the remedy."""
 
-    CONVERGED = "the gain per row fell below tol"
+    CONVERGED = "converged: the gain per row fell below tol"
     MAX_PASSES = "max_iter was reached first; raise it, or loosen tol"
     DECREASED = (
         "the objective fell beyond rounding; the best parameters are kept; if columns are collinear, give a prior"
@@ -176,8 +176,8 @@ def run(
     """Raise the objective until it stands still.
 
     Give `params` to start, or the `Event` of an earlier run to go on from exactly there. The parameters
-    returned are always the accepted ones with the highest objective of the last segment, and `objective`
-    is theirs.
+    returned are always the last accepted ones, up to rounding those with the highest objective of the last segment,
+    and `objective` is theirs.
     """
     with executor or Threads() as workers:
         return _Loop(problem, source, stop, workers, observers, propose).go(params, resume)

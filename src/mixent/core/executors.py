@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -33,19 +34,43 @@ class Executor(Protocol):
     def map(self, function: Callable[[Block], T], source: BlockSource) -> list[T]: ...
 
 
+class _OneBlasThread:
+    """BLAS held to one thread while anybody needs it so: with two, a GEMM sums in another order, and blocks are slow.
+
+    The limit belongs to the process, so contexts that overlap (nested, or in two threads) are counted: the first sets
+    it, the last restores what was there.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._count = threading.Lock(), 0
+        self._limit: AbstractContextManager[object] | None = None
+
+    def hold(self) -> None:
+        with self._lock:
+            if self._count == 0:
+                self._limit = _controller().limit(limits=1, user_api="blas")
+            self._count += 1
+
+    def release(self) -> None:
+        with self._lock:
+            self._count -= 1
+            if self._count == 0 and self._limit is not None:
+                self._limit.__exit__(None, None, None)
+                self._limit = None
+
+
+_one_blas_thread = _OneBlasThread()
+
+
 class Serial:
     """One thread, the caller's own."""
 
-    def __init__(self) -> None:
-        self._held: list[AbstractContextManager[object]] = []
-
     def __enter__(self) -> Self:
-        # one BLAS thread always: a two-thread GEMM sums in another order, and is slow on small blocks
-        self._held.append(_controller().limit(limits=1, user_api="blas"))
+        _one_blas_thread.hold()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self._held.pop().__exit__(kind, error, tb)  # one level: a run within a context leaves BLAS held
+        _one_blas_thread.release()
 
     def total(self, stats: Callable[[Block], S], source: BlockSource) -> S:
         return tree_sum(_sum_span(stats, source, a, b) for a, b in _spans(len(source)))
@@ -58,7 +83,6 @@ class Threads(Serial):
     """A pool of threads; numpy and BLAS release the interpreter lock, so blocks run side by side."""
 
     def __init__(self, n_threads: int | None = None) -> None:
-        super().__init__()
         self.n_threads = n_threads or available_threads()
 
     def total(self, stats: Callable[[Block], S], source: BlockSource) -> S:

@@ -58,15 +58,16 @@ class CategoricalFamily:
         counts[index] = stats.counts
         return Counts(counts)
 
-    def update(self, params: Categoricals, stats: Counts) -> Categoricals:
+    def update(self, params: Categoricals, stats: Counts, live: np.ndarray | None = None) -> Categoricals:
         return Categoricals(np.log(self._normalise(stats.counts + self.rows)))
 
     def _normalise(self, table: Array) -> Array:
         sums = np.add.reduceat(table, self.starts, axis=1)
         return table / np.repeat(sums, self.sizes, axis=1)
 
-    def log_prior(self, params: Categoricals) -> float:
-        return float((params.log_probs @ self.rows).sum())
+    def log_prior(self, params: Categoricals, live: np.ndarray | None = None) -> float:
+        each = params.log_probs @ self.rows
+        return float(each.sum() if live is None else each @ live)
 
     def broken(self, params: Categoricals) -> np.ndarray:
         return np.zeros(params.n_components, dtype=bool)  # pseudo-counts keep every table inside the simplex
@@ -78,7 +79,7 @@ class CategoricalFamily:
         return Categoricals(log_probs)
 
     def split(self, params: Categoricals, parent: int, child: int) -> Categoricals:
-        """Give the child the parent's table; the other columns, or the next pass, tell them apart."""
+        """Give the child the parent's tables, slightly tilted, so that the next pass can tell them apart."""
         log_probs = np.array(params.log_probs)
         tilt = np.where(np.arange(log_probs.shape[1]) % 2 == 0, 0.1, -0.1)
         log_probs[child] = np.log(self._normalise(np.exp(log_probs[parent] + tilt)[None]))[0]

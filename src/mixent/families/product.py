@@ -61,11 +61,11 @@ class ProductFamily:
         works = [work for work in self._parts("open", ready, block) if work is not None]
         return ProductWork(works, self)
 
-    def update(self, params: Components, stats: ComponentStats) -> Components:
-        return Components(*self._parts("update", params, stats))
+    def update(self, params: Components, stats: ComponentStats, live: np.ndarray | None = None) -> Components:
+        return Components(*self._parts("update", params, stats, live))
 
-    def log_prior(self, params: Components) -> float:
-        return sum(part for part in self._parts("log_prior", params) if part is not None)
+    def log_prior(self, params: Components, live: np.ndarray | None = None) -> float:
+        return sum(part for part in self._parts("log_prior", params, live) if part is not None)
 
     def broken(self, params: Components) -> np.ndarray:
         return np.any([part for part in self._parts("broken", params) if part is not None], axis=0)

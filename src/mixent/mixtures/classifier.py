@@ -14,7 +14,7 @@ from mixent.core.arrays import Array
 from mixent.families.gaussian.structures import get_structure
 from mixent.mixtures.fitting import Fitted, read_prior_rows, tell
 from mixent.mixtures.job import Candidate, Job
-from mixent.mixtures.model import MixtureModel
+from mixent.mixtures.model import MixtureModel, taking_part, varying_columns
 from mixent.mixtures.options import check_choice, check_count, check_folds, check_positive, progress_bar
 from mixent.mixtures.search import search
 from mixent.tables import Labels, Table, check_spread, read_features, read_labels, read_weights
@@ -129,7 +129,7 @@ class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
         y : (n,) labels or (n, C) label probabilities
             None, NaN or "" for a row without a label.
         sample_weight : (n,) array, optional
-            Weight two is the row twice.
+            Counts: weight two is the row twice.
 
         Returns
         -------
@@ -140,19 +140,21 @@ class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
         check_spread(table)
         labels = read_labels(y, table.n_rows)
         weight = read_weights(sample_weight, table.n_rows)
-        job = self._job(table, labels, weight)
-        self.search_: list[dict] = []
-        self.temperature_ = 1.0
+        columns = varying_columns(table.X, weight)
+        job = self._job(table, columns[0], labels, weight)
+        searched = isinstance(self.n_components, str)
+        records: list[dict] = []
+        temperature = 1.0
         with progress_bar(self.progress, "classifier") as show:
-            if isinstance(self.n_components, str):
-                candidate, self.search_, self.temperature_ = search(
-                    job, self._structures(), self.max_components, self.cv, show
-                )
+            if searched:
+                candidate, records, temperature = search(job, self._structures(), self.max_components, self.cv, show)
             else:
                 candidate = self._candidate(labels.classes, job)
-            found, _ = job.fit(candidate, show if not self.search_ else None)
+            found, _ = job.fit(candidate, show if not searched else None)
         self._keep(found, labels, table.schema, candidate)
-        tell(found.run, type(self).__name__, searched=bool(self.search_))
+        self.varying_, self.constants_ = columns
+        self.search_, self.temperature_ = records, temperature
+        tell(found.run, type(self).__name__, searched=searched)
         return self
 
     def _check(self) -> None:
@@ -176,7 +178,7 @@ class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
             raise ValueError("covariance is an empty list; name at least one structure")
         return [get_structure(name).name for name in self.covariance]
 
-    def _job(self, table: Table, labels: Labels, weight: Array | None) -> Job:
+    def _job(self, table: Table, varying: np.ndarray, labels: Labels, weight: Array | None) -> Job:
         soft = None if labels.codes is not None else labels.likelihood
         codes = labels.codes if labels.codes is not None else labels.likelihood.argmax(axis=1)
         absent = np.ptp(labels.likelihood, axis=1) == 0  # all ones, or even probabilities: they say as little
@@ -186,8 +188,7 @@ class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
         if weight is not None and not weight[~absent].any():
             raise ValueError("every labelled row has sample_weight 0; give some labelled rows of each class a weight")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self._set_columns(table.X, weight)
-        block = self._block(table, soft, weight)
+        block = taking_part(table, varying, soft, weight)
         prior = self._read_class_prior(labels)
         return Job(self, block, table.schema.sizes, seed, codes, labels.classes, prior)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
@@ -16,7 +15,7 @@ from mixent.families.gaussian.structures import COVARIANCES, get_structure
 from mixent.mixtures.first_guess import Partition
 from mixent.mixtures.fitting import Fitted, read_prior_rows, tell
 from mixent.mixtures.job import Candidate, Job
-from mixent.mixtures.model import MixtureModel, responsibilities
+from mixent.mixtures.model import MixtureModel, responsibilities, taking_part, varying_columns
 from mixent.mixtures.options import check_choice, check_count, check_positive, progress_bar
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 from mixent.tables import Schema, check_spread, read_features, read_weights
@@ -62,7 +61,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
     categorical : "auto" or list
         Columns to treat as categories whatever their type.
     warm_start : bool
-        Start from the last fit.
+        Start from the last fit. The prior is made anew; with the same `random_state` and rows it is the same.
     random_state : int, RandomState or None
     n_jobs : int or None
         Threads; None takes all cores. The number changes no bit of the result.
@@ -136,37 +135,39 @@ class GaussianMixture(DensityMixin, MixtureModel):
             Array or DataFrame; NaN, None or null are missing, text columns are categories.
         y : ignored
         sample_weight : (n,) array, optional
-            Weight two is the row twice.
+            Counts: weight two is the row twice. BIC takes their sum for the number of rows, so for "auto" scale them to
+            sum to it.
 
         Returns
         -------
         self
         """
         counts, names = self._check()
-        before = copy.copy(self) if self.warm_start and hasattr(self, "params_") else None
         table = read_features(self, X, reset=True, categorical=self.categorical)
         check_spread(table)
         weight = read_weights(sample_weight, table.n_rows)
-        self._set_columns(table.X, weight)
+        varying, constants = varying_columns(table.X, weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        job = Job(self, self._block(table, weight=weight), table.schema.sizes, seed)
+        job = Job(self, taking_part(table, varying, weight=weight), table.schema.sizes, seed)
         if counts[-1] > table.n_rows:
             if self.n_components == "auto":
                 counts = [k for k in counts if k <= table.n_rows]
             else:
                 raise ValueError(f"n_components={counts[-1]} needs at least as many rows; X has {table.n_rows}")
-        self.search_: list[dict] = []
+        records: list[dict] = []
         with progress_bar(self.progress, "mixture") as show:
             if len(counts) * len(names) > 1:
-                found, starts, self.search_ = search(self, job, counts, names, show)
+                found, starts, records = search(self, job, counts, names, show)
             else:
                 candidate = _candidate(job, counts[0], names[0])
                 partitions = _starts(self, job, counts[0])
                 problem = job.problem(candidate, partitions[0])
-                warm = before and _continued(before, problem, table.schema, self.varying_, counts[0])
+                again = self.warm_start and hasattr(self, "params_")
+                warm = _continued(self, problem, table.schema, varying, counts[0]) if again else None
                 found, starts = job.fit(candidate, show, starts=partitions, warm=warm)
         self._keep(found, starts, table.schema, job)
-        tell(found.run, type(self).__name__, searched=bool(self.search_))
+        self.varying_, self.constants_, self.search_ = varying, constants, records
+        tell(found.run, type(self).__name__, searched=self.n_components == "auto")
         return self
 
     def _check(self) -> tuple[list[int], list[str]]:

@@ -129,9 +129,10 @@ def tell(run: Run, name: str, *, searched: bool) -> None:
     Repaired components are news to a user who asked for that many, not to one who left the number to a search.
     """
     if run.notes and not searched:
-        warnings.warn(f"{name}: {'. '.join(run.notes)}", ConvergenceWarning, stacklevel=4)
+        more = f". And {len(run.notes) - 3} more; fewer components may serve" if len(run.notes) > 3 else ""
+        warnings.warn(f"{name}: {'. '.join(run.notes[:3])}{more}", ConvergenceWarning, stacklevel=3)
     if not run.status.ok:
-        warnings.warn(f"{name} did not converge: {run.message}", ConvergenceWarning, stacklevel=4)
+        warnings.warn(f"{name} did not converge: {run.message}", ConvergenceWarning, stacklevel=3)
 
 
 def read_prior_rows(prior: Any) -> float | str | None:

@@ -127,11 +127,16 @@ class Job:
         weight = np.ones(int(seen.sum())) if self.table.weight is None else self.table.weight[seen]
         return np.bincount(self.codes[seen], weight, self.n_classes).astype(float)
 
+    def class_rows(self) -> np.ndarray:
+        """(C,) rows of each class that count for something."""
+        counted = self.codes >= 0 if self.table.weight is None else (self.codes >= 0) & (self.table.weight > 0)
+        return np.bincount(self.codes[counted], minlength=self.n_classes)
+
     def target_shares(self) -> Array:
-        """(n, C) what each row's label says, summing to one; a row without a label says nothing and is not scored."""
+        """(n, C) label likelihoods, largest one; a row without a label says nothing and is not scored."""
         if self.table.label is None:
             return one_hot(self.codes, self.n_classes)
-        return self.table.label / self.table.label.sum(axis=1, keepdims=True)
+        return self.table.label / self.table.label.max(axis=1, keepdims=True)
 
     @cached_property
     def summary(self) -> Summary:
@@ -144,7 +149,7 @@ class Job:
         with self._executor(1) as executor:
             source = blocks(self.table, self.n_classes, False)
             cov = pooled_covariance(self.summary, source, self.codes, self.n_classes, executor)
-        return shrunk(cov, self.summary, self.total_weight) if len(cov) else cov
+        return shrunk(cov, self.summary, float(self.class_weights().sum())) if len(cov) else cov
 
     def default_rows(self) -> float | None:
         """Pseudo-rows when the user leaves them to us."""
@@ -197,13 +202,13 @@ class Job:
         est = self.est
         if candidate.prior_rows is None:
             self._check_rank(candidate)
-        starts = starts or [self.partition(candidate.counts)]
-        problem = self.problem(candidate, starts[0])
-        source = self._source(problem, candidate)
         stop = Stop(est.tol, est.max_iter)
         if quick:
             stop = Stop(max(est.tol, QUICK.tol), min(est.max_iter, QUICK.max_passes))
         with self._executor(max(candidate.counts)) as executor:
+            starts = starts or [self.partition(candidate.counts)]
+            problem = self.problem(candidate, starts[0])
+            source = self._source(problem, candidate)
             first = [warm] if warm is not None else self._first(problem, candidate, starts, executor)
             found = best_of(
                 problem,
@@ -240,6 +245,10 @@ class Job:
 
     def partition(self, counts: tuple[int, ...], number: int = 0) -> Partition:
         """The rows of each class (or a sample of them) split by k-means; rows without a label count for none."""
+        with self._executor(1):  # its products too must not depend on the threads of BLAS
+            return self._partition(counts, number)
+
+    def _partition(self, counts: tuple[int, ...], number: int) -> Partition:
         counted = self.codes >= 0 if self.table.weight is None else (self.codes >= 0) & (self.table.weight > 0)
         rows, labels, start = [], [], 0
         for c, count in enumerate(counts):
@@ -253,10 +262,10 @@ class Job:
 
     def _check_rank(self, candidate: Candidate) -> None:
         """Without a prior, a class on its own needs rows enough for a covariance."""
-        rows = self.class_weights()
+        rows = self.class_rows()
         few = np.flatnonzero(rows < 2)
         if len(few) and self.supervised and not candidate.across and len(self.summary.centre):
             raise ValueError(
-                f"class {self.classes.tolist()[few[0]]!r} has {rows[few[0]]:g} row(s), too few for a covariance by "
+                f"class {self.classes.tolist()[few[0]]!r} has {rows[few[0]]} row(s), too few for a covariance by "
                 "maximum likelihood; use prior='auto', or across_classes=True"
             )

@@ -28,7 +28,6 @@ def each_row(
     """Apply a function to all rows, block by block, and return the answers in the rows' own order."""
     gaussian = problem.family.gaussian
     source = blocks(table, params.n_components, gaussian is None or gaussian.axis_aligned)
-    ready = problem.prepare(params)
     out = np.empty(table.n_rows if width is None else (table.n_rows, width))
 
     def fill(block: Block) -> None:
@@ -37,6 +36,7 @@ def each_row(
             out[slice(None) if block.rows is None else block.rows] = function(ready, block)
 
     with choose_executor(n_jobs, table.n_rows, params.n_components) as executor:
+        ready = problem.prepare(params)  # inside: factors too must not depend on the threads of BLAS
         executor.map(fill, source)
     return out
 
@@ -58,12 +58,24 @@ def block_resp(problem: MixtureProblem, ready: Ready, block: Block) -> Array:
     return joint
 
 
-def varying_columns(X: Array, weight: Array | None) -> np.ndarray:
-    """Which columns are not constant. When none varies, all: a density must be about something."""
+def varying_columns(X: Array, weight: Array | None) -> tuple[np.ndarray, Array]:
+    """Which columns are not constant, and the values of those that are (NaN for the others).
+
+    When none varies, all take part: a density must be about something.
+    """
     rows = X if weight is None else X[weight > 0]
     low, high = np.fmin.reduce(rows, axis=0), np.fmax.reduce(rows, axis=0)
     varying = np.flatnonzero(high - low > 1e-15 * np.maximum(np.abs(low), np.abs(high)))
-    return varying if len(varying) else np.arange(X.shape[1])
+    if not len(varying):
+        varying = np.arange(X.shape[1])
+    high[varying] = np.nan
+    return varying, high
+
+
+def taking_part(table: Table, varying: np.ndarray, label: Array | None = None, weight: Array | None = None) -> Block:
+    """The rows in the columns that take part; nothing is copied when all do."""
+    X = table.X if len(varying) == table.X.shape[1] else table.X[:, varying]
+    return Block(X, table.codes, label, weight)
 
 
 class MixtureModel(BaseEstimator):
@@ -89,15 +101,9 @@ class MixtureModel(BaseEstimator):
         check_is_fitted(self)
         return read_features(self, X, reset=False)
 
-    def _set_columns(self, X: Array, weight: Array | None) -> None:
-        self.varying_ = varying_columns(X, weight)
-        self.constants_ = np.fmax.reduce(X, axis=0) if X.shape[1] else np.empty(0)
-        self.constants_[self.varying_] = np.nan
-
-    def _block(self, table: Table, label: Array | None = None, weight: Array | None = None) -> Block:
+    def _block(self, table: Table) -> Block:
         """The columns that take part."""
-        X = table.X if len(self.varying_) == table.X.shape[1] else table.X[:, self.varying_]
-        return Block(X, table.codes, label, weight)
+        return taking_part(table, self.varying_)
 
     def _each(self, table: Table, function: RowFunction, width: int | None = None) -> Array:
         return each_row(self.problem_, self.params_, self._block(table), function, width, self.n_jobs)
@@ -124,7 +130,7 @@ class MixtureModel(BaseEstimator):
     def impute(self, X: Any) -> Any:
         """Fill every gap with its conditional expectation (continuous) or most probable value (categorical).
 
-        Observed cells are returned as they came.
+        Observed cells are returned as they came; gaps in integer columns are filled with whole numbers.
 
         Parameters
         ----------
@@ -132,7 +138,7 @@ class MixtureModel(BaseEstimator):
 
         Returns
         -------
-        A DataFrame when X was one or has categories, otherwise an array.
+        A pandas DataFrame when X was any DataFrame or has categories, otherwise an array.
         """
         table = self._read(X)
         filled, codes = self._impute(table)

@@ -19,7 +19,7 @@ from mixent.core.driver import Problem
 from mixent.core.stats import Stats
 from mixent.families.product import Components, ComponentStats, ProductFamily
 
-STARVED = 1e-3  # a component with less than this many average rows is starved
+STARVED = 1e-6  # a component with less than this share of the rows is starved
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,17 @@ class MixtureParams:
     def n_components(self) -> int:
         return self.weights.shape[1]
 
+    @property
+    def live(self) -> np.ndarray:
+        """(K,) not dropped."""
+        return self.weights.sum(axis=0) > 0
+
 
 @dataclass(frozen=True)
 class MixtureStats(Stats):
     counts: Array  # (C, K) expected rows of each class in each component
     components: ComponentStats
     log_lik: float
-    n_rows: int
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,7 @@ class MixtureProblem(Problem):
         resp += ready.log_weights[:, None] if allowed is None else safe_log(allowed)
         log_lik = _normalise(resp, block)
         counts = _class_counts(ready.weights, block.label, allowed, resp)
-        return MixtureStats(counts, work.moments(resp), log_lik, block.n_rows)
+        return MixtureStats(counts, work.moments(resp), log_lik)
 
     def _known_stats(self, own: Own, shape: tuple[int, int], block: Block) -> MixtureStats:
         """Rows of one known class: the components of other classes have no part in them and are not evaluated."""
@@ -97,10 +101,10 @@ class MixtureProblem(Problem):
         moments = work.moments(resp)
         if len(own.index) < shape[1]:
             moments = self.family.embed(moments, own.index, shape[1])
-        return MixtureStats(counts, moments, log_lik, block.n_rows)
+        return MixtureStats(counts, moments, log_lik)
 
     def objective(self, params: MixtureParams, total: MixtureStats) -> float:
-        return total.log_lik + self.family.log_prior(params.components)
+        return total.log_lik + self.family.log_prior(params.components, params.live)
 
     def update(self, params: MixtureParams, total: MixtureStats, step: float = 1.0) -> MixtureParams:
         counts = total.counts
@@ -114,23 +118,24 @@ class MixtureProblem(Problem):
             weights = counts / counts.sum()
         # zero is a mask; a component that merely starved keeps a trace, so that `repair` sees it
         weights = np.where(params.weights > 0, np.maximum(weights, 1e-300), 0.0)
-        return replace(params, weights=weights, components=self.family.update(params.components, total.components))
+        components = self.family.update(params.components, total.components, params.live)
+        return replace(params, weights=weights, components=components)
 
     def repair(self, params: MixtureParams, total: MixtureStats) -> tuple[MixtureParams, str] | None:
-        """Re-seed a starved or collapsed component beside the widest one; drop it when that has been tried enough."""
+        """Re-seed a starved or collapsed component beside the heaviest one; drop it when that has been tried enough."""
         mass = total.counts.sum(axis=0)
-        live = params.weights.sum(axis=0) > 0
-        average = mass.sum() / total.n_rows
-        bad = live & (self.family.broken(params.components) | (mass < STARVED * average))
+        live = params.live
+        starved = mass < STARVED * mass.sum()
+        bad = live & (self.family.broken(params.components) | starved)
         if not bad.any():
             return None
         child = int(np.flatnonzero(bad)[0])
-        reason = "starved" if mass[child] < STARVED * average else "collapsed onto too few distinct rows"
+        reason = "starved" if starved[child] else "collapsed onto too few distinct rows"
         parents = live & ~bad & self._alike(params, child)
         if parents.any() and params.repairs < params.n_components:
             return self._reseed(params, mass, child, parents, reason)
         if live.sum() > bad.sum() and (self._other_support(params, bad)):
-            return self._drop(params, bad, reason)
+            return self._drop(params, bad)
         return None  # nothing to fall back on: the driver's domain test ends the run
 
     def _reseed(
@@ -143,7 +148,7 @@ class MixtureProblem(Problem):
         note = f"component {child} {reason}; re-seeded beside component {parent}"
         return replace(params, weights=weights, components=components, repairs=params.repairs + 1), note
 
-    def _drop(self, params: MixtureParams, bad: np.ndarray, reason: str) -> tuple[MixtureParams, str]:
+    def _drop(self, params: MixtureParams, bad: np.ndarray) -> tuple[MixtureParams, str]:
         weights = np.where(bad, 0.0, params.weights)
         rows = weights.sum(axis=1, keepdims=True)
         weights = weights / rows * params.weights.sum(axis=1, keepdims=True)
@@ -152,7 +157,8 @@ class MixtureProblem(Problem):
         for child in np.flatnonzero(bad):  # weight 0, but its density must exist
             components = self.family.copied(components, keep, int(child))
         names = ", ".join(map(str, np.flatnonzero(bad)))
-        return replace(params, weights=weights, components=components), f"component {names} {reason}; dropped"
+        note = f"component {names} starved or collapsed again after being re-seeded; dropped"
+        return replace(params, weights=weights, components=components), note
 
     def _alike(self, params: MixtureParams, child: int) -> np.ndarray:
         """Components of the same classes and the same structure group."""

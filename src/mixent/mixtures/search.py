@@ -15,12 +15,13 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from sklearn.model_selection import check_cv
 
-from mixent.core.arrays import Array, log_sum_exp
+from mixent.core.arrays import Array, log_sum_exp, safe_log
 from mixent.core.blocks import Block
 from mixent.mixtures.job import Candidate, Job
 from mixent.mixtures.model import each_row
 
-ENOUGH = 60.0  # labelled rows below which cross-validation is mostly noise
+ENOUGH = 60  # labelled rows below which cross-validation is mostly noise
+SECOND = 10  # rows the second largest class must have
 STRENGTHS = (0.2, 1.0, 5.0, 25.0)  # pseudo-rows of the prior, in units of (columns + 2)
 ROWS_PER_COMPONENT = 5
 COLDEST, WARMEST = 0.02, 1.0  # temperatures: the search may soften probabilities, never sharpen them
@@ -70,7 +71,7 @@ def default(job: Job, structures: list[str] | None) -> Candidate:
 
 def _candidate(job: Job, count: int, name: str, across: bool, rows: float | None) -> Candidate:
     """No class gets more components than its rows can carry."""
-    counts = np.minimum(count, np.maximum(1, job.class_weights() // ROWS_PER_COMPONENT)).astype(int)
+    counts = np.minimum(count, np.maximum(1, job.class_rows() // ROWS_PER_COMPONENT))
     return Candidate(tuple(counts.tolist()), (name,) * job.n_classes, across, rows)
 
 
@@ -119,7 +120,7 @@ class _Scores:
 
     @property
     def best_loss(self) -> float:
-        return min((r["log_loss"] for r in self.records if r["folds"] > 1), default=np.inf)
+        return min((r["log_loss"] for r in self.records if r["folds"] == len(self.parts)), default=np.inf)
 
     def best_rows(self, name: str, strengths: list) -> Any:
         same = [r for r in self.records if r["covariance"] == name and r["prior_rows"] in strengths]
@@ -200,11 +201,14 @@ class _Scores:
 
 
 def row_losses(density: Array, prior: Array, temperature: float, target: Array) -> Array:
-    """Log-loss of each row under  log p(class) + T log p(x | class)."""
+    """-log sum_c p(c | x) l_c of each row, with p(c | x) from  log p(class) + T log p(x | class).
+
+    Log-loss for a known class (l one-hot); an uncertain label is a likelihood here as in training.
+    """
     # a class far away in one direction is very unlikely, not infinitely so
     density = np.maximum(density, density.max(axis=1, keepdims=True) - 1e4)
     joint = prior + temperature * density
-    return log_sum_exp(joint, axis=1) - (target * joint).sum(axis=1)
+    return log_sum_exp(joint, axis=1) - log_sum_exp(joint + safe_log(target), axis=1)
 
 
 def fit_temperature(density: Array, prior: Array, target: Array, weight: Array) -> tuple[float, float, float]:
@@ -225,8 +229,8 @@ def make_folds(job: Job, cv: Any) -> list[Fold] | None:
     None when there are too few labelled rows to learn anything from folds. Folds beyond what gives `HELD_OUT`
     rows are left out.
     """
-    weights = job.class_weights()
-    if weights.sum() < ENOUGH or np.sort(weights)[-2] < 10:
+    rows = job.class_rows()
+    if rows.sum() < ENOUGH or np.sort(rows)[-2] < SECOND:
         return None
     folds = _own_folds(job, int(cv)) if isinstance(cv, (int, np.integer)) else _given_folds(job, cv)
     enough = np.flatnonzero(np.cumsum([len(held) for _, held in folds]) >= HELD_OUT)

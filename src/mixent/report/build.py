@@ -20,7 +20,7 @@ from mixent.evaluate.displays import (
 from mixent.evaluate.labels import as_labels, encode, labelled_rows
 from mixent.evaluate.scores import calibration_error
 from mixent.evaluate.validate import CrossValidation
-from mixent.report.html import Bullets, Code, Content, Figure, Number, Paragraph, Section, Table, write_report
+from mixent.report.html import Bullets, Code, Content, Figure, Number, Paragraph, Section, Table, readable, write_report
 
 SHOWN = {  # metric: (heading, factor, decimals)
     "error": ("error (%)", 100, 1),
@@ -30,6 +30,9 @@ SHOWN = {  # metric: (heading, factor, decimals)
     "calibration": ("calibration (%)", 100, 1),
     "fit_seconds": ("fit (s)", 1, 3),
 }
+
+SAME = ("log_loss", "error", "temperature")  # equal in these, two models of a search are the same to a reader
+FEW_PASSES = 4  # fewer are told in a sentence, not drawn
 
 
 def comparison_report(
@@ -74,20 +77,24 @@ def comparison_report(
 def _data(cv: CrossValidation, X: Any, notes: Sequence[str]) -> list[Content]:
     known = labelled_rows(cv.y)
     counts = np.bincount(encode(cv.y[known], cv.classes), minlength=len(cv.classes))
-    columns = "" if X is None else f" and {np.shape(X)[1]} columns"
+    columns = "" if X is None else f" and {_count(np.shape(X)[1], 'column')}"
     repeats, folds = len(cv.folds), int(cv.folds.max()) + 1
     text = (
-        f"{len(cv.methods)} {_plural('method', len(cv.methods))} on a table of {len(cv.y)} rows{columns}, "
+        f"{_count(len(cv.methods), 'method')} on a table of {_count(len(cv.y), 'row')}{columns}, "
         f"{len(cv.classes)} classes. Each method was fitted and scored in {folds}-fold stratified cross-validation"
         + (f", repeated {repeats} times" if repeats > 1 else "")
         + "; all methods saw the same folds, and every score is on rows the method had not seen."
     )
+    if cv.sample_weight is not None:
+        text += " Rows are weighted, in fitting and in every score."
     found = list(notes)
-    if not known.all():
-        found.append(f"{np.sum(~known)} rows have no label: they are always in training and never scored.")
     helpless = list(dict.fromkeys(r["method"] for r in cv.records if r["labelled_only"]))
-    if helpless:
-        found.append(f"Fitted on the labelled rows alone: {', '.join(helpless)}.")
+    if not known.all():
+        without = f"; fitted on the labelled rows alone: {', '.join(helpless)}" if helpless else ""
+        lacking = _count(np.sum(~known), "row")
+        found.append(
+            f"{lacking} without label: always in training{' (where a method takes them)' * bool(helpless)}, never scored{without}."
+        )
     found += [f"{method} failed: {message}" for method, message in cv.failures.items()]
     order = np.argsort(-counts, kind="stable")
     rows: list = [[str(cv.classes[c]), int(counts[c]), Number(f"{100 * counts[c] / counts.sum():.1f}")] for c in order]
@@ -124,6 +131,8 @@ def leader_in_words(cv: CrossValidation) -> str:
     if not ranking:
         return "No method worked in every fold, so none leads; see above for the errors."
     first, loss = ranking[0], float(cv.values(ranking[0], "log_loss").mean())
+    if len(cv.methods) == 1:
+        return f"{first} was the only method run: log-loss {loss:.3f} nats."
     if len(ranking) == 1:
         return f"{first} is the only method that worked in every fold: log-loss {loss:.3f} nats."
     second = ranking[1]
@@ -132,9 +141,9 @@ def leader_in_words(cv: CrossValidation) -> str:
     if not np.isfinite(gap["p_value"]):
         text += "One fold says nothing about noise."
     elif gap["p_value"] < 0.05:
-        text += f"The difference exceeds the noise between folds (p = {_p(gap['p_value'])}"
+        text += f"The difference exceeds the noise between folds (p {_p(gap['p_value'])}"
     else:
-        text += f"The difference is within the noise between folds (p = {_p(gap['p_value'])}"
+        text += f"The difference is within the noise between folds (p {_p(gap['p_value'])}"
     if np.isfinite(gap["p_value"]):
         text += "; paired t-test, corrected for the training rows that folds share)."
     sharp = cv.ranking("error")[0]
@@ -144,11 +153,11 @@ def leader_in_words(cv: CrossValidation) -> str:
 
 
 def _p(value: float) -> str:
-    return f"{value:.2f}" if value >= 0.01 else "less than 0.01"
+    return f"= {value:.2f}" if value >= 0.01 else "< 0.01"
 
 
 def _calibration(cv: CrossValidation) -> list[Content]:
-    shown, figure = cv.ranking()[:4], _figure(5.2, 5.2)
+    shown, figure = cv.ranking()[:4], _figure(5.2, 6.0)
     ax, said = figure.subplots(), []
     for i, method in enumerate(shown):
         y, proba, weight = _out_of_fold(cv, method)
@@ -160,23 +169,26 @@ def _calibration(cv: CrossValidation) -> list[Content]:
     caption = (
         "How often decisions of a given confidence are right, on rows not used for fitting; on the diagonal, "
         "confidence is exactly right, below it a method is too sure of itself. "
-        f"Shaded: the 95\u00a0% interval of {shown[0]}; above: how many rows it decides with which confidence. Mean "
+        f"Shaded: the 95\u00a0% interval of {shown[0]}; above: {'the weight of the' if cv.sample_weight is not None else 'how many'} "
+        "rows it decides with which confidence. Mean "
         "distance from the diagonal, all folds together: "
     ) + ", ".join(said)
     return [Figure(figure, alt, caption + ".")]
 
 
 def _errors(cv: CrossValidation, leader: str) -> list[Content]:
-    y, proba, weight = _out_of_fold(cv, leader)
+    y, proba, weight = _out_of_fold(cv, leader)  # both pictures count rows: half a row wrong means nothing to a reader
     guess = cv.classes[proba.argmax(axis=1)]
     side = min(max(3.8, 1.8 + 0.6 * len(cv.classes)), 10)
     figure = _figure(side + 0.8, side)
-    confusion = ConfusionDisplay.from_predictions(y, guess, cv.classes, sample_weight=weight).plot(figure.subplots())
+    confusion = ConfusionDisplay.from_predictions(y, guess, cv.classes).plot(figure.subplots())
     wrong = int(np.sum(as_labels(y) != guess))
     alt = f"Confusion matrix of {leader}: {wrong} of {len(y)} rows wrong."
     caption = f"{leader}: rows not used for fitting, by true and predicted class ({wrong} of {len(y)} wrong)."
+    if weight is not None:
+        caption += " Rows are counted here and below, each as one; the scores above are weighted."
     content: list[Content] = [_worst_pairs(confusion), Figure(figure, alt, caption)]
-    doubt = _figure(7.2 if len(cv.classes) > 5 else 6.0, 3.8)
+    doubt = _figure(6.4, 3.8 + 0.2 * min(len(cv.classes) // 2, 6) * (len(cv.classes) > 4))
     UncertaintyDisplay.from_predictions(y, proba, cv.classes).plot(doubt.subplots())
     caption = (
         f"How unsure {leader} is: one minus its largest posterior, sorted inside each true class. Crosses are wrong "
@@ -217,9 +229,11 @@ def _map(models: Mapping[str, Any], leader: str | None, X: Any, y: np.ndarray) -
     caption = f"{name}, fitted on all rows: decision regions over {first} and {second}"
     if n_columns > 2:
         caption += (
-            f"; the other {n_columns - 2} columns are integrated out exactly, so this shows what these two columns "
+            f"; the other {_count(n_columns - 2, 'column')} {'is' if n_columns == 3 else 'are'} integrated out exactly, so this shows what these two columns "
             "alone can tell. Of the pairs tried, they make the fewest errors on these rows"
         )
+    if display.n_outside:
+        caption += f". {_count(display.n_outside, 'extreme row')} outside the picture"
     return [Figure(figure, f"Decision regions of {name} over {first} and {second}, with the rows.", caption + ".")]
 
 
@@ -283,8 +297,10 @@ def _mixture(models: Mapping[str, Any], X: Any) -> list[Content]:
         return []
     model = models[name]
     content: list[Content] = []
+    n_passes = 0
     if getattr(model, "run_", None) is not None:
-        said = f"{name}, fitted on all rows, made {max(step.n_pass for step in model.run_.trace)} passes over the data"
+        n_passes = max(step.n_pass for step in model.run_.trace)
+        said = f"{name}, fitted on all rows, made {_count(n_passes, 'pass', 'passes')} over the data"
         said += f"; it stopped because {model.run_.message}" if getattr(model.run_, "message", "") else ""
         content.append(Paragraph(said + "."))
     table = _components_table(model, X)
@@ -302,7 +318,7 @@ def _mixture(models: Mapping[str, Any], X: Any) -> list[Content]:
         best = f"{chosen.chosen['covariance']}, {chosen.chosen['n_components']}"
         alt = f"{chosen.criterion.upper()} against the number of components; chosen: {best}."
         content.append(Figure(figure, alt, f"Search for the number of components and the structure: {alt}"))
-    if getattr(model, "run_", None) is not None:
+    if n_passes >= FEW_PASSES:
         figure = _figure(6.4, 3.8)
         ConvergenceDisplay.from_estimator(model).plot(figure.subplots())
         caption = (
@@ -313,20 +329,36 @@ def _mixture(models: Mapping[str, Any], X: Any) -> list[Content]:
 
 
 def _search_table(search: Sequence[Mapping[str, Any]], longest: int = 8) -> Table:
-    """The first entries of a search, as they are."""
-    keys = list(search[0])
-    rows = [[_value(entry.get(key)) for key in keys] for entry in search[:longest]]
-    caption = f"What the search tried ({min(longest, len(search))} of {len(search)}, the chosen one first)"
-    return Table(caption, [str(key).replace("_", " ") for key in keys], rows)
+    """The chosen entry of a search and the best others; of those that predict the same, the first."""
+    ordered = sorted(search, key=lambda entry: not entry.get("chosen", False))  # stable: the rest stays best first
+    different = {tuple(_value(entry.get(key), digits=9) for key in SAME): entry for entry in reversed(ordered)}
+    entries = [entry for entry in ordered if any(entry is kept for kept in different.values())]
+    keys = [key for key in search[0] if key != "chosen"]
+    rows = [
+        ["chosen" if entry.get("chosen") else "", *(_value(entry.get(key)) for key in keys)]
+        for entry in entries[:longest]
+    ]
+    told = f"{min(longest, len(entries))} of {len(entries)}, the chosen one first, then by held-out log-loss"
+    caption = f"What the search tried ({told})"
+    if len(entries) < len(search):
+        caption += f". Left out: {len(search) - len(entries)} that predict the same as another"
+    if "across_classes" in keys:
+        caption += ". Across classes: all classes share what the structure calls equal"
+    return Table(caption, ["", *(str(key).replace("_", " ") for key in keys)], rows)
 
 
-def _value(value: Any) -> Any:
+def _value(value: Any, digits: int | None = None) -> Any:
+    """As a cell of a table; with `digits`, as something to compare by."""
     value = value.item() if isinstance(value, np.generic) else value
+    if digits is not None and isinstance(value, float):
+        return f"{value:.{digits}g}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, Mapping):
         return ", ".join(f"{k}: {v}" for k, v in value.items())
     if isinstance(value, list | tuple | np.ndarray):
         return ", ".join(str(_value(v)) for v in value)
-    return value if value is None or (isinstance(value, int | float) and not isinstance(value, bool)) else str(value)
+    return value if value is None or isinstance(value, int | float) else str(value)
 
 
 def _components_table(model: Any, X: Any, longest: int = 30, widest: int = 5) -> Table | None:
@@ -342,21 +374,39 @@ def _components_table(model: Any, X: Any, longest: int = 30, widest: int = 5) ->
     spread = np.sqrt(np.diagonal(covs, axis1=1, axis2=2)) if np.shape(covs) == (K, d, d) else None
     rows = []
     for k in range(min(K, longest)):
-        row: list = [k + 1]
+        row: list = [str(k)]
         row += [str(model.classes_[owner[k]])] if by_class else []
         if weights is not None and np.shape(weights)[-1] == K:
             share = weights[k] if np.ndim(weights) == 1 else weights[owner[k]][k] if by_class else np.sum(weights, 0)[k]
             row.append(Number(f"{share:.3f}"))
         for j in range(min(d, widest)):
-            sd = "" if spread is None else f" ± {spread[k, j]:.3g}"
-            row.append(Number(f"{means[k][j]:.4g}{sd}"))
+            sd = "" if spread is None else f" ± {readable(spread[k, j], 3)}"
+            row.append(Number(f"{readable(means[k][j])}{sd}"))
         rows.append(row)
     head = ["component"] + ["class"] * by_class + ["weight"] * (len(rows[0]) - 1 - by_class - min(d, widest))
     caption = "Components: weight (share of all rows), mean"
-    caption += (" ± standard deviation" if spread is not None else "") + " of each column"
-    caption += f" (first {widest} of {d} columns)" if d > widest else ""
-    caption += f" (first {longest} of {K} components)" if longest < K else ""
-    return Table(caption, [*head, *names[:widest]], rows)
+    caption += (" ± standard deviation" if spread is not None else "") + " of each numeric column"
+    caption += f" (first {widest} of {d} numeric columns)" if d > widest else ""
+    likely = _likely_values(model)
+    if likely:
+        shown = list(likely)[:widest]
+        rows = [[*row, *(likely[name][k] for name in shown)] for k, row in enumerate(rows)]
+        head_of_rest = [*names[:widest], *shown]
+        caption += ", most probable value of each categorical column"
+        caption += f" (first {widest} of {len(likely)} categorical columns)" if len(likely) > widest else ""
+    else:
+        head_of_rest = names[:widest]
+    caption += f"; first {longest} of {K} components" if longest < K else ""
+    return Table(caption, [*head, *head_of_rest], rows)
+
+
+def _likely_values(model: Any) -> dict[str, list[str]]:
+    """For each categorical column the most probable value in every component, and how probable it is."""
+    schema, found = getattr(model, "schema_", None), {}
+    for name, probs in getattr(model, "category_probabilities_", {}).items():
+        values = schema.columns[schema.names.index(name)].categories
+        found[str(name)] = [f"{values[p.argmax()]} ({100 * p.max():.0f} %)" for p in np.asarray(probs)]
+    return found
 
 
 def _column_names(model: Any, X: Any, d: int) -> list[str]:
@@ -397,5 +447,5 @@ def _figure(width: float, height: float) -> Any:
     return Canvas(figsize=(width, height), layout="constrained")
 
 
-def _plural(word: str, count: int) -> str:
-    return word if count == 1 else word + "s"
+def _count(n: Any, one: str, many: str | None = None) -> str:
+    return f"{n} {one}" if n == 1 else f"{n} {many or one + 's'}"

@@ -156,6 +156,12 @@ def svg(figure: Any) -> str:
     return base64.b64encode(buffer.getvalue()).decode("ascii")
 
 
+def readable(value: float, digits: int = 4) -> str:
+    """A number in a few digits, without an exponent below a million."""
+    text = f"{value:.{digits}g}"
+    return f"{value:.0f}" if "e+" in text and abs(value) < 1e6 else text
+
+
 def _section(name: str, section: Section) -> str:
     inside = "\n".join(part.html() for part in section.content)
     heading = f'<h2 id="{name}-title">{escape(section.title)}</h2>'
@@ -185,5 +191,5 @@ def _text(cell: Cell) -> str:
     if isinstance(cell, Number):
         return cell.text
     if isinstance(cell, Real) and not isinstance(cell, int | bool):
-        return f"{float(cell):.4g}"
+        return readable(float(cell))
     return str(cell)

@@ -10,6 +10,8 @@ HUGE = 1e150  # its square is still finite
 TINY = 1e-140  # the square of a millionth of it is still above zero
 MANY_CATEGORIES = 50
 MOSTLY_MISSING = 0.5
+MOSTLY_NUMBERS = 0.8
+MANY_ROWS = 10  # fewer consecutive numbers may well be an accident
 
 
 def check_values(table, allow_missing: bool, model: str) -> None:
@@ -82,12 +84,14 @@ def _incomplete(name, gaps, model):
     )
 
 
-def problems(table) -> list[str]:
+def problems(table, categorical=()) -> list[str]:
     """Describe what a person should know about a table before trusting a model of it.
 
     Parameters
     ----------
     table : Table
+    categorical : sequence of str
+        Columns the user listed as categorical; that their values look like numbers is then no problem.
 
     Returns
     -------
@@ -102,13 +106,16 @@ def problems(table) -> list[str]:
     for place, j in enumerate(table.schema.continuous):
         values = table.X[:, place]
         found += _column_problems(table.schema.columns[j], values[~np.isnan(values)], table.n_rows)
+        found += _row_number(table.schema.columns[j], values)
     for place, j in enumerate(table.schema.categorical):
         values = table.codes[:, place]
-        found += _column_problems(table.schema.columns[j], values[values >= 0], table.n_rows)
+        column = table.schema.columns[j]
+        odd = [] if column.name in categorical else _odd_words(column)
+        found += _column_problems(column, values[values >= 0], table.n_rows, odd)
     return found
 
 
-def _column_problems(column, present, n_rows):
+def _column_problems(column, present, n_rows, odd=()):
     if len(present) == 0:
         return [f"column {column.name!r} has no values: drop it"]
     found = []
@@ -116,7 +123,11 @@ def _column_problems(column, present, n_rows):
         value = column.categories[present[0]] if column.categories else f"{present[0]:g}"
         found.append(f"column {column.name!r} is constant ({value}): it tells nothing, drop it")
     if len(present) < MOSTLY_MISSING * n_rows:
-        found.append(f"column {column.name!r} is {1 - len(present) / n_rows:.0%} missing: consider dropping it")
+        found.append(
+            f"column {column.name!r} is {100 * (1 - len(present) / n_rows):.0f} % missing: it will count for little"
+        )
+    if odd:
+        return [*found, _mostly_numbers(column, odd)]
     size = len(column.categories)
     if size > MANY_CATEGORIES or size > max(2, n_rows / 2):
         found.append(
@@ -124,3 +135,36 @@ def _column_problems(column, present, n_rows):
             f"group the rare ones, or drop it if it is an identifier"
         )
     return found
+
+
+def _odd_words(column):
+    """The values that are no numbers, where most are: one bad cell makes a column of numbers text."""
+    if not column.categories or not all(isinstance(value, str) for value in column.categories):
+        return []
+    odd = [value for value in column.categories if not _is_number(value)]
+    return odd if len(odd) <= (1 - MOSTLY_NUMBERS) * len(column.categories) + 1e-9 else []
+
+
+def _is_number(text):
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _mostly_numbers(column, odd, most=3):
+    size = len(column.categories)
+    told = ", ".join(map(repr, odd[:most])) + (", ..." if len(odd) > most else "")
+    return (
+        f"column {column.name!r} is text because of {told}; {size - len(odd)} of its {size} values are numbers; "
+        f"mend them or list it as categorical"
+    )
+
+
+def _row_number(column, values):
+    if column.kind != "integer" or len(values) < MANY_ROWS or np.isnan(values).any():
+        return []
+    in_order = np.sort(values)
+    consecutive = bool((np.diff(in_order) == 1).all())
+    return [f"column {column.name!r} looks like a row number; leave it out with --ignore"] if consecutive else []

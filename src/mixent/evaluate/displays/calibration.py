@@ -11,6 +11,8 @@ from mixent.evaluate.displays.palette import FAINT, axes_or_new, colour, dash, l
 from mixent.evaluate.scores import Reliability, _checked, reliability
 from mixent.evaluate.validate import aligned_proba
 
+COUNTS_SHARE = 0.16  # of the height of the axes
+
 
 @dataclass
 class CalibrationDisplay:
@@ -64,7 +66,7 @@ class CalibrationDisplay:
 
     def plot(self, ax: Any = None, *, first_colour: int = 0, counts: bool = True, band: bool = True):
         """Draw; `first_colour`, `counts=False` and `band=False` let several displays share one `ax`."""
-        ax = axes_or_new(ax, (4.8, 4.8))
+        ax = axes_or_new(ax, (4.8, 5.5))
         low = self._lowest() if counts else min(self._lowest(), max(ax.get_xlim()[0], 0))
         ax.plot([0, 1], [0, 1], color=FAINT, lw=1, zorder=1)
         for i, (name, bins) in enumerate(self.curves.items(), start=first_colour):
@@ -75,11 +77,15 @@ class CalibrationDisplay:
         if counts:
             self._draw_counts(ax, low)
         room = 0.02 * (1 - low)
-        ax.set(xlim=(low - room, 1 + room), ylim=(low - room, 1 + room), aspect="equal")
+        share = 1 - COUNTS_SHARE * bool(ax.child_axes)  # of the height; the counts take the rest, inside the axes
+        ax.set(xlim=(low - room, 1 + room), ylim=(low - room, low - room + (1 - low + 2 * room) / share))
+        ticks = np.arange(round(10 * low), 11, 1 if low >= 0.5 else 2) / 10
+        ax.set(aspect="equal", xticks=ticks, yticks=ticks)
+        ax.spines["left"].set_bounds(low - room, 1 + room)
         top = self.kind == "top"
         ax.set_xlabel("confidence (probability of the top label)" if top else "predicted probability of the class")
         ax.set_ylabel("share that is right" if top else "share that is of the class")
-        legend(ax, len(ax.get_legend_handles_labels()[1]), loc="upper left")
+        legend(ax, len(ax.get_legend_handles_labels()[1]), loc="upper left", bbox_to_anchor=(0, share))
         tidy(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
@@ -92,9 +98,10 @@ class CalibrationDisplay:
         return float(np.floor(10 * min(*points, self.confidence.min(), 0.9) - 1e-9).clip(0) / 10)
 
     def _draw_counts(self, ax: Any, low: float) -> None:
-        above = ax.inset_axes([0, 1.03, 1, 0.14], sharex=ax)
+        gap = 0.03
+        above = ax.inset_axes([0, 1 - COUNTS_SHARE + gap, 1, COUNTS_SHARE - gap], sharex=ax)
         above.hist(self.confidence, bins=np.linspace(low, 1, 41), weights=self.weight, color=FAINT)
-        above.set_ylabel("rows", fontsize="small")
+        above.set_ylabel("rows" if (self.weight == 1).all() else "weight", fontsize="small")
         above.tick_params(labelbottom=False, bottom=False, labelsize="small")
         above.yaxis.get_major_locator().set_params(nbins=2, integer=True)
         above.spines[["top", "right", "bottom"]].set_visible(False)

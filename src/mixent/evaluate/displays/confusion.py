@@ -18,6 +18,7 @@ class ConfusionDisplay:
 
     counts: np.ndarray  # (C, C) weight of true class r predicted as class c
     classes: np.ndarray
+    weighted: bool = False  # are the counts sums of weights?
     ax_: Any = field(default=None, repr=False)
     figure_: Any = field(default=None, repr=False)
 
@@ -42,7 +43,7 @@ class ConfusionDisplay:
             raise ValueError(f"y has {len(true)} rows, predicted has {len(guess)}")
         weight = _weights(sample_weight, len(true))
         counts = np.bincount(true * n_classes + guess, weight, minlength=n_classes**2)
-        return cls(counts.reshape(n_classes, n_classes), np.asarray(classes))
+        return cls(counts.reshape(n_classes, n_classes), np.asarray(classes), sample_weight is not None)
 
     def plot(self, ax: Any = None):
         """Draw the matrix: the count in each cell, the share as shade."""
@@ -66,7 +67,8 @@ class ConfusionDisplay:
         ax.set(xlabel="predicted class", ylabel="true class")
         ax.tick_params(length=0, colors=INK, labelsize="medium" if n <= 12 else "small")
         ax.spines[:].set_visible(False)
-        bar = ax.figure.colorbar(image, ax=ax, label="share of the true class", shrink=0.8, ticks=[0, 0.5, 1])
+        told = "share of the true class" + (" (weighted)" if self.weighted else "")
+        bar = ax.figure.colorbar(image, ax=ax, label=told, shrink=0.8, ticks=[0, 0.5, 1])
         bar.outline.set_visible(False)
         self.ax_, self.figure_ = ax, ax.figure
         return self
@@ -77,4 +79,12 @@ class ConfusionDisplay:
             if count > 0:
                 shade = "white" if share > 0.5 else INK
                 size = "medium" if len(self.classes) <= 10 else "x-small"
-                ax.text(column, row, f"{count:.4g}", ha="center", va="center", color=shade, fontsize=size)
+                ax.text(
+                    column,
+                    row,
+                    f"{count:.0f}" if count >= 1000 else f"{count:.4g}",
+                    ha="center",
+                    va="center",
+                    color=shade,
+                    fontsize=size,
+                )

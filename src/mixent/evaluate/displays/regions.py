@@ -12,6 +12,8 @@ from mixent.evaluate.labels import as_labels, encode, labelled_rows
 from mixent.evaluate.validate import aligned_proba
 
 MANY_POINTS = 2000  # above this points are drawn as a picture, small and pale
+FEW_VALUES = 10  # a column with no more different values is jittered
+OUTERMOST = (0.005, 0.995)  # quantiles the map spans: one wild value must not squeeze all others
 
 
 @dataclass
@@ -60,6 +62,12 @@ class RegionsDisplay:
         owner = getattr(model, "component_class_", None) if means is not None else None
         return cls(axes, posterior, density, points[shown], kind[shown], classes, names, means, covs, owner)
 
+    @property
+    def n_outside(self) -> int:
+        """Rows beyond the grid, which spans all but the most extreme values."""
+        low, high = (np.array([axis[end] for axis in self.grid]) for end in (0, -1))
+        return int(np.sum(((self.points < low) | (self.points > high)).any(axis=1)))
+
     def plot(self, ax: Any = None):
         """Draw the map, the points and the ellipses."""
         ax = axes_or_new(ax, (5.8, 4.4))
@@ -105,10 +113,11 @@ class RegionsDisplay:
     def _draw_points(self, ax: Any) -> None:
         many = len(self.points) > MANY_POINTS
         style = {"s": 6 if many else 18, "alpha": 0.4 if many else 0.9, "lw": 0 if many else 0.5, "rasterized": many}
+        points = np.stack([_jittered(self.points[:, j], seed=j) for j in range(2)], axis=1)
         for c in np.unique(self.point_class):
             rows, shade = self.point_class == c, self._point_colour(c)
             look = {"color": shade, "marker": marker(int(c)) if c >= 0 else "o", "edgecolors": "white", "zorder": 2}
-            ax.scatter(*self.points[rows].T, **look, **style)
+            ax.scatter(*points[rows].T, **look, **style)
 
     def _draw_ellipses(self, ax: Any) -> None:
         if self.means is None:
@@ -172,7 +181,7 @@ def _columns(est: Any, X: Any, columns: Any) -> tuple[tuple[str, str], tuple[int
                 raise ValueError(f"X has no column {column!r}; its columns are {names}")
             where.append(names.index(column))
         elif not 0 <= column < len(names):
-            raise ValueError(f"X has {len(names)} columns; there is no column {column}")
+            raise ValueError(f"X has {len(names)} column{'s' * (len(names) != 1)}; there is no column {column}")
         else:
             where.append(int(column))
     return (names[where[0]], names[where[1]]), (where[0], where[1])
@@ -221,9 +230,22 @@ def _named(mesh: np.ndarray, model: Any, X: Any) -> Any:
 
 
 def _span(values: np.ndarray, size: int) -> np.ndarray:
-    low, high = float(values.min()), float(values.max())
+    """The grid of one column: all but the most extreme values, and some room. Few different values all count."""
+    few = len(np.unique(values)) <= FEW_VALUES
+    low, high = map(float, np.quantile(values, [0, 1] if few else OUTERMOST))
+    if low == high:
+        low, high = float(values.min()), float(values.max())
     room = 0.08 * (high - low) or max(abs(low), 1.0) * 0.1
     return np.linspace(low - room, high + room, size)
+
+
+def _jittered(values: np.ndarray, seed: int) -> np.ndarray:
+    """A column of few different values, spread a little, so that points do not hide each other."""
+    different = np.unique(values)
+    if not 1 < len(different) <= FEW_VALUES:
+        return values
+    width = min(0.2 * np.diff(different).min(), 0.06 * (different[-1] - different[0]))
+    return values + np.random.default_rng(seed).uniform(-width, width, len(values))
 
 
 def _point_classes(y: Any, classes: Any, n_rows: int) -> np.ndarray:

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays.palette import INK, axes_or_new, colour, dash, legend, marker, plain, tidy
+from mixent.evaluate.displays.palette import DASHES, INK, axes_or_new, colour, dash, legend, marker, plain, tidy
 
 CRITERIA = ("bic", "icl", "aic")
+MANY_CURVES = 8
+SHOWN_SHARE = 0.6  # of the values, the best: hopeless models would flatten the rest
 
 
 @dataclass
@@ -61,7 +63,8 @@ class SelectionDisplay:
         ax = axes_or_new(ax, (6.0, 4.0))
         curves = self.curves()
         for i, (name, (k, value)) in enumerate(curves.items()):
-            style = {"color": colour(i), "marker": marker(i), "ls": dash(i), "ms": 4.5, "lw": 1.4}
+            line = DASHES[i % len(DASHES)] if len(curves) > MANY_CURVES else dash(i)  # no two alike up to 28
+            style = {"color": colour(i), "marker": marker(i), "ls": line, "ms": 4.5, "lw": 1.4}
             ax.plot(k, value, label=plain(name), zorder=2, **style)
         best = self.chosen
         k, value = best["n_components"], best[self.criterion]
@@ -69,8 +72,16 @@ class SelectionDisplay:
         ax.plot(k, value, label=f"chosen: {plain(best['covariance'])}, {k}", **ring)
         ax.set(xlabel="number of components", ylabel=f"{self.criterion.upper()} (nats × 2; lower is better)")
         ax.xaxis.get_major_locator().set_params(integer=True)
-        ax.margins(y=0.1)
+        low, high = self._limits()
+        ax.set_ylim(low - 0.1 * (high - low), high + 0.1 * (high - low))
         legend(ax, len(curves) + 1, beside=True)
         tidy(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+    def _limits(self) -> tuple[float, float]:
+        """The lowest and the worst of the best values."""
+        values = np.array([entry[self.criterion] for entry in self.search], dtype=float)
+        values = np.sort(values[np.isfinite(values)])
+        low, high = float(values[0]), float(values[max(int(np.ceil(SHOWN_SHARE * len(values))), 1) - 1])
+        return (low, high) if high > low else (low, max(float(values[-1]), low + 1.0))

@@ -13,6 +13,10 @@ from mixent.evaluate.scores import _checked
 from mixent.evaluate.validate import aligned_proba
 
 
+MANY_CLASSES = 4  # above this the legend stands below, so that the axes keep their width
+MOST_ENTRIES = 12
+
+
 @dataclass
 class UncertaintyDisplay:
     """1 - largest posterior of every row, sorted inside each true class; wrong decisions are marked."""
@@ -55,13 +59,31 @@ class UncertaintyDisplay:
         most = max((doubt[-1] for doubt in self.uncertainty.values() if len(doubt)), default=1.0)
         ax.set(xlim=(0, 1.02), ylim=(0, max(1.08 * most, 0.02)))
         ax.set(xlabel="share of the rows of the class, surest first", ylabel="1 − largest posterior")
-        handles, labels = ax.get_legend_handles_labels()
+        handles, labels = self._most_wrong(*ax.get_legend_handles_labels())
         if crosses is not None:
             from matplotlib.lines import Line2D
 
             handles.append(Line2D([], [], color="#333333", marker="x", ls="none", ms=5))
             labels.append("wrong decision")
-        legend(ax, len(labels), handles=handles, labels=labels, loc="upper left")
+        self._legend(ax, handles, labels)
         tidy(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+    def _most_wrong(self, handles: list, labels: list[str]) -> tuple[list, list[str]]:
+        """Legend entries of the classes with the most errors, when there are too many classes for all."""
+        if len(labels) <= MOST_ENTRIES:
+            return handles, labels
+        from matplotlib.lines import Line2D
+
+        errors = np.array([wrong.sum() for wrong in self.wrong.values() if len(wrong)])
+        kept = np.sort(np.argsort(-errors, kind="stable")[: MOST_ENTRIES - 1])
+        rest = f"{len(labels) - len(kept)} classes with fewer errors"
+        return [*(handles[i] for i in kept), Line2D([], [], ls="none")], [*(labels[i] for i in kept), rest]
+
+    def _legend(self, ax: Any, handles: list, labels: list[str]) -> None:
+        if len(self.uncertainty) <= MANY_CLASSES:
+            legend(ax, len(labels), handles=handles, labels=labels, loc="upper left")
+            return
+        place = {"loc": "upper left", "bbox_to_anchor": (0, -0.2), "borderaxespad": 0}
+        ax.legend(handles, labels, frameon=False, fontsize="small", ncols=2, **place)

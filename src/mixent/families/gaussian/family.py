@@ -62,7 +62,8 @@ class GaussianFamily:
     `update` never lowers it (structures with an inner loop start from the current covariances).
 
     With `noise` R, training sees each row blurred by R:  E log N(x + e; m, C) = log N(x; m, C) - 1/2 tr(C^-1 R)
-    takes the place of log N. The M-step adds n_k R to each scatter: a ridge, but inside the objective.
+    takes the place of log N. The M-step adds n_k R to each scatter: a ridge, but inside the objective. (A row with
+    gaps pays the same 1/2 tr(C^-1 R): still an objective that never falls, though no longer that expectation.)
     """
 
     groups: tuple[Group, ...]
@@ -104,8 +105,9 @@ class GaussianFamily:
     def embed(self, moments: Moments, index: np.ndarray, n_components: int) -> Moments:
         return embed(moments, index, n_components)
 
-    def update(self, params: Gaussians, moments: Moments) -> Gaussians:
-        mass, scatter, means = self.sufficient(params, moments)
+    def update(self, params: Gaussians, moments: Moments, live: np.ndarray | None = None) -> Gaussians:
+        """The MAP update; a component that is not `live` has no part in it, nor its prior, and stays as it is."""
+        mass, scatter, means = self.sufficient(params, moments, live)
         covs, axes = np.array(params.covs), list(params.axes)
         for g, group in enumerate(self.groups):
             live = np.flatnonzero(mass[group.span] > 0) + group.start
@@ -115,12 +117,14 @@ class GaussianFamily:
             covs[live], axes[g] = _in_layout(new.covs, covs.ndim), new.axes
         return Gaussians(means, covs, tuple(axes))
 
-    def sufficient(self, params: Gaussians, moments: Moments) -> tuple[Array, Array, Array]:
-        """Counts, scatters about the new means, and the new means; prior rows included."""
+    def sufficient(
+        self, params: Gaussians, moments: Moments, live: np.ndarray | None = None
+    ) -> tuple[Array, Array, Array]:
+        """Counts, scatters about the new means, and the new means; prior rows of live components included."""
         # about the current mean: E[x^2] - m^2 loses every digit for tight components far out
         moments = about_means(moments, params.means) if moments.about == "centre" else moments
         mass, first, second = moments.mass, moments.first, moments.second
-        prior = self.prior
+        prior = self._prior_of(live)
         pulled, weight = first, mass
         if prior is not None:
             pulled = first + prior.mean_rows[:, None] * (prior.mean - params.means)
@@ -146,13 +150,18 @@ class GaussianFamily:
             covs = np.diagonal(covs, axis1=1, axis2=2)
         return Covariances(covs, params.axes[g])
 
-    def log_prior(self, params: Gaussians) -> float:
-        if self.prior is None:
+    def _prior_of(self, live: np.ndarray | None) -> Prior | None:
+        """The prior, without a word on components that were dropped."""
+        return self.prior if self.prior is None or live is None else self.prior.only(live)
+
+    def log_prior(self, params: Gaussians, live: np.ndarray | None = None) -> float:
+        prior = self._prior_of(live)
+        if prior is None:
             return 0.0
         ready = self._factorised(params)
-        scatter = self.prior.scatter(params.means)
+        scatter = prior.scatter(params.means)
         trace = np.einsum("kd,kd->" if scatter.ndim == 2 else "kij,kij->", ready.precisions, scatter)
-        return float(-(self.prior.rows @ ready.half_log_det) - 0.5 * trace)
+        return float(-(prior.rows @ ready.half_log_det) - 0.5 * trace)
 
     def broken(self, params: Gaussians) -> np.ndarray:
         """Components that are flat in some direction: the likelihood has no maximum there."""

@@ -8,6 +8,8 @@ small matrices, inverted once per pattern.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from mixent.core.arrays import Array
@@ -42,12 +44,12 @@ class Gapped:
         z = np.zeros((K, n, self.width))
         real = z[:, :, :d]
         np.subtract(self.x, ready.means[:, None, :], out=real)
-        real[:, self.gaps] = 0.0
+        real *= ~self.gaps
         slope = np.zeros((K, n, self.width))
         np.matmul(real, ready.precisions, out=slope[:, :, :d])
-        at = np.arange(n)[:, None], self.where
-        towards = slope[:, at[0], at[1]]  # (K, n, m): P_mo z_o
-        z[:, at[0], at[1]] = -np.matmul(self.cond_cov[:, self.pattern], towards[..., None])[..., 0]
+        at = (self.width * np.arange(n)[:, None] + self.where).ravel()
+        towards = slope.reshape(K, n * self.width).take(at, axis=1).reshape(K, *self.where.shape)  # (K, n, m): P_mo z_o
+        z.reshape(K, n * self.width)[:, at] = self._conditional(towards).reshape(K, len(at))
         self.completed = real
         y = np.matmul(real, np.swapaxes(ready.factors, 1, 2))
         out = np.einsum("knd,knd->kn", y, y)
@@ -55,6 +57,16 @@ class Gapped:
         out -= 0.5 * LOG_2PI * (d - self.gaps.sum(axis=1))
         out -= ready.half_log_det[:, None] + half_log_det[:, self.pattern]
         return out
+
+    def _conditional(self, towards: Array) -> Array:
+        """Conditional means (K, n, m) of the missing parts: -(P_mm)^-1 P_mo z_o."""
+        n = towards.shape[1]
+        if n < 4 * len(self.first_row):  # hardly a pattern has two rows
+            return -np.matmul(self.cond_cov.take(self.pattern, axis=1), towards[..., None])[..., 0]
+        out = np.empty_like(towards)
+        for p, (start, stop) in enumerate(pairwise([*self.first_row.tolist(), n])):
+            np.matmul(towards[:, start:stop], self.cond_cov[:, p], out=out[:, start:stop])
+        return np.negative(out, out=out)
 
     def _condition(self) -> Array:
         """Conditional covariances (K, patterns, m, m) of the missing parts; half log|P_mm|, (K, patterns)."""
@@ -65,13 +77,13 @@ class Gapped:
             wide[:, range(d, self.width), range(d, self.width)] = 1.0
             wide[:, :d, :d] = precisions
             precisions = wide
-        blocks = precisions[:, self.patterns[:, :, None], self.patterns[:, None, :]]
-        try:
-            chol = np.linalg.cholesky(blocks)
-        except np.linalg.LinAlgError:
-            raise OutsideDomainError("a covariance is too nearly singular to fill gaps") from None
-        self.cond_cov = np.linalg.inv(blocks)
-        return np.log(np.diagonal(chol, axis1=2, axis2=3)).sum(axis=2)
+        columns = self.patterns.T  # (m, patterns)
+        cell = columns[:, None, :] * self.width + columns  # (m, m, patterns)
+        stack = precisions.reshape(K, self.width**2).take(cell, axis=1).transpose(1, 2, 0, 3)  # (m, m, K, patterns)
+        stack = np.ascontiguousarray(stack)
+        half_log_det = _invert(stack)
+        self.cond_cov = np.ascontiguousarray(stack.transpose(2, 3, 0, 1))
+        return half_log_det
 
     def moments(self, resp: Array) -> Moments:
         ready, (K, _, d), D = self.ready, self.completed.shape, self.width
@@ -83,7 +95,8 @@ class Gapped:
         weighted = self.completed * resp[:, :, None]
         second = second + np.matmul(np.swapaxes(weighted, 1, 2), self.completed)
         second = 0.5 * (second + np.swapaxes(second, 1, 2))
-        about_means = Moments(resp.sum(axis=1), weighted.sum(axis=1), second, "means")
+        first = np.matmul(resp[:, None, :], self.completed)[:, 0]
+        about_means = Moments(resp.sum(axis=1), first, second, "means")
         return about_centre(about_means, ready.means) if ready.quadratic else about_means
 
     def expected(self, resp: Array) -> Array:
@@ -126,6 +139,25 @@ class GappedDiagonal:
     def expected(self, resp: Array) -> Array:
         """E[x | observed part] about the centre, (n, d): a missing cell is its component's mean."""
         return np.where(self.seen > 0, self.x, self.ready.means.T @ resp).T
+
+
+def _invert(stack: Array) -> Array:
+    """Invert positive definite matrices (m, m, ...) in place; return half their log determinants (...).
+
+    Gauss-Jordan, a step for all matrices at once: LAPACK called for each small matrix takes several times as long.
+    """
+    half_log_det = np.zeros(stack.shape[2:])
+    for j in range(len(stack)):
+        pivot = stack[j, j].copy()
+        if not (pivot > 0).all():
+            raise OutsideDomainError("a covariance is too nearly singular to fill gaps")
+        half_log_det += 0.5 * np.log(pivot)
+        column, row = stack[:, j].copy(), stack[j] / pivot
+        stack -= column[:, None] * row
+        stack[j] = row
+        np.divide(column, -pivot, out=stack[:, j])
+        stack[j, j] = 1.0 / pivot
+    return half_log_det
 
 
 def _gap_columns(gaps: np.ndarray) -> np.ndarray:

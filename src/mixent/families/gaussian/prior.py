@@ -15,7 +15,8 @@ class Prior:
 
     log p(m, C) = -1/2 [ rows log|C| + tr(C^-1 (rows cov + mean_rows (m - mean)(m - mean)^T)) ] + const,
 
-    the Normal-inverse-Wishart density with Lambda = rows cov and nu + d + 2 = rows. The M-step of every structure
+    a Normal-inverse-Wishart form with Lambda = rows cov and nu + d + 2 = rows (with few rows, or mean_rows = 0, not a
+    density that integrates to one, which a maximum does not need). The M-step of every structure
     is its own rule on (n_k + rows, W_k + rows cov + the mean term): a covariance is pulled towards `cov` as by
     `rows` observations. Bounded above for any rows > 0, so the likelihood's spikes are gone.
     """
@@ -45,6 +46,10 @@ class Prior:
     def take(self, index: slice | np.ndarray) -> Prior:
         """The entries of some components."""
         return Prior(self.rows[index], self.cov[index], self.mean[index], self.mean_rows[index])
+
+    def only(self, live: np.ndarray) -> Prior:
+        """No pseudo-rows for the other components."""
+        return Prior(self.rows * live, self.cov, self.mean, self.mean_rows * live)
 
     def scatter(self, means: Array) -> Array:
         """The prior's scatter rows cov + mean_rows (m - mean)(m - mean)^T, in the layout of `cov`."""
