@@ -289,7 +289,18 @@ def test_installed_command_errors(stock):
 def test_installed_command_to_a_pipe_without_unicode(stock):
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
     result = shell(
-        "evaluate", stock / "data.csv", "-t", "class", "-k", "1", "--folds", "2", "--no-baselines", env=environment
+        "evaluate",
+        stock / "data.csv",
+        "-t",
+        "class",
+        "--ignore",
+        "id",
+        "-k",
+        "1",
+        "--folds",
+        "2",
+        "--no-baselines",
+        env=environment,
     )
     assert result.returncode == 0 and result.stderr == "" and "mean ? sd" in result.stdout
 

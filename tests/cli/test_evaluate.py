@@ -12,7 +12,7 @@ EVALUATE = ("evaluate", "{stock}/data.csv", "-t", "class", "--ignore", "id", "-k
 def test_a_table_of_scores_at_80_columns(mixent):
     result = mixent(*EVALUATE, "--weight", "w", "--folds", "3")
     assert result.exit_code == 0, result.output
-    assert "3-fold cross-validation: mean ± sd" in result.stdout
+    assert "3-fold cross-validation: mean ± sd" in result.stdout and "Rows are weighted" in result.stdout
     for text in ("mixent mixture", "naive Bayes", "log-loss", "Brier", "calib."):
         assert text in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= 80
@@ -21,6 +21,7 @@ def test_a_table_of_scores_at_80_columns(mixent):
 def test_scores_in_a_file_and_no_baselines(mixent):
     result = mixent(*EVALUATE, "--ignore", "w", "--folds", "3", "--repeats", "2", "--no-baselines", "-o", "s.csv", "-q")
     assert (result.exit_code, result.output) == (0, "")
+    assert "weighted" not in mixent(*EVALUATE, "--folds", "2", "--no-baselines").stdout
     scores = pd.read_csv("s.csv")
     assert len(scores) == 6 and set(scores["method"]) == {"mixent mixture"}
     assert np.isfinite(scores[["error", "balanced_error", "log_loss", "brier", "calibration"]]).all(axis=None)
@@ -41,6 +42,17 @@ def test_the_report_escapes_and_says_how_to_get_it_again(mixent, stock):
     assert evil not in page and "<b>size" not in page
     assert html.escape(evil) in page
     assert "mixent evaluate d.csv -t class -k 1 --folds 2 --report r.html" in page
+
+
+def test_rows_without_a_label_are_one_bullet_and_one_method_is_the_only_one(mixent, stock):
+    frame = pd.read_csv(stock / "data.csv").drop(columns=["id", "w"])
+    frame.loc[:3, "class"] = None
+    frame.to_csv("d.csv", index=False)
+    run = ("evaluate", "d.csv", "-t", "class", "-k", "1", "--folds", "2", "--no-baselines", "--report", "r.html")
+    assert "4 of 60 rows have no label" in mixent(*run).stderr
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert page.count("label: ") == 1 and "4 rows without a label: always in training, never scored." in page
+    assert "mixent mixture was the only method run" in page
 
 
 def test_a_method_that_fails_is_told(mixent, stock, monkeypatch):

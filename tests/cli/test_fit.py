@@ -89,7 +89,7 @@ def test_unlabelled_rows_and_rare_classes_are_told(mixent, stock):
     result = mixent("fit", "d.csv", "-t", "class", "-o", "m.mixent", "-k", "1")
     assert result.exit_code == 0, result.output
     assert "10 of 60 rows have no label in 'class'" in result.stderr
-    assert "class 'maybe' has only 1 rows" in result.stderr
+    assert "class 'maybe' has only 1 row:" in result.stderr
 
 
 def test_an_identifier_as_target_is_questioned(mixent):
@@ -111,7 +111,58 @@ def test_numbers_as_categories_and_as_classes(mixent):
 def test_problems_of_the_table_are_yellow_lines(mixent, stock):
     pd.read_csv(stock / "data.csv").assign(one=1).to_csv("d.csv", index=False)
     result = mixent("fit", "d.csv", "-t", "class", "-o", "m.mixent", "-k", "1")
-    assert result.stderr.startswith("Warning: column 'one' is constant (1)")
+    assert result.stderr.splitlines() == [
+        "Warning: column 'id' looks like a row number; leave it out with --ignore",
+        "Warning: column 'one' is constant (1): it tells nothing, drop it",
+    ]
+
+
+def test_a_word_among_numbers_is_told_unless_the_column_is_listed(mixent, stock):
+    frame = pd.read_csv(stock / "data.csv").drop(columns=["id", "w"]).astype({"size": object})
+    frame.loc[1, "size"] = "abc"
+    frame.to_csv("d.csv", index=False)
+    fit = ("fit", "d.csv", "-t", "class", "-o", "m.mixent", "-k", "1")
+    assert "column 'size' is text because of 'abc'" in mixent(*fit).stderr
+    assert "is text because" not in mixent(*fit, "--categorical", "size", "--categorical", "colour").stderr
+
+
+def test_one_column_is_one_column(mixent):
+    result = mixent(*FIT, "--ignore", "size", "--ignore", "colour", "-o", "m.mixent", "-k", "1")
+    assert "60 rows, 1 column (" in result.stdout.replace("\n", "")
+
+
+def test_counts_in_words():
+    from mixent.cli.screen import count
+
+    assert [count(n, "row") for n in (0, 1, 2, 10**7, 1.5)] == [
+        "0 rows",
+        "1 row",
+        "2 rows",
+        "10000000 rows",
+        "1.5 rows",
+    ]
+    assert count(1, "pass") == "1 pass" and count(3, "pass") == "3 passes"
+
+
+def test_temperature_in_words():
+    from mixent.cli.summary import _temperature
+
+    assert (
+        _temperature(0.24)
+        == "Probabilities softened (temperature 0.24): the model was over-confident on held-out rows."
+    )
+    assert "sharpened (temperature 1.5): the model was under-confident" in _temperature(1.5)
+
+
+def test_the_chosen_model_of_the_search_is_told(capsys):
+    from types import SimpleNamespace
+
+    from mixent.cli.fit import _say_search
+    from mixent.cli.screen import Screen
+
+    search = [{"log_loss": 0.1, "error": 0.1, "chosen": False}, {"log_loss": 0.2, "error": 0.1, "chosen": True}]
+    _say_search(Screen(False), SimpleNamespace(search_=search, classes_=[0, 1]))
+    assert "log-loss 0.200" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_run_that_did_not_converge_says_so(mixent, monkeypatch):

@@ -80,10 +80,18 @@ def test_costs_and_reject(mixent, model, X):
     assert result.exit_code == 0, result.output
     expected = model.decision(X, [[0, 20.0], [1.0, 0]], reject=0.3)
     out = pd.read_parquet("out.parquet")
-    assert 0 < out["rejected"].sum() < 60 and f"{out['rejected'].sum()} rows left undecided" in result.stdout
+    assert 0 < out["rejected"].sum() < 60
+    counts = out["decision"].value_counts()
+    told = ", ".join(f"{label} {n}" for label, n in counts.items())
+    assert f"60 rows; decided: {told}, undecided {out['rejected'].sum()}" in result.stdout
     assert out["decision"].isna().tolist() == expected.rejected.tolist() == out["rejected"].tolist()
     np.testing.assert_allclose(out["expected_cost"], expected.expected_cost)
     assert out["decision"].dropna().tolist() == [v for v in expected.labels if v is not None]
+
+
+def test_help_tells_prediction_from_decision(mixent):
+    text = " ".join(mixent("predict", "--help").stdout.replace("│", " ").split())
+    assert "is the most probable class" in text and "whose expected cost is lowest" in text
 
 
 def test_reject_alone(mixent, model, X):

@@ -99,12 +99,27 @@ def test_several_calibrations_share_an_axes():
         CalibrationDisplay.from_estimator(model, X, Y, kind="each")
 
 
+def test_calibration_counts_stay_inside_the_axes():
+    from matplotlib.figure import Figure
+
+    ax = Figure().subplots()  # no layout engine makes room for them
+    drawn(CalibrationDisplay.from_estimator(Gaussians().fit(X, Y), X, Y), ax)
+    ax.figure.canvas.draw()
+    (above,) = ax.child_axes
+    assert above.get_window_extent().y1 <= ax.get_window_extent().y1 + 1e-6
+    assert ax.transData.transform((1, 1))[1] < above.get_window_extent().y0  # and above all points
+    assert above.get_ylabel() == "rows" and max(ax.get_yticks()) == 1
+    weighted = CalibrationDisplay.from_estimator(Gaussians().fit(X, Y), X, Y, sample_weight=np.full(150, 2.0))
+    assert drawn(weighted).child_axes[0].get_ylabel() == "weight"
+
+
 def test_confusion_by_hand():
     display = ConfusionDisplay.from_predictions(["a", "a", "a", "b"], ["a", "b", "a", "b"], sample_weight=[1, 2, 1, 5])
     np.testing.assert_array_equal(display.counts, [[2, 2], [0, 5]])
     np.testing.assert_array_equal(display.shares, [[0.5, 0.5], [0, 1]])
     ax = drawn(display)
     assert [t.get_text() for t in ax.texts] == ["2", "2", "5"]
+    assert ax.figure.axes[1].get_ylabel() == "share of the true class (weighted)"
     drawn(ConfusionDisplay.from_estimator(Gaussians().fit(X, Y), X, Y))
     drawn(ConfusionDisplay.from_predictions(np.arange(25), np.arange(25)))
     empty = ConfusionDisplay.from_predictions(["a"], ["a"], ["a", "b"])
@@ -122,6 +137,23 @@ def test_uncertainty_is_sorted_and_counts_the_errors():
         assert display.wrong[label].sum() == np.sum(proba[label == Y].argmax(axis=1) != c)
     ax = drawn(display)
     assert texts(ax)[0] == "setosa: 0 of 50 wrong" and texts(ax)[-1] == "wrong decision"
+
+
+@pytest.mark.parametrize("n_classes", [6, 26])
+def test_uncertainty_of_many_classes_keeps_its_width(n_classes):
+    from matplotlib.figure import Figure
+
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.full(n_classes, 0.2), 600)
+    display = UncertaintyDisplay.from_predictions(rng.integers(0, n_classes, 600), proba, range(n_classes))
+    ax = drawn(display)
+    assert ax.get_position().width > 0.8
+    assert ax.get_legend().get_window_extent().y1 < ax.get_window_extent().y0
+    assert len(texts(ax)) == min(n_classes, 12) + 1
+    rest = [text for text in texts(ax) if "fewer errors" in text]
+    assert rest == (["15 classes with fewer errors"] if n_classes == 26 else [])
+    ax = drawn(display, Figure().subplots())  # no layout engine: inside
+    assert ax.get_legend().get_window_extent().y0 > ax.get_window_extent().y0
 
 
 def test_convergence_draws_one_line_per_segment():
@@ -187,6 +219,16 @@ def test_selection_marks_the_lowest():
         SelectionDisplay.from_search(search(["EII"], nan=[(k, "EII") for k in (1, 2, 3)]))
 
 
+def test_selection_shows_the_best_and_tells_structures_apart():
+    many = search([f"S{i:02d}" for i in range(14)])
+    many[1]["bic"] = 1e6
+    ax = drawn(SelectionDisplay.from_search(many))
+    assert ax.get_ylim()[0] < 0 and 60 < ax.get_ylim()[1] < 200
+    looks = [(line.get_color(), str(line._dash_pattern)) for line in ax.lines[:-1]]
+    assert len(set(looks)) == 14 and looks[0][1] != looks[1][1]
+    drawn(SelectionDisplay.from_search(search(["EII"], nan=[(1, "EII"), (3, "EII")])))  # one value: some limits
+
+
 def test_regions_hold_the_posterior_on_the_grid():
     model = Gaussians().fit(X[:, :2], Y)
     display = RegionsDisplay.from_estimator(model, X[:, :2], Y, grid_size=20)
@@ -228,6 +270,19 @@ def test_regions_of_more_columns_use_the_marginal():
         RegionsDisplay.from_estimator(coded, X[:, :2], Y)
     with pytest.raises(ValueError, match="must be numbers"):
         RegionsDisplay.from_estimator(model, frame.assign(a="text"), Y)
+
+
+def test_regions_leave_out_wild_values_and_jitter_few_values():
+    points = np.c_[np.round(X[:, 1]), X[:, 2]]
+    points[0, 1] = 600.0
+    display = RegionsDisplay.from_estimator(Gaussians().fit(points, Y), points, Y, grid_size=8)
+    assert display.grid[1][-1] < 8 and display.n_outside == 1
+    assert display.grid[0][0] < 2 < 4 < display.grid[0][-1]  # few values: all of them
+    ax = drawn(display)
+    shown = np.concatenate([np.asarray(c.get_offsets()) for c in ax.collections if len(c.get_offsets()) == 50])
+    moved = np.abs(shown - points)
+    assert 0 < moved[:, 0].max() <= 0.2 and len(np.unique(shown[:, 0])) == 150 and moved[:, 1].max() == 0
+    np.testing.assert_array_equal(display.points, points)
 
 
 def test_regions_of_a_density():

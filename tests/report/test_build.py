@@ -1,4 +1,5 @@
 import importlib.util
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -38,7 +39,7 @@ class Mixture(QuadraticDiscriminantAnalysis):
         self.covariances_ = np.array([np.cov(np.asarray(X)[y == c].T) for c in self.classes_])
         self.component_class_ = np.arange(len(self.classes_))
         self.weights_ = np.eye(len(self.classes_))
-        steps = [(1, -9.0, "start"), (2, -5.0, "plain"), (3, -4.0, "proposal")]
+        steps = [(1, -9.0, "start"), (2, -5.0, "plain"), (3, -4.0, "proposal"), (4, -3.9, "plain")]
         trace = [SimpleNamespace(n_pass=n, objective=o, kind=k, accepted=True, segment=0) for n, o, k in steps]
         self.run_ = SimpleNamespace(trace=tuple(trace), message="the gain per row fell below tol")
         self.search_ = [{"n_components": k, "covariance": "<i>", "bic": 5.0 - k} for k in (1, 2)]
@@ -149,8 +150,23 @@ def test_a_search_by_other_criteria_is_a_table(tmp_path, cv):
         }
     ] * 9
     page = read(comparison_report(tmp_path / "r.html", title="t", cv=cv, models={"m": model}, X=X, y=Y))
-    for text in ("What the search tried (8 of 9, the chosen one first)", "0.25", "<a>: 2, b: 1", "VVV, EEE", "True"):
-        assert text in page.text
+    for text in ("0.25", "<a>: 2, b: 1", "VVV, EEE", "yes"):
+        assert page.text.count(text) == 1  # the nine predict the same
+    assert any("(1 of 1, the chosen one first, then by held-out log-loss). Left out: 8" in text for text in page.text)
+
+
+def test_the_chosen_model_heads_the_search_and_duplicates_are_left_out():
+    losses = [0.1, 0.1 + 1e-15, 0.2, 0.3, 0.3]
+    search = [
+        {"covariance": f"S{i}", "log_loss": loss, "error": 0.5, "temperature": 1.0, "across_classes": False}
+        | {"chosen": i == 4}
+        for i, loss in enumerate(losses)
+    ]
+    table = build._search_table(search)
+    assert list(table.header)[:3] == ["", "covariance", "log loss"]
+    assert [row[:2] for row in table.rows] == [["chosen", "S4"], ["", "S0"], ["", "S2"]]
+    assert "3 of 3, the chosen one first, then by held-out log-loss" in table.caption
+    assert "all classes share what the structure calls equal" in table.caption
 
 
 def test_absent_labels_are_told(tmp_path):
@@ -158,4 +174,44 @@ def test_absent_labels_are_told(tmp_path):
     y[::10] = None
     cv = cross_validate({"LDA": METHODS["LDA"]}, X, y)
     text = " ".join(read(comparison_report(tmp_path / "r.html", title="t", cv=cv, X=X)).text)
-    assert "15 rows have no label" in text and "Fitted on the labelled rows alone: LDA." in text
+    told = "15 rows without a label: always in training, never scored; left out by LDA, which cannot use them."
+    assert told in text
+
+
+def test_few_passes_are_told_and_not_drawn(tmp_path, cv):
+    model = Mixture().fit(X, Y)
+    model.run_.trace = model.run_.trace[:3]
+    page = read(comparison_report(tmp_path / "r.html", title="t", cv=cv, models={"m": model}, X=X, y=Y))
+    text = " ".join(page.text)
+    assert "made 3 passes over the data; the gain per row fell below tol." in text
+    assert not any("Objective of" in str(value) for _, name, value in page.attributes if name == "alt")
+    model.run_.trace = model.run_.trace[:1]
+    assert "made 1 pass over" in build._mixture({"m": model}, X)[0].text
+
+
+def test_p_values_in_words():
+    assert (build._p(0.004), build._p(0.25)) == ("< 0.01", "= 0.25")
+
+
+def test_weights_are_told_and_errors_count_rows(tmp_path):
+    weight = np.linspace(0.5, 1.5, 150)
+    cv = cross_validate({"LDA": DummyClassifier(), "bayes": GaussianNB()}, X, Y, sample_weight=weight)
+    text = " ".join(read(comparison_report(tmp_path / "r.html", title="t", cv=cv)).text)
+    assert "Rows are weighted, in fitting and in every score." in text and "the weight of the rows" in text
+    assert "Rows are counted here and below" in text
+    counts = [int(n) for n in re.findall(r"taken for \w+ \(([^)]*)\)", text)]
+    assert counts and sum(counts) <= int(np.sum(cv.classes[cv.proba["bayes"].argmax(axis=1)] != Y))
+
+
+def test_components_are_readable_and_count_from_0():
+    import mixent as mx
+
+    rng, y = np.random.default_rng(0), np.arange(80) % 2
+    frame = pd.DataFrame(20850 + 3000 * rng.normal(size=(80, 6)), columns=list("abcdef"))
+    frame["colour"] = np.where(rng.random(80) < 0.9, np.where(y == 1, "red", "blue"), "green")
+    table = build._components_table(mx.MixtureClassifier(1).fit(frame, y), frame)
+    assert "first 5 of 6 numeric columns" in table.caption and "most probable value" in table.caption
+    assert list(table.header) == ["component", "class", "weight", *"abcde", "colour"]
+    assert [row[0] for row in table.rows] == ["0", "1"]
+    assert table.rows[0][-1].startswith("blue (") and table.rows[1][-1].startswith("red (")
+    assert "e+" not in table.html() and "± 3" in table.html()

@@ -6,7 +6,7 @@ import pytest
 from matplotlib.figure import Figure as Canvas
 
 from mixent.report import Bullets, Code, Figure, Number, Paragraph, Section, Table, write_report
-from mixent.report.html import section_ids
+from mixent.report.html import readable, section_ids
 
 VOID = {"meta", "img", "br", "hr", "link", "input"}
 ATTACK = "<script>alert(1)</script>\"'&$title"
@@ -95,6 +95,12 @@ def test_numbers_stand_right_and_the_best_is_marked(tmp_path):
     assert '<th scope="col">w</th><th scope="col" class="number">x</th>' in text
     with pytest.raises(ValueError, match="a row has 1 cells for 2 columns"):
         write_report(tmp_path / "r.html", "t", [Section("s", [Table("c", ["a", "b"], [["x"]])])])
+
+
+def test_numbers_have_no_exponent_below_a_million():
+    values = (20850.4, 999999.4, 2e6, 0.12345, -31234.0)
+    assert [readable(v) for v in values] == ["20850", "999999", "2e+06", "0.1235", "-31234"]
+    assert readable(1234.0, 3) == "1234"
 
 
 def test_ids_are_fixed_unique_and_plain():

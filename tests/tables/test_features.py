@@ -425,11 +425,39 @@ def test_problems_name_the_column_and_the_remedy():
     )
     assert problems(fit(frame)[1]) == [
         "column 'flat' is constant (2.5): it tells nothing, drop it",
-        "column 'gappy' is 98% missing: consider dropping it",
+        "column 'gappy' is 98 % missing: it will count for little",
         "column 'id' has 100 categories in 100 rows: group the rare ones, or drop it if it is an identifier",
         "column 'one' is constant (a): it tells nothing, drop it",
     ]
     assert problems(fit(frame[["fine"]])[1]) == []
+
+
+def test_problems_tell_a_column_of_numbers_with_a_word_in_it():
+    cells = [f"{v:.1f}" for v in np.arange(34) / 10] + ["abc"]
+    told = (
+        "column 'length' is text because of 'abc'; 34 of its 35 values are numbers; mend them or list it as categorical"
+    )
+    table = fit(pd.DataFrame({"length": cells, "x": np.arange(35) / 3}))[1]
+    assert problems(table) == [told]
+    assert problems(table, ["length"])[0].startswith("column 'length' has 35 categories")
+    half = pd.DataFrame({"code": (["1", "2", "3", "a"] * 9)[:35], "x": np.arange(35) / 3})
+    assert problems(fit(half)[1]) == []  # three of four: a code
+    digits = pd.DataFrame({"code": (["1", "2", "3", "4", "5"] * 7), "x": np.arange(35) / 3})
+    assert problems(fit(digits)[1]) == []  # text on purpose: no word stands among them
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        (np.arange(5, 15)[::-1], True),
+        (np.arange(9), False),  # too few to tell
+        (2 * np.arange(10), False),
+        (np.r_[np.arange(9), 0], False),
+    ],
+)
+def test_problems_tell_a_row_number(values, told):
+    found = problems(fit(pd.DataFrame({"id": values, "x": np.arange(len(values)) / 3}))[1])
+    assert found == ["column 'id' looks like a row number; leave it out with --ignore"] * told
 
 
 def test_problems_of_a_table_without_values(mixed):

@@ -110,9 +110,10 @@ def show_scores(screen: Screen, cv: Any) -> None:
     """Print the table of scores, best method first, and the failures."""
     repeats, folds = len(cv.folds), int(cv.folds.max()) + 1
     often = f", {repeats} times" if repeats > 1 else ""
-    often += ", rows weighted" if cv.sample_weight is not None else ""
     screen.say()
     screen.say(f"{folds}-fold cross-validation{often}: mean ± sd over the folds, lower is better")
+    if cv.sample_weight is not None:
+        screen.say("Rows are weighted, in fitting and in every score.")
     screen.say()
     means = {(entry["method"], entry["metric"]): entry for entry in cv.summary()}
     ranking = cv.ranking()

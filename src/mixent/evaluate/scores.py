@@ -129,7 +129,8 @@ def _checked(y: Any, proba: Any, classes: Any, sample_weight: Any) -> tuple[np.n
     classes = classes_of(y) if classes is None else classes
     if proba.shape[1] != len(classes):
         raise ValueError(
-            f"proba has {proba.shape[1]} column{'s' * (proba.shape[1] != 1)} for {len(classes)} classes {[key(c) for c in classes]}; "
+            f"proba has {proba.shape[1]} column{'s' * (proba.shape[1] != 1)} for "
+            f"{len(classes)} classes {[key(c) for c in classes]}; "
             "pass classes= in the order of the columns"
         )
     true = encode(y, classes)

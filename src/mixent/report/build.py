@@ -90,11 +90,8 @@ def _data(cv: CrossValidation, X: Any, notes: Sequence[str]) -> list[Content]:
     found = list(notes)
     helpless = list(dict.fromkeys(r["method"] for r in cv.records if r["labelled_only"]))
     if not known.all():
-        without = f"; fitted on the labelled rows alone: {', '.join(helpless)}" if helpless else ""
-        lacking = _count(np.sum(~known), "row")
-        found.append(
-            f"{lacking} without label: always in training{' (where a method takes them)' * bool(helpless)}, never scored{without}."
-        )
+        told = f"{_count(np.sum(~known), 'row')} without a label: always in training, never scored"
+        found.append(told + (f"; left out by {', '.join(helpless)}, which cannot use them." if helpless else "."))
     found += [f"{method} failed: {message}" for method, message in cv.failures.items()]
     order = np.argsort(-counts, kind="stable")
     rows: list = [[str(cv.classes[c]), int(counts[c]), Number(f"{100 * counts[c] / counts.sum():.1f}")] for c in order]
@@ -165,11 +162,12 @@ def _calibration(cv: CrossValidation) -> list[Content]:
         display.plot(ax, first_colour=i, counts=i == 0, band=i == 0)
         off = calibration_error(y, proba, cv.classes, sample_weight=weight)
         said.append(f"{method} {100 * off:.1f}\u00a0%")
+    amount = "how many" if cv.sample_weight is None else "the weight of the"
     alt = "Share of right decisions against confidence. Mean distance from the diagonal: " + ", ".join(said) + "."
     caption = (
         "How often decisions of a given confidence are right, on rows not used for fitting; on the diagonal, "
         "confidence is exactly right, below it a method is too sure of itself. "
-        f"Shaded: the 95\u00a0% interval of {shown[0]}; above: {'the weight of the' if cv.sample_weight is not None else 'how many'} "
+        f"Shaded: the 95\u00a0% interval of {shown[0]}; above: {amount} "
         "rows it decides with which confidence. Mean "
         "distance from the diagonal, all folds together: "
     ) + ", ".join(said)
@@ -228,8 +226,9 @@ def _map(models: Mapping[str, Any], leader: str | None, X: Any, y: np.ndarray) -
     first, second = display.names
     caption = f"{name}, fitted on all rows: decision regions over {first} and {second}"
     if n_columns > 2:
+        others = "the other column is" if n_columns == 3 else f"the other {n_columns - 2} columns are"
         caption += (
-            f"; the other {_count(n_columns - 2, 'column')} {'is' if n_columns == 3 else 'are'} integrated out exactly, so this shows what these two columns "
+            f"; {others} integrated out exactly, so this shows what these two columns "
             "alone can tell. Of the pairs tried, they make the fewest errors on these rows"
         )
     if display.n_outside:
@@ -301,7 +300,7 @@ def _mixture(models: Mapping[str, Any], X: Any) -> list[Content]:
     if getattr(model, "run_", None) is not None:
         n_passes = max(step.n_pass for step in model.run_.trace)
         said = f"{name}, fitted on all rows, made {_count(n_passes, 'pass', 'passes')} over the data"
-        said += f"; it stopped because {model.run_.message}" if getattr(model.run_, "message", "") else ""
+        said += f"; {model.run_.message}" if getattr(model.run_, "message", "") else ""
         content.append(Paragraph(said + "."))
     table = _components_table(model, X)
     content += [table] if table is not None else []
@@ -331,8 +330,10 @@ def _mixture(models: Mapping[str, Any], X: Any) -> list[Content]:
 def _search_table(search: Sequence[Mapping[str, Any]], longest: int = 8) -> Table:
     """The chosen entry of a search and the best others; of those that predict the same, the first."""
     ordered = sorted(search, key=lambda entry: not entry.get("chosen", False))  # stable: the rest stays best first
-    different = {tuple(_value(entry.get(key), digits=9) for key in SAME): entry for entry in reversed(ordered)}
-    entries = [entry for entry in ordered if any(entry is kept for kept in different.values())]
+    different: dict[tuple, Mapping[str, Any]] = {}
+    for entry in ordered:
+        different.setdefault(tuple(_value(entry.get(key), digits=9) for key in SAME), entry)
+    entries = list(different.values())
     keys = [key for key in search[0] if key != "chosen"]
     rows = [
         ["chosen" if entry.get("chosen") else "", *(_value(entry.get(key)) for key in keys)]
@@ -402,7 +403,8 @@ def _components_table(model: Any, X: Any, longest: int = 30, widest: int = 5) ->
 
 def _likely_values(model: Any) -> dict[str, list[str]]:
     """For each categorical column the most probable value in every component, and how probable it is."""
-    schema, found = getattr(model, "schema_", None), {}
+    schema: Any = getattr(model, "schema_", None)
+    found = {}
     for name, probs in getattr(model, "category_probabilities_", {}).items():
         values = schema.columns[schema.names.index(name)].categories
         found[str(name)] = [f"{values[p.argmax()]} ({100 * p.max():.0f} %)" for p in np.asarray(probs)]

@@ -146,7 +146,7 @@ def _check_exists(path):
         raise IsADirectoryError(f"{path} is a folder; give a file")
     if not path.exists():
         siblings = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
-        close = difflib.get_close_matches(path.name, siblings, n=1)
+        close = difflib.get_close_matches(path.name, siblings, n=1, cutoff=0.8)
         raise FileNotFoundError(f"no such file: {path}" + (f"; did you mean {close[0]!r}?" if close else ""))
     if path.stat().st_size == 0:
         raise ValueError(f"{path}: the file is empty; a table needs a header line and rows")

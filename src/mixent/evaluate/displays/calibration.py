@@ -79,7 +79,7 @@ class CalibrationDisplay:
         room = 0.02 * (1 - low)
         share = 1 - COUNTS_SHARE * bool(ax.child_axes)  # of the height; the counts take the rest, inside the axes
         ax.set(xlim=(low - room, 1 + room), ylim=(low - room, low - room + (1 - low + 2 * room) / share))
-        ticks = np.arange(round(10 * low), 11, 1 if low >= 0.5 else 2) / 10
+        ticks = np.arange(10, np.ceil(10 * low - 1e-9) - 1, -1 if low >= 0.5 else -2)[::-1] / 10
         ax.set(aspect="equal", xticks=ticks, yticks=ticks)
         ax.spines["left"].set_bounds(low - room, 1 + room)
         top = self.kind == "top"

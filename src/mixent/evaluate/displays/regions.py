@@ -231,10 +231,11 @@ def _named(mesh: np.ndarray, model: Any, X: Any) -> Any:
 
 def _span(values: np.ndarray, size: int) -> np.ndarray:
     """The grid of one column: all but the most extreme values, and some room. Few different values all count."""
-    few = len(np.unique(values)) <= FEW_VALUES
-    low, high = map(float, np.quantile(values, [0, 1] if few else OUTERMOST))
-    if low == high:
-        low, high = float(values.min()), float(values.max())
+    low, high = float(values.min()), float(values.max())
+    if len(np.unique(values)) > FEW_VALUES:  # inwards to a value: half way to a wild one is as bad
+        first = float(np.quantile(values, OUTERMOST[0], method="higher"))
+        last = float(np.quantile(values, OUTERMOST[1], method="lower"))
+        low, high = (first, last) if first < last else (low, high)
     room = 0.08 * (high - low) or max(abs(low), 1.0) * 0.1
     return np.linspace(low - room, high + room, size)
 

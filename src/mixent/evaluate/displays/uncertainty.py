@@ -12,7 +12,6 @@ from mixent.evaluate.labels import classes_of
 from mixent.evaluate.scores import _checked
 from mixent.evaluate.validate import aligned_proba
 
-
 MANY_CLASSES = 4  # above this the legend stands below, so that the axes keep their width
 MOST_ENTRIES = 12
 
@@ -46,7 +45,9 @@ class UncertaintyDisplay:
 
     def plot(self, ax: Any = None):
         """Draw one rising curve per class, with a cross at every error."""
-        ax = axes_or_new(ax)
+        n_classes = len(self.uncertainty)
+        lines = min(n_classes + 2, MOST_ENTRIES + 1) / 2 if n_classes > MANY_CLASSES else 0
+        ax = axes_or_new(ax, (5.2, 4.0 + 0.17 * lines))
         crosses = None
         for i, (name, doubt) in enumerate(self.uncertainty.items()):
             if not len(doubt):
@@ -85,5 +86,11 @@ class UncertaintyDisplay:
         if len(self.uncertainty) <= MANY_CLASSES:
             legend(ax, len(labels), handles=handles, labels=labels, loc="upper left")
             return
-        place = {"loc": "upper left", "bbox_to_anchor": (0, -0.2), "borderaxespad": 0}
-        ax.legend(handles, labels, frameon=False, fontsize="small", ncols=2, **place)
+        look = {"loc": "upper left", "frameon": False, "fontsize": "small", "ncols": 2, "columnspacing": 1.0}
+        if ax.figure.get_layout_engine() is None:  # nobody would make room below: inside, where the curves are not
+            ax.legend(handles, labels, **{**look, "ncols": 1, "fontsize": "x-small"})
+            return
+        from matplotlib.transforms import ScaledTranslation
+
+        below = ax.transAxes + ScaledTranslation(0, -0.5, ax.figure.dpi_scale_trans)  # inches: under the label
+        ax.legend(handles, labels, **look, bbox_to_anchor=(0, 0), bbox_transform=below, borderaxespad=0)
