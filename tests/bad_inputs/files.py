@@ -253,7 +253,7 @@ CASES = [
             "read a folder": (lambda: (Path("f.csv").mkdir(), read_frame("f.csv")), "f.csv is a folder; give a file"),
             "write over a folder": (lambda: (Path("f.csv").mkdir(), write_frame(frame(), "f.csv")), "it is a folder"),
             "load a folder": lambda: load("."),
-            "save over a folder": lambda: (Path("f").mkdir(), save(fitted, "f")),
+            "save over a folder": (lambda: (Path("f").mkdir(), save(fitted, "f")), "f is not a regular file"),
         },
     ),
     *refused(

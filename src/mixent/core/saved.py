@@ -40,7 +40,8 @@ def save(path: str | os.PathLike[str], tree: Any, classes: Mapping[str, type], a
     header = {"format": "mixent", "format_version": FORMAT, **about, "n_arrays": len(arrays), "model": body}
     path = Path(path)
     if path.exists() and not path.is_file():
-        raise OSError(f"{path} is not a regular file; give a file name to write the model to")
+        kind = IsADirectoryError if path.is_dir() else OSError
+        raise kind(f"{path} is not a regular file; give a file name to write the model to")
     part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
     try:
         with part.open("xb") as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as pack:
