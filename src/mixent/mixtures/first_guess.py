@@ -121,20 +121,18 @@ class Partition:
 
 
 def from_partition(
-    family: ProductFamily, summary: Summary, table: Block, start: Partition, mask: Array, executor: Executor
+    family: ProductFamily, summary: Summary, table: Block, start: Partition, cells: Array, executor: Executor
 ) -> MixtureParams:
-    """One M-step from a partition. `mask` (C, K) says which class may use which component."""
+    """One M-step from a partition. `cells` (C, K) are rows of each class in each part, 0 where it may not use it."""
     whole = len(start.rows) == table.n_rows and bool((np.diff(start.rows) == 1).all())
     part = table if whole else replace(table.take(start.rows), rows=None, label=None)
     source = ArrayBlocks(part)
     flat = flat_components(family, summary, start.resp.shape[1])
     stats = membership_moments(family, flat, source, start.resp.__getitem__, executor)
-    mass = start.resp.sum(axis=0) if part.weight is None else part.weight @ start.resp
-    weights = mask * (mass + 1e-6 * mass.sum() / len(mass)) / np.maximum(mask.sum(axis=0), 1.0)
     components = family.update(flat, stats)
     if family.broken(components).any():  # flat already: begin one row wider, so that the run can repair what collapses
         components = _one_row_wider(family, summary, start.resp.shape[1]).update(flat, stats)
-    return MixtureParams(weights / weights.sum(), components)
+    return MixtureParams(cells / cells.sum(), components)
 
 
 def _one_row_wider(family: ProductFamily, summary: Summary, n_components: int) -> ProductFamily:

@@ -42,16 +42,22 @@ QUICK = Stop(1e-3, 60)
 class Candidate:
     """What is to be fitted."""
 
-    counts: tuple[int, ...]  # components of each class
-    structures: tuple[str, ...]  # of each class
+    counts: tuple[int, ...]  # components of each class; one number when all classes share them
+    structures: tuple[str, ...]  # of each class, in the same way
     across: bool  # one group over all classes
     prior_rows: float | None
     noise: float = 0.0  # put on every row in training, as a share of each column's variance
     local: bool = False  # prior from the covariance within the starting parts, not within the classes
+    shared: bool = False  # every class may use every component
 
     @property
     def n_components(self) -> int:
         return sum(self.counts)
+
+    @property
+    def is_mixture(self) -> bool:
+        """Has some class more than one component? Otherwise one M-step ends the run."""
+        return max(self.counts) > 1
 
     @property
     def groups(self) -> list[Group]:
@@ -60,9 +66,10 @@ class Candidate:
             return [Group(self.structures[0], 0, stops[-1])]
         return [Group(s, a, b) for s, a, b in zip(self.structures, [0, *stops[:-1]], stops)]
 
-    @property
-    def mask(self) -> Array:
-        """(C, K): ones where a component belongs to a class."""
+    def mask(self, n_classes: int) -> Array:
+        """(C, K): ones where a class may use a component."""
+        if self.shared:
+            return np.ones((n_classes, self.n_components))
         owner = np.repeat(np.arange(len(self.counts)), self.counts)
         return np.equal(np.arange(len(self.counts))[:, None], owner).astype(float)
 
@@ -105,6 +112,16 @@ class Job:
             other.__dict__.pop(made, None)
         other.table = replace(self.table.take(rows), rows=None)
         other.codes = self.codes[rows]
+        return other
+
+    def of_class(self, c: int) -> Job:
+        """A plain mixture of the rows known to be of class c, about the same centre and with the same prior's target."""
+        other = self.take(np.flatnonzero(self.codes == c))
+        other.supervised, other.class_prior = False, None
+        other.table = replace(other.table, label=None)
+        other.codes, other.classes = np.zeros(other.table.n_rows, dtype=np.int8), self.classes[[c]]
+        other.seed = int(np.random.default_rng((self.seed, c)).integers(2**31 - 1))
+        other.__dict__.update(summary=self.summary, target=self.target)
         return other
 
     def with_learned_priors(self) -> Job:
@@ -167,7 +184,7 @@ class Job:
             return None
         shrink = np.repeat(np.array(candidate.counts, dtype=float) ** (-2 / d), candidate.counts)
         cov = self.target * shrink[:, None, None]
-        if candidate.local and candidate.n_components > self.n_classes:
+        if candidate.local and (candidate.shared or candidate.n_components > self.n_classes):
             within, rows = self._within(start)
             trace = max(1e-8, 1 - rows / (10 * d))
             cov = (1 - trace) * within + trace * cov
@@ -206,7 +223,7 @@ class Job:
         if quick:
             stop = Stop(max(est.tol, QUICK.tol), min(est.max_iter, QUICK.max_passes))
         with self._executor(max(candidate.counts)) as executor:
-            starts = starts or [self.partition(candidate.counts)]
+            starts = starts or self.parts(candidate)
             problem = self.problem(candidate, starts[0])
             source = self._source(problem, candidate)
             first = [warm] if warm is not None else self._first(problem, candidate, starts, executor)
@@ -217,7 +234,7 @@ class Job:
                 stop=stop,
                 executor=executor,
                 observers=[] if show is None else [ShowProgress(show, est.max_iter)],
-                propose=Squarem() if est.accelerate and self.n_classes < candidate.n_components else None,
+                propose=Squarem() if est.accelerate and candidate.is_mixture else None,
             )
         short = tuple(replace(r, last=None) for r in found.short)
         return finish(problem, found.run), replace(found, short=short, run=replace(found.run, last=None))
@@ -236,12 +253,47 @@ class Job:
     ) -> list[MixtureParams]:
         params = []
         for start in starts:
-            guess = from_partition(problem.family, self.summary, self.table, start, candidate.mask, executor)
+            cells = self._cells(candidate, start)
+            guess = from_partition(problem.family, self.summary, self.table, start, cells, executor)
             if self.class_prior is not None:  # held from the first pass on: from others the objective would fall
                 within = guess.weights / guess.weights.sum(axis=1, keepdims=True)
                 guess = replace(guess, weights=self.class_prior[:, None] * within)
             params.append(guess)
         return params
+
+    def _cells(self, candidate: Candidate, start: Partition) -> Array:
+        """(C, K) rows of each class in each part, > 0 where the class may use the component.
+
+        A class that shares components keeps a tenth of its weight for all of them: from nothing EM does not come back.
+        """
+        weight = start.resp if self.table.weight is None else start.resp * self.table.weight[start.rows, None]
+        cells = one_hot(self.codes[start.rows], self.n_classes).T @ weight
+        mass = weight.sum(axis=0) + 1e-6 * weight.sum() / weight.shape[1]
+        if candidate.shared:
+            cells += 0.1 * (self.class_weights() + 1e-3)[:, None] * mass / mass.sum()
+            return cells
+        return candidate.mask(self.n_classes) * mass
+
+    def parts(self, candidate: Candidate, n_starts: int = 1) -> list[Partition]:
+        """Partitions for EM to start from."""
+        if candidate.shared:
+            return [self._shared_partition(candidate.n_components, number) for number in range(n_starts)]
+        return [self.partition(candidate.counts, number) for number in range(n_starts)]
+
+    def _shared_partition(self, n_components: int, number: int = 0) -> Partition:
+        """Parts for components all classes share: first each class split by k-means, then all rows together, in turn."""
+        if number % 2 == 0 and n_components >= self.n_classes:
+            order = np.argsort(-self.class_weights(), kind="stable")
+            counts = np.full(self.n_classes, n_components // self.n_classes)
+            counts[order[: n_components % self.n_classes]] += 1
+            return self.partition(tuple(counts.tolist()), number)
+        counted = np.ones(self.table.n_rows, dtype=bool) if self.table.weight is None else self.table.weight > 0
+        with self._executor(1):
+            rng = np.random.default_rng((self.seed, n_components, number))
+            rows = sample_rows(np.flatnonzero(counted), n_components, rng)
+            part = self.table.take(rows)
+            label = cluster(part, self.summary, self.sizes, n_components, self.est.init, rng)
+        return Partition(rows, one_hot(label, n_components))
 
     def partition(self, counts: tuple[int, ...], number: int = 0) -> Partition:
         """The rows of each class (or a sample of them) split by k-means; rows without a label count for none."""
@@ -264,7 +316,7 @@ class Job:
         """Without a prior, a class on its own needs rows enough for a covariance."""
         rows = self.class_rows()
         few = np.flatnonzero(rows < 2)
-        if len(few) and self.supervised and not candidate.across and len(self.summary.centre):
+        if len(few) and self.supervised and not candidate.shared and not candidate.across and len(self.summary.centre):
             raise ValueError(
                 f"class {self.classes.tolist()[few[0]]!r} has {rows[few[0]]} row(s), too few for a covariance by "
                 "maximum likelihood; use prior='auto', or across_classes=True"
