@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "GaussianMixture": "mixent.mixtures",
     "MixtureClassifier": "mixent.mixtures",
+    "SharedMixtureClassifier": "mixent.mixtures",
     "save": "mixent.files",
     "load": "mixent.files",
 }

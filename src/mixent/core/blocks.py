@@ -26,6 +26,7 @@ class Block:
     rows: slice | Index | None = None  # where these rows stand in the table; None: all of it
     complete: bool = True  # False: every row of X has gaps
     known: int | None = None  # the class all these rows are known to have; `label` is then not needed
+    offset: Array | None = None  # (n, C) log p(class, x) of a part of the model that stays as it is
 
     @property
     def n_rows(self) -> int:
@@ -38,7 +39,7 @@ class Block:
             return None if values is None else values[rows]
 
         label = None if known is not None else part(self.label)
-        return Block(self.X[rows], part(self.codes), label, part(self.weight), rows, complete, known)
+        return Block(self.X[rows], part(self.codes), label, part(self.weight), rows, complete, known, part(self.offset))
 
 
 class BlockSource(Protocol):

@@ -106,7 +106,7 @@ class Step:
     objective: float
     gain: float  # against the parameters accepted before; NaN at a start or after a repair
     step: float
-    kind: str  # "start", "plain", "proposal", "repair"
+    kind: str  # "start", "plain", "proposal", "repair"; "line": a trial of `ascend`
     accepted: bool
     segment: int  # a repair opens a new one; within a segment the objective never falls
     seconds: float  # since the run began

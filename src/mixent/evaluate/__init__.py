@@ -1,5 +1,6 @@
 """Scores, cross-validation on common folds, and displays."""
 
+from mixent.evaluate.bounds import ErrorReport, Quantity, bayes_error, error_bounds, error_report
 from mixent.evaluate.displays import (
     CalibrationDisplay,
     ConfusionDisplay,
@@ -17,14 +18,19 @@ __all__ = [
     "ConfusionDisplay",
     "ConvergenceDisplay",
     "CrossValidation",
+    "ErrorReport",
+    "Quantity",
     "RegionsDisplay",
     "SelectionDisplay",
     "UncertaintyDisplay",
     "balanced_error",
+    "bayes_error",
     "brier",
     "calibration_error",
     "cross_validate",
+    "error_bounds",
     "error_rate",
+    "error_report",
     "labelled_rows",
     "log_loss",
     "score_table",

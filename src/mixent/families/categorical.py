@@ -38,7 +38,7 @@ class CategoricalFamily:
     """
 
     sizes: tuple[int, ...]  # values of each column
-    rows: Array  # (sum of sizes,) pseudo-counts, > 0
+    rows: Array  # (sum of sizes,) or (K, sum of sizes) pseudo-counts, > 0
 
     @property
     def starts(self) -> np.ndarray:
@@ -61,12 +61,24 @@ class CategoricalFamily:
     def update(self, params: Categoricals, stats: Counts, live: np.ndarray | None = None) -> Categoricals:
         return Categoricals(np.log(self._normalise(stats.counts + self.rows)))
 
+    def with_own_rows(self, params: Categoricals, stats: Counts, rows: Array) -> Counts:
+        """Add `rows` (K,) expected rows of each component itself."""
+        return Counts(stats.counts + rows[:, None] * np.exp(params.log_probs))
+
+    def feasible(self, params: Categoricals, stats: Counts, live: np.ndarray | None = None) -> np.ndarray:
+        """(K,) is every (perhaps signed) count positive?"""
+        return np.asarray((stats.counts + self.rows > 0).all(axis=1))
+
+    def anchored(self, params: Categoricals, rows: Array, factor: float) -> CategoricalFamily:
+        """The prior times `factor`, and `rows` (K,) pseudo-rows that look as the components do now."""
+        return replace(self, rows=factor * self.rows + rows[:, None] * np.exp(params.log_probs))
+
     def _normalise(self, table: Array) -> Array:
         sums = np.add.reduceat(table, self.starts, axis=1)
         return table / np.repeat(sums, self.sizes, axis=1)
 
     def log_prior(self, params: Categoricals, live: np.ndarray | None = None) -> float:
-        each = params.log_probs @ self.rows
+        each = (params.log_probs * self.rows).sum(axis=1)
         return float(each.sum() if live is None else each @ live)
 
     def broken(self, params: Categoricals) -> np.ndarray:
@@ -100,7 +112,8 @@ class CategoricalFamily:
         return Categoricals(np.log(self._normalise(table)))
 
     def take(self, params: Categoricals, index: np.ndarray) -> tuple[CategoricalFamily, Categoricals]:
-        return self, Categoricals(params.log_probs[index])
+        rows = self.rows if self.rows.ndim == 1 else self.rows[index]
+        return replace(self, rows=rows), Categoricals(params.log_probs[index])
 
     def sample(self, params: Categoricals, component: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Codes (n, m), one row per entry of `component`."""
@@ -113,7 +126,7 @@ class CategoricalFamily:
     def marginal(self, params: Categoricals, columns: np.ndarray) -> tuple[CategoricalFamily, Categoricals]:
         cells = np.concatenate([np.arange(self.starts[j], self.starts[j] + self.sizes[j]) for j in columns])
         sizes = tuple(self.sizes[j] for j in columns)
-        return replace(self, sizes=sizes, rows=self.rows[cells]), Categoricals(params.log_probs[:, cells])
+        return replace(self, sizes=sizes, rows=self.rows[..., cells]), Categoricals(params.log_probs[:, cells])
 
     def expected(self, params: Categoricals, codes: np.ndarray, resp: Array) -> np.ndarray:
         """Codes with each missing one replaced by its most probable value under component probabilities (K, n)."""

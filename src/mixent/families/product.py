@@ -64,6 +64,15 @@ class ProductFamily:
     def update(self, params: Components, stats: ComponentStats, live: np.ndarray | None = None) -> Components:
         return Components(*self._parts("update", params, stats, live))
 
+    def with_own_rows(self, params: Components, stats: ComponentStats, rows: Array) -> ComponentStats:
+        return ComponentStats(*self._parts("with_own_rows", params, stats, rows))
+
+    def feasible(self, params: Components, stats: ComponentStats, live: np.ndarray | None = None) -> np.ndarray:
+        return np.all([part for part in self._parts("feasible", params, stats, live) if part is not None], axis=0)
+
+    def anchored(self, params: Components, rows: Array, factor: float) -> ProductFamily:
+        return ProductFamily(*self._parts("anchored", params, rows, factor))
+
     def log_prior(self, params: Components, live: np.ndarray | None = None) -> float:
         return sum(part for part in self._parts("log_prior", params, live) if part is not None)
 

@@ -4,28 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from mixent.base import ProbabilisticClassifier
-from mixent.core.arrays import Array
 from mixent.families.gaussian.structures import get_structure
-from mixent.mixtures.fitting import Fitted, read_prior_rows, tell
+from mixent.mixtures.bayes import BayesMixture, Outcome
+from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.job import Candidate, Job
-from mixent.mixtures.model import MixtureModel, taking_part, varying_columns
-from mixent.mixtures.options import check_choice, check_count, check_folds, check_positive, progress_bar
-from mixent.mixtures.search import search
-from mixent.tables import Labels, Table, check_spread, read_features, read_labels, read_weights
+from mixent.mixtures.options import check_count
+from mixent.mixtures.selection import grown_classes, select_classes
+from mixent.mixtures.training import Training, train
+from mixent.tables import Labels
 
 
-class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
+class MixtureClassifier(BayesMixture):
     """Bayes classifier with one mixture per class: p(class | x) proportional to p(class) p(x | class).
 
     Maximises  sum_n w_n log sum_c l_nc p_c sum_k a_ck f_ck(x_n) + log prior(f)  by EM, where l_n is one-hot for a
     known label, a distribution for an uncertain one, and all ones for an absent one (semi-supervised learning).
     Each update maximises a lower bound that touches it, so this value never falls.
+
+    With `objective="conditional"` or `"error"` the components so found are then trained to tell the classes apart (see
+    `SharedMixtureClassifier`, which has the same options and says what they maximise).
 
     Missing values are integrated out exactly, in training and prediction. One component per class is quadratic
     discriminant analysis; with `covariance="EEE", across_classes=True` it is linear discriminant analysis, and with
@@ -34,9 +35,8 @@ class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
     Parameters
     ----------
     n_components : int, dict or "auto"
-        Components of each class, the same for all or by class label. "auto" chooses components, covariance
-        structure and strength of the prior together by cross-validated log-loss, and a temperature that makes the
-        probabilities fit the held-out rows (`search_`, `temperature_`).
+        Components of each class, the same for all or by class label. "auto" chooses components and covariance
+        structure together, by `selection`.
     covariance : str, dict, list or "auto"
         Covariance structure (see `GaussianMixture`), the same for all classes or by class label. With
         n_components="auto", a list restricts the search; otherwise "auto" means "VVV".
@@ -46,12 +46,33 @@ class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
         Pseudo-rows that pull each covariance towards the covariance within classes; None is maximum likelihood.
     class_prior : "empirical" or (C,) array
         Class priors: learned with the rest, or held at these values.
+    objective, alpha, sharpness, anchor, solver, validation
+        What is trained for; see `SharedMixtureClassifier`.
+    growth : "restart" or "incremental"
+        How K components of a class are found: by EM from k-means, or one by one: candidates from the leaves of a
+        kd-tree are fitted with all else frozen, the best joins, EM runs on (`path_`).
+    selection : "cv", "bic", "icl", "dic", "dic_robust" or "cbic"
+        For "auto". "cv" takes the lowest cross-validated log-loss, and with growth="restart" also chooses the strength
+        of the prior and a temperature that makes the probabilities fit the held-out rows. The others are criteria
+        of the training rows, -2 x their printed form so that lower is better: BIC and ICL of each class's density;
+        DIC, which subtracts the density a class gives to rows of other classes and has no penalty when classes are
+        of equal size; "dic_robust" with that density floored at its 1 % quantile and BIC's penalty; "cbic", BIC of
+        p(class | x).
+    per_class : bool
+        Whether each class chooses its own number of components and structure, or all take the same.
+    nested : int, splitter, list of (train, test) or None
+        Instead of one choice on all rows: the criterion chooses in each fold's training part, and of these
+        choices the one with the least error over all held-out parts is taken (document 002 has nine folds).
+    beta : float
+        Weight of the other classes' rows in DIC.
     init : "kmeans++" or "random"
         How the components of a class start.
     max_components : int
         Most components of a class tried by "auto".
     cv : int, splitter or list of (train, test)
-        Folds of "auto".
+        Folds of selection="cv".
+    forgetting : float
+        Share of what earlier batches left behind that each call of `partial_fit` forgets.
     tol, max_iter, accelerate, smoothing, categorical, random_state, n_jobs, progress
         See `GaussianMixture`.
 
@@ -66,8 +87,10 @@ class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
     means_, covariances_, category_probabilities_, run_
         See `GaussianMixture`.
     search_ : list of dict
-        What "auto" tried, best first: log_loss, error, n_components, covariance, across_classes, prior_rows,
-        prior_local, noise, temperature, folds, and which was `chosen` (the simplest within noise of the best).
+        What "auto" tried: n_components, covariance, its criteria or log_loss and error, and which was `chosen`.
+    path_ : list of Stage
+        With growth="incremental", every stage of every class: n_components, log_likelihood, n_free,
+        evaluations (rows x components), fitted.
     temperature_ : float
         T in p(class | x) proportional to p(class) p(x | class)^T; below 1 where "auto" found the model over-confident
         on held-out rows.
@@ -90,6 +113,17 @@ class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
         across_classes: bool = False,
         prior: str | float | None = "auto",
         class_prior: Any = "empirical",
+        objective: str = "likelihood",
+        alpha: float = 1.0,
+        sharpness: float = 1.0,
+        anchor: str | float = "auto",
+        solver: str = "ebw",
+        validation: float | None = None,
+        growth: str = "restart",
+        selection: str = "cv",
+        per_class: bool = False,
+        nested: Any = None,
+        beta: float = 1.0,
         init: str = "kmeans++",
         max_components: int = 8,
         cv: Any = 5,
@@ -98,6 +132,7 @@ class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
         accelerate: bool = True,
         smoothing: float = 1.0,
         categorical: Any = "auto",
+        forgetting: float = 0.0,
         random_state: Any = None,
         n_jobs: int | None = None,
         progress: bool | Callable[[int, int, str], None] = False,
@@ -107,6 +142,17 @@ class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
         self.across_classes = across_classes
         self.prior = prior
         self.class_prior = class_prior
+        self.objective = objective
+        self.alpha = alpha
+        self.sharpness = sharpness
+        self.anchor = anchor
+        self.solver = solver
+        self.validation = validation
+        self.growth = growth
+        self.selection = selection
+        self.per_class = per_class
+        self.nested = nested
+        self.beta = beta
         self.init = init
         self.max_components = max_components
         self.cv = cv
@@ -115,97 +161,41 @@ class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
         self.accelerate = accelerate
         self.smoothing = smoothing
         self.categorical = categorical
+        self.forgetting = forgetting
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.progress = progress
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : table of n rows
-            Array or DataFrame; NaN, None or null are missing, text columns are categories.
-        y : (n,) labels or (n, C) label probabilities
-            None, NaN or "" for a row without a label.
-        sample_weight : (n,) array, optional
-            Counts: weight two is the row twice.
-
-        Returns
-        -------
-        self
-        """
-        self._check()
-        table = read_features(self, X, reset=True, categorical=self.categorical)
-        check_spread(table)
-        labels = read_labels(y, table.n_rows)
-        weight = read_weights(sample_weight, table.n_rows)
-        columns = varying_columns(table.X, weight)
-        job = self._job(table, columns[0], labels, weight)
-        searched = isinstance(self.n_components, str)
-        records: list[dict] = []
-        temperature = 1.0
-        with progress_bar(self.progress, "classifier") as show:
-            if searched:
-                candidate, records, temperature = search(job, self._structures(), self.max_components, self.cv, show)
-            else:
-                candidate = self._candidate(labels.classes, job)
-            found, _ = job.fit(candidate, show if not searched else None)
-        self._keep(found, labels, table.schema, candidate)
-        self.varying_, self.constants_ = columns
-        self.search_, self.temperature_ = records, temperature
-        tell(found.run, type(self).__name__, searched=searched)
-        return self
-
-    def _check(self) -> None:
+    def _fit_job(self, job: Job, labels: Labels, training: Training | None, show: Any) -> Outcome:
         if isinstance(self.n_components, str):
-            check_choice("n_components", self.n_components, ("auto",))
-            if isinstance(self.covariance, dict):
-                raise ValueError("covariance by class needs n_components by class or as a number, not 'auto'")
-            self._structures()
-        check_choice("init", self.init, ("kmeans++", "random"))
-        for name in ("max_iter", "max_components"):
-            check_count(name, getattr(self, name))
-        check_folds("cv", self.cv)
-        check_positive("tol", self.tol, zero=True)
-        check_positive("smoothing", self.smoothing)
-        read_prior_rows(self.prior)
+            outcome = select_classes(job, self._structures(), show)
+        elif self.growth == "incremental":
+            outcome = grown_classes(job, self._candidate(labels.classes, job), show)
+        else:
+            candidate = self._candidate(labels.classes, job)
+            outcome = Outcome(job.fit(candidate, None if training else show)[0], candidate)
+        if training is None:
+            return outcome
 
-    def _structures(self) -> list[str] | None:
-        if isinstance(self.covariance, str) or not np.iterable(self.covariance):
-            return None if self.covariance == "auto" else [get_structure(self.covariance).name]
-        if not len(self.covariance):
-            raise ValueError("covariance is an empty list; name at least one structure")
-        return [get_structure(name).name for name in self.covariance]
+        def starts(part: Job) -> list[Fitted]:
+            found = outcome.found if part is job else part.fit(outcome.candidate)[0]
+            return [found if outcome.temperature == 1.0 else softened(found, outcome.temperature)]
 
-    def _job(self, table: Table, varying: np.ndarray, labels: Labels, weight: Array | None) -> Job:
-        soft = None if labels.codes is not None else labels.likelihood
-        codes = labels.codes if labels.codes is not None else labels.likelihood.argmax(axis=1)
-        absent = np.ptp(labels.likelihood, axis=1) == 0  # all ones, or even probabilities: they say as little
-        codes = np.where(absent, -1, codes)
-        if absent.all():
-            raise ValueError("y tells no class from another in any row; label some rows of each class")
-        if weight is not None and not weight[~absent].any():
-            raise ValueError("every labelled row has sample_weight 0; give some labelled rows of each class a weight")
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        block = taking_part(table, varying, soft, weight)
-        prior = self._read_class_prior(labels)
-        return Job(self, block, table.schema.sizes, seed, codes, labels.classes, prior)
+        return replace(outcome, found=train(job, starts, training, show), temperature=1.0)
 
-    def _read_class_prior(self, labels: Labels) -> Array | None:
-        if isinstance(self.class_prior, str):
-            check_choice("class_prior", self.class_prior, ("empirical",))
-            return None
-        n = len(labels.classes)
-        try:
-            prior = np.asarray(self.class_prior, dtype=float)
-        except (TypeError, ValueError):
-            prior = np.empty(0)
-        if prior.shape != (n,) or not np.isfinite(prior).all() or (prior <= 0).any():
-            raise ValueError(
-                f"class_prior must be 'empirical' or {n} positive numbers, one per class; got {self.class_prior!r}"
-            )
-        return prior / prior.sum()
+    def _keep(self, outcome: Outcome, labels: Labels, schema: Any) -> None:
+        super()._keep(outcome, labels, schema)
+        self.n_components_ = (outcome.found.params.weights > 0).sum(axis=1)
+
+    def _check_classes(self, job: Job) -> None:
+        rows = job.class_rows()
+        if (rows == 0).any():  # only where classes were given beforehand
+            missing = self._names(job)[int(np.flatnonzero(rows == 0)[0])]
+            raise ValueError(f"class {missing!r} has no rows; its components start from its own rows")
+
+    @staticmethod
+    def _names(job: Job) -> list:
+        return job.classes.tolist()
 
     def _candidate(self, classes: np.ndarray, job: Job) -> Candidate:
         counts = by_class(
@@ -221,42 +211,15 @@ class MixtureClassifier(ProbabilisticClassifier, MixtureModel):
             raise ValueError("across_classes=True needs one covariance structure for all classes")
         return Candidate(counts, names, bool(self.across_classes), job.default_rows())
 
-    def _keep(self, found: Fitted, labels: Labels, schema: Any, candidate: Candidate) -> None:
-        self.problem_, self.params_, self.schema_ = found.problem, found.params, schema
-        self.run_ = replace(found.run, last=None)
-        self.classes_ = labels.classes
-        self.class_prior_ = found.params.weights.sum(axis=1)
-        self.n_components_ = (found.params.weights > 0).sum(axis=1)
-        self.covariance_ = list(candidate.structures)
-        self.prior_rows_ = candidate.prior_rows
 
-    def _log_joint(self, X: Any) -> Array:
-        """log p(class) + T log p(x | class): the temperature softens the densities, the priors stay exact."""
-        joint = self._each(self._read(X), self.problem_.log_joint, len(self.classes_))
-        if self.temperature_ == 1.0:
-            return joint
-        log_prior = np.log(self.class_prior_)
-        return log_prior + self.temperature_ * (joint - log_prior)
-
-    def _set_class_prior(self, prior: Array) -> None:
-        prior = np.maximum(prior, 1e-12)  # a class the batch seems to lack stays possible
-        prior = prior / prior.sum()
-        within = self.params_.weights / self.params_.weights.sum(axis=1, keepdims=True)
-        self.params_ = replace(self.params_, weights=prior[:, None] * within)
-        self.class_prior_ = prior
-
-    def _sample_label(self, label: np.ndarray, component: np.ndarray) -> np.ndarray:
-        return self.classes_[label]
-
-    @property
-    def weights_(self) -> Array:
-        """(C, K) joint weights of class and component."""
-        return self.params_.weights
-
-    @property
-    def component_class_(self) -> np.ndarray:
-        """(K,) index of the class each component belongs to."""
-        return self.params_.weights.argmax(axis=0)
+def softened(found: Fitted, temperature: float) -> Fitted:
+    """Covariances divided by T: what p(x | class)^T is for one Gaussian per class, and nearly so for several."""
+    gaussian = found.params.components.gaussian
+    if gaussian is None:
+        return found
+    wider = replace(gaussian, covs=gaussian.covs / temperature)
+    params = replace(found.params, components=replace(found.params.components, gaussian=wider))
+    return replace(found, params=params)
 
 
 def by_class(name: str, value: Any, classes: np.ndarray, read: Callable[[Any], Any]) -> tuple:

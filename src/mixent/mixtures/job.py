@@ -104,6 +104,7 @@ class Job:
         self.codes = np.zeros(table.n_rows, dtype=np.int8) if codes is None else codes
         self.classes = np.zeros(1) if classes is None else classes
         self.class_prior = class_prior
+        self.quick = False  # stop early: the fits are only compared
 
     def take(self, rows: np.ndarray) -> Job:
         """The same job on some rows."""
@@ -157,13 +158,13 @@ class Job:
 
     @cached_property
     def summary(self) -> Summary:
-        with self._executor(1) as executor:
+        with self.executor(1) as executor:
             return summarise(blocks(self.table, 1, True), self.sizes, executor)
 
     @cached_property
     def target(self) -> Array:
         """Covariance within classes, (d, d), fit to be shrunk to."""
-        with self._executor(1) as executor:
+        with self.executor(1) as executor:
             source = blocks(self.table, self.n_classes, False)
             cov = pooled_covariance(self.summary, source, self.codes, self.n_classes, executor)
         return shrunk(cov, self.summary, float(self.class_weights().sum())) if len(cov) else cov
@@ -194,7 +195,7 @@ class Job:
         """Covariance within the parts of a partition, and the rows it is worth."""
         part = replace(self.table.take(start.rows), rows=None, label=None)
         n_parts = start.resp.shape[1]
-        with self._executor(1) as executor:
+        with self.executor(1) as executor:
             members = start.resp.__getitem__
             scatter, mass = within_scatter(self.summary, ArrayBlocks(part), members, n_parts, executor)
         rows = max(mass - n_parts, 0.0)
@@ -220,12 +221,12 @@ class Job:
         if candidate.prior_rows is None:
             self._check_rank(candidate)
         stop = Stop(est.tol, est.max_iter)
-        if quick:
+        if quick or self.quick:
             stop = Stop(max(est.tol, QUICK.tol), min(est.max_iter, QUICK.max_passes))
-        with self._executor(max(candidate.counts)) as executor:
+        with self.executor(max(candidate.counts)) as executor:
             starts = starts or self.parts(candidate)
             problem = self.problem(candidate, starts[0])
-            source = self._source(problem, candidate)
+            source = self.source(problem, max(candidate.counts))
             first = [warm] if warm is not None else self._first(problem, candidate, starts, executor)
             found = best_of(
                 problem,
@@ -239,14 +240,15 @@ class Job:
         short = tuple(replace(r, last=None) for r in found.short)
         return finish(problem, found.run), replace(found, short=short, run=replace(found.run, last=None))
 
-    def _executor(self, n_components: int) -> Executor:
+    def executor(self, n_components: int) -> Executor:
+        """Threads when there is work for them."""
         return choose_executor(self.est.n_jobs, self.table.n_rows, n_components)
 
-    def _source(self, problem: MixtureProblem, candidate: Candidate) -> ArrayBlocks:
-        """Rows of known class go by class, and meet only its components."""
+    def source(self, problem: MixtureProblem, n_components: int) -> ArrayBlocks:
+        """Rows of known class go by class; a row meets so many components."""
         gaussian = problem.family.gaussian
         known = self.codes if self.supervised and self.table.label is None else None
-        return blocks(self.table, max(candidate.counts), gaussian is None or gaussian.axis_aligned, known)
+        return blocks(self.table, n_components, gaussian is None or gaussian.axis_aligned, known)
 
     def _first(
         self, problem: MixtureProblem, candidate: Candidate, starts: list[Partition], executor: Executor
@@ -280,15 +282,19 @@ class Job:
             return [self._shared_partition(candidate.n_components, number) for number in range(n_starts)]
         return [self.partition(candidate.counts, number) for number in range(n_starts)]
 
+    def divided(self, n_components: int) -> tuple[int, ...]:
+        """Components divided evenly among the classes; the largest classes get the odd ones."""
+        order = np.argsort(-self.class_weights(), kind="stable")
+        counts = np.full(self.n_classes, n_components // self.n_classes)
+        counts[order[: n_components % self.n_classes]] += 1
+        return tuple(counts.tolist())
+
     def _shared_partition(self, n_components: int, number: int = 0) -> Partition:
         """Parts for components all classes share: first each class split by k-means, then all rows together, in turn."""
         if number % 2 == 0 and n_components >= self.n_classes:
-            order = np.argsort(-self.class_weights(), kind="stable")
-            counts = np.full(self.n_classes, n_components // self.n_classes)
-            counts[order[: n_components % self.n_classes]] += 1
-            return self.partition(tuple(counts.tolist()), number)
+            return self.partition(self.divided(n_components), number)
         counted = np.ones(self.table.n_rows, dtype=bool) if self.table.weight is None else self.table.weight > 0
-        with self._executor(1):
+        with self.executor(1):
             rng = np.random.default_rng((self.seed, n_components, number))
             rows = sample_rows(np.flatnonzero(counted), n_components, rng)
             part = self.table.take(rows)
@@ -297,7 +303,7 @@ class Job:
 
     def partition(self, counts: tuple[int, ...], number: int = 0) -> Partition:
         """The rows of each class (or a sample of them) split by k-means; rows without a label count for none."""
-        with self._executor(1):  # its products too must not depend on the threads of BLAS
+        with self.executor(1):  # its products too must not depend on the threads of BLAS
             return self._partition(counts, number)
 
     def _partition(self, counts: tuple[int, ...], number: int) -> Partition:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.core.arrays import Array, log_sum_exp, softmax_columns
-from mixent.core.blocks import Block
-from mixent.core.driver import Run, Status
-from mixent.mixtures.fitting import blocks, choose_executor
+from mixent.core.blocks import ArrayBlocks, Block
+from mixent.core.driver import Run, Status, Stop, run
+from mixent.core.executors import Executor
+from mixent.core.proposals import Squarem
+from mixent.mixtures.arriving import Kept, keep, with_kept
+from mixent.mixtures.explain import typical
+from mixent.mixtures.fitting import blocks, choose_executor, tell
+from mixent.mixtures.job import Job
 from mixent.mixtures.options import check_count
 from mixent.mixtures.problem import MixtureParams, MixtureProblem, Ready
 from mixent.tables import Schema, Table, read_features, to_frame
@@ -126,6 +132,59 @@ class MixtureModel(BaseEstimator):
 
     def _responsibilities(self, table: Table) -> Array:
         return responsibilities(self.problem_, self.params_, self._block(table), self.n_jobs)
+
+    def _log_components(self, X: Any) -> Array:
+        """log f_k(x_n), (K, n)."""
+        width = self.params_.n_components
+        return self._each(self._read(X), lambda ready, block: self.problem_.log_components(ready, block).T, width).T
+
+    def typical_rows(self, X: Any, n_rows: int = 5) -> list[np.ndarray]:
+        """The rows that are most at home in each component: among those it claims, the densest.
+
+        Parameters
+        ----------
+        X : table of n rows
+        n_rows : int
+            How many of each component.
+
+        Returns
+        -------
+        list of K arrays of row positions, most typical first; short or empty when a component claims fewer rows.
+        """
+        check_count("n_rows", n_rows)
+        table = self._read(X)
+        return typical(self._responsibilities(table), self._log_components(X), n_rows)
+
+    def _check_kept(self) -> None:
+        if not hasattr(self, "kept_"):
+            raise ValueError(
+                "this model was fitted by fit, which keeps no statistics; begin a new one with partial_fit"
+            )
+
+    def _begin_kept(self, job: Job) -> None:
+        """Keep the statistics of the rows just fitted."""
+        K = self.params_.n_components
+        with job.executor(K) as executor:
+            self.kept_ = self._kept_of(self.problem_, job.source(self.problem_, K), executor)
+
+    def _absorb(self, job: Job) -> None:
+        """EM on the rows of the job, with what was kept of earlier ones; then keep these too."""
+        K = self.params_.n_components
+        kept = self.kept_.times(1.0 - self.forgetting)
+        problem = with_kept(self.problem_, kept)
+        source = job.source(problem, K)
+        with job.executor(K) as executor:
+            propose = Squarem() if self.accelerate and len(self.params_.weights) < K else None
+            stop = Stop(self.tol, self.max_iter)
+            done = run(problem, source, self.params_, stop=stop, executor=executor, propose=propose)
+            self.params_, self.run_ = done.params, replace(done, last=None)
+            self.kept_ = kept.plus(self._kept_of(problem, source, executor))
+        tell(done, type(self).__name__, searched=False)
+
+    def _kept_of(self, problem: MixtureProblem, source: ArrayBlocks, executor: Executor) -> Kept:
+        ready = problem.prepare(self.params_)
+        total = executor.total(lambda block: problem.stats(ready, block), source)
+        return keep(problem, self.params_, total)
 
     def impute(self, X: Any) -> Any:
         """Fill every gap with its conditional expectation (continuous) or most probable value (categorical).

@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+GROWTHS = ("restart", "incremental")
+SELECTIONS = ("cv", "bic", "icl", "dic", "dic_robust", "cbic")
+
 
 def check_count(name: str, value: Any, also: str = "") -> int:
     """A whole number >= 1."""
@@ -19,10 +22,33 @@ def check_count(name: str, value: Any, also: str = "") -> int:
 
 def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
     """A finite number > 0 (>= 0 with zero=True)."""
-    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if number and np.isfinite(value) and (value > 0 or (zero and value == 0)):
+    if check_number(value) and np.isfinite(value) and (value > 0 or (zero and value == 0)):
         return float(value)
     raise ValueError(f"{name} must be a number {'>=' if zero else '>'} 0; got {value!r}")
+
+
+def check_share(name: str, value: Any) -> float:
+    """A share: at least 0, less than 1."""
+    if check_number(value) and 0 <= value < 1:
+        return float(value)
+    raise ValueError(f"{name} must be a share, at least 0 and less than 1; got {value!r}")
+
+
+def check_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def check_selection(est: Any) -> None:
+    """How the number of components is found: growth, criterion, folds."""
+    check_choice("growth", est.growth, GROWTHS)
+    check_choice("selection", est.selection, SELECTIONS)
+    check_positive("beta", est.beta)
+    if est.beta != 1.0 and est.selection not in ("dic", "dic_robust"):
+        raise ValueError(f"beta={est.beta!r} has no effect with selection={est.selection!r}; it serves 'dic'")
+    if est.nested is not None:
+        check_folds("nested", est.nested)
+        if est.selection == "cv":
+            raise ValueError("nested chooses among what a criterion picks in each fold; selection='cv' is none")
 
 
 def check_folds(name: str, value: Any) -> None:

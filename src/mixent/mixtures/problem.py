@@ -1,6 +1,6 @@
 """One problem for every mixture: weights class x component, structures per group, label likelihoods.
 
-    maximise  sum_n w_n log sum_ck l_nc W_ck f_k(x_n) + log prior(f)
+    maximise  sum_n w_n log sum_ck l_nc W_ck f_k(x_n) + log prior(f) [ + sum_ck rows_ck log W_ck ]
 
 W (C, K) is the joint weight of class and component, zero where a class may not use a component; l_n is the label
 likelihood of row n: one-hot when the class is known, a distribution when uncertain, all ones when absent.
@@ -44,6 +44,11 @@ class MixtureStats(Stats):
     components: ComponentStats
     log_lik: float
 
+    @property
+    def signed_counts(self) -> Array:
+        """(C, K) gradient of the data's part of the objective with respect to log W."""
+        return self.counts
+
 
 @dataclass(frozen=True)
 class Ready:
@@ -68,6 +73,7 @@ class MixtureProblem(Problem):
 
     family: ProductFamily
     class_prior: Array | None = None  # (C,) held fixed; None: learned
+    weight_rows: Array | None = None  # (C, K) pseudo-rows of the weights: statistics kept from before, or an anchor
 
     def prepare(self, params: MixtureParams) -> Ready:
         weights = params.weights
@@ -104,10 +110,17 @@ class MixtureProblem(Problem):
         return MixtureStats(counts, moments, log_lik)
 
     def objective(self, params: MixtureParams, total: MixtureStats) -> float:
-        return total.log_lik + self.family.log_prior(params.components, params.live)
+        return total.log_lik + self.log_prior(params)
+
+    def log_prior(self, params: MixtureParams) -> float:
+        value = self.family.log_prior(params.components, params.live)
+        if self.weight_rows is not None:
+            used = params.weights > 0
+            value += float(self.weight_rows[used] @ np.log(params.weights[used]))
+        return value
 
     def update(self, params: MixtureParams, total: MixtureStats, step: float = 1.0) -> MixtureParams:
-        counts = total.counts
+        counts = total.counts if self.weight_rows is None else total.counts + self.weight_rows
         if self.class_prior is not None:
             rows = counts.sum(axis=1, keepdims=True)
             within = np.divide(
@@ -123,7 +136,7 @@ class MixtureProblem(Problem):
 
     def repair(self, params: MixtureParams, total: MixtureStats) -> tuple[MixtureParams, str] | None:
         """Re-seed a starved or collapsed component beside the heaviest one; drop it when that has been tried enough."""
-        mass = total.counts.sum(axis=0)
+        mass = (total.counts if self.weight_rows is None else total.counts + self.weight_rows).sum(axis=0)
         live = params.live
         starved = mass < STARVED * mass.sum()
         bad = live & (self.family.broken(params.components) | starved)

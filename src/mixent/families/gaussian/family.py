@@ -144,6 +144,33 @@ class GaussianFamily:
             mass, scatter = mass + prior.rows, scatter + prior.scatter(means)
         return mass, scatter, means
 
+    def with_own_rows(self, params: Gaussians, moments: Moments, rows: Array) -> Moments:
+        """Add `rows` (K,) expected rows of each component itself: they pull it towards where it stands."""
+        moments = about_means(moments, params.means) if moments.about == "centre" else moments
+        own = params.covs
+        if self.noise is not None:  # `sufficient` blurs every row, these too
+            own = own - (self.noise if own.ndim == 2 else np.diag(self.noise))
+        second = moments.second + rows.reshape(-1, *[1] * (own.ndim - 1)) * own
+        return Moments(moments.mass + rows, moments.first, second, "means")
+
+    def feasible(self, params: Gaussians, moments: Moments, live: np.ndarray | None = None) -> np.ndarray:
+        """(K,) do these (perhaps signed) moments have a positive mass and a positive definite scatter?"""
+        mass, scatter, _ = self.sufficient(params, moments, live)
+        if scatter.ndim == 2:
+            return np.asarray((mass > 0) & (scatter > 0).all(axis=1))
+        scaled = scatter / (self.scale[:, None] * self.scale)
+        try:
+            return np.isfinite(np.linalg.cholesky(scaled)[:, -1, -1]) & (mass > 0)
+        except np.linalg.LinAlgError:
+            return np.asarray((np.linalg.eigvalsh(scaled)[:, 0] > 0) & (mass > 0))
+
+    def anchored(self, params: Gaussians, rows: Array, factor: float) -> GaussianFamily:
+        """The prior times `factor`, and `rows` (K,) pseudo-rows that look as the components do now."""
+        covs = params.covs
+        anchor = Prior(rows, covs, params.means, rows)
+        prior = None if self.prior is None else self.prior.times(factor)
+        return replace(self, prior=anchor if prior is None else prior.plus(anchor))
+
     def _current(self, params: Gaussians, g: int, live: np.ndarray) -> Covariances:
         covs = params.covs[live]
         if self.groups[g].model.axis_aligned and covs.ndim == 3:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -50,6 +50,29 @@ class Prior:
     def only(self, live: np.ndarray) -> Prior:
         """No pseudo-rows for the other components."""
         return Prior(self.rows * live, self.cov, self.mean, self.mean_rows * live)
+
+    def plus(self, other: Prior) -> Prior:
+        """Both sets of pseudo-rows (both expanded): the product of two such priors is one more of them.
+
+        The mean terms combine to one about the weighted mean, and leave a scatter between the two means.
+        """
+        rows, mean_rows = self.rows + other.rows, self.mean_rows + other.mean_rows
+        share = np.divide(other.mean_rows, mean_rows, out=np.zeros_like(mean_rows), where=mean_rows > 0)[:, None]
+        between = other.mean - self.mean
+        joint = Prior(rows, self.cov, self.mean + share * between, mean_rows)
+        lone = replace(self, mean_rows=np.zeros_like(rows)).scatter(self.mean)
+        both = lone + replace(other, mean_rows=np.zeros_like(rows)).scatter(other.mean)
+        spread = (self.mean_rows * share[:, 0])[:, None]
+        if both.ndim == 2:
+            both = both + spread * between**2
+        else:
+            both = both + spread[:, :, None] * between[:, :, None] * between[:, None, :]
+        shape = (-1, *[1] * (both.ndim - 1))
+        return replace(joint, cov=both / np.maximum(rows, 1e-300).reshape(shape))
+
+    def times(self, factor: float) -> Prior:
+        """As many pseudo-rows times `factor`."""
+        return replace(self, rows=factor * self.rows, mean_rows=factor * self.mean_rows)
 
     def scatter(self, means: Array) -> Array:
         """The prior's scatter rows cov + mean_rows (m - mean)(m - mean)^T, in the layout of `cov`."""

@@ -58,6 +58,23 @@ class Structure:
             scatter = np.diagonal(scatter, axis1=1, axis2=2)
         return self._step(mass, scatter, current)
 
+    def beside(self, mass: Array, scatter: Array, like: Covariances) -> Array:
+        """The M-step of new components, each alone beside the frozen group `like`:  (P, d) or (P, d, d).
+
+        Maximises  -1/2 [ mass_p log|S_p| + tr(S_p^-1 scatter_p) ]  over what the structure lets vary between the
+        components; what it holds Equal is the group's. With one component in the group, equal means equal to that one.
+
+        Parameters
+        ----------
+        mass : (P,) array, > 0
+        scatter : (P, d, d) array, or (P, d) for axis-aligned structures
+        like : Covariances
+            The group as it stands: all its members agree on what is Equal.
+        """
+        if self.axis_aligned and scatter.ndim == 3:
+            scatter = np.diagonal(scatter, axis1=1, axis2=2)
+        return _beside(self.name, mass, scatter, like)
+
     def n_free(self, n_components: int, n_columns: int) -> int:
         """Number of free covariance parameters."""
         return self._free(n_components, n_columns)
@@ -178,6 +195,56 @@ def _evv(mass: Array, scatter: Array, current: Covariances | None) -> Covariance
 def _vvv(mass: Array, scatter: Array, current: Covariances | None) -> Covariances:
     """C_k = W_k / n_k."""
     return Covariances(_symmetric(scatter / mass[:, None, None]))
+
+
+# --- one new component beside a frozen group -------------------------------------------------------------------------
+
+
+def _beside(name: str, mass: Array, scatter: Array, like: Covariances) -> Array:
+    """With w = diag(D^T W D): A = w / |w|^(1/d) where free, lambda = sum_i (w_i / A_i) / (n d) where free."""
+    volume, shape, turn = tuple(name)
+    d, side = scatter.shape[1], _side(like.covs[:1])
+    if shape == "V" and turn == "E":  # a free shape along the group's axes
+        D = like.axes if like.axes is not None else np.linalg.eigh(like.covs.sum(0))[1]
+        within = np.einsum("ia,pij,ja->pa", D, scatter, D, optimize=True).clip(min=0.0)
+        return _compose(D, _beside(f"{volume}VI", mass, within, Covariances(np.repeat(side[:, None], d, axis=1))))
+    if shape == "E" and turn == "V":  # the group's shape along free axes; both in rising order
+        omega, L = np.linalg.eigh(scatter)
+        group = Covariances(positive(np.asarray(np.linalg.eigvalsh(like.covs[:1]), dtype=float)))
+        return _compose(L, _beside(f"{volume}EI", mass, np.maximum(omega, 0.0), group))
+    if shape == "V":  # its own matrix, but for the volume
+        if volume == "V":
+            return _symmetric(scatter / _over(mass, scatter)) if turn == "V" else scatter / mass[:, None]
+        scatter = positive(scatter) if turn == "I" else _symmetric(scatter)
+        return scatter * _over(side / _side(scatter), scatter)
+    unit = (
+        np.ones((1, d)) if shape == "I" else like.covs[:1] / _over(side, like.covs)
+    )  # the group's, but for the volume
+    sides = _trace_over(scatter, unit) / (mass * d) if volume == "V" else np.repeat(side, len(mass))
+    return unit * _over(sides, unit)
+
+
+def _side(covs: Array) -> Array:
+    """|S|^(1/d), (K,); of a singular one, as of the nearest that is not."""
+    if covs.ndim == 2:
+        return np.exp(np.log(positive(covs)).mean(1))
+    sign, log_det = np.linalg.slogdet(covs)
+    flat = (sign <= 0) | ~np.isfinite(log_det)
+    if flat.any():
+        log_det[flat] = np.log(positive(np.linalg.eigvalsh(covs[flat]))).sum(1)
+    return np.exp(log_det / covs.shape[1])
+
+
+def _trace_over(scatter: Array, unit: Array) -> Array:
+    """tr(unit^-1 scatter_p), (P,)."""
+    if scatter.ndim == 2:
+        return (scatter / unit).sum(1)
+    return np.trace(np.linalg.solve(unit, scatter), axis1=1, axis2=2)
+
+
+def _over(values: Array, like: Array) -> Array:
+    """(K,) values shaped to multiply or divide (K, ...) arrays."""
+    return values.reshape(-1, *[1] * (like.ndim - 1))
 
 
 # --- shared steps ----------------------------------------------------------------------------------------------------

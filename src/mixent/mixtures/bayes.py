@@ -1,0 +1,256 @@
+"""What the Bayes classifiers built on mixtures have in common: one `fit`, one `partial_fit`, explanations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from mixent.base import ProbabilisticClassifier
+from mixent.core.arrays import Array
+from mixent.families.gaussian.structures import get_structure
+from mixent.mixtures.explain import Explanation, explain_rows
+from mixent.mixtures.fitting import Fitted, read_prior_rows, tell
+from mixent.mixtures.growth import Stage
+from mixent.mixtures.job import Candidate, Job
+from mixent.mixtures.model import MixtureModel, taking_part, varying_columns
+from mixent.mixtures.options import (
+    check_choice,
+    check_count,
+    check_folds,
+    check_positive,
+    check_selection,
+    check_share,
+    progress_bar,
+)
+from mixent.mixtures.training import Training, read_training
+from mixent.tables import Labels, Table, check_spread, read_features, read_labels, read_weights
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A fitted classifier and how it was found."""
+
+    found: Fitted
+    candidate: Candidate
+    temperature: float = 1.0
+    records: list[dict] = field(default_factory=list)  # what a search tried
+    path: list[Stage] = field(default_factory=list)  # every stage of growth
+
+
+class BayesMixture(ProbabilisticClassifier, MixtureModel):
+    """p(class | x) from joint weights of class and component, W (C, K), and component densities.
+
+    A subclass gives `_fit_job(job, labels, training, show) -> Outcome`.
+    """
+
+    def _fit_job(self, job: Job, labels: Labels, training: Training | None, show: Any) -> Outcome:
+        raise AttributeError(f"{type(self).__name__} must define _fit_job")
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : table of n rows
+            Array or DataFrame; NaN, None or null are missing, text columns are categories.
+        y : (n,) labels or (n, C) label probabilities
+            None, NaN or "" for a row without a label.
+        sample_weight : (n,) array, optional
+            Counts: weight two is the row twice.
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X, y, sample_weight, None)
+        self.__dict__.pop("kept_", None)
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> Job:
+        self._check()
+        training = read_training(self)
+        table = read_features(self, X, reset=True, categorical=self.categorical)
+        check_spread(table)
+        labels = read_labels(y, table.n_rows, classes=classes)
+        weight = read_weights(sample_weight, table.n_rows)
+        columns = varying_columns(table.X, weight)
+        job = self._job(table, columns[0], labels, weight)
+        self._check_classes(job)
+        with progress_bar(self.progress, "classifier") as show:
+            outcome = self._fit_job(job, labels, training, show)
+        self._keep(outcome, labels, table.schema)
+        self.varying_, self.constants_ = columns
+        tell(outcome.found.run, type(self).__name__, searched=isinstance(self.n_components, str))
+        return job
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from one more batch of rows, without the rows of earlier batches.
+
+        The first call fits as `fit` does: it settles columns, components and the prior, so let it have enough rows.
+        Each later call runs EM on its batch with the expected statistics of all earlier rows as pseudo-rows:
+        the likelihood of the batch plus the expected likelihood of what was kept never falls. Each call first forgets
+        the share `forgetting` of what was kept.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+        classes : list of all class labels, optional
+            Needed in the first call when its rows do not show them all.
+
+        Returns
+        -------
+        self
+        """
+        if self.objective != "likelihood":
+            raise ValueError(f"partial_fit keeps statistics of the likelihood; objective is {self.objective!r}")
+        check_share("forgetting", self.forgetting)
+        if not hasattr(self, "params_"):
+            self._begin_kept(self._fit(X, y, sample_weight, classes))
+            return self
+        self._check_kept()
+        table = read_features(self, X, reset=False)
+        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(
+                f"classes must be those of the first call, {self.classes_.tolist()}; got {list(classes)!r}"
+            )
+        labels = read_labels(y, table.n_rows, classes=self.classes_)
+        weight = read_weights(sample_weight, table.n_rows)
+        self._absorb(self._job(table, self.varying_, labels, weight))
+        self.class_prior_ = self.params_.weights.sum(axis=1)
+        return self
+
+    def _check(self) -> None:
+        if isinstance(self.n_components, str):
+            check_choice("n_components", self.n_components, ("auto",))
+            if isinstance(self.covariance, dict):
+                raise ValueError("covariance by class needs n_components by class or as a number, not 'auto'")
+            self._structures()
+        check_choice("init", self.init, ("kmeans++", "random"))
+        for name in ("max_iter", "max_components"):
+            check_count(name, getattr(self, name))
+        check_folds("cv", self.cv)
+        check_positive("tol", self.tol, zero=True)
+        check_positive("smoothing", self.smoothing)
+        read_prior_rows(self.prior)
+        check_share("forgetting", self.forgetting)
+        check_selection(self)
+
+    def _check_classes(self, job: Job) -> None:
+        """Are there rows enough of each class to begin with?"""
+
+    def _structures(self) -> list[str] | None:
+        if isinstance(self.covariance, str) or not np.iterable(self.covariance):
+            return None if self.covariance == "auto" else [get_structure(self.covariance).name]
+        if not len(self.covariance):
+            raise ValueError("covariance is an empty list; name at least one structure")
+        return [get_structure(name).name for name in self.covariance]
+
+    def _job(self, table: Table, varying: np.ndarray, labels: Labels, weight: Array | None) -> Job:
+        soft = None if labels.codes is not None else labels.likelihood
+        codes = labels.codes if labels.codes is not None else labels.likelihood.argmax(axis=1)
+        absent = np.ptp(labels.likelihood, axis=1) == 0  # all ones, or even probabilities: they say as little
+        codes = np.where(absent, -1, codes)
+        if absent.all():
+            raise ValueError("y tells no class from another in any row; label some rows of each class")
+        if weight is not None and not weight[~absent].any():
+            raise ValueError("every labelled row has sample_weight 0; give some labelled rows of each class a weight")
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        block = taking_part(table, varying, soft, weight)
+        prior = self._read_class_prior(labels)
+        return Job(self, block, table.schema.sizes, seed, codes, labels.classes, prior)
+
+    def _read_class_prior(self, labels: Labels) -> Array | None:
+        if isinstance(self.class_prior, str):
+            check_choice("class_prior", self.class_prior, ("empirical",))
+            return None
+        n = len(labels.classes)
+        try:
+            prior = np.asarray(self.class_prior, dtype=float)
+        except (TypeError, ValueError):
+            prior = np.empty(0)
+        if prior.shape != (n,) or not np.isfinite(prior).all() or (prior <= 0).any():
+            raise ValueError(
+                f"class_prior must be 'empirical' or {n} positive numbers, one per class; got {self.class_prior!r}"
+            )
+        return prior / prior.sum()
+
+    def _keep(self, outcome: Outcome, labels: Labels, schema: Any) -> None:
+        found, candidate = outcome.found, outcome.candidate
+        self.problem_, self.params_, self.schema_ = found.problem, found.params, schema
+        self.run_ = replace(found.run, last=None)
+        self.classes_ = labels.classes
+        self.class_prior_ = found.params.weights.sum(axis=1)
+        self.covariance_ = list(candidate.structures)
+        self.prior_rows_ = candidate.prior_rows
+        self.search_, self.temperature_, self.path_ = outcome.records, outcome.temperature, outcome.path
+
+    def _log_joint(self, X: Any) -> Array:
+        """log p(class) + T log p(x | class): the temperature softens the densities, the priors stay exact."""
+        joint = self._each(self._read(X), self.problem_.log_joint, len(self.classes_))
+        if self.temperature_ == 1.0:
+            return joint
+        log_prior = np.log(self.class_prior_)
+        return log_prior + self.temperature_ * (joint - log_prior)
+
+    def _set_class_prior(self, prior: Array) -> None:
+        prior = np.maximum(prior, 1e-12)  # a class the batch seems to lack stays possible
+        prior = prior / prior.sum()
+        within = self.params_.weights / self.params_.weights.sum(axis=1, keepdims=True)
+        self.params_ = replace(self.params_, weights=prior[:, None] * within)
+        self.class_prior_ = prior
+
+    def _sample_label(self, label: np.ndarray, component: np.ndarray) -> np.ndarray:
+        return self.classes_[label]
+
+    @property
+    def weights_(self) -> Array:
+        """(C, K) joint weights of class and component."""
+        return self.params_.weights
+
+    @property
+    def component_class_(self) -> np.ndarray:
+        """(K,) index of the class each component belongs to, or mostly speaks for."""
+        return self.params_.weights.argmax(axis=0)
+
+    @property
+    def class_given_component_(self) -> Array:
+        """(C, K) p(class | component): which components speak for which class. Columns sum to 1."""
+        return self.params_.weights / self.params_.weights.sum(axis=0)
+
+    def explain(self, X: Any, label: Any = None) -> Explanation:
+        """Say of each row which components make its class more probable than the strongest other class.
+
+        Parameters
+        ----------
+        X : table of n rows
+        label : class label, optional
+            The class to explain; default: the most probable of each row.
+
+        Returns
+        -------
+        Explanation
+            log_odds in nats, and its parts: of the class priors, and of each component. They add up exactly.
+        """
+        check_is_fitted(self)
+        joint = self._finite_joint(X)
+        rows = np.arange(len(joint))
+        if label is None:
+            ours = joint.argmax(axis=1)
+        else:
+            where = np.flatnonzero(self.classes_ == label)
+            if len(where) != 1:
+                raise ValueError(f"label must be one of the classes {self.classes_.tolist()}; got {label!r}")
+            ours = np.full(len(joint), where[0])
+        others = joint.copy()
+        others[rows, ours] = -np.inf
+        rival = others.argmax(axis=1)
+        prior, parts = explain_rows(
+            self._log_components(X), self.weights_, self.class_prior_, self.temperature_, ours, rival
+        )
+        log_odds = prior + parts.sum(axis=1)
+        return Explanation(self.classes_[ours], self.classes_[rival], log_odds, prior, parts)

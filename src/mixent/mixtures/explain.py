@@ -1,0 +1,90 @@
+"""Which components speak for which class, and how loudly in each case."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mixent.core.arrays import Array, log_sum_exp, safe_log
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why each row is said to be of its class rather than of its strongest rival.
+
+    log_odds = prior + by_component.sum(axis=1), exactly.
+    """
+
+    label: np.ndarray  # (n,) the class explained
+    rival: np.ndarray  # (n,) the class it is compared with
+    log_odds: Array  # (n,) log p(label | x) / p(rival | x), nats
+    prior: Array  # (n,) the part the class priors have in it
+    by_component: Array  # (n, K) the part of each component; > 0 speaks for the label
+
+
+def share_log_ratio(ours: Array, theirs: Array) -> Array:
+    """Split log(A / B), A = sum_k a_k, B = sum_k b_k, into a part for each k: (a_k - b_k) / M(A, B).
+
+    M(A, B) = (A - B) / (log A - log B) is the logarithmic mean, so the parts add up exactly; a component has a positive
+    part when it gives more to A than to B.
+
+    Parameters
+    ----------
+    ours, theirs : (K, n) arrays
+        log a_k and log b_k.
+
+    Returns
+    -------
+    (n, K) array.
+    """
+    log_a, log_b = log_sum_exp(ours, axis=0), log_sum_exp(theirs, axis=0)
+    top = np.maximum(log_a, log_b)
+    ratio = log_a - log_b
+    near = np.abs(ratio) < 1e-6
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = (np.exp(log_a - top) - np.exp(log_b - top)) / ratio
+    # to second order in the ratio
+    mean = np.where(near, np.exp(0.5 * (log_a + log_b) - top) * (1 + ratio**2 / 24), mean)
+    return ((np.exp(ours - top) - np.exp(theirs - top)) / mean).T
+
+
+def explain_rows(
+    log_components: Array, weights: Array, prior: Array, temperature: float, label: np.ndarray, rival: np.ndarray
+) -> tuple[Array, Array]:
+    """(prior part (n,), component parts (n, K)) of log p(label | x) / p(rival | x).
+
+    Parameters
+    ----------
+    log_components : (K, n) array
+        log f_k(x_n).
+    weights : (C, K) array
+        Joint weights.
+    prior : (C,) array
+    temperature : float
+        Of the class densities.
+    label, rival : (n,) arrays of int
+    """
+    within = safe_log(weights / weights.sum(axis=1, keepdims=True)).T  # (K, C)
+    parts = share_log_ratio(log_components + within[:, label], log_components + within[:, rival])
+    log_prior = np.log(prior)
+    return log_prior[label] - log_prior[rival], temperature * parts
+
+
+def typical(resp: Array, log_components: Array, n_rows: int) -> list[np.ndarray]:
+    """For each component the rows that are most at home in it: among those it claims, the densest.
+
+    Parameters
+    ----------
+    resp : (n, K) array
+        Responsibilities.
+    log_components : (K, n) array
+    n_rows : int
+        How many of each.
+    """
+    owner = resp.argmax(axis=1)
+    out = []
+    for k, density in enumerate(log_components):
+        mine = np.flatnonzero(owner == k)
+        out.append(mine[np.argsort(-density[mine], kind="stable")[:n_rows]])
+    return out

@@ -1,0 +1,236 @@
+"""What there is to choose from: fitted mixtures of several sizes and structures, and what each is worth.
+
+A classifier consists of *units* chosen on their own: the mixture of each class, or the one mixture all classes share.
+Each unit has *options*: fitted stages, grown or restarted. A *combination* takes one option of each unit.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mixent.core.arrays import Array, log_sum_exp, safe_log
+from mixent.core.blocks import Block
+from mixent.core.executors import available_threads
+from mixent.mixtures.criteria import class_criteria, conditional_bic
+from mixent.mixtures.fitting import Fitted
+from mixent.mixtures.growth import Stage, grow, restart
+from mixent.mixtures.job import Candidate, Job
+from mixent.mixtures.model import each_row
+from mixent.mixtures.search import ROWS_PER_COMPONENT
+
+LADDER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)  # numbers of components tried by restarts
+PATIENCE = 2  # stages of growth in a row that may fail to improve a criterion
+SERIAL = 1.0  # seconds after which the tasks that remain are shared among processes
+
+Key = tuple[str, int]  # structure, components
+Combination = tuple[Key, ...]  # one key per unit
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Classes whose densities are chosen together."""
+
+    classes: tuple[int, ...]
+    shared: bool
+
+    def job(self, job: Job) -> Job:
+        return job if self.shared else job.of_class(self.classes[0])
+
+    def first(self, job: Job, name: str) -> Candidate:
+        return Candidate((1,), (name,), False, job.default_rows(), local=self.shared, shared=self.shared)
+
+
+@dataclass(frozen=True)
+class Option:
+    """A fitted stage and what its criteria say."""
+
+    stage: Stage
+    criteria: dict[str, float]
+    density: Array | None  # (n, m) log p(x | class) of the labelled training rows, where a joint criterion needs it
+    held: Array | None  # (n', m) the same of rows held out
+
+    @property
+    def key(self) -> Key:
+        return self.stage.covariance, self.stage.n_components
+
+
+@dataclass(frozen=True)
+class Task:
+    """Options of one unit and one structure."""
+
+    job: Job
+    unit: Unit
+    name: str
+    held: np.ndarray | None  # rows of the whole table held out
+    table: Block | None  # that table
+
+
+class Options:
+    """All options of one set of training rows, by unit and key."""
+
+    def __init__(self, job: Job, units: Sequence[Unit], by_unit: list[dict[Key, Option]]) -> None:
+        self.job, self.units, self.by_unit = job, units, by_unit
+
+    def get(self, unit: int, key: Key) -> Option:
+        """The option of this key; of a unit with too few rows for so many components, its largest."""
+        options = self.by_unit[unit]
+        if key in options:
+            return options[key]
+        name, count = key
+        fewer = [k for n, k in options if n == name and k <= count]
+        return options[name, max(fewer)]
+
+    def take(self, combination: Combination) -> list[Option]:
+        return [self.get(u, key) for u, key in enumerate(combination)]
+
+    @cached_property
+    def judged(self) -> tuple[np.ndarray, Array]:
+        """Class and weight of the labelled rows."""
+        rows = labelled(self.job)
+        return self.job.codes[rows], row_weights(self.job)[rows]
+
+    def criterion(self, name: str, combination: Combination) -> float:
+        taken = self.take(combination)
+        if name != "cbic":
+            return sum(option.criteria[name] for option in taken)
+        density = np.concatenate([option.density for option in taken if option.density is not None], axis=1)
+        n_free = sum(option.stage.n_free for option in taken)
+        return conditional_bic(density, *self.judged, n_free)
+
+
+def labelled(job: Job) -> np.ndarray:
+    return np.flatnonzero(job.codes >= 0)
+
+
+def row_weights(job: Job) -> Array:
+    return np.ones(job.table.n_rows) if job.table.weight is None else job.table.weight
+
+
+# --- exploring -------------------------------------------------------------------------------------------------------
+
+
+def explore(task: Task) -> list[Option]:
+    """Fit one unit with one structure in all its sizes."""
+    job, unit = task.job, task.unit
+    own, est = unit.job(job), job.est
+    rows = labelled(job)
+    codes, weight = job.codes[rows], row_weights(job)[rows]
+    seen = replace(job.table.take(rows), rows=None, label=None)
+    limit = limit_of(own, est.max_components)
+    first = unit.first(own, task.name)
+    options: list[Option] = []
+    best, poor = np.inf, 0
+    for stage in stages_of(own, first, limit):
+        log_f = log_components(stage.fitted, seen, est.n_jobs)
+        density = class_densities(log_f, stage.fitted.params.weights)
+        mine = np.isin(codes, unit.classes)
+        place = np.searchsorted(unit.classes, codes[mine])
+        entropy = float(_entropy(log_f[mine], stage.fitted.params.weights[place]) @ weight[mine])
+        values = class_criteria(density, unit.classes, codes, weight, stage.n_free, entropy, est.beta, job.n_classes)
+        held = None
+        if task.held is not None and task.table is not None:
+            part = replace(task.table.take(task.held), rows=None, label=None, weight=None)
+            held = class_densities(log_components(stage.fitted, part, est.n_jobs), stage.fitted.params.weights)
+        options.append(Option(stage, values, density if est.selection == "cbic" else None, held))
+        if est.growth == "incremental" and est.selection in values:
+            poor = 0 if values[est.selection] < best else poor + 1
+            best = min(best, values[est.selection])
+            if poor == PATIENCE:
+                break
+    return options
+
+
+def stages_of(job: Job, first: Candidate, limit: int) -> Iterator[Stage]:
+    if job.est.growth == "incremental":
+        yield from grow(job, first, limit)
+        return
+    n_init = job.est.n_init if first.shared else 1
+    for k in LADDER:
+        if k <= limit:
+            yield from restart(job, replace(first, counts=(k,)), k, n_init)
+
+
+def limit_of(job: Job, most: int) -> int:
+    rows = int(job.class_rows().sum())
+    return int(np.clip(rows // ROWS_PER_COMPONENT, 1, most))
+
+
+def log_components(fitted: Fitted, table: Block, n_jobs: Any) -> Array:
+    """log f_k(x_n), (n, K)."""
+    problem, params = fitted.problem, fitted.params
+    return each_row(
+        problem, params, table, lambda ready, block: problem.log_components(ready, block).T, params.n_components, n_jobs
+    )
+
+
+def class_densities(log_f: Array, weights: Array) -> Array:
+    """(n, C): log p(x | class) from log f (n, K) and joint weights (C, K)."""
+    within = safe_log(weights / weights.sum(axis=1, keepdims=True))
+    return np.stack([log_sum_exp(log_f + row, axis=1) for row in within], axis=1)
+
+
+def _entropy(log_f: Array, weights: Array) -> Array:
+    """(n,) entropy of the responsibilities, weights (n, K) those of each row's own class."""
+    joint = log_f + safe_log(weights)
+    log_resp = joint - log_sum_exp(joint, axis=1)[:, None]
+    resp = np.exp(log_resp)
+    return -np.where(resp > 0, resp * log_resp, 0.0).sum(axis=1)
+
+
+def spread(function: Callable, tasks: Sequence, n_jobs: int | None, show: Any) -> list:
+    """Results in the order of the tasks; when they take long, the rest goes to several processes."""
+    n_workers = available_threads() if n_jobs in (None, -1) else int(n_jobs or 1)
+    results: list = []
+    began = time.perf_counter()
+    while len(results) < len(tasks) and (n_workers == 1 or time.perf_counter() - began < SERIAL):
+        results.append(function(tasks[len(results)]))
+        if show is not None:
+            show(len(results), len(tasks), "fitting candidates")
+    rest = tasks[len(results) :]
+    if rest:
+        from joblib import Parallel, delayed  # only where there is much to do
+
+        done = Parallel(n_jobs=n_workers, return_as="generator")(delayed(function)(task) for task in rest)
+        for result in done:
+            results.append(result)
+            if show is not None:
+                show(len(results), len(tasks), "fitting candidates")
+    return results
+
+
+def _travelling(job: Job, quick: bool) -> Job:
+    """The job as it goes to another process: one thread, no progress bar; its summaries are made and go along."""
+    other = copy(job)
+    other.est = copy(job.est)
+    other.est.n_jobs, other.est.progress = 1, False
+    other.quick = quick
+    other.summary, other.target  # noqa: B018  (made here, once)
+    return other
+
+
+def options_of(jobs: Sequence[tuple[Job, np.ndarray | None]], whole: Job, units, names, show) -> list[Options]:
+    """Options of several sets of training rows, each with the rows of `whole` held out from it."""
+    tasks = [
+        Task(travelling, unit, name, held, None if held is None else whole.table)
+        for travelling, held in [(_travelling(job, held is not None), held) for job, held in jobs]
+        for unit in units
+        for name in names
+    ]
+    results = iter(spread(explore, tasks, whole.est.n_jobs, show))
+    out = []
+    for job, _ in jobs:
+        by_unit = []
+        for _ in units:
+            found: dict[Key, Option] = {}
+            for _ in names:
+                found |= {option.key: option for option in next(results)}
+            by_unit.append(found)
+        out.append(Options(job, units, by_unit))
+    return out

@@ -1,0 +1,205 @@
+"""From a mixture fitted by likelihood to one trained for its posterior.
+
+The conditional likelihood has its supremum at infinity on separable rows, so training is held to the likelihood solution
+it starts from by pseudo-rows that look as that solution does ("I-smoothing"): the objective pays
+rows x KL(component there || component here) for leaving it. Training may also stop early, when held-out rows gain
+nothing more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mixent.core.ascent import ascend
+from mixent.core.blocks import ArrayBlocks
+from mixent.core.driver import Event, Halt, Observer, Run, Status, Stop, run
+from mixent.core.observers import ShowProgress
+from mixent.core.proposals import Squarem
+from mixent.mixtures.chart import MixtureChart
+from mixent.mixtures.discriminative import Conditional, Criterion, DiscriminativeProblem, SmoothedError
+from mixent.mixtures.fitting import Fitted
+from mixent.mixtures.job import Job
+from mixent.mixtures.options import check_choice, check_positive
+from mixent.mixtures.problem import MixtureParams, MixtureProblem
+
+OBJECTIVES = ("likelihood", "conditional", "error")
+SOLVERS = ("ebw", "lbfgs")
+SHORT = 20  # passes before the best of several starts goes on
+PATIENCE = 10  # passes without gain on the held-out rows
+
+
+@dataclass(frozen=True)
+class Training:
+    """What is to be trained for, and how: read once from the estimator's options."""
+
+    criterion: Criterion
+    anchor_rows: float | None  # None: as many as columns + 2
+    solver: str
+    validation: float | None
+
+    @property
+    def prior_share(self) -> float:
+        """How much of the likelihood, and with it of its prior, is in the objective."""
+        return 1.0 - self.criterion.alpha if isinstance(self.criterion, Conditional) else 0.0
+
+
+UNUSED = {"alpha": 1.0, "sharpness": 1.0, "anchor": "auto", "solver": "ebw", "validation": None}
+
+
+def read_training(est: Any) -> Training | None:
+    """The estimator's options; None for plain likelihood. An option without effect is an error."""
+    check_choice("objective", est.objective, OBJECTIVES)
+    owners = {"alpha": ("conditional",), "sharpness": ("error",)}
+    for name, default in UNUSED.items():
+        value = getattr(est, name)
+        serves = owners.get(name, ("conditional", "error"))
+        same = type(value) is type(default) and value == default
+        if est.objective not in serves and not (same or (isinstance(default, float) and value == default)):
+            raise ValueError(
+                f"{name}={value!r} has no effect with objective={est.objective!r}; it serves "
+                f"objective={' or '.join(map(repr, serves))}"
+            )
+    if est.objective == "likelihood":
+        return None
+    criterion: Criterion
+    if est.objective == "conditional":
+        alpha = check_positive("alpha", est.alpha, zero=True)
+        if alpha > 1:
+            raise ValueError(f"alpha must lie between 0 (likelihood) and 1 (conditional likelihood); got {est.alpha!r}")
+        criterion = Conditional(alpha)
+    else:
+        sharpness = check_positive("sharpness", est.sharpness)
+        if sharpness < 1:
+            raise ValueError(f"sharpness must be >= 1, the slope of the smoothed error; got {est.sharpness!r}")
+        criterion = SmoothedError(sharpness)
+    anchor = None if isinstance(est.anchor, str) and est.anchor == "auto" else _read_anchor(est.anchor)
+    check_choice("solver", est.solver, SOLVERS)
+    return Training(criterion, anchor, est.solver, _read_validation(est.validation))
+
+
+def _read_anchor(anchor: Any) -> float:
+    try:
+        return check_positive("anchor", anchor)
+    except ValueError:
+        raise ValueError(
+            f"anchor must be 'auto' or a positive number of pseudo-rows per component; got {anchor!r}"
+        ) from None
+
+
+def _read_validation(validation: Any) -> float | None:
+    if validation is None:
+        return None
+    number = isinstance(validation, (float, np.floating))
+    if not number or not 0 < validation < 1:
+        raise ValueError(
+            f"validation must be None or the share of rows to hold out, between 0 and 1; got {validation!r}"
+        )
+    return float(validation)
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A likelihood solution and the problem anchored at it."""
+
+    problem: DiscriminativeProblem
+    plain: MixtureProblem  # what predicts afterwards: neither anchor nor criterion
+    params: MixtureParams
+
+    def merit(self, objective: float) -> float:
+        """The objective with the anchor's part counted from zero at the start: comparable among starts."""
+        return objective - self.problem.log_prior(self.params)
+
+
+Starts = Callable[[Job], Sequence[Fitted]]  # likelihood solutions of a job
+
+
+def train(job: Job, starts: Starts, training: Training, show: Any = None) -> Fitted:
+    """Train from each likelihood solution for a while, then on from the best.
+
+    With `validation`, part of the labelled rows is held out first, to learn after how many passes they gain nothing
+    more; the training proper then takes all rows and as many passes.
+    """
+    passes = job.est.max_iter
+    if training.validation is not None:
+        passes = _passes_until_best(job, starts, training)
+    observers: list[Observer] = [] if show is None else [ShowProgress(show, passes)]
+    begun = _best_start(job, starts(job), training, passes)
+    done = _solve(job, begun, training, passes, observers)
+    if training.validation is not None and done.status is Status.MAX_PASSES and passes < job.est.max_iter:
+        enough = f"held-out rows gained nothing more after {passes} passes"
+        done = replace(done, status=Status.STOPPED, message=enough)
+    return Fitted(begun.plain, done.params, replace(done, last=None))
+
+
+def _best_start(job: Job, starts: Sequence[Fitted], training: Training, passes: int) -> Begun:
+    begun = [Begun(anchored(job, start, training), start.problem, start.params) for start in starts]
+    if len(begun) == 1:
+        return begun[0]
+    short = [_solve(job, b, training, min(SHORT, passes)) for b in begun]
+    merits = [b.merit(r.objective) for b, r in zip(begun, short)]
+    return begun[int(np.argmax(np.where(np.isfinite(merits), merits, -np.inf)))]
+
+
+def _solve(job: Job, begun: Begun, training: Training, passes: int, observers: Sequence[Observer] = ()) -> Run:
+    problem, start = begun.problem, begun.params
+    n_components = start.n_components
+    source, stop = job.source(problem, n_components), Stop(job.est.tol, passes)
+    with job.executor(n_components) as executor:
+        if training.solver == "lbfgs":
+            chart = MixtureChart(problem, start)
+            return ascend(problem, source, chart, start, stop=stop, executor=executor, observers=observers)
+        propose = Squarem() if job.est.accelerate else None
+        return run(problem, source, start, stop=stop, executor=executor, observers=observers, propose=propose)
+
+
+def _passes_until_best(job: Job, starts: Starts, training: Training) -> int:
+    """Passes after which rows held out score best."""
+    assert training.validation is not None
+    held = _held_out(job, training.validation)
+    part, rest = job.take(np.flatnonzero(~held)), job.take(np.flatnonzero(held))
+    if (part.class_rows() == 0).any():
+        raise ValueError("validation leaves a class without rows to train on; hold out a smaller share")
+    begun = _best_start(part, starts(part), training, job.est.max_iter)
+    watch = _Watch(begun.problem, rest.source(begun.problem, begun.params.n_components), part)
+    _solve(part, begun, training, job.est.max_iter, [watch])
+    return watch.best_pass
+
+
+def _held_out(job: Job, share: float) -> np.ndarray:
+    """(n,) which rows to hold out: the share of each class's labelled rows, at least one row in all."""
+    rng = np.random.default_rng((job.seed, 17))
+    held = np.zeros(job.table.n_rows, dtype=bool)
+    for c in range(job.n_classes):
+        rows = rng.permutation(np.flatnonzero(job.codes == c))
+        held[rows[: round(share * len(rows))]] = True
+    if not held.any():
+        raise ValueError("validation holds out no row; hold out a larger share, or give more labelled rows")
+    return held
+
+
+def anchored(job: Job, start: Fitted, training: Training) -> DiscriminativeProblem:
+    """The problem of training from a likelihood solution, held to it by pseudo-rows."""
+    rows = len(job.summary.centre) + 2.0 if training.anchor_rows is None else training.anchor_rows
+    K = start.params.n_components
+    family = start.problem.family.anchored(start.params.components, np.full(K, rows), training.prior_share)
+    return DiscriminativeProblem(family, job.class_prior, rows * K * start.params.weights, training.criterion)
+
+
+class _Watch:
+    """Scores held-out rows after every pass, and stops when they gain nothing more."""
+
+    def __init__(self, problem: DiscriminativeProblem, held: ArrayBlocks, job: Job) -> None:
+        self.problem, self.held, self.job = problem, held, job
+        self.best, self.best_pass = -np.inf, 1
+
+    def __call__(self, event: Event) -> Halt | None:
+        ready = self.problem.prepare(event.params)
+        with self.job.executor(1) as executor:
+            score = executor.total(lambda block: self.problem.stats(ready, block), self.held).log_lik
+        if score > self.best:
+            self.best, self.best_pass = score, event.n_pass
+        return Halt("held-out rows gain nothing more") if event.n_pass - self.best_pass >= PATIENCE else None
