@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import os
 from typing import Any
 
@@ -16,25 +17,31 @@ from mixent.families.categorical import CategoricalFamily, Categoricals
 from mixent.families.gaussian.family import GaussianFamily, Gaussians, Group
 from mixent.families.gaussian.prior import Prior
 from mixent.families.product import Components, ProductFamily
-from mixent.mixtures import GaussianMixture, MixtureClassifier
+from mixent.mixtures import GaussianMixture, MixtureClassifier, SharedMixtureClassifier
+from mixent.mixtures.arriving import Kept
+from mixent.mixtures.fitting import Fitted
+from mixent.mixtures.growth import Stage
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 from mixent.tables import Column, Schema
 
-ESTIMATORS = (GaussianMixture, MixtureClassifier)
+ESTIMATORS = (GaussianMixture, MixtureClassifier, SharedMixtureClassifier)
 PARTS = (
     CategoricalFamily,
     Categoricals,
     Column,
     Components,
+    Fitted,
     GaussianFamily,
     Gaussians,
     Group,
+    Kept,
     MixtureParams,
     MixtureProblem,
     Prior,
     ProductFamily,
     Run,
     Schema,
+    Stage,
     Starts,
     Status,
     Step,
@@ -83,4 +90,22 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = saved.MAX_BYTES) -> A
     for name, kind in STATE.items():
         if not isinstance(getattr(model, name, None), kind):
             raise SavedFileError(f"{path}: the contents are damaged ({name} is missing or no {kind.__name__})")
+    return _brought_up_to_date(model)
+
+
+RENAMED = {"criterion": "selection"}  # options of mixent 0.1
+LATER: dict[str, Any] = {"path_": [], "kept_": None}  # what models fitted before it existed did not have
+
+
+def _brought_up_to_date(model: Any) -> Any:
+    """A model of an older mixent: its options under their new names, later ones at their defaults."""
+    state = vars(model)
+    options = inspect.signature(type(model)).parameters
+    for old, new in RENAMED.items():
+        if old in state and old not in options:
+            state[new] = state.pop(old)
+    for name, option in options.items():
+        state.setdefault(name, option.default)
+    for name, value in LATER.items():
+        state.setdefault(name, copy.copy(value))
     return model

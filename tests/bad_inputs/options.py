@@ -200,7 +200,7 @@ CLUSTERS = [
         {"cluster: init for any number": lambda: cluster(init=np.ones((40, 2)), n_components="auto")},
     ),
     *refused(ValueError, f"n_init {COUNT}", clusters("n_init", 0, -1, 2.5, None)),
-    *refused(ValueError, "criterion must be one of 'bic', 'icl'; got", clusters("criterion", "aic", "BIC", None)),
+    *refused(ValueError, "selection must be one of 'bic', 'icl', 'cv'; got", clusters("selection", "aic", "BIC", None)),
     *refused(ValueError, f"max_components {COUNT}", clusters("max_components", 0, None, 1.5, n_components="auto")),
     *refused(ValueError, "prior must be 'auto', None", clusters("prior", 0, nan)),
     *refused(ValueError, "tol must be a number >= 0", clusters("tol", -1, nan)),

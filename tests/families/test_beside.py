@@ -97,6 +97,15 @@ def test_several_at_once_are_one_by_one(name):
         np.testing.assert_allclose(together[[p]], alone, rtol=1e-12, atol=1e-12 * np.abs(alone).max())
 
 
+@pytest.mark.parametrize("name", ["EVE", "VVE"])
+def test_the_groups_axes_hold_even_where_its_matrices_do_not_show_them(name):
+    rng = np.random.default_rng(6)
+    axes = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    found = COVARIANCES[name].beside(*scatters(rng, 2, 3), Covariances(np.stack([2 * np.eye(3)] * 2), axes))
+    turned = axes.T @ found @ axes
+    np.testing.assert_allclose(turned, np.stack([np.diag(np.diagonal(t)) for t in turned]), atol=1e-12 * found.max())
+
+
 @every
 def test_a_flat_scatter_gives_finite_matrices(name):
     rng = np.random.default_rng(5)

@@ -85,11 +85,13 @@ def test_parameters_to_vector_and_back(name, d):
         chart = GaussianChart(family, start, np.ones(K, dtype=bool))
         for p in (start, params):
             vector = chart.vector(p)
-            back = chart.params(vector)
+            given = vector.copy()
+            back = chart.params(given)
             np.testing.assert_allclose(back.means, p.means, rtol=1e-9, atol=1e-12)
             unit = SCALE[:d] if p.covs.ndim == 2 else SCALE[:d, None] * SCALE[:d]
             np.testing.assert_allclose(back.covs / unit, p.covs / unit, rtol=1e-8, atol=1e-9)
             assert (back.axes[0] is None) == (name not in ("EVE", "VVE"))
+            given[:] = np.nan  # the caller's array may be used again
             np.testing.assert_array_equal(chart.vector(back), vector)  # exactly where it came from
         redundant = {"I": 0, "E": 1, "V": K}[name[1]]  # only b - mean b counts
         assert chart.size == len(chart.vector(start)) == family.n_free() + redundant
@@ -124,6 +126,15 @@ def test_axes_belong_to_the_covariances(name):
     lost = replace(params, axes=(None,))
     again = GaussianChart(family, lost, np.ones(3, dtype=bool))
     np.testing.assert_allclose(again.params(again.vector(lost)).covs, params.covs, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("variances", [[(1, 5, 9), (9, 5, 1), (5, 5, 5)], [(2, 2, 2), (1, 4, 9), (3, 3, 3)]])
+def test_lost_axes_are_found_though_the_sum_of_the_covariances_or_the_first_has_none(variances):
+    R = np.linalg.qr(np.random.default_rng(8).normal(size=(3, 3)))[0]
+    covs = np.stack([R @ np.diag(v) @ R.T for v in np.array(variances, dtype=float)])
+    family, params = make_family("VVE"), Gaussians(np.zeros((3, 3)), covs, (None,))
+    chart = GaussianChart(family, params, np.ones(3, dtype=bool))
+    np.testing.assert_allclose(chart.params(chart.vector(params)).covs, covs, atol=1e-9)
 
 
 def test_a_start_outside_the_structure_is_averaged():

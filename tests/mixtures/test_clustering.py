@@ -118,16 +118,16 @@ def clear():
 
 
 @pytest.mark.parametrize("prior", ["auto", None])
-@pytest.mark.parametrize("criterion", ["bic", "icl"])
-def test_auto_finds_components_and_structure(clear, criterion, prior):
+@pytest.mark.parametrize("selection", ["bic", "icl"])
+def test_auto_finds_components_and_structure(clear, selection, prior):
     X, label = clear
-    mixture = GaussianMixture("auto", "auto", prior=prior, criterion=criterion, max_components=4, random_state=0).fit(X)
+    mixture = GaussianMixture("auto", "auto", prior=prior, selection=selection, max_components=4, random_state=0).fit(X)
     assert (mixture.n_components_, mixture.covariance_) == (3, "EEE")
     assert len({*zip(mixture.predict(X).tolist(), label.tolist())}) == 3
     table = mixture.search_
     assert {(r["n_components"], r["covariance"]) for r in table} == {(k, n) for k in range(1, 5) for n in NAMES}
     assert len(table) == 4 * 14
-    best = min(table, key=lambda r: r[criterion])
+    best = min(table, key=lambda r: r[selection])
     assert (best["n_components"], best["covariance"]) == (3, "EEE")
     assert mixture.bic(X) == pytest.approx(best["bic"], rel=1e-9)
     assert mixture.icl(X) == pytest.approx(best["icl"], rel=1e-9)
@@ -152,8 +152,8 @@ def test_icl_prefers_separated_components():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 2)) * np.where(rng.random(600) < 0.5, 1.0, 2.5)[:, None]
     options = {"covariance": "VII", "max_components": 3, "random_state": 0}
-    assert GaussianMixture("auto", criterion="bic", **options).fit(X).n_components_ == 2
-    assert GaussianMixture("auto", criterion="icl", **options).fit(X).n_components_ == 1
+    assert GaussianMixture("auto", selection="bic", **options).fit(X).n_components_ == 2
+    assert GaussianMixture("auto", selection="icl", **options).fit(X).n_components_ == 1
     two = GaussianMixture(2, ["VII", "EII"], random_state=0).fit(X)
     record = two.search_[0]
     assert two.covariance_ == record["covariance"] == "VII"
@@ -214,7 +214,7 @@ def test_a_dropped_component_leaves_no_trace():
     dropped = 0
     for prior in ("auto", None):
         model = GaussianMixture("auto", ["EEE", "VVV"], max_components=9, prior=prior, random_state=0)
-        model.criterion = "icl"
+        model.selection = "icl"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(frame)

@@ -18,7 +18,7 @@ from mixent.families.gaussian.prior import Prior
 from mixent.families.gaussian.structures import COVARIANCES
 from mixent.families.product import Components, ProductFamily
 from mixent.mixtures import growth
-from mixent.mixtures.growth import grow, leaves, partial_problem, restart
+from mixent.mixtures.growth import grow, leaves, partial_problem, propose, restart
 from mixent.mixtures.job import Candidate, Job
 from mixent.mixtures.model import each_row
 from mixent.mixtures.partial import (
@@ -182,6 +182,27 @@ def test_the_joined_mixture_is_what_partial_em_has_raised(name, case):
             assert log_lik == pytest.approx(values[p] - prior, rel=1e-9)
 
 
+def test_the_statistics_are_the_formula():
+    """Expected rows of each class in the candidate and in the frozen part, from exponentials and loops."""
+    _, _, partial, start, table = mixture(4, name="VVI", weights=[[0.2, 0.3], [0.4, 0.1]])
+    _, _, label = labelled(table, 2)
+    label[:20] = 1.0
+    ready = partial.prepare(start)
+    with Serial() as workers:
+        found = workers.total(
+            lambda block: partial.stats(ready, block), ArrayBlocks(replace(table, label=label), 20, 20)
+        )
+    gaussian, centre = start.components.gaussian, partial.family.gaussian.centre
+    for p in range(start.n_candidates):
+        density = norm.pdf(table.X, gaussian.means[p] + centre, np.sqrt(gaussian.covs[p])).prod(axis=1)
+        new = label * start.alpha[p] * partial.class_weights * density[:, None]
+        old = label * (1 - start.alpha[p]) * np.exp(table.offset)
+        whole = (new + old).sum(axis=1)
+        assert found.log_lik[p] == pytest.approx(table.weight @ np.log(whole), rel=1e-9)
+        np.testing.assert_allclose(found.taken[p], table.weight @ (new / whole[:, None]), rtol=1e-9)
+        np.testing.assert_allclose(found.kept[p], table.weight @ (old / whole[:, None]), rtol=1e-9)
+
+
 def test_a_class_known_by_its_number_or_by_a_one_hot_label_is_the_same():
     _, _, partial, start, table = mixture(3, name="VVV", **CASES["classes"])
     classes, label, _ = labelled(table, 2)
@@ -259,6 +280,10 @@ def test_leaves_halve_the_rows_along_the_widest_column():
     few = leaves(points, None, 3, np.random.default_rng(0))  # of four, three at random
     assert sorted(set(few.tolist())) == [-1, 0, 1, 2]
     assert set(leaves(points, None, 100, np.random.default_rng(0)).tolist()) == set(range(8))  # two rows at least
+    light = leaves(points, np.full(16, 0.01), 100, np.random.default_rng(0))
+    assert set(light.tolist()) == set(range(8))  # and two are two however little they weigh
+    heavy = leaves(points[:4], np.array([2.0, 2.0, 1.0, 1.0]), 100, np.random.default_rng(0))
+    assert heavy.tolist() == [0, 1, 2, 2]
     assert not leaves(np.ones((5, 2)), None, 4, np.random.default_rng(0)).any()
 
 
@@ -384,6 +409,21 @@ def test_shared_components_grow_over_all_classes(draw):
     check_path(list(grow(job.of_class(1), plain("VVI"), 3)), 1, 3, len(X))
 
 
+def test_full_em_starts_where_partial_em_has_ended(draw):
+    X, label = draw(seed=4, n=200, missing=0.05)
+    codes = np.array([0, 1, 1])[label]
+    codes[::7] = -1
+    job = Job(options(), Block(X), (), 0, codes, np.array(["a", "b"]))
+    first = plain("VEV", shared=True)
+    old, _ = job.fit(first)
+    rows, after = np.arange(200), replace(first, counts=(2,))
+    tried = propose(job, old, after, rows, 8, np.random.default_rng(0))
+    for p in tried.order[:3]:
+        found, _ = job.fit(after, starts=job.parts(after), warm=join(old.params, tried.params, p))
+        assert found.run.trace[0].objective == pytest.approx(tried.objectives[p], rel=1e-9)
+        assert found.run.objective >= tried.objectives[p] >= old.run.objective
+
+
 def test_categories_alone_and_beside_numbers_grow():
     rng = np.random.default_rng(0)
     label = rng.integers(2, size=200)
@@ -447,8 +487,9 @@ def test_growth_by_a_criterion_takes_every_candidate_through_full_em(draw):
     assert best.objective == max(value for value, _ in asked)
 
 
+@pytest.mark.parametrize("name", ["VVV", "EEE"])
 @pytest.mark.parametrize("kind", [grow, restart])
-def test_evaluations_are_the_densities_em_has_asked_for(draw, monkeypatch, kind):
+def test_evaluations_are_the_densities_em_has_asked_for(draw, monkeypatch, kind, name):
     X, _ = draw(n=150)
     counted = [0]
     for problem in (MixtureProblem, PartialProblem):
@@ -460,7 +501,7 @@ def test_evaluations_are_the_densities_em_has_asked_for(draw, monkeypatch, kind)
 
         monkeypatch.setattr(problem, "stats", counting)
     more = {} if kind is grow else {"n_init": 3}
-    for stage in kind(job_of(X, tol=1e-8), plain("VVV", prior=3.0), 4, **more):
+    for stage in kind(job_of(X, tol=1e-8), plain(name, prior=3.0), 4, **more):
         assert stage.evaluations == counted[0]
         counted[0] = 0
 

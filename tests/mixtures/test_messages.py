@@ -49,7 +49,7 @@ BOTH = [
 MIXTURE = [
     ({"n_components": "many"}, "n_components must be a whole number >= 1, or 'auto'; got 'many'"),
     ({"covariance": []}, "covariance is an empty list; name at least one structure"),
-    ({"criterion": "aic"}, "criterion must be one of 'bic', 'icl'; got 'aic'"),
+    ({"selection": "aic"}, "selection must be one of 'bic', 'icl', 'cv'; got 'aic'"),
     ({"n_init": 0}, "n_init must be a whole number >= 1; got 0"),
     ({"n_components": 41}, "n_components=41 needs at least as many rows; X has 40"),
     ({"init": np.ones((40, 3))}, "init must be 'kmeans++', 'random' or responsibilities of shape (40, 2); got (40, 3)"),

@@ -98,8 +98,8 @@ def _say_search(screen: Screen, estimator: Any) -> None:
             f"log-loss {best['log_loss']:.3f} nats, error {best['error']:.1%}"
         )
     else:
-        best = min(entry[estimator.criterion] for entry in estimator.search_)
-        screen.say(f"Chosen among {tried} models by {estimator.criterion.upper()} ({best:.6g}; lower is better)")
+        best = min(entry[estimator.selection] for entry in estimator.search_)
+        screen.say(f"Chosen among {tried} models by {estimator.selection.upper()} ({best:.6g}; lower is better)")
 
 
 def _say_training(screen: Screen, estimator: Any, table: Data) -> None:

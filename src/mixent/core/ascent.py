@@ -227,12 +227,12 @@ class _Ascent(_Loop[P, R, S]):
         if nearest is None:
             return Status.CONVERGED
         if nearest.outside:
-            return self._at_the_edge() if self.n_cut or nearest.promise > small else Status.CONVERGED
+            beyond = max(trial.promise for trial in clear if trial.outside)
+            return self._at_the_edge() if beyond > small else Status.CONVERGED
         if self._edge() and nearest.gain >= 0.5 * nearest.promise:  # it rises as promised, but there is no room
             return self._at_the_edge()
-        if nearest.promise**2 <= 4 * small * (
-            nearest.promise - nearest.gain
-        ):  # the top of the parabola is below `small`
+        # the top of the parabola through both points is lower than `small`
+        if nearest.promise**2 <= 4 * small * (nearest.promise - nearest.gain):
             return Status.CONVERGED
         self.message = NOT_THERE
         return Status.DECREASED

@@ -1,8 +1,8 @@
 """Data that keep arriving (document 000, section IV-C): what earlier rows left behind, as pseudo-rows.
 
-The expected statistics of rows seen before are, for a mixture in the exponential family, nothing but more pseudo-rows of
-its prior: so many rows of each class in each component, with this mean and this scatter. EM on the next batch with these
-in the prior maximises exactly
+The expected statistics of rows seen before are, for a mixture in the exponential family, nothing but more pseudo-rows
+of its prior: so many rows of each class in each component, with this mean and this scatter. EM on the next batch with
+these in the prior maximises exactly
 
     log-likelihood of the batch + expected complete log-likelihood of the statistics kept + log prior.
 """
@@ -31,6 +31,11 @@ class Kept:
         gaussian = None if self.gaussian is None or other.gaussian is None else self.gaussian.plus(other.gaussian)
         counts = None if self.categories is None or other.categories is None else self.categories + other.categories
         return Kept(self.cells + other.cells, gaussian, counts)
+
+    def take(self, index: np.ndarray) -> Kept:
+        """Some components, in this order."""
+        gaussian = None if self.gaussian is None else self.gaussian.take(index)
+        return Kept(self.cells[:, index], gaussian, None if self.categories is None else self.categories[index])
 
     def times(self, factor: float) -> Kept:
         """Forget a share of every row."""

@@ -66,11 +66,9 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         -------
         self
         """
-        self._fit(X, y, sample_weight, None)
-        self.__dict__.pop("kept_", None)
-        return self
+        return self._fit(X, y, sample_weight, None)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> Job:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> Self:
         self._check()
         training = read_training(self)
         table = read_features(self, X, reset=True, categorical=self.categorical)
@@ -79,21 +77,22 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         weight = read_weights(sample_weight, table.n_rows)
         columns = varying_columns(table.X, weight)
         job = self._job(table, columns[0], labels, weight)
-        self._check_classes(job)
+        if classes is not None:
+            self._check_classes(job)
         with progress_bar(self.progress, "classifier") as show:
             outcome = self._fit_job(job, labels, training, show)
         self._keep(outcome, labels, table.schema)
         self.varying_, self.constants_ = columns
         tell(outcome.found.run, type(self).__name__, searched=isinstance(self.n_components, str))
-        return job
+        return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one more batch of rows, without the rows of earlier batches.
 
-        The first call fits as `fit` does: it settles columns, components and the prior, so let it have enough rows.
-        Each later call runs EM on its batch with the expected statistics of all earlier rows as pseudo-rows:
-        the likelihood of the batch plus the expected likelihood of what was kept never falls. Each call first forgets
-        the share `forgetting` of what was kept.
+        The first call fits as `fit` does (or was a call of `fit`): it settles columns, components and the prior, so let
+        it have enough rows. Each later call runs EM on its batch with the expected statistics of all earlier rows as
+        pseudo-rows: the likelihood of the batch plus the expected likelihood of what was kept never falls. Each call
+        first forgets the share `forgetting` of what was kept.
 
         Parameters
         ----------
@@ -110,8 +109,7 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
             raise ValueError(f"partial_fit keeps statistics of the likelihood; objective is {self.objective!r}")
         check_share("forgetting", self.forgetting)
         if not hasattr(self, "params_"):
-            self._begin_kept(self._fit(X, y, sample_weight, classes))
-            return self
+            return self._fit(X, y, sample_weight, classes)
         self._check_kept()
         table = read_features(self, X, reset=False)
         if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
@@ -141,7 +139,7 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         check_selection(self)
 
     def _check_classes(self, job: Job) -> None:
-        """Are there rows enough of each class to begin with?"""
+        """Has every class named beforehand the rows it needs to begin with?"""
 
     def _structures(self) -> list[str] | None:
         if isinstance(self.covariance, str) or not np.iterable(self.covariance):
@@ -182,10 +180,11 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
     def _keep(self, outcome: Outcome, labels: Labels, schema: Any) -> None:
         found, candidate = outcome.found, outcome.candidate
         self.problem_, self.params_, self.schema_ = found.problem, found.params, schema
+        self.kept_ = found.kept
         self.run_ = replace(found.run, last=None)
         self.classes_ = labels.classes
         self.class_prior_ = found.params.weights.sum(axis=1)
-        self.covariance_ = list(candidate.structures)
+        self.covariance_: Any = candidate.structures[0] if candidate.shared else list(candidate.structures)
         self.prior_rows_ = candidate.prior_rows
         self.search_, self.temperature_, self.path_ = outcome.records, outcome.temperature, outcome.path
 

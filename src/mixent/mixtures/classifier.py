@@ -188,14 +188,10 @@ class MixtureClassifier(BayesMixture):
         self.n_components_ = (outcome.found.params.weights > 0).sum(axis=1)
 
     def _check_classes(self, job: Job) -> None:
-        rows = job.class_rows()
-        if (rows == 0).any():  # only where classes were given beforehand
-            missing = self._names(job)[int(np.flatnonzero(rows == 0)[0])]
-            raise ValueError(f"class {missing!r} has no rows; its components start from its own rows")
-
-    @staticmethod
-    def _names(job: Job) -> list:
-        return job.classes.tolist()
+        missing = np.flatnonzero(job.class_rows() == 0)
+        if len(missing):
+            name = job.classes.tolist()[missing[0]]
+            raise ValueError(f"class {name!r} has no rows in the first batch; its components start from its own rows")
 
     def _candidate(self, classes: np.ndarray, job: Job) -> Candidate:
         counts = by_class(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -11,12 +12,23 @@ from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
 
 from mixent.core.arrays import Array
+from mixent.core.blocks import Block
 from mixent.families.gaussian.structures import COVARIANCES, get_structure
+from mixent.mixtures.exploring import PATIENCE, spread, travelling
 from mixent.mixtures.first_guess import Partition
 from mixent.mixtures.fitting import Fitted, read_prior_rows, tell
+from mixent.mixtures.growth import Stage, grow, passes_of
 from mixent.mixtures.job import Candidate, Job
-from mixent.mixtures.model import MixtureModel, responsibilities, taking_part, varying_columns
-from mixent.mixtures.options import check_choice, check_count, check_positive, progress_bar
+from mixent.mixtures.model import MixtureModel, log_density, responsibilities, taking_part, varying_columns
+from mixent.mixtures.options import (
+    GROWTHS,
+    check_choice,
+    check_count,
+    check_folds,
+    check_positive,
+    check_share,
+    progress_bar,
+)
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 from mixent.tables import Schema, check_spread, read_features, read_weights
 
@@ -34,11 +46,11 @@ class GaussianMixture(DensityMixin, MixtureModel):
     Parameters
     ----------
     n_components : int or "auto"
-        "auto" tries 1 to `max_components` and keeps the best by `criterion`.
+        "auto" tries 1 to `max_components` and keeps the best by `selection`.
     covariance : str, list of str, or "auto"
         One of the 14 structures of Celeux and Govaert: volume, shape and orientation Equal, Variable or Identity
         (EII VII EEI VEI EVI VVI EEE VEE EVE VVE EEV VEV EVV VVV), or scikit-learn's "spherical", "diag", "tied",
-        "full". A list, or "auto" for all 14, is searched by `criterion`.
+        "full". A list, or "auto" for all 14, is searched by `selection`.
     prior : "auto", float or None
         Pseudo-rows that pull each covariance towards that within the parts of the first start; "auto" takes
         columns + 2. None is plain maximum likelihood.
@@ -46,8 +58,13 @@ class GaussianMixture(DensityMixin, MixtureModel):
         Where EM starts: k-means on a sample, rows at random, or responsibilities.
     n_init : int
         Starts; each runs a few passes, the best runs on. All are kept in `starts_`.
-    criterion : "bic" or "icl"
-        For "auto"; lower is better (scikit-learn's sign).
+    growth : "restart" or "incremental"
+        How K components are found: by EM from `init`, or one by one: candidates from the leaves of a kd-tree are
+        fitted with all else frozen, the best joins, EM runs on (`path_`).
+    selection : "bic", "icl" or "cv"
+        For "auto"; lower is better (scikit-learn's sign). "cv" is -2 x the log density of rows held out in `cv` folds.
+    cv : int, splitter or list of (train, test)
+        Folds of selection="cv".
     max_components : int
         Largest K tried by "auto".
     tol : float
@@ -62,6 +79,8 @@ class GaussianMixture(DensityMixin, MixtureModel):
         Columns to treat as categories whatever their type.
     warm_start : bool
         Start from the last fit. The prior is made anew; with the same `random_state` and rows it is the same.
+    forgetting : float
+        Share of what earlier batches left behind that each call of `partial_fit` forgets.
     random_state : int, RandomState or None
     n_jobs : int or None
         Threads; None takes all cores. The number changes no bit of the result.
@@ -75,9 +94,12 @@ class GaussianMixture(DensityMixin, MixtureModel):
     run_ : Run
         How EM went: `status`, `trace`, `objective`.
     search_ : list of dict
-        What "auto" tried: n_components, covariance, log_likelihood, n_free, bic, icl, aic, converged.
-    starts_ : Starts
-        Every start of the chosen fit.
+        What "auto" tried: n_components, covariance, log_likelihood, n_free, bic, icl, aic (and cv), evaluations
+        (rows x components), converged, chosen.
+    starts_ : Starts or None
+        Every start of the chosen fit; None when it was grown.
+    path_ : list of Stage
+        With growth="incremental", every stage: n_components, log_likelihood, n_free, evaluations, fitted.
 
     Examples
     --------
@@ -97,7 +119,9 @@ class GaussianMixture(DensityMixin, MixtureModel):
         prior: str | float | None = "auto",
         init: Any = "kmeans++",
         n_init: int = 1,
-        criterion: str = "bic",
+        growth: str = "restart",
+        selection: str = "bic",
+        cv: Any = 5,
         max_components: int = 9,
         tol: float = 1e-6,
         max_iter: int = 1000,
@@ -105,6 +129,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
         smoothing: float = 1.0,
         categorical: Any = "auto",
         warm_start: bool = False,
+        forgetting: float = 0.0,
         random_state: Any = None,
         n_jobs: int | None = None,
         progress: bool | Callable[[int, int, str], None] = False,
@@ -114,7 +139,9 @@ class GaussianMixture(DensityMixin, MixtureModel):
         self.prior = prior
         self.init = init
         self.n_init = n_init
-        self.criterion = criterion
+        self.growth = growth
+        self.selection = selection
+        self.cv = cv
         self.max_components = max_components
         self.tol = tol
         self.max_iter = max_iter
@@ -122,6 +149,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
         self.smoothing = smoothing
         self.categorical = categorical
         self.warm_start = warm_start
+        self.forgetting = forgetting
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.progress = progress
@@ -142,6 +170,35 @@ class GaussianMixture(DensityMixin, MixtureModel):
         -------
         self
         """
+        return self._fit(X, sample_weight)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from one more batch of rows, without the rows of earlier batches.
+
+        The first call fits as `fit` does (or was a call of `fit`): it settles columns, components and the prior. Each
+        later call runs EM on its batch with the expected statistics of all earlier rows as pseudo-rows, after
+        forgetting the share `forgetting` of them.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        self
+        """
+        check_share("forgetting", self.forgetting)
+        if not hasattr(self, "params_"):
+            return self._fit(X, sample_weight)
+        self._check_kept()
+        table = read_features(self, X, reset=False)
+        weight = read_weights(sample_weight, table.n_rows)
+        job = Job(self, taking_part(table, self.varying_, weight=weight), table.schema.sizes, 0)
+        self._absorb(job)
+        return self
+
+    def _fit(self, X: Any, sample_weight: Any) -> Self:
         counts, names = self._check()
         table = read_features(self, X, reset=True, categorical=self.categorical)
         check_spread(table)
@@ -155,18 +212,22 @@ class GaussianMixture(DensityMixin, MixtureModel):
             else:
                 raise ValueError(f"n_components={counts[-1]} needs at least as many rows; X has {table.n_rows}")
         records: list[dict] = []
+        path: list[Stage] = []
         with progress_bar(self.progress, "mixture") as show:
             if len(counts) * len(names) > 1:
-                found, starts, records = search(self, job, counts, names, show)
+                found, starts, records, path = search(job, counts, names, show)
+            elif self.growth == "incremental":
+                path = list(grow(job, _candidate(job, 1, names[0]), counts[0], show=show))
+                found, starts = path[-1].fitted, None
             else:
                 candidate = _candidate(job, counts[0], names[0])
-                partitions = _starts(self, job, counts[0])
+                partitions = _starts(job, counts[0])
                 problem = job.problem(candidate, partitions[0])
                 again = self.warm_start and hasattr(self, "params_")
                 warm = _continued(self, problem, table.schema, varying, counts[0]) if again else None
                 found, starts = job.fit(candidate, show, starts=partitions, warm=warm)
         self._keep(found, starts, table.schema, job)
-        self.varying_, self.constants_, self.search_ = varying, constants, records
+        self.varying_, self.constants_, self.search_, self.path_ = varying, constants, records, path
         tell(found.run, type(self).__name__, searched=self.n_components == "auto")
         return self
 
@@ -182,7 +243,13 @@ class GaussianMixture(DensityMixin, MixtureModel):
             names = [get_structure(name).name for name in self.covariance]
         if not names:
             raise ValueError("covariance is an empty list; name at least one structure")
-        check_choice("criterion", self.criterion, ("bic", "icl"))
+        check_choice("selection", self.selection, ("bic", "icl", "cv"))
+        check_choice("growth", self.growth, GROWTHS)
+        check_share("forgetting", self.forgetting)
+        check_folds("cv", self.cv)
+        if self.growth == "incremental" and (self.warm_start or not isinstance(self.init, str)):
+            what = "warm_start=True" if self.warm_start else "init as responsibilities"
+            raise ValueError(f"growth='incremental' starts from one component; {what} has no effect with it")
         check_count("n_init", self.n_init)
         check_count("max_iter", self.max_iter)
         check_positive("tol", self.tol, zero=True)
@@ -196,6 +263,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
 
     def _keep(self, found: Fitted, starts: Any, schema: Any, job: Job) -> None:
         self.problem_, self.params_, self.schema_ = found.problem, found.params, schema
+        self.kept_ = found.kept
         self.run_ = replace(found.run, last=None)
         self.starts_ = starts
         self.n_components_ = found.params.n_components
@@ -276,30 +344,67 @@ class GaussianMixture(DensityMixin, MixtureModel):
         return self.bic(X) + 2 * _entropy(self.predict_proba(X)).sum()
 
 
-def search(est: GaussianMixture, job: Job, counts: list[int], names: list[str], show: Any) -> tuple:
-    """Every K with every structure, each K from the same partitions: the best by the criterion, and all records."""
-    records: list[dict] = []
-    best: Any = None
+@dataclass(frozen=True)
+class Try:
+    """One number of components with one structure, fitted."""
+
+    found: Fitted
+    starts: Any
+    record: dict
+    stage: Stage | None  # where it was grown
+
+
+def search(job: Job, counts: list[int], names: list[str], show: Any) -> tuple:
+    """Every K with every structure: the best by the criterion, its starts, all records, and its path where grown."""
+    ready = travelling(job)
+    grown = job.est.growth == "incremental"
+    tasks = [(ready, counts, n) for n in names] if grown else [(ready, [k], n) for k in counts for n in names]
+    tries = [
+        t
+        for tried in spread(try_structure, tasks, job.est.n_jobs, show, partial(_say, job.est.selection))
+        for t in tried
+    ]
+    selection = job.est.selection
+    # a fit that broke off wins only among its like
+    best = min(tries, key=lambda t: (t.found.run.status.failed, t.record[selection]))
+    records = [t.record | {"chosen": t is best} for t in tries]
+    name = best.record["covariance"]
+    path = [t.stage for t in tries if t.stage is not None and t.record["covariance"] == name]
+    return best.found, best.starts, records, path
+
+
+def _say(selection: str, tries: list[Try]) -> str:
+    record = tries[-1].record
+    return f"{record['covariance']} with {record['n_components']}: {selection} {record[selection]:.6g}"
+
+
+def try_structure(task: tuple[Job, list[int], str]) -> list[Try]:
+    """One structure with every number of components; growth ends when the criterion has risen twice in a row."""
+    job, counts, name = task
+    tries: list[Try] = []
+    if job.est.growth == "incremental":
+        poor = 0
+        for stage in grow(job, _candidate(job, counts[0], name), counts[-1]):
+            record = _record(stage.fitted, job, stage.n_components, name) | {"evaluations": stage.evaluations}
+            best = min((t.record[job.est.selection] for t in tries), default=np.inf)
+            tries.append(Try(stage.fitted, None, record, stage))
+            poor = 0 if record[job.est.selection] < best else poor + 1
+            if poor == PATIENCE:
+                break
+        return tries
     for k in counts:
-        starts = _starts(est, job, k)
-        for name in names:
-            found, runs = job.fit(_candidate(job, k, name), starts=starts)
-            record = _record(found, job, k, name)
-            records.append(record)
-            score = (found.run.status.failed, record[est.criterion])  # a fit that broke off wins only among its like
-            if best is None or score < best[0]:
-                best = (score, found, runs)
-            if show is not None:
-                what = f"{name} with {k}: {est.criterion} {record[est.criterion]:.6g}"
-                show(len(records), len(counts) * len(names), what)
-    return best[1], best[2], records
+        found, starts = job.fit(_candidate(job, k, name), starts=_starts(job, k))
+        record = _record(found, job, k, name) | {"evaluations": passes_of(starts) * job.table.n_rows * k}
+        tries.append(Try(found, starts, record, None))
+    return tries
 
 
 def _candidate(job: Job, n_components: int, name: str) -> Candidate:
     return Candidate((n_components,), (name,), False, job.default_rows(), local=True)
 
 
-def _starts(est: GaussianMixture, job: Job, n_components: int) -> list[Partition]:
+def _starts(job: Job, n_components: int) -> list[Partition]:
+    est = job.est
     if not isinstance(est.init, str):
         resp = read_responsibilities(est.init, job.table.n_rows, n_components)
         return [Partition(np.arange(job.table.n_rows), resp)]
@@ -311,17 +416,47 @@ def _record(found: Fitted, job: Job, n_components: int, name: str) -> dict:
     n_free, weight = found.problem.n_free(found.params), job.total_weight
     bic = -2 * log_lik + n_free * np.log(weight)
     entropy = _entropy(responsibilities(found.problem, found.params, job.table, job.est.n_jobs))
-    spread = entropy.sum() if job.table.weight is None else job.table.weight @ entropy
-    return {
+    spread_out = entropy.sum() if job.table.weight is None else job.table.weight @ entropy
+    record = {
         "n_components": n_components,
         "covariance": name,
         "log_likelihood": float(log_lik),
         "n_free": n_free,
         "bic": float(bic),
-        "icl": float(bic + 2 * spread),
+        "icl": float(bic + 2 * spread_out),
         "aic": float(-2 * log_lik + 2 * n_free),
         "converged": found.run.status.ok,
     }
+    if job.est.selection == "cv":
+        record["cv"] = _held_out(job, n_components, name)
+    return record
+
+
+def _held_out(job: Job, n_components: int, name: str) -> float:
+    """-2 x the log density of rows held out, all folds together."""
+    total = 0.0
+    for train, rows in _folds(job):
+        part, held = job.take(train), job.table.take(rows)
+        part.quick = True
+        count = min(n_components, part.table.n_rows)
+        if job.est.growth == "incremental":
+            *_, stage = grow(part, _candidate(part, 1, name), count)
+            found = stage.fitted
+        else:
+            found, _ = part.fit(_candidate(part, count, name), starts=_starts(part, count))
+        density = log_density(found.problem, found.params, Block(held.X, held.codes), 1)
+        total += float(density.sum() if held.weight is None else density @ held.weight)
+    return -2 * total
+
+
+def _folds(job: Job) -> list[tuple[np.ndarray, np.ndarray]]:
+    n, cv = job.table.n_rows, job.est.cv
+    if isinstance(cv, (int, np.integer)):
+        fold = np.random.default_rng((job.seed, 5)).permutation(n) % min(cv, n)
+        return [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(min(cv, n))]
+    from sklearn.model_selection import check_cv
+
+    return list(check_cv(cv).split(np.arange(n)))
 
 
 def read_responsibilities(init: Any, n_rows: int, n_components: int) -> Array:

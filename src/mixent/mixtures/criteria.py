@@ -1,7 +1,7 @@
 """What a fitted mixture is worth as the density of its class, seen from the training rows.
 
 All are -2 times the printed criteria (document 002, equations 3 and 4, as corrected), so that lower is better. With
-L_ij = sum of log p(x | class i) over the rows of class j, N_j their weight, M classes and K_i free parameters of class i:
+L_ij = sum of log p(x | class i) over the rows of class j, N_j their weight, M classes, K_i free parameters of class i:
 
     bic         L_ii - K_i/2 log N_i
     icl         bic - entropy of the responsibilities

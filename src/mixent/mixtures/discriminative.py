@@ -6,13 +6,14 @@ b_n = log sum_ck W_ck f_k(x_n), without it ("free"), log p(label | x_n) = a_n - 
     sum_n w_n [a_n - alpha b_n] + log prior        conditional likelihood (alpha = 1), blended with the joint one
     - sum_n w_n s(a_n - b_n) + log prior           smoothed error
 
-The gradient is sum_n [u_n h_k(x_n, y_n) - v_n h_k(x_n)] d log f_k: clamped minus free responsibilities, so the statistics
-are those of EM with signed responsibilities. The update is extended Baum-Welch: the structure's own M-step on
+The gradient is sum_n [u_n h_k(x_n, y_n) - v_n h_k(x_n)] d log f_k: clamped minus free responsibilities, so the
+statistics are those of EM with signed responsibilities. The update is extended Baum-Welch: the M-step of the structure
+on
 
     (clamped - free) + D_k E_current[statistics],
 
-whose surrogate has the objective's gradient at the current point for any D_k and moves less the larger D_k is; the driver
-shortens the step until the objective does not fall.
+whose surrogate has the objective's gradient at the current point for any D_k and moves less the larger D_k is; the
+driver shortens the step until the objective does not fall.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from scipy.special import expit
 
 from mixent.core.arrays import Array, safe_log, softmax_columns
 from mixent.core.blocks import Block
@@ -62,7 +62,7 @@ class SmoothedError:
         log_rest = np.log(np.maximum(-np.expm1(log_p), 1e-300))
         odds = self.sharpness * (log_rest - log_p)
         slope = self.sharpness * np.exp(-np.logaddexp(0, odds) - np.logaddexp(0, -odds) - log_rest)
-        return -expit(odds), slope, slope
+        return -0.5 * (1.0 + np.tanh(0.5 * odds)), slope, slope
 
 
 @dataclass(frozen=True)
@@ -149,8 +149,10 @@ class DiscriminativeProblem(MixtureProblem):
         return replace(params, weights=weights, components=self.family.update(components, held, live))
 
     def _next_weights(self, params: MixtureParams, total: SignedStats, step: float) -> Array:
-        """Maximise  sum (clamped + rows) log W - sum (free / W_current) W,  which lies below the objective as far as the
-        weights go, on the simplex (or row by row, class priors held); then go `step` of the way.
+        """Maximise  sum (clamped + rows) log W - sum (free / W_current) W  over the simplex, then go `step` of the way.
+
+        For the conditional likelihood that lies below the objective and touches it, as far as the weights go:
+        -log z >= -log z0 - (z - z0) / z0. With class priors held, each class has a simplex of its own.
         """
         rows = total.counts if self.weight_rows is None else total.counts + self.weight_rows
         old = params.weights

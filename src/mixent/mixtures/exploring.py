@@ -184,28 +184,36 @@ def _entropy(log_f: Array, weights: Array) -> Array:
     return -np.where(resp > 0, resp * log_resp, 0.0).sum(axis=1)
 
 
-def spread(function: Callable, tasks: Sequence, n_jobs: int | None, show: Any) -> list:
+def spread(function: Callable, tasks: Sequence, n_jobs: int | None, show: Any, describe: Callable[[Any], str]) -> list:
     """Results in the order of the tasks; when they take long, the rest goes to several processes."""
     n_workers = available_threads() if n_jobs in (None, -1) else int(n_jobs or 1)
     results: list = []
+
+    def take(result: Any) -> None:
+        results.append(result)
+        if show is not None:
+            show(len(results), len(tasks), describe(result))
+
     began = time.perf_counter()
     while len(results) < len(tasks) and (n_workers == 1 or time.perf_counter() - began < SERIAL):
-        results.append(function(tasks[len(results)]))
-        if show is not None:
-            show(len(results), len(tasks), "fitting candidates")
+        take(function(tasks[len(results)]))
     rest = tasks[len(results) :]
-    if rest:
+    if len(rest) == 1:
+        take(function(rest[0]))
+    elif rest:
         from joblib import Parallel, delayed  # only where there is much to do
 
-        done = Parallel(n_jobs=n_workers, return_as="generator")(delayed(function)(task) for task in rest)
-        for result in done:
-            results.append(result)
-            if show is not None:
-                show(len(results), len(tasks), "fitting candidates")
+        for result in Parallel(n_jobs=n_workers, return_as="generator")(delayed(function)(task) for task in rest):
+            take(result)
     return results
 
 
-def _travelling(job: Job, quick: bool) -> Job:
+def _describe(options: list[Option]) -> str:
+    stage = options[-1].stage
+    return f"{stage.covariance}, up to {stage.n_components} components"
+
+
+def travelling(job: Job, quick: bool = False) -> Job:
     """The job as it goes to another process: one thread, no progress bar; its summaries are made and go along."""
     other = copy(job)
     other.est = copy(job.est)
@@ -218,12 +226,12 @@ def _travelling(job: Job, quick: bool) -> Job:
 def options_of(jobs: Sequence[tuple[Job, np.ndarray | None]], whole: Job, units, names, show) -> list[Options]:
     """Options of several sets of training rows, each with the rows of `whole` held out from it."""
     tasks = [
-        Task(travelling, unit, name, held, None if held is None else whole.table)
-        for travelling, held in [(_travelling(job, held is not None), held) for job, held in jobs]
+        Task(ready, unit, name, held, None if held is None else whole.table)
+        for ready, held in [(travelling(job, held is not None), held) for job, held in jobs]
         for unit in units
         for name in names
     ]
-    results = iter(spread(explore, tasks, whole.est.n_jobs, show))
+    results = iter(spread(explore, tasks, whole.est.n_jobs, show, _describe))
     out = []
     for job, _ in jobs:
         by_unit = []

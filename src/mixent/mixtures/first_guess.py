@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from sklearn.cluster import kmeans_plusplus
 
 from mixent.core.arrays import Array
 from mixent.core.blocks import ArrayBlocks, Block
@@ -159,6 +158,8 @@ def cluster(
     space = _space(table, summary, sizes)
     if method == "random":
         return _nearest(space, space[rng.choice(n, n_clusters, replace=False)])
+    from sklearn.cluster import kmeans_plusplus  # a third of our import time
+
     seed = int(rng.integers(2**31 - 1))
     centres, _ = kmeans_plusplus(space, n_clusters, random_state=seed, sample_weight=table.weight)
     return _lloyd(space, centres, table.weight)

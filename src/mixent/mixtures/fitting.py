@@ -19,6 +19,7 @@ from mixent.families.gaussian.family import GaussianFamily, Group
 from mixent.families.gaussian.kernels import quadratic_pays
 from mixent.families.gaussian.prior import Prior
 from mixent.families.product import ProductFamily
+from mixent.mixtures.arriving import Kept
 from mixent.mixtures.first_guess import Members, Summary, flat_components, membership_moments, one_hot
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
@@ -104,9 +105,10 @@ class Fitted:
     problem: MixtureProblem
     params: MixtureParams
     run: Run
+    kept: Kept | None = None  # the statistics of its rows, for `partial_fit` to go on from
 
 
-def finish(problem: MixtureProblem, run: Run) -> Fitted:
+def finish(problem: MixtureProblem, run: Run, kept: Kept | None = None) -> Fitted:
     """Drop components without weight and put the others in canonical order: by class, then by falling weight.
 
     Noise is for training: the fitted family has none.
@@ -120,7 +122,8 @@ def finish(problem: MixtureProblem, run: Run) -> Fitted:
     family, components = problem.family.take(params.components, order)
     if family.gaussian is not None:
         family = replace(family, gaussian=replace(family.gaussian, noise=None))
-    return Fitted(replace(problem, family=family), MixtureParams(params.weights[:, order], components), run)
+    params = MixtureParams(params.weights[:, order], components)
+    return Fitted(replace(problem, family=family), params, run, None if kept is None else kept.take(order))
 
 
 def tell(run: Run, name: str, *, searched: bool) -> None:

@@ -102,7 +102,7 @@ def grow(
         Told (done, total, text) after each stage.
     """
     found, starts = job.fit(first)
-    stage = _stage(first, found, _passes(starts) * job.table.n_rows * first.n_components)
+    stage = _stage(first, found, passes_of(starts) * job.table.n_rows * first.n_components)
     growth = _Growth(job, first, n_candidates, n_candidates if callable(by) else n_full, by)
     while True:
         _tell(show, stage, max_components)
@@ -117,7 +117,7 @@ def restart(job: Job, first: Candidate, max_components: int, n_init: int = 1, sh
     for k in range(first.n_components, max_components + 1):
         candidate = replace(first, counts=(k,))
         found, starts = job.fit(candidate, starts=job.parts(candidate, n_init))
-        stage = _stage(candidate, found, _passes(starts) * job.table.n_rows * k)
+        stage = _stage(candidate, found, passes_of(starts) * job.table.n_rows * k)
         _tell(show, stage, max_components)
         yield stage
 
@@ -140,7 +140,7 @@ def _log_likelihood(found: Fitted) -> float:
     return float(found.run.objective - found.problem.family.log_prior(found.params.components))
 
 
-def _passes(starts: Starts) -> int:
+def passes_of(starts: Starts) -> int:
     """Passes over the rows of all starts together; going on from a short run takes one to come back to it."""
     if not starts.short:
         return starts.run.n_passes
@@ -180,7 +180,8 @@ class _Growth:
         joined = [[join(old.params, found.params, p) for p in found.order[: self.n_full]] for found in tried]
         twice = double(old.params)
         # one partition, so one prior: values under different priors could not be compared
-        start = _parts(job, old.problem.family, next((many[0] for many in reversed(joined) if many), twice), rows)
+        best = next((many[0] for many in reversed(joined) if many), twice)
+        start = _firm(_parts(job, old.problem.family, best, rows))
         warm = joined[0] + [self._settled(candidate, start, old, free, rows) for many in joined[1:] for free in many]
         full = [self._fit(candidate, start, params) for params in warm]
         chosen = self._best(full, candidate, before)
@@ -276,7 +277,7 @@ def partial_problem(
     with _executor(job, 1):
         part = job.table.take(rows)
         label = leaves(space(part, job.summary, job.sizes), part.weight, n_candidates, rng)
-    problem = job.problem(candidate, _parts(job, old.problem.family, old.params, rows))
+    problem = job.problem(candidate, _firm(_parts(job, old.problem.family, old.params, rows)))
     family = candidate_family(problem.family, int(label.max()) + 1, free)
     partial = PartialProblem(family, frozen_group(old.params.components), old.params.weights.sum(axis=1))
     n_classes = len(partial.class_weights)
@@ -350,10 +351,15 @@ def _counted(table: Block) -> np.ndarray:
 
 
 def _parts(job: Job, family: ProductFamily, params: MixtureParams, rows: np.ndarray) -> Partition:
-    """Some rows in the parts of a mixture: what a prior "from the parts" is made of."""
+    """Some rows in the parts of a mixture."""
     problem = MixtureProblem(candidate_family(family, params.n_components))
     table = replace(job.table.take(rows), rows=None, label=None)
     return Partition(rows, responsibilities(problem, params, table, job.est.n_jobs))
+
+
+def _firm(soft: Partition) -> Partition:
+    """Every row in its most probable part, as k-means would have it: what a prior from the parts is made of."""
+    return Partition(soft.rows, one_hot(soft.resp.argmax(axis=1), soft.resp.shape[1]))
 
 
 def _blocks(job: Job, table: Block, family: ProductFamily, n_components: int) -> ArrayBlocks:

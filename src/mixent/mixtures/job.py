@@ -5,6 +5,7 @@ A plain mixture is the case of one class that every row belongs to.
 
 from __future__ import annotations
 
+from collections import deque
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,13 +15,14 @@ import numpy as np
 
 from mixent.core.arrays import Array
 from mixent.core.blocks import ArrayBlocks, Block
-from mixent.core.driver import Stop
+from mixent.core.driver import Event, Observer, Run, Stop
 from mixent.core.executors import Executor
 from mixent.core.observers import ShowProgress
 from mixent.core.proposals import Squarem
 from mixent.core.starts import Starts, best_of
 from mixent.families.gaussian.family import Group
 from mixent.families.gaussian.prior import Prior
+from mixent.mixtures.arriving import Kept, keep
 from mixent.mixtures.first_guess import Partition, Summary, cluster, from_partition, one_hot, sample_rows, summarise
 from mixent.mixtures.fitting import (
     Fitted,
@@ -116,7 +118,7 @@ class Job:
         return other
 
     def of_class(self, c: int) -> Job:
-        """A plain mixture of the rows known to be of class c, about the same centre and with the same prior's target."""
+        """A plain mixture of the rows known to be of class c; same centre, same target of the prior."""
         other = self.take(np.flatnonzero(self.codes == c))
         other.supervised, other.class_prior = False, None
         other.table = replace(other.table, label=None)
@@ -228,17 +230,32 @@ class Job:
             problem = self.problem(candidate, starts[0])
             source = self.source(problem, max(candidate.counts))
             first = [warm] if warm is not None else self._first(problem, candidate, starts, executor)
+            seen: deque[Event] = deque(maxlen=1)
+            observers: list[Observer] = [seen.append]
             found = best_of(
                 problem,
                 source,
                 first,
                 stop=stop,
                 executor=executor,
-                observers=[] if show is None else [ShowProgress(show, est.max_iter)],
+                observers=observers if show is None else [*observers, ShowProgress(show, est.max_iter)],
                 propose=Squarem() if est.accelerate and candidate.is_mixture else None,
             )
+            kept = self._kept(problem, source, found.run, seen, executor)
         short = tuple(replace(r, last=None) for r in found.short)
-        return finish(problem, found.run), replace(found, short=short, run=replace(found.run, last=None))
+        return finish(problem, found.run, kept), replace(found, short=short, run=replace(found.run, last=None))
+
+    @staticmethod
+    def _kept(
+        problem: MixtureProblem, source: ArrayBlocks, run: Run, seen: deque[Event], executor: Executor
+    ) -> Kept | None:
+        """The statistics at the final parameters: those of the last event, or, where none was seen, of a pass."""
+        if run.status.failed:
+            return None
+        if seen and seen[0].params is run.params:
+            return keep(problem, run.params, seen[0].total)
+        ready = problem.prepare(run.params)
+        return keep(problem, run.params, executor.total(lambda block: problem.stats(ready, block), source))
 
     def executor(self, n_components: int) -> Executor:
         """Threads when there is work for them."""
@@ -290,7 +307,7 @@ class Job:
         return tuple(counts.tolist())
 
     def _shared_partition(self, n_components: int, number: int = 0) -> Partition:
-        """Parts for components all classes share: first each class split by k-means, then all rows together, in turn."""
+        """Parts for components all classes share: each class split by k-means, or all rows together, in turn."""
         if number % 2 == 0 and n_components >= self.n_classes:
             return self.partition(self.divided(n_components), number)
         counted = np.ones(self.table.n_rows, dtype=bool) if self.table.weight is None else self.table.weight > 0

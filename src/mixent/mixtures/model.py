@@ -13,9 +13,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.core.arrays import Array, log_sum_exp, softmax_columns
-from mixent.core.blocks import ArrayBlocks, Block
+from mixent.core.blocks import Block
 from mixent.core.driver import Run, Status, Stop, run
-from mixent.core.executors import Executor
 from mixent.core.proposals import Squarem
 from mixent.mixtures.arriving import Kept, keep, with_kept
 from mixent.mixtures.explain import typical
@@ -45,6 +44,18 @@ def each_row(
         ready = problem.prepare(params)  # inside: factors too must not depend on the threads of BLAS
         executor.map(fill, source)
     return out
+
+
+def log_density(problem: MixtureProblem, params: MixtureParams, table: Block, n_jobs: Any) -> Array:
+    """log p(x), (n,)."""
+    return each_row(
+        problem,
+        params,
+        table,
+        lambda ready, block: log_sum_exp(problem.log_resp(ready, block), axis=0),
+        None,
+        n_jobs,
+    )
 
 
 def responsibilities(problem: MixtureProblem, params: MixtureParams, table: Block, n_jobs: Any) -> Array:
@@ -95,6 +106,7 @@ class MixtureModel(BaseEstimator):
     params_: MixtureParams
     schema_: Schema
     run_: Run
+    kept_: Kept | None  # statistics of the rows seen, for `partial_fit`
     varying_: np.ndarray  # positions among the continuous columns
     constants_: Array  # (d,) NaN where a column varies
 
@@ -128,7 +140,7 @@ class MixtureModel(BaseEstimator):
         return self._log_density(self._read(X))
 
     def _log_density(self, table: Table) -> Array:
-        return self._each(table, lambda ready, block: log_sum_exp(self.problem_.log_resp(ready, block), axis=0))
+        return log_density(self.problem_, self.params_, self._block(table), self.n_jobs)
 
     def _responsibilities(self, table: Table) -> Array:
         return responsibilities(self.problem_, self.params_, self._block(table), self.n_jobs)
@@ -156,16 +168,8 @@ class MixtureModel(BaseEstimator):
         return typical(self._responsibilities(table), self._log_components(X), n_rows)
 
     def _check_kept(self) -> None:
-        if not hasattr(self, "kept_"):
-            raise ValueError(
-                "this model was fitted by fit, which keeps no statistics; begin a new one with partial_fit"
-            )
-
-    def _begin_kept(self, job: Job) -> None:
-        """Keep the statistics of the rows just fitted."""
-        K = self.params_.n_components
-        with job.executor(K) as executor:
-            self.kept_ = self._kept_of(self.problem_, job.source(self.problem_, K), executor)
+        if getattr(self, "kept_", None) is None:
+            raise ValueError("this model has kept no statistics to go on from; fit it anew")
 
     def _absorb(self, job: Job) -> None:
         """EM on the rows of the job, with what was kept of earlier ones; then keep these too."""
@@ -178,13 +182,10 @@ class MixtureModel(BaseEstimator):
             stop = Stop(self.tol, self.max_iter)
             done = run(problem, source, self.params_, stop=stop, executor=executor, propose=propose)
             self.params_, self.run_ = done.params, replace(done, last=None)
-            self.kept_ = kept.plus(self._kept_of(problem, source, executor))
+            ready = problem.prepare(done.params)
+            total = executor.total(lambda block: problem.stats(ready, block), source)
+        self.kept_ = kept.plus(keep(problem, done.params, total))
         tell(done, type(self).__name__, searched=False)
-
-    def _kept_of(self, problem: MixtureProblem, source: ArrayBlocks, executor: Executor) -> Kept:
-        ready = problem.prepare(self.params_)
-        total = executor.total(lambda block: problem.stats(ready, block), source)
-        return keep(problem, self.params_, total)
 
     def impute(self, X: Any) -> Any:
         """Fill every gap with its conditional expectation (continuous) or most probable value (categorical).
@@ -285,6 +286,7 @@ class MixtureModel(BaseEstimator):
             np.array([categorical[i] for i in where if i in categorical], dtype=int),
         )
         other = copy.copy(self)
+        other.kept_ = None
         other.problem_ = MixtureProblem(family, self.problem_.class_prior)
         other.params_ = MixtureParams(self.params_.weights, components)
         other.schema_ = schema

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -102,7 +103,7 @@ def select(job: Job, units: Sequence[Unit], names: Sequence[str], per_class: boo
     est = job.est
     if est.selection != "cv" and est.nested is None:
         (whole,) = options_of([(job, None)], job, units, names, show)
-        best = choose([whole], lambda c: whole.criterion(est.selection, c), per_class)
+        best = choose([whole], partial(whole.criterion, est.selection), per_class)
         return Selected(best, _criterion_records(whole, best, per_class), whole)
     folds = make_folds(job, est.cv if est.nested is None else est.nested)
     if folds is None:
@@ -113,7 +114,7 @@ def select(job: Job, units: Sequence[Unit], names: Sequence[str], per_class: boo
     if est.selection == "cv":
         best = choose(options, lambda c: held(c)["log_loss"], per_class)
         return Selected(best, _held_records(held, best, job), temperature=held(best)["temperature"])
-    picks = {choose([o], lambda c, o=o: o.criterion(est.selection, c), per_class) for o in options}
+    picks = {choose([o], partial(o.criterion, est.selection), per_class) for o in options}
     best = min(sorted(picks), key=lambda c: (held(c)["error"], sum(count for _, count in c)))
     return Selected(best, _held_records(held, best, job, sorted(picks)))
 
@@ -121,6 +122,7 @@ def select(job: Job, units: Sequence[Unit], names: Sequence[str], per_class: boo
 def _criterion_records(whole: Options, best: Combination, per_class: bool) -> list[dict]:
     """A line for each option of each unit, or, where all units take the same key, a line for each key."""
     job, n_units = whole.job, len(whole.units)
+    lines: list[tuple[int | None, Key, Combination]]
     if per_class and n_units > 1:
         lines = [(u, key, (*best[:u], key, *best[u + 1 :])) for u in range(n_units) for key in whole.by_unit[u]]
     else:
@@ -265,12 +267,13 @@ def joined(parts: Sequence[Fitted], class_weights: Array) -> MixtureParams:
     weights = np.equal(np.arange(len(parts))[:, None], owner) * within * class_weights[:, None]
     gaussians = [part.params.components.gaussian for part in parts]
     tables = [part.params.components.categorical for part in parts]
+    found = [g for g in gaussians if g is not None]
     gaussian = categorical = None
-    if all(g is not None for g in gaussians):
-        flat = all(g.covs.ndim == 2 for g in gaussians)
-        covs = np.concatenate([g.covs if flat else g.full_covs() for g in gaussians])
-        means = np.concatenate([g.means for g in gaussians])
-        gaussian = Gaussians(means, covs, tuple(axes for g in gaussians for axes in g.axes))
+    if found:
+        flat = all(g.covs.ndim == 2 for g in found)
+        covs = np.concatenate([g.covs if flat else g.full_covs() for g in found])
+        axes = tuple(axes for g in found for axes in g.axes)
+        gaussian = Gaussians(np.concatenate([g.means for g in found]), covs, axes)
     if all(t is not None for t in tables):
-        categorical = Categoricals(np.concatenate([t.log_probs for t in tables]))
+        categorical = Categoricals(np.concatenate([t.log_probs for t in tables if t is not None]))
     return MixtureParams(weights, Components(gaussian, categorical))

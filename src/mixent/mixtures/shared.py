@@ -201,7 +201,6 @@ class SharedMixtureClassifier(BayesMixture):
     def _keep(self, outcome: Outcome, labels: Labels, schema: Any) -> None:
         super()._keep(outcome, labels, schema)
         self.n_components_ = outcome.found.params.n_components
-        self.covariance_ = outcome.candidate.structures[0]
 
 
 def shared_candidate(job: Job, count: int, name: str) -> Candidate:

@@ -1,7 +1,7 @@
 """From a mixture fitted by likelihood to one trained for its posterior.
 
-The conditional likelihood has its supremum at infinity on separable rows, so training is held to the likelihood solution
-it starts from by pseudo-rows that look as that solution does ("I-smoothing"): the objective pays
+The conditional likelihood has its supremum at infinity on separable rows, so training is held to the likelihood
+solution it starts from by pseudo-rows that look as that solution does ("I-smoothing"): the objective pays
 rows x KL(component there || component here) for leaving it. Training may also stop early, when held-out rows gain
 nothing more.
 """
@@ -14,12 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from mixent.core.ascent import ascend
 from mixent.core.blocks import ArrayBlocks
 from mixent.core.driver import Event, Halt, Observer, Run, Status, Stop, run
 from mixent.core.observers import ShowProgress
 from mixent.core.proposals import Squarem
-from mixent.mixtures.chart import MixtureChart
 from mixent.mixtures.discriminative import Conditional, Criterion, DiscriminativeProblem, SmoothedError
 from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.job import Job
@@ -150,6 +148,9 @@ def _solve(job: Job, begun: Begun, training: Training, passes: int, observers: S
     source, stop = job.source(problem, n_components), Stop(job.est.tol, passes)
     with job.executor(n_components) as executor:
         if training.solver == "lbfgs":
+            from mixent.core.ascent import ascend  # imports scipy.optimize
+            from mixent.mixtures.chart import MixtureChart
+
             chart = MixtureChart(problem, start)
             return ascend(problem, source, chart, start, stop=stop, executor=executor, observers=observers)
         propose = Squarem() if job.est.accelerate else None

@@ -36,7 +36,7 @@ class SelectionDisplay:
                 f'{type(est).__name__} has no search_: fit it with n_components="auto" or covariance="auto" first'
             )
         if criterion is None:
-            criterion = getattr(est, "criterion", "bic")
+            criterion = getattr(est, "selection", "bic")
         return cls.from_search(est.search_, criterion)
 
     @classmethod
