@@ -25,7 +25,14 @@ def public_members(cls):
 
 
 def test_the_public_names_are_these():
-    assert set(mixent.__all__) == {"__version__", "GaussianMixture", "MixtureClassifier", "load", "save"}
+    assert set(mixent.__all__) == {
+        "__version__",
+        "GaussianMixture",
+        "MixtureClassifier",
+        "SharedMixtureClassifier",
+        "load",
+        "save",
+    }
     assert dir(mixent) == sorted(mixent.__all__)
     with pytest.raises(AttributeError, match="module 'mixent' has no attribute 'Gaussian'"):
         mixent.Gaussian  # noqa: B018

@@ -144,9 +144,10 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
     def _structures(self) -> list[str] | None:
         if isinstance(self.covariance, str) or not np.iterable(self.covariance):
             return None if self.covariance == "auto" else [get_structure(self.covariance).name]
-        if not len(self.covariance):
+        names = [get_structure(name).name for name in self.covariance]
+        if not names:
             raise ValueError("covariance is an empty list; name at least one structure")
-        return [get_structure(name).name for name in self.covariance]
+        return names
 
     def _job(self, table: Table, varying: np.ndarray, labels: Labels, weight: Array | None) -> Job:
         soft = None if labels.codes is not None else labels.likelihood

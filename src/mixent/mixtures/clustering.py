@@ -359,12 +359,9 @@ def search(job: Job, counts: list[int], names: list[str], show: Any) -> tuple:
     ready = travelling(job)
     grown = job.est.growth == "incremental"
     tasks = [(ready, counts, n) for n in names] if grown else [(ready, [k], n) for k in counts for n in names]
-    tries = [
-        t
-        for tried in spread(try_structure, tasks, job.est.n_jobs, show, partial(_say, job.est.selection))
-        for t in tried
-    ]
     selection = job.est.selection
+    results = spread(try_structure, tasks, job.est.n_jobs, show, partial(_say, selection))
+    tries = [t for tried in results for t in tried]
     # a fit that broke off wins only among its like
     best = min(tries, key=lambda t: (t.found.run.status.failed, t.record[selection]))
     records = [t.record | {"chosen": t is best} for t in tries]

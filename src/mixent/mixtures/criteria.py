@@ -50,7 +50,7 @@ def class_criteria(
     n_classes : int
         Classes in all.
     """
-    rows = np.bincount(codes, weight, n_classes)
+    rows = np.bincount(codes, weight, n_classes).astype(float)
     own = sum(float(density[codes == c, i] @ weight[codes == c]) for i, c in enumerate(classes))
     bic = own - 0.5 * n_free * np.log(rows[list(classes)].sum())
     share = n_free / len(classes)

@@ -135,7 +135,9 @@ class DiscriminativeProblem(MixtureProblem):
         counts = share * (ratio @ label).T
         return SignedStats(counts, work.moments(clamped - free), float(value @ weight), share * free.sum(axis=1))
 
-    def update(self, params: MixtureParams, total: SignedStats, step: float = 1.0) -> MixtureParams:
+    def update(  # type: ignore[override]
+        self, params: MixtureParams, total: SignedStats, step: float = 1.0
+    ) -> MixtureParams:
         weights = self._next_weights(params, total, min(step, 1.0))
         components, live = params.components, params.live
         own = total.free.sum(axis=0) / step

@@ -106,7 +106,7 @@ class MixtureModel(BaseEstimator):
     params_: MixtureParams
     schema_: Schema
     run_: Run
-    kept_: Kept | None  # statistics of the rows seen, for `partial_fit`
+    kept_: Any  # Kept: statistics of the rows seen, for `partial_fit`
     varying_: np.ndarray  # positions among the continuous columns
     constants_: Array  # (d,) NaN where a column varies
 
@@ -174,7 +174,7 @@ class MixtureModel(BaseEstimator):
     def _absorb(self, job: Job) -> None:
         """EM on the rows of the job, with what was kept of earlier ones; then keep these too."""
         K = self.params_.n_components
-        kept = self.kept_.times(1.0 - self.forgetting)
+        kept: Kept = self.kept_.times(1.0 - self.forgetting)
         problem = with_kept(self.problem_, kept)
         source = job.source(problem, K)
         with job.executor(K) as executor:

@@ -24,7 +24,7 @@ class SharedMixtureClassifier(BayesMixture):
     """Bayes classifier with components shared by all classes: p(x | class) = sum_k a_ck f_k(x).
 
     With joint weights W_ck = p_c a_ck, label likelihoods l_n (one-hot when known, all ones when absent) and
-    a_n = log sum_ck l_nc W_ck f_k(x_n),  b_n = log sum_ck W_ck f_k(x_n),  maximises
+    a_n = log sum_ck l_nc W_ck f_k(x_n),  b_n = log sum_ck W_ck f_k(x_n).  Maximises
 
     * objective="likelihood":   sum_n w_n a_n + log prior(f)  by EM (Theorem 3.1 of Baras and Baras);
     * objective="conditional":  sum_n w_n [a_n - alpha b_n] + (1 - alpha) log prior(f) - anchor,  that is, at alpha = 1,
