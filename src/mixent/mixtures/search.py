@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from sklearn.model_selection import check_cv
 
 from mixent.core.arrays import Array, log_sum_exp, safe_log
 from mixent.core.blocks import Block
@@ -253,6 +252,8 @@ def _own_folds(job: Job, cv: int) -> list[Fold]:
 def _given_folds(job: Job, cv: Any) -> list[Fold]:
     labelled = np.flatnonzero(job.codes >= 0)
     absent = np.flatnonzero(job.codes < 0)
+    from sklearn.model_selection import check_cv  # takes long to import
+
     try:
         splits = check_cv(cv, job.codes[labelled], classifier=True).split(labelled, job.codes[labelled])
         folds = [(np.concatenate([labelled[train], absent]), labelled[held]) for train, held in splits]

@@ -33,7 +33,7 @@ class SharedMixtureClassifier(BayesMixture):
       a smoothed count of errors.
 
     The anchor pays for leaving the likelihood solution where training starts: `anchor` pseudo-rows of each component
-    times KL(component there || component here), and likewise for the weights. No step lowers the objective.
+    times KL(component there || component here), and likewise for the weights. The objective never falls.
 
     Classes made of the same hidden groups in different proportions need fewer parameters than with a mixture each.
     Missing values are integrated out exactly, for every objective.
