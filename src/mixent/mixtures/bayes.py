@@ -242,10 +242,10 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         if label is None:
             ours = joint.argmax(axis=1)
         else:
-            where = np.flatnonzero(self.classes_ == label)
-            if len(where) != 1:
-                raise ValueError(f"label must be one of the classes {self.classes_.tolist()}; got {label!r}")
-            ours = np.full(len(joint), where[0])
+            names = self.classes_.tolist()
+            if label not in names:
+                raise ValueError(f"label must be one of the classes {names}; got {label!r}")
+            ours = np.full(len(joint), names.index(label))
         others = joint.copy()
         others[rows, ours] = -np.inf
         rival = others.argmax(axis=1)

@@ -14,7 +14,7 @@ from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.job import Candidate, Job
 from mixent.mixtures.options import check_count
 from mixent.mixtures.selection import grown_classes, select_classes
-from mixent.mixtures.training import Training, train
+from mixent.mixtures.training import Training, softened, train
 from mixent.tables import Labels
 
 
@@ -51,6 +51,9 @@ class MixtureClassifier(BayesMixture):
     growth : "restart" or "incremental"
         How K components of a class are found: by EM from k-means, or one by one: candidates from the leaves of a
         kd-tree are fitted with all else frozen, the best joins, EM runs on (`path_`).
+    grow_by : "likelihood" or "criterion"
+        Which candidate growth keeps: that of highest penalised likelihood among the few best, or, as document 002
+        prints it, that of the best `selection` criterion after full EM of all (many times the cost).
     selection : "cv", "bic", "icl", "dic", "dic_robust" or "cbic"
         For "auto". "cv" takes the lowest cross-validated log-loss, and with growth="restart" also chooses the strength
         of the prior and a temperature that makes the probabilities fit the held-out rows. The others are criteria
@@ -120,6 +123,7 @@ class MixtureClassifier(BayesMixture):
         solver: str = "ebw",
         validation: float | None = None,
         growth: str = "restart",
+        grow_by: str = "likelihood",
         selection: str = "cv",
         per_class: bool = False,
         nested: Any = None,
@@ -149,6 +153,7 @@ class MixtureClassifier(BayesMixture):
         self.solver = solver
         self.validation = validation
         self.growth = growth
+        self.grow_by = grow_by
         self.selection = selection
         self.per_class = per_class
         self.nested = nested
@@ -179,7 +184,7 @@ class MixtureClassifier(BayesMixture):
 
         def starts(part: Job) -> list[Fitted]:
             found = outcome.found if part is job else part.fit(outcome.candidate)[0]
-            return [found if outcome.temperature == 1.0 else softened(found, outcome.temperature)]
+            return [softened(found, outcome.temperature)]
 
         return replace(outcome, found=train(job, starts, training, show), temperature=1.0)
 
@@ -206,16 +211,6 @@ class MixtureClassifier(BayesMixture):
         if self.across_classes and len(set(names)) > 1:
             raise ValueError("across_classes=True needs one covariance structure for all classes")
         return Candidate(counts, names, bool(self.across_classes), job.default_rows())
-
-
-def softened(found: Fitted, temperature: float) -> Fitted:
-    """Covariances divided by T: what p(x | class)^T is for one Gaussian per class, and nearly so for several."""
-    gaussian = found.params.components.gaussian
-    if gaussian is None:
-        return found
-    wider = replace(gaussian, covs=gaussian.covs / temperature)
-    params = replace(found.params, components=replace(found.params.components, gaussian=wider))
-    return replace(found, params=params)
 
 
 def by_class(name: str, value: Any, classes: np.ndarray, read: Callable[[Any], Any]) -> tuple:

@@ -25,6 +25,7 @@ from mixent.mixtures.options import (
     check_choice,
     check_count,
     check_folds,
+    check_grow_by,
     check_positive,
     check_share,
     progress_bar,
@@ -61,6 +62,9 @@ class GaussianMixture(DensityMixin, MixtureModel):
     growth : "restart" or "incremental"
         How K components are found: by EM from `init`, or one by one: candidates from the leaves of a kd-tree are
         fitted with all else frozen, the best joins, EM runs on (`path_`).
+    grow_by : "likelihood" or "criterion"
+        Which candidate growth keeps: that of highest penalised likelihood among the few best, or that of the best
+        `selection` criterion after full EM of all (many times the cost).
     selection : "bic", "icl" or "cv"
         For "auto"; lower is better (scikit-learn's sign). "cv" is -2 x the log density of rows held out in `cv` folds.
     cv : int, splitter or list of (train, test)
@@ -120,6 +124,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
         init: Any = "kmeans++",
         n_init: int = 1,
         growth: str = "restart",
+        grow_by: str = "likelihood",
         selection: str = "bic",
         cv: Any = 5,
         max_components: int = 9,
@@ -140,6 +145,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
         self.init = init
         self.n_init = n_init
         self.growth = growth
+        self.grow_by = grow_by
         self.selection = selection
         self.cv = cv
         self.max_components = max_components
@@ -217,7 +223,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
             if len(counts) * len(names) > 1:
                 found, starts, records, path = search(job, counts, names, show)
             elif self.growth == "incremental":
-                path = list(grow(job, _candidate(job, 1, names[0]), counts[0], show=show))
+                path = list(grow(job, _candidate(job, 1, names[0]), counts[0], by=_by(job), show=show))
                 found, starts = path[-1].fitted, None
             else:
                 candidate = _candidate(job, counts[0], names[0])
@@ -245,6 +251,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
             raise ValueError("covariance is an empty list; name at least one structure")
         check_choice("selection", self.selection, ("bic", "icl", "cv"))
         check_choice("growth", self.growth, GROWTHS)
+        check_grow_by(self, ("bic", "icl"))
         check_share("forgetting", self.forgetting)
         check_folds("cv", self.cv)
         if self.growth == "incremental" and (self.warm_start or not isinstance(self.init, str)):
@@ -381,7 +388,7 @@ def try_structure(task: tuple[Job, list[int], str]) -> list[Try]:
     tries: list[Try] = []
     if job.est.growth == "incremental":
         poor = 0
-        for stage in grow(job, _candidate(job, counts[0], name), counts[-1]):
+        for stage in grow(job, _candidate(job, counts[0], name), counts[-1], by=_by(job)):
             record = _record(stage.fitted, job, stage.n_components, name) | {"evaluations": stage.evaluations}
             best = min((t.record[job.est.selection] for t in tries), default=np.inf)
             tries.append(Try(stage.fitted, None, record, stage))
@@ -394,6 +401,14 @@ def try_structure(task: tuple[Job, list[int], str]) -> list[Try]:
         record = _record(found, job, k, name) | {"evaluations": passes_of(starts) * job.table.n_rows * k}
         tries.append(Try(found, starts, record, None))
     return tries
+
+
+def _by(job: Job) -> Any:
+    """How growth keeps one of its candidates."""
+    selection = job.est.selection
+    if job.est.grow_by == "likelihood":
+        return "likelihood"
+    return lambda found, candidate: _record(found, job, candidate.n_components, candidate.structures[0])[selection]
 
 
 def _candidate(job: Job, n_components: int, name: str) -> Candidate:
@@ -437,7 +452,7 @@ def _held_out(job: Job, n_components: int, name: str) -> float:
         part.quick = True
         count = min(n_components, part.table.n_rows)
         if job.est.growth == "incremental":
-            *_, stage = grow(part, _candidate(part, 1, name), count)
+            *_, stage = grow(part, _candidate(part, 1, name), count, by=_by(part))
             found = stage.fitted
         else:
             found, _ = part.fit(_candidate(part, count, name), starts=_starts(part, count))

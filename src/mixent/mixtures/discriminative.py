@@ -168,10 +168,6 @@ class DiscriminativeProblem(MixtureProblem):
                 best[c, used[c]] = on_simplex(rows[c, used[c]], slope[c, used[c]], prior)
         return np.where(used, np.maximum(old + step * (best - old), 1e-300), 0.0)
 
-    def score(self, total: SignedStats) -> float:
-        """The data's part of the objective."""
-        return total.log_lik
-
 
 def on_simplex(rows: Array, slope: Array, size: float) -> Array:
     """The maximum of  sum_i rows_i log w_i - slope_i w_i  over w >= 0 with sum w = size.

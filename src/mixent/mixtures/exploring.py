@@ -23,11 +23,12 @@ from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.growth import Stage, grow, restart
 from mixent.mixtures.job import Candidate, Job
 from mixent.mixtures.model import each_row
-from mixent.mixtures.search import ROWS_PER_COMPONENT
+from mixent.mixtures.search import ROWS_PER_COMPONENT, fit_temperature
+from mixent.mixtures.training import read_training, shared_starts, train
 
 LADDER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)  # numbers of components tried by restarts
-PATIENCE = 2  # stages of growth in a row that may fail to improve a criterion
-SERIAL = 1.0  # seconds after which the tasks that remain are shared among processes
+PATIENCE = 2  # stages in a row that may fail to improve what is chosen by
+SERIAL = 4.0  # seconds of work that remains from which it is shared among processes: they take about two to start
 
 Key = tuple[str, int]  # structure, components
 Combination = tuple[Key, ...]  # one key per unit
@@ -62,14 +63,27 @@ class Option:
 
 
 @dataclass(frozen=True)
+class HeldOut:
+    """Rows held out, and what is known of their classes."""
+
+    table: Block
+    target: Array  # (n', C) label likelihoods
+    weight: Array  # (n',)
+
+    @classmethod
+    def of(cls, job: Job, rows: np.ndarray) -> HeldOut:
+        table = replace(job.table.take(rows), rows=None, label=None, weight=None)
+        return cls(table, job.target_shares()[rows], row_weights(job)[rows])
+
+
+@dataclass(frozen=True)
 class Task:
     """Options of one unit and one structure."""
 
     job: Job
     unit: Unit
     name: str
-    held: np.ndarray | None  # rows of the whole table held out
-    table: Block | None  # that table
+    held: HeldOut | None
 
 
 class Options:
@@ -79,13 +93,13 @@ class Options:
         self.job, self.units, self.by_unit = job, units, by_unit
 
     def get(self, unit: int, key: Key) -> Option:
-        """The option of this key; of a unit with too few rows for so many components, its largest."""
+        """The option of this key; where a unit has none of so many components, its next smaller (or smallest)."""
         options = self.by_unit[unit]
         if key in options:
             return options[key]
         name, count = key
-        fewer = [k for n, k in options if n == name and k <= count]
-        return options[name, max(fewer)]
+        counts = [k for n, k in options if n == name]
+        return options[name, max([k for k in counts if k <= count], default=min(counts))]
 
     def take(self, combination: Combination) -> list[Option]:
         return [self.get(u, key) for u, key in enumerate(combination)]
@@ -113,47 +127,96 @@ def row_weights(job: Job) -> Array:
     return np.ones(job.table.n_rows) if job.table.weight is None else job.table.weight
 
 
+def class_shares(job: Job) -> Array:
+    """(C,) of the labelled rows, none zero."""
+    rows = job.class_weights() + 1e-3
+    return rows / rows.sum()
+
+
 # --- exploring -------------------------------------------------------------------------------------------------------
 
 
+class Judge:
+    """What the labelled rows of a job say of a mixture of some of its classes."""
+
+    def __init__(self, job: Job, unit: Unit) -> None:
+        self.job, self.unit = job, unit
+        rows = labelled(job)
+        self.codes, self.weight = job.codes[rows], row_weights(job)[rows]
+        self.table = replace(job.table.take(rows), rows=None, label=None)
+
+    def __call__(self, fitted: Fitted) -> tuple[dict[str, float], Array]:
+        """Criteria, and log p(x | class) of all rows (n, m)."""
+        est, classes, weights = self.job.est, self.unit.classes, fitted.params.weights
+        log_f = log_components(fitted, self.table, est.n_jobs)
+        density = class_densities(log_f, weights)
+        mine = np.isin(self.codes, classes)
+        place = np.searchsorted(classes, self.codes[mine])
+        entropy = float(_entropy(log_f[mine], weights[place]) @ self.weight[mine])
+        n_free = fitted.problem.n_free(fitted.params)
+        values = class_criteria(
+            density, classes, self.codes, self.weight, n_free, entropy, est.beta, self.job.n_classes
+        )
+        return values, density
+
+
 def explore(task: Task) -> list[Option]:
-    """Fit one unit with one structure in all its sizes."""
+    """Fit one unit with one structure in all its sizes, until larger ones do no better."""
     job, unit = task.job, task.unit
-    own, est = unit.job(job), job.est
+    own = unit.job(job)
     rows = labelled(job)
     codes, weight = job.codes[rows], row_weights(job)[rows]
     seen = replace(job.table.take(rows), rows=None, label=None)
-    limit = limit_of(own, est.max_components)
-    first = unit.first(own, task.name)
     options: list[Option] = []
     best, poor = np.inf, 0
-    for stage in stages_of(own, first, limit):
-        log_f = log_components(stage.fitted, seen, est.n_jobs)
-        density = class_densities(log_f, stage.fitted.params.weights)
-        mine = np.isin(codes, unit.classes)
-        place = np.searchsorted(unit.classes, codes[mine])
-        entropy = float(_entropy(log_f[mine], stage.fitted.params.weights[place]) @ weight[mine])
-        values = class_criteria(density, unit.classes, codes, weight, stage.n_free, entropy, est.beta, job.n_classes)
-        held = None
-        if task.held is not None and task.table is not None:
-            part = replace(task.table.take(task.held), rows=None, label=None, weight=None)
-            held = class_densities(log_components(stage.fitted, part, est.n_jobs), stage.fitted.params.weights)
-        options.append(Option(stage, values, density if est.selection == "cbic" else None, held))
-        if est.growth == "incremental" and est.selection in values:
-            poor = 0 if values[est.selection] < best else poor + 1
-            best = min(best, values[est.selection])
+    for stage in stages_of(own, unit.first(own, task.name), limit_of(own, job.est.max_components)):
+        option = _option(task, stage, seen, codes, weight)
+        options.append(option)
+        value = _worth(task, option)
+        if value is not None:
+            poor = 0 if value < best else poor + 1
+            best = min(best, value)
             if poor == PATIENCE:
                 break
     return options
 
 
-def stages_of(job: Job, first: Candidate, limit: int) -> Iterator[Stage]:
+def _option(task: Task, stage: Stage, seen: Block, codes: np.ndarray, weight: Array) -> Option:
+    """What a stage is worth on the labelled rows, and the densities later steps need."""
+    est, unit, weights = task.job.est, task.unit, stage.fitted.params.weights
+    log_f = log_components(stage.fitted, seen, est.n_jobs)
+    density = class_densities(log_f, weights)
+    mine = np.isin(codes, unit.classes)
+    place = np.searchsorted(unit.classes, codes[mine])
+    entropy = float(_entropy(log_f[mine], weights[place]) @ weight[mine])
+    values = class_criteria(density, unit.classes, codes, weight, stage.n_free, entropy, est.beta, task.job.n_classes)
+    held = None
+    if task.held is not None:
+        held = class_densities(log_components(stage.fitted, task.held.table, est.n_jobs), weights)
+    return Option(stage, values, density if est.selection == "cbic" else None, held)
+
+
+def _worth(task: Task, option: Option) -> float | None:
+    """What tells whether larger ones are still worth a try; lower is better. None: not to be told here."""
+    job, selection = task.job, task.job.est.selection
+    if selection in option.criteria:
+        return option.criteria[selection] if job.est.growth == "incremental" else None
+    if selection != "cv" or not task.unit.shared or option.held is None or task.held is None:
+        return None
+    if option.stage.n_components < job.n_classes:  # too few to tell the classes apart
+        return None
+    prior = np.tile(np.log(class_shares(job)), (len(option.held), 1))
+    return fit_temperature(option.held, prior, task.held.target, task.held.weight)[1]
+
+
+def stages_of(job: Job, first: Candidate, limit: int, judge: Judge) -> Iterator[Stage]:
     if job.est.growth == "incremental":
-        yield from grow(job, first, limit)
+        yield from grow(job, first, limit, by=by_criterion(job, judge))
         return
     n_init = job.est.n_init if first.shared else 1
+    least = min(2, limit) if first.shared and job.n_classes > 1 else 1  # one for all: all classes are alike
     for k in LADDER:
-        if k <= limit:
+        if least <= k <= limit:
             yield from restart(job, replace(first, counts=(k,)), k, n_init)
 
 
@@ -185,7 +248,7 @@ def _entropy(log_f: Array, weights: Array) -> Array:
 
 
 def spread(function: Callable, tasks: Sequence, n_jobs: int | None, show: Any, describe: Callable[[Any], str]) -> list:
-    """Results in the order of the tasks; when they take long, the rest goes to several processes."""
+    """Results in the order of the tasks; when the rest looks long, it goes to several processes."""
     n_workers = available_threads() if n_jobs in (None, -1) else int(n_jobs or 1)
     results: list = []
 
@@ -195,7 +258,11 @@ def spread(function: Callable, tasks: Sequence, n_jobs: int | None, show: Any, d
             show(len(results), len(tasks), describe(result))
 
     began = time.perf_counter()
-    while len(results) < len(tasks) and (n_workers == 1 or time.perf_counter() - began < SERIAL):
+
+    def expected() -> float:
+        return (time.perf_counter() - began) / max(len(results), 1) * (len(tasks) - len(results))
+
+    while len(results) < len(tasks) and (n_workers == 1 or expected() < SERIAL):
         take(function(tasks[len(results)]))
     rest = tasks[len(results) :]
     if len(rest) == 1:
@@ -225,12 +292,8 @@ def travelling(job: Job, quick: bool = False) -> Job:
 
 def options_of(jobs: Sequence[tuple[Job, np.ndarray | None]], whole: Job, units, names, show) -> list[Options]:
     """Options of several sets of training rows, each with the rows of `whole` held out from it."""
-    tasks = [
-        Task(ready, unit, name, held, None if held is None else whole.table)
-        for ready, held in [(travelling(job, held is not None), held) for job, held in jobs]
-        for unit in units
-        for name in names
-    ]
+    ready = [(travelling(job, rows is not None), None if rows is None else HeldOut.of(whole, rows)) for job, rows in jobs]
+    tasks = [Task(job, unit, name, held) for job, held in ready for unit in units for name in names]
     results = iter(spread(explore, tasks, whole.est.n_jobs, show, _describe))
     out = []
     for job, _ in jobs:

@@ -38,10 +38,22 @@ def check_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
+def check_grow_by(est: Any, criteria: tuple[str, ...]) -> None:
+    """What growth keeps: the candidate of highest penalised likelihood, or of the best criterion."""
+    check_choice("grow_by", est.grow_by, ("likelihood", "criterion"))
+    if est.grow_by == "criterion" and est.growth != "incremental":
+        raise ValueError("grow_by='criterion' has no effect with growth='restart'; set growth='incremental'")
+    if est.grow_by == "criterion" and est.selection not in criteria:
+        raise ValueError(
+            f"grow_by='criterion' needs selection to be one of {', '.join(map(repr, criteria))}; got {est.selection!r}"
+        )
+
+
 def check_selection(est: Any) -> None:
     """How the number of components is found: growth, criterion, folds."""
     check_choice("growth", est.growth, GROWTHS)
     check_choice("selection", est.selection, SELECTIONS)
+    check_grow_by(est, ("bic", "icl", "dic", "dic_robust"))
     check_positive("beta", est.beta)
     if est.beta != 1.0 and est.selection not in ("dic", "dic_robust"):
         raise ValueError(f"beta={est.beta!r} has no effect with selection={est.selection!r}; it serves 'dic'")

@@ -17,7 +17,17 @@ from mixent.families.categorical import Categoricals
 from mixent.families.gaussian.family import Gaussians
 from mixent.families.product import Components
 from mixent.mixtures.bayes import Outcome
-from mixent.mixtures.exploring import Combination, Key, Option, Options, Unit, options_of, row_weights
+from mixent.mixtures.exploring import (
+    Combination,
+    Judge,
+    Key,
+    Option,
+    Options,
+    Unit,
+    by_criterion,
+    options_of,
+    row_weights,
+)
 from mixent.mixtures.first_guess import Partition
 from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.growth import Stage, grow, restart
@@ -191,7 +201,8 @@ def grown_classes(job: Job, candidate: Candidate, show: Any) -> Outcome:
     units = [Unit((c,), False) for c in range(job.n_classes)]
     paths = []
     for unit, count, name in zip(units, candidate.counts, candidate.structures):
-        paths.append(list(grow(unit.job(job), unit.first(job, name), count, show=show)))
+        by = by_criterion(job, Judge(job, unit))
+        paths.append(list(grow(unit.job(job), unit.first(job, name), count, by=by, show=show)))
     return _together(job, [path[-1] for path in paths], paths, Selected((), []))
 
 
@@ -212,7 +223,8 @@ def select_shared(job: Job, structures: list[str] | None, show: Any) -> Outcome:
 
 def grown_shared(job: Job, candidate: Candidate, show: Any) -> Outcome:
     """Shared components grown to a given number."""
-    path = list(grow(job, replace(candidate, counts=(1,)), candidate.n_components, show=show))
+    by = by_criterion(job, Judge(job, Unit(tuple(range(job.n_classes)), True)))
+    path = list(grow(job, replace(candidate, counts=(1,)), candidate.n_components, by=by, show=show))
     return Outcome(path[-1].fitted, candidate, path=path)
 
 
@@ -233,7 +245,7 @@ def _path(job: Job, unit: Unit, key: Key, whole: Options | None, number: int) ->
     first = unit.first(own, name)
     count = min(count, max(1, own.table.n_rows))
     if job.est.growth == "incremental":
-        return list(grow(own, first, count))
+        return list(grow(own, first, count, by=by_criterion(job, Judge(job, unit))))
     n_init = job.est.n_init if unit.shared else 1
     return list(restart(own, replace(first, counts=(count,)), count, n_init))
 

@@ -6,18 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from mixent.core.arrays import Array
 from mixent.mixtures.bayes import BayesMixture, Outcome
 from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.job import Candidate, Job
 from mixent.mixtures.options import check_count
 from mixent.mixtures.selection import grown_shared, select_shared
-from mixent.mixtures.training import Training, train
+from mixent.mixtures.training import Training, shared_starts, softened, train
 from mixent.tables import Labels
-
-LENT = 0.01  # of its weight a class lends to the components of others, where they were learned apart
 
 
 class SharedMixtureClassifier(BayesMixture):
@@ -63,7 +58,7 @@ class SharedMixtureClassifier(BayesMixture):
     validation : float or None
         Stop early: hold out this share of the labelled rows, learn after how many passes they gain nothing more,
         then train on all rows for as many.
-    growth : "restart" or "incremental"
+    growth, grow_by
         How K components are found: by EM from partitions, or one by one (see `MixtureClassifier`).
     selection, nested, beta, cv
         How "auto" chooses; see `MixtureClassifier`.
@@ -115,6 +110,7 @@ class SharedMixtureClassifier(BayesMixture):
         solver: str = "ebw",
         validation: float | None = None,
         growth: str = "restart",
+        grow_by: str = "likelihood",
         selection: str = "cv",
         nested: Any = None,
         beta: float = 1.0,
@@ -143,6 +139,7 @@ class SharedMixtureClassifier(BayesMixture):
         self.solver = solver
         self.validation = validation
         self.growth = growth
+        self.grow_by = grow_by
         self.selection = selection
         self.nested = nested
         self.beta = beta
@@ -180,12 +177,10 @@ class SharedMixtureClassifier(BayesMixture):
 
         def starts(part: Job) -> list[Fitted]:
             candidate = outcome.candidate
-            if part is job:
-                found = outcome.found
-            else:
+            found = outcome.found
+            if part is not job:
                 found, _ = part.fit(candidate, starts=part.parts(candidate, self.n_init))
-            apart = learned_apart(part, candidate)
-            return [found] if apart is None else [found, apart]
+            return shared_starts(part, candidate, softened(found, outcome.temperature))
 
         return replace(outcome, found=train(job, starts, training, show), temperature=1.0)
 
@@ -205,24 +200,3 @@ class SharedMixtureClassifier(BayesMixture):
 
 def shared_candidate(job: Job, count: int, name: str) -> Candidate:
     return Candidate((count,), (name,), False, job.default_rows(), local=True, shared=True)
-
-
-def learned_apart(job: Job, candidate: Candidate) -> Fitted | None:
-    """The likelihood solution with the components divided among the classes, as a point of the shared model.
-
-    Densities need not know of classes; where they do not, training starts better from those that do. None when there
-    are fewer components than classes.
-    """
-    n_components, n_classes = candidate.n_components, job.n_classes
-    if n_components < n_classes:
-        return None
-    own = replace(candidate, counts=job.divided(n_components), shared=False, across=True, local=False)
-    own = replace(own, structures=candidate.structures * n_classes)
-    found, _ = job.fit(own)
-    return replace(found, params=replace(found.params, weights=lent(found.params.weights)))
-
-
-def lent(weights: Array) -> Array:
-    """Each class lends a little of its weight to all components: a weight of zero would stay so."""
-    classes, components = weights.sum(axis=1, keepdims=True), weights.sum(axis=0)
-    return (1 - LENT) * weights + LENT * classes * components / np.sum(components)

@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from mixent.core.arrays import Array
 from mixent.core.blocks import ArrayBlocks
 from mixent.core.driver import Event, Halt, Observer, Run, Status, Stop, run
 from mixent.core.observers import ShowProgress
 from mixent.core.proposals import Squarem
 from mixent.mixtures.discriminative import Conditional, Criterion, DiscriminativeProblem, SmoothedError
 from mixent.mixtures.fitting import Fitted
-from mixent.mixtures.job import Job
+from mixent.mixtures.job import Candidate, Job
 from mixent.mixtures.options import check_choice, check_positive
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
@@ -28,6 +29,7 @@ OBJECTIVES = ("likelihood", "conditional", "error")
 SOLVERS = ("ebw", "lbfgs")
 SHORT = 20  # passes before the best of several starts goes on
 PATIENCE = 10  # passes without gain on the held-out rows
+LENT = 0.01  # of its weight a class lends to the components of others, where they were learned apart
 
 
 @dataclass(frozen=True)
@@ -204,3 +206,40 @@ class _Watch:
         if score > self.best:
             self.best, self.best_pass = score, event.n_pass
         return Halt("held-out rows gain nothing more") if event.n_pass - self.best_pass >= PATIENCE else None
+
+
+# --- where training starts -------------------------------------------------------------------------------------------
+
+
+def shared_starts(job: Job, candidate: Candidate, found: Fitted) -> list[Fitted]:
+    """The likelihood solution of shared components, and that with the components divided among the classes.
+
+    Densities need not know of classes; where they do not, training starts better from components that do.
+    """
+    if candidate.n_components < job.n_classes:
+        return [found]
+    return [found, learned_apart(job, candidate)]
+
+
+def learned_apart(job: Job, candidate: Candidate) -> Fitted:
+    """The likelihood solution with the components divided among the classes, as a point of the shared model."""
+    counts, structures = job.divided(candidate.n_components), candidate.structures * job.n_classes
+    own = replace(candidate, counts=counts, structures=structures, shared=False, across=True, local=False)
+    found, _ = job.fit(own)
+    return replace(found, params=replace(found.params, weights=lent(found.params.weights)))
+
+
+def lent(weights: Array) -> Array:
+    """Each class lends a little of its weight to all components: a weight of zero would stay so."""
+    classes, components = weights.sum(axis=1, keepdims=True), weights.sum(axis=0)
+    return (1 - LENT) * weights + LENT * classes * components / np.sum(components)
+
+
+def softened(found: Fitted, temperature: float) -> Fitted:
+    """Covariances divided by T: what p(x | class)^T is for one Gaussian per class, and nearly so for several."""
+    gaussian = found.params.components.gaussian
+    if gaussian is None or temperature == 1.0:
+        return found
+    wider = replace(gaussian, covs=gaussian.covs / temperature)
+    params = replace(found.params, components=replace(found.params.components, gaussian=wider))
+    return replace(found, params=params)
