@@ -11,17 +11,32 @@ from pathlib import Path
 
 from benchmarks.speed.accuracy import accuracy
 from benchmarks.speed.cases import CASES, GAPS, MEMORY, QUICK, Case
+from benchmarks.speed.discriminative import CASE, discriminative
+from benchmarks.speed.growth import growth, layout
 from benchmarks.speed.imports import imports
 from benchmarks.speed.memory import peaks
 from benchmarks.speed.passes import gaps, measure
 from benchmarks.speed.records import HEAD, Record
+from benchmarks.tables.data import SHARED
 
 
 def main(argv: Sequence[str] | None = None) -> list[Record]:
     options = _options(argv)
+    if options.case == "growth":
+        records = list(growth(options.data, options.quick))
+        print(layout(records))
+    else:
+        records = _tell(_training(options) if options.case == "discriminative" else _mixtures(options))
+    if options.json is not None:
+        options.json.write_text(json.dumps([record.as_dict() for record in records], indent=1) + "\n")
+    return records
+
+
+def _tell(found: Iterable[Record]) -> list[Record]:
+    """A line for each as it comes."""
     print(f"{HEAD}    (load {_load()} at the start)", flush=True)
-    records = []
-    for record in _all(options):
+    records: list[Record] = []
+    for record in found:
         if records and record.set != records[-1].set:
             print()
         records.append(record)
@@ -29,12 +44,14 @@ def main(argv: Sequence[str] | None = None) -> list[Record]:
     missed = sum(record.verdict == "missed" for record in records)
     wanted = sum(record.verdict != "" for record in records)
     print(f"\n{wanted - missed} of {wanted} targets met (load {_load()} at the end)")
-    if options.json is not None:
-        options.json.write_text(json.dumps([record.as_dict() for record in records], indent=1) + "\n")
     return records
 
 
-def _all(options: argparse.Namespace) -> Iterator[Record]:
+def _training(options: argparse.Namespace) -> Iterator[Record]:
+    return _untargeted(discriminative(Case(2_000, 3, 3), 1)) if options.quick else discriminative(CASE, options.rounds)
+
+
+def _mixtures(options: argparse.Namespace) -> Iterator[Record]:
     without = tuple(options.without)
     for case in options.sizes or (QUICK if options.quick else CASES):
         yield from measure(case, options.rounds, without)
@@ -55,11 +72,13 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.speed", description="Speed beside the peers, as ratios."
     )
+    parser.add_argument("--case", choices=["mixtures", "discriminative", "growth"], default="mixtures")
     parser.add_argument("--quick", action="store_true", help="small sizes, scikit-learn only: does it run?")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the records here")
     parser.add_argument("--rounds", type=int, help="interleaved rounds per size (default 5; quick 1)")
     parser.add_argument("--sizes", nargs="+", type=_size, metavar="NxDxK", help="only these sizes, and passes only")
     parser.add_argument("--without", nargs="+", default=[], choices=["pomegranate", "mclust"], help="leave peers out")
+    parser.add_argument("--data", type=Path, default=SHARED, help="folder of the data sets, for growth")
     options = parser.parse_args(argv)
     if options.quick:
         options.without = ["pomegranate", "mclust"]

@@ -10,13 +10,15 @@ from rich.console import Console
 
 from benchmarks.tables.accuracy import ACCURACY
 from benchmarks.tables.data import SHARED, NoDataError, load
+from benchmarks.tables.incremental import INCREMENTAL
 from benchmarks.tables.run import code_version, plan, run_setting
 from benchmarks.tables.show import show
 from benchmarks.tables.store import RESULTS, Store
 from benchmarks.tables.summary import planned_records, summarise
 from benchmarks.tables.table import Setting, Table
+from benchmarks.tables.waveform import WAVEFORM
 
-TABLES = {table.name: table for table in (ACCURACY,)}
+TABLES = {table.name: table for table in (ACCURACY, INCREMENTAL, WAVEFORM)}
 
 
 def read_arguments(given: list[str] | None) -> argparse.Namespace:
@@ -26,9 +28,9 @@ def read_arguments(given: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--methods", nargs="+", metavar="METHOD", help="run only these (all stored ones are shown)")
     parser.add_argument("--repeats", type=int, help="of the folds, for every set")
     parser.add_argument("--folds", type=int, help="for every set without a split of its own")
-    parser.add_argument("--quick", action="store_true", help="three small sets, five folds, once: under a minute")
+    parser.add_argument("--quick", action="store_true", help="a few small sets, five folds, once: under a minute")
     parser.add_argument(
-        "--redo", nargs="+", metavar="METHOD", default=[], help="run these again if src/mixent has changed"
+        "--redo", nargs="+", metavar="METHOD", default=[], help="run these (or all) again if src/mixent has changed"
     )
     parser.add_argument("--show", action="store_true", help="run nothing, show what is there")
     parser.add_argument("--data", type=Path, default=SHARED, help="folder with manifest.json and the CSV files")
@@ -58,7 +60,7 @@ def main(given: list[str] | None = None) -> int:
         return 1
     records = [r for setting, by_method in found.items() for r in summarise(table, setting, by_method)]
     path = store.write_summary(records, table.name + "-quick" * args.quick)
-    show(table, found, code_version(), console)
+    (table.view or show)(table, found, code_version(), console)
     console.print(f"{len(records)} records in {path}", markup=False, highlight=False)
     return 0
 
@@ -67,9 +69,9 @@ def _one_set(table: Table, setting: Setting, args: argparse.Namespace, store: St
     methods = list(table.methods_of(setting))
     keys = plan(setting, methods)
     if not args.show:
-        store.forget(setting.name, args.redo, code_version())
+        store.forget(setting.name, methods if "all" in args.redo else args.redo, code_version())
         wanted = [key for key in keys if args.methods is None or key[1] in args.methods]
-        data = load(setting.name, args.data, mixed=setting.mixed)
+        data = load(setting.dataset, args.data, mixed=setting.mixed)
         run_setting(table, setting, wanted, data, store, (lambda text: None) if args.quiet else _say)
     return planned_records(store, setting, keys)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,10 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing
 
 import mixent
+from benchmarks.tables.compare import METRICS
 from benchmarks.tables.data import Dataset
 from benchmarks.tables.store import Key, Store
-from benchmarks.tables.table import Setting, Table
+from benchmarks.tables.table import Measure, Setting, Table
 from mixent.evaluate.scores import SMALLEST, score_table
 from mixent.evaluate.validate import aligned_proba
 
@@ -43,16 +44,21 @@ def run_setting(table: Table, setting: Setting, keys: list[Key], data: Dataset, 
         if key in done:
             continue
         _, method, n_folds, repeat, fold = key
-        train, test = folds_of(data, n_folds, repeat)[fold]
-        record = score_fold(methods[method](data), data, train, test, keep_rows=n_folds == 1)
+        train, test = folds_of(setting, data, repeat)[fold]
+        record = score_fold(methods[method](data), data, train, test, table.measures, keep_rows=n_folds == 1)
         where = {"table": table.name, "set": setting.name, "method": method}
         store.add(where | {"n_folds": n_folds, "repeat": repeat, "fold": fold, "code": code_version()} | record)
         told = record["failed"] or f"log-loss {record['log_loss']:.3f}, {record['fit_seconds']:.1f} s"
         say(f"{setting.name}, {method}, repeat {repeat + 1}, fold {fold + 1} of {n_folds}: {told}")
 
 
-def folds_of(data: Dataset, n_folds: int, repeat: int) -> list[Fold]:
+def folds_of(setting: Setting, data: Dataset, repeat: int) -> list[Fold]:
     """(training rows, test rows) of each fold: the same for every method."""
+    n_folds, n_train = setting.folds, setting.train_rows
+    if n_train is not None:
+        seeds = range(repeat * n_folds, (repeat + 1) * n_folds)
+        orders = [np.random.default_rng(seed).permutation(len(data.y)) for seed in seeds]
+        return [(order[:n_train], order[n_train:]) for order in orders]
     if n_folds == 1:
         assert data.split is not None, f"{data.name} comes without a split"
         return [(np.flatnonzero(data.split == "train"), np.flatnonzero(data.split == "test"))]
@@ -61,8 +67,16 @@ def folds_of(data: Dataset, n_folds: int, repeat: int) -> list[Fold]:
         return list(StratifiedKFold(n_folds, shuffle=True, random_state=repeat).split(data.y, data.y))
 
 
-def score_fold(model: Any, data: Dataset, train: np.ndarray, test: np.ndarray, *, keep_rows: bool) -> dict:
-    """Scores, seconds, the first warning, and the failure if there was one."""
+def score_fold(
+    model: Any,
+    data: Dataset,
+    train: np.ndarray,
+    test: np.ndarray,
+    measures: Mapping[str, Measure],
+    *,
+    keep_rows: bool,
+) -> dict:
+    """Scores, measures, seconds, the first warning, and the failure if there was one."""
     size = {"n_train": len(train), "n_test": len(test)}
     classes = np.unique(data.y)
     with warnings.catch_warnings(record=True) as caught:
@@ -73,10 +87,11 @@ def score_fold(model: Any, data: Dataset, train: np.ndarray, test: np.ndarray, *
             seconds = time.perf_counter() - began
             proba = aligned_proba(model, _safe_indexing(data.X, test), classes)
             scores = score_table(data.y[test], proba, classes)
+            measured = {metric: measure(model) for metric, measure in measures.items()}
         except Exception as error:  # one method's trouble must not lose the others' results
             return size | {"failed": f"{type(error).__name__}: {error}"[:300]}
     told = {"warned": str(caught[0].message)[:200] if caught else None, "failed": None}
-    record = size | {m: scores[m] for m in ("error", "log_loss", "brier")} | {"fit_seconds": round(seconds, 4)} | told
+    record = size | {m: scores[m] for m in METRICS} | measured | {"fit_seconds": round(seconds, 4)} | told
     return record | ({"rows": dict(_row_losses(proba, classes, data.y[test]))} if keep_rows else {})
 
 

@@ -19,8 +19,7 @@ def show(table: Table, found: Found, code: str, console: Console) -> None:
         if some:
             console.print(_means(table, some, "with categories and gaps" if mixed else "numeric"))
             console.print(_differences(table, some))
-    for line in _remarks(table, found, code):
-        console.print(line, markup=False, highlight=False)
+    tell(table, found, code, console)
 
 
 def _means(table: Table, found: Found, title: str) -> Grid:
@@ -55,16 +54,23 @@ def _differences(table: Table, found: Found) -> Grid:
     return grid
 
 
-def _remarks(table: Table, found: Found, code: str) -> Iterable[str]:
+def tell(table: Table, found: Found, code: str, console: Console) -> None:
     """What a reader of the table should know: failures, warnings of ours, results of an older source."""
+    for line in _remarks(table, found, code):
+        console.print(line, markup=False, highlight=False)
+
+
+def _remarks(table: Table, found: Found, code: str) -> Iterable[str]:
     for setting, by in found.items():
         for method, records in by.items():
             failed = [r["failed"] for r in records if r["failed"]]
             if failed:
                 yield f"{setting.name}, {method}: {len(failed)} folds failed: {failed[0]}"
             warned = [r["warned"] for r in records if r.get("warned")]
-            if warned and method.startswith(table.ours):
+            if warned and table.is_ours(method):
                 yield f"{setting.name}, {method}: {len(warned)} folds warned: {warned[0]}"
-    old = sum(r["code"] != code for by in found.values() for r in by.get(table.ours, ()))
+    mine = "all" if table.no_peers else table.ours
+    methods = table.methods if table.no_peers else (table.ours,)
+    old = sum(r["code"] != code for by in found.values() for method in methods for r in by.get(method, ()))
     if old:
-        yield f"{old} folds of {table.ours} are from another src/mixent; run them again with --redo {table.ours}"
+        yield f"{old} folds of {mine} are from another src/mixent; run them again with --redo {mine}"

@@ -1,4 +1,4 @@
-"""What a table is: settings (a set and its folds), methods, printed values, marks."""
+"""What a table is: settings (a set and its folds), methods, measures, printed values, marks, a view."""
 
 from __future__ import annotations
 
@@ -9,16 +9,28 @@ from typing import Any
 from benchmarks.tables.data import Dataset
 
 Make = Callable[[Dataset], Any]  # the unfitted classifier for a set
+Measure = Callable[[Any], float | None]  # of a fitted classifier; None where it makes no sense
+Mark = Callable[[Mapping[str, list[dict]]], str]  # raw records by method -> pass or miss
+View = Callable[..., None]  # like `show`
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A data set and how it is divided; `folds` 1 means the split the set came with."""
+    """A data set and how it is divided; `folds` 1 means the split the set came with.
+
+    With `train_rows`, `folds` random splits with so many training rows, the rest for testing.
+    """
 
     name: str
     folds: int = 10
     repeats: int = 5
     mixed: bool = False  # categories and gaps kept
+    train_rows: int | None = None
+    data: str | None = None  # the data set, where it is not called `name`
+
+    @property
+    def dataset(self) -> str:
+        return self.data or self.name
 
     def planned(self, folds: int | None, repeats: int | None) -> Setting:
         """The same with other folds and repeats; a split of its own stays."""
@@ -33,6 +45,7 @@ class Printed:
 
     value: float
     source: str
+    sd: float | None = None
 
 
 @dataclass(frozen=True)
@@ -42,11 +55,14 @@ class Table:
     name: str
     settings: tuple[Setting, ...]
     methods: Mapping[str, Make]
-    mixed_methods: Mapping[str, Make]
-    printed: Mapping[tuple[str, str, str], Printed]  # by set, method, metric
-    remarks: Mapping[str, str]  # by set: the printed values in words
-    marks: Mapping[str, Callable[[Mapping[str, list[dict]]], str]]  # by name: raw records by method -> pass or miss
-    quick: tuple[str, ...] = field(default=())
+    mixed_methods: Mapping[str, Make] = field(default_factory=dict)
+    measures: Mapping[str, Measure] = field(default_factory=dict)  # by metric, beside the scores every table has
+    printed: Mapping[tuple[str, str, str], Printed] = field(default_factory=dict)  # by set, method, metric
+    remarks: Mapping[str, str] = field(default_factory=dict)  # by set: the printed values in words
+    marks: Mapping[str, Mark] = field(default_factory=dict)
+    quick: tuple[str, ...] = ()
+    view: View | None = None  # None: that of `show`
+    no_peers: bool = False  # is every method mixent's?
 
     def methods_of(self, setting: Setting) -> Mapping[str, Make]:
         return self.mixed_methods if setting.mixed else self.methods
@@ -54,3 +70,6 @@ class Table:
     @property
     def ours(self) -> str:
         return next(iter(self.methods))
+
+    def is_ours(self, method: str) -> bool:
+        return self.no_peers or method.startswith(self.ours)

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from mixent import GaussianMixture, MixtureClassifier, save
+from mixent import GaussianMixture, MixtureClassifier, SharedMixtureClassifier, save
 
 from .cases import (
     Case,
@@ -80,6 +80,28 @@ def adjust(name, *values):
     return {f"adjust_priors {name}={short(v)}": lambda v=v: model.classes.adjust_priors(X, **{name: v}) for v in values}
 
 
+def explain(*values):
+    return {f"explain label={short(v)}": lambda v=v: model.classes.explain(X, v) for v in values}
+
+
+def typical(*values):
+    return {f"typical_rows {short(v)}": lambda v=v: model.clusters.typical_rows(X, v) for v in values}
+
+
+def going_on(table=X, labels=y, make=classifier, **more):
+    """One batch, then this one."""
+
+    def run():
+        fitted = make().partial_fit(X, y)
+        return fitted.partial_fit(table, labels, **more).predict_proba(X)
+
+    return run
+
+
+def shared(n_components=2):
+    return SharedMixtureClassifier(n_components, random_state=0)
+
+
 def all_rejected(cost):
     assert (cost == -1).all()
 
@@ -94,7 +116,8 @@ CASES = [
         "not fitted yet. Call 'fit'",
         {
             **unfitted(MixtureClassifier, "predict", "predict_proba", "predict_log_proba", "score_samples", "impute"),
-            **unfitted(MixtureClassifier, "decision", "adjust_priors"),
+            **unfitted(MixtureClassifier, "decision", "adjust_priors", "explain", "typical_rows"),
+            **unfitted(SharedMixtureClassifier, "predict", "predict_proba", "impute", "decision", "explain"),
             **unfitted(
                 GaussianMixture, "predict", "predict_proba", "score_samples", "impute", "bic", "aic", "icl", "score"
             ),
@@ -184,6 +207,79 @@ CASES = [
     ),
     *defined(
         useful, {"marginal in another order": lambda: model.mixed.marginal(["b", "a"]).predict_proba(mixed[["b", "a"]])}
+    ),
+    *refused(
+        ValueError,
+        r"label must be one of the classes .0, 1.; got",
+        explain("0", 2, -1, 0.5, nan, [0], "a"),
+    ),
+    *refused(ValueError, "n_rows must be a whole number >= 1; got", typical(0, -1, 2.5, None, "x", True)),
+    *refused(
+        ValueError,
+        "",
+        {
+            "batch of other columns": (going_on(X[:, :2]), "X has 2 features, .* expecting 3"),
+            "batch of no rows": (going_on(X[:0], y[:0]), "0 sample"),
+            "batch of infinities": (going_on(np.full((40, 3), inf)), "contains infinity"),
+            "batch of words": (
+                going_on(np.full((40, 3), "x")),
+                "column 'x0' held numbers at fit, but row 0 now holds the text 'x'",
+            ),
+            "batch of too few labels": (going_on(labels=y[:3]), "inconsistent numbers of samples"),
+            "batch of an unknown class": (
+                going_on(labels=y + 1),
+                "y holds the label 2, which is none of the classes .0, 1.",
+            ),
+            "batch without labels": (going_on(labels=None), "requires y"),
+            "batch of absent labels": (going_on(labels=[None] * 40), "every label in y is absent"),
+            "batch of no weight": (
+                going_on(sample_weight=np.zeros(40)),
+                "Sample weights must contain at least one non-zero number",
+            ),
+            "batch of other classes": (
+                going_on(classes=[0, 1, 2]),
+                "classes must be those of the first call, .0, 1.; got",
+            ),
+            "shared batch of an unknown class": (going_on(labels=y + 1, make=shared), "the label 2, which is none of"),
+            "first batch of one class": (
+                lambda: classifier().partial_fit(X[y == 0], y[y == 0]),
+                "a classifier needs at least 2 classes",
+            ),
+            "first batch lacks a class": (
+                lambda: classifier().partial_fit(X, y, classes=[0, 1, 2]),
+                "class 2 has no rows in the first batch; its components start from its own rows",
+            ),
+            "first batch with a class too many": (
+                lambda: classifier().partial_fit(X, y, classes=[0, 5]),
+                "y holds the label 1, which is none of the classes .0, 5.",
+            ),
+        },
+    ),
+    *refused(
+        AttributeError,
+        "has no attribute 'partial_fit'",
+        {"batches of a trained model": lambda: classifier(objective="error").partial_fit(X, y)},
+    ),
+    *defined(
+        useful,
+        {
+            "the same batch again": going_on(),
+            "a batch of one row": going_on(X[:1], y[:1]),
+            "a batch of one class": going_on(X[y == 1], y[y == 1]),
+            "a shared batch of one row": going_on(X[:1], y[:1], make=shared),
+            "a batch of gaps": going_on(np.full((40, 3), nan)),
+            "a batch of hardly any weight": going_on(sample_weight=np.full(40, 1e-300)),
+            "a batch far out of no weight": going_on(X * 1e6, sample_weight=np.r_[1e-30, np.zeros(39)]),
+            "shared, a class that never comes": lambda: shared().partial_fit(X, y, classes=[0, 1, 2]).predict_proba(X),
+        },
+    ),
+    *defined(
+        finite,
+        {
+            "explain far out": lambda: model.classes.explain(X * 1e140).by_component,
+            "explain nothing but gaps": lambda: model.classes.explain(np.full((2, 3), nan)).by_component,
+            "explain one row": lambda: model.classes.explain(X[:1]).log_odds,
+        },
     ),
     Case("reject below every cost", lambda: model.classes.decision(X, reject=-1).expected_cost, check=all_rejected),
     Case("impute a frame of gaps", lambda: model.mixed.impute(mixed.assign(a=nan, b=nan, c=None)), check=none_left),

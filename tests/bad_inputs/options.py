@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
 
-from mixent import GaussianMixture, MixtureClassifier
+from mixent import GaussianMixture, MixtureClassifier, SharedMixtureClassifier
 
 from .cases import (
     X,
@@ -53,6 +53,23 @@ def mixed_table(**options):
 def refit(table, **options):
     model = mixture(warm_start=True).fit(X).set_params(**options)
     return model.fit(table).predict_proba(table)
+
+
+def shared(**options):
+    model = SharedMixtureClassifier(**{"n_components": 2, "random_state": 0, **options})
+    return model.fit(X, y).predict_proba(X)
+
+
+def trained(**options):
+    return shared(**{"objective": "conditional", **options})
+
+
+def with_error(**options):
+    return classify(objective="error", **options)
+
+
+def parts(name, *values, make=shared, **more):
+    return option(name, *values, make=make, **more)
 
 
 COUNT = "must be a whole number >= 1.*; got"
@@ -225,4 +242,67 @@ CLUSTERS = [
     ),
 ]
 
-CASES = CLASSIFIER + CLUSTERS
+HELD_OUT = "validation must be None or the share of rows to hold out, between 0 and 1; got"
+ANCHOR = "anchor must be 'auto' or a positive number of pseudo-rows per component; got"
+
+SHARED = [
+    *refused(ValueError, f"n_components {COUNT}", parts("n_components", 0, -1, 1.5, None, True, nan, [1], {0: 1})),
+    *refused(ValueError, "n_components=41 needs at least as many rows; X has 40", parts("n_components", 41)),
+    *refused(ValueError, STRUCTURE, parts("covariance", "XYZ", "", None, 3)),
+    *refused(ValueError, "set n_components='auto', or name one", parts("covariance", ["VVV"], ("VVV", "EEE"))),
+    *refused(ValueError, "by class makes no sense for shared components", parts("covariance", {0: "VVV", 1: "EII"})),
+    *refused(ValueError, f"n_init {COUNT}", parts("n_init", 0, -1, 2.5, None)),
+    *refused(
+        ValueError,
+        "objective must be one of 'likelihood', 'conditional', 'error'; got",
+        {**parts("objective", "map", "", None, 1), **option("objective", "map", None)},
+    ),
+    *refused(ValueError, "alpha must be a number >= 0; got", parts("alpha", -1, nan, inf, "x", None, make=trained)),
+    *refused(ValueError, "alpha must lie between 0 .* and 1", parts("alpha", 1.1, 2, make=trained)),
+    *refused(ValueError, "sharpness must be", option("sharpness", 0, 0.9, nan, "x", None, make=with_error)),
+    *refused(ValueError, ANCHOR, parts("anchor", 0, -1, nan, inf, "none", None, [1], True, make=trained)),
+    *refused(ValueError, "solver must be one of 'ebw', 'lbfgs'; got", parts("solver", "sgd", None, make=trained)),
+    *refused(ValueError, HELD_OUT, parts("validation", 0.0, 1.0, -0.5, 1, True, nan, "x", make=trained)),
+    *refused(
+        ValueError,
+        "has no effect with objective='likelihood'; it serves objective=",
+        {
+            **parts("alpha", 0.5, "x", None),
+            **parts("sharpness", 2.0),
+            **parts("anchor", 3, None),
+            **parts("solver", "lbfgs"),
+            **parts("validation", 0.2),
+        },
+    ),
+    *refused(
+        ValueError,
+        "forgetting must be a share, at least 0 and less than 1; got",
+        {**parts("forgetting", -1, 1, nan, "x", None), **clusters("forgetting", 1.5, None)},
+    ),
+    *refused(
+        ValueError,
+        "growth must be one of 'restart', 'incremental'; got",
+        {**parts("growth", "x", None), **clusters("growth", "x", None)},
+    ),
+    *defined(
+        useful,
+        {
+            **parts("alpha", 0, 0.0, 1, np.float32(0.5), make=trained),
+            **parts("anchor", 1e-300, 1e300, 5, make=trained),
+            **option("sharpness", 1, 50.0, make=with_error),
+            **parts("validation", 0.5, np.float64(0.2), make=trained),
+            **parts("solver", "lbfgs", make=trained),
+            **parts("forgetting", 0, 0.99),
+        },
+    ),
+    *defined(
+        probabilities,
+        {
+            **parts("n_components", 1, make=trained),
+            **parts("sharpness", 1e300, objective="error"),
+            "shared: as many components as rows": lambda: shared(n_components=40, max_iter=3, tol=1e10),
+        },
+    ),
+]
+
+CASES = CLASSIFIER + CLUSTERS + SHARED

@@ -1,14 +1,11 @@
 """Does the speed benchmark run? What it measures is not judged here."""
 
 import json
-import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2]))  # benchmarks are no installed package
-
 from benchmarks.speed.__main__ import main
+from benchmarks.speed.discriminative import RATIO
+from benchmarks.speed.growth import COST, COST_ALL, GROWN, LOG_LIK, ONCE
 from benchmarks.speed.records import FASTER, Record
 
 KEYS = {"set", "method", "metric", "mean", "sd", "folds", "printed", "source"}
@@ -36,6 +33,27 @@ def test_quick_run_prints_every_row_and_writes_records(tmp_path, capsys):
         assert by_metric[size, "scikit-learn", "log-likelihood, relative difference"] < 1e-10
     for hard in ("offset 1e8", "separation 1e4 sigma"):
         assert by_metric[hard, "mixent", "covariances, relative error"] < 1e-8
+
+
+def test_training_is_measured_beside_em():
+    records = main(["--case", "discriminative", "--quick"])
+    ratios = {(r.set, r.method): r.mean for r in records if r.metric == RATIO}
+    assert len(ratios) == 4 and all(ratio > 0 for ratio in ratios.values())
+    assert {method for _, method in ratios} == {"shared, conditional", "per class, conditional"}
+
+
+def test_growth_is_laid_out_beside_restarts(capsys):
+    records = main(["--case", "growth", "--quick"])
+    found = {(r.set, r.method, r.metric): r.mean for r in records}
+    name = "generated 300x5, VVV, K="
+    one = [found[name + "1", method, LOG_LIK] for method in (GROWN, ONCE)]
+    assert one[0] == pytest.approx(one[1], rel=1e-6)  # one component: nothing to choose
+    for k in "23":
+        assert found[name + k, GROWN, LOG_LIK] > found[name + str(int(k) - 1), GROWN, LOG_LIK]
+        assert found[name + k, GROWN, COST] == found[name + k, GROWN, COST_ALL]
+        assert found[name + k, ONCE, COST] < found[name + k, ONCE, COST_ALL]
+    printed = capsys.readouterr().out
+    assert "generated 300x5, VVI" in printed and f"{one[0]:.4f}" in printed
 
 
 @pytest.mark.parametrize(

@@ -1,35 +1,13 @@
 """The runner of benchmarks/tables: one format, nothing run twice, a table a reader can follow."""
 
-import json
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
 from benchmarks.tables import __main__ as program
 from benchmarks.tables.compare import difference
 from benchmarks.tables.store import Store, read_lines, write_lines
 from benchmarks.tables.summary import FIELDS
 
 METHODS = ["mixent", "mixent 1 VVV", "LR"]
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    """iris in the form of ../shared/data."""
-    folder = tmp_path_factory.mktemp("data")
-    iris = load_iris()
-    names = ["a", "b", "c", "d"]
-    rows = [",".join([*map(str, x), f"k{y}"]) for x, y in zip(iris.data, iris.target)]
-    (folder / "iris.csv").write_text("\n".join([",".join([*names, "class"]), *rows]))
-    features = [{"name": name, "kind": "continuous"} for name in names]
-    entry = {"name": "iris", "file": "iris.csv", "features": features}
-    (folder / "manifest.json").write_text(json.dumps({"datasets": [entry]}))
-    return folder
 
 
 @pytest.fixture(scope="module")

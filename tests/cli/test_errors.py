@@ -141,7 +141,6 @@ def test_bad_weights(fails, name, message):
         (["--prior", "-1"], "--prior must be auto, or none or a number > 0; got '-1'"),
         (["--prior", "nan"], "got 'nan'"),
         (["--prior", "inf"], "got 'inf'"),
-        (["--model", "forest"], "--model must be one of mixture; got 'forest'"),
         (["--seed", "-1"], "--seed"),
         (["--jobs", "0"], "--jobs"),
         (["--nonsense"], "--nonsense"),
@@ -164,6 +163,7 @@ def test_bad_options_are_usage_errors(fails, options, message):
         ["predict", "{stock}/model.mixent", "good.csv", "-o", "out.csv", "--reject", "nan"],
         ["predict", "{stock}/clusters.mixent", "{stock}/data.csv", "-o", "out.csv", "--reject", "1"],
         ["predict", "{stock}/clusters.mixent", "{stock}/data.csv", "-o", "out.csv", "--adjust-priors"],
+        ["predict", "{stock}/clusters.mixent", "{stock}/data.csv", "-o", "out.csv", "--explain"],
     ],
 )
 def test_usage(fails, args):
@@ -331,7 +331,7 @@ def test_help_is_quick_and_has_examples(mixent):
     code = f"import sys, mixent.cli; print([name for name in {heavy} if name in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout == "[]\n"
-    for command in ("fit", "predict", "evaluate", "info", "demo"):
+    for command in ("fit", "predict", "evaluate", "update", "info", "demo"):
         page = mixent(command, "--help")
         assert page.exit_code == 0 and f"mixent {command}" in page.stdout.split("Examples:")[1]
 

@@ -136,3 +136,15 @@ def test_no_formula_reaches_a_spreadsheet(mixent, stock):
     rows = [line.split(",") for line in result.stdout.splitlines()]
     assert rows[0][:2] == ["'+note", "predicted"]
     assert {row[1] for row in rows[1:]} == {"'=cmd()", "'@no"} and {row[0] for row in rows[1:]} == {"'-1+2"}
+
+
+def test_explanations_add_up_to_the_log_odds(mixent, model, X):
+    result = mixent(*PREDICT, "-o", "out.csv", "--explain", "--adjust-priors")
+    assert result.exit_code == 0, result.output
+    out, why = pd.read_csv("out.csv"), model.adjust_priors(X).explain(X)
+    assert out.columns.tolist()[-4:] == ["rival", "log_odds", "component", "component_part"]
+    log_proba = np.log(out[["p(no)", "p(yes)"]])
+    np.testing.assert_allclose(out["log_odds"], log_proba.max(axis=1) - log_proba.min(axis=1))
+    assert (out["rival"] != out["predicted"]).all()
+    np.testing.assert_allclose(out["component_part"], why.by_component.max(axis=1))
+    assert out["component"].tolist() == why.by_component.argmax(axis=1).tolist()

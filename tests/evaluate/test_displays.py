@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,10 +9,15 @@ from sklearn.datasets import load_iris
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.mixture import GaussianMixture
 
+import mixent
+from mixent import MixtureClassifier, SharedMixtureClassifier
 from mixent.evaluate import (
     CalibrationDisplay,
+    ComponentsDisplay,
     ConfusionDisplay,
     ConvergenceDisplay,
+    ExplanationDisplay,
+    GrowthDisplay,
     RegionsDisplay,
     SelectionDisplay,
     UncertaintyDisplay,
@@ -214,6 +220,8 @@ def test_selection_marks_the_lowest():
     with pytest.raises(ValueError, match="this search has no bic; it holds log_loss, n_components"):
         SelectionDisplay.from_search([{"log_loss": 1.0, "n_components": 2}])
     with pytest.raises(ValueError, match="criterion must be one of"):
+        SelectionDisplay.from_search(search(), "loo")
+    with pytest.raises(ValueError, match="this search has no cv; it holds n_components, covariance, bic"):
         SelectionDisplay.from_search(search(), "cv")
     with pytest.raises(ValueError, match="every fit failed"):
         SelectionDisplay.from_search(search(["EII"], nan=[(k, "EII") for k in (1, 2, 3)]))
@@ -227,6 +235,234 @@ def test_selection_shows_the_best_and_tells_structures_apart():
     looks = [(line.get_color(), str(line._dash_pattern)) for line in ax.lines[:-1]]
     assert len(set(looks)) == 14 and looks[0][1] != looks[1][1]
     drawn(SelectionDisplay.from_search(search(["EII"], nan=[(1, "EII"), (3, "EII")])))  # one value: some limits
+
+
+GROWN = {"covariance": ["VVI"], "growth": "incremental", "max_components": 3, "random_state": 0}
+
+
+def test_selection_rings_what_was_chosen_even_if_it_is_not_the_lowest():
+    lines = search()
+    for entry in lines:
+        entry["chosen"] = entry["covariance"] == "VVV" and entry["n_components"] == 3
+    display = SelectionDisplay.from_search(lines)
+    assert display.chosen is display.picks[0] and display.chosen["n_components"] == 3
+    ax = drawn(display)
+    assert texts(ax)[-1] == "chosen: VVV, 3"
+    np.testing.assert_array_equal(ax.lines[-1].get_xydata(), [[3, 101]])
+    assert ax.get_ylim()[1] > 101
+
+
+def test_selection_of_each_class_counts_from_its_lowest():
+    model = MixtureClassifier("auto", selection="bic", per_class=True, **GROWN).fit(X, Y)
+    display = SelectionDisplay.from_estimator(model)
+    assert [pick["class"] for pick in display.picks] == list(model.classes_) == list(display.curves())
+    for label, (k, value) in display.curves().items():
+        raw = np.array([r["bic"] for r in model.search_ if r["class"] == label])
+        np.testing.assert_allclose(value, raw - raw.min())
+        assert k.tolist() == list(range(1, len(raw) + 1))
+    ax = drawn(display)
+    assert ax.get_ylabel() == "BIC − lowest of its class\n(nats × 2; lower is better)"
+    assert ax.get_xlabel() == "number of components of each class" and texts(ax)[-1] == "chosen"
+    assert ax.lines[-1].get_xdata().tolist() == model.n_components_.tolist()
+    two = [dict(r, covariance=s) for r in model.search_ for s in ("VVI", "EEE")]
+    assert list(SelectionDisplay.from_search(two).curves())[:2] == ["setosa, VVI", "setosa, EEE"]
+
+
+def test_selection_of_classes_of_unlike_sizes_draws_the_sum():
+    lines = [
+        {"n_components": 1, "covariance": "VVI", "log_loss": 0.5, "folds": 2},
+        {"n_components": [2, 1, 1], "covariance": ["VVI", "VVV", "VVI"], "log_loss": 0.4, "folds": 2, "chosen": True},
+        {"n_components": [1, 2, 1], "covariance": ["VVI"] * 3, "log_loss": 0.45, "folds": 2},
+        {"n_components": [1, 1, 2], "covariance": ["VVI"] * 3, "log_loss": 0.41, "folds": 2},
+        {"n_components": 9, "covariance": "VVI", "log_loss": 0.01, "folds": 1},  # given up after the first
+    ]
+    display = SelectionDisplay.from_search(lines, "log_loss")
+    curves = display.curves()
+    np.testing.assert_array_equal(curves["VVI"], [[3, 4], [0.5, 0.41]])  # the best of each size
+    np.testing.assert_array_equal(curves["several structures"], [[4], [0.4]])
+    ax = drawn(display)
+    assert ax.get_xlabel() == "number of components in all"
+    assert texts(ax)[-1] == "chosen: several structures, 2 + 1 + 1"
+    assert ax.get_ylabel() == "held-out log-loss\n(nats per row; lower is better)"
+    same = [dict(lines[0], n_components=[k, k], across_classes=True) for k in (1, 2)]
+    display = SelectionDisplay.from_search(same, "log_loss")
+    assert list(display.curves()) == ["VVI across classes"] and display.count(same[1]) == 2
+    assert texts(drawn(display))[-1] == "chosen: VVI across classes, 1"
+
+
+@pytest.mark.parametrize("selection", ["cv", "bic", "icl", "dic", "dic_robust", "cbic"])
+def test_selection_takes_every_search(selection):
+    options = {**GROWN, "selection": selection, "cv": 2, "max_components": 2}
+    shown = {"cv": "log_loss"}.get(selection, selection)
+    for estimator in (
+        MixtureClassifier("auto", **options),
+        MixtureClassifier("auto", per_class=True, **options),
+        MixtureClassifier("auto", **{**options, "growth": "restart"}),
+        SharedMixtureClassifier("auto", **options),
+    ):
+        model = estimator.fit(X, Y)
+        display = SelectionDisplay.from_estimator(model)
+        assert display.criterion == shown
+        drawn(display)
+        growth = GrowthDisplay.from_estimator(model) if model.path_ else None
+        assert growth is None or growth.criterion == shown
+    if selection != "cv":
+        nested = SelectionDisplay.from_estimator(MixtureClassifier("auto", nested=2, **options).fit(X, Y))
+        assert nested.criterion == "error" and "share of rows" in drawn(nested).get_ylabel()
+    if selection in ("cv", "bic", "icl"):
+        display = SelectionDisplay.from_estimator(mixent.GaussianMixture("auto", **options).fit(X))
+        assert display.criterion == selection
+        drawn(display)
+
+
+def shared(K=4, y=Y, **options):
+    return SharedMixtureClassifier(K, "VVI", random_state=0, **options).fit(X, y)
+
+
+def test_components_are_the_table_and_the_weights():
+    for model in (shared(), MixtureClassifier(2, "VVI", random_state=0).fit(X, Y)):
+        display = ComponentsDisplay.from_estimator(model)
+        np.testing.assert_allclose(display.table, model.weights_ / model.weights_.sum(axis=0))
+        assert display.weights.sum() == pytest.approx(1)
+        ax = drawn(display)
+        np.testing.assert_array_equal(ax.images[0].get_array(), model.class_given_component_)
+        heights = np.array([-bar.get_height() for bar in ax.patches])
+        np.testing.assert_allclose(heights / heights.max(), display.weights / display.weights.max())
+        assert [t.get_text() for t in ax.get_yticklabels()] == ["weight", "setosa", "versicolor", "virginica"]
+        assert ax.get_xlabel() == "component" and ax.figure.axes[1].get_ylabel() == "p(class | component)"
+    written = [t.get_text() for t in ax.texts]
+    assert written.count("1") == 6 and sum("%" in text for text in written) == 6
+    with pytest.raises(ValueError, match="QuadraticDiscriminantAnalysis has no class_given_component_; fit a Shared"):
+        ComponentsDisplay.from_estimator(QuadraticDiscriminantAnalysis())
+    with pytest.raises(ValueError, match="SharedMixtureClassifier has no class_given_component_"):
+        ComponentsDisplay.from_estimator(SharedMixtureClassifier())
+
+
+def test_components_round_to_what_can_be_read():
+    table = np.array([[0.5, 0.004, 0.999], [0.5, 0.996, 0.001]])
+    ax = drawn(ComponentsDisplay(table, np.array([0.6, 0.395, 0.005]), np.array(["a", "b"])))
+    assert [t.get_text() for t in ax.texts] == ["60 %", "40 %", "<1 %", ".50", "1", ".50", "1"]
+
+
+def test_many_components_stay_readable():
+    rng = np.random.default_rng(0)
+    table = rng.dirichlet(np.ones(26), 40).T
+    ax = drawn(ComponentsDisplay(table, rng.dirichlet(np.ones(40)), np.array([f"class {c}" for c in range(26)])))
+    assert not ax.texts and 12 <= len(ax.get_xticks()) <= 24 and len(ax.get_yticks()) == 27
+    boxes = [label.get_window_extent() for label in ax.get_yticklabels()]
+    assert all(a.y0 >= b.y1 for a, b in pairwise(boxes))  # no label over another
+
+
+def test_explanation_adds_up_to_the_log_odds_of_the_model():
+    model = shared(6)
+    proba = model.predict_proba(X)
+    for row, label in ((0, None), (120, "versicolor"), (70, None)):
+        display = ExplanationDisplay.from_estimator(model, X, row, label)
+        names = model.classes_.tolist()
+        ours, theirs = names.index(display.label), names.index(display.rival)
+        assert display.probability == pytest.approx(proba[row, ours])
+        assert label in (None, display.label) and (label or names[proba[row].argmax()]) == display.label
+        if proba[row].min() > 1e-200:
+            assert display.log_odds == pytest.approx(np.log(proba[row, ours] / proba[row, theirs]), rel=1e-6, abs=1e-9)
+        bars = display.bars()
+        assert sum(size for _, size in bars) == pytest.approx(display.log_odds)
+        assert bars[0] == ("class priors", display.prior)
+        sizes = [abs(size) for name, size in bars[1:] if name.startswith("component")]
+        assert sizes == sorted(sizes, reverse=True)
+        ax = drawn(display)
+        np.testing.assert_allclose([bar.get_width() for bar in ax.patches], [*(s for _, s in bars), display.log_odds])
+        assert ax.get_title().startswith(f"{display.label} vs {display.rival}\nlog-odds ")
+        assert ax.get_yticklabels()[-1].get_text() == "total" and "nats" in ax.get_xlabel()
+
+
+def explanation(parts, prior=0.0, probability=0.7, names=None):
+    parts = np.array(parts, dtype=float)
+    names = names or [f"component {k}" for k in range(len(parts))]
+    return ExplanationDisplay("a", "b", probability, prior + parts.sum(), prior, parts, names)
+
+
+def test_explanation_pools_what_is_small_and_what_is_too_many():
+    assert explanation([5, -3, 0.001, 0.002]).bars()[-1] == ("2 others", pytest.approx(0.003))
+    assert [name for name, _ in explanation([5, -3, 0.001]).bars()] == [
+        "class priors",
+        "component 0",
+        "component 1",
+        "component 2",  # one is not pooled
+    ]
+    assert len(explanation(np.ones(30)).bars()) == 10 and explanation(np.ones(30)).bars()[-1] == ("22 others", 22.0)
+    ax = drawn(explanation([24.53, -1e-9, 0.0]))
+    assert [t.get_text() for t in ax.texts][:2] == ["0", "+24.5"]
+    title = drawn(explanation([25.0], probability=1 - 1e-11)).get_title()
+    assert title == "a vs b\nlog-odds 25 nats, probability 1 − 1e-11"
+    assert drawn(explanation([-25.0], probability=1e-11)).get_title().endswith("log-odds −25 nats, probability 1.0e-11")
+    drawn(explanation([0.0]))
+
+
+def test_explanation_of_frames_and_of_rows_that_are_not_there():
+    import pandas as pd
+
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = SharedMixtureClassifier(3, "VVI", random_state=0).fit(frame, Y)
+    assert ExplanationDisplay.from_estimator(model, frame, 3).label == "setosa"
+    with pytest.raises(ValueError, match="X has 150 rows; there is no row 150"):
+        ExplanationDisplay.from_estimator(model, frame, 150)
+    with pytest.raises(ValueError, match="X has 1 row; there is no row -1"):
+        ExplanationDisplay.from_estimator(model, frame[:1], -1)
+    with pytest.raises(ValueError, match="has no explain; give a fitted mixture classifier"):
+        ExplanationDisplay.from_estimator(QuadraticDiscriminantAnalysis().fit(X, Y), X)
+
+
+def test_growth_draws_the_path():
+    model = MixtureClassifier("auto", selection="bic", per_class=True, **GROWN).fit(X, Y)
+    display = GrowthDisplay.from_estimator(model)
+    assert display.criterion == "bic" and list(display.lines) == list(model.classes_)
+    for c, (label, line) in enumerate(display.lines.items()):
+        lines = [r for r in model.search_ if r["class"] == label]
+        np.testing.assert_allclose(line.criterion, [r["bic"] for r in lines], rtol=1e-9)
+        np.testing.assert_allclose(50 * line.log_likelihood, [r["log_likelihood"] for r in lines], rtol=1e-9)
+        np.testing.assert_array_equal(line.evaluations, np.cumsum([r["evaluations"] for r in lines]))
+        assert line.chosen == model.n_components_[c]
+    ax = drawn(display)
+    assert ax.get_ylabel() == "BIC − lowest of its line\n(nats × 2; lower is better)"
+    assert texts(ax) == ["setosa", "versicolor", "virginica", "chosen"]
+    assert ax.lines[0].get_ydata().min() == 0 and ax.lines[1].get_xdata().tolist() == [model.n_components_[0]]
+    for quantity, told in (("log_likelihood", "per row (nats)"), ("evaluations", "passes × rows × components")):
+        display.plot(quantity=quantity)
+        assert told in display.ax_.get_ylabel()
+    aic = GrowthDisplay.from_estimator(model, "aic").lines["setosa"]
+    stage = model.path_[0][1]
+    assert aic.criterion[1] == pytest.approx(2 * stage.n_free - 2 * stage.log_likelihood)
+    icl = GrowthDisplay.from_estimator(model, "icl")
+    assert icl.lines["setosa"].criterion.tolist() == [r["icl"] for r in model.search_ if r["class"] == "setosa"]
+    with pytest.raises(ValueError, match="quantity must be one of 'criterion', 'log_likelihood', 'evaluations'"):
+        display.plot(quantity="seconds")
+
+
+def test_growth_of_all_classes_together_and_without_a_search():
+    together = MixtureClassifier("auto", selection="dic", **GROWN).fit(X, Y)
+    display = GrowthDisplay.from_estimator(together)
+    (line,) = display.lines.values()
+    known = {r["n_components"]: r["dic"] for r in together.search_}
+    assert line.criterion.tolist() == [known[k] for k in line.n_components] and line.chosen == together.n_components_[0]
+    stages = [path[0] for path in together.path_]
+    assert 150 * line.log_likelihood[0] == pytest.approx(sum(s.log_likelihood for s in stages))
+    assert texts(drawn(display)) == ["all classes", "chosen"]
+    assert len(GrowthDisplay.from_estimator(together, "bic").lines) == 3
+    fixed = SharedMixtureClassifier(3, "VVI", growth="incremental").fit(X, Y)
+    (line,) = GrowthDisplay.from_estimator(fixed).lines.values()
+    stage = fixed.path_[2]
+    assert line.criterion[2] == pytest.approx(-2 * stage.log_likelihood + stage.n_free * np.log(150))
+    mixture = mixent.GaussianMixture("auto", selection="cv", cv=2, **GROWN).fit(X)
+    display = GrowthDisplay.from_estimator(mixture)
+    assert display.criterion == "cv" and "held-out log density" in drawn(display).get_ylabel()
+    with pytest.raises(ValueError, match="the search has no icl; fit with n_components=\"auto\" and selection='icl'"):
+        GrowthDisplay.from_estimator(fixed, "icl")
+    with pytest.raises(ValueError, match="criterion must be one of 'bic', 'icl', 'aic', 'dic', 'dic_robust', 'cbic'"):
+        GrowthDisplay.from_estimator(fixed, "loo")
+    with pytest.raises(
+        ValueError, match='SharedMixtureClassifier has no path_: fit it with growth="incremental" first'
+    ):
+        GrowthDisplay.from_estimator(shared())
 
 
 def test_regions_hold_the_posterior_on_the_grid():
@@ -315,6 +551,13 @@ def test_any_class_name_is_drawn_as_it_is():
     ax = drawn(UncertaintyDisplay.from_estimator(model, X[:, :2], y))
     assert any("_hidden" in text for text in texts(ax))
     drawn(RegionsDisplay.from_estimator(model, X[:, :2], y, grid_size=5))
+    long = np.array(["$\\bad", "_hidden", "x" * 60])[CODES]
+    mixture = SharedMixtureClassifier(3, "VVI", growth="incremental").fit(X, long)
+    drawn(ComponentsDisplay.from_estimator(mixture))
+    drawn(GrowthDisplay.from_estimator(mixture))
+    ax = drawn(ExplanationDisplay.from_estimator(mixture, X, 149))
+    assert ax.figure.get_tightbbox().width <= ax.figure.get_figwidth()  # nothing outside the picture
+    drawn(GrowthDisplay.from_estimator(MixtureClassifier(2, "VVI", growth="incremental").fit(X, long)))
     assert plain("x" * 99).endswith("…") and len(plain("x" * 99)) == 40
 
 

@@ -393,3 +393,116 @@ def test_noise_blurs_every_row_inside_the_objective(name, gaps):
     assert found.status.name in ("MAX_PASSES", "CONVERGED") and min(np.diff(values)) > -1e-9 * abs(values[-1])
     smallest = np.linalg.eigvalsh(found.params.components.gaussian.full_covs()).min()
     assert smallest > noise.min()  # every covariance carries the noise
+
+
+# --- priors that add, rows of one's own, anchors ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mean_rows", [(0.5, 2.0), (0.0, 2.0), (0.5, 0.0), (0.0, 0.0)])
+@pytest.mark.parametrize("name", ["VVI", "VVV"])
+def test_the_sum_of_two_priors_is_the_product_of_their_densities(name, mean_rows):
+    """Log densities add, up to a constant, wherever one looks."""
+    rng = np.random.default_rng(3)
+    d, K = 3, 2
+    family = make_family(((name, K),), d)
+    one, two = (random_prior(rng, d, rows, m).expand(K, family.axis_aligned) for rows, m in zip((3.0, 5.0), mean_rows))
+    families = [replace(family, prior=p) for p in (one, two, one.plus(two), two.plus(one))]
+    apart = []
+    for _ in range(6):
+        params, _ = fitted(rng, family)
+        a, b, both, other = (f.log_prior(params) for f in families)
+        assert other == pytest.approx(both, rel=1e-9)
+        apart.append(both - a - b)
+    np.testing.assert_allclose(apart, apart[0], rtol=1e-9, atol=1e-9)
+    assert abs(apart[0]) < 1e-9 or all(mean_rows)  # the constant: the mean terms leave a scatter between the means
+
+
+@pytest.mark.parametrize("name", ["VVI", "VVV"])
+def test_a_prior_times_a_factor_is_its_log_density_times_that(name):
+    rng = np.random.default_rng(4)
+    family = make_family(((name, 2),), 3, random_prior(rng, 3))
+    some = replace(family, prior=family.prior.times(0.3))
+    for _ in range(3):
+        params, _ = fitted(rng, family)
+        assert some.log_prior(params) == pytest.approx(0.3 * family.log_prior(params), rel=1e-9)
+
+
+def test_priors_of_no_rows_add_nothing():
+    rng = np.random.default_rng(5)
+    prior = random_prior(rng, 3).expand(2, False)
+    none = prior.times(0.0)
+    both = none.plus(prior)
+    for name in ("rows", "cov", "mean", "mean_rows"):
+        np.testing.assert_allclose(getattr(both, name), getattr(prior, name), rtol=1e-12)
+    assert np.isfinite(none.plus(none).cov).all()
+
+
+@pytest.mark.parametrize("noise", [False, True], ids=["sharp", "blurred"])
+@every
+def test_rows_of_its_own_leave_a_component_where_it_stands(name, noise):
+    """Without data, and without a prior, the update on D rows of each component is the component."""
+    rng = np.random.default_rng(0)
+    family = make_family(((name, 3),), 3, centre=np.arange(3.0))
+    params, X = fitted(rng, family)
+    if noise:
+        family = replace(family, noise=np.array([0.1, 0.02, 0.03]))
+    nothing = moments(family, params, X, np.zeros((3, len(X))))
+    rows = np.array([0.5, 20.0, 3.0])
+    own = family.with_own_rows(params, nothing, rows)
+    np.testing.assert_array_equal(own.mass, rows)
+    new = family.update(params, own)
+    np.testing.assert_allclose(new.means, params.means, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(new.covs, params.covs, rtol=1e-6, atol=1e-7 * np.abs(params.covs).max())
+
+
+@pytest.mark.parametrize("name", ["VVI", "VVV"])
+def test_rows_of_its_own_are_the_expected_statistics_of_the_component(name):
+    """As many rows, drawn: their moments about the mean are those added."""
+    rng = np.random.default_rng(0)
+    family = make_family(((name, 2),), 2, centre=np.array([5.0, -5.0]))
+    params, X = fitted(rng, family)
+    own = family.with_own_rows(params, moments(family, params, X, np.zeros((2, len(X)))), np.array([1.0, 1.0]))
+    drawn = family.sample(params, np.repeat([0, 1], 40_000), rng) - family.centre
+    for k in range(2):
+        away = drawn[40_000 * k : 40_000 * (k + 1)] - params.means[k]
+        second = own.second[k] if name == "VVV" else np.diag(own.second[k])
+        np.testing.assert_allclose(np.diagonal(away.T @ away) / 40_000, np.diagonal(second), rtol=0.05)
+    np.testing.assert_array_equal(own.first, 0.0)
+
+
+@pytest.mark.parametrize("name", ["VVI", "VVV"])
+def test_feasible_is_a_positive_mass_and_a_positive_definite_scatter(name):
+    rng = np.random.default_rng(0)
+    family = make_family(((name, 4),), 3)
+    params, X = fitted(rng, family)
+    good = family.with_own_rows(params, moments(family, params, X, np.zeros((4, len(X)))), np.ones(4))
+    assert family.feasible(params, good).all()
+    second, mass, first = np.array(good.second), np.array(good.mass), np.array(good.first)
+    second[1] *= -1.0
+    mass[2] = -1.0
+    first[3] = 1e3  # a mean so far out that nothing is left of the scatter about it
+    bad = replace(good, second=second, mass=mass, first=first)
+    np.testing.assert_array_equal(family.feasible(params, bad), [True, False, False, False])
+    prior = random_prior(rng, 3, rows=1e9).expand(4, family.axis_aligned)  # enough pseudo-rows make anything feasible
+    assert replace(family, prior=prior).feasible(params, replace(bad, first=good.first)).all()
+
+
+@pytest.mark.parametrize("with_prior", [False, True])
+@every
+def test_an_anchor_is_pseudo_rows_that_look_as_the_components_do(name, with_prior):
+    """The product of the prior's power and a density whose mode is here."""
+    rng = np.random.default_rng(1)
+    family = make_family(((name, 3),), 3, random_prior(rng, 3) if with_prior else None)
+    params, X = fitted(rng, family)
+    rows = np.array([2.0, 5.0, 1.0])
+    held = family.anchored(params, rows, 0.4)
+    alone = replace(family, prior=Prior(rows, params.covs, params.means, rows))
+    apart = []
+    for _ in range(3):
+        other, _ = fitted(rng, family)
+        apart.append(held.log_prior(other) - alone.log_prior(other) - 0.4 * family.log_prior(other))
+        assert alone.log_prior(other) < alone.log_prior(params)
+    np.testing.assert_allclose(apart, apart[0], rtol=1e-9, atol=1e-9)
+    still = alone.update(params, moments(alone, params, X, np.zeros((3, len(X)))))
+    np.testing.assert_allclose(still.means, params.means, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(still.covs, params.covs, rtol=1e-6, atol=1e-7 * np.abs(params.covs).max())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from mixent import GaussianMixture, MixtureClassifier
+from mixent import GaussianMixture, MixtureClassifier, SharedMixtureClassifier
 
 X = np.random.default_rng(0).normal(size=(40, 2))
 Y = np.arange(40) % 2
@@ -100,6 +100,125 @@ CLASSIFIER = [
 ]
 
 
+AUTO = {"n_components": "auto"}
+FOLDS = "must be a whole number >= 2, a splitter or a list of splits; got"
+SHARE = "forgetting must be a share, at least 0 and less than 1; got"
+
+ALL_GROWN = [  # growth, selection, batches: the same for every estimator
+    ({"growth": "slow"}, "growth must be one of 'restart', 'incremental'; got 'slow'"),
+    ({"growth": None}, "growth must be one of 'restart', 'incremental'; got None"),
+    ({"grow_by": "bic"}, "grow_by must be one of 'likelihood', 'criterion'; got 'bic'"),
+    (
+        {"grow_by": "criterion", "selection": "bic"},
+        "grow_by='criterion' has no effect with growth='restart'; set growth='incremental'",
+    ),
+    (
+        {"grow_by": "criterion", "growth": "incremental", "selection": "cv"},
+        "grow_by='criterion' needs selection to be one of 'bic', 'icl'",
+    ),
+    ({"forgetting": 1}, f"{SHARE} 1"),
+    ({"forgetting": "much"}, f"{SHARE} 'much'"),
+    ({"cv": True}, f"cv {FOLDS} True"),
+    ({"cv": "five"}, f"cv {FOLDS} 'five'"),
+]
+
+CLASSIFIERS_GROWN = [
+    ({"selection": "aic"}, "selection must be one of 'cv', 'bic', 'icl', 'dic', 'dic_robust', 'cbic'; got 'aic'"),
+    ({"beta": 0}, "beta must be a number > 0; got 0"),
+    ({"beta": 2.0}, "beta=2.0 has no effect with selection='cv'; it serves 'dic'"),
+    ({"beta": 2.0, "selection": "bic"}, "beta=2.0 has no effect with selection='bic'; it serves 'dic'"),
+    ({"nested": 1, "selection": "bic"}, f"nested {FOLDS} 1"),
+    ({"nested": 3}, "nested chooses among what a criterion picks in each fold; selection='cv' is none"),
+    ({"class_prior": "flat"}, "class_prior must be one of 'empirical'; got 'flat'"),
+    ({"class_prior": [1.0]}, "class_prior must be 'empirical' or 2 positive numbers, one per class; got [1.0]"),
+]
+
+MIXTURE_GROWN = [
+    (
+        {"growth": "incremental", "warm_start": True},
+        "growth='incremental' starts from one component; warm_start=True has no effect with it",
+    ),
+    (
+        {"growth": "incremental", "init": np.ones((40, 2))},
+        "growth='incremental' starts from one component; init as responsibilities has no effect with it",
+    ),
+]
+
+APART = (
+    "across_classes=True ties the classes together; "
+    "it needs growth='restart', selection='cv' and per_class=False, which fit them together"
+)
+CLASSIFIER_GROWN = [
+    ({"across_classes": True, "growth": "incremental"}, APART),
+    ({**AUTO, "across_classes": True, "selection": "bic"}, APART),
+    ({**AUTO, "across_classes": True, "per_class": True}, APART),
+]
+
+SHARED = [
+    ({"n_components": "many"}, "n_components must be one of 'auto'; got 'many'"),
+    ({"n_components": 41}, "n_components=41 needs at least as many rows; X has 40"),
+    ({"n_components": {0: 1, 1: 1}}, "n_components must be a whole number >= 1, or 'auto'; got {0: 1, 1: 1}"),
+    ({"n_init": 0}, "n_init must be a whole number >= 1; got 0"),
+    (
+        {"covariance": {0: "VVV", 1: "EII"}},
+        "covariance by class makes no sense for shared components; name one structure",
+    ),
+    ({**AUTO, "covariance": {0: "VVV", 1: "EII"}}, "covariance by class needs n_components by class or as a number"),
+    (
+        {"covariance": ["VVV", "EII"]},
+        "a list of covariances is searched: set n_components='auto', or name one structure",
+    ),
+    ({"init": np.ones((40, 2))}, "init must be one of 'kmeans++', 'random'; got array"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), [*BOTH, *SHARED, *ALL_GROWN, *CLASSIFIERS_GROWN])
+def test_options_a_classifier_of_shared_components_refuses(options, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        SharedMixtureClassifier(**{"n_components": 2, **options}).fit(X, Y)
+
+
+@pytest.mark.parametrize(("options", "message"), [*ALL_GROWN, *CLASSIFIERS_GROWN, *CLASSIFIER_GROWN])
+def test_ways_of_growing_and_choosing_a_classifier_refuses(options, message):
+    rows, labels = np.concatenate([X, X + 1, X - 1]), np.tile(Y, 3)  # enough for folds
+    with pytest.raises(ValueError, match=re.escape(message)):
+        MixtureClassifier(**{"n_components": 1, "max_components": 2, **options}).fit(rows, labels)
+
+
+@pytest.mark.parametrize(("options", "message"), [*ALL_GROWN, *MIXTURE_GROWN])
+def test_ways_of_growing_and_choosing_a_mixture_refuses(options, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        GaussianMixture(**{"n_components": 2, **options}).fit(X)
+
+
+def test_a_subclass_without_its_part_says_so():
+    from mixent.mixtures.bayes import BayesMixture
+
+    with pytest.raises(AttributeError, match="BayesMixture must define _fit_job"):
+        BayesMixture()._fit_job(None, None, None, None)
+
+
+def test_coordinates_of_a_collapsed_component_are_refused():
+    from dataclasses import replace
+
+    from mixent.core.driver import OutsideDomainError
+    from mixent.mixtures.chart import MixtureChart
+
+    model = GaussianMixture(2, prior=None, random_state=0).fit(X)
+    gaussian = replace(model.params_.components.gaussian, covs=1e-13 * model.params_.components.gaussian.covs)
+    params = replace(model.params_, components=replace(model.params_.components, gaussian=gaussian))
+    chart = MixtureChart(model.problem_, model.params_)
+    with pytest.raises(OutsideDomainError, match="a component collapsed onto too few distinct rows"):
+        chart.params(chart.vector(params))
+
+
+@pytest.mark.parametrize("estimator", [MixtureClassifier(1), SharedMixtureClassifier(2)])
+def test_labels_that_tell_no_class_from_another(estimator):
+    message = "y tells no class from another in any row; label some rows of each class"
+    with pytest.raises(ValueError, match=message):
+        estimator.fit(X, np.full((40, 2), 0.5))
+
+
 @pytest.mark.parametrize(("options", "message"), [*BOTH, *MIXTURE])
 def test_options_a_mixture_refuses(options, message):
     with pytest.raises(ValueError, match=re.escape(message)):
@@ -127,7 +246,7 @@ def test_folds_a_search_refuses(cv, message):
         MixtureClassifier(max_components=1, cv=cv).fit(rows, np.tile(Y, 3))
 
 
-@pytest.mark.parametrize("estimator", [GaussianMixture, MixtureClassifier])
+@pytest.mark.parametrize("estimator", [GaussianMixture, MixtureClassifier, SharedMixtureClassifier])
 def test_a_misspelt_option_is_an_error(estimator):
     with pytest.raises(TypeError, match="unexpected keyword argument 'tolerance'"):
         estimator(tolerance=1)
@@ -196,7 +315,7 @@ def test_a_starved_component_of_a_classifier_is_named():
         MixtureClassifier({0: 2, 1: 1}, "VVV", prior=None, random_state=0).fit(Z, y)
 
 
-@pytest.mark.parametrize("estimator", [GaussianMixture(), MixtureClassifier(1)])
+@pytest.mark.parametrize("estimator", [GaussianMixture(), MixtureClassifier(1), SharedMixtureClassifier(2)])
 def test_bad_rows_are_refused_by_the_door(estimator):
     for bad, message in (
         (np.array([[np.inf, 1.0]] * 40), "contains infinity: column 'x0', row 0"),

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
-from mixent import GaussianMixture, MixtureClassifier
+from mixent import GaussianMixture, MixtureClassifier, SharedMixtureClassifier
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,14 @@ from mixent import GaussianMixture, MixtureClassifier
         (MixtureClassifier(1), 60),
         (MixtureClassifier(1, "EEE", across_classes=True), 60),
         (MixtureClassifier(), 60),
+        (MixtureClassifier(1, objective="conditional"), 60),
+        (MixtureClassifier(1, objective="error", solver="lbfgs"), 60),
+        (SharedMixtureClassifier(3), 60),
+        (SharedMixtureClassifier(3, objective="conditional"), 60),
+        (SharedMixtureClassifier(3, objective="error"), 60),
+        pytest.param(SharedMixtureClassifier(), 60, marks=pytest.mark.slow),
+        pytest.param(SharedMixtureClassifier(objective="conditional"), 60, marks=pytest.mark.slow),
+        pytest.param(MixtureClassifier(objective="conditional"), 60, marks=pytest.mark.slow),
     ],
     ids=repr,
 )
@@ -57,9 +65,30 @@ def test_with_several_components_every_check_passes_but_the_one_a_random_start_b
     assert failed <= {"check_sample_weight_equivalence_on_dense_data"}
 
 
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        SharedMixtureClassifier(2),
+        pytest.param(SharedMixtureClassifier(2, objective="conditional"), marks=pytest.mark.slow),
+        pytest.param(SharedMixtureClassifier(2, objective="error"), marks=pytest.mark.slow),
+    ],
+    ids=repr,
+)
+@pytest.mark.filterwarnings("ignore")
+def test_two_shared_components_fail_only_where_three_clouds_are_to_be_told_apart(estimator):
+    results = check_estimator(estimator, on_fail=None)
+    assert len(results) >= 60
+    assert {r["check_name"] for r in results if r["status"] == "failed"} <= {"check_classifiers_train"}
+
+
 @pytest.fixture(
-    params=[GaussianMixture(2, random_state=0), MixtureClassifier(2, "VVI", random_state=0)],
-    ids=["mixture", "classifier"],
+    params=[
+        GaussianMixture(2, random_state=0),
+        MixtureClassifier(2, "VVI", random_state=0),
+        SharedMixtureClassifier(4, "VVI", random_state=0),
+        SharedMixtureClassifier(4, "VVI", objective="conditional", random_state=0),
+    ],
+    ids=["mixture", "classifier", "shared", "trained"],
 )
 def estimator(request):
     return clone(request.param)
@@ -74,8 +103,8 @@ def table(draw):
 def test_tags(estimator):
     tags = get_tags(estimator)
     assert tags.input_tags.allow_nan
-    assert is_classifier(estimator) == isinstance(estimator, MixtureClassifier)
-    assert tags.target_tags.required == isinstance(estimator, MixtureClassifier)
+    assert is_classifier(estimator) == (not isinstance(estimator, GaussianMixture))
+    assert tags.target_tags.required == (not isinstance(estimator, GaussianMixture))
 
 
 def test_the_constructor_only_stores_and_clone_copies(estimator):
@@ -126,10 +155,11 @@ def test_an_unfitted_estimator_says_so(estimator, table, method):
         getattr(estimator, method)(1 if method == "sample" else table[0])
 
 
-@pytest.mark.parametrize("method", ["predict_log_proba", "decision", "adjust_priors"])
+@pytest.mark.parametrize("method", ["predict_log_proba", "decision", "adjust_priors", "explain"])
 def test_an_unfitted_classifier_says_so(table, method):
-    with pytest.raises(NotFittedError, match="is not fitted yet"):
-        getattr(MixtureClassifier(), method)(table[0])
+    for estimator in (MixtureClassifier(), SharedMixtureClassifier()):
+        with pytest.raises(NotFittedError, match="is not fitted yet"):
+            getattr(estimator, method)(table[0])
 
 
 def test_in_a_pipeline(estimator, table):
@@ -149,12 +179,39 @@ def test_grid_search_over_structures_and_components(table):
     assert density.best_params_["n_components"] in (1, 3)
 
 
+@pytest.mark.parametrize("estimator", [MixtureClassifier(1), SharedMixtureClassifier(4, "VVI")], ids=["own", "shared"])
+def test_grid_search_over_what_is_trained_for(table, estimator):
+    """A grid of objectives with the options that serve each; the winner is the best of what was tried."""
+    X, y = table
+    grid = [
+        {"objective": ["likelihood"]},
+        {"objective": ["conditional"], "alpha": [0.5, 1.0], "anchor": ["auto", 20.0]},
+        {"objective": ["error"], "sharpness": [1.0, 2.0]},
+    ]
+    estimator = clone(estimator).set_params(random_state=0, max_iter=50, tol=1e-3)
+    search = GridSearchCV(estimator, grid, cv=2, scoring="neg_log_loss", error_score="raise").fit(X, y)
+    tried = search.cv_results_["mean_test_score"]
+    assert len(tried) == 7 and np.isfinite(tried).all() and search.best_score_ == tried.max()
+    assert len(set(tried.round(9))) > 5  # the options do something
+
+
+def test_partial_fit_is_there_where_statistics_are_kept(table):
+    X, y = table
+    for estimator in (MixtureClassifier(1), SharedMixtureClassifier(2, random_state=0)):
+        assert hasattr(estimator, "partial_fit")
+        assert estimator.partial_fit(X, y, classes=["x", "y", "z"]) is estimator
+        assert not hasattr(clone(estimator).set_params(objective="error"), "partial_fit")
+
+
 def test_cross_validation_in_two_processes_is_that_in_one(table):
     X, y = table
-    model = MixtureClassifier(2, "VVI", random_state=0)
-    one, two = (cross_val_score(model, X, y, cv=4, n_jobs=jobs) for jobs in (1, 2))
-    np.testing.assert_array_equal(one, two)
-    assert one.mean() > 0.8
+    for model in (
+        MixtureClassifier(2, "VVI", random_state=0),
+        SharedMixtureClassifier(4, "VVI", objective="conditional", random_state=0),
+    ):
+        one, two = (cross_val_score(model, X, y, cv=4, n_jobs=jobs) for jobs in (1, 2))
+        np.testing.assert_array_equal(one, two)
+        assert one.mean() > 0.8
 
 
 def test_sample_weight_is_routed(table):

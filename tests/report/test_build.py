@@ -57,6 +57,7 @@ def headings(page):
 TITLES = [
     "What was done",
     "Comparison of methods",
+    "Errors, made and expected",
     "Calibration",
     "Errors of the leading method",
     "Map of two columns",
@@ -91,7 +92,7 @@ def test_the_whole_report(tmp_path):
         assert piece in all_text
     for label in NASTY:
         assert label in all_text
-    assert page.tags.count("img") == 6 and page.tags.count("table") == 3
+    assert page.tags.count("img") == 6 and page.tags.count("table") == 4
     again = comparison_report(tmp_path / "2.html", title="<script>t</script>", data_notes=["<b>note"], **given)
     assert again.read_bytes() == path.read_bytes()
 
@@ -108,7 +109,7 @@ def test_missing_pieces_are_left_out(tmp_path, cv, monkeypatch):
     monkeypatch.setattr(build, "_can_draw", lambda: False)
     page = read(comparison_report(tmp_path / "r.html", title="t", cv=cv, models={"m": Mixture().fit(X, Y)}, X=X, y=Y))
     assert "img" not in page.tags
-    assert set(headings(page)) == {"What was done", "Comparison of methods", "The mixture model", "How to reproduce"}
+    assert set(headings(page)) == set(TITLES[:3]) | {"The mixture model", "How to reproduce"}
 
 
 def test_leader_in_words(cv):
@@ -186,7 +187,7 @@ def test_few_passes_are_told_and_not_drawn(tmp_path, cv):
     assert "made 3 passes over the data; the gain per row fell below tol." in text
     assert not any("Objective of" in str(value) for _, name, value in page.attributes if name == "alt")
     model.run_.trace = model.run_.trace[:1]
-    assert "made 1 pass over" in build._mixture({"m": model}, X)[0].text
+    assert "made 1 pass over" in build._mixture("m", model, X)[0].text
 
 
 def test_p_values_in_words():
@@ -215,3 +216,85 @@ def test_components_are_readable_and_count_from_0():
     assert [row[0] for row in table.rows] == ["0", "1"]
     assert table.rows[0][-1].startswith("blue (") and table.rows[1][-1].startswith("red (")
     assert "e+" not in table.html() and "± 3" in table.html()
+
+
+@pytest.fixture(scope="module")
+def orchestra():
+    from mixent.datasets import make_orchestra
+
+    return make_orchestra(200, random_state=0)
+
+
+def test_shared_components_have_a_heat_map_and_their_whole_weight(tmp_path, orchestra):
+    import mixent as mx
+
+    X, y = orchestra.X, orchestra.y
+    models = {
+        "shared": mx.SharedMixtureClassifier(3, objective="conditional", random_state=0),
+        "own": mx.MixtureClassifier(2, random_state=0),
+    }
+    cv = cross_validate(models, X, y, folds=2)
+    fitted = {name: model.fit(X, y) for name, model in models.items()}
+    page = read(comparison_report(tmp_path / "r.html", title="t", cv=cv, models=fitted, X=X, y=y))
+    assert page.text.count("The model: shared") == page.text.count("The model: own") == 2
+    alts = [str(value) for tag, name, value in page.attributes if (tag, name) == ("img", "alt")]
+    assert sum(alt.startswith("Which component mostly speaks for which class: 0 for ") for alt in alts) == 1
+    text = " ".join(page.text)
+    assert "trained to tell the classes apart (objective conditional)" in text
+    table = build._components_table(fitted["shared"], X)
+    assert table.header[1] == "mostly class"
+    assert sum(float(row[2].text) for row in table.rows) == pytest.approx(1, abs=0.01)
+    assert build._components_table(fitted["own"], X).header[1] == "class"
+    assert not build._is_shared(fitted["own"]) and not build._is_shared(Mixture().fit(X, y))
+
+
+def test_errors_made_and_expected_are_those_of_the_library(cv, tmp_path):
+    from mixent.evaluate import error_bounds
+
+    table, said, meanings = build._bounds(cv)
+    assert [row[0] for row in table.rows] == cv.ranking()
+    for method, *cells in table.rows:
+        q = error_bounds(cv.y, cv.proba[method], cv.classes).quantities
+        expected = [f"{factor * q[name].value:.{digits}f}" for name, (_, factor, digits) in build.BOUNDS.items()]
+        assert [cell.text.split(" ± ")[0] for cell in cells] == expected
+    assert "150 rows not used for fitting" in table.caption and "Labels cannot show the Bayes error" in said.text
+    assert meanings.items[1].startswith("error it expects: mean of 1 - max q")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"selection": "bic"}, "BIC against the number of components; chosen: VVI"),
+        ({"selection": "dic", "growth": "incremental"}, "DIC against the number of components"),
+        ({"selection": "cbic", "per_class": True}, "chosen: for metal VVI"),
+        ({"selection": "cv", "per_class": True}, "then by held-out log-loss"),
+        ({"selection": "cv", "objective": "conditional"}, "by likelihood; the chosen one was then trained"),
+        ({"selection": "icl", "nested": 2}, "then by held-out error"),
+    ],
+)
+def test_every_selection_is_shown(orchestra, options, told, monkeypatch):
+    import mixent as mx
+
+    model = mx.MixtureClassifier("auto", "VVI", max_components=2, random_state=0, **options)
+    model.fit(orchestra.X, orchestra.y)
+    content = build._mixture("m", model, orchestra.X)
+    captions = [part.caption for part in content if isinstance(part, build.Table | build.Figure)]
+    assert sum(told in caption for caption in captions) == 1
+    assert any("added one at a time" in caption for caption in captions) == ("growth" in options)
+    monkeypatch.setattr(build, "_can_draw", lambda: False)
+    plain = [part for part in build._mixture("m", model, orchestra.X) if isinstance(part, build.Table)]
+    assert any("What the search tried (" in part.caption for part in plain) and all(part.html() for part in plain)
+
+
+def test_a_search_without_pictures_is_a_table(orchestra):
+    import mixent as mx
+
+    model = mx.GaussianMixture("auto", "VVI", selection="cv", max_components=2, random_state=0).fit(orchestra.X)
+    assert (
+        "2 of 2, the chosen one first, then by -2 x held-out log density"
+        in build._search_table(model.search_, model.selection).caption
+    )
+    model = mx.MixtureClassifier("auto", "VVI", selection="bic", per_class=True, max_components=2, random_state=0)
+    table = build._search_table(model.fit(orchestra.X, orchestra.y).search_, "bic")
+    assert "4 of 4, those chosen first, then by BIC, lower is better" in table.caption
+    assert [row[0] for row in table.rows] == ["chosen", "chosen", "", ""]

@@ -1,4 +1,4 @@
-"""The command line: `mixent fit`, `predict`, `evaluate`, `info`, `demo`."""
+"""The command line: `mixent fit`, `predict`, `evaluate`, `update`, `info`, `demo`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from mixent.cli.evaluate import evaluate
 from mixent.cli.fit import fit
 from mixent.cli.info import info
 from mixent.cli.predict import predict
+from mixent.cli.update import update
 
 __all__ = ["app", "main"]
 
@@ -35,7 +36,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (fit, predict, evaluate, info, demo):
+for command in (fit, predict, evaluate, update, info, demo):
     app.command()(command)
 
 
@@ -59,6 +60,7 @@ def options(
       mixent fit data.csv --target class -o model.mixent
       mixent predict model.mixent new.csv -o out.csv
       mixent evaluate data.csv --target class         how good is it, honestly?
+      mixent update model.mixent new.csv -t class     learn from new rows
       mixent info model.mixent                        what is in this file?
     """  # noqa: D301  (typer needs the backspace itself)
 

@@ -55,7 +55,7 @@ def read_data(
     for option, names in (("--ignore", ignore), ("--weight", [weight]), ("--categorical", categorical)):
         if target is not None and target in names:
             raise ValueError(f"{target!r} is the --target and cannot be given to {option} too")
-    weights = None if weight is None else _weights(frame[weight], weight)
+    weights = None if weight is None else weight_column(frame[weight], weight)
     frame = frame.drop(columns=[*dict.fromkeys([*ignore, *([weight] if weight else [])])])
     if frame.shape[1] == 0:
         raise ValueError(f"{path}: no column is left to fit; ignore fewer")
@@ -83,7 +83,8 @@ def listed(names: Sequence[Any], most: int = 8) -> str:
     )
 
 
-def _weights(column: Any, name: str) -> Any:
+def weight_column(column: Any, name: str) -> Any:
+    """Row weights, checked; messages name the column."""
     from mixent.tables import read_weights
 
     if column.dtype.kind not in "biuf":

@@ -35,10 +35,17 @@ def evaluate(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write the scores of every fold: .csv, .tsv or .parquet."),
     ] = None,
-    model: opt.Model = "mixture",
+    model: opt.Models = ["mixture"],  # noqa: B006
     components: opt.Components = "auto",
     covariance: opt.Covariance = "auto",
     prior: opt.PriorRows = "auto",
+    objective: opt.Objective = "likelihood",
+    alpha: opt.Alpha = None,
+    validation: opt.Validation = None,
+    growth: opt.Growth = "restart",
+    select: opt.Select = None,
+    max_components: opt.MaxComponents = None,
+    per_class: opt.PerClass = False,
     ignore: opt.Ignore = [],  # noqa: B006
     categorical: opt.Categorical = [],  # noqa: B006
     weight: opt.Weight = None,
@@ -54,17 +61,33 @@ def evaluate(
       mixent evaluate iris.csv --target species
       mixent evaluate data.csv -t class --folds 10 --report report.html
       mixent evaluate data.csv -t class -k 1 --covariance EEE --no-baselines
+      mixent evaluate data.csv -t class --model mixture --model shared
     """  # noqa: D301  (typer needs the backspace itself)
     with session(quiet=quiet, debug=debug) as screen:
-        estimator = opt.make_model(
-            model, components, covariance, prior, clusters=False, categorical=categorical, seed=seed, jobs=jobs
+        chosen = opt.Choices(
+            components,
+            covariance,
+            prior,
+            objective,
+            alpha,
+            validation,
+            growth,
+            select,
+            max_components,
+            per_class,
         )
+        ours = {
+            "mixent " + kind: opt.make_model(
+                kind, chosen, clusters=False, categorical=categorical, seed=seed, jobs=jobs
+            )
+            for kind in model
+        }
         _check_outputs(data, report, output)
         table = read_data(data, target, ignore=ignore, weight=weight, categorical=categorical, screen=screen)
         from mixent.cli.baselines import baselines as simple
         from mixent.evaluate import cross_validate
 
-        methods = {"mixent " + model: estimator, **(simple(estimator.categorical) if baselines else {})}
+        methods = {**ours, **(simple(categorical or "auto") if baselines else {})}
         with screen.progress("cross-validation") as show:
             cv = cross_validate(
                 methods,
@@ -83,13 +106,14 @@ def evaluate(
         if report is not None:
             from mixent.report import comparison_report
 
-            fit_with_bar(screen, estimator, table)
+            for estimator in ours.values():
+                fit_with_bar(screen, estimator, table)
             comparison_report(
                 report,
                 title=f"{target} in {data.name}",
                 cv=cv,
                 data_notes=table.notes,
-                models={"mixent " + model: estimator},
+                models=ours,
                 X=table.X,
                 y=table.y,
                 commands=ctx.obj or "",

@@ -10,7 +10,7 @@ import typer
 
 from mixent.cli import options as opt
 from mixent.cli.data import Data, check_output, read_data
-from mixent.cli.screen import Screen, session, shown
+from mixent.cli.screen import Screen, count, session, shown
 from mixent.cli.summary import describe, show_model
 
 
@@ -27,6 +27,13 @@ def fit(
     components: opt.Components = "auto",
     covariance: opt.Covariance = "auto",
     prior: opt.PriorRows = "auto",
+    objective: opt.Objective = "likelihood",
+    alpha: opt.Alpha = None,
+    validation: opt.Validation = None,
+    growth: opt.Growth = "restart",
+    select: opt.Select = None,
+    max_components: opt.MaxComponents = None,
+    per_class: opt.PerClass = False,
     ignore: opt.Ignore = [],  # noqa: B006  (typer reads it, nobody writes it)
     categorical: opt.Categorical = [],  # noqa: B006
     weight: opt.Weight = None,
@@ -45,11 +52,24 @@ def fit(
       mixent fit iris.csv --target species -o iris.mixent
       mixent fit data.csv -t class -o m.mixent --ignore id --categorical zip
       mixent fit data.csv -t class -o m.mixent -k 1 --covariance VVV   (QDA)
+      mixent fit data.csv -t class -o m.mixent --model shared -k 6 --objective conditional
       mixent fit data.csv -o clusters.mixent             (no target: clusters)
     """  # noqa: D301  (typer needs the backspace itself)
     with session(quiet=quiet, debug=debug) as screen:
+        chosen = opt.Choices(
+            components,
+            covariance,
+            prior,
+            objective,
+            alpha,
+            validation,
+            growth,
+            select,
+            max_components,
+            per_class,
+        )
         estimator = opt.make_model(
-            model, components, covariance, prior, clusters=target is None, categorical=categorical, seed=seed, jobs=jobs
+            model, chosen, clusters=target is None, categorical=categorical, seed=seed, jobs=jobs
         )
         check_output(output, [data])
         table = read_data(data, target, ignore=ignore, weight=weight, categorical=categorical, screen=screen)
@@ -88,18 +108,32 @@ def _class_rows(table: Data) -> dict[Any, float] | None:
 
 
 def _say_search(screen: Screen, estimator: Any) -> None:
-    if not estimator.search_:
+    search, by = estimator.search_, getattr(estimator, "selection", "cv")
+    if not search:
         return
-    tried = len(estimator.search_)
-    if hasattr(estimator, "classes_"):
-        best = next((entry for entry in estimator.search_ if entry.get("chosen")), estimator.search_[0])
-        screen.say(
-            f"Chosen among {tried} models by cross-validation inside the training rows: "
-            f"log-loss {best['log_loss']:.3f} nats, error {best['error']:.1%}"
-        )
+    best = [entry for entry in search if entry.get("chosen")] or search[:1]
+    tried, first = count(len(search), "model"), best[0]
+    if "log_loss" in first:
+        text = f"Chosen among {tried} by cross-validation inside the training rows"
+        if getattr(estimator, "nested", None) is not None:
+            text = (
+                f"Chosen among {tried} that {by.upper()} picked in {count(first['folds'], 'fold')}, by held-out error"
+            )
+        text += f": log-loss {first['log_loss']:.3f} nats, error {first['error']:.1%}"
+    elif "class" in first:
+        taken = ", ".join(f"{shown(e['class'])} {e['n_components']} {e['covariance']}" for e in best)
+        text = f"Chosen for each class, among {tried} in all, by {by.upper()} (lower is better): {taken}"
     else:
-        best = min(entry[estimator.selection] for entry in estimator.search_)
-        screen.say(f"Chosen among {tried} models by {estimator.selection.upper()} ({best:.6g}; lower is better)")
+        name = "-2 x held-out log density" if by == "cv" else by.upper()
+        text = f"Chosen among {tried} by {name} ({first[by]:.6g}; lower is better)"
+    if getattr(estimator, "objective", "likelihood") != "likelihood" and not _scored_as_trained(estimator):
+        text += "; this was before the training that followed"
+    screen.say(text)
+
+
+def _scored_as_trained(estimator: Any) -> bool:
+    """Cross-validation trains shared components in every fold; all else chooses likelihood solutions."""
+    return estimator.selection == "cv" and isinstance(estimator.covariance_, str)
 
 
 def _say_training(screen: Screen, estimator: Any, table: Data) -> None:

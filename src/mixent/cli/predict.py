@@ -55,6 +55,14 @@ def predict(
     density: Annotated[
         bool, typer.Option("--density", help="Write the log density: low is unlike anything in training.")
     ] = False,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain",
+            help="Write the strongest other class (rival), the log-odds against it in nats, the component that speaks "
+            "loudest for the predicted class, and its part of the log-odds.",
+        ),
+    ] = False,
     quiet: opt.Quiet = False,
     debug: opt.Debug = False,
 ) -> None:
@@ -89,7 +97,13 @@ def predict(
         fitted = load(model)
         if not hasattr(fitted, "classes_"):
             _refuse_for_clusters(
-                model, {"--costs": costs, "--reject": reject, "--adjust-priors": adjust_priors or None}
+                model,
+                {
+                    "--costs": costs,
+                    "--reject": reject,
+                    "--adjust-priors": adjust_priors or None,
+                    "--explain": explain or None,
+                },
             )
         frame = read_table(data)
         need_columns(data, frame.columns, keep)
@@ -107,6 +121,7 @@ def predict(
             reject=reject,
             decide=costs is not None or reject is not None,
             density=density,
+            explain=explain,
         )
         kept = frame if keep_all else frame[list(dict.fromkeys(keep))]
         clash = [name for name in found if name in kept.columns]
@@ -154,7 +169,7 @@ def _read_costs(path: Path, classes: Any) -> Any:
 
 
 def _predictions(
-    fitted: Any, X: Any, *, proba: bool, costs: Any, reject: float | None, decide: bool, density: bool
+    fitted: Any, X: Any, *, proba: bool, costs: Any, reject: float | None, decide: bool, density: bool, explain: bool
 ) -> dict[str, Any]:
     """Output columns by name."""
     is_classifier = hasattr(fitted, "classes_")
@@ -169,7 +184,17 @@ def _predictions(
         found |= {f"p({label})": probabilities[:, j] for j, label in enumerate(labels)}
     if density:
         found["log_density"] = fitted.score_samples(X)
-    return found
+    return found | _explanation(fitted, X) if explain else found
+
+
+def _explanation(fitted: Any, X: Any) -> dict[str, Any]:
+    why = fitted.explain(X)
+    return {
+        "rival": why.rival,
+        "log_odds": why.log_odds,
+        "component": why.by_component.argmax(axis=1),
+        "component_part": why.by_component.max(axis=1),
+    }
 
 
 def _write(kept: Any, found: dict[str, Any], output: Path) -> None:

@@ -11,7 +11,7 @@ MOST_ROWS = 30
 
 def describe(model: Any) -> dict[str, Any]:
     """What a model is, in plain values."""
-    run, gaussian = model.run_, model.problem_.family.gaussian
+    run = model.run_
     found: dict[str, Any] = {
         "columns": [
             {"name": c.name, "kind": c.kind, "categories": [_plain(v) for v in c.categories]}
@@ -27,58 +27,134 @@ def describe(model: Any) -> dict[str, Any]:
         },
     }
     if hasattr(model, "classes_"):
-        structures = [None] * len(model.classes_) if gaussian is None else model.covariance_
-        values = zip(model.classes_, model.class_prior_, model.n_components_, structures)
-        found["classes"] = [
-            {"class": _plain(c), "prior": float(p), "components": int(k), "covariance": s} for c, p, k, s in values
-        ]
-        found["covariance_shared_by_classes"] = gaussian is not None and len(model.classes_) > len(gaussian.groups)
-        found["temperature"] = float(model.temperature_)
+        found |= _classes(model)
     else:
         found["components"] = [{"component": k, "weight": float(w)} for k, w in enumerate(model.weights_)]
         found["covariance"] = model.covariance_
+    if model.path_:
+        found["path"] = _path(model)
     return found
 
 
+def _classes(model: Any) -> dict[str, Any]:
+    gaussian, names = model.problem_.family.gaussian, [_plain(c) for c in model.classes_]
+    found: dict[str, Any] = {"objective": model.objective}
+    if model.objective == "conditional":
+        found["alpha"] = float(model.alpha)
+    found["temperature"] = float(model.temperature_)
+    found["classes"] = [{"class": c, "prior": float(p)} for c, p in zip(names, model.class_prior_)]
+    if isinstance(model.covariance_, str):  # components that all classes share
+        found["covariance"] = None if gaussian is None else model.covariance_
+        shares, weights = model.class_given_component_.T.tolist(), model.weights_.sum(axis=0).tolist()
+        found["components"] = [
+            {"component": k, "weight": w, "classes": dict(zip(map(str, names), p))}
+            for k, (w, p) in enumerate(zip(weights, shares))
+        ]
+        return found
+    structures = [None] * len(names) if gaussian is None else model.covariance_
+    for entry, k, s in zip(found["classes"], model.n_components_, structures):
+        entry |= {"components": int(k), "covariance": s}
+    found["covariance_shared_by_classes"] = gaussian is not None and len(names) > len(gaussian.groups)
+    return found
+
+
+def _path(model: Any) -> list[dict[str, Any]]:
+    """Every stage of growth: of the whole mixture, or class by class."""
+    by_class = isinstance(model.path_[0], list)
+    paths = zip([_plain(c) for c in model.classes_], model.path_) if by_class else [(None, model.path_)]
+    return [
+        ({"class": name} if by_class else {})
+        | {"n_components": int(stage.n_components), "covariance": stage.covariance}
+        | {"log_likelihood": float(stage.log_likelihood), "n_free": int(stage.n_free)}
+        for name, path in paths
+        for stage in path
+    ]
+
+
 def show_model(screen: Screen, about: dict[str, Any], n_rows: dict[Any, float] | None = None) -> None:
-    """Print classes (or components), structure and how the fit ended."""
+    """Print classes, components, structure and how the fit ended."""
     if "classes" in about:
         _show_classes(screen, about, n_rows)
-    else:
-        _show_clusters(screen, about)
+    if "components" in about:
+        _show_components(screen, about)
+    if about.get("temperature", 1.0) != 1.0:
+        screen.say(_temperature(about["temperature"]))
+    if about.get("objective", "likelihood") != "likelihood":
+        screen.say(_objective(about))
+    if "path" in about:
+        screen.say(_growth(about))
     run = about["run"]
     colour, word = ("green", "Converged") if run["ok"] else ("yellow", "Did not converge")
-    screen.say(f"[{colour}]{word}[/] after {count(run['passes'], 'pass')}: {shown(run['message'])}")
+    word = "Stopped" if run["status"] == "stopped" else word
+    said = run["message"].removeprefix("converged: ")
+    screen.say(f"[{colour}]{word}[/] after {count(run['passes'], 'pass')}: {shown(said)}")
 
 
 def _show_classes(screen: Screen, about: dict[str, Any], n_rows: dict[Any, float] | None) -> None:
-    table = grid("class", *(["rows"] if n_rows else []), "prior", "components", "covariance")
+    own = "components" not in about
+    table = grid("class", *(["rows"] if n_rows else []), "prior", *(["components", "covariance"] if own else []))
     for entry in about["classes"][:MOST_ROWS]:
         rows = [f"{n_rows.get(entry['class'], 0):g}"] if n_rows else []
-        structure = entry["covariance"] or "-"
-        table.add_row(shown(entry["class"]), *rows, f"{entry['prior']:.3f}", str(entry["components"]), structure)
+        rest = [str(entry["components"]), entry["covariance"] or "-"] if own else []
+        table.add_row(shown(entry["class"]), *rows, f"{entry['prior']:.3f}", *rest)
     screen.show(table)
     _more(screen, about["classes"])
-    if about["covariance_shared_by_classes"]:
+    if own and about["covariance_shared_by_classes"]:
         screen.say("All classes share what the structure calls equal.")
-    if about["temperature"] != 1.0:
-        screen.say(_temperature(about["temperature"]))
+    if not own:
+        screen.say()
+
+
+def _show_components(screen: Screen, about: dict[str, Any]) -> None:
+    table = grid("component", "weight")
+    shared = "classes" in about
+    if shared:
+        table.add_column("speaks for: p(class | component)", overflow="fold")
+    for entry in about["components"][:MOST_ROWS]:
+        table.add_row(
+            str(entry["component"]), f"{entry['weight']:.3f}", *([_spoken(entry["classes"])] if shared else [])
+        )
+    screen.show(table)
+    _more(screen, about["components"])
+    if about["covariance"]:
+        screen.say(f"Covariance structure {about['covariance']}.")
+
+
+def _spoken(shares: dict[str, float], most: int = 4) -> str:
+    """Classes by falling share, those below half a per cent left out."""
+    top = sorted(((p, name) for name, p in shares.items() if p >= 0.005), key=lambda pair: -pair[0])
+    told = [f"{shown(name)}: {100 * p:.0f} %" for p, name in top[:most]]
+    return ", ".join(told + ["..."] * (len(top) > most))
+
+
+def _objective(about: dict[str, Any]) -> str:
+    if about["objective"] == "error":
+        return "Trained for few errors (objective error): its densities are no longer those of the rows."
+    what = "the classes given the rows (objective conditional"
+    what += ")" if about["alpha"] == 1.0 else f", alpha {about['alpha']:g})"
+    return f"Trained for {what}: its densities are no longer those of the rows."
+
+
+def _growth(about: dict[str, Any]) -> str:
+    """The path of growth in one line."""
+    stages = about["path"]
+    if "class" not in stages[0]:
+        values = ", ".join(f"{stage['log_likelihood']:.6g}" for stage in stages)
+        first, last = stages[0]["n_components"], stages[-1]["n_components"]
+        left = len(about["components"])
+        return f"Grown from {first} to {count(last, 'component')}: log-likelihood {values}; {left} kept."
+    ends: dict[Any, list[int]] = {}
+    for stage in stages:
+        ends.setdefault(stage["class"], []).append(stage["n_components"])
+    kept = {entry["class"]: entry["components"] for entry in about["classes"]}
+    told = [f"{shown(c)} {min(n)} to {max(n)} ({kept[c]} kept)" for c, n in list(ends.items())[:MOST_ROWS]]
+    return "Grown one component at a time: " + ", ".join(told) + "."
 
 
 def _temperature(value: float) -> str:
     """Log posteriors times `value`: below 1 they come closer to each other."""
     done, was = ("softened", "over-confident") if value < 1 else ("sharpened", "under-confident")
     return f"Probabilities {done} (temperature {value:.3g}): the model was {was} on held-out rows."
-
-
-def _show_clusters(screen: Screen, about: dict[str, Any]) -> None:
-    table = grid("component", "weight")
-    for entry in about["components"][:MOST_ROWS]:
-        table.add_row(str(entry["component"]), f"{entry['weight']:.3f}")
-    screen.show(table)
-    _more(screen, about["components"])
-    if about["covariance"]:
-        screen.say(f"Covariance structure {about['covariance']}.")
 
 
 def show_columns(screen: Screen, about: dict[str, Any]) -> None:

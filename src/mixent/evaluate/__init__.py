@@ -3,8 +3,11 @@
 from mixent.evaluate.bounds import ErrorReport, Quantity, bayes_error, error_bounds, error_report
 from mixent.evaluate.displays import (
     CalibrationDisplay,
+    ComponentsDisplay,
     ConfusionDisplay,
     ConvergenceDisplay,
+    ExplanationDisplay,
+    GrowthDisplay,
     RegionsDisplay,
     SelectionDisplay,
     UncertaintyDisplay,
@@ -15,10 +18,13 @@ from mixent.evaluate.validate import CrossValidation, cross_validate, stratified
 
 __all__ = [
     "CalibrationDisplay",
+    "ComponentsDisplay",
     "ConfusionDisplay",
     "ConvergenceDisplay",
     "CrossValidation",
     "ErrorReport",
+    "ExplanationDisplay",
+    "GrowthDisplay",
     "Quantity",
     "RegionsDisplay",
     "SelectionDisplay",

@@ -267,9 +267,9 @@ def _from_truth(p: np.ndarray, q: np.ndarray, weight: np.ndarray) -> dict[str, Q
 def _quantity(name: str, values: np.ndarray, weight: np.ndarray, meaning: str) -> Quantity:
     """Weighted mean of `values` and its standard error; the scale of the weights does not matter."""
     share = weight / weight.sum()
-    mean = share @ values
-    n_rows = 1 / (share @ share)  # effective
-    variance = share**2 @ (values - mean) ** 2 * n_rows / (n_rows - 1) if n_rows > 1 else np.nan
+    mean = (share * values).sum()
+    n_rows = 1 / (share**2).sum()  # effective
+    variance = (share**2 * (values - mean) ** 2).sum() * n_rows / (n_rows - 1) if n_rows > 1 else np.nan
     return Quantity(name, float(mean), float(np.sqrt(variance)), meaning)
 
 

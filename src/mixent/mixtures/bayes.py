@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base import ProbabilisticClassifier
@@ -39,6 +40,13 @@ class Outcome:
     temperature: float = 1.0
     records: list[dict] = field(default_factory=list)  # what a search tried
     path: list[Stage] = field(default_factory=list)  # every stage of growth
+
+
+def _keeps_statistics(est: Any) -> bool:
+    """Without them there is no `partial_fit`, which is how scikit-learn asks."""
+    if est.objective != "likelihood":
+        raise AttributeError(f"partial_fit keeps statistics of the likelihood; objective is {est.objective!r}")
+    return True
 
 
 class BayesMixture(ProbabilisticClassifier, MixtureModel):
@@ -86,6 +94,7 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         tell(outcome.found.run, type(self).__name__, searched=isinstance(self.n_components, str))
         return self
 
+    @available_if(_keeps_statistics)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one more batch of rows, without the rows of earlier batches.
 
@@ -105,8 +114,6 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         -------
         self
         """
-        if self.objective != "likelihood":
-            raise ValueError(f"partial_fit keeps statistics of the likelihood; objective is {self.objective!r}")
         check_share("forgetting", self.forgetting)
         if not hasattr(self, "params_"):
             return self._fit(X, y, sample_weight, classes)

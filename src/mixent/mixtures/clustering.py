@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -388,8 +388,11 @@ def try_structure(task: tuple[Job, list[int], str]) -> list[Try]:
     tries: list[Try] = []
     if job.est.growth == "incremental":
         poor = 0
+        held = _held_out_grown(job, name, counts[-1])
         for stage in grow(job, _candidate(job, counts[0], name), counts[-1], by=_by(job)):
             record = _record(stage.fitted, job, stage.n_components, name) | {"evaluations": stage.evaluations}
+            if job.est.selection == "cv":
+                record["cv"] = next(held)
             best = min((t.record[job.est.selection] for t in tries), default=np.inf)
             tries.append(Try(stage.fitted, None, record, stage))
             poor = 0 if record[job.est.selection] < best else poor + 1
@@ -399,6 +402,8 @@ def try_structure(task: tuple[Job, list[int], str]) -> list[Try]:
     for k in counts:
         found, starts = job.fit(_candidate(job, k, name), starts=_starts(job, k))
         record = _record(found, job, k, name) | {"evaluations": passes_of(starts) * job.table.n_rows * k}
+        if job.est.selection == "cv":
+            record["cv"] = _held_out(job, k, name)
         tries.append(Try(found, starts, record, None))
     return tries
 
@@ -429,7 +434,7 @@ def _record(found: Fitted, job: Job, n_components: int, name: str) -> dict:
     bic = -2 * log_lik + n_free * np.log(weight)
     entropy = _entropy(responsibilities(found.problem, found.params, job.table, job.est.n_jobs))
     spread_out = entropy.sum() if job.table.weight is None else job.table.weight @ entropy
-    record = {
+    return {
         "n_components": n_components,
         "covariance": name,
         "log_likelihood": float(log_lik),
@@ -439,36 +444,47 @@ def _record(found: Fitted, job: Job, n_components: int, name: str) -> dict:
         "aic": float(-2 * log_lik + 2 * n_free),
         "converged": found.run.status.ok,
     }
-    if job.est.selection == "cv":
-        record["cv"] = _held_out(job, n_components, name)
-    return record
 
 
 def _held_out(job: Job, n_components: int, name: str) -> float:
     """-2 x the log density of rows held out, all folds together."""
     total = 0.0
-    for train, rows in _folds(job):
-        part, held = job.take(train), job.table.take(rows)
-        part.quick = True
+    for part, held in _folds(job):
         count = min(n_components, part.table.n_rows)
-        if job.est.growth == "incremental":
-            *_, stage = grow(part, _candidate(part, 1, name), count, by=_by(part))
-            found = stage.fitted
-        else:
-            found, _ = part.fit(_candidate(part, count, name), starts=_starts(part, count))
-        density = log_density(found.problem, found.params, Block(held.X, held.codes), 1)
-        total += float(density.sum() if held.weight is None else density @ held.weight)
+        found, _ = part.fit(_candidate(part, count, name), starts=_starts(part, count))
+        total += _log_density(found, held)
     return -2 * total
 
 
-def _folds(job: Job) -> list[tuple[np.ndarray, np.ndarray]]:
+def _held_out_grown(job: Job, name: str, most: int) -> Iterator[float]:
+    """The same for 1, 2, ... components, each fold growing alongside; one that has ended stays where it is."""
+    folds = _folds(job)
+    paths = [grow(part, _candidate(part, 1, name), min(most, part.table.n_rows), by=_by(part)) for part, _ in folds]
+    last = [next(path) for path in paths]
+    while True:
+        yield -2 * sum(_log_density(stage.fitted, held) for stage, (_, held) in zip(last, folds))
+        last = [next(path, stage) for path, stage in zip(paths, last)]
+
+
+def _log_density(found: Fitted, held: Block) -> float:
+    density = log_density(found.problem, found.params, Block(held.X, held.codes), 1)
+    return float(density.sum() if held.weight is None else density @ held.weight)
+
+
+def _folds(job: Job) -> list[tuple[Job, Block]]:
+    """For each fold the job of its training rows, whose fits are only compared, and the rows held out."""
     n, cv = job.table.n_rows, job.est.cv
     if isinstance(cv, (int, np.integer)):
         fold = np.random.default_rng((job.seed, 5)).permutation(n) % min(cv, n)
-        return [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(min(cv, n))]
-    from sklearn.model_selection import check_cv
+        splits = [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(min(cv, n))]
+    else:
+        from sklearn.model_selection import check_cv  # takes long to import
 
-    return list(check_cv(cv).split(np.arange(n)))
+        splits = list(check_cv(cv).split(np.arange(n)))
+    parts = [(job.take(train), job.table.take(rows)) for train, rows in splits]
+    for part, _ in parts:
+        part.quick = True
+    return parts
 
 
 def read_responsibilities(init: Any, n_rows: int, n_components: int) -> Array:

@@ -83,7 +83,7 @@ class DiscriminativeProblem(MixtureProblem):
     criterion: Criterion = Conditional()
 
     first_step = 1.0
-    safe_step = 2.0**-40  # the surrogate is exact to first order only: short enough steps ascend
+    safe_step = 2.0**-20  # exact to first order only: short enough steps ascend; a shorter one could hide a wrong one
 
     def stats(self, ready: Ready, block: Block) -> SignedStats:
         work = self.family.open(ready.family, block)
@@ -98,17 +98,15 @@ class DiscriminativeProblem(MixtureProblem):
         mass = free.sum(axis=0)
         clamped = _clamped_mass(free, allowed)
         weight = np.ones(block.n_rows) if block.weight is None else block.weight
-        lost = (clamped <= LOST * mass) & (weight > 0)
-        if lost.any():
+        lost = clamped <= LOST * mass
+        if lost.any():  # left to the log domain; here any number will do
             weight = np.where(lost, 0.0, weight)
+            clamped, mass = np.where(lost, 1.0, clamped), np.where(lost, 1.0, mass)
         value, up, down = self.criterion(safe_log(clamped) + top, safe_log(mass) + top)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            up = np.where(weight > 0, weight * up / clamped, 0.0)
-            down = np.where(weight > 0, weight * down / mass, 0.0)
+        up, down = weight * up / clamped, weight * down / mass
         counts, free_counts = _counts(share, free, up, down, block)
         free *= allowed * up - down
-        data = float(np.where(weight > 0, value, 0.0) @ weight)
-        total = SignedStats(counts, work.moments(free), data, free_counts)
+        total = SignedStats(counts, work.moments(free), float(value @ weight), free_counts)
         if lost.any():
             rows = np.flatnonzero(lost)
             total = total + self._log_domain(ready, block.take(rows, complete=block.complete, known=block.known))
@@ -174,20 +172,17 @@ def on_simplex(rows: Array, slope: Array, size: float) -> Array:
 
     w_i = rows_i / (slope_i + m): Newton's method in m from below, where the sum is too large, never overshoots.
     """
-    if not rows.sum() > 0:
-        return np.full(len(rows), size / len(rows))
-    some = rows > 0
-    low = float((rows[some] / size - slope[some]).max())
+    # counted from the least slope, where a weight with hardly any rows may yet go: m + slope keeps its digits there
+    slope, rows = slope - slope.min(), np.maximum(rows, 1e-300)
+    low = float((rows / size - slope).max())
     for _ in range(100):
-        w = rows[some] / (slope[some] + low)
+        w = rows / (slope + low)
         excess = w.sum() - size
-        move = excess / (w / (slope[some] + low)).sum()
-        low += move
+        low += excess / (w / (slope + low)).sum()
         if abs(excess) <= 1e-14 * size:
             break
-    out = np.zeros(len(rows))
-    out[some] = rows[some] / (slope[some] + low)
-    return out * (size / out.sum())
+    w = rows / (slope + low)
+    return w * (size / w.sum())
 
 
 def _shares(weights: Array) -> Array:

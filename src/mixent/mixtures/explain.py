@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mixent.core.arrays import Array, log_sum_exp, safe_log
+from mixent.core.arrays import Array, safe_log, softmax_columns
 
 
 @dataclass(frozen=True)
@@ -38,15 +38,16 @@ def share_log_ratio(ours: Array, theirs: Array) -> Array:
     -------
     (n, K) array.
     """
-    log_a, log_b = log_sum_exp(ours, axis=0), log_sum_exp(theirs, axis=0)
+    ours, theirs = np.array(ours), np.array(theirs)
+    log_a, log_b = softmax_columns(ours), softmax_columns(theirs)  # and of each the shares: far out they keep digits
     top = np.maximum(log_a, log_b)
-    ratio = log_a - log_b
-    near = np.abs(ratio) < 1e-6
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = (np.exp(log_a - top) - np.exp(log_b - top)) / ratio
-    # to second order in the ratio
-    mean = np.where(near, np.exp(0.5 * (log_a + log_b) - top) * (1 + ratio**2 / 24), mean)
-    return ((np.exp(ours - top) - np.exp(theirs - top)) / mean).T
+    lost = np.isneginf(top)  # neither has any density: no parts
+    top, log_a, log_b = (np.where(lost, 0.0, values) for values in (top, log_a, log_b))
+    apart = np.abs(log_a - log_b)
+    mean = np.divide(-np.expm1(-apart), apart, out=np.ones_like(apart), where=apart > 0)  # M(A, B) / max(A, B)
+    more = ours * np.exp(log_a - top) - theirs * np.exp(log_b - top)
+    with np.errstate(divide="ignore"):  # a rival without any density: infinite odds
+        return np.divide(more, mean, out=np.zeros_like(more), where=more != 0).T
 
 
 def explain_rows(
@@ -66,6 +67,8 @@ def explain_rows(
     label, rival : (n,) arrays of int
     """
     within = safe_log(weights / weights.sum(axis=1, keepdims=True)).T  # (K, C)
+    # overflow: predictions fall back on the priors, and so do the parts
+    log_components = np.where(np.isnan(log_components).any(axis=0), -np.inf, log_components)
     parts = share_log_ratio(log_components + within[:, label], log_components + within[:, rival])
     log_prior = np.log(prior)
     return log_prior[label] - log_prior[rival], temperature * parts

@@ -20,7 +20,7 @@ from mixent.core.blocks import Block
 from mixent.core.executors import available_threads
 from mixent.mixtures.criteria import class_criteria, conditional_bic
 from mixent.mixtures.fitting import Fitted
-from mixent.mixtures.growth import Stage, grow, restart
+from mixent.mixtures.growth import By, Stage, grow, restart
 from mixent.mixtures.job import Candidate, Job
 from mixent.mixtures.model import each_row
 from mixent.mixtures.search import ROWS_PER_COMPONENT, fit_temperature
@@ -160,17 +160,23 @@ class Judge:
         return values, density
 
 
+def by_criterion(job: Job, judge: Judge) -> By:
+    """How growth keeps one of its candidates."""
+    if job.est.grow_by == "likelihood":
+        return "likelihood"
+    return lambda found, candidate: judge(found)[0][job.est.selection]
+
+
 def explore(task: Task) -> list[Option]:
     """Fit one unit with one structure in all its sizes, until larger ones do no better."""
     job, unit = task.job, task.unit
-    own = unit.job(job)
-    rows = labelled(job)
-    codes, weight = job.codes[rows], row_weights(job)[rows]
-    seen = replace(job.table.take(rows), rows=None, label=None)
+    own, judge = unit.job(job), Judge(job, unit)
     options: list[Option] = []
     best, poor = np.inf, 0
-    for stage in stages_of(own, unit.first(own, task.name), limit_of(own, job.est.max_components)):
-        option = _option(task, stage, seen, codes, weight)
+    for stage in stages_of(own, unit.first(own, task.name), limit_of(own, job.est.max_components), judge):
+        values, density = judge(stage.fitted)
+        held = None if task.held is None else _held_density(task, stage)
+        option = Option(stage, values, density if job.est.selection == "cbic" else None, held)
         options.append(option)
         value = _worth(task, option)
         if value is not None:
@@ -181,19 +187,24 @@ def explore(task: Task) -> list[Option]:
     return options
 
 
-def _option(task: Task, stage: Stage, seen: Block, codes: np.ndarray, weight: Array) -> Option:
-    """What a stage is worth on the labelled rows, and the densities later steps need."""
-    est, unit, weights = task.job.est, task.unit, stage.fitted.params.weights
-    log_f = log_components(stage.fitted, seen, est.n_jobs)
-    density = class_densities(log_f, weights)
-    mine = np.isin(codes, unit.classes)
-    place = np.searchsorted(unit.classes, codes[mine])
-    entropy = float(_entropy(log_f[mine], weights[place]) @ weight[mine])
-    values = class_criteria(density, unit.classes, codes, weight, stage.n_free, entropy, est.beta, task.job.n_classes)
-    held = None
-    if task.held is not None:
-        held = class_densities(log_components(stage.fitted, task.held.table, est.n_jobs), weights)
-    return Option(stage, values, density if est.selection == "cbic" else None, held)
+def _held_density(task: Task, stage: Stage) -> Array:
+    """(n', m) log p(x | class) of the rows held out; of shared components as trained, where they will be."""
+    assert task.held is not None
+    job, table, fitted = task.job, task.held.table, stage.fitted
+    training = read_training(job.est) if task.unit.shared and job.est.selection == "cv" else None
+    if training is None:
+        return class_densities(log_components(fitted, table, 1), fitted.params.weights)
+    candidate = replace(task.unit.first(job, task.name), counts=(stage.n_components,))
+
+    def starts(part: Job) -> list[Fitted]:
+        found = fitted if part is job else part.fit(candidate, starts=part.parts(candidate, job.est.n_init))[0]
+        return shared_starts(part, candidate, found)
+
+    trained = train(job, starts, training)
+    weights = trained.params.weights
+    # training has moved the class priors too; with the shares of the rows this is its joint density
+    moved = np.log(weights.sum(axis=1)) - np.log(class_shares(job))
+    return class_densities(log_components(trained, table, 1), weights) + moved
 
 
 def _worth(task: Task, option: Option) -> float | None:
@@ -292,7 +303,9 @@ def travelling(job: Job, quick: bool = False) -> Job:
 
 def options_of(jobs: Sequence[tuple[Job, np.ndarray | None]], whole: Job, units, names, show) -> list[Options]:
     """Options of several sets of training rows, each with the rows of `whole` held out from it."""
-    ready = [(travelling(job, rows is not None), None if rows is None else HeldOut.of(whole, rows)) for job, rows in jobs]
+    ready = [
+        (travelling(job, rows is not None), None if rows is None else HeldOut.of(whole, rows)) for job, rows in jobs
+    ]
     tasks = [Task(job, unit, name, held) for job, held in ready for unit in units for name in names]
     results = iter(spread(explore, tasks, whole.est.n_jobs, show, _describe))
     out = []

@@ -155,17 +155,17 @@ def cluster(
     n = table.n_rows
     if n_clusters == 1 or n <= n_clusters:
         return np.arange(n) % n_clusters
-    space = _space(table, summary, sizes)
+    points = space(table, summary, sizes)
     if method == "random":
-        return _nearest(space, space[rng.choice(n, n_clusters, replace=False)])
-    from sklearn.cluster import kmeans_plusplus  # a third of our import time
+        return _nearest(points, points[rng.choice(n, n_clusters, replace=False)])
+    from sklearn.cluster import kmeans_plusplus  # takes long to import
 
     seed = int(rng.integers(2**31 - 1))
-    centres, _ = kmeans_plusplus(space, n_clusters, random_state=seed, sample_weight=table.weight)
-    return _lloyd(space, centres, table.weight)
+    centres, _ = kmeans_plusplus(points, n_clusters, random_state=seed, sample_weight=table.weight)
+    return _lloyd(points, centres, table.weight)
 
 
-def _space(block: Block, summary: Summary, sizes: tuple[int, ...]) -> Array:
+def space(block: Block, summary: Summary, sizes: tuple[int, ...]) -> Array:
     """Columns in units of their standard deviation, gaps at the mean; a category is a corner of a simplex."""
     X = np.nan_to_num((block.X - summary.centre) / summary.scale, nan=0.0)
     if block.codes is None:
@@ -174,20 +174,20 @@ def _space(block: Block, summary: Summary, sizes: tuple[int, ...]) -> Array:
     return np.concatenate([X, *corners], axis=1)
 
 
-def _nearest(space: Array, centres: Array) -> np.ndarray:
-    return (0.5 * (centres**2).sum(axis=1) - space @ centres.T).argmin(axis=1)
+def _nearest(points: Array, centres: Array) -> np.ndarray:
+    return (0.5 * (centres**2).sum(axis=1) - points @ centres.T).argmin(axis=1)
 
 
-def _lloyd(space: Array, centres: Array, weight: Array | None) -> np.ndarray:
+def _lloyd(points: Array, centres: Array, weight: Array | None) -> np.ndarray:
     """A few rounds of k-means: a rough partition is all EM needs."""
-    weight = np.ones(len(space)) if weight is None else weight
-    label = _nearest(space, centres)
+    weight = np.ones(len(points)) if weight is None else weight
+    label = _nearest(points, centres)
     for _ in range(LLOYD):
         inside = np.equal(label[:, None], np.arange(len(centres))) * weight[:, None]
         mass = inside.sum(axis=0)
         filled = mass > 0
-        centres = np.where(filled[:, None], (inside.T @ space) / np.maximum(mass, 1e-300)[:, None], centres)
-        new = _nearest(space, centres)
+        centres = np.where(filled[:, None], (inside.T @ points) / np.maximum(mass, 1e-300)[:, None], centres)
+        new = _nearest(points, centres)
         if (new == label).all():
             break
         label = new

@@ -33,8 +33,8 @@ from mixent.mixtures.first_guess import (
     membership_moments,
     one_hot,
     sample_rows,
+    space,
 )
-from mixent.mixtures.first_guess import _space as space
 from mixent.mixtures.fitting import Fitted, blocks, choose_executor, finish
 from mixent.mixtures.job import Candidate, Job
 from mixent.mixtures.model import each_row, responsibilities

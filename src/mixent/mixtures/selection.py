@@ -25,6 +25,8 @@ from mixent.mixtures.exploring import (
     Options,
     Unit,
     by_criterion,
+    class_shares,
+    limit_of,
     options_of,
     row_weights,
 )
@@ -53,7 +55,7 @@ def choose(options: Sequence[Options], score: Score, per_class: bool) -> Combina
         before = best
         for u in range(n_units):
             tries = [(*best[:u], key, *best[u + 1 :]) for key in keys[u]]
-            best = min([best, *tries], key=score)
+            best = min(tries, key=score)  # the first of equals: a key of the unit's own, and the smallest
         if best == before:
             return best
 
@@ -73,7 +75,7 @@ class Held:
     def __post_init__(self) -> None:
         self.rows = np.concatenate([held for _, held in self.folds])
         self.target, self.weight = self.job.target_shares()[self.rows], row_weights(self.job)[self.rows]
-        shares = [_shares(options.job) for options in self.options]
+        shares = [class_shares(options.job) for options in self.options]
         self.prior = np.concatenate([np.tile(np.log(s), (len(held), 1)) for s, (_, held) in zip(shares, self.folds)])
         self.known: dict[Combination, dict[str, float]] = {}
 
@@ -91,11 +93,6 @@ class Held:
 
 def _held_density(options: Options, combination: Combination) -> Array:
     return np.concatenate([option.held for option in options.take(combination) if option.held is not None], axis=1)
-
-
-def _shares(job: Job) -> Array:
-    rows = job.class_weights() + 1e-3
-    return rows / rows.sum()
 
 
 @dataclass(frozen=True)
@@ -243,7 +240,7 @@ def _path(job: Job, unit: Unit, key: Key, whole: Options | None, number: int) ->
         return [option.stage for (n, _), option in whole.by_unit[number].items() if n == name]
     own = unit.job(job)
     first = unit.first(own, name)
-    count = min(count, max(1, own.table.n_rows))
+    count = limit_of(own, count)
     if job.est.growth == "incremental":
         return list(grow(own, first, count, by=by_criterion(job, Judge(job, unit))))
     n_init = job.est.n_init if unit.shared else 1
@@ -251,8 +248,8 @@ def _path(job: Job, unit: Unit, key: Key, whole: Options | None, number: int) ->
 
 
 def _stage_of(path: list[Stage], key: Key) -> Stage:
-    """The stage of so many components, or the largest below."""
-    return max((s for s in path if s.n_components <= key[1]), key=lambda s: s.n_components)
+    """The stage of so many components, or the largest below (or the first)."""
+    return max((s for s in path if s.n_components <= key[1]), key=lambda s: s.n_components, default=path[0])
 
 
 def _together(job: Job, stages: list[Stage], paths: list[list[Stage]], selected: Selected) -> Outcome:
@@ -268,7 +265,7 @@ def _together(job: Job, stages: list[Stage], paths: list[list[Stage]], selected:
 
 
 def _class_weights(job: Job) -> Array:
-    return _shares(job) if job.class_prior is None else job.class_prior
+    return class_shares(job) if job.class_prior is None else job.class_prior
 
 
 def joined(parts: Sequence[Fitted], class_weights: Array) -> MixtureParams:

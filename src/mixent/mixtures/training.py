@@ -131,6 +131,8 @@ def train(job: Job, starts: Starts, training: Training, show: Any = None) -> Fit
     done = _solve(job, begun, training, passes, observers)
     if training.validation is not None and done.status is Status.MAX_PASSES and passes < job.est.max_iter:
         enough = f"held-out rows gained nothing more after {passes} passes"
+        if passes == 1:
+            enough = "held-out rows gained nothing from training; this is the likelihood solution"
         done = replace(done, status=Status.STOPPED, message=enough)
     return Fitted(begun.plain, done.params, replace(done, last=None))
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mixent.evaluate.bounds import ErrorReport, error_bounds
 from mixent.evaluate.displays import (
     CalibrationDisplay,
+    ComponentsDisplay,
     ConfusionDisplay,
     ConvergenceDisplay,
+    GrowthDisplay,
     RegionsDisplay,
     SelectionDisplay,
     UncertaintyDisplay,
@@ -31,6 +35,13 @@ SHOWN = {  # metric: (heading, factor, decimals)
     "fit_seconds": ("fit (s)", 1, 3),
 }
 
+BOUNDS = {  # quantity of an ErrorReport: (heading, factor, decimals)
+    "error": ("error (%)", 100, 1),
+    "expected_error": ("error it expects (%)", 100, 1),
+    "log_loss": ("log-loss (nats)", 1, 3),
+    "entropy": ("own entropy (nats)", 1, 3),
+    "overconfidence": ("overconfidence (nats)", 1, 3),
+}
 SAME = ("log_loss", "error", "temperature")  # equal in these, two models of a search are the same to a reader
 FEW_PASSES = 4  # fewer are told in a sentence, not drawn
 
@@ -64,12 +75,17 @@ def comparison_report(
     y = cv.y if y is None else as_labels(y)
     leader = next(iter(cv.ranking()), None)
     sections = [Section("What was done", _data(cv, X, data_notes)), Section("Comparison of methods", _comparison(cv))]
+    if leader is not None:
+        sections.append(Section("Errors, made and expected", _bounds(cv)))
     if leader is not None and _can_draw():
         sections.append(Section("Calibration", _calibration(cv)))
         sections.append(Section("Errors of the leading method", _errors(cv, leader)))
     if X is not None and _can_draw():
         sections.append(Section("Map of two columns", _map(models, leader, X, y)))
-    sections.append(Section("The mixture model", _mixture(models, X)))
+    fitted = {n: m for n, m in models.items() if getattr(m, "run_", None) is not None or hasattr(m, "means_")}
+    for name, model in fitted.items():
+        heading = "The mixture model" if len(fitted) == 1 else f"The model: {name}"
+        sections.append(Section(heading, _mixture(name, model, X)))
     sections.append(Section("How to reproduce", _reproduce(cv, commands)))
     return write_report(path, title, [section for section in sections if section.content])
 
@@ -151,6 +167,36 @@ def leader_in_words(cv: CrossValidation) -> str:
 
 def _p(value: float) -> str:
     return f"= {value:.2f}" if value >= 0.01 else "< 0.01"
+
+
+def _bounds(cv: CrossValidation) -> list[Content]:
+    """What each method expects of itself beside what happened, on rows not used for fitting."""
+    reports = {}
+    for method in cv.ranking():
+        y, proba, weight = _out_of_fold(cv, method)
+        reports[method] = error_bounds(y, proba, cv.classes, sample_weight=weight)
+    head = next(iter(reports.values()))
+    rows: list = [[method, *(_quantity(report, name) for name in BOUNDS)] for method, report in reports.items()]
+    caption = (
+        f"Value ± standard error on {_count(head.n_rows, 'row')} not used for fitting, all folds together; rows taken "
+        "as independent"
+    )
+    told = [f"{BOUNDS[name][0].split(' (')[0]}: {head.quantities[name].meaning}" for name in BOUNDS]
+    told[-1] = told[-1].replace(": ", ": log-loss minus own entropy, ")
+    text = (
+        "Here p is the truth, q a method's probabilities, J the error of its decisions, H the entropy, and E D the "
+        "divergence of q from p. Labels cannot show the Bayes error, the least any classifier could make: log-loss is "
+        "H(Y|X), which no method can lower, plus E D, which a better one could."
+    )
+    table = Table(caption, ["method", *(heading for heading, _, _ in BOUNDS.values())], rows)
+    return [table, Paragraph(text), Bullets(told)]
+
+
+def _quantity(report: ErrorReport, name: str) -> Number:
+    _, factor, digits = BOUNDS[name]
+    found = report.quantities[name]
+    spread = f" ± {factor * found.std_error:.{digits}f}" if np.isfinite(found.std_error) else ""
+    return Number(f"{factor * found.value:.{digits}f}{spread}")
 
 
 def _calibration(cv: CrossValidation) -> list[Content]:
@@ -289,12 +335,8 @@ def _between(column: np.ndarray, true: np.ndarray) -> float:
     return float(np.sum(count * (mean - column.mean()) ** 2) / (np.sum((column - column.mean()) ** 2) or 1))
 
 
-def _mixture(models: Mapping[str, Any], X: Any) -> list[Content]:
-    """Search, convergence and components of the first model that has them."""
-    name = next((n for n, m in models.items() if getattr(m, "run_", None) is not None or hasattr(m, "means_")), None)
-    if name is None:
-        return []
-    model = models[name]
+def _mixture(name: str, model: Any, X: Any) -> list[Content]:
+    """Training, components, search and convergence of a model."""
     content: list[Content] = []
     n_passes = 0
     if getattr(model, "run_", None) is not None:
@@ -302,21 +344,32 @@ def _mixture(models: Mapping[str, Any], X: Any) -> list[Content]:
         said = f"{name}, fitted on all rows, made {_count(n_passes, 'pass', 'passes')} over the data"
         said += f"; {model.run_.message}" if getattr(model.run_, "message", "") else ""
         content.append(Paragraph(said + "."))
+    trained = getattr(model, "objective", "likelihood") != "likelihood"
+    if trained:
+        content.append(
+            Paragraph(
+                f"It was trained to tell the classes apart (objective {model.objective}), so its components are no "
+                "longer a description of the rows, only of what parts the classes."
+            )
+        )
     table = _components_table(model, X)
     content += [table] if table is not None else []
+    content += _who_speaks(model) if _is_shared(model) and _can_draw() else []
     search = getattr(model, "search_", None) or []
-    curves = all("bic" in entry for entry in search)
-    if search and not curves:
-        content.append(_search_table(search))
+    if search and ("log_loss" in search[0] or not _can_draw()):
+        by, nested = getattr(model, "selection", "cv"), getattr(model, "nested", None)
+        table = _search_table(search, by, nested=nested is not None)
+        if trained and not (by == "cv" and _is_shared(model)):  # shared components are trained in every fold
+            table = replace(
+                table, caption=table.caption + ". Scored as fitted by likelihood; the chosen one was then trained"
+            )
+        content.append(table)
     if not _can_draw():
         return content
-    if search and curves:
-        figure = _figure(7.0, 4.0)
-        chosen = SelectionDisplay.from_estimator(model)
-        chosen.plot(figure.subplots())
-        best = f"{chosen.chosen['covariance']}, {chosen.chosen['n_components']}"
-        alt = f"{chosen.criterion.upper()} against the number of components; chosen: {best}."
-        content.append(Figure(figure, alt, f"Search for the number of components and the structure: {alt}"))
+    if search and "log_loss" not in search[0]:
+        content.append(_selection(model))
+    if getattr(model, "path_", None):
+        content.append(_growth(model))
     if n_passes >= FEW_PASSES:
         figure = _figure(6.4, 3.8)
         ConvergenceDisplay.from_estimator(model).plot(figure.subplots())
@@ -327,19 +380,70 @@ def _mixture(models: Mapping[str, Any], X: Any) -> list[Content]:
     return content
 
 
-def _search_table(search: Sequence[Mapping[str, Any]], longest: int = 8) -> Table:
-    """The chosen entry of a search and the best others; of those that predict the same, the first."""
+def _selection(model: Any) -> Figure:
+    figure = _figure(7.0, 4.0)
+    display = SelectionDisplay.from_estimator(model)
+    display.plot(figure.subplots())
+    best = "; ".join(
+        (f"for {entry['class']} " if "class" in entry else "") + f"{entry['covariance']}, {entry['n_components']}"
+        for entry in display.picks
+    )
+    name = "-2 x held-out log density" if display.criterion == "cv" else display.criterion.upper().replace("_", " ")
+    alt = f"{name} against the number of components; chosen: {best}."
+    return Figure(figure, alt, f"Search for the number of components and the structure: {alt}")
+
+
+def _growth(model: Any) -> Figure:
+    figure = _figure(7.0, 3.8)
+    GrowthDisplay.from_estimator(model).plot(figure.subplots(), quantity="log_likelihood")
+    caption = "Components were added one at a time: the log-likelihood per row of the training rows after each."
+    return Figure(figure, "Log-likelihood per row against the number of components.", caption)
+
+
+def _is_shared(model: Any) -> bool:
+    """Does any component speak for more than one class?"""
+    weights = np.asarray(getattr(model, "weights_", ()))
+    return hasattr(model, "class_given_component_") and bool(((weights > 0).sum(axis=0) > 1).any())
+
+
+def _who_speaks(model: Any) -> list[Content]:
+    shares = model.class_given_component_
+    n_classes, n_components = shares.shape
+    figure = _figure(min(2.4 + 0.6 * n_components, 10), min(1.6 + 0.4 * n_classes, 8))
+    ComponentsDisplay.from_estimator(model).plot(figure.subplots())
+    said = [
+        f"{k} for {model.classes_[c]} ({100 * shares[c, k]:.0f}\u00a0%)" for k, c in enumerate(shares.argmax(axis=0))
+    ]
+    caption = (
+        "p(class | component): all classes share the components, and each speaks for some more than for others. "
+        "Columns sum to 100\u00a0%."
+    )
+    return [Figure(figure, "Which component mostly speaks for which class: " + ", ".join(said) + ".", caption)]
+
+
+def _search_table(
+    search: Sequence[Mapping[str, Any]], by: str = "cv", *, nested: bool = False, longest: int = 8
+) -> Table:
+    """The chosen entries of a search and the best others; of those that predict the same, the first."""
+    held = "log_loss" in search[0]
+    if by in search[0] and not held:
+        search = sorted(search, key=lambda entry: entry[by])
     ordered = sorted(search, key=lambda entry: not entry.get("chosen", False))  # stable: the rest stays best first
-    different: dict[tuple, Mapping[str, Any]] = {}
+    different: dict[Any, Mapping[str, Any]] = {}
     for entry in ordered:
-        different.setdefault(tuple(_value(entry.get(key), digits=9) for key in SAME), entry)
+        different.setdefault(tuple(_value(entry.get(key), digits=9) for key in SAME) if held else id(entry), entry)
     entries = list(different.values())
-    keys = [key for key in search[0] if key != "chosen"]
+    keys = [key for key in search[0] if key not in ("chosen", "evaluations")]
     rows = [
         ["chosen" if entry.get("chosen") else "", *(_value(entry.get(key)) for key in keys)]
         for entry in entries[:longest]
     ]
-    told = f"{min(longest, len(entries))} of {len(entries)}, the chosen one first, then by held-out log-loss"
+    if held:
+        how = "held-out error" if nested else "held-out log-loss"
+    else:
+        how = ("-2 x held-out log density" if by == "cv" else by.upper()) + ", lower is better"
+    first = "the chosen one first" if sum(bool(entry.get("chosen")) for entry in search) < 2 else "those chosen first"
+    told = f"{min(longest, len(entries))} of {len(entries)}, {first}, then by {how}"
     caption = f"What the search tried ({told})"
     if len(entries) < len(search):
         caption += f". Left out: {len(search) - len(entries)} that predict the same as another"
@@ -378,13 +482,18 @@ def _components_table(model: Any, X: Any, longest: int = 30, widest: int = 5) ->
         row: list = [str(k)]
         row += [str(model.classes_[owner[k]])] if by_class else []
         if weights is not None and np.shape(weights)[-1] == K:
-            share = weights[k] if np.ndim(weights) == 1 else weights[owner[k]][k] if by_class else np.sum(weights, 0)[k]
+            share = weights[k] if np.ndim(weights) == 1 else np.sum(weights, axis=0)[k]
             row.append(Number(f"{share:.3f}"))
         for j in range(min(d, widest)):
             sd = "" if spread is None else f" ± {readable(spread[k, j], 3)}"
             row.append(Number(f"{readable(means[k][j])}{sd}"))
         rows.append(row)
-    head = ["component"] + ["class"] * by_class + ["weight"] * (len(rows[0]) - 1 - by_class - min(d, widest))
+    shared = _is_shared(model)
+    head = (
+        ["component"]
+        + ["mostly class" if shared else "class"] * by_class
+        + ["weight"] * (len(rows[0]) - 1 - by_class - min(d, widest))
+    )
     caption = "Components: weight (share of all rows), mean"
     caption += (" ± standard deviation" if spread is not None else "") + " of each numeric column"
     caption += f" (first {widest} of {d} numeric columns)" if d > widest else ""

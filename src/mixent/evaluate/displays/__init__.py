@@ -1,16 +1,22 @@
 """Pictures: each display computes in `from_...` and draws in `plot`. Needs matplotlib (`pip install mixent[plot]`)."""
 
 from mixent.evaluate.displays.calibration import CalibrationDisplay
+from mixent.evaluate.displays.components import ComponentsDisplay
 from mixent.evaluate.displays.confusion import ConfusionDisplay
 from mixent.evaluate.displays.convergence import ConvergenceDisplay
+from mixent.evaluate.displays.explanation import ExplanationDisplay
+from mixent.evaluate.displays.growth import GrowthDisplay
 from mixent.evaluate.displays.regions import RegionsDisplay
 from mixent.evaluate.displays.selection import SelectionDisplay
 from mixent.evaluate.displays.uncertainty import UncertaintyDisplay
 
 __all__ = [
     "CalibrationDisplay",
+    "ComponentsDisplay",
     "ConfusionDisplay",
     "ConvergenceDisplay",
+    "ExplanationDisplay",
+    "GrowthDisplay",
     "RegionsDisplay",
     "SelectionDisplay",
     "UncertaintyDisplay",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays.palette import INK, OKABE_ITO, axes_or_new, plain
+from mixent.evaluate.displays.palette import INK, axes_or_new, plain, share_colours
 from mixent.evaluate.labels import classes_of, encode
 from mixent.evaluate.scores import _weights
 
@@ -47,13 +47,10 @@ class ConfusionDisplay:
 
     def plot(self, ax: Any = None):
         """Draw the matrix: the count in each cell, the share as shade."""
-        from matplotlib.colors import LinearSegmentedColormap
-
         n = len(self.classes)
         side = min(max(3.6, 1.6 + 0.62 * n), 11)
         ax = axes_or_new(ax, (side + 0.6, side))
-        blue = LinearSegmentedColormap.from_list("share", ["#ffffff", "#a9cfe8", OKABE_ITO[0], "#00375a"])
-        image = ax.imshow(self.shares, cmap=blue, vmin=0, vmax=1)
+        image = ax.imshow(self.shares, cmap=share_colours(), vmin=0, vmax=1)
         for edge in np.arange(n + 1) - 0.5:
             ax.plot([-0.5, n - 0.5], [edge, edge], color="#dddddd", lw=0.6, clip_on=False)
             ax.plot([edge, edge], [-0.5, n - 0.5], color="#dddddd", lw=0.6, clip_on=False)

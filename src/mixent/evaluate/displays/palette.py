@@ -24,6 +24,13 @@ def dash(i: int) -> Any:
     return DASHES[(i // len(OKABE_ITO)) % len(DASHES)]
 
 
+def share_colours() -> Any:
+    """From white (0) to dark blue (1)."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("share", ["#ffffff", "#a9cfe8", OKABE_ITO[0], "#00375a"])
+
+
 def plain(text: Any, longest: int = 40) -> str:
     """A user's text, drawn as it is: no mathematics between dollars, not hidden for an underscore, not too long."""
     text = " ".join(str(text).split())

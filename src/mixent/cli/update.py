@@ -1,0 +1,82 @@
+"""`mixent update`: a model learns from new rows, without the old ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mixent.cli import options as opt
+from mixent.cli.data import check_output, need_columns, read_table, weight_column
+from mixent.cli.predict import model_columns
+from mixent.cli.screen import count, session, shown
+from mixent.cli.summary import describe, show_model
+
+
+def update(
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="Model file written by `mixent fit`.", show_default=False)
+    ],
+    data: opt.Data,
+    target: Annotated[
+        str | None,
+        typer.Option("--target", "-t", metavar="COL", help="Column of class labels; not for clusters."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Model file to write; MODEL itself unless given."),
+    ] = None,
+    forgetting: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Share of what earlier rows left behind to forget first; unless given, as the model was made (0).",
+        ),
+    ] = None,
+    weight: opt.Weight = None,
+    quiet: opt.Quiet = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Let a model learn from new rows, without the rows it was fitted to.
+
+    Columns, classes, components and structures stay as they are; everything else moves with the new rows. Models of
+    objective likelihood only.
+
+    \b
+    Examples:
+      mixent update iris.mixent new.csv --target species
+      mixent update m.mixent week2.csv -t class -o m2.mixent --forgetting 0.1
+    """  # noqa: D301  (typer needs the backspace itself)
+    with session(quiet=quiet, debug=debug) as screen:
+        from mixent import load, save
+        from mixent.tables import split_target
+
+        if output is not None:
+            check_output(output, [data])
+        fitted = load(model)
+        if hasattr(fitted, "classes_") and target is None:
+            raise typer.BadParameter(f"--target is needed: {model} holds a classifier")
+        if not hasattr(fitted, "classes_") and target is not None:
+            raise typer.BadParameter(f"--target has no effect: {model} holds clusters")
+        if getattr(fitted, "objective", "likelihood") != "likelihood":
+            raise ValueError(
+                f"{model} was trained with --objective {fitted.objective} and kept no statistics to go on from; fit it "
+                "anew on all rows, or use --objective likelihood"
+            )
+        frame = read_table(data)
+        need_columns(data, frame.columns, [name for name in (target, weight) if name is not None])
+        X = model_columns(fitted, frame, data)
+        own = fitted.forgetting
+        fitted.set_params(forgetting=own if forgetting is None else forgetting)
+        fitted.partial_fit(
+            X,
+            None if target is None else split_target(frame, target)[1],
+            sample_weight=None if weight is None else weight_column(frame[weight], weight),
+        )
+        fitted.set_params(forgetting=own)
+        save(fitted, output or model)
+        screen.say(f"Learned from {count(len(frame), 'row')} of [bold]{shown(data)}[/]")
+        screen.say()
+        show_model(screen, describe(fitted))
+        screen.say(f"Wrote [bold]{shown(output or model)}[/]")

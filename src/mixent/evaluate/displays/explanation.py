@@ -1,0 +1,112 @@
+"""Why this case is said to be of its class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mixent.evaluate.displays.palette import FAINT, INK, OKABE_ITO, axes_or_new, plain, tidy
+
+MOST_BARS = 8
+SMALL = 0.01  # of the sum of all parts' sizes: less is pooled
+
+
+@dataclass
+class ExplanationDisplay:
+    """The parts of one row's log-odds: of the class priors and of each component. They add up to the total."""
+
+    label: Any
+    rival: Any
+    probability: float  # p(label | x), among all classes
+    log_odds: float  # log p(label | x) / p(rival | x), nats
+    prior: float  # the part of the class priors
+    by_component: np.ndarray  # (K,) the part of each component
+    names: list[str]  # (K,) what each component is called
+    ax_: Any = field(default=None, repr=False)
+    figure_: Any = field(default=None, repr=False)
+
+    @classmethod
+    def from_estimator(cls, est: Any, X: Any, row: int = 0, label: Any = None):
+        """Of one row of X: why `label` (default: the most probable class) rather than its strongest rival."""
+        if not hasattr(est, "explain"):
+            raise ValueError(f"{type(est).__name__} has no explain; give a fitted mixture classifier")
+        from sklearn.utils import _safe_indexing
+
+        n_rows = len(X)
+        if not 0 <= row < n_rows:
+            raise ValueError(f"X has {n_rows} row{'s' * (n_rows != 1)}; there is no row {row}")
+        case = _safe_indexing(X, [row])
+        found = est.explain(case, label=label)
+        c = est.classes_.tolist().index(found.label[0])
+        table = est.class_given_component_
+        names = [
+            f"component {k} ({plain(est.classes_[share.argmax()], 18).strip()}: {100 * share.max():.0f} %)"
+            for k, share in enumerate(table.T)
+        ]
+        probability = float(est.predict_proba(case)[0, c])
+        odds, prior = float(found.log_odds[0]), float(found.prior[0])
+        return cls(found.label[0], found.rival[0], probability, odds, prior, found.by_component[0], names)
+
+    def bars(self) -> list[tuple[str, float]]:
+        """Name and size of every bar: the class priors, the components that matter by size, the others together."""
+        sizes = np.abs(self.by_component)
+        order = np.argsort(-sizes, kind="stable")
+        least = SMALL * (sizes.sum() + abs(self.prior))
+        shown = [k for k in order[:MOST_BARS] if sizes[k] >= least]
+        rest = [k for k in order if k not in shown]
+        if len(rest) == 1:  # no need to pool one
+            shown, rest = [*shown, *rest], []
+        pooled = [(f"{len(rest)} others", float(self.by_component[rest].sum()))] if rest else []
+        parts = [(self.names[k], float(self.by_component[k])) for k in shown]
+        return [("class priors", self.prior), *parts, *pooled]
+
+    def plot(self, ax: Any = None):
+        """Draw a bar for each part, to the right where it speaks for the label, and their total below."""
+        bars = self.bars()
+        n = len(bars)
+        ax = axes_or_new(ax, (6.8, 1.7 + 0.32 * (n + 1)))
+        sizes = np.array([size for _, size in bars] + [self.log_odds])
+        heights = np.append(np.arange(n), n + 0.3)
+        shades = [*(OKABE_ITO[0] if size >= 0 else OKABE_ITO[1] for size in sizes[:-1]), INK]
+        ax.barh(heights, sizes, color=shades, height=0.68, zorder=2)
+        ax.axvline(0, color=INK, lw=0.8, zorder=3)
+        ax.axhline(n - 0.35, color=FAINT, lw=0.8)
+        self._write_sizes(ax, heights, sizes)
+        ax.set_yticks(heights, [*(name for name, _ in bars), "total"])
+        ax.set_ylim(n + 0.85, -0.6)
+        ax.set_xlabel("part of the log-odds (nats)")
+        ours, theirs = plain(self.label, 20).strip(), plain(self.rival, 20).strip()
+        ax.text(0, 1.01, f"← for {theirs}", color=OKABE_ITO[1], transform=ax.transAxes, fontsize="small")
+        ax.text(1, 1.01, f"for {ours} →", color=OKABE_ITO[0], transform=ax.transAxes, fontsize="small", ha="right")
+        odds = f"{self.log_odds:.3g}".replace("-", "−")
+        told = f"log-odds {odds} nats, probability {probability_text(self.probability)}"
+        ax.set_title(f"{ours} vs {theirs}\n{told}", fontsize="medium", pad=18)
+        tidy(ax)
+        ax.tick_params(axis="y", length=0)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _write_sizes(self, ax: Any, heights: np.ndarray, sizes: np.ndarray) -> None:
+        """The size of each bar at its end, all with the same digits, and room for them."""
+        reach = max(float(np.abs(sizes).max()), 1e-12)
+        digits = int(np.clip(2 - np.floor(np.log10(reach)), 0, 6))
+        rounded = [round(float(size), digits) for size in sizes]
+        for height, size, shown in zip(heights, sizes, rounded):
+            left = shown < 0
+            text = f"{shown:+.{digits}f}".replace("-", "−") if shown else "0"
+            look = {"ha": "right" if left else "left", "va": "center", "fontsize": "small", "color": INK}
+            ax.annotate(text, (size, height), (-4 if left else 4, 0), textcoords="offset points", **look)
+        low, high = min(sizes.min(), 0.0), max(sizes.max(), 0.0)
+        room = 0.22 * (high - low) or 1.0
+        ax.set_xlim(low - (room if min(rounded) < 0 else 0.05 * room), high + room)
+
+
+def probability_text(p: float) -> str:
+    """Digits enough to see how far from 0 and from 1."""
+    if p in (0.0, 1.0) or 0.001 <= p <= 0.999:
+        return f"{p:.3g}"
+    if p < 0.5:
+        return f"{p:.1e}"
+    return f"1 − {1 - p:.0e}"

@@ -1,0 +1,63 @@
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mixent as mx
+
+
+@pytest.fixture
+def model(mixent, stock):
+    shutil.copy(stock / "model.mixent", "m.mixent")
+    return "m.mixent"
+
+
+def test_update_is_partial_fit(mixent, model, stock):
+    result = mixent("update", model, "{stock}/data.csv", "-t", "class", "--weight", "w", "--forgetting", "0.25")
+    assert result.exit_code == 0, result.output
+    assert "Learned from 60 rows" in result.stdout and "Wrote m.mixent" in result.stdout
+    frame = pd.read_csv(stock / "data.csv")
+    X = frame[["size", "count", "colour"]]
+    expected = mx.load(stock / "model.mixent").set_params(forgetting=0.25)
+    expected.partial_fit(X, frame["class"], sample_weight=frame["w"])
+    found = mx.load(model)
+    np.testing.assert_array_equal(found.predict_proba(X), expected.predict_proba(X))
+    assert found.forgetting == 0.0  # an option of the call, not of the model
+    assert "MixtureClassifier" in mixent("info", model).stdout
+
+
+def test_update_to_another_file_and_of_clusters(mixent, model, stock):
+    before = Path(model).read_bytes()
+    result = mixent("update", model, "{stock}/data.csv", "-t", "class", "-o", "n.mixent", "-q")
+    assert (result.exit_code, result.output) == (0, "")
+    assert Path(model).read_bytes() == before and mx.load("n.mixent").classes_.tolist() == ["no", "yes"]
+    result = mixent("update", "{stock}/clusters.mixent", "{stock}/data.csv", "-o", "c.mixent")
+    assert result.exit_code == 0, result.output
+    assert isinstance(mx.load("c.mixent"), mx.GaussianMixture)
+
+
+def test_bad_updates_leave_the_model_alone(fails, mixent, model, stock):
+    before = Path(model).read_bytes()
+    frame = pd.read_csv(stock / "data.csv")
+    frame.assign(**{"class": "maybe"}).to_csv("new.csv", index=False)
+    data = "{stock}/data.csv"
+    assert "--target is needed: m.mixent holds a classifier" in fails("update", model, data, status=2)
+    assert "maybe" in fails("update", model, "new.csv", "-t", "class")
+    assert "has no column 'Class'; did you mean 'class'?" in fails("update", model, data, "-t", "Class")
+    assert "(--weight) must hold numbers" in fails("update", model, data, "-t", "class", "--weight", "colour")
+    assert "forgetting must be a share" in fails("update", model, data, "-t", "class", "--forgetting", "1")
+    frame.drop(columns="size").to_csv("short.csv", index=False)
+    assert "has no column 'size'" in fails("update", model, "short.csv", "-t", "class")
+    assert Path(model).read_bytes() == before
+    assert "it is an input" in fails("update", model, "new.csv", "-t", "class", "-o", "new.csv")
+    clusters = "{stock}/clusters.mixent"
+    assert "--target has no effect" in fails("update", clusters, data, "-t", "class", status=2)
+
+
+def test_a_trained_model_is_not_updated(fails, mixent):
+    fit = ("fit", "{stock}/data.csv", "-t", "class", "--ignore", "id", "-k", "1", "--objective", "conditional")
+    assert mixent(*fit, "-o", "m.mixent", "-q").exit_code == 0
+    line = fails("update", "m.mixent", "{stock}/data.csv", "-t", "class")
+    assert "m.mixent was trained with --objective conditional" in line and "fit it anew on all rows" in line
