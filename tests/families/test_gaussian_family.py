@@ -477,6 +477,8 @@ def test_feasible_is_a_positive_mass_and_a_positive_definite_scatter(name):
     params, X = fitted(rng, family)
     good = family.with_own_rows(params, moments(family, params, X, np.zeros((4, len(X)))), np.ones(4))
     assert family.feasible(params, good).all()
+    short = replace(good, mass=np.array([1.0, 1.0, -1.0, 1.0]))  # every scatter as it should be
+    np.testing.assert_array_equal(family.feasible(params, short), [True, True, False, True])
     second, mass, first = np.array(good.second), np.array(good.mass), np.array(good.first)
     second[1] *= -1.0
     mass[2] = -1.0

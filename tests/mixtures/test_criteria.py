@@ -54,9 +54,9 @@ def naive(stage, i, X, y, beta):
     entropy = -sum(r * np.log(r) for r in resp.ravel() if r > 0)
     evidence = {j: L[j] - K / 2 * np.log(N[j]) for j in classes}
     dic = evidence[i] - beta / (M - 1) * sum(evidence[j] for j in others)
-    foreign = np.sort(log_p[y != i])
-    floor = foreign[int(np.ceil(FLOOR * len(foreign))) - 1]
-    robust = L[i] - beta / (M - 1) * np.sum(np.maximum(foreign, floor)) - K / 2 * np.log(N[i])
+    own = np.sort(log_p[y == i])
+    floor = own[int(np.ceil(FLOOR * len(own))) - 1]
+    robust = L[i] - beta / (M - 1) * np.sum(np.maximum(log_p[y != i], floor)) - K / 2 * np.log(N[i])
     printed = L[i] - sum(L[j] for j in others) / (M - 1) + K / (2 * (M - 1)) * sum(np.log(N[j] / N[i]) for j in others)
     return {
         "bic": -2 * bic,
@@ -146,6 +146,12 @@ def test_a_row_to_which_a_class_gives_no_density_moves_dic_without_bound_and_not
     assert found[1e5]["dic"] - found[1e1]["dic"] == pytest.approx(-0.5 * 1e10, rel=1e-3)
     assert found[1e1]["dic_robust"] == found[1e3]["dic_robust"] == found[1e5]["dic_robust"]
     assert found[1e1]["bic"] == found[1e5]["bic"]  # which knows of its own rows alone
+    x[1] = 0.0
+    near, far = (
+        criteria(np.tile(norm.logpdf(x + gap * (codes != 0))[:, None], 3), 0, codes, np.ones(300)) for gap in (1e2, 1e4)
+    )
+    assert far["dic"] < 1000 * near["dic"] < 0  # nor do all the others' rows together
+    assert far["dic_robust"] == near["dic_robust"]
 
 
 def test_weight_two_is_the_row_twice():

@@ -483,6 +483,22 @@ def test_growth_of_a_given_size_ties_no_classes():
         MixtureClassifier(2, "EEE", across_classes=True, growth="incremental").fit(IRIS, SPECIES)
 
 
+def test_a_class_without_rows_has_no_mixture_of_its_own():
+    message = (
+        "class 'virginica' has no rows to fit its mixture to; "
+        "give it some of weight > 0, also in the training part of every fold"
+    )
+    folds = [(np.arange(100), np.arange(100, 150)), (np.arange(50, 150), np.arange(50))]
+    for options in ({"cv": folds, "per_class": True}, {"nested": folds, "selection": "dic"}):
+        with pytest.raises(ValueError, match=message):
+            MixtureClassifier("auto", **options).fit(IRIS, SPECIES)
+    weight = (SPECIES != "virginica").astype(float)
+    for count in ("auto", 2):
+        model = MixtureClassifier(count, "VVI", growth="incremental", selection="bic")
+        with pytest.raises(ValueError, match=message):
+            model.fit(IRIS, SPECIES, sample_weight=weight)
+
+
 def test_what_a_plain_mixture_refuses():
     for options, message in (
         ({"warm_start": True}, "growth='incremental' starts from one component; warm_start=True has no effect with it"),

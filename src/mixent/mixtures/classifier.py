@@ -59,8 +59,8 @@ class MixtureClassifier(BayesMixture):
         of the prior and a temperature that makes the probabilities fit the held-out rows. The others are criteria
         of the training rows, -2 x their printed form so that lower is better: BIC and ICL of each class's density;
         DIC, which subtracts the density a class gives to rows of other classes and has no penalty when classes are
-        of equal size; "dic_robust" with that density floored at its 1 % quantile and BIC's penalty; "cbic", BIC of
-        p(class | x).
+        of equal size; "dic_robust" with that density floored at the 1 % quantile of the class's own rows and BIC's
+        penalty; "cbic", BIC of p(class | x).
     per_class : bool
         Whether each class chooses its own number of components and structure, or all take the same.
     nested : int, splitter, list of (train, test) or None

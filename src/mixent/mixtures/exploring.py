@@ -42,7 +42,15 @@ class Unit:
     shared: bool
 
     def job(self, job: Job) -> Job:
-        return job if self.shared else job.of_class(self.classes[0])
+        if self.shared:
+            return job
+        c = self.classes[0]
+        if job.class_rows()[c] == 0:
+            raise ValueError(
+                f"class {job.classes.tolist()[c]!r} has no rows to fit its mixture to; give it some of weight > 0, "
+                "also in the training part of every fold"
+            )
+        return job.of_class(c)
 
     def first(self, job: Job, name: str) -> Candidate:
         return Candidate((1,), (name,), False, job.default_rows(), local=self.shared, shared=self.shared)

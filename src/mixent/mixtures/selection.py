@@ -66,11 +66,12 @@ def _size(key: Key) -> tuple[int, str]:
 
 @dataclass
 class Held:
-    """Scores of combinations on rows held out, all folds together."""
+    """Scores of combinations on rows held out, all folds together; `tempered` as the classifier will be, or not."""
 
     job: Job
     options: list[Options]
     folds: list[tuple[np.ndarray, np.ndarray]]
+    tempered: bool
 
     def __post_init__(self) -> None:
         self.rows = np.concatenate([held for _, held in self.folds])
@@ -80,10 +81,12 @@ class Held:
         self.known: dict[Combination, dict[str, float]] = {}
 
     def __call__(self, combination: Combination) -> dict[str, float]:
-        """log_loss after the best temperature, that temperature, and error."""
+        """log_loss and error (after the best temperature, where tempered), and that temperature."""
         if combination not in self.known:
             density = np.concatenate([_held_density(o, combination) for o in self.options])
             temperature, loss, raw = fit_temperature(density, self.prior, self.target, self.weight)
+            if not self.tempered:
+                temperature, loss = 1.0, raw
             wrong = (self.prior + temperature * density).argmax(axis=1) != self.target.argmax(axis=1)
             error = float(np.average(wrong, weights=self.weight))
             found = {"log_loss": loss, "log_loss_raw": raw, "error": error, "temperature": temperature}
@@ -117,7 +120,7 @@ def select(job: Job, units: Sequence[Unit], names: Sequence[str], per_class: boo
         return None
     parts = [(job.take(train).with_learned_priors(), rows) for train, rows in folds]
     options = options_of(parts, job, units, names, show)
-    held = Held(job, options, folds)
+    held = Held(job, options, folds, tempered=est.selection == "cv")
     if est.selection == "cv":
         best = choose(options, lambda c: held(c)["log_loss"], per_class)
         return Selected(best, _held_records(held, best, job), temperature=held(best)["temperature"])
