@@ -91,7 +91,10 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class Stop:
-    """When to stop: gain per unit of weight on a plain update below `tol`, or `max_passes` passes."""
+    """When to stop: gain per unit of weight on a plain update below `tol`, or `max_passes` passes.
+
+    On a step shortened to some share of the full one, below as large a share of `tol`.
+    """
 
     tol: float = 1e-6
     max_passes: int = 1000
@@ -260,9 +263,10 @@ class _Loop(Generic[P, R, S]):
         while True:
             gain = self._try(plain, "plain", slack)
             if gain is not None:
+                share = self.step / self.problem.first_step  # a short step gains little wherever it is taken
                 self.step = min(1.5 * self.step, self.problem.first_step)  # a step that had to shrink recovers
                 halted = self._observe()
-                return Status.CONVERGED if halted is None and gain <= self.stop.tol * self.weight else halted
+                return Status.CONVERGED if halted is None and gain <= share * self.stop.tol * self.weight else halted
             if self.step <= self.problem.safe_step:
                 return Status.DECREASED if isfinite(self.trace[-1].objective) else Status.NOT_FINITE
             if self.n_pass >= self.stop.max_passes:

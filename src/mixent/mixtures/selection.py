@@ -48,6 +48,9 @@ def choose(options: Sequence[Options], score: Score, per_class: bool) -> Combina
     n_units = len(options[0].units)
     keys = [sorted({key for o in options for key in o.by_unit[u]}, key=_size) for u in range(n_units)]
     common = sorted({key for unit in keys for key in unit}, key=_size)
+    if n_units == 1:  # what some fold gave up before it came there cannot win by the smaller one in its place
+        everywhere = set.intersection(*(set(o.by_unit[0]) for o in options))
+        common = [key for key in common if key in everywhere] or common
     best = min(((key,) * n_units for key in common), key=score)
     if not per_class or n_units == 1:
         return best

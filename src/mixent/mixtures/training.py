@@ -110,7 +110,7 @@ class Begun:
     params: MixtureParams
 
     def merit(self, objective: float) -> float:
-        """The objective with the anchor's part counted from zero at the start: comparable among starts."""
+        """The objective with the parts of prior and anchor counted from zero at the start: comparable among starts."""
         return objective - self.problem.log_prior(self.params)
 
 
