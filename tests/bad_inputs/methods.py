@@ -231,7 +231,6 @@ CASES = [
                 "y holds the label 2, which is none of the classes .0, 1.",
             ),
             "batch without labels": (going_on(labels=None), "requires y"),
-            "batch of absent labels": (going_on(labels=[None] * 40), "every label in y is absent"),
             "batch of no weight": (
                 going_on(sample_weight=np.zeros(40)),
                 "Sample weights must contain at least one non-zero number",

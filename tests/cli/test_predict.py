@@ -105,7 +105,7 @@ def test_adjusted_priors(mixent, model, X, stock):
     frame = pd.read_csv(stock / "data.csv")
     frame[(frame["class"] == "yes") | (frame["id"] < 10)].to_csv("new.csv", index=False)
     result = mixent(*PREDICT[:2], "new.csv", "-o", "out.csv", "--adjust-priors")
-    assert "Class priors of this table: no 0." in result.stdout
+    assert "Class priors of this table: no: 0." in result.stdout
     expected = model.adjust_priors(pd.read_csv("new.csv")[X.columns])
     np.testing.assert_allclose(
         pd.read_csv("out.csv")["p(yes)"], expected.predict_proba(pd.read_csv("new.csv")[X.columns])[:, 1]

@@ -67,7 +67,7 @@ def test_growth_is_told_in_one_sentence(fit, mixent):
     values = ", ".join(f"{stage.log_likelihood:.6g}" for stage in model.path_)
     assert f"Grown from 1 to 3 components: log-likelihood {values}; 3 kept." in told(mixent)
     said, model = fit("-k", "2", "--growth", "incremental")
-    text = "Grown one component at a time: metal 1 to 2 (2 kept), wood 1 to 2 (2 kept)."
+    text = "Grown one component at a time: metal: 1 to 2 components (2 kept), wood: 1 to 2 components (2 kept)."
     assert text in said and text in told(mixent)
     path = json.loads(mixent("info", "m.mixent", "--json").stdout)["path"]
     assert [(stage["class"], stage["n_components"]) for stage in path] == [

@@ -205,7 +205,8 @@ def test_shared_components_sum_the_criteria_of_the_classes_they_serve():
     each = [criteria(density, c, codes, weight, 4, beta=0.7) for c in range(3)]  # a third of the parameters
     for name in ("dic", "dic_robust"):
         assert together[name] == pytest.approx(sum(e[name] for e in each), rel=1e-12)
-    own = sum(density[codes == c, c] @ weight[codes == c] for c in range(3))
+    rows = np.bincount(codes, weight)
+    own = sum(density[codes == c, c] @ weight[codes == c] for c in range(3)) + rows @ np.log(rows / rows.sum())
     assert together["bic"] == pytest.approx(-2 * own + 12 * np.log(weight.sum()), rel=1e-12)
     assert together["icl"] == pytest.approx(together["bic"] + 6.0, rel=1e-12)
 
@@ -246,3 +247,15 @@ def test_conditional_bic_by_hand():
     post = np.array([2 * 0.2 / (2 * 0.2 + 0.4), 2 / 3, 0.3 / (2 * 0.1 + 0.3)])  # shares 2 : 1
     expected = -2 * np.log(post).sum() + 5 * np.log(3)
     assert conditional_bic(density, np.array([0, 0, 1]), np.ones(3), 5) == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_class_without_weight_has_no_say():
+    density, codes, weight = densities()
+    lost = np.where(codes == 2, 0.0, weight)
+    together = class_criteria(density, (0, 1, 2), codes, lost, 12, 3.0, 1.0, 3)
+    seen = codes < 2
+    two = class_criteria(density[seen], (0, 1), codes[seen], lost[seen], 8, 3.0, 1.0, 3)
+    for name in ("dic", "dic_robust"):
+        assert together[name] == pytest.approx(two[name], rel=1e-12)
+    alone = class_criteria(density, (0,), codes, np.where(codes == 0, weight, 0.0), 4, 0.0, 1.0, 3)
+    assert alone["dic"] == alone["dic_robust"] == pytest.approx(alone["bic"], rel=1e-12)

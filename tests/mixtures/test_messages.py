@@ -123,12 +123,27 @@ ALL_GROWN = [  # growth, selection, batches: the same for every estimator
 ]
 
 CLASSIFIERS_GROWN = [
+    (
+        {"selection": "bic", "n_components": 2},
+        "selection='bic' has no effect with n_components=2; set n_components='auto'",
+    ),
+    (
+        {"nested": 3, "selection": "bic", "n_components": 2},
+        "nested=3 has no effect with n_components=2; set n_components='auto'",
+    ),
     ({"selection": "aic"}, "selection must be one of 'cv', 'bic', 'icl', 'dic', 'dic_robust', 'cbic'; got 'aic'"),
     ({"beta": 0}, "beta must be a number > 0; got 0"),
-    ({"beta": 2.0}, "beta=2.0 has no effect with selection='cv'; it serves 'dic'"),
-    ({"beta": 2.0, "selection": "bic"}, "beta=2.0 has no effect with selection='bic'; it serves 'dic'"),
+    ({"beta": 2.0}, "beta=2.0 has no effect with selection='cv'; it serves 'dic' and 'dic_robust'"),
+    (
+        {"beta": 2.0, "selection": "bic"},
+        "beta=2.0 has no effect with selection='bic'; it serves 'dic' and 'dic_robust'",
+    ),
     ({"nested": 1, "selection": "bic"}, f"nested {FOLDS} 1"),
-    ({"nested": 3}, "nested chooses among what a criterion picks in each fold; selection='cv' is none"),
+    (
+        {"nested": 3},
+        "nested chooses among what a criterion picks in each fold, and selection='cv' is none; take one of "
+        "'bic', 'icl', 'dic', 'dic_robust', 'cbic'",
+    ),
     ({"class_prior": "flat"}, "class_prior must be one of 'empirical'; got 'flat'"),
     ({"class_prior": [1.0]}, "class_prior must be 'empirical' or 2 positive numbers, one per class; got [1.0]"),
 ]

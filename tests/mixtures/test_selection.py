@@ -253,9 +253,12 @@ def test_a_plain_mixture_makes_its_own_folds_and_counts_weights():
 
 def test_few_rows_are_not_cut_into_folds():
     X, y = alternating(10)
-    for options in ({"selection": "cv", "per_class": True}, {"selection": "bic", "nested": 3}):
-        model = MixtureClassifier("auto", **options).fit(X, y)
-        assert model.search_ == [] and model.n_components_.tolist() == [1, 1]
+    model = MixtureClassifier("auto", per_class=True).fit(X, y)
+    assert model.search_ == [] and model.n_components_.tolist() == [1, 1]
+    with pytest.warns(UserWarning, match="nested=3 needs more labelled rows; bic of all rows chooses instead"):
+        nested = MixtureClassifier("auto", selection="bic", nested=3, random_state=0).fit(X, y)
+    plain = MixtureClassifier("auto", selection="bic", random_state=0).fit(X, y)
+    assert nested.search_ == plain.search_ != []
     assert SharedMixtureClassifier().fit(X, y).n_components_ == 2
 
 
@@ -452,7 +455,7 @@ REFUSED = [
     ({"across_classes": True, "growth": "incremental"}, TIES),
     ({"across_classes": True, "selection": "bic"}, TIES),
     ({"across_classes": True, "per_class": True}, TIES),
-    ({"nested": 3}, "nested chooses among what a criterion picks in each fold; selection='cv' is none"),
+    ({"nested": 3}, "nested chooses among what a criterion picks in each fold, and selection='cv' is none"),
     ({"nested": 1, "selection": "bic"}, "nested must be a whole number >= 2, a splitter or a list of splits; got 1"),
     ({"beta": 0.5}, "beta=0.5 has no effect with selection='cv'; it serves 'dic'"),
     ({"beta": 0.5, "selection": "bic"}, "beta=0.5 has no effect with selection='bic'; it serves 'dic'"),
@@ -493,8 +496,8 @@ def test_a_class_without_rows_has_no_mixture_of_its_own():
         with pytest.raises(ValueError, match=message):
             MixtureClassifier("auto", **options).fit(IRIS, SPECIES)
     weight = (SPECIES != "virginica").astype(float)
-    for count in ("auto", 2):
-        model = MixtureClassifier(count, "VVI", growth="incremental", selection="bic")
+    for count, way in (("auto", "bic"), (2, "cv")):
+        model = MixtureClassifier(count, "VVI", growth="incremental", selection=way)
         with pytest.raises(ValueError, match=message):
             model.fit(IRIS, SPECIES, sample_weight=weight)
 
@@ -508,3 +511,31 @@ def test_what_a_plain_mixture_refuses():
         with pytest.raises(ValueError) as error:
             GaussianMixture(2, growth="incremental", **options).fit(IRIS)
         assert message in str(error.value)
+
+
+def test_every_fold_of_the_nested_protocol_is_used(choices):
+    X, y = alternating(1300)
+    MixtureClassifier("auto", "EII", selection="bic", nested=5, max_components=1, random_state=0).fit(X, y)
+    assert len(choices) == 5  # the choice of each fold
+
+
+def test_shared_components_are_delivered_as_the_folds_saw_them():
+    """Trained, and softened by the temperature found for trained ones."""
+    X, y = alternating(30)
+    model = SharedMixtureClassifier("auto", ["VVI"], objective="conditional", max_components=3, random_state=0).fit(
+        X, y
+    )
+    (chosen,) = [record for record in model.search_ if record["chosen"]]
+    assert model.temperature_ == chosen["temperature"]
+
+
+def test_growth_to_a_given_size_searches_structures_at_that_size():
+    options = {"growth": "incremental", "selection": "cv", "random_state": 0}
+    model = GaussianMixture(3, ["EII", "VVI"], **options).fit(IRIS)
+    assert [r["n_components"] for r in model.search_] == [3, 3] and model.n_components_ == 3
+    assert [stage.n_components for stage in model.path_] == [1, 2, 3]
+    lines = {
+        r["n_components"]: r for r in GaussianMixture("auto", "EII", max_components=3, **options).fit(IRIS).search_
+    }
+    (same,) = [r for r in model.search_ if r["covariance"] == "EII"]
+    assert same["cv"] == pytest.approx(lines[3]["cv"], rel=1e-12)

@@ -1,5 +1,6 @@
 """From the likelihood solution to one trained for its posterior: the anchor, early stopping, options."""
 
+import copy
 import re
 from dataclasses import replace
 from functools import partial
@@ -17,8 +18,9 @@ from mixent.core.executors import Serial
 from mixent.mixtures import training
 from mixent.mixtures.chart import MixtureChart
 from mixent.mixtures.discriminative import Conditional, SmoothedError
+from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.model import varying_columns
-from mixent.mixtures.training import Begun, Training, anchored, read_training, softened
+from mixent.mixtures.training import Begun, Training, anchored, read_training, softened, train
 from mixent.tables import read_features, read_labels
 
 NAMES = ("EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV")
@@ -437,3 +439,34 @@ def test_a_trained_model_keeps_no_statistics_to_go_on_from():
     model.set_params(objective="likelihood")
     with pytest.raises(ValueError, match="this model has kept no statistics to go on from; fit it anew"):
         model.partial_fit(X, y)
+
+
+@pytest.mark.parametrize("objective", ["conditional", "error"])
+def test_rows_without_a_label_say_nothing_and_slow_nothing_down(objective):
+    rng = np.random.default_rng(3)
+    y = np.arange(60) % 2
+    X = rng.normal(size=(60, 3)) + y[:, None]
+    more = np.vstack([X, rng.normal(size=(600, 3)) + 0.5])
+    labels = np.concatenate([y.astype(object), np.full(600, None)])
+    est = MixtureClassifier(2, "VVI", objective=objective, random_state=0)
+    job, found = start_of(est, X, y)
+    whole, _ = job_of(est, more, labels)
+    whole.__dict__["summary"] = job.summary
+    training = read_training(est)
+    alone = train(job, lambda part: [found], training)
+    among = train(whole, lambda part: [found], training)
+    assert among.run.n_passes == alone.run.n_passes
+    np.testing.assert_allclose(among.params.weights, alone.params.weights, rtol=1e-9)
+
+
+def test_softened_is_the_density_to_the_power_t():
+    rng = np.random.default_rng(4)
+    y = np.arange(120) % 2
+    X = rng.normal(size=(120, 2)) * (1 + 2 * y[:, None]) + y[:, None]
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": np.where(rng.random(120) < 0.3 + 0.4 * y, "p", "q")})
+    model = MixtureClassifier(1, random_state=0).fit(frame, y)
+    soft = softened(Fitted(model.problem_, model.params_, model.run_), 0.4)
+    cooled = copy.copy(model)
+    cooled.params_, cooled.class_prior_ = soft.params, soft.params.weights.sum(axis=1)
+    model.temperature_ = 0.4
+    np.testing.assert_allclose(cooled.predict_proba(frame), model.predict_proba(frame), rtol=1e-9)

@@ -7,7 +7,7 @@ import sys
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 import mixent
 from mixent.cli.demo import demo
@@ -28,6 +28,24 @@ class Commands(TyperGroup):
         return super().parse_args(ctx, args)
 
 
+class Once(TyperCommand):
+    """A command that refuses an option of one value given twice: the last would win without a word."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not ctx.resilient_parsing:
+            given = self.make_parser(ctx).parse_args(args=list(args))[2]
+            for option in self.params:
+                single = option.param_type_name == "option" and not option.multiple and not option.is_flag
+                if single and given.count(option) > 1:
+                    name = max(option.opts, key=len)
+                    raise typer.BadParameter(
+                        f"{name} was given {given.count(option)} times and takes one value; "
+                        "to compare several, run the command once for each",
+                        ctx=ctx,
+                    )
+        return super().parse_args(ctx, args)
+
+
 app = typer.Typer(
     cls=Commands,
     no_args_is_help=True,
@@ -37,7 +55,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (fit, predict, evaluate, update, info, demo):
-    app.command()(command)
+    app.command(cls=Once)(command)
 
 
 def _version(wanted: bool) -> None:

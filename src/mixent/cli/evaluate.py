@@ -84,6 +84,9 @@ def evaluate(
         }
         _check_outputs(data, report, output)
         table = read_data(data, target, ignore=ignore, weight=weight, categorical=categorical, screen=screen)
+        notes = [*table.notes, *_two_meanings(model, components)]
+        for note in notes[len(table.notes) :]:
+            screen.say(shown(note))
         from mixent.cli.baselines import baselines as simple
         from mixent.evaluate import cross_validate
 
@@ -112,13 +115,22 @@ def evaluate(
                 report,
                 title=f"{target} in {data.name}",
                 cv=cv,
-                data_notes=table.notes,
+                data_notes=notes,
                 models=ours,
                 X=table.X,
                 y=table.y,
                 commands=ctx.obj or "",
             )
             screen.say(f"Wrote [bold]{shown(report)}[/]; open it in a browser")
+
+
+def _two_meanings(models: list[str], components: str) -> list[str]:
+    """A number of components is not the same thing for both models: say so where they are compared."""
+    if len(set(models)) < 2 or components.lower() == "auto":
+        return []
+    return [
+        f"--components {components}: mixent mixture has {components} for each class, mixent shared {components} in all."
+    ]
 
 
 def _check_outputs(data: Path, report: Path | None, output: Path | None) -> None:

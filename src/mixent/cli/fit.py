@@ -10,7 +10,7 @@ import typer
 
 from mixent.cli import options as opt
 from mixent.cli.data import Data, check_output, read_data
-from mixent.cli.screen import Screen, count, session, shown
+from mixent.cli.screen import Screen, count, named, session, shown
 from mixent.cli.summary import describe, show_model
 
 
@@ -121,7 +121,7 @@ def _say_search(screen: Screen, estimator: Any) -> None:
             )
         text += f": log-loss {first['log_loss']:.3f} nats, error {first['error']:.1%}"
     elif "class" in first:
-        taken = ", ".join(f"{shown(e['class'])} {e['n_components']} {e['covariance']}" for e in best)
+        taken = ", ".join(f"{named(e['class'])}: {e['n_components']} {e['covariance']}" for e in best)
         text = f"Chosen for each class, among {tried} in all, by {by.upper()} (lower is better): {taken}"
     else:
         name = "-2 x held-out log density" if by == "cv" else by.upper()

@@ -10,7 +10,7 @@ import typer
 
 from mixent.cli import options as opt
 from mixent.cli.data import check_output, listed, need_columns, read_table
-from mixent.cli.screen import Screen, count, session, shown
+from mixent.cli.screen import Screen, count, named, session, shown
 
 STDOUT = Path("-")
 
@@ -110,7 +110,7 @@ def predict(
         X = model_columns(fitted, frame, data)
         if adjust_priors:
             fitted = fitted.adjust_priors(X)
-            priors = ", ".join(f"{shown(c)} {p:.3f}" for c, p in zip(fitted.classes_, fitted.class_prior_))
+            priors = ", ".join(f"{named(c)}: {p:.3f}" for c, p in zip(fitted.classes_, fitted.class_prior_))
             screen.say(f"Class priors of this table: {priors}")
         cost_table = None if costs is None else _read_costs(costs, fitted.classes_)
         found = _predictions(
@@ -225,10 +225,11 @@ def _say(screen: Screen, found: dict[str, Any], output: Path) -> None:
     for value in values.tolist():
         tally[value] = tally.get(value, 0) + 1
     top = sorted(tally.items(), key=lambda item: -item[1])
-    told = [f"{shown(label)} {n}" for label, n in top[:10]] + ["..."] * (len(top) > 10)
+    clusters = first == "component"
+    told = [f"{shown(label) if clusters else named(label)}: {n}" for label, n in top[:10]] + ["..."] * (len(top) > 10)
     if "rejected" in found:
-        told.append(f"undecided {int(found['rejected'].sum())}")
-    screen.say(f"{n_rows}; {first}: {', '.join(told)}")
+        told.append(f"undecided: {int(found['rejected'].sum())}")
+    screen.say(f"{n_rows}; {first}{'' if clusters else ':'} {', '.join(told)}")
     if "rejected" in found:
         screen.say(f"Expected cost per row {found['expected_cost'].mean():.3g}")
     if output != STDOUT:

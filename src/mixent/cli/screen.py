@@ -28,6 +28,13 @@ def shown(value: Any) -> str:
     return escape(one_line(value))
 
 
+def named(label: Any) -> str:
+    """A class in a sentence, inside rich markup: a label that is a number comes after the word class."""
+    from mixent.evaluate.displays.palette import class_name  # here: a command starts without numpy
+
+    return shown(class_name(label))
+
+
 def count(n: float, thing: str) -> str:
     """A number of things: `1 row`, `2 rows`, `2 passes`."""
     ending = "" if n == 1 else "es" if thing.endswith("s") else "s"

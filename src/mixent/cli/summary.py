@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mixent.cli.screen import Screen, count, grid, shown
+from mixent.cli.screen import Screen, count, grid, named, shown
 
 MOST_ROWS = 30
 
@@ -123,7 +123,7 @@ def _show_components(screen: Screen, about: dict[str, Any]) -> None:
 def _spoken(shares: dict[str, float], most: int = 4) -> str:
     """Classes by falling share, those below half a per cent left out."""
     top = sorted(((p, name) for name, p in shares.items() if p >= 0.005), key=lambda pair: -pair[0])
-    told = [f"{shown(name)}: {100 * p:.0f} %" for p, name in top[:most]]
+    told = [f"{named(name)}: {100 * p:.0f} %" for p, name in top[:most]]
     return ", ".join(told + ["..."] * (len(top) > most))
 
 
@@ -147,7 +147,10 @@ def _growth(about: dict[str, Any]) -> str:
     for stage in stages:
         ends.setdefault(stage["class"], []).append(stage["n_components"])
     kept = {entry["class"]: entry["components"] for entry in about["classes"]}
-    told = [f"{shown(c)} {min(n)} to {max(n)} ({kept[c]} kept)" for c, n in list(ends.items())[:MOST_ROWS]]
+    told = [
+        f"{named(c)}: {min(n)} to {count(max(n), 'component')} ({kept[c]} kept)"
+        for c, n in list(ends.items())[:MOST_ROWS]
+    ]
     return "Grown one component at a time: " + ", ".join(told) + "."
 
 

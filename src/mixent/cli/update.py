@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -69,14 +69,24 @@ def update(
         X = model_columns(fitted, frame, data)
         own = fitted.forgetting
         fitted.set_params(forgetting=own if forgetting is None else forgetting)
-        fitted.partial_fit(
-            X,
-            None if target is None else split_target(frame, target)[1],
-            sample_weight=None if weight is None else weight_column(frame[weight], weight),
-        )
+        y = None if target is None else split_target(frame, target)[1]
+        try:
+            fitted.partial_fit(X, y, sample_weight=None if weight is None else weight_column(frame[weight], weight))
+        except ValueError as error:
+            if y is None or not _strange(y, fitted.classes_):
+                raise
+            raise ValueError(
+                f"{data}, column {target!r} (--target): {str(error).rstrip('.')}. Is it the column of the labels that "
+                f"{model} knows?"
+            ) from error
         fitted.set_params(forgetting=own)
         save(fitted, output or model)
         screen.say(f"Learned from {count(len(frame), 'row')} of [bold]{shown(data)}[/]")
         screen.say()
         show_model(screen, describe(fitted))
         screen.say(f"Wrote [bold]{shown(output or model)}[/]")
+
+
+def _strange(y: Any, classes: Any) -> bool:
+    """Does a column of labels hold what is no class of the model?"""
+    return bool(set(y.dropna().tolist()) - set(classes.tolist()))

@@ -13,6 +13,7 @@ is therefore not reported; sqrt(2 E D) is, where the truth is known.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, fields
 from numbers import Integral
 from typing import Any
@@ -133,7 +134,9 @@ def bayes_error(model: Any, n_samples: int = 100_000, random_state: Any = 0) -> 
     if not isinstance(n_samples, Integral) or n_samples < 2:
         raise ValueError(f"n_samples must be a whole number of at least 2, for a standard error; got {n_samples!r}")
     X, _ = model.sample(int(n_samples), random_state=random_state)
-    proba = np.asarray(model.predict_proba(X), dtype=float)
+    with warnings.catch_warnings():  # the rows are the model's own: they need no names
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        proba = np.asarray(model.predict_proba(X), dtype=float)
     meaning = "error the model expects if it were true; not an estimate of its error on real rows"
     return _quantity("Bayes error of the model", 1 - proba.max(axis=1), np.ones(len(proba)), meaning)
 
@@ -293,6 +296,7 @@ def _labelled(
     y: Any, proba: Any, classes: Any, true_proba: Any, sample_weight: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray]:
     """Class index, q, p and weight of the rows that have a label and a weight, checked."""
+    _refuse_soft(y)
     y, q = as_labels(y), np.asarray(proba, dtype=float)
     known = labelled_rows(y)
     classes = classes_of(y) if classes is None or not known.any() else classes  # says so where there is no label
@@ -309,6 +313,16 @@ def _labelled(
         _check_truth(p, known, q.shape)
     rows = weight > 0
     return true[rows], _normal(q[rows]), None if p is None else _normal(p[rows]), weight[rows]
+
+
+def _refuse_soft(y: Any) -> None:
+    shape = np.shape(y)
+    if len(shape) == 2 and shape[1] > 1:
+        raise ValueError(
+            f"y has shape {shape}, as class probabilities have; errors are counted against one label per row. Pass as y "
+            "the label of each row, None where it is not sure; if the probabilities are the truth p(class | x), pass "
+            "them as true_proba beside the labels"
+        )
 
 
 def _blanked(q: np.ndarray, known: np.ndarray) -> np.ndarray:

@@ -61,6 +61,12 @@ class CategoricalFamily:
     def update(self, params: Categoricals, stats: Counts, live: np.ndarray | None = None) -> Categoricals:
         return Categoricals(np.log(self._normalise(stats.counts + self.rows)))
 
+    def tempered(self, params: Categoricals, temperature: float) -> tuple[Categoricals, Array]:
+        """The tables p^T, normalised, and the logarithm of the product of their sums (K,)."""
+        table = np.exp(temperature * params.log_probs)
+        sums = np.add.reduceat(table, self.starts, axis=1)
+        return Categoricals(np.log(self._normalise(table))), np.log(sums).sum(axis=1)
+
     def with_own_rows(self, params: Categoricals, stats: Counts, rows: Array) -> Counts:
         """Add `rows` (K,) expected rows of each component itself."""
         return Counts(stats.counts + rows[:, None] * np.exp(params.log_probs))

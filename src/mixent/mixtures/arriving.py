@@ -32,6 +32,12 @@ class Kept:
         counts = None if self.categories is None or other.categories is None else self.categories + other.categories
         return Kept(self.cells + other.cells, gaussian, counts)
 
+    def with_priors(self, prior: Array) -> Kept:
+        """As many rows in all, in these shares of the classes (C,)."""
+        rows = self.cells.sum(axis=1, keepdims=True)
+        cells = self.cells / np.maximum(rows, 1e-300) * prior[:, None] * rows.sum()
+        return Kept(cells, self.gaussian, self.categories)
+
     def take(self, index: np.ndarray) -> Kept:
         """Some components, in this order."""
         gaussian = None if self.gaussian is None else self.gaussian.take(index)
@@ -48,7 +54,7 @@ def keep(problem: MixtureProblem, params: MixtureParams, total: MixtureStats) ->
     gaussian = counts = None
     family, stats = problem.family, total.components
     if family.gaussian is not None and stats.gaussian is not None and params.components.gaussian is not None:
-        bare = replace(family.gaussian, prior=None, noise=None)
+        bare = replace(family.gaussian, prior=None)  # rows are kept as blurred as they were learned
         mass, scatter, means = bare.sufficient(params.components.gaussian, stats.gaussian)
         shape = (-1, *[1] * (scatter.ndim - 1))
         gaussian = Prior(mass, scatter / np.maximum(mass, 1e-300).reshape(shape), means, mass)

@@ -15,7 +15,6 @@ from mixent.core.arrays import Array
 from mixent.families.gaussian.structures import get_structure
 from mixent.mixtures.explain import Explanation, explain_rows
 from mixent.mixtures.fitting import Fitted, read_prior_rows, tell
-from mixent.mixtures.growth import Stage
 from mixent.mixtures.job import Candidate, Job
 from mixent.mixtures.model import MixtureModel, taking_part, varying_columns
 from mixent.mixtures.options import (
@@ -39,7 +38,7 @@ class Outcome:
     candidate: Candidate
     temperature: float = 1.0
     records: list[dict] = field(default_factory=list)  # what a search tried
-    path: list[Stage] = field(default_factory=list)  # every stage of growth
+    path: list = field(default_factory=list)  # every stage of growth; of a mixture per class, a list for each
 
 
 def _keeps_statistics(est: Any) -> bool:
@@ -91,8 +90,11 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
             outcome = self._fit_job(job, labels, training, show)
         self._keep(outcome, labels, table.schema)
         self.varying_, self.constants_ = columns
-        tell(outcome.found.run, type(self).__name__, searched=isinstance(self.n_components, str))
+        self._tell(outcome)
         return self
+
+    def _tell(self, outcome: Outcome) -> None:
+        tell(outcome.found.run, type(self).__name__, searched=isinstance(self.n_components, str))
 
     @available_if(_keeps_statistics)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -123,9 +125,9 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
             raise ValueError(
                 f"classes must be those of the first call, {self.classes_.tolist()}; got {list(classes)!r}"
             )
-        labels = read_labels(y, table.n_rows, classes=self.classes_)
+        labels = read_labels(y, table.n_rows, classes=self.classes_, some=False)
         weight = read_weights(sample_weight, table.n_rows)
-        self._absorb(self._job(table, self.varying_, labels, weight))
+        self._absorb(self._job(table, self.varying_, labels, weight, some=False))
         self.class_prior_ = self.params_.weights.sum(axis=1)
         return self
 
@@ -156,14 +158,17 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
             raise ValueError("covariance is an empty list; name at least one structure")
         return names
 
-    def _job(self, table: Table, varying: np.ndarray, labels: Labels, weight: Array | None) -> Job:
+    def _job(
+        self, table: Table, varying: np.ndarray, labels: Labels, weight: Array | None, *, some: bool = True
+    ) -> Job:
+        """The rows and labels as a job; `some` of them must be labelled."""
         soft = None if labels.codes is not None else labels.likelihood
         codes = labels.codes if labels.codes is not None else labels.likelihood.argmax(axis=1)
         absent = np.ptp(labels.likelihood, axis=1) == 0  # all ones, or even probabilities: they say as little
         codes = np.where(absent, -1, codes)
-        if absent.all():
+        if some and absent.all():
             raise ValueError("y tells no class from another in any row; label some rows of each class")
-        if weight is not None and not weight[~absent].any():
+        if some and weight is not None and not weight[~absent].any():
             raise ValueError("every labelled row has sample_weight 0; give some labelled rows of each class a weight")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         block = taking_part(table, varying, soft, weight)
@@ -209,6 +214,10 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         prior = prior / prior.sum()
         within = self.params_.weights / self.params_.weights.sum(axis=1, keepdims=True)
         self.params_ = replace(self.params_, weights=prior[:, None] * within)
+        if self.problem_.class_prior is not None:
+            self.problem_ = replace(self.problem_, class_prior=prior)
+        if self.kept_ is not None:  # `partial_fit` goes on from these priors
+            self.kept_ = self.kept_.with_priors(prior)
         self.class_prior_ = prior
 
     def _sample_label(self, label: np.ndarray, component: np.ndarray) -> np.ndarray:

@@ -55,12 +55,12 @@ class MixtureClassifier(BayesMixture):
         Which candidate growth keeps: that of highest penalised likelihood among the few best, or, as document 002
         prints it, that of the best `selection` criterion after full EM of all (many times the cost).
     selection : "cv", "bic", "icl", "dic", "dic_robust" or "cbic"
-        For "auto". "cv" takes the lowest cross-validated log-loss, and with growth="restart" also chooses the strength
-        of the prior and a temperature that makes the probabilities fit the held-out rows. The others are criteria
-        of the training rows, -2 x their printed form so that lower is better: BIC and ICL of each class's density;
-        DIC, which subtracts the density a class gives to rows of other classes and has no penalty when classes are
-        of equal size; "dic_robust" with that density floored at the 1 % quantile of the class's own rows and BIC's
-        penalty; "cbic", BIC of p(class | x).
+        For "auto". "cv" takes the lowest cross-validated log-loss and a temperature that makes the probabilities fit
+        the held-out rows; with growth="restart" and per_class=False also the strength of the prior. The others are
+        criteria of the training rows, -2 x their printed form so that lower is better: BIC and ICL of each class's
+        density; DIC, which subtracts the density a class gives to rows of other classes and has no penalty when
+        classes are of equal size; "dic_robust" with that density floored at the 1 % quantile of the class's own rows
+        and BIC's penalty; "cbic", BIC of p(class | x).
     per_class : bool
         Whether each class chooses its own number of components and structure, or all take the same.
     nested : int, splitter, list of (train, test) or None
@@ -91,8 +91,8 @@ class MixtureClassifier(BayesMixture):
         See `GaussianMixture`.
     search_ : list of dict
         What "auto" tried: n_components, covariance, its criteria or log_loss and error, and which was `chosen`.
-    path_ : list of Stage
-        With growth="incremental", every stage of every class: n_components, log_likelihood, n_free,
+    path_ : list of lists of Stage
+        With growth="incremental", for each class every stage: n_components, log_likelihood, n_free,
         evaluations (rows x components), fitted.
     temperature_ : float
         T in p(class | x) proportional to p(class) p(x | class)^T; below 1 where "auto" found the model over-confident
@@ -181,6 +181,8 @@ class MixtureClassifier(BayesMixture):
             outcome = Outcome(job.fit(candidate, None if training else show)[0], candidate)
         if training is None:
             return outcome
+
+        self._tell(outcome)
 
         def starts(part: Job) -> list[Fitted]:
             found = outcome.found if part is job else part.fit(outcome.candidate)[0]

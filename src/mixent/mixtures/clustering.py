@@ -368,12 +368,13 @@ def search(job: Job, counts: list[int], names: list[str], show: Any) -> tuple:
     tasks = [(ready, counts, n) for n in names] if grown else [(ready, [k], n) for k in counts for n in names]
     selection = job.est.selection
     results = spread(try_structure, tasks, job.est.n_jobs, show, partial(_say, selection))
-    tries = [t for tried in results for t in tried]
+    tried = [t for result in results for t in result]
+    tries = [t for t in tried if t.record["n_components"] in counts]
     # a fit that broke off wins only among its like
     best = min(tries, key=lambda t: (t.found.run.status.failed, t.record[selection]))
     records = [t.record | {"chosen": t is best} for t in tries]
     name = best.record["covariance"]
-    path = [t.stage for t in tries if t.stage is not None and t.record["covariance"] == name]
+    path = [t.stage for t in tried if t.stage is not None and t.record["covariance"] == name]
     return best.found, best.starts, records, path
 
 
@@ -389,14 +390,14 @@ def try_structure(task: tuple[Job, list[int], str]) -> list[Try]:
     if job.est.growth == "incremental":
         poor = 0
         held = _held_out_grown(job, name, counts[-1])
-        for stage in grow(job, _candidate(job, counts[0], name), counts[-1], by=_by(job)):
+        for stage in grow(job, _candidate(job, 1, name), counts[-1], by=_by(job)):
             record = _record(stage.fitted, job, stage.n_components, name) | {"evaluations": stage.evaluations}
             if job.est.selection == "cv":
                 record["cv"] = next(held)
             best = min((t.record[job.est.selection] for t in tries), default=np.inf)
             tries.append(Try(stage.fitted, None, record, stage))
             poor = 0 if record[job.est.selection] < best else poor + 1
-            if poor == PATIENCE:
+            if poor == PATIENCE and len(counts) > 1:
                 break
         return tries
     for k in counts:

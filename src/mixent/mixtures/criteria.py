@@ -54,6 +54,8 @@ def class_criteria(
     """
     rows = np.bincount(codes, weight, n_classes).astype(float)
     own = sum(float(density[codes == c, i] @ weight[codes == c]) for i, c in enumerate(classes))
+    if len(classes) > 1:  # one model of rows and labels, class priors among its parameters
+        own += sum(float(rows[c] * np.log(rows[c] / rows.sum())) for c in classes if rows[c] > 0)
     bic = own - 0.5 * n_free * np.log(rows[list(classes)].sum())
     share = n_free / len(classes)
     parts = [
@@ -78,6 +80,10 @@ def _discriminative(
     """DIC of one class, in the printed sign."""
     mine = codes == c
     others = [j for j in range(len(rows)) if j != c and rows[j] > 0]
+    if rows[c] == 0:
+        return 0.0  # a class without rows has no say
+    if not others:
+        return float(density[mine] @ weight[mine]) - 0.5 * n_free * float(np.log(rows[c]))
     anti = density
     if robust:
         anti = np.maximum(density, _quantile(density[mine], weight[mine], FLOOR))

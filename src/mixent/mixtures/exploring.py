@@ -64,6 +64,7 @@ class Option:
     criteria: dict[str, float]
     density: Array | None  # (n, m) log p(x | class) of the labelled training rows, where a joint criterion needs it
     held: Array | None  # (n', m) the same of rows held out
+    log_prior: Array | None  # (m,) log p(class) that goes with it
 
     @property
     def key(self) -> Key:
@@ -183,8 +184,8 @@ def explore(task: Task) -> list[Option]:
     best, poor = np.inf, 0
     for stage in stages_of(own, unit.first(own, task.name), limit_of(own, job.est.max_components), judge):
         values, density = judge(stage.fitted)
-        held = None if task.held is None else _held_density(task, stage)
-        option = Option(stage, values, density if job.est.selection == "cbic" else None, held)
+        held = (None, None) if task.held is None else _held_out(task, stage)
+        option = Option(stage, values, density if job.est.selection == "cbic" else None, *held)
         options.append(option)
         value = _worth(task, option)
         if value is not None:
@@ -195,24 +196,17 @@ def explore(task: Task) -> list[Option]:
     return options
 
 
-def _held_density(task: Task, stage: Stage) -> Array:
-    """(n', m) log p(x | class) of the rows held out; of shared components as trained, where they will be."""
+def _held_out(task: Task, stage: Stage) -> tuple[Array, Array]:
+    """Of the rows held out log p(x | class) (n', m), and log p(class) (m,); shared components as trained."""
     assert task.held is not None
-    job, table, fitted = task.job, task.held.table, stage.fitted
-    training = read_training(job.est) if task.unit.shared and job.est.selection == "cv" else None
-    if training is None:
-        return class_densities(log_components(fitted, table, 1), fitted.params.weights)
-    candidate = replace(task.unit.first(job, task.name), counts=(stage.n_components,))
-
-    def starts(part: Job) -> list[Fitted]:
-        found = fitted if part is job else part.fit(candidate, starts=part.parts(candidate, job.est.n_init))[0]
-        return shared_starts(part, candidate, found)
-
-    trained = train(job, starts, training)
-    weights = trained.params.weights
-    # training has moved the class priors too; with the shares of the rows this is its joint density
-    moved = np.log(weights.sum(axis=1)) - np.log(class_shares(job))
-    return class_densities(log_components(trained, table, 1), weights) + moved
+    job, unit, fitted = task.job, task.unit, stage.fitted
+    log_prior = np.log(class_shares(job))[list(unit.classes)]
+    training = read_training(job.est) if unit.shared and job.est.selection == "cv" else None
+    if training is not None:
+        candidate = replace(unit.first(job, task.name), counts=(stage.n_components,))
+        fitted = train(job, shared_starts(job, candidate, fitted), training)
+        log_prior = np.log(fitted.params.weights.sum(axis=1))  # training moves the class priors too
+    return class_densities(log_components(fitted, task.held.table, 1), fitted.params.weights), log_prior
 
 
 def _worth(task: Task, option: Option) -> float | None:
@@ -220,11 +214,17 @@ def _worth(task: Task, option: Option) -> float | None:
     job, selection = task.job, task.job.est.selection
     if selection in option.criteria:
         return option.criteria[selection] if job.est.growth == "incremental" else None
-    if selection != "cv" or not task.unit.shared or option.held is None or task.held is None:
+    if (
+        selection != "cv"
+        or not task.unit.shared
+        or option.held is None
+        or option.log_prior is None
+        or task.held is None
+    ):
         return None
     if option.stage.n_components < job.n_classes:  # too few to tell the classes apart
         return None
-    prior = np.tile(np.log(class_shares(job)), (len(option.held), 1))
+    prior = np.tile(option.log_prior, (len(option.held), 1))
     return fit_temperature(option.held, prior, task.held.target, task.held.weight)[1]
 
 

@@ -35,7 +35,7 @@ from mixent.mixtures.first_guess import (
     sample_rows,
     space,
 )
-from mixent.mixtures.fitting import Fitted, blocks, choose_executor, finish
+from mixent.mixtures.fitting import Fitted, blocks, finish
 from mixent.mixtures.job import Candidate, Job
 from mixent.mixtures.model import each_row, responsibilities
 from mixent.mixtures.partial import (
@@ -202,7 +202,7 @@ class _Growth:
         job = self.job
         family = job.problem(candidate, start).family
         parts = _parts(job, old.problem.family, free, rows)
-        with _executor(job, 1) as executor:
+        with job.executor(1) as executor:
             return from_partition(family, job.summary, job.table, parts, free.weights, executor)
 
     def _best(self, full: list[Fitted], candidate: Candidate, before: Stage | None) -> Fitted | None:
@@ -222,8 +222,8 @@ class _Growth:
         if chosen is not None:
             return chosen
         problem = self.job.problem(candidate, start)
-        source = _blocks(self.job, self.job.table, problem.family, candidate.n_components)
-        with _executor(self.job, candidate.n_components) as executor:
+        source = self.job.source(problem, candidate.n_components)
+        with self.job.executor(candidate.n_components) as executor:
             return finish(problem, run(problem, source, twice, stop=Stop(0.0, 1), executor=executor))
 
 
@@ -253,7 +253,7 @@ def propose(
     problem, table, start = partial_problem(job, old, candidate, rows, n_candidates, rng, free)
     P = start.n_candidates
     seen: deque[Event[PartialParams]] = deque(maxlen=1)  # the statistics of the final parameters
-    with _executor(job, P) as executor:
+    with job.executor(P) as executor:
         source = _blocks(job, table, problem.family, P)
         found = run(problem, source, start, stop=BRIEF, executor=executor, observers=[seen.append])
     evaluations = found.n_passes * job.table.n_rows * P
@@ -274,7 +274,7 @@ def partial_problem(
     free: bool = False,
 ) -> tuple[PartialProblem, Block, PartialParams]:
     """The problem of the candidates beside `old`, the rows with what `old` thinks of them, and a start."""
-    with _executor(job, 1):
+    with job.executor(1):
         part = job.table.take(rows)
         label = leaves(space(part, job.summary, job.sizes), part.weight, n_candidates, rng)
     problem = job.problem(candidate, _firm(_parts(job, old.problem.family, old.params, rows)))
@@ -282,7 +282,7 @@ def partial_problem(
     partial = PartialProblem(family, frozen_group(old.params.components), old.params.weights.sum(axis=1))
     n_classes = len(partial.class_weights)
     offset = each_row(old.problem, old.params, job.table, old.problem.log_joint, n_classes, job.est.n_jobs)
-    with _executor(job, 1) as executor:
+    with job.executor(1) as executor:
         start = _first(job, partial, candidate, Partition(rows, one_hot(label, int(label.max()) + 1)), executor)
     return partial, replace(job.table, offset=offset), start
 
@@ -366,7 +366,3 @@ def _blocks(job: Job, table: Block, family: ProductFamily, n_components: int) ->
     """Rows of known class go by class."""
     known = job.codes if job.supervised and table.label is None else None
     return blocks(table, n_components, family.gaussian is None or family.gaussian.axis_aligned, known)
-
-
-def _executor(job: Job, n_components: int) -> Executor:
-    return choose_executor(job.est.n_jobs, job.table.n_rows, n_components)

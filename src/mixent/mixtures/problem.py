@@ -120,7 +120,9 @@ class MixtureProblem(Problem):
         return value
 
     def update(self, params: MixtureParams, total: MixtureStats, step: float = 1.0) -> MixtureParams:
-        counts = total.counts if self.weight_rows is None else total.counts + self.weight_rows
+        counts = total.counts
+        if self.weight_rows is not None:  # of a component since dropped there are none
+            counts = counts + np.where(params.weights > 0, self.weight_rows, 0.0)
         if self.class_prior is not None:
             rows = counts.sum(axis=1, keepdims=True)
             within = np.divide(

@@ -222,16 +222,18 @@ def fit_temperature(density: Array, prior: Array, target: Array, weight: Array) 
     return (float(np.exp(found.x)), float(found.fun), raw) if found.fun < raw else (1.0, raw, raw)
 
 
-def make_folds(job: Job, cv: Any) -> list[Fold] | None:
+def make_folds(job: Job, cv: Any, *, every: bool = False) -> list[Fold] | None:
     """(training rows, held-out rows) pairs; rows without a label are always trained on.
 
     None when there are too few labelled rows to learn anything from folds. Folds beyond what gives `HELD_OUT`
-    rows are left out.
+    rows are left out, unless `every` one is wanted.
     """
     rows = job.class_rows()
     if rows.sum() < ENOUGH or np.sort(rows)[-2] < SECOND:
         return None
     folds = _own_folds(job, int(cv)) if isinstance(cv, (int, np.integer)) else _given_folds(job, cv)
+    if every:
+        return folds
     enough = np.flatnonzero(np.cumsum([len(held) for _, held in folds]) >= HELD_OUT)
     return folds[: max(2, enough[0] + 1)] if len(enough) else folds
 
@@ -240,9 +242,10 @@ def _own_folds(job: Job, cv: int) -> list[Fold]:
     """Each class spread evenly over the folds; a class with a single row is never held out."""
     fold = np.full(len(job.codes), -1)
     rng = np.random.default_rng(job.seed)
+    counted = np.ones(len(job.codes), dtype=bool) if job.table.weight is None else job.table.weight > 0
     start = 0
     for c in range(job.n_classes):
-        rows = rng.permutation(np.flatnonzero(job.codes == c))
+        rows = rng.permutation(np.flatnonzero(counted & (job.codes == c)))
         if len(rows) > 1:
             fold[rows] = (start + np.arange(len(rows))) % cv
             start += len(rows)

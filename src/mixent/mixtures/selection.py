@@ -5,6 +5,7 @@ What differs between them is only how a combination of options (see `exploring`)
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -79,26 +80,29 @@ class Held:
     def __post_init__(self) -> None:
         self.rows = np.concatenate([held for _, held in self.folds])
         self.target, self.weight = self.job.target_shares()[self.rows], row_weights(self.job)[self.rows]
-        shares = [class_shares(options.job) for options in self.options]
-        self.prior = np.concatenate([np.tile(np.log(s), (len(held), 1)) for s, (_, held) in zip(shares, self.folds)])
         self.known: dict[Combination, dict[str, float]] = {}
 
     def __call__(self, combination: Combination) -> dict[str, float]:
         """log_loss and error (after the best temperature, where tempered), and that temperature."""
         if combination not in self.known:
-            density = np.concatenate([_held_density(o, combination) for o in self.options])
-            temperature, loss, raw = fit_temperature(density, self.prior, self.target, self.weight)
+            pairs = [_held_out(o, combination) for o in self.options]
+            density, prior = (np.concatenate(part) for part in zip(*pairs))
+            temperature, loss, raw = fit_temperature(density, prior, self.target, self.weight)
             if not self.tempered:
                 temperature, loss = 1.0, raw
-            wrong = (self.prior + temperature * density).argmax(axis=1) != self.target.argmax(axis=1)
+            wrong = (prior + temperature * density).argmax(axis=1) != self.target.argmax(axis=1)
             error = float(np.average(wrong, weights=self.weight))
             found = {"log_loss": loss, "log_loss_raw": raw, "error": error, "temperature": temperature}
             self.known[combination] = found
         return self.known[combination]
 
 
-def _held_density(options: Options, combination: Combination) -> Array:
-    return np.concatenate([option.held for option in options.take(combination) if option.held is not None], axis=1)
+def _held_out(options: Options, combination: Combination) -> tuple[Array, Array]:
+    """log p(x | class) and log p(class) of the rows held out, (n', C)."""
+    taken = options.take(combination)
+    density = np.concatenate([option.held for option in taken if option.held is not None], axis=1)
+    prior = np.concatenate([option.log_prior for option in taken if option.log_prior is not None])
+    return density, np.tile(prior, (len(density), 1))
 
 
 @dataclass(frozen=True)
@@ -115,10 +119,13 @@ def select(job: Job, units: Sequence[Unit], names: Sequence[str], per_class: boo
     """Choose by the estimator's `selection` (and `nested`). None when there are too few rows for folds."""
     est = job.est
     if est.selection != "cv" and est.nested is None:
-        (whole,) = options_of([(job, None)], job, units, names, show)
-        best = choose([whole], partial(whole.criterion, est.selection), per_class)
-        return Selected(best, _criterion_records(whole, best, per_class), whole)
-    folds = make_folds(job, est.cv if est.nested is None else est.nested)
+        return _by_criterion(job, units, names, per_class, show)
+    folds = make_folds(job, est.cv) if est.nested is None else make_folds(job, est.nested, every=True)
+    if folds is None and est.nested is not None:
+        warnings.warn(
+            f"nested={est.nested!r} needs more labelled rows; {est.selection} of all rows chooses instead", stacklevel=2
+        )
+        return _by_criterion(job, units, names, per_class, show)
     if folds is None:
         return None
     parts = [(job.take(train).with_learned_priors(), rows) for train, rows in folds]
@@ -130,6 +137,12 @@ def select(job: Job, units: Sequence[Unit], names: Sequence[str], per_class: boo
     picks = {choose([o], partial(o.criterion, est.selection), per_class) for o in options}
     best = min(sorted(picks), key=lambda c: (held(c)["error"], sum(count for _, count in c)))
     return Selected(best, _held_records(held, best, job, sorted(picks)))
+
+
+def _by_criterion(job: Job, units: Sequence[Unit], names: Sequence[str], per_class: bool, show: Any) -> Selected:
+    (whole,) = options_of([(job, None)], job, units, names, show)
+    best = choose([whole], partial(whole.criterion, job.est.selection), per_class)
+    return Selected(best, _criterion_records(whole, best, per_class), whole)
 
 
 def _criterion_records(whole: Options, best: Combination, per_class: bool) -> list[dict]:

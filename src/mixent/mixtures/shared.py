@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from mixent.mixtures.bayes import BayesMixture, Outcome
-from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.job import Candidate, Job
 from mixent.mixtures.options import check_count
 from mixent.mixtures.selection import grown_shared, select_shared
-from mixent.mixtures.training import Training, shared_starts, softened, train
+from mixent.mixtures.training import Training, shared_starts, train
 from mixent.tables import Labels
 
 
@@ -27,8 +26,9 @@ class SharedMixtureClassifier(BayesMixture):
     * objective="error":        - sum_n w_n / (1 + (p_n / (1 - p_n))^sharpness) - anchor  with p_n = p(label_n | x_n),
       a smoothed count of errors.
 
-    The anchor pays for leaving the likelihood solution where training starts: `anchor` pseudo-rows of each component
-    times KL(component there || component here), and likewise for the weights. The objective never falls.
+    The anchor pays for leaving the solution where training starts: `anchor` pseudo-rows of each component times
+    KL(component there || component here), and likewise for the weights. That is the likelihood solution, or that with
+    the components divided among the classes, whichever leads further. The objective never falls.
 
     Classes made of the same hidden groups in different proportions need fewer parameters than with a mixture each.
     Missing values are integrated out exactly, for every objective.
@@ -52,7 +52,8 @@ class SharedMixtureClassifier(BayesMixture):
     sharpness : float >= 1
         For "error": how near the smoothed count is to the count.
     anchor : "auto" or float
-        Pseudo-rows per component that hold training to the likelihood solution; "auto" takes columns + 2.
+        Pseudo-rows per component that hold training to where it starts; "auto" takes the geometric mean of columns + 2
+        and the free parameters of a component.
     solver : "ebw" or "lbfgs"
         Extended Baum-Welch, or L-BFGS on the same statistics.
     validation : float or None
@@ -175,14 +176,10 @@ class SharedMixtureClassifier(BayesMixture):
         if training is None:
             return outcome
 
-        def starts(part: Job) -> list[Fitted]:
-            candidate = outcome.candidate
-            found = outcome.found
-            if part is not job:
-                found, _ = part.fit(candidate, starts=part.parts(candidate, self.n_init))
-            return shared_starts(part, candidate, softened(found, outcome.temperature))
-
-        return replace(outcome, found=train(job, starts, training, show), temperature=1.0)
+        self._tell(outcome)
+        starts = shared_starts(job, outcome.candidate, outcome.found)
+        # folds have trained too, so their temperature is that of the trained model
+        return replace(outcome, found=train(job, starts, training, show))
 
     def _candidate(self, job: Job) -> Candidate:
         count = check_count("n_components", self.n_components, also="'auto'")

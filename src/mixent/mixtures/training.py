@@ -19,6 +19,7 @@ from mixent.core.blocks import ArrayBlocks
 from mixent.core.driver import Event, Halt, Observer, Run, Status, Stop, run
 from mixent.core.observers import ShowProgress
 from mixent.core.proposals import Squarem
+from mixent.families.product import Components
 from mixent.mixtures.discriminative import Conditional, Criterion, DiscriminativeProblem, SmoothedError
 from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.job import Candidate, Job
@@ -37,7 +38,7 @@ class Training:
     """What is to be trained for, and how: read once from the estimator's options."""
 
     criterion: Criterion
-    anchor_rows: float | None  # None: as many as columns + 2
+    anchor_rows: float | None  # None: see `default_anchor`
     solver: str
     validation: float | None
 
@@ -127,14 +128,22 @@ def train(job: Job, starts: Starts, training: Training, show: Any = None) -> Fit
     if training.validation is not None:
         passes = _passes_until_best(job, starts, training)
     observers: list[Observer] = [] if show is None else [ShowProgress(show, passes)]
-    begun = _best_start(job, starts(job), training, passes)
-    done = _solve(job, begun, training, passes, observers)
+    found, part = starts(job), _heard(job, training)
+    begun = _best_start(part, found, training, passes)
+    done = _solve(part, begun, training, passes, observers)
     if training.validation is not None and done.status is Status.MAX_PASSES and passes < job.est.max_iter:
         enough = f"held-out rows gained nothing more after {passes} passes"
         if passes == 1:
-            enough = "held-out rows gained nothing from training; this is the likelihood solution"
+            enough = "held-out rows gained nothing from training; this is where it started"
         done = replace(done, status=Status.STOPPED, message=enough)
     return Fitted(begun.plain, done.params, replace(done, last=None))
+
+
+def _heard(job: Job, training: Training) -> Job:
+    """The rows that say something: without a share of the likelihood, those with a label."""
+    if training.prior_share > 0 or (job.codes >= 0).all():
+        return job
+    return job.take(np.flatnonzero(job.codes >= 0))
 
 
 def _best_start(job: Job, starts: Sequence[Fitted], training: Training, passes: int) -> Begun:
@@ -168,18 +177,20 @@ def _passes_until_best(job: Job, starts: Starts, training: Training) -> int:
     part, rest = job.take(np.flatnonzero(~held)), job.take(np.flatnonzero(held))
     if (part.class_rows() == 0).any():
         raise ValueError("validation leaves a class without rows to train on; hold out a smaller share")
-    begun = _best_start(part, starts(part), training, job.est.max_iter)
+    found, part = starts(part), _heard(part, training)
+    begun = _best_start(part, found, training, job.est.max_iter)
     watch = _Watch(begun.problem, rest.source(begun.problem, begun.params.n_components), part)
     _solve(part, begun, training, job.est.max_iter, [watch])
     return watch.best_pass
 
 
 def _held_out(job: Job, share: float) -> np.ndarray:
-    """(n,) which rows to hold out: the share of each class's labelled rows, at least one row in all."""
+    """(n,) which rows to hold out: the share of each class's labelled rows that count, at least one row in all."""
     rng = np.random.default_rng((job.seed, 17))
     held = np.zeros(job.table.n_rows, dtype=bool)
+    counted = np.ones(job.table.n_rows, dtype=bool) if job.table.weight is None else job.table.weight > 0
     for c in range(job.n_classes):
-        rows = rng.permutation(np.flatnonzero(job.codes == c))
+        rows = rng.permutation(np.flatnonzero(counted & (job.codes == c)))
         held[rows[: round(share * len(rows))]] = True
     if not held.any():
         raise ValueError("validation holds out no row; hold out a larger share, or give more labelled rows")
@@ -188,10 +199,20 @@ def _held_out(job: Job, share: float) -> np.ndarray:
 
 def anchored(job: Job, start: Fitted, training: Training) -> DiscriminativeProblem:
     """The problem of training from a likelihood solution, held to it by pseudo-rows."""
-    rows = len(job.summary.centre) + 2.0 if training.anchor_rows is None else training.anchor_rows
+    rows = default_anchor(start) if training.anchor_rows is None else training.anchor_rows
     K = start.params.n_components
     family = start.problem.family.anchored(start.params.components, np.full(K, rows), training.prior_share)
     return DiscriminativeProblem(family, job.class_prior, rows * K * start.params.weights, training.criterion)
+
+
+def default_anchor(start: Fitted) -> float:
+    """Pseudo-rows per component: the geometric mean of columns + 2 and of its free parameters.
+
+    Enough to hold rich covariances of few rows, not so much that nothing moves.
+    """
+    family, K = start.problem.family, start.params.n_components
+    columns = 0 if family.gaussian is None else family.gaussian.n_columns
+    return float(np.sqrt((columns + 2.0) * max(family.n_free(K) / K, 1.0)))
 
 
 class _Watch:
@@ -213,14 +234,19 @@ class _Watch:
 # --- where training starts -------------------------------------------------------------------------------------------
 
 
-def shared_starts(job: Job, candidate: Candidate, found: Fitted) -> list[Fitted]:
+def shared_starts(job: Job, candidate: Candidate, found: Fitted) -> Starts:
     """The likelihood solution of shared components, and that with the components divided among the classes.
 
-    Densities need not know of classes; where they do not, training starts better from components that do.
+    `found` is the former for `job` itself. Densities need not know of classes; where they do not, training starts
+    better from components that do.
     """
-    if candidate.n_components < job.n_classes:
-        return [found]
-    return [found, learned_apart(job, candidate)]
+
+    def starts(part: Job) -> list[Fitted]:
+        n_init = job.est.n_init
+        shared = found if part is job else part.fit(candidate, starts=part.parts(candidate, n_init))[0]
+        return [shared] if candidate.n_components < part.n_classes else [shared, learned_apart(part, candidate)]
+
+    return starts
 
 
 def learned_apart(job: Job, candidate: Candidate) -> Fitted:
@@ -238,10 +264,25 @@ def lent(weights: Array) -> Array:
 
 
 def softened(found: Fitted, temperature: float) -> Fitted:
-    """Covariances divided by T: what p(x | class)^T is for one Gaussian per class, and nearly so for several."""
-    gaussian = found.params.components.gaussian
-    if gaussian is None or temperature == 1.0:
+    """The mixture whose classes have densities proportional to p(x | class)^T: exactly so for one component each.
+
+    N(m, C)^T is N(m, C / T) times |C|^((1 - T) / 2) and a constant; p^T of a table is a table times its sum. The
+    weights take up these factors, unless class priors are held.
+    """
+    if temperature == 1.0:
         return found
-    wider = replace(gaussian, covs=gaussian.covs / temperature)
-    params = replace(found.params, components=replace(found.params.components, gaussian=wider))
+    components, log_factor = found.params.components, np.zeros(found.params.n_components)
+    gaussian, tables, family = components.gaussian, components.categorical, found.problem.family.categorical
+    if gaussian is not None:
+        covs = gaussian.covs
+        log_det = np.log(covs).sum(axis=1) if covs.ndim == 2 else np.linalg.slogdet(covs)[1]
+        log_factor += 0.5 * (1 - temperature) * log_det
+        gaussian = replace(gaussian, covs=covs / temperature)
+    if tables is not None and family is not None:
+        tables, log_sums = family.tempered(tables, temperature)
+        log_factor += log_sums
+    weights = found.params.weights * np.exp(log_factor - log_factor.max())
+    held = found.problem.class_prior
+    weights = weights / weights.sum() if held is None else held[:, None] * weights / weights.sum(1, keepdims=True)
+    params = replace(found.params, weights=weights, components=Components(gaussian, tables))
     return replace(found, params=params)

@@ -21,6 +21,7 @@ from mixent.evaluate.displays import (
     SelectionDisplay,
     UncertaintyDisplay,
 )
+from mixent.evaluate.displays.palette import class_name
 from mixent.evaluate.labels import as_labels, encode, labelled_rows
 from mixent.evaluate.scores import calibration_error
 from mixent.evaluate.validate import CrossValidation
@@ -35,6 +36,7 @@ SHOWN = {  # metric: (heading, factor, decimals)
     "fit_seconds": ("fit (s)", 1, 3),
 }
 
+NOTHING = 1e-6  # of its standard deviation: a mean below this is 0
 BOUNDS = {  # quantity of an ErrorReport: (heading, factor, decimals)
     "error": ("error (%)", 100, 1),
     "expected_error": ("error it expects (%)", 100, 1),
@@ -43,6 +45,16 @@ BOUNDS = {  # quantity of an ErrorReport: (heading, factor, decimals)
     "overconfidence": ("overconfidence (nats)", 1, 3),
 }
 SAME = ("log_loss", "error", "temperature")  # equal in these, two models of a search are the same to a reader
+LEFT_OUT = ("chosen", "evaluations", "log_loss_raw")  # of a search: not for readers of a page
+IDLE = (
+    "across_classes",
+    "prior_rows",
+    "prior_local",
+    "noise",
+    "temperature",
+    "folds",
+    "converged",
+)  # told if they differ
 FEW_PASSES = 4  # fewer are told in a sentence, not drawn
 
 
@@ -247,7 +259,8 @@ def _worst_pairs(confusion: ConfusionDisplay) -> Paragraph:
     order = [divmod(int(i), len(off)) for i in np.argsort(-off, axis=None, kind="stable")[:3] if off.flat[i] > 0]
     if not order:
         return Paragraph("No row was assigned to a wrong class.")
-    told = (f"{confusion.classes[r]} taken for {confusion.classes[c]} ({off[r, c]:.4g})" for r, c in order)
+    names = [class_name(label) for label in confusion.classes]
+    told = (f"{names[r]} taken for {names[c]} ({off[r, c]:.4g})" for r, c in order)
     return Paragraph("Most frequent mistakes: " + ", ".join(told) + ".")
 
 
@@ -348,7 +361,7 @@ def _mixture(name: str, model: Any, X: Any) -> list[Content]:
     if trained:
         content.append(
             Paragraph(
-                f"It was trained to tell the classes apart (objective {model.objective}), so its components are no "
+                f"It was trained to tell the classes apart ({_objective(model)}), so its components are no "
                 "longer a description of the rows, only of what parts the classes."
             )
         )
@@ -380,12 +393,18 @@ def _mixture(name: str, model: Any, X: Any) -> list[Content]:
     return content
 
 
+def _objective(model: Any) -> str:
+    alpha = f", alpha {model.alpha:g}" if model.objective == "conditional" and hasattr(model, "alpha") else ""
+    return f"objective {model.objective}{alpha}"
+
+
 def _selection(model: Any) -> Figure:
     figure = _figure(7.0, 4.0)
     display = SelectionDisplay.from_estimator(model)
     display.plot(figure.subplots())
     best = "; ".join(
-        (f"for {entry['class']} " if "class" in entry else "") + f"{entry['covariance']}, {entry['n_components']}"
+        (f"for {class_name(entry['class'])} " if "class" in entry else "")
+        + f"{entry['covariance']}, {entry['n_components']}"
         for entry in display.picks
     )
     name = "-2 x held-out log density" if display.criterion == "cv" else display.criterion.upper().replace("_", " ")
@@ -412,7 +431,8 @@ def _who_speaks(model: Any) -> list[Content]:
     figure = _figure(min(2.4 + 0.6 * n_components, 10), min(1.6 + 0.4 * n_classes, 8))
     ComponentsDisplay.from_estimator(model).plot(figure.subplots())
     said = [
-        f"{k} for {model.classes_[c]} ({100 * shares[c, k]:.0f}\u00a0%)" for k, c in enumerate(shares.argmax(axis=0))
+        f"{k} for {class_name(model.classes_[c])} ({100 * shares[c, k]:.0f}\u00a0%)"
+        for k, c in enumerate(shares.argmax(axis=0))
     ]
     caption = (
         "p(class | component): all classes share the components, and each speaks for some more than for others. "
@@ -433,10 +453,10 @@ def _search_table(
     for entry in ordered:
         different.setdefault(tuple(_value(entry.get(key), digits=9) for key in SAME) if held else id(entry), entry)
     entries = list(different.values())
-    keys = [key for key in search[0] if key not in ("chosen", "evaluations")]
+    shown = entries[:longest]
+    keys = [key for key in search[0] if key not in LEFT_OUT and not (key in IDLE and _all_alike(shown, key))]
     rows = [
-        ["chosen" if entry.get("chosen") else "", *(_value(entry.get(key)) for key in keys)]
-        for entry in entries[:longest]
+        ["chosen" if entry.get("chosen") else "", *(_found(entry.get(key), key) for key in keys)] for entry in shown
     ]
     if held:
         how = "held-out error" if nested else "held-out log-loss"
@@ -450,6 +470,21 @@ def _search_table(
     if "across_classes" in keys:
         caption += ". Across classes: all classes share what the structure calls equal"
     return Table(caption, ["", *(str(key).replace("_", " ") for key in keys)], rows)
+
+
+def _all_alike(entries: Sequence[Mapping[str, Any]], key: str) -> bool:
+    return len({_value(entry.get(key), digits=9) for entry in entries}) == 1
+
+
+def _found(value: Any, key: str) -> Any:
+    """A cell of the search table, in few digits: it has many columns."""
+    value = _value(value) if not isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        alike = len(value) > 1 and len(set(value)) == 1
+        return f"{value[0]} each" if alike else ", ".join(map(str, value))
+    if isinstance(value, float) and np.isfinite(value):
+        return Number(f"{value:.3f}" if key in ("log_loss", "error") else readable(value, 3 if key in IDLE else 5))
+    return value
 
 
 def _value(value: Any, digits: int | None = None) -> Any:
@@ -486,7 +521,8 @@ def _components_table(model: Any, X: Any, longest: int = 30, widest: int = 5) ->
             row.append(Number(f"{share:.3f}"))
         for j in range(min(d, widest)):
             sd = "" if spread is None else f" ± {readable(spread[k, j], 3)}"
-            row.append(Number(f"{readable(means[k][j])}{sd}"))
+            mean = 0.0 if spread is not None and abs(means[k][j]) < NOTHING * spread[k, j] else means[k][j]
+            row.append(Number(f"{readable(mean)}{sd}"))
         rows.append(row)
     shared = _is_shared(model)
     head = (

@@ -43,7 +43,7 @@ class Labels:
         return self.codes is not None and self.n_absent == 0
 
 
-def read_labels(y, n_rows: int, *, classes=None) -> Labels:
+def read_labels(y, n_rows: int, *, classes=None, some: bool = True) -> Labels:
     """Check y once and turn it into label likelihoods.
 
     Parameters
@@ -56,6 +56,8 @@ def read_labels(y, n_rows: int, *, classes=None) -> Labels:
         Rows of X.
     classes : array-like of shape (C,), default None
         The classes, when they are known beforehand; else those found in y.
+    some : bool, default True
+        Whether at least one row must have a label.
 
     Returns
     -------
@@ -89,7 +91,7 @@ def read_labels(y, n_rows: int, *, classes=None) -> Labels:
     check_consistent_length(range(n_rows), values)
     if values.ndim == 2 and values.shape[1] > 1:
         return _enough(Labels(*read_probabilities(values, columns, classes)), given=classes is not None)
-    return _enough(_read_hard(column_or_1d(values, warn=True), classes), given=classes is not None)
+    return _enough(_read_hard(column_or_1d(values, warn=True), classes, some), given=classes is not None)
 
 
 def rare(labels: Labels, min_rows: float) -> dict:
@@ -145,9 +147,11 @@ def _tidy(values):
     return values
 
 
-def _read_hard(y, classes):
+def _read_hard(y, classes, some):
     _check_kind(y)
     absent = missing_mask(y.astype(object) if y.dtype.kind in "UO" else y)
+    if absent.all() and not some and classes is not None:
+        return Labels(classes, np.ones((len(y), len(classes))), np.full(len(y), -1, np.int32))
     if absent.all():
         raise ValueError(f"every label in y is absent (all {len(y)} rows); label some rows of each class")
     present = _present(y, absent)

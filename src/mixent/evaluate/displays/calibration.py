@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays.palette import FAINT, axes_or_new, colour, dash, legend, marker, plain, tidy
+from mixent.evaluate.displays.palette import FAINT, axes_or_new, class_name, colour, dash, legend, marker, plain, tidy
 from mixent.evaluate.scores import Reliability, _checked, reliability
 from mixent.evaluate.validate import aligned_proba
 
@@ -73,7 +73,8 @@ class CalibrationDisplay:
             if band and len(self.curves) <= 4:  # more bands than that hide each other
                 ax.fill_between(bins.predicted, *bins.band(), color=colour(i), alpha=0.13, lw=0, zorder=2)
             style = {"color": colour(i), "marker": marker(i), "ls": dash(i), "ms": 5, "lw": 1.6}
-            ax.plot(bins.predicted, bins.observed, label=plain(name), zorder=3, **style)
+            called = class_name(name) if self.kind == "class" else name
+            ax.plot(bins.predicted, bins.observed, label=plain(called), zorder=3, **style)
         if counts:
             self._draw_counts(ax, low)
         room = 0.02 * (1 - low)

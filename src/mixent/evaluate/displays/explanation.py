@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays.palette import FAINT, INK, OKABE_ITO, axes_or_new, plain, tidy
+from mixent.evaluate.displays.palette import FAINT, INK, OKABE_ITO, axes_or_new, class_name, plain, tidy
 
 MOST_BARS = 8
 SMALL = 0.01  # of the sum of all parts' sizes: less is pooled
@@ -42,7 +42,7 @@ class ExplanationDisplay:
         c = est.classes_.tolist().index(found.label[0])
         table = est.class_given_component_
         names = [
-            f"component {k} ({plain(est.classes_[share.argmax()], 18).strip()}: {100 * share.max():.0f} %)"
+            f"component {k} ({plain(class_name(est.classes_[share.argmax()]), 18).strip()}: {100 * share.max():.0f} %)"
             for k, share in enumerate(table.T)
         ]
         probability = float(est.predict_proba(case)[0, c])
@@ -77,7 +77,7 @@ class ExplanationDisplay:
         ax.set_yticks(heights, [*(name for name, _ in bars), "total"])
         ax.set_ylim(n + 0.85, -0.6)
         ax.set_xlabel("part of the log-odds (nats)")
-        ours, theirs = plain(self.label, 20).strip(), plain(self.rival, 20).strip()
+        ours, theirs = plain(class_name(self.label), 20).strip(), plain(class_name(self.rival), 20).strip()
         ax.text(0, 1.01, f"← for {theirs}", color=OKABE_ITO[1], transform=ax.transAxes, fontsize="small")
         ax.text(1, 1.01, f"for {ours} →", color=OKABE_ITO[0], transform=ax.transAxes, fontsize="small", ha="right")
         odds = f"{self.log_odds:.3g}".replace("-", "−")

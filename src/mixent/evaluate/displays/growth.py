@@ -7,7 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays.palette import INK, axes_or_new, colour, dash, legend, marker, plain, tidy
+from mixent.evaluate.displays.palette import (
+    RING,
+    axes_or_new,
+    beside_width,
+    class_name,
+    class_style,
+    colour,
+    dodge,
+    legend,
+    marker,
+    plain,
+    tidy,
+)
 from mixent.evaluate.displays.selection import FROM_STAGES, check_criterion, criterion_label, default_criterion
 
 QUANTITIES = ("criterion", "log_likelihood", "evaluations")
@@ -49,7 +61,7 @@ class GrowthDisplay:
             criterion = default_criterion(est, search)
         check_criterion(criterion)
         apart = isinstance(path[0], list)
-        names = [plain(label, 24) for label in est.classes_] if apart else ["all rows"]
+        names = [plain(class_name(label), 24) for label in est.classes_] if apart else ["all rows"]
         chosen = np.atleast_1d(est.n_components_)
         lines = {
             name: _line(stages, int(k))
@@ -66,16 +78,19 @@ class GrowthDisplay:
         """Draw one line per path; `quantity`: "criterion", "log_likelihood" (per row) or "evaluations"."""
         if quantity not in QUANTITIES:
             raise ValueError(f"quantity must be one of {', '.join(map(repr, QUANTITIES))}; got {quantity!r}")
-        ax = axes_or_new(ax, (6.0, 3.8))
+        n = len(self.lines)
+        ax = axes_or_new(ax, (4.4 + beside_width([*self.lines, "chosen"]), 3.8))
         from_best = quantity == "criterion" and len(self.lines) > 1
         for i, (name, line) in enumerate(self.lines.items()):
             values = np.asarray(getattr(line, quantity), dtype=float)
             values = values - np.nanmin(values) if from_best else values
-            style = {"color": colour(i), "marker": marker(i), "ls": dash(i), "ms": 4.5, "lw": 1.5}
-            ax.plot(line.n_components, values, label=name, zorder=2, **style)
+            style = class_style(i) | {"marker": marker(i)} | ({"ms": 6} if len(values) == 1 else {})
+            place = line.n_components + dodge(i, n)  # classes of one stage would hide each other
+            ax.plot(place, values, label=name, zorder=2, **style)
             at = line.n_components == line.chosen
-            ring = {"marker": "o", "ms": 12, "mfc": "none", "mec": INK, "mew": 1.4, "ls": "none", "zorder": 4}
-            ax.plot(line.n_components[at], values[at], label="chosen" if i == len(self.lines) - 1 else None, **ring)
+            ring = RING | ({"mec": colour(i), "ms": 10} if n > 1 else {})
+            ax.plot(place[at], values[at], **ring)
+        ax.plot([], [], label="chosen", **RING)
         label = {
             "criterion": criterion_label(self.criterion, " − lowest of its line" if from_best else ""),
             "log_likelihood": "log-likelihood per row (nats)",
@@ -85,7 +100,7 @@ class GrowthDisplay:
         if quantity == "evaluations":
             ax.set_ylim(bottom=0)
         ax.xaxis.get_major_locator().set_params(integer=True)
-        legend(ax, len(self.lines) + 1, beside=True)
+        legend(ax, n + 1, beside=True)
         tidy(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self

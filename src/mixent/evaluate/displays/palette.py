@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 # Okabe and Ito (2008): told apart under the common kinds of colour blindness. Yellow is left out: unreadable on white.
@@ -9,6 +10,7 @@ OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "*")
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)))
 INK, FAINT = "#333333", "#9a9a9a"
+RING: dict[str, Any] = {"marker": "o", "ms": 12, "mfc": "none", "mec": INK, "mew": 1.4, "ls": "none", "zorder": 4}
 
 
 def colour(i: int) -> str:
@@ -38,6 +40,39 @@ def plain(text: Any, longest: int = 40) -> str:
     return (" " + text if text.startswith("_") else text).replace("$", r"\$")
 
 
+def class_name(label: Any) -> str:
+    """What a class is called in a sentence or a legend: its label, after the word class where that is a number."""
+    return f"class {label}" if re.fullmatch(r"[+-]?\d+([.,]\d+)?|True|False", str(label).strip()) else str(label)
+
+
+def class_style(i: int) -> dict[str, Any]:
+    """Colour and dash of the line of the i-th class; with `marker(i)` no two are alike up to 140."""
+    return {"color": colour(i), "ls": DASHES[i % len(DASHES)], "ms": 4.5, "lw": 1.4}
+
+
+def dodge(i: int, n: int, width: float = 0.4) -> float:
+    """How far the i-th of n lines stands beside its place, so that points at the same place are seen apart."""
+    return width * (i / (n - 1) - 0.5) if n > 1 else 0.0
+
+
+def wrapped(text: str, width: int) -> str:
+    """Text in lines of about `width` characters."""
+    import textwrap
+
+    return textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
+
+
+def beside_width(labels: Any) -> float:
+    """Inches that a legend beside the axes takes, so that these keep theirs."""
+    labels = list(labels)
+    longest = max((len(line) for label in labels for line in label.splitlines()), default=0)
+    return (0.5 + 0.078 * longest) * legend_columns(len(labels))
+
+
+def legend_columns(n_entries: int) -> int:
+    return 1 + (n_entries - 1) // 16
+
+
 def axes_or_new(ax: Any, size: tuple[float, float] = (5.2, 4.0)) -> Any:
     """`ax`, or the axes of a new pyplot figure."""
     if ax is not None:
@@ -60,5 +95,5 @@ def legend(ax: Any, n_entries: int, *, beside: bool = False, **options: Any) -> 
         return
     if n_entries > 6 or beside:
         options |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0}
-        options.setdefault("ncols", 1 + (n_entries - 1) // 16)
+        options.setdefault("ncols", legend_columns(n_entries))
     ax.legend(frameon=False, fontsize="small", **options)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays.palette import INK, axes_or_new, colour, legend, marker, plain, tidy
+from mixent.evaluate.displays.palette import INK, axes_or_new, class_name, colour, legend, marker, plain, tidy
 from mixent.evaluate.labels import as_labels, encode, labelled_rows
 from mixent.evaluate.validate import aligned_proba
 
@@ -154,7 +154,7 @@ class RegionsDisplay:
                 "ls": "none",
                 "ms": 7,
             }
-            entries.append((Line2D([], [], **look), plain(label, 24)))
+            entries.append((Line2D([], [], **look), plain(class_name(label), 24)))
         if (self.point_class < 0).any():
             entries.append((Line2D([], [], marker="o", color="#555555", ls="none", ms=5), "no label"))
         if self.posterior.max(axis=2).min() < self.sure < self.posterior.max():

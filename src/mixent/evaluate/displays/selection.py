@@ -7,7 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays.palette import DASHES, INK, axes_or_new, colour, dash, legend, marker, plain, tidy
+from mixent.evaluate.displays.palette import (
+    DASHES,
+    FAINT,
+    INK,
+    RING,
+    axes_or_new,
+    beside_width,
+    class_name,
+    class_style,
+    colour,
+    dash,
+    dodge,
+    legend,
+    marker,
+    plain,
+    tidy,
+    wrapped,
+)
 
 UNITS = {  # name, unit
     "bic": ("BIC", "nats × 2"),
@@ -30,11 +47,13 @@ SHOWN_SHARE = 0.6  # of the values, the best: hopeless models would flatten the 
 class SelectionDisplay:
     """A criterion against the number of components, one line per covariance structure. Lower is better.
 
-    Where each class chose on its own there is a line for each class too, counted from its lowest value.
+    Where each class chose on its own there is a line for each class too, counted from its lowest value. What nested
+    folds chose is no series of sizes: each choice has a dot.
     """
 
     search: list[dict[str, Any]]  # n_components, covariance, the criterion; `class` and `chosen` where there are any
     criterion: str = "bic"
+    joined: bool = True  # are the entries a series of sizes? those that nested folds chose are not
     ax_: Any = field(default=None, repr=False)
     figure_: Any = field(default=None, repr=False)
 
@@ -60,7 +79,9 @@ class SelectionDisplay:
             raise ValueError(
                 f'{type(est).__name__} has no search_: fit it with n_components="auto" or covariance="auto" first'
             )
-        return cls.from_search(est.search_, default_criterion(est, est.search_) if criterion is None else criterion)
+        display = cls.from_search(est.search_, default_criterion(est, est.search_) if criterion is None else criterion)
+        display.joined = getattr(est, "nested", None) is None
+        return display
 
     @classmethod
     def from_search(cls, search: Any, criterion: str = "bic"):
@@ -96,17 +117,20 @@ class SelectionDisplay:
 
     def curves(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """For every structure (of every class) its numbers of components and the lowest criterion of each."""
-        names = {_structure(entry) for entry in self.search}
         lines: dict[str, dict[int, float]] = {}
         for entry in self.search:
-            name = _structure(entry)
-            if self.by_class:
-                label = plain(entry["class"], 24)
-                name = label if len(names) == 1 else f"{label}, {name}"
-            points, k = lines.setdefault(name, {}), self.count(entry)
+            points, k = lines.setdefault(self._curve(entry), {}), self.count(entry)
             value = float(entry[self.criterion]) - self._floor(entry)
             points[k] = float(np.fmin(points.get(k, np.nan), value))
         return {name: tuple(np.array(sorted(points.items()), dtype=float).T) for name, points in lines.items()}
+
+    def _curve(self, entry: dict[str, Any]) -> str:
+        """The name of the curve an entry is on."""
+        name = _structure(entry)
+        if not self.by_class:
+            return name
+        label = plain(class_name(entry["class"]), 24)
+        return label if len(self._structures) == 1 else f"{label}, {name}"
 
     def _floor(self, entry: dict[str, Any]) -> float:
         """What values are counted from: the lowest of the class, where classes have lines of their own."""
@@ -116,39 +140,119 @@ class SelectionDisplay:
         return float(np.nanmin(mine))
 
     def plot(self, ax: Any = None):
-        """Draw the curves, and ring what was chosen."""
-        ax = axes_or_new(ax, (6.0, 4.0))
+        """Draw the curves, and ring what was chosen; of nested folds, a dot for each choice they made."""
+        if not self.joined:
+            return self._plot_dots(ax)
+        styles, entries = self._styles(), self._legend_entries()
+        ax = axes_or_new(ax, (4.4 + beside_width(label for _, label in entries), 4.0))
         curves = self.curves()
-        for i, (name, (k, value)) in enumerate(curves.items()):
-            line = DASHES[i % len(DASHES)] if len(curves) > MANY_CURVES else dash(i)  # no two alike up to 28
-            style = {"color": colour(i), "marker": marker(i), "ls": line, "ms": 4.5, "lw": 1.4}
-            ax.plot(k, value, label=plain(name), zorder=2, **style)
-        picks = self.picks
-        at = [(self.count(pick), pick[self.criterion] - self._floor(pick)) for pick in picks]
-        ring = {"marker": "o", "ms": 12, "mfc": "none", "mec": INK, "mew": 1.4, "ls": "none", "zorder": 4}
-        ax.plot(*zip(*at), label=self._told(picks), clip_on=False, **ring)
+        for name, (k, value) in curves.items():
+            ax.plot(k + styles[name].pop("dodge"), value, label=plain(name), zorder=2, **styles[name])
+        at = self._rings(ax)
         what = "number of components"
         what += " in all" if self.in_all else (" of each class" if self._per_class else "")
         ax.set(xlabel=what, ylabel=criterion_label(self.criterion, " − lowest of its class" if self.by_class else ""))
         ax.xaxis.get_major_locator().set_params(integer=True)
         low, high = self._limits(curves, max(value for _, value in at))
         ax.set_ylim(low - 0.1 * (high - low), high + 0.1 * (high - low))
-        legend(ax, len(curves) + 1, beside=True)
+        handles, labels = zip(*entries)
+        legend(ax, len(labels), beside=True, handles=list(handles), labels=list(labels))
+        tidy(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _plot_dots(self, ax: Any):
+        """A line for each choice, best first: its name, and a dot at its value."""
+        finite = (entry for entry in self.search if np.isfinite(entry[self.criterion]))
+        rows = sorted(finite, key=lambda entry: entry[self.criterion])
+        names = [wrapped(_choice(entry), 30) for entry in rows]
+        lines = np.array([name.count("\n") + 1 for name in names])
+        ax = axes_or_new(ax, (6.0, max(1.3 + 0.17 * (lines + 1).sum(), 1.9)))
+        height = np.cumsum(lines + 1) - (lines + 1) / 2
+        value = np.array([entry[self.criterion] for entry in rows])
+        ax.hlines(height, value.min(), value, color=FAINT, lw=0.8, zorder=1)
+        ax.plot(value, height, ls="none", marker="o", ms=6, color=colour(0), zorder=3)
+        chosen = [any(entry is pick for pick in self.picks) for entry in rows]
+        ax.plot(value[chosen], height[chosen], clip_on=False, **RING)
+        for x, at in zip(value[chosen], height[chosen]):
+            look = {"textcoords": "offset points", "va": "center", "fontsize": "small", "color": INK}
+            ax.annotate("chosen", (x, at), (10, 0), **look, bbox={"fc": "white", "ec": "none", "pad": 1})
+        room = 0.1 * np.ptp(value) or max(0.05 * abs(value[0]), 1e-3)
+        ax.set(xlim=(value.min() - room, value.max() + room), ylim=(height[-1] + lines[-1] / 2 + 0.6, 0))
+        ax.set_yticks(height, names)
+        ax.set(xlabel=criterion_label(self.criterion).replace("\n", " "), title="what the folds chose")
+        ax.xaxis.get_major_locator().set_params(nbins=6)
         tidy(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
     @property
+    def _classes(self) -> list[Any]:
+        return list(dict.fromkeys(entry["class"] for entry in self.search)) if self.by_class else []
+
+    def _styles(self) -> dict[str, dict[str, Any]]:
+        """How each curve is drawn: a class has a colour and a dash, and each structure a marker.
+
+        Lines of classes stand a little beside each other: all of them reach 0, most at the same few sizes.
+        """
+        curves, found = self.curves(), {}
+        if not self.by_class:
+            for i, name in enumerate(curves):
+                line = DASHES[i % len(DASHES)] if len(curves) > MANY_CURVES else dash(i)  # no two alike up to 28
+                found[name] = {"color": colour(i), "marker": marker(i), "ls": line, "ms": 4.5, "lw": 1.4, "dodge": 0.0}
+            return found
+        classes, structures = self._classes, self._structures
+        for entry in self.search:
+            i, s = classes.index(entry["class"]), structures.index(_structure(entry))
+            found[self._curve(entry)] = class_style(i) | {
+                "marker": marker(s if len(structures) > 1 else i),
+                "dodge": dodge(i, len(classes)),
+            }
+        return found
+
+    @property
+    def _structures(self) -> list[str]:
+        return list(dict.fromkeys(_structure(entry) for entry in self.search))
+
+    def _rings(self, ax: Any) -> list[tuple[int, float]]:
+        """Ring what was chosen, in the colour of its class where each has chosen; where the rings are."""
+        classes, at = self._classes, []
+        for pick in self.picks:
+            k, value = self.count(pick), float(pick[self.criterion] - self._floor(pick))
+            i = classes.index(pick["class"]) if classes else 0
+            look = RING | ({"mec": colour(i), "ms": 9} if len(classes) > 1 else {})
+            ax.plot(k + dodge(i, len(classes)), value, label="_chosen", clip_on=False, **look)
+            at.append((k, value))
+        return at
+
+    def _legend_entries(self) -> list[tuple[Any, str]]:
+        """Handles and texts: the curves and the choice, or each class with its choice, and the structures."""
+        from matplotlib.lines import Line2D
+
+        def handle(**look: Any) -> Any:
+            look.pop("dodge", None)
+            return Line2D([], [], **look)
+
+        ring, styles = handle(**RING), self._styles()
+        if not self.by_class:
+            told = f"chosen: {_choice(self.picks[0])}"
+            return [(handle(**styles[name]), plain(name)) for name in self.curves()] + [(ring, wrapped(told, 26))]
+        several = len(self._structures) > 1
+        taken = {pick["class"]: pick for pick in self.picks}
+        entries = []
+        for i, label in enumerate(self._classes):
+            look = class_style(i) | {"marker": "" if several else marker(i)}
+            text = plain(class_name(label), 24)
+            pick = taken.get(label)
+            entries.append((handle(**look), text if pick is None else f"{text}: {_choice(pick)}"))
+        if several:
+            look = {"color": FAINT, "ls": "none", "ms": 4.5}
+            entries += [(handle(marker=marker(s), **look), plain(name)) for s, name in enumerate(self._structures)]
+        return [*entries, (ring, "chosen")]
+
+    @property
     def _per_class(self) -> bool:
         return self.by_class or any(isinstance(entry["n_components"], list) for entry in self.search)
-
-    def _told(self, picks: list[dict[str, Any]]) -> str:
-        if len(picks) > 1:
-            return "chosen"
-        counts = picks[0]["n_components"]
-        if isinstance(counts, list):
-            counts = counts[0] if len(set(counts)) == 1 else " + ".join(map(str, counts))
-        return f"chosen: {plain(_structure(picks[0]))}, {plain(counts, 24)}"
 
     def _limits(self, curves: dict[str, tuple[np.ndarray, np.ndarray]], marked: float) -> tuple[float, float]:
         """The lowest and the worst of the best values; what was chosen is in sight."""
@@ -181,6 +285,18 @@ def criterion_label(criterion: str, counted: str = "") -> str:
     """What stands at the vertical axis."""
     name, unit = UNITS[criterion]
     return f"{name}{counted}\n({unit}; lower is better)"
+
+
+def _choice(entry: dict[str, Any]) -> str:
+    """Structure and number of components of an entry; class by class where they differ."""
+    counts, names = entry["n_components"], entry["covariance"]
+    if isinstance(names, list) and len(set(names)) > 1:
+        counts = counts if isinstance(counts, list) else [counts] * len(names)
+        text = plain(" + ".join(f"{k}_{name}" for k, name in zip(counts, names)), 100)
+        return text.replace("_", "\u00a0")  # a count and its structure stay on one line
+    if isinstance(counts, list):
+        counts = counts[0] if len(set(counts)) == 1 else " + ".join(map(str, counts))
+    return f"{plain(_structure(entry))}, {plain(counts, 60)}"
 
 
 def _structure(entry: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays.palette import axes_or_new, colour, dash, legend, plain, tidy
+from mixent.evaluate.displays.palette import axes_or_new, class_name, colour, dash, legend, plain, tidy
 from mixent.evaluate.labels import classes_of
 from mixent.evaluate.scores import _checked
 from mixent.evaluate.validate import aligned_proba
@@ -53,7 +53,7 @@ class UncertaintyDisplay:
             if not len(doubt):
                 continue
             share, wrong = (np.arange(len(doubt)) + 1) / len(doubt), self.wrong[name]
-            label = f"{plain(name)}: {wrong.sum()} of {len(doubt)} wrong"
+            label = f"{plain(class_name(name))}: {wrong.sum()} of {len(doubt)} wrong"
             ax.plot(share, doubt, color=colour(i), ls=dash(i), lw=1.7, label=label, zorder=2)
             if wrong.any():
                 crosses = ax.scatter(share[wrong], doubt[wrong], color=colour(i), marker="x", s=30, lw=1.2, zorder=3)
