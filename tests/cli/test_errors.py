@@ -340,3 +340,16 @@ def test_version(mixent):
     import mixent as mx
 
     assert mixent("--version").stdout == f"mixent {mx.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("again", "name"),
+    [
+        (["--objective", "conditional", "--objective", "error"], "--objective"),
+        (["-k", "1", "--components=2"], "--components"),
+    ],
+)
+def test_an_option_given_twice_is_an_error(mixent, again, name):
+    for command in (["fit", "good.csv", "-o", "m.mixent"], ["evaluate", "good.csv"]):
+        result = mixent(*command, "-t", "y", *again)
+        assert result.exit_code == 2 and f"{name} was given 2 times and takes one value" in result.stderr

@@ -90,3 +90,23 @@ def test_demo(mixent, small_demo):
     assert max(map(len, result.stdout.splitlines()[:-2])) <= 80
     page = Path("d.html").read_text(encoding="utf-8")
     assert "20 % gaps" in page and "mixent demo" in page and "http://" not in page.replace("http://www.w3.org", "")
+
+
+def test_a_number_of_components_means_two_things(mixent):
+    base = (
+        "evaluate",
+        "{stock}/data.csv",
+        "-t",
+        "class",
+        "--ignore",
+        "id",
+        "--no-baselines",
+        "--folds",
+        "2",
+        "-k",
+        "2",
+    )
+    said = "mixent mixture has 2 for each class, mixent shared 2 in all."
+    both = mixent(*base, "--model", "mixture", "--model", "shared", "--covariance", "VVI")
+    assert both.exit_code == 0 and said in both.stdout
+    assert said not in mixent(*base, "--model", "shared", "--covariance", "VVI").stdout

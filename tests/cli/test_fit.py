@@ -202,3 +202,25 @@ def test_parquet_and_gzip_in(mixent, stock):
     expected = mx.load("m.mixent").predict_proba(X)
     for name in ("d.parquet", "d.tsv.gz"):
         np.testing.assert_allclose(mx.load(name + ".mixent").predict_proba(X), expected)
+
+
+def test_numbers_that_name_classes_are_called_classes(mixent, stock):
+    pd.read_csv(stock / "data.csv").replace({"class": {"no": "0", "yes": "1"}}).to_csv("n.csv", index=False)
+    fit = (
+        "fit",
+        "n.csv",
+        "-t",
+        "class",
+        "--ignore",
+        "id",
+        "-o",
+        "m.mixent",
+        "--max-components",
+        "2",
+        "--select",
+        "bic",
+    )
+    said = " ".join(mixent(*fit, "--per-class", "--growth", "incremental").stdout.split())
+    assert "class 0: 1 to 2 components (1 kept), class 1: 1 to 2 components" in said and "better): class 0: 1 V" in said
+    said = mixent("predict", "m.mixent", "n.csv", "-o", "out.csv", "--adjust-priors").stdout
+    assert "Class priors of this table: class 0: 0." in said and "predicted: class " in said

@@ -82,8 +82,8 @@ def test_costs_and_reject(mixent, model, X):
     out = pd.read_parquet("out.parquet")
     assert 0 < out["rejected"].sum() < 60
     counts = out["decision"].value_counts()
-    told = ", ".join(f"{label} {n}" for label, n in counts.items())
-    assert f"60 rows; decided: {told}, undecided {out['rejected'].sum()}" in result.stdout
+    told = ", ".join(f"{label}: {n}" for label, n in counts.items())
+    assert f"60 rows; decided: {told}, undecided: {out['rejected'].sum()}" in result.stdout
     assert out["decision"].isna().tolist() == expected.rejected.tolist() == out["rejected"].tolist()
     np.testing.assert_allclose(out["expected_cost"], expected.expected_cost)
     assert out["decision"].dropna().tolist() == [v for v in expected.labels if v is not None]

@@ -99,7 +99,7 @@ def test_selection_by_class_and_of_clusters(fit):
     said, model = fit("--select", "bic", "--per-class", *SEARCH)
     assert model.per_class
     best = {entry["class"]: entry["n_components"] for entry in model.search_ if entry["chosen"]}
-    assert f"lower is better): metal {best['metal']} VVI, wood {best['wood']} VVI" in said
+    assert f"lower is better): metal: {best['metal']} VVI, wood: {best['wood']} VVI" in said
     assert "by cross-validation" in fit("--select", "cv", "--per-class", *SEARCH)[0]
     assert "by -2 x held-out log density (" in fit("--select", "cv", *SEARCH, target=False)[0]
     said, model = fit("-k", "1", "--select", "icl", target=False)  # one number, all structures

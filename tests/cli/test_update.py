@@ -44,7 +44,10 @@ def test_bad_updates_leave_the_model_alone(fails, mixent, model, stock):
     frame.assign(**{"class": "maybe"}).to_csv("new.csv", index=False)
     data = "{stock}/data.csv"
     assert "--target is needed: m.mixent holds a classifier" in fails("update", model, data, status=2)
-    assert "maybe" in fails("update", model, "new.csv", "-t", "class")
+    line = fails("update", model, "new.csv", "-t", "class")
+    assert "maybe" in line and "new.csv, column 'class' (--target)" in line
+    line = fails("update", model, data, "-t", "colour")
+    assert "data.csv, column 'colour' (--target)" in line and "the labels that m.mixent knows?" in line
     assert "has no column 'Class'; did you mean 'class'?" in fails("update", model, data, "-t", "Class")
     assert "(--weight) must hold numbers" in fails("update", model, data, "-t", "class", "--weight", "colour")
     assert "forgetting must be a share" in fails("update", model, data, "-t", "class", "--forgetting", "1")

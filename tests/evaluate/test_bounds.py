@@ -1,4 +1,5 @@
 import json
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -347,3 +348,19 @@ def test_models_that_do_not_fit_say_what_is_missing():
     for n_samples in (1, 2.5, "many"):
         with pytest.raises(ValueError, match="n_samples must be a whole number of at least 2"):
             bayes_error(mixture, n_samples)
+
+
+def test_a_model_of_a_frame_draws_its_rows_in_silence():
+    pd = pytest.importorskip("pandas")
+    rows = make_orchestra(100, random_state=0)
+    model = MixtureClassifier(1, random_state=0).fit(pd.DataFrame(rows.X, columns=["a", "b"]), rows.y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert 0 < bayes_error(model, 100).value < 1
+
+
+def test_class_probabilities_are_no_labels():
+    rows = make_orchestra(50, random_state=0)
+    model = MixtureClassifier(1, random_state=0).fit(rows.X, rows.y)
+    with pytest.raises(ValueError, match=r"shape \(50, 2\), as class probabilities have.*pass them as true_proba"):
+        error_report(model, rows.X, model.predict_proba(rows.X))

@@ -23,7 +23,7 @@ from mixent.evaluate import (
     UncertaintyDisplay,
     calibration_error,
 )
-from mixent.evaluate.displays.palette import OKABE_ITO, plain
+from mixent.evaluate.displays.palette import OKABE_ITO, class_name, plain
 
 X, CODES = load_iris(return_X_y=True)
 Y = np.array(["setosa", "versicolor", "virginica"])[CODES]
@@ -263,7 +263,10 @@ def test_selection_of_each_class_counts_from_its_lowest():
     ax = drawn(display)
     assert ax.get_ylabel() == "BIC − lowest of its class\n(nats × 2; lower is better)"
     assert ax.get_xlabel() == "number of components of each class" and texts(ax)[-1] == "chosen"
-    assert ax.lines[-1].get_xdata().tolist() == model.n_components_.tolist()
+    rings = [line.get_xdata()[0] for line in ax.lines[-3:]]  # a little beside their place, to be seen apart
+    np.testing.assert_allclose(rings, model.n_components_ + np.array([-0.2, 0, 0.2]))
+    assert len({(line.get_color(), line.get_marker(), line.get_linestyle()) for line in ax.lines[:3]}) == 3
+    assert texts(ax)[0] == f"setosa: VVI, {model.n_components_[0]}"
     two = [dict(r, covariance=s) for r in model.search_ for s in ("VVI", "EEE")]
     assert list(SelectionDisplay.from_search(two).curves())[:2] == ["setosa, VVI", "setosa, EEE"]
 
@@ -282,12 +285,66 @@ def test_selection_of_classes_of_unlike_sizes_draws_the_sum():
     np.testing.assert_array_equal(curves["several structures"], [[4], [0.4]])
     ax = drawn(display)
     assert ax.get_xlabel() == "number of components in all"
-    assert texts(ax)[-1] == "chosen: several structures, 2 + 1 + 1"
+    assert texts(ax)[-1] == "chosen: 2\u00a0VVI + 1\u00a0VVV + 1\u00a0VVI"
     assert ax.get_ylabel() == "held-out log-loss\n(nats per row; lower is better)"
     same = [dict(lines[0], n_components=[k, k], across_classes=True) for k in (1, 2)]
     display = SelectionDisplay.from_search(same, "log_loss")
     assert list(display.curves()) == ["VVI across classes"] and display.count(same[1]) == 2
     assert texts(drawn(display))[-1] == "chosen: VVI across classes, 1"
+
+
+def test_many_classes_have_lines_of_their_own_and_structures_markers():
+    search = [
+        {"class": c, "n_components": k, "covariance": s, "bic": float(k + c), "chosen": k == 1 and s == "VVI"}
+        for c in range(12)
+        for s in ("VVI", "VVV")
+        for k in (1, 2)
+    ]
+    ax = drawn(SelectionDisplay.from_search(search))
+    told = texts(ax)
+    assert told[0] == "class 0: VVI, 1" and told[11:] == ["class 11: VVI, 1", "VVI", "VVV", "chosen"]
+    lines = ax.lines[:24]
+    assert len({(line.get_color(), line.get_marker(), str(line._dash_pattern)) for line in lines}) == 24
+    assert len({line.get_xdata()[0] for line in ax.lines[24:]}) == 12
+
+
+def test_what_nested_folds_chose_is_a_dot_each():
+    search = [
+        {"n_components": 2, "covariance": "VVI", "error": 0.1, "folds": 3, "chosen": True},
+        {"n_components": [2, 1], "covariance": ["VVI", "EEE"], "error": 0.2, "folds": 3},
+    ]
+    display = SelectionDisplay.from_search(search, "error")
+    display.joined = False
+    ax = drawn(display)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["VVI, 2", "2\u00a0VVI + 1\u00a0EEE"]
+    assert ax.lines[0].get_xdata().tolist() == [0.1, 0.2] and ax.lines[1].get_xdata().tolist() == [0.1]
+    drawn(SelectionDisplay(search[:1], "error", joined=False))
+
+
+def test_classes_of_one_stage_are_seen_apart():
+    from mixent.evaluate.displays.growth import Line
+
+    stage = np.array([1]), np.array([5.0]), np.array([-1.0]), np.array([10.0])
+    display = GrowthDisplay({name: Line(*stage, chosen=1, rows=10.0) for name in ("a", "b", "c")}, "bic")
+    places = [line.get_xdata()[0] for line in drawn(display).lines if line.get_label() in display.lines]
+    assert len(set(places)) == 3
+
+
+@pytest.mark.parametrize(
+    ("label", "name"),
+    [(1, "class 1"), (np.float64(1.5), "class 1.5"), ("07", "class 07"), (True, "class True"), ("x1", "x1"), ("", "")],
+)
+def test_a_number_is_called_a_class(label, name):
+    assert class_name(label) == name
+
+
+def test_numeric_classes_are_called_classes_in_legends():
+    model = MixtureClassifier(1, "VVI", random_state=0).fit(X, CODES)
+    ax = drawn(UncertaintyDisplay.from_estimator(model, X, CODES))
+    assert texts(ax)[0].startswith("class 0: ")
+    assert texts(drawn(RegionsDisplay.from_estimator(model, X, CODES, columns=(0, 1))))[0] == "class 0"
+    assert texts(drawn(CalibrationDisplay.from_estimator(model, X, CODES, kind="class")))[0] == "class 0"
+    assert "class 2 vs class 1" in drawn(ExplanationDisplay.from_estimator(model, X, row=120)).get_title()
 
 
 @pytest.mark.parametrize("selection", ["cv", "bic", "icl", "dic", "dic_robust", "cbic"])
@@ -308,7 +365,7 @@ def test_selection_takes_every_search(selection):
         assert growth is None or growth.criterion == shown
     if selection != "cv":
         nested = SelectionDisplay.from_estimator(MixtureClassifier("auto", nested=2, **options).fit(X, Y))
-        assert nested.criterion == "error" and "share of rows" in drawn(nested).get_ylabel()
+        assert nested.criterion == "error" and "share of rows" in drawn(nested).get_xlabel()
     if selection in ("cv", "bic", "icl"):
         display = SelectionDisplay.from_estimator(mixent.GaussianMixture("auto", **options).fit(X))
         assert display.criterion == selection
@@ -425,7 +482,8 @@ def test_growth_draws_the_path():
     ax = drawn(display)
     assert ax.get_ylabel() == "BIC − lowest of its line\n(nats × 2; lower is better)"
     assert texts(ax) == ["setosa", "versicolor", "virginica", "chosen"]
-    assert ax.lines[0].get_ydata().min() == 0 and ax.lines[1].get_xdata().tolist() == [model.n_components_[0]]
+    assert ax.lines[0].get_ydata().min() == 0
+    assert ax.lines[1].get_xdata().tolist() == [model.n_components_[0] - 0.2]
     for quantity, told in (("log_likelihood", "per row (nats)"), ("evaluations", "passes × rows × components")):
         display.plot(quantity=quantity)
         assert told in display.ax_.get_ylabel()

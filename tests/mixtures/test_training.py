@@ -123,12 +123,13 @@ def test_the_anchor_pulls_nowhere_at_the_start(name, held):
     np.testing.assert_allclose(gradients[0], gradients[1], rtol=1e-9, atol=1e-9 * np.abs(gradients[1]).max() + 1e-8)
 
 
-def test_so_many_pseudo_rows_by_default_as_columns_and_two():
+def test_pseudo_rows_by_default_are_between_the_columns_and_the_parameters_of_a_component():
     X, y = overlapping()
     job, start = start_of(MixtureClassifier(1, "VVV"), X, y)
     problem = anchored(job, start, Training(Conditional(1.0), None, "ebw", None))
-    np.testing.assert_array_equal(problem.family.gaussian.prior.rows, 5.0)
-    assert problem.weight_rows.sum() == pytest.approx(5.0 * 3)
+    rows = np.sqrt(5.0 * 9.0)  # 3 columns + 2; 3 means, 3 variances, 3 covariances
+    np.testing.assert_allclose(problem.family.gaussian.prior.rows, rows, rtol=1e-12)
+    assert problem.weight_rows.sum() == pytest.approx(3 * rows)
     half = anchored(job, start, Training(Conditional(0.5), 2.0, "ebw", None))
     np.testing.assert_allclose(half.family.gaussian.prior.rows, 2.0 + 0.5 * start.problem.family.gaussian.prior.rows)
 

@@ -151,7 +151,7 @@ def test_a_search_by_other_criteria_is_a_table(tmp_path, cv):
         }
     ] * 9
     page = read(comparison_report(tmp_path / "r.html", title="t", cv=cv, models={"m": model}, X=X, y=Y))
-    for text in ("0.25", "<a>: 2, b: 1", "VVV, EEE", "yes"):
+    for text in ("0.250", "<a>: 2, b: 1", "VVV, EEE", "yes"):
         assert page.text.count(text) == 1  # the nine predict the same
     assert any("(1 of 1, the chosen one first, then by held-out log-loss). Left out: 8" in text for text in page.text)
 
@@ -167,7 +167,35 @@ def test_the_chosen_model_heads_the_search_and_duplicates_are_left_out():
     assert list(table.header)[:3] == ["", "covariance", "log loss"]
     assert [row[:2] for row in table.rows] == [["chosen", "S4"], ["", "S0"], ["", "S2"]]
     assert "3 of 3, the chosen one first, then by held-out log-loss" in table.caption
-    assert "all classes share what the structure calls equal" in table.caption
+    assert "across classes" not in table.header  # none of them: nothing to tell
+    assert table.caption.endswith("The same in all: temperature 1")
+    search[0]["across_classes"] = True
+    table = build._search_table(search)
+    assert "across classes" in table.header and "all classes share what the structure calls equal" in table.caption
+
+
+def test_the_search_table_has_few_digits():
+    one = {"n_components": [3, 3], "covariance": "VVV", "prior_rows": 0.8, "log_loss": 0.39642012, "log_loss_raw": 0.4}
+    other = {"n_components": [3, 1], "covariance": ["VVV", "VVI"], "prior_rows": 12.3456, "log_loss": 0.5}
+    table = build._search_table([one | {"chosen": True}, other])
+    assert list(table.header) == ["", "n components", "covariance", "prior rows", "log loss"]
+    cells = [[getattr(cell, "text", cell) for cell in row] for row in table.rows]
+    assert cells == [["chosen", "3 each", "VVV", "0.8", "0.396"], ["", "3, 1", "VVV, VVI", "12.3", "0.500"]]
+
+
+def test_a_mean_of_rounding_errors_is_zero():
+    model = Mixture().fit(X, Y)
+    model.means_ = np.array(model.means_, dtype=float)
+    model.means_[0, 0] = 2.638e-13
+    cell = next(c for c in build._components_table(model, X).rows[0] if "±" in getattr(c, "text", ""))
+    assert cell.text.startswith("0 ± ")
+
+
+def test_a_number_that_names_a_class_is_called_a_class():
+    from mixent.evaluate import ConfusionDisplay
+
+    told = build._worst_pairs(ConfusionDisplay.from_predictions([1, 1, 2], [1, 2, 2])).text
+    assert told == "Most frequent mistakes: class 1 taken for class 2 (1)."
 
 
 def test_absent_labels_are_told(tmp_path):
@@ -240,7 +268,7 @@ def test_shared_components_have_a_heat_map_and_their_whole_weight(tmp_path, orch
     alts = [str(value) for tag, name, value in page.attributes if (tag, name) == ("img", "alt")]
     assert sum(alt.startswith("Which component mostly speaks for which class: 0 for ") for alt in alts) == 1
     text = " ".join(page.text)
-    assert "trained to tell the classes apart (objective conditional)" in text
+    assert "trained to tell the classes apart (objective conditional, alpha 1)" in text
     table = build._components_table(fitted["shared"], X)
     assert table.header[1] == "mostly class"
     assert sum(float(row[2].text) for row in table.rows) == pytest.approx(1, abs=0.01)

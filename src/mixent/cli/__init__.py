@@ -35,7 +35,8 @@ class Once(TyperCommand):
         if not ctx.resilient_parsing:
             given = self.make_parser(ctx).parse_args(args=list(args))[2]
             for option in self.params:
-                single = option.param_type_name == "option" and not option.multiple and not option.is_flag
+                several = option.multiple or getattr(option, "is_flag", False)
+                single = option.param_type_name == "option" and not several
                 if single and given.count(option) > 1:
                     name = max(option.opts, key=len)
                     raise typer.BadParameter(

@@ -319,8 +319,8 @@ def _refuse_soft(y: Any) -> None:
     shape = np.shape(y)
     if len(shape) == 2 and shape[1] > 1:
         raise ValueError(
-            f"y has shape {shape}, as class probabilities have; errors are counted against one label per row. Pass as y "
-            "the label of each row, None where it is not sure; if the probabilities are the truth p(class | x), pass "
+            f"y has shape {shape}, as class probabilities have; errors are counted against one label per row. Pass as "
+            "y the label of each row, None where it is not sure; if the probabilities are the truth p(class | x), pass "
             "them as true_proba beside the labels"
         )
 

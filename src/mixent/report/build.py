@@ -454,7 +454,8 @@ def _search_table(
         different.setdefault(tuple(_value(entry.get(key), digits=9) for key in SAME) if held else id(entry), entry)
     entries = list(different.values())
     shown = entries[:longest]
-    keys = [key for key in search[0] if key not in LEFT_OUT and not (key in IDLE and _all_alike(shown, key))]
+    same = [key for key in IDLE if key in search[0] and _all_alike(shown, key)]
+    keys = [key for key in search[0] if key not in LEFT_OUT and key not in same]
     rows = [
         ["chosen" if entry.get("chosen") else "", *(_found(entry.get(key), key) for key in keys)] for entry in shown
     ]
@@ -467,9 +468,17 @@ def _search_table(
     caption = f"What the search tried ({told})"
     if len(entries) < len(search):
         caption += f". Left out: {len(search) - len(entries)} that predict the same as another"
-    if "across_classes" in keys:
+    told_once = [f"{key.replace('_', ' ')} {_text_of(shown[0][key])}" for key in same if shown[0][key]]
+    if told_once:
+        caption += f". The same in all: {', '.join(told_once)}"
+    if "across_classes" in keys or any(entry.get("across_classes") for entry in shown):
         caption += ". Across classes: all classes share what the structure calls equal"
     return Table(caption, ["", *(str(key).replace("_", " ") for key in keys)], rows)
+
+
+def _text_of(value: Any) -> str:
+    value = _value(value)
+    return readable(value, 3) if isinstance(value, float) else str(value)
 
 
 def _all_alike(entries: Sequence[Mapping[str, Any]], key: str) -> bool:

@@ -236,7 +236,7 @@ class SelectionDisplay:
         ring, styles = handle(**RING), self._styles()
         if not self.by_class:
             told = f"chosen: {_choice(self.picks[0])}"
-            return [(handle(**styles[name]), plain(name)) for name in self.curves()] + [(ring, wrapped(told, 26))]
+            return [(handle(**styles[name]), plain(name)) for name in self.curves()] + [(ring, wrapped(told, 30))]
         several = len(self._structures) > 1
         taken = {pick["class"]: pick for pick in self.picks}
         entries = []
