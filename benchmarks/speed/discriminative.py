@@ -78,7 +78,7 @@ def _measure(
     for kind, times in seconds.items():
         yield Record(name, f"{method}, {kind}", "seconds per pass", *fastest(times))
     ratio = fastest(seconds["conditional"])[0] / fastest(seconds["EM"])[0]
-    wanted = (target, "maintainers") if target else (None, None)
+    wanted = (target, "issue 3") if target else (None, None)
     yield Record(name, f"{method}, conditional", RATIO, ratio, None, rounds, *wanted)
 
 

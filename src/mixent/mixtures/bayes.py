@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -26,8 +26,10 @@ from mixent.mixtures.options import (
     check_share,
     progress_bar,
 )
-from mixent.mixtures.training import Training, read_training
 from mixent.tables import Labels, Table, check_spread, read_features, read_labels, read_weights
+
+if TYPE_CHECKING:
+    from mixent.mixtures.training import Training
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,8 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         return self._fit(X, y, sample_weight, None)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> Self:
+        from mixent.mixtures.training import read_training  # growth, selection and training are loaded when used
+
         self._check()
         training = read_training(self)
         table = read_features(self, X, reset=True, categorical=self.categorical)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,9 +13,10 @@ from mixent.mixtures.bayes import BayesMixture, Outcome
 from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.job import Candidate, Job
 from mixent.mixtures.options import check_count
-from mixent.mixtures.selection import grown_classes, select_classes
-from mixent.mixtures.training import Training, softened, train
 from mixent.tables import Labels
+
+if TYPE_CHECKING:
+    from mixent.mixtures.training import Training
 
 
 class MixtureClassifier(BayesMixture):
@@ -172,6 +173,9 @@ class MixtureClassifier(BayesMixture):
         self.progress = progress
 
     def _fit_job(self, job: Job, labels: Labels, training: Training | None, show: Any) -> Outcome:
+        from mixent.mixtures.selection import grown_classes, select_classes
+        from mixent.mixtures.training import softened, train
+
         if isinstance(self.n_components, str):
             outcome = select_classes(job, self._structures(), show)
         elif self.growth == "incremental":

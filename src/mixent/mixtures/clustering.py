@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import DensityMixin
@@ -14,10 +14,8 @@ from sklearn.utils import check_random_state
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
 from mixent.families.gaussian.structures import COVARIANCES, get_structure
-from mixent.mixtures.exploring import PATIENCE, spread, travelling
 from mixent.mixtures.first_guess import Partition
 from mixent.mixtures.fitting import Fitted, read_prior_rows, tell
-from mixent.mixtures.growth import Stage, grow, passes_of
 from mixent.mixtures.job import Candidate, Job
 from mixent.mixtures.model import MixtureModel, log_density, responsibilities, taking_part, varying_columns
 from mixent.mixtures.options import (
@@ -32,6 +30,9 @@ from mixent.mixtures.options import (
 )
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 from mixent.tables import Schema, check_spread, read_features, read_weights
+
+if TYPE_CHECKING:
+    from mixent.mixtures.growth import Stage
 
 STRUCTURES = tuple(name for name in COVARIANCES if name.isupper())
 
@@ -223,6 +224,8 @@ class GaussianMixture(DensityMixin, MixtureModel):
             if len(counts) * len(names) > 1:
                 found, starts, records, path = search(job, counts, names, show)
             elif self.growth == "incremental":
+                from mixent.mixtures.growth import grow  # loaded when used
+
                 path = list(grow(job, _candidate(job, 1, names[0]), counts[0], by=_by(job), show=show))
                 found, starts = path[-1].fitted, None
             else:
@@ -363,6 +366,8 @@ class Try:
 
 def search(job: Job, counts: list[int], names: list[str], show: Any) -> tuple:
     """Every K with every structure: the best by the criterion, its starts, all records, and its path where grown."""
+    from mixent.mixtures.exploring import spread, travelling
+
     ready = travelling(job)
     grown = job.est.growth == "incremental"
     tasks = [(ready, counts, n) for n in names] if grown else [(ready, [k], n) for k in counts for n in names]
@@ -385,6 +390,9 @@ def _say(selection: str, tries: list[Try]) -> str:
 
 def try_structure(task: tuple[Job, list[int], str]) -> list[Try]:
     """One structure with every number of components; growth ends when the criterion has risen twice in a row."""
+    from mixent.mixtures.exploring import PATIENCE
+    from mixent.mixtures.growth import grow, passes_of
+
     job, counts, name = task
     tries: list[Try] = []
     if job.est.growth == "incremental":
@@ -459,6 +467,8 @@ def _held_out(job: Job, n_components: int, name: str) -> float:
 
 def _held_out_grown(job: Job, name: str, most: int) -> Iterator[float]:
     """The same for 1, 2, ... components, each fold growing alongside; one that has ended stays where it is."""
+    from mixent.mixtures.growth import grow
+
     folds = _folds(job)
     paths = [grow(part, _candidate(part, 1, name), min(most, part.table.n_rows), by=_by(part)) for part, _ in folds]
     last = [next(path) for path in paths]

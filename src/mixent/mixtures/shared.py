@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mixent.mixtures.bayes import BayesMixture, Outcome
 from mixent.mixtures.job import Candidate, Job
 from mixent.mixtures.options import check_count
-from mixent.mixtures.selection import grown_shared, select_shared
-from mixent.mixtures.training import Training, shared_starts, train
 from mixent.tables import Labels
+
+if TYPE_CHECKING:
+    from mixent.mixtures.training import Training
 
 
 class SharedMixtureClassifier(BayesMixture):
@@ -165,6 +166,9 @@ class SharedMixtureClassifier(BayesMixture):
             raise ValueError("covariance by class makes no sense for shared components; name one structure")
 
     def _fit_job(self, job: Job, labels: Labels, training: Training | None, show: Any) -> Outcome:
+        from mixent.mixtures.selection import grown_shared, select_shared
+        from mixent.mixtures.training import shared_starts, train
+
         if isinstance(self.n_components, str):
             outcome = select_shared(job, self._structures(), show)
         elif self.growth == "incremental":
