@@ -1,0 +1,61 @@
+"""The rows of a maximum entropy problem, in blocks the executors can share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mixent.core.arrays import Array
+
+BLOCK_BYTES = 4 << 20  # of a block's arrays
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Some rows. Arrays are held with rows last, so that every step runs along them."""
+
+    packed: np.ndarray  # (packs, n) joint codes of the discrete columns, see `cells.Pack`
+    dense: Array  # (D, n) probabilistic and real-valued cells, zero where missing
+    target: Array  # (C, n) class distribution of each row times its weight; zero without a label
+    weight: Array  # (n,) weight of each row, zero without a label
+    sums: np.ndarray  # (n,) features present, the class term included
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.weight)
+
+    def part(self, rows: slice | np.ndarray) -> Rows:
+        return Rows(self.packed[:, rows], self.dense[:, rows], self.target[:, rows], self.weight[rows], self.sums[rows])
+
+    def ordered(self) -> Rows:
+        """Rows with as many features together; unlabelled ones, which say nothing, left out."""
+        used = np.flatnonzero(self.weight > 0)
+        order = used[np.argsort(self.sums[used], kind="stable")]
+        if len(order) == self.n_rows and (np.diff(order) == 1).all():
+            return self
+        return self.part(order)
+
+
+class RowBlocks:
+    """A source of blocks for the driver."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        width = len(rows.packed) + len(rows.dense) + 4 * len(rows.target)
+        self.size = int(np.clip(BLOCK_BYTES // (8 * width), 256, 32768))
+
+    @property
+    def n_rows(self) -> int:
+        return self.rows.n_rows
+
+    @property
+    def total_weight(self) -> float:
+        return float(self.rows.weight.sum())
+
+    def __len__(self) -> int:
+        return max(1, -(-self.n_rows // self.size))
+
+    def __getitem__(self, i: int) -> Any:  # Rows: to the driver a block is whatever its problem reads
+        return self.rows.part(slice(i * self.size, min((i + 1) * self.size, self.n_rows)))
