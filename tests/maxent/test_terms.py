@@ -1,0 +1,134 @@
+"""What columns become: codes, bins, given pmfs, hidden components, moments."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from mixent.core.driver import Stop
+from mixent.core.executors import Serial
+from mixent.maxent.layout import Layout
+from mixent.maxent.problem import Multipliers
+from mixent.maxent.solving import Sums, solve
+from mixent.maxent.terms import Binned, Coded, Given, Latent, Moments, bins_of, entropy_bins, fit_latent
+from mixent.tables import read_features
+
+
+def table_of(X):
+    return read_features(SimpleNamespace(), X, reset=True)
+
+
+@pytest.fixture(scope="module")
+def shapes():
+    """Figure 2.1: two three-component mixtures with equal means and variances."""
+    rng = np.random.default_rng(0)
+    centres = np.array([[-10.0, 0.0, 10.0], [-6.0, 0.0, 6.0]])
+    y = np.arange(1200) % 2
+    part = rng.integers(3, size=1200)
+    # the second class has wider components, as much as the first is wider apart
+    width = np.where(y == 0, 1.0, np.sqrt(1.0 + 2 / 3 * (100 - 36)))
+    return (centres[y, part] + width * rng.normal(size=1200))[:, None], y
+
+
+def solved(layout, table, y, n_classes=2):
+    rows = layout.rows(table, np.eye(n_classes)[y], None)
+    with Serial() as workers:
+        sums = Sums.of(layout.cells, rows, workers, gram=True)
+        found = solve(layout.cells, sums, 1.0, "bohning", Stop(1e-9, 2000), workers, layout.mask(n_classes))
+    return found, rows
+
+
+def error(found, rows, y):
+    return np.mean(found.problem.log_posterior(found.run.params, rows).argmax(axis=0) != y)
+
+
+def test_a_category_and_a_bin_are_codes_and_a_gap_is_none():
+    table = table_of([[1.0, "a"], [None, "b"], [5.0, None], [3.0, "a"]])
+    binned, coded = Binned("x", 0, np.array([2.0, 4.0])), Coded("k", 0, ("a", "b"))
+    assert binned.codes(table).tolist() == [0, -1, 2, 1] and coded.codes(table).tolist() == [0, 1, -1, 0]
+    assert binned.values == ("< 2", "2 to 4", ">= 4") and Binned("x", 0, np.empty(0)).values == ("any",)
+
+
+def test_bins_hold_equally_many_rows_or_are_equally_wide():
+    x = np.r_[np.arange(100.0) ** 2, np.nan]
+    edges = bins_of(x, np.ones(101), 4, "quantile")
+    counts = np.bincount(np.searchsorted(edges, x[:100], side="right"))
+    assert np.abs(counts - 25).max() <= 1
+    np.testing.assert_allclose(np.diff(bins_of(x, np.ones(101), 5, "uniform")), 99.0**2 / 5)
+    doubled = np.r_[x, x[:100]]
+    once = bins_of(x, np.r_[np.full(100, 2.0), 1.0], 4, "quantile")
+    np.testing.assert_array_equal(once, bins_of(doubled, np.ones(201), 4, "quantile"))
+
+
+def test_entropy_bins_are_where_the_classes_change():
+    rng = np.random.default_rng(1)
+    x = rng.uniform(0, 3, 600)
+    target = np.eye(2)[((x > 1) & (x < 2)).astype(int)]
+    edges = entropy_bins(x, target, 8)
+    np.testing.assert_allclose(edges, [1.0, 2.0], atol=0.02)
+    noise = entropy_bins(x, np.eye(2)[rng.integers(2, size=600)], 8)
+    assert len(noise) <= 1  # no border pays for its description where classes do not change
+
+
+@pytest.mark.parametrize("kind", ["union", "class", "pooled"])
+def test_hidden_components_are_responsibilities(shapes, kind):
+    X, y = shapes
+    term = fit_latent("x", (0,), X, y.astype(object), None, kind, max_components=4, random_state=0)
+    cells = term.cells(table_of(np.vstack([X[:50], [[np.nan]]])))
+    assert not cells[:, -1].any()
+    mixture = term.mixture
+    log_f = np.stack([multivariate_normal.logpdf(X[:50], m, C) for m, C in zip(mixture.means_, mixture.covariances_)])
+    weights = mixture.weights_ if kind == "pooled" else mixture.weights_.sum(axis=0)
+    joint = weights[:, None] * np.exp(log_f)
+    if kind == "class":
+        for c in range(2):
+            mine = term.owner == c
+            np.testing.assert_allclose(cells[mine, :50], joint[mine] / joint[mine].sum(axis=0), rtol=1e-7)
+    else:
+        np.testing.assert_allclose(cells[:, :50], joint / joint.sum(axis=0), rtol=1e-7, atol=1e-12)
+    assert len(term.values) == len(cells)
+
+
+def test_a_cell_learned_within_a_class_speaks_only_for_it(shapes):
+    X, y = shapes
+    layout = Layout.of([fit_latent("x", (0,), X, y.astype(object), None, "class", max_components=3, random_state=0)])
+    found, _ = solved(layout, table_of(X), y)
+    owner = layout.terms[0].owner
+    assert not found.run.params.cells[owner == 0, 1].any() and not found.run.params.cells[owner == 1, 0].any()
+
+
+def test_equal_moments_tell_nothing_where_hidden_components_tell_much(shapes):
+    X, y = shapes
+    table = table_of(X)
+    flat, rows = solved(Layout.of([Moments("x", 0, X.mean(), X.std())]), table, y)
+    assert error(flat, rows, y) > 0.4
+    union = Layout.of([fit_latent("x", (0,), X, y.astype(object), None, "union", max_components=6, random_state=0)])
+    found, rows = solved(union, table, y)
+    assert error(found, rows, y) < 0.25
+
+
+def test_a_layout_puts_codes_first_and_counts_what_is_present():
+    table = table_of([[0.2, 0.8, 1.0, "a"], [0.5, 0.5, None, None], [None, None, 2.0, "b"]])
+    given, coded = Given("g", (0, 1), ("low", "high")), Coded("k", 0, ("a", "b"))
+    layout = Layout.of([given, Moments("m", 2, 1.5, 1.0), coded])
+    assert layout.terms[0] is coded and layout.spans == (slice(0, 2), slice(2, 4), slice(4, 6))
+    rows = layout.rows(table, np.array([[1.0, 0.0], [0.0, 0.0], [1.0, 3.0]]), np.array([2.0, 1.0, 1.0]))
+    assert rows.sums.tolist() == [5, 2, 4]  # the class term among them
+    np.testing.assert_allclose(rows.target.T, [[2.0, 0.0], [0.0, 0.0], [0.25, 0.75]])
+    assert rows.weight.tolist() == [2.0, 0.0, 1.0]
+    gamma = Multipliers(np.zeros(2), np.arange(12.0).reshape(6, 2))
+    phi = np.array([[1, 0, 0.2, 0.8, -0.5, 0.25], [0, 0, 0.5, 0.5, 0, 0], [0, 1, 0, 0, 0.5, 0.25]])
+    np.testing.assert_allclose(layout.cells.logits(gamma.cells, rows).T, phi @ gamma.cells)
+    assert layout.mask(2) is None
+
+
+def test_groups_of_columns_share_a_mixture():
+    rng = np.random.default_rng(3)
+    y = np.arange(300) % 2
+    z = rng.normal(size=300)
+    X = np.stack([z, np.where(y == 0, z, -z) + 0.2 * rng.normal(size=300)], axis=1)  # told apart only together
+    term = fit_latent("both", (0, 1), X, y.astype(object), None, "union", max_components=2, random_state=0)
+    assert isinstance(term, Latent)
+    found, rows = solved(Layout.of([term]), table_of(X), y)
+    assert error(found, rows, y) < 0.15
