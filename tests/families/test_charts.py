@@ -9,7 +9,7 @@ from mixent.core.blocks import Block
 from mixent.core.driver import OutsideDomainError
 from mixent.families.categorical import CategoricalFamily, Categoricals, Counts
 from mixent.families.charts import CategoricalChart, ComponentChart
-from mixent.families.gaussian.charts import GaussianChart, cayley, gaussian_gradient, uncayley
+from mixent.families.gaussian.charts import GaussianChart, all_rows, cayley, uncayley
 from mixent.families.gaussian.family import GaussianFamily, Gaussians, Group
 from mixent.families.gaussian.kernels import Moments
 from mixent.families.gaussian.prior import Prior
@@ -18,6 +18,17 @@ from mixent.families.product import Components, ComponentStats, ProductFamily
 
 NAMES = sorted({structure.name for structure in COVARIANCES.values()})
 SCALE = np.array([1.0, 40.0, 0.02, 3.0])
+
+
+def gaussian_gradient(family, params, moments, live):
+    """With P = C^-1, prior and noise among the rows:  d/dm = P first,  d/dC = 1/2 (P second P - mass P)."""
+    rows = all_rows(family, params, moments, live)
+    if params.covs.ndim == 2:
+        P = 1 / params.covs
+        second = rows.second if rows.second.ndim == 2 else np.diagonal(rows.second, axis1=1, axis2=2)
+        return P * rows.first, 0.5 * (P**2 * second - rows.mass[:, None] * P)
+    P = np.linalg.inv(params.covs)
+    return np.einsum("kij,kj->ki", P, rows.first), 0.5 * (P @ rows.second @ P - rows.mass[:, None, None] * P)
 
 
 def make_family(*structures, sizes=None, d=3, prior=False, noise=False):

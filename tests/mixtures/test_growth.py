@@ -19,9 +19,9 @@ from mixent.families.gaussian.prior import Prior
 from mixent.families.gaussian.structures import COVARIANCES
 from mixent.families.product import Components, ProductFamily
 from mixent.mixtures import growth
+from mixent.mixtures.by_row import each_row
 from mixent.mixtures.growth import grow, leaves, partial_problem, propose, restart
 from mixent.mixtures.job import Candidate, Job
-from mixent.mixtures.model import each_row
 from mixent.mixtures.partial import (
     LEAST,
     PartialParams,

@@ -95,7 +95,7 @@ def test_the_anchor_pays_for_leaving_the_start_by_divergence(name, estimator):
     job, start = start_of(est, X, y)
     problem = anchored(job, start, Training(Conditional(1.0), 7.0, "ebw", None))
     begun = Begun(problem, start.problem, start.params)
-    source = job.source(problem, 6)
+    source = job.source(problem.family, 6)
     data = total_of(problem, source, start.params).log_lik
     assert begun.merit(problem.objective(start.params, total_of(problem, source, start.params))) == pytest.approx(data)
     assert begun.merit(problem.log_prior(start.params)) == 0.0
@@ -118,7 +118,7 @@ def test_the_anchor_pulls_nowhere_at_the_start(name, held):
     job, start = start_of(SharedMixtureClassifier(4, name, class_prior=prior, random_state=0, max_iter=8), X, y)
     problem = anchored(job, start, Training(Conditional(0.0), 50.0, "ebw", None))
     plain = replace(problem, family=start.problem.family, weight_rows=None)
-    total = total_of(problem, job.source(problem, 4), start.params)
+    total = total_of(problem, job.source(problem.family, 4), start.params)
     gradients = [MixtureChart(p, start.params).gradient(start.params, total) for p in (problem, plain)]
     np.testing.assert_allclose(gradients[0], gradients[1], rtol=1e-9, atol=1e-9 * np.abs(gradients[1]).max() + 1e-8)
 
@@ -289,7 +289,7 @@ def test_the_passes_are_those_after_which_held_out_rows_score_best():
 
     def score(event):
         params = event.params
-        scores[event.n_pass] = total_of(begun.problem, rest.source(begun.problem, 4), params).log_lik
+        scores[event.n_pass] = total_of(begun.problem, rest.source(begun.problem.family, 4), params).log_lik
 
     training._solve(part, begun, plan, 200, [score])
     seen = {n: s for n, s in scores.items() if n <= passes + training.PATIENCE}

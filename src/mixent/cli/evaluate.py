@@ -65,16 +65,16 @@ def evaluate(
     """  # noqa: D301  (typer needs the backspace itself)
     with session(quiet=quiet, debug=debug) as screen:
         chosen = opt.Choices(
-            components,
-            covariance,
-            prior,
-            objective,
-            alpha,
-            validation,
-            growth,
-            select,
-            max_components,
-            per_class,
+            components=components,
+            covariance=covariance,
+            prior=prior,
+            objective=objective,
+            alpha=alpha,
+            validation=validation,
+            growth=growth,
+            select=select,
+            max_components=max_components,
+            per_class=per_class,
         )
         ours = {
             "mixent " + kind: opt.make_model(

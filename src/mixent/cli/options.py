@@ -119,7 +119,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but er
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Choices:
     """The options of a model as they were typed; None and False where they were not."""
 

@@ -32,6 +32,11 @@ class Block:
     def n_rows(self) -> int:
         return len(self.X)
 
+    @property
+    def row_weights(self) -> Array:
+        """(n,) weights, ones where none were given."""
+        return np.ones(self.n_rows) if self.weight is None else self.weight
+
     def take(self, rows: slice | Index, *, complete: bool = True, known: int | None = None) -> Block:
         """These rows as a block: views for a slice, copies for an index."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -14,8 +14,8 @@ from mixent.base import ProbabilisticClassifier
 from mixent.core.arrays import Array
 from mixent.families.gaussian.structures import get_structure
 from mixent.mixtures.explain import Explanation, explain_rows
-from mixent.mixtures.fitting import Fitted, read_prior_rows, tell
-from mixent.mixtures.job import Candidate, Job
+from mixent.mixtures.fitting import read_prior_rows, tell
+from mixent.mixtures.job import Job, Outcome
 from mixent.mixtures.model import MixtureModel, taking_part, varying_columns
 from mixent.mixtures.options import (
     check_choice,
@@ -30,17 +30,6 @@ from mixent.tables import Labels, Table, check_spread, read_features, read_label
 
 if TYPE_CHECKING:
     from mixent.mixtures.training import Training
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A fitted classifier and how it was found."""
-
-    found: Fitted
-    candidate: Candidate
-    temperature: float = 1.0
-    records: list[dict] = field(default_factory=list)  # what a search tried
-    path: list = field(default_factory=list)  # every stage of growth; of a mixture per class, a list for each
 
 
 def _keeps_statistics(est: Any) -> bool:

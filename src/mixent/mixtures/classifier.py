@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixent.families.gaussian.structures import get_structure
-from mixent.mixtures.bayes import BayesMixture, Outcome
+from mixent.mixtures.bayes import BayesMixture
 from mixent.mixtures.fitting import Fitted
-from mixent.mixtures.job import Candidate, Job
+from mixent.mixtures.job import Candidate, Job, Outcome
 from mixent.mixtures.options import check_count
 from mixent.tables import Labels
 

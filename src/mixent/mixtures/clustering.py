@@ -14,10 +14,11 @@ from sklearn.utils import check_random_state
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
 from mixent.families.gaussian.structures import COVARIANCES, get_structure
+from mixent.mixtures.by_row import log_density, responsibilities
 from mixent.mixtures.first_guess import Partition
 from mixent.mixtures.fitting import Fitted, read_prior_rows, tell
 from mixent.mixtures.job import Candidate, Job
-from mixent.mixtures.model import MixtureModel, log_density, responsibilities, taking_part, varying_columns
+from mixent.mixtures.model import MixtureModel, taking_part, varying_columns
 from mixent.mixtures.options import (
     GROWTHS,
     check_choice,

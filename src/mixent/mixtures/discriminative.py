@@ -97,7 +97,7 @@ class DiscriminativeProblem(MixtureProblem):
         allowed = _allowed(share, block)  # (K, 1) or (K, n)
         mass = free.sum(axis=0)
         clamped = _clamped_mass(free, allowed)
-        weight = np.ones(block.n_rows) if block.weight is None else block.weight
+        weight = block.row_weights
         lost = clamped <= LOST * mass
         if lost.any():  # left to the log domain; here any number will do
             weight = np.where(lost, 0.0, weight)
@@ -120,7 +120,7 @@ class DiscriminativeProblem(MixtureProblem):
         share = _shares(ready.weights)
         clamped = free + safe_log(_allowed(share, block))
         a, b = softmax_columns(clamped), softmax_columns(free)
-        weight = np.ones(block.n_rows) if block.weight is None else block.weight
+        weight = block.row_weights
         possible = np.isfinite(a) & np.isfinite(b)  # beyond every density a row says nothing
         value, up, down = self.criterion(np.where(possible, a, 0.0), np.where(possible, b, 0.0))
         weight = np.where(possible, weight, 0.0)

@@ -18,11 +18,11 @@ import numpy as np
 from mixent.core.arrays import Array, log_sum_exp, safe_log
 from mixent.core.blocks import Block
 from mixent.core.executors import available_threads
+from mixent.mixtures.by_row import each_row
 from mixent.mixtures.criteria import class_criteria, conditional_bic
 from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.growth import By, Stage, grow, restart
 from mixent.mixtures.job import Candidate, Job
-from mixent.mixtures.model import each_row
 from mixent.mixtures.search import ROWS_PER_COMPONENT, fit_temperature
 from mixent.mixtures.training import read_training, shared_starts, train
 
@@ -82,7 +82,7 @@ class HeldOut:
     @classmethod
     def of(cls, job: Job, rows: np.ndarray) -> HeldOut:
         table = replace(job.table.take(rows), rows=None, label=None, weight=None)
-        return cls(table, job.target_shares()[rows], row_weights(job)[rows])
+        return cls(table, job.target_shares()[rows], job.table.row_weights[rows])
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Options:
     def judged(self) -> tuple[np.ndarray, Array]:
         """Class and weight of the labelled rows."""
         rows = labelled(self.job)
-        return self.job.codes[rows], row_weights(self.job)[rows]
+        return self.job.codes[rows], self.job.table.row_weights[rows]
 
     def criterion(self, name: str, combination: Combination) -> float:
         taken = self.take(combination)
@@ -130,10 +130,6 @@ class Options:
 
 def labelled(job: Job) -> np.ndarray:
     return np.flatnonzero(job.codes >= 0)
-
-
-def row_weights(job: Job) -> Array:
-    return np.ones(job.table.n_rows) if job.table.weight is None else job.table.weight
 
 
 def class_shares(job: Job) -> Array:
@@ -151,7 +147,7 @@ class Judge:
     def __init__(self, job: Job, unit: Unit) -> None:
         self.job, self.unit = job, unit
         rows = labelled(job)
-        self.codes, self.weight = job.codes[rows], row_weights(job)[rows]
+        self.codes, self.weight = job.codes[rows], job.table.row_weights[rows]
         self.table = replace(job.table.take(rows), rows=None, label=None)
 
     def __call__(self, fitted: Fitted) -> tuple[dict[str, float], Array]:

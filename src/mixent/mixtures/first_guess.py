@@ -50,7 +50,7 @@ def summarise(source: ArrayBlocks, sizes: tuple[int, ...], executor: Executor) -
 
 
 def _weighted_sum(block: Block, values: Array) -> tuple[Array, Array]:
-    weight = np.ones(block.n_rows) if block.weight is None else block.weight
+    weight = block.row_weights
     if block.complete:
         return np.full(values.shape[1], weight.sum()), weight @ values
     seen = ~np.isnan(values)

@@ -26,6 +26,7 @@ from mixent.core.executors import Executor
 from mixent.core.starts import Starts
 from mixent.families.gaussian.prior import Prior
 from mixent.families.product import ProductFamily
+from mixent.mixtures.by_row import each_row, responsibilities
 from mixent.mixtures.first_guess import (
     Partition,
     flat_components,
@@ -35,9 +36,8 @@ from mixent.mixtures.first_guess import (
     sample_rows,
     space,
 )
-from mixent.mixtures.fitting import Fitted, blocks, finish
+from mixent.mixtures.fitting import Fitted, finish
 from mixent.mixtures.job import Candidate, Job
-from mixent.mixtures.model import each_row, responsibilities
 from mixent.mixtures.partial import (
     PartialParams,
     PartialProblem,
@@ -172,7 +172,7 @@ class _Growth:
         job, old = self.job, before.fitted
         candidate = replace(self.first, counts=(before.n_components + 1,))
         rng = np.random.default_rng((job.seed, candidate.n_components))
-        rows = sample_rows(_counted(job.table), candidate.n_components, rng)
+        rows = sample_rows(np.flatnonzero(job.counted), candidate.n_components, rng)
         inside = propose(job, old, candidate, rows, self.n_candidates, rng)
         tried = [inside]
         if "E" in candidate.structures[0] and job.table.X.shape[1]:
@@ -222,7 +222,7 @@ class _Growth:
         if chosen is not None:
             return chosen
         problem = self.job.problem(candidate, start)
-        source = self.job.source(problem, candidate.n_components)
+        source = self.job.source(problem.family, candidate.n_components)
         with self.job.executor(candidate.n_components) as executor:
             return finish(problem, run(problem, source, twice, stop=Stop(0.0, 1), executor=executor))
 
@@ -254,7 +254,7 @@ def propose(
     P = start.n_candidates
     seen: deque[Event[PartialParams]] = deque(maxlen=1)  # the statistics of the final parameters
     with job.executor(P) as executor:
-        source = _blocks(job, table, problem.family, P)
+        source = job.source(problem.family, P, table)
         found = run(problem, source, start, stop=BRIEF, executor=executor, observers=[seen.append])
     evaluations = found.n_passes * job.table.n_rows * P
     if not seen:
@@ -346,10 +346,6 @@ def _halves(points: Array, weight: Array, part: np.ndarray) -> list[np.ndarray]:
 # --- the rows of a job -----------------------------------------------------------------------------------------------
 
 
-def _counted(table: Block) -> np.ndarray:
-    return np.arange(table.n_rows) if table.weight is None else np.flatnonzero(table.weight > 0)
-
-
 def _parts(job: Job, family: ProductFamily, params: MixtureParams, rows: np.ndarray) -> Partition:
     """Some rows in the parts of a mixture."""
     problem = MixtureProblem(candidate_family(family, params.n_components))
@@ -360,9 +356,3 @@ def _parts(job: Job, family: ProductFamily, params: MixtureParams, rows: np.ndar
 def _firm(soft: Partition) -> Partition:
     """Every row in its most probable part, as k-means would have it: what a prior from the parts is made of."""
     return Partition(soft.rows, one_hot(soft.resp.argmax(axis=1), soft.resp.shape[1]))
-
-
-def _blocks(job: Job, table: Block, family: ProductFamily, n_components: int) -> ArrayBlocks:
-    """Rows of known class go by class."""
-    known = job.codes if job.supervised and table.label is None else None
-    return blocks(table, n_components, family.gaussian is None or family.gaussian.axis_aligned, known)

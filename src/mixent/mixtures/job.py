@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +22,7 @@ from mixent.core.proposals import Squarem
 from mixent.core.starts import Starts, best_of
 from mixent.families.gaussian.family import Group
 from mixent.families.gaussian.prior import Prior
+from mixent.families.product import ProductFamily
 from mixent.mixtures.arriving import Kept, keep
 from mixent.mixtures.first_guess import Partition, Summary, cluster, from_partition, one_hot, sample_rows, summarise
 from mixent.mixtures.fitting import (
@@ -74,6 +75,17 @@ class Candidate:
             return np.ones((n_classes, self.n_components))
         owner = np.repeat(np.arange(len(self.counts)), self.counts)
         return np.equal(np.arange(len(self.counts))[:, None], owner).astype(float)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A fitted classifier and how it was found."""
+
+    found: Fitted
+    candidate: Candidate
+    temperature: float = 1.0
+    records: list[dict] = field(default_factory=list)  # what a search tried
+    path: list = field(default_factory=list)  # every stage of growth; of a mixture per class, a list for each
 
 
 class Job:
@@ -141,16 +153,19 @@ class Job:
     def total_weight(self) -> float:
         return float(self.table.n_rows if self.table.weight is None else self.table.weight.sum())
 
+    @property
+    def counted(self) -> np.ndarray:
+        """(n,) rows that weigh something."""
+        return self.table.row_weights > 0
+
     def class_weights(self) -> Array:
         """(C,) weight of the rows of each class."""
         seen = self.codes >= 0
-        weight = np.ones(int(seen.sum())) if self.table.weight is None else self.table.weight[seen]
-        return np.bincount(self.codes[seen], weight, self.n_classes).astype(float)
+        return np.bincount(self.codes[seen], self.table.row_weights[seen], self.n_classes).astype(float)
 
     def class_rows(self) -> np.ndarray:
         """(C,) rows of each class that count for something."""
-        counted = self.codes >= 0 if self.table.weight is None else (self.codes >= 0) & (self.table.weight > 0)
-        return np.bincount(self.codes[counted], minlength=self.n_classes)
+        return np.bincount(self.codes[self.counted & (self.codes >= 0)], minlength=self.n_classes)
 
     def target_shares(self) -> Array:
         """(n, C) label likelihoods, largest one; a row without a label says nothing and is not scored."""
@@ -228,7 +243,7 @@ class Job:
         with self.executor(max(candidate.counts)) as executor:
             starts = starts or self.parts(candidate)
             problem = self.problem(candidate, starts[0])
-            source = self.source(problem, max(candidate.counts))
+            source = self.source(problem.family, max(candidate.counts))
             first = [warm] if warm is not None else self._first(problem, candidate, starts, executor)
             seen: deque[Event] = deque(maxlen=1)
             observers: list[Observer] = [seen.append]
@@ -261,11 +276,12 @@ class Job:
         """Threads when there is work for them."""
         return choose_executor(self.est.n_jobs, self.table.n_rows, n_components)
 
-    def source(self, problem: MixtureProblem, n_components: int) -> ArrayBlocks:
-        """Rows of known class go by class; a row meets so many components."""
-        gaussian = problem.family.gaussian
+    def source(self, family: ProductFamily, n_components: int, table: Block | None = None) -> ArrayBlocks:
+        """Rows of known class go by class; each meets so many components. `table`: the rows with something added."""
+        gaussian = family.gaussian
         known = self.codes if self.supervised and self.table.label is None else None
-        return blocks(self.table, n_components, gaussian is None or gaussian.axis_aligned, known)
+        axis_aligned = gaussian is None or gaussian.axis_aligned
+        return blocks(self.table if table is None else table, n_components, axis_aligned, known)
 
     def _first(
         self, problem: MixtureProblem, candidate: Candidate, starts: list[Partition], executor: Executor
@@ -310,10 +326,9 @@ class Job:
         """Parts for components all classes share: each class split by k-means, or all rows together, in turn."""
         if number % 2 == 0 and n_components >= self.n_classes:
             return self.partition(self.divided(n_components), number)
-        counted = np.ones(self.table.n_rows, dtype=bool) if self.table.weight is None else self.table.weight > 0
         with self.executor(1):
             rng = np.random.default_rng((self.seed, n_components, number))
-            rows = sample_rows(np.flatnonzero(counted), n_components, rng)
+            rows = sample_rows(np.flatnonzero(self.counted), n_components, rng)
             part = self.table.take(rows)
             label = cluster(part, self.summary, self.sizes, n_components, self.est.init, rng)
         return Partition(rows, one_hot(label, n_components))
@@ -324,7 +339,7 @@ class Job:
             return self._partition(counts, number)
 
     def _partition(self, counts: tuple[int, ...], number: int) -> Partition:
-        counted = self.codes >= 0 if self.table.weight is None else (self.codes >= 0) & (self.table.weight > 0)
+        counted = self.counted
         rows, labels, start = [], [], 0
         for c, count in enumerate(counts):
             rng = np.random.default_rng((self.seed, c, count, number))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,67 +11,18 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mixent.core.arrays import Array, log_sum_exp, softmax_columns
+from mixent.core.arrays import Array
 from mixent.core.blocks import Block
 from mixent.core.driver import Run, Status, Stop, run
 from mixent.core.proposals import Squarem
 from mixent.mixtures.arriving import Kept, keep, with_kept
+from mixent.mixtures.by_row import RowFunction, block_resp, each_row, log_density, responsibilities
 from mixent.mixtures.explain import typical
-from mixent.mixtures.fitting import blocks, choose_executor, tell
+from mixent.mixtures.fitting import tell
 from mixent.mixtures.job import Job
 from mixent.mixtures.options import check_count
 from mixent.mixtures.problem import MixtureParams, MixtureProblem, Ready
 from mixent.tables import Schema, Table, read_features, to_frame
-
-RowFunction = Callable[[Ready, Block], Array]  # (n,) or (n, width)
-
-
-def each_row(
-    problem: MixtureProblem, params: MixtureParams, table: Block, function: RowFunction, width: int | None, n_jobs: Any
-) -> Array:
-    """Apply a function to all rows, block by block, and return the answers in the rows' own order."""
-    gaussian = problem.family.gaussian
-    source = blocks(table, params.n_components, gaussian is None or gaussian.axis_aligned)
-    out = np.empty(table.n_rows if width is None else (table.n_rows, width))
-
-    def fill(block: Block) -> None:
-        # a row at 1e200 overflows to density zero, and that is the right answer
-        with np.errstate(over="ignore", invalid="ignore"):
-            out[slice(None) if block.rows is None else block.rows] = function(ready, block)
-
-    with choose_executor(n_jobs, table.n_rows, params.n_components) as executor:
-        ready = problem.prepare(params)  # inside: factors too must not depend on the threads of BLAS
-        executor.map(fill, source)
-    return out
-
-
-def log_density(problem: MixtureProblem, params: MixtureParams, table: Block, n_jobs: Any) -> Array:
-    """log p(x), (n,)."""
-    return each_row(
-        problem,
-        params,
-        table,
-        lambda ready, block: log_sum_exp(problem.log_resp(ready, block), axis=0),
-        None,
-        n_jobs,
-    )
-
-
-def responsibilities(problem: MixtureProblem, params: MixtureParams, table: Block, n_jobs: Any) -> Array:
-    """p(component | x), (n, K)."""
-    return each_row(
-        problem, params, table, lambda ready, block: block_resp(problem, ready, block).T, params.n_components, n_jobs
-    )
-
-
-def block_resp(problem: MixtureProblem, ready: Ready, block: Block) -> Array:
-    """p(component | x), (K, n); a row so far out that no component has a density left falls back on the weights."""
-    joint = problem.log_resp(ready, block)
-    lost = ~np.isfinite(joint.max(axis=0))
-    if lost.any():
-        joint[:, lost] = ready.log_weights[:, None]
-    softmax_columns(joint)
-    return joint
 
 
 def varying_columns(X: Array, weight: Array | None) -> tuple[np.ndarray, Array]:
@@ -176,7 +126,7 @@ class MixtureModel(BaseEstimator):
         K = self.params_.n_components
         kept: Kept = self.kept_.times(1.0 - self.forgetting)
         problem = with_kept(self.problem_, kept)
-        source = job.source(problem, K)
+        source = job.source(problem.family, K)
         with job.executor(K) as executor:
             propose = Squarem() if self.accelerate and len(self.params_.weights) < K else None
             stop = Stop(self.tol, self.max_iter)

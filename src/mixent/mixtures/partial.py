@@ -80,7 +80,7 @@ class PartialProblem(Problem):
         new += safe_log(allowed)
         log_lik = np.logaddexp(new, safe_log(left) + top)
         resp = _share(new, log_lik)  # (6)
-        weight = np.ones(block.n_rows) if block.weight is None else block.weight
+        weight = block.row_weights
         rest = (1 - resp) * weight
         resp *= weight
         taken, kept = np.zeros_like(ready.taking), np.zeros_like(ready.taking)

@@ -16,8 +16,8 @@ from scipy.optimize import minimize_scalar
 
 from mixent.core.arrays import Array, log_sum_exp, safe_log
 from mixent.core.blocks import Block
+from mixent.mixtures.by_row import each_row
 from mixent.mixtures.job import Candidate, Job
-from mixent.mixtures.model import each_row
 
 ENOUGH = 60  # labelled rows below which cross-validation is mostly noise
 SECOND = 10  # rows the second largest class must have
@@ -112,7 +112,7 @@ class _Scores:
         self.job, self.show = job, show
         self.parts = [(job.take(train).with_learned_priors(), held) for train, held in folds]
         self.target = job.target_shares()
-        self.weight = np.ones(job.table.n_rows) if job.table.weight is None else job.table.weight
+        self.weight = job.table.row_weights
         self.records: list[dict] = []
         self.tried: set[Candidate] = set()
         self.best_first = np.inf  # lowest loss on the first fold
@@ -242,10 +242,9 @@ def _own_folds(job: Job, cv: int) -> list[Fold]:
     """Each class spread evenly over the folds; a class with a single row is never held out."""
     fold = np.full(len(job.codes), -1)
     rng = np.random.default_rng(job.seed)
-    counted = np.ones(len(job.codes), dtype=bool) if job.table.weight is None else job.table.weight > 0
     start = 0
     for c in range(job.n_classes):
-        rows = rng.permutation(np.flatnonzero(counted & (job.codes == c)))
+        rows = rng.permutation(np.flatnonzero(job.counted & (job.codes == c)))
         if len(rows) > 1:
             fold[rows] = (start + np.arange(len(rows))) % cv
             start += len(rows)

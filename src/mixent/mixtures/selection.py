@@ -17,7 +17,6 @@ from mixent.core.arrays import Array
 from mixent.families.categorical import Categoricals
 from mixent.families.gaussian.family import Gaussians
 from mixent.families.product import Components
-from mixent.mixtures.bayes import Outcome
 from mixent.mixtures.exploring import (
     Combination,
     Judge,
@@ -29,12 +28,11 @@ from mixent.mixtures.exploring import (
     class_shares,
     limit_of,
     options_of,
-    row_weights,
 )
 from mixent.mixtures.first_guess import Partition
 from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.growth import Stage, grow, restart
-from mixent.mixtures.job import Candidate, Job
+from mixent.mixtures.job import Candidate, Job, Outcome
 from mixent.mixtures.problem import MixtureParams
 from mixent.mixtures.search import default, fit_temperature, make_folds, search
 
@@ -79,7 +77,7 @@ class Held:
 
     def __post_init__(self) -> None:
         self.rows = np.concatenate([held for _, held in self.folds])
-        self.target, self.weight = self.job.target_shares()[self.rows], row_weights(self.job)[self.rows]
+        self.target, self.weight = self.job.target_shares()[self.rows], self.job.table.row_weights[self.rows]
         self.known: dict[Combination, dict[str, float]] = {}
 
     def __call__(self, combination: Combination) -> dict[str, float]:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from mixent.mixtures.bayes import BayesMixture, Outcome
-from mixent.mixtures.job import Candidate, Job
+from mixent.mixtures.bayes import BayesMixture
+from mixent.mixtures.job import Candidate, Job, Outcome
 from mixent.mixtures.options import check_count
 from mixent.tables import Labels
 

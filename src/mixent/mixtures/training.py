@@ -158,7 +158,7 @@ def _best_start(job: Job, starts: Sequence[Fitted], training: Training, passes: 
 def _solve(job: Job, begun: Begun, training: Training, passes: int, observers: Sequence[Observer] = ()) -> Run:
     problem, start = begun.problem, begun.params
     n_components = start.n_components
-    source, stop = job.source(problem, n_components), Stop(job.est.tol, passes)
+    source, stop = job.source(problem.family, n_components), Stop(job.est.tol, passes)
     with job.executor(n_components) as executor:
         if training.solver == "lbfgs":
             from mixent.core.ascent import ascend  # imports scipy.optimize
@@ -179,7 +179,7 @@ def _passes_until_best(job: Job, starts: Starts, training: Training) -> int:
         raise ValueError("validation leaves a class without rows to train on; hold out a smaller share")
     found, part = starts(part), _heard(part, training)
     begun = _best_start(part, found, training, job.est.max_iter)
-    watch = _Watch(begun.problem, rest.source(begun.problem, begun.params.n_components), part)
+    watch = _Watch(begun.problem, rest.source(begun.problem.family, begun.params.n_components), part)
     _solve(part, begun, training, job.est.max_iter, [watch])
     return watch.best_pass
 
@@ -188,9 +188,8 @@ def _held_out(job: Job, share: float) -> np.ndarray:
     """(n,) which rows to hold out: the share of each class's labelled rows that count, at least one row in all."""
     rng = np.random.default_rng((job.seed, 17))
     held = np.zeros(job.table.n_rows, dtype=bool)
-    counted = np.ones(job.table.n_rows, dtype=bool) if job.table.weight is None else job.table.weight > 0
     for c in range(job.n_classes):
-        rows = rng.permutation(np.flatnonzero(counted & (job.codes == c)))
+        rows = rng.permutation(np.flatnonzero(job.counted & (job.codes == c)))
         held[rows[: round(share * len(rows))]] = True
     if not held.any():
         raise ValueError("validation holds out no row; hold out a larger share, or give more labelled rows")

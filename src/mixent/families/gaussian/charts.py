@@ -24,20 +24,6 @@ LIMIT = 200.0  # of |v|: a variance e^200 times the data's, or e^-200, cannot be
 FAR = 1e8  # of means, in standard deviations of the data; of tan(angle / 2)
 
 
-def gaussian_gradient(
-    family: GaussianFamily, params: Gaussians, moments: Moments, live: np.ndarray | None = None
-) -> tuple[Array, Array]:
-    """Gradient of  sum_nk r_nk log N(x_n; m_k, C_k) + log prior  with respect to m (K, d) and C (as `params.covs`).
-
-    `moments` are those of the (perhaps signed) r. About the means, with P = C^-1 and the rows of prior and noise
-    included:  d/dm = P first,  d/dC = 1/2 (P second P - mass P).
-    """
-    factors = family.prepare(params).factors
-    pull, excess = whitened(all_rows(family, params, moments, live), factors)
-    back = _transposed(factors)
-    return _times(back, pull), 0.5 * (factors**2 * excess if factors.ndim == 2 else back @ excess @ factors)
-
-
 def all_rows(family: GaussianFamily, params: Gaussians, moments: Moments, live: np.ndarray | None) -> Moments:
     """Moments about the means, the prior's pseudo-rows and the noise on every row included."""
     if moments.about == "centre":
@@ -47,7 +33,7 @@ def all_rows(family: GaussianFamily, params: Gaussians, moments: Moments, live: 
         second = second + (
             mass[:, None] * family.noise if second.ndim == 2 else mass[:, None, None] * np.diag(family.noise)
         )
-    prior = family.prior if family.prior is None or live is None else family.prior.only(live)
+    prior = family.prior_of(live)
     if prior is not None:
         first = first + prior.mean_rows[:, None] * (prior.mean - params.means)
         mass, second = mass + prior.rows, second + prior.scatter(params.means)

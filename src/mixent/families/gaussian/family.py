@@ -124,7 +124,7 @@ class GaussianFamily:
         # about the current mean: E[x^2] - m^2 loses every digit for tight components far out
         moments = about_means(moments, params.means) if moments.about == "centre" else moments
         mass, first, second = moments.mass, moments.first, moments.second
-        prior = self._prior_of(live)
+        prior = self.prior_of(live)
         pulled, weight = first, mass
         if prior is not None:
             pulled = first + prior.mean_rows[:, None] * (prior.mean - params.means)
@@ -177,12 +177,12 @@ class GaussianFamily:
             covs = np.diagonal(covs, axis1=1, axis2=2)
         return Covariances(covs, params.axes[g])
 
-    def _prior_of(self, live: np.ndarray | None) -> Prior | None:
+    def prior_of(self, live: np.ndarray | None) -> Prior | None:
         """The prior, without a word on components that were dropped."""
         return self.prior if self.prior is None or live is None else self.prior.only(live)
 
     def log_prior(self, params: Gaussians, live: np.ndarray | None = None) -> float:
-        prior = self._prior_of(live)
+        prior = self.prior_of(live)
         if prior is None:
             return 0.0
         ready = self._factorised(params)
