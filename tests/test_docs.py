@@ -2,10 +2,12 @@
 
 import importlib.util
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.integrate import trapezoid
 
 ROOT = Path(__file__).parent.parent
 
@@ -33,13 +35,27 @@ def test_the_page_on_training_runs_as_printed():
     assert [stage.n_components for stage in names["grown"].path_] == list(range(1, len(names["grown"].path_) + 1))
 
 
+def test_the_page_on_maximum_entropy_runs_as_printed():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("Agg")
+    names = {}
+    for block in python_blocks("docs/maxent.md"):
+        exec(block, names)
+    why, model, joint = names["why"], names["model"], names["joint"]
+    np.testing.assert_allclose(why.prior + why.by_column.sum(axis=1), why.log_odds)
+    assert model.gap_ < 1e-6 and "pain & smoker" in names["both"].feature_terms_
+    assert not names["filled"].isna().any().any() and joint.accuracy_by_column(names["whole"])["label"].error < 0.2
+    assert any(step.kept for step in names["chosen"].path_) and len(pyplot.get_fignums()) == 4
+    pyplot.close("all")
+
+
 def test_commands_in_the_docs_have_options_that_exist():
     from typer.main import get_command
 
     from mixent.cli import app
 
     commands = get_command(app).commands
-    for page in ("README.md", "docs/discriminative.md"):
+    for page in ("README.md", "docs/discriminative.md", "docs/maxent.md"):
         for block in re.findall(r"```sh\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL):
             for line in re.findall(r"^mixent (.*)$", block, flags=re.MULTILINE):
                 name, *words = line.split()
@@ -47,13 +63,22 @@ def test_commands_in_the_docs_have_options_that_exist():
                 assert {word for word in words if word.startswith("-")} <= known, line
 
 
-@pytest.fixture(scope="module")
-def orchestra():
+def example(name):
     pytest.importorskip("matplotlib")
-    spec = importlib.util.spec_from_file_location("orchestra", ROOT / "examples" / "orchestra.py")
-    module = importlib.util.module_from_spec(spec)
+    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)  # dataclasses look their module up
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def orchestra():
+    return example("orchestra")
+
+
+@pytest.fixture(scope="module")
+def shapes():
+    return example("shapes")
 
 
 def test_the_orchestra_example_prints_and_draws(orchestra, tmp_path, monkeypatch, capsys):
@@ -79,18 +104,50 @@ def test_shared_components_come_nearer_to_the_bayes_error_with_fewer_parameters(
         assert (shared[:, 2] < right[:, 2]).all()
 
 
+def test_the_two_shapes_have_one_mean_and_one_variance_and_the_error_said(shapes):
+    x = shapes.GRID
+    for shape in shapes.SHAPES.values():
+        density = shape.density(x)
+        mean = trapezoid(x * density, x)
+        np.testing.assert_allclose([trapezoid(density, x), mean], [1, 0.02], atol=1e-6)
+        assert trapezoid((x - mean) ** 2 * density, x) == pytest.approx(55.30, rel=1e-6)
+    assert f"{100 * shapes.bayes_error():.2f}" == "19.56" in (ROOT / "docs/maxent.md").read_text()
+
+
+def test_hidden_components_tell_shapes_apart_and_moments_do_not(shapes):
+    found = shapes.measure(("union", "pooled", "moments"), seeds=range(3))
+    for kind in ("union", "pooled"):
+        assert (found[kind][:, 1] < shapes.bayes_error() + 0.03).all()
+        assert found[kind][:, 2].tolist() == [6, 6, 6]
+    assert (found["moments"][:, 1] > 0.4).all()
+    inside = np.linspace(-10, 10, 21)[:, None]
+    for seed in range(3):  # the posterior says nothing
+        np.testing.assert_allclose(shapes.fit("moments", seed).predict_proba(inside), 0.5, atol=0.1)
+
+
+def test_the_shapes_example_prints_and_draws(shapes, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(shapes, "N_ROWS", 300)
+    monkeypatch.setattr(shapes.measure, "__defaults__", (("union", "moments"), range(2)))
+    monkeypatch.setattr(shapes.make_rows, "__defaults__", (300, 0))
+    shapes.main(tmp_path / "new")
+    said = capsys.readouterr().out
+    assert "Exact Bayes error 19.56 %" in said and "over 2 training tables" in said and "moments" in said
+    assert (tmp_path / "new" / "shapes.png").stat().st_size > 10_000
+
+
 def test_every_line_of_the_picture_page_draws():
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("Agg")
     names = {}  # as a reader, from the top of the page
     for block in python_blocks("docs/pictures.md"):
         exec(block, names)
-    assert len(pyplot.get_fignums()) == 13
+    assert len(pyplot.get_fignums()) == 18
     pyplot.close("all")
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "CHANGELOG.md", "docs/discriminative.md", "docs/mixtures.md", "docs/pictures.md"]
+    "page",
+    ["README.md", "CHANGELOG.md", "docs/discriminative.md", "docs/maxent.md", "docs/mixtures.md", "docs/pictures.md"],
 )
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([\w./-]+)\)", (ROOT / page).read_text()):

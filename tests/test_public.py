@@ -28,6 +28,8 @@ def test_the_public_names_are_these():
     assert set(mixent.__all__) == {
         "__version__",
         "GaussianMixture",
+        "MaxEntClassifier",
+        "MaxEntJoint",
         "MixtureClassifier",
         "SharedMixtureClassifier",
         "load",
@@ -58,7 +60,9 @@ def test_every_constructor_option_is_documented(cls):
 @pytest.mark.parametrize("cls", CLASSES)
 def test_every_public_method_has_a_docstring(cls):
     members = dict(public_members(cls))
-    assert {"fit", "predict", "predict_proba", "score_samples", "sample", "impute", "marginal"} <= set(members)
+    assert {"fit", "predict", "predict_proba"} <= set(members)
+    if cls.__module__.startswith("mixent.mixtures"):
+        assert {"score_samples", "sample", "impute", "marginal"} <= set(members)
     for name, member in members.items():
         doc = inspect.getdoc(member)
         assert doc, f"{cls.__name__}.{name}"

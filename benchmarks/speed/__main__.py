@@ -14,6 +14,8 @@ from benchmarks.speed.cases import CASES, GAPS, MEMORY, QUICK, Case
 from benchmarks.speed.discriminative import CASE, discriminative
 from benchmarks.speed.growth import growth, layout
 from benchmarks.speed.imports import imports
+from benchmarks.speed.maxent import QUICK as MAXENT_QUICK
+from benchmarks.speed.maxent import maxent
 from benchmarks.speed.memory import peaks
 from benchmarks.speed.passes import gaps, measure
 from benchmarks.speed.records import HEAD, Record
@@ -26,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> list[Record]:
         records = list(growth(options.data, options.quick))
         print(layout(records))
     else:
-        records = _tell(_training(options) if options.case == "discriminative" else _mixtures(options))
+        records = _tell(CASES_BY_NAME[options.case](options))
     if options.json is not None:
         options.json.write_text(json.dumps([record.as_dict() for record in records], indent=1) + "\n")
     return records
@@ -51,6 +53,10 @@ def _training(options: argparse.Namespace) -> Iterator[Record]:
     return _untargeted(discriminative(Case(2_000, 3, 3), 1)) if options.quick else discriminative(CASE, options.rounds)
 
 
+def _entropy(options: argparse.Namespace) -> Iterator[Record]:
+    return maxent(MAXENT_QUICK, 1) if options.quick else maxent(rounds=options.rounds)
+
+
 def _mixtures(options: argparse.Namespace) -> Iterator[Record]:
     without = tuple(options.without)
     for case in options.sizes or (QUICK if options.quick else CASES):
@@ -63,6 +69,9 @@ def _mixtures(options: argparse.Namespace) -> Iterator[Record]:
     yield from _untargeted(imports(1)) if options.quick else imports()
 
 
+CASES_BY_NAME = {"mixtures": _mixtures, "discriminative": _training, "maxent": _entropy}
+
+
 def _untargeted(records: Iterable[Record]) -> Iterator[Record]:
     """A smoke test judges nothing."""
     return (replace(record, printed=None, source=None) for record in records)
@@ -72,7 +81,7 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.speed", description="Speed beside the peers, as ratios."
     )
-    parser.add_argument("--case", choices=["mixtures", "discriminative", "growth"], default="mixtures")
+    parser.add_argument("--case", choices=[*CASES_BY_NAME, "growth"], default="mixtures")
     parser.add_argument("--quick", action="store_true", help="small sizes, scikit-learn only: does it run?")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the records here")
     parser.add_argument("--rounds", type=int, help="interleaved rounds per size (default 5; quick 1)")

@@ -11,6 +11,8 @@ from rich.console import Console
 from benchmarks.tables.accuracy import ACCURACY
 from benchmarks.tables.data import SHARED, NoDataError, load
 from benchmarks.tables.incremental import INCREMENTAL
+from benchmarks.tables.inference import INFERENCE
+from benchmarks.tables.maxent import CONTINUOUS, MIXED
 from benchmarks.tables.run import code_version, plan, run_setting
 from benchmarks.tables.show import show
 from benchmarks.tables.store import RESULTS, Store
@@ -18,7 +20,7 @@ from benchmarks.tables.summary import planned_records, summarise
 from benchmarks.tables.table import Setting, Table
 from benchmarks.tables.waveform import WAVEFORM
 
-TABLES = {table.name: table for table in (ACCURACY, INCREMENTAL, WAVEFORM)}
+TABLES = {table.name: table for table in (ACCURACY, INCREMENTAL, WAVEFORM, CONTINUOUS, MIXED, INFERENCE)}
 
 
 def read_arguments(given: list[str] | None) -> argparse.Namespace:
@@ -71,7 +73,7 @@ def _one_set(table: Table, setting: Setting, args: argparse.Namespace, store: St
     if not args.show:
         store.forget(setting.name, methods if "all" in args.redo else args.redo, code_version())
         wanted = [key for key in keys if args.methods is None or key[1] in args.methods]
-        data = load(setting.dataset, args.data, mixed=setting.mixed)
+        data = load(setting.dataset, args.data, mixed=setting.mixed, discrete=setting.discrete)
         run_setting(table, setting, wanted, data, store, (lambda text: None) if args.quiet else _say)
     return planned_records(store, setting, keys)
 

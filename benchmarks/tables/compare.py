@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-UNIT = {"error": 100.0}  # in %; log-loss in nats, and all else as it is
+UNIT = {"error": 100.0, "criterion_2": 100.0, "criterion_3": 100.0}  # in %; log-loss in nats, all else as it is
 METRICS = ("error", "log_loss", "brier")
 
 

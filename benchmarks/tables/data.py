@@ -28,8 +28,11 @@ class Dataset:
     discrete: tuple[str, ...]  # categorical columns, when `mixed`
 
 
-def load(name: str, folder: Path = SHARED, *, mixed: bool = False) -> Dataset:
-    """The set as numbers without incomplete rows; or, `mixed`, as a DataFrame with categories and gaps as they are."""
+def load(name: str, folder: Path = SHARED, *, mixed: bool = False, discrete: bool = False) -> Dataset:
+    """The set as numbers without incomplete rows; or, `mixed`, as a DataFrame with categories and gaps as they are.
+
+    `mixed` and `discrete`: every column is a category.
+    """
     import pandas as pd
 
     entry = manifest(folder).get(name)
@@ -37,12 +40,12 @@ def load(name: str, folder: Path = SHARED, *, mixed: bool = False) -> Dataset:
         raise NoDataError(f"there is no data set {name!r} in {folder}; known: {', '.join(manifest(folder))}")
     frame = pd.read_csv(folder / entry["file"], dtype=str, keep_default_na=False, na_values=[""])
     kinds = {f["name"]: f["kind"] for f in entry["features"]}
-    discrete = tuple(c for c, kind in kinds.items() if mixed and kind != "continuous")
-    X = frame[list(kinds)].astype({c: float for c in kinds if c not in discrete})
+    named = tuple(c for c, kind in kinds.items() if mixed and (discrete or kind != "continuous"))
+    X = frame[list(kinds)].astype({c: float for c in kinds if c not in named})
     keep = np.ones(len(X), dtype=bool) if mixed else X.notna().all(axis=1).to_numpy()
     split = frame["split"].to_numpy(dtype=str)[keep] if "split" in frame else None
     X = X if mixed else X.to_numpy()[keep]
-    return Dataset(name, X, frame["class"].to_numpy(dtype=str)[keep], split, discrete)
+    return Dataset(name, X, frame["class"].to_numpy(dtype=str)[keep], split, named)
 
 
 def manifest(folder: Path) -> dict[str, dict]:

@@ -146,5 +146,4 @@ INCREMENTAL = Table(
     printed=printed_values(),
     quick=("zoo",),
     view=show,
-    no_peers=True,
 )

@@ -6,20 +6,27 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.naive_bayes import CategoricalNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.svm import SVC
+from threadpoolctl import threadpool_limits
 
 from benchmarks.tables.data import Dataset
 from mixent.evaluate.scores import log_loss
 
 REGULARISATION = [0, 0.001, 0.01, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8]
 PENALTIES = [0.001, 0.01, 0.1, 1.0, 10.0, 100.0]
+COSTS = [0.01, 0.1, 1.0, 10.0]
+LEAVES = [4, 31]
 RIDGES = [1e-3, 1e-2, 1e-1]
 BIC_KINDS = [(K, kind) for K in range(1, 6) for kind in ("spherical", "diag", "tied", "full")]
 
@@ -32,15 +39,45 @@ def qda(data: Dataset) -> Any:
 
 
 def logistic(data: Dataset) -> Any:
-    """Categories one-hot, gaps at the median, all scaled."""
-    ready = StandardScaler()
-    if data.discrete:
-        numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
-        columns = [c for c in data.X.columns if c not in data.discrete]
-        one_hot = (OneHotEncoder(handle_unknown="ignore"), list(data.discrete))
-        ready = make_column_transformer(one_hot, (numbers, columns))
-    model = make_pipeline(ready, LogisticRegression(max_iter=1000))
+    """On `scaled` columns."""
+    model = make_pipeline(scaled(data), LogisticRegression(max_iter=1000))
     return tuned(model, {"logisticregression__C": PENALTIES})
+
+
+def linear_svm(data: Dataset) -> Any:
+    """On `scaled` columns, with probabilities by Platt's sigmoid from five inner folds."""
+    calibrated = CalibratedClassifierCV(SVC(kernel="linear"), cv=5, ensemble=False)
+    return tuned(make_pipeline(scaled(data), calibrated), {"calibratedclassifiercv__estimator__C": COSTS}, folds=3)
+
+
+def boosting(data: Dataset) -> Any:
+    """Trees, with their leaves chosen; categories and gaps as they are."""
+    ready, places = "passthrough", []
+    if data.discrete:
+        code = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan)
+        ready = make_column_transformer((code, list(data.discrete)), remainder="passthrough")
+        places = list(range(len(data.discrete)))
+    model = StoppedBoosting(learning_rate=0.05, random_state=0, categorical_features=places or None)
+    return tuned(make_pipeline(ready, model), {"stoppedboosting__max_leaf_nodes": LEAVES}, folds=3)
+
+
+def naive_bayes(data: Dataset) -> Any:
+    """Categories with Laplace's one; a gap is a value of its own. For tables of categories only."""
+    sizes = [data.X[c].nunique(dropna=False) + 1 for c in data.X.columns]  # one more for values not seen in training
+    code = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+    gaps = FunctionTransformer(lambda X: X.astype(object).fillna("absent"))
+    shift = FunctionTransformer(lambda codes: codes + 1)  # 0: not seen in training
+    return make_pipeline(gaps, code, shift, CategoricalNB(min_categories=sizes))
+
+
+def scaled(data: Dataset) -> Any:
+    """Categories one-hot, gaps at the median, numbers scaled."""
+    if not data.discrete:
+        return StandardScaler()
+    numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
+    columns = [c for c in data.X.columns if c not in data.discrete]
+    one_hot = (OneHotEncoder(handle_unknown="ignore"), list(data.discrete))
+    return make_column_transformer(one_hot, (numbers, columns))
 
 
 def gmm_bic(data: Dataset) -> Any:
@@ -64,6 +101,17 @@ def tuned(model: Any, grid: Any, folds: int = 5) -> GridSearchCV:
 def neg_log_loss(model: Any, X: Any, y: Any) -> float:
     """Unlike scikit-learn's own, fine with a held-out part that lacks a class."""
     return -log_loss(y, model.predict_proba(X), model.classes_)
+
+
+class StoppedBoosting(HistGradientBoostingClassifier):
+    """At most 500 rounds, until a tenth of the rows, held out, gains no more; 100 where these would lack a class."""
+
+    def fit(self, X: Any, y: np.ndarray) -> StoppedBoosting:
+        counts = np.unique(y, return_counts=True)[1]
+        enough = bool(counts.min() > 1 and len(y) >= 10 * len(counts))
+        self.set_params(early_stopping=enough, max_iter=500 if enough else 100)
+        with threadpool_limits(1, user_api="openmp"):  # small tables: threads would only wait for each other
+            return super().fit(X, y)
 
 
 class PulledCovariance(BaseEstimator):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import mixent
 from benchmarks.tables.compare import METRICS
 from benchmarks.tables.data import Dataset
 from benchmarks.tables.store import Key, Store
-from benchmarks.tables.table import Measure, Setting, Table
+from benchmarks.tables.table import Setting, Table
 from mixent.evaluate.scores import SMALLEST, score_table
 from mixent.evaluate.validate import aligned_proba
 
@@ -45,7 +45,7 @@ def run_setting(table: Table, setting: Setting, keys: list[Key], data: Dataset, 
             continue
         _, method, n_folds, repeat, fold = key
         train, test = folds_of(setting, data, repeat)[fold]
-        record = score_fold(methods[method](data), data, train, test, table.measures, keep_rows=n_folds == 1)
+        record = score_fold(methods[method](data), data, train, test, table, keep_rows=n_folds == 1)
         where = {"table": table.name, "set": setting.name, "method": method}
         store.add(where | {"n_folds": n_folds, "repeat": repeat, "fold": fold, "code": code_version()} | record)
         told = record["failed"] or f"log-loss {record['log_loss']:.3f}, {record['fit_seconds']:.1f} s"
@@ -72,7 +72,7 @@ def score_fold(
     data: Dataset,
     train: np.ndarray,
     test: np.ndarray,
-    measures: Mapping[str, Measure],
+    table: Table,
     *,
     keep_rows: bool,
 ) -> dict:
@@ -87,9 +87,11 @@ def score_fold(
             seconds = time.perf_counter() - began
             proba = aligned_proba(model, _safe_indexing(data.X, test), classes)
             scores = score_table(data.y[test], proba, classes)
-            measured = {metric: measure(model) for metric, measure in measures.items()}
+            measured = {metric: measure(model) for metric, measure in table.measures.items()}
+            for metric, score in table.scores.items():
+                measured[metric] = score(model, _safe_indexing(data.X, test), data.y[test])
         except Exception as error:  # one method's trouble must not lose the others' results
-            return size | {"failed": f"{type(error).__name__}: {error}"[:300]}
+            return size | {"failed": " ".join(f"{type(error).__name__}: {error}".split())[:300]}
     told = {"warned": str(caught[0].message)[:200] if caught else None, "failed": None}
     record = size | {m: scores[m] for m in METRICS} | measured | {"fit_seconds": round(seconds, 4)} | told
     return record | ({"rows": dict(_row_losses(proba, classes, data.y[test]))} if keep_rows else {})

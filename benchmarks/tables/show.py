@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from rich.console import Console
@@ -18,21 +19,28 @@ def show(table: Table, found: Found, code: str, console: Console) -> None:
         some = {s: by for s, by in found.items() if s.mixed == mixed and any(by.values())}
         if some:
             console.print(_means(table, some, "with categories and gaps" if mixed else "numeric"))
-            console.print(_differences(table, some))
+            for method in (table.ours, *table.compared):
+                if any(by[method] for by in some.values()):
+                    console.print(_differences(method, some))
     tell(table, found, code, console)
 
 
 def _means(table: Table, found: Found, title: str) -> Grid:
-    methods = list(next(iter(found.values())))
+    methods = _methods_in(found)
     grid = Grid("set", "folds", *methods, "printed", "s / fit", *table.marks)
     grid.title = f"{table.name}, {title}: error % / log-loss"
     for setting, by in found.items():
         folds = mean_sd(by[table.ours], "error")[2]
         seconds = mean_sd(by[table.ours], "fit_seconds")[0]
         marks = [mark(by) for mark in table.marks.values()]
-        cells = [_cell(by[m]) for m in methods]
+        cells = [_cell(by.get(m, [])) for m in methods]
         grid.add_row(setting.name, str(folds), *cells, table.remarks.get(setting.name, ""), f"{seconds:.2f}", *marks)
     return grid
+
+
+def _methods_in(found: Found) -> list[str]:
+    """Those that were run on some set, in the table's order."""
+    return list(dict.fromkeys(m for by in found.values() for m, records in by.items() if records))
 
 
 def _cell(records: list[dict]) -> str:
@@ -43,14 +51,16 @@ def _cell(records: list[dict]) -> str:
     return f"{error:.1f} / {mean_sd(records, 'log_loss')[0]:.3f}" + f" ({failed} failed)" * bool(failed)
 
 
-def _differences(table: Table, found: Found) -> Grid:
-    peers = [m for m in next(iter(found.values())) if m != table.ours]
+def _differences(method: str, found: Found) -> Grid:
+    peers = [m for m in _methods_in(found) if m != method]
     columns = [f"{peer}: {metric}" for peer in peers for metric in ("error", "log-loss")]
     grid = Grid("set", *columns)
-    grid.title = f"{table.ours} minus peer, same folds: mean ± corrected s.e., * worse beyond noise"
+    grid.title = f"{method} minus peer, same folds: mean ± corrected s.e., * worse beyond noise"
     for setting, by in found.items():
-        gaps = [difference(by[table.ours], by[p], metric) for p in peers for metric in ("error", "log_loss")]
-        grid.add_row(setting.name, *(f"{gap}{'*' if gap.worse else ''}" for gap in gaps))
+        gaps = [difference(by[method], by.get(p, []), metric) for p in peers for metric in ("error", "log_loss")]
+        grid.add_row(
+            setting.name, *(f"{gap}{'*' if gap.worse else ''}" if gap.mean == gap.mean else "-" for gap in gaps)
+        )
     return grid
 
 
@@ -69,8 +79,8 @@ def _remarks(table: Table, found: Found, code: str) -> Iterable[str]:
             warned = [r["warned"] for r in records if r.get("warned")]
             if warned and table.is_ours(method):
                 yield f"{setting.name}, {method}: {len(warned)} folds warned: {warned[0]}"
-    mine = "all" if table.no_peers else table.ours
-    methods = table.methods if table.no_peers else (table.ours,)
-    old = sum(r["code"] != code for by in found.values() for method in methods for r in by.get(method, ()))
+    stored = [r for by in found.values() for method, records in by.items() if table.is_ours(method) for r in records]
+    old = Counter(r["method"] for r in stored if r["code"] != code)
     if old:
-        yield f"{old} folds of {mine} are from another src/mixent; run them again with --redo {mine}"
+        named = " ".join(f"'{method}'" if " " in method else method for method in old) if table.peers else "all"
+        yield f"{old.total()} folds are from another src/mixent; run them again with --redo {named}"

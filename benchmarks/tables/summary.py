@@ -27,7 +27,7 @@ def summarise(table: Table, setting: Setting, by_method: Mapping[str, list[dict]
     return [
         _result(table, setting.name, method, metric, records)
         for method, records in by_method.items()
-        for metric in (*METRICS, "fit_seconds", *table.measures)
+        for metric in (*METRICS, "fit_seconds", *table.measures, *table.scores)
         if records
     ]
 

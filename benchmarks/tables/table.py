@@ -10,6 +10,7 @@ from benchmarks.tables.data import Dataset
 
 Make = Callable[[Dataset], Any]  # the unfitted classifier for a set
 Measure = Callable[[Any], float | None]  # of a fitted classifier; None where it makes no sense
+Score = Callable[[Any, Any, Any], float | None]  # the same, with the test rows and their labels
 Mark = Callable[[Mapping[str, list[dict]]], str]  # raw records by method -> pass or miss
 View = Callable[..., None]  # like `show`
 
@@ -25,6 +26,7 @@ class Setting:
     folds: int = 10
     repeats: int = 5
     mixed: bool = False  # categories and gaps kept
+    discrete: bool = False  # with `mixed`: every column a category, numbers too
     train_rows: int | None = None
     data: str | None = None  # the data set, where it is not called `name`
 
@@ -57,19 +59,23 @@ class Table:
     methods: Mapping[str, Make]
     mixed_methods: Mapping[str, Make] = field(default_factory=dict)
     measures: Mapping[str, Measure] = field(default_factory=dict)  # by metric, beside the scores every table has
+    scores: Mapping[str, Score] = field(default_factory=dict)  # the same for what needs the test rows
     printed: Mapping[tuple[str, str, str], Printed] = field(default_factory=dict)  # by set, method, metric
     remarks: Mapping[str, str] = field(default_factory=dict)  # by set: the printed values in words
     marks: Mapping[str, Mark] = field(default_factory=dict)
     quick: tuple[str, ...] = ()
     view: View | None = None  # None: that of `show`
-    no_peers: bool = False  # is every method mixent's?
+    peers: tuple[str, ...] = ()  # methods that are not mixent's
+    only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # sets of a method that is not run on all
+    compared: tuple[str, ...] = ()  # methods whose differences to the others are shown, beside ours
 
     def methods_of(self, setting: Setting) -> Mapping[str, Make]:
-        return self.mixed_methods if setting.mixed else self.methods
+        methods = self.mixed_methods if setting.mixed else self.methods
+        return {m: make for m, make in methods.items() if setting.name in self.only.get(m, (setting.name,))}
 
     @property
     def ours(self) -> str:
         return next(iter(self.methods))
 
     def is_ours(self, method: str) -> bool:
-        return self.no_peers or method.startswith(self.ours)
+        return method not in self.peers

@@ -98,5 +98,4 @@ WAVEFORM = Table(
     measures={"passes": lambda model: float(model.run_.n_passes)},
     quick=("waveform_300",),
     view=show,
-    no_peers=True,
 )

@@ -12,6 +12,8 @@ _HOMES = {
     "GaussianMixture": "mixent.mixtures",
     "MixtureClassifier": "mixent.mixtures",
     "SharedMixtureClassifier": "mixent.mixtures",
+    "MaxEntClassifier": "mixent.maxent",
+    "MaxEntJoint": "mixent.maxent",
     "save": "mixent.files",
     "load": "mixent.files",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import os
+from collections.abc import Iterator
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
@@ -17,27 +18,53 @@ from mixent.families.categorical import CategoricalFamily, Categoricals
 from mixent.families.gaussian.family import GaussianFamily, Gaussians, Group
 from mixent.families.gaussian.prior import Prior
 from mixent.families.product import Components, ProductFamily
+from mixent.maxent import MaxEntClassifier, MaxEntJoint
+from mixent.maxent.induction import Added
+from mixent.maxent.joint_cells import Category, Constant, Hidden
+from mixent.maxent.joint_problem import Pairwise
+from mixent.maxent.layout import Layout
+from mixent.maxent.problem import Multipliers
+from mixent.maxent.terms import Binned, Coded, Crossed, CrossedDense, Given, Grouped, Latent, Moments, Ramp
 from mixent.mixtures import GaussianMixture, MixtureClassifier, SharedMixtureClassifier
 from mixent.mixtures.arriving import Kept
+from mixent.mixtures.columns import ColumnMixture
 from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.growth import Stage
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 from mixent.tables import Column, Schema
 
-ESTIMATORS = (GaussianMixture, MixtureClassifier, SharedMixtureClassifier)
+MIXTURES = (GaussianMixture, MixtureClassifier, SharedMixtureClassifier)
+ESTIMATORS = (*MIXTURES, MaxEntClassifier, MaxEntJoint)
 PARTS = (
+    Added,
+    Binned,
     CategoricalFamily,
     Categoricals,
+    Category,
+    Coded,
     Column,
+    ColumnMixture,
     Components,
+    Constant,
+    Crossed,
+    CrossedDense,
     Fitted,
     GaussianFamily,
     Gaussians,
+    Given,
     Group,
+    Grouped,
+    Hidden,
     Kept,
+    Latent,
+    Layout,
     MixtureParams,
     MixtureProblem,
+    Moments,
+    Multipliers,
+    Pairwise,
     Prior,
+    Ramp,
     ProductFamily,
     Run,
     Schema,
@@ -46,7 +73,14 @@ PARTS = (
     Status,
     Step,
 )
-STATE = {"schema_": Schema, "problem_": MixtureProblem, "params_": MixtureParams, "run_": Run}  # of every model
+STATE: dict[type, dict[str, type]] = {  # what a fitted model cannot do without
+    **{
+        kind: {"schema_": Schema, "problem_": MixtureProblem, "params_": MixtureParams, "run_": Run}
+        for kind in MIXTURES
+    },
+    MaxEntClassifier: {"schema_": Schema, "layout_": Layout, "params_": Multipliers, "run_": Run},
+    MaxEntJoint: {"schema_": Schema, "terms_": tuple, "params_": Pairwise, "run_": Run},
+}
 CLASSES = {cls.__name__: cls for cls in (*ESTIMATORS, *PARTS)}
 
 SavedFileError = saved.SavedFileError
@@ -87,14 +121,31 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = saved.MAX_BYTES) -> A
     model = saved.load(path, CLASSES, max_bytes=max_bytes)
     if not isinstance(model, ESTIMATORS):
         raise SavedFileError(f"{path} holds a {type(model).__name__}, not a model")
-    for name, kind in STATE.items():
+    return _checked(model, path)
+
+
+def _checked(model: Any, path: Any) -> Any:
+    """A whole model, and whole models inside it: those of columns that share a mixture."""
+    for name, kind in STATE[type(model)].items():
         if not isinstance(getattr(model, name, None), kind):
             raise SavedFileError(f"{path}: the contents are damaged ({name} is missing or no {kind.__name__})")
+    if isinstance(model, MaxEntClassifier):
+        for term in _single(model.layout_):
+            if isinstance(term, Grouped):
+                if not isinstance(term.mixture, MIXTURES):
+                    raise SavedFileError(f"{path}: the contents are damaged (a group of columns has no mixture)")
+                _checked(term.mixture, path)
     return _brought_up_to_date(model)
 
 
+def _single(layout: Layout) -> Iterator[Any]:
+    """The features, those of pairs one by one."""
+    for term in layout.terms:
+        yield from (term.first, term.second) if isinstance(term, Crossed | CrossedDense) else (term,)
+
+
 RENAMED = {"criterion": "selection"}  # options of mixent 0.1
-LATER: dict[str, Any] = {"path_": [], "kept_": None}  # what models fitted before it existed did not have
+LATER: dict[str, Any] = {"path_": [], "kept_": None}  # what mixtures fitted before it existed did not have
 
 
 def _brought_up_to_date(model: Any) -> Any:
@@ -106,6 +157,6 @@ def _brought_up_to_date(model: Any) -> Any:
             state[new] = state.pop(old)
     for name, option in options.items():
         state.setdefault(name, option.default)
-    for name, value in LATER.items():
+    for name, value in LATER.items() if isinstance(model, MIXTURES) else ():
         state.setdefault(name, copy.copy(value))
     return model

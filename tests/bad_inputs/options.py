@@ -97,7 +97,11 @@ CLASSIFIER = [
         option("across_classes", True, covariance={0: "VVV", 1: "EII"}),
     ),
     *refused(ValueError, "prior must be 'auto', None .*; got", option("prior", 0, -1, nan, inf, "none", [1], True)),
-    *refused(ValueError, "class_prior must be one of 'empirical'; got 'even'", option("class_prior", "even")),
+    *refused(
+        ValueError,
+        "class_prior must be 'empirical' or 2 positive numbers, one per class; got 'even'",
+        option("class_prior", "even"),
+    ),
     *refused(
         ValueError,
         "class_prior must be 'empirical' or 2 positive numbers, one per class; got",

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from benchmarks.tables import __main__ as program
 from benchmarks.tables.compare import difference
 from benchmarks.tables.counted import counting
 from benchmarks.tables.data import Dataset
@@ -15,17 +14,6 @@ from scipy.stats import ttest_rel
 from mixent import GaussianMixture
 
 TRAINED = ["1 per class: likelihood", "1 per class: conditional"]
-
-
-@pytest.fixture
-def run(data, tmp_path, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "300")
-
-    def main(*given):
-        assert program.main([*given, "--quiet", "--data", str(data), "--results", str(tmp_path)]) == 0
-        return tmp_path
-
-    return main
 
 
 def test_table_incremental(run, capsys, monkeypatch):

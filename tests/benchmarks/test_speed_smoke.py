@@ -6,6 +6,7 @@ import pytest
 from benchmarks.speed.__main__ import main
 from benchmarks.speed.discriminative import RATIO
 from benchmarks.speed.growth import COST, COST_ALL, GROWN, LOG_LIK, ONCE
+from benchmarks.speed.maxent import GAP, REACHED
 from benchmarks.speed.records import FASTER, Record
 
 KEYS = {"set", "method", "metric", "mean", "sd", "folds", "printed", "source"}
@@ -40,6 +41,15 @@ def test_training_is_measured_beside_em():
     ratios = {(r.set, r.method): r.mean for r in records if r.metric == RATIO}
     assert len(ratios) == 4 and all(ratio > 0 for ratio in ratios.values())
     assert {method for _, method in ratios} == {"shared, conditional", "per class, conditional"}
+
+
+def test_maximum_entropy_is_measured_beside_logistic_regression_at_the_same_gap():
+    records = main(["--case", "maxent", "--quick"])
+    gaps = {(r.set, r.method): r.mean for r in records if r.metric == REACHED}
+    methods = {"mixent, auto", "mixent, bohning", "scikit-learn"}
+    assert {method for _, method in gaps} == methods and len(gaps) == 9
+    assert all(-1e-9 <= gap <= GAP for gap in gaps.values())
+    assert sum(r.metric == FASTER and r.mean > 0 for r in records) == 6
 
 
 def test_growth_is_laid_out_beside_restarts(capsys):

@@ -4,14 +4,16 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal
+from scipy.stats import norm
 
 from mixent.core.driver import Stop
 from mixent.core.executors import Serial
+from mixent.maxent.binning import bins_of, entropy_bins
+from mixent.maxent.building import Plan, Training, related_columns
 from mixent.maxent.layout import Layout
 from mixent.maxent.problem import Multipliers
 from mixent.maxent.solving import Sums, solve
-from mixent.maxent.terms import Binned, Coded, Given, Latent, Moments, bins_of, entropy_bins, fit_latent
+from mixent.maxent.terms import Binned, Coded, Given, Grouped, Moments, crossed
 from mixent.tables import read_features
 
 
@@ -71,28 +73,52 @@ def test_entropy_bins_are_where_the_classes_change():
     assert len(noise) <= 1  # no border pays for its description where classes do not change
 
 
+def hidden(X, y, kind, weight=None, **options):
+    """The hidden component of each column, as the classifier makes it."""
+    groups = options.pop("groups", ())
+    plan = Plan(kind, "quantile", 8, options.pop("max_components", 4), False, (), groups, (), 0, 1)
+    return plan.terms(Training(table_of(X), np.eye(2)[y], weight, (0, 1)))
+
+
 @pytest.mark.parametrize("kind", ["union", "class", "pooled"])
 def test_hidden_components_are_responsibilities(shapes, kind):
     X, y = shapes
-    term = fit_latent("x", (0,), X, y.astype(object), None, kind, max_components=4, random_state=0)
+    (term,) = hidden(X, y, kind)
     cells = term.cells(table_of(np.vstack([X[:50], [[np.nan]]])))
-    assert not cells[:, -1].any()
-    mixture = term.mixture
-    log_f = np.stack([multivariate_normal.logpdf(X[:50], m, C) for m, C in zip(mixture.means_, mixture.covariances_)])
-    weights = mixture.weights_ if kind == "pooled" else mixture.weights_.sum(axis=0)
-    joint = weights[:, None] * np.exp(log_f)
+    assert not cells[:, -1].any() and len(term.values) == len(cells)
+    joint = np.concatenate(
+        [
+            share * m.weights[:, None] * norm.pdf(X[:50].T, m.means[:, None], np.sqrt(m.variances)[:, None])
+            for m, share in zip(term.mixtures, term.shares)
+        ]
+    )
     if kind == "class":
         for c in range(2):
             mine = term.owner == c
             np.testing.assert_allclose(cells[mine, :50], joint[mine] / joint[mine].sum(axis=0), rtol=1e-7)
     else:
         np.testing.assert_allclose(cells[:, :50], joint / joint.sum(axis=0), rtol=1e-7, atol=1e-12)
-    assert len(term.values) == len(cells)
+
+
+def test_far_out_a_hidden_component_is_still_a_pmf(shapes):
+    X, y = shapes
+    for kind in ("union", "class", "pooled"):
+        (term,) = hidden(X, y, kind)
+        cells = term.cells(table_of(np.array([[1e140], [-1e140], [1e9]])))
+        np.testing.assert_allclose(cells.sum(axis=0), 2.0 if kind == "class" else 1.0)
+
+
+def test_a_class_that_never_shows_a_column_takes_the_mixture_of_all_rows(shapes):
+    X, y = shapes
+    X = np.column_stack([np.where(y == 0, np.nan, X[:, 0]), X[:, 0]])
+    first = hidden(X, y, "union")[0]
+    np.testing.assert_array_equal(first.mixtures[0].means, first.mixtures[1].means)
+    assert np.isfinite(first.cells(table_of(X))).all()
 
 
 def test_a_cell_learned_within_a_class_speaks_only_for_it(shapes):
     X, y = shapes
-    layout = Layout.of([fit_latent("x", (0,), X, y.astype(object), None, "class", max_components=3, random_state=0)])
+    layout = Layout.of(hidden(X, y, "class"))
     found, _ = solved(layout, table_of(X), y)
     owner = layout.terms[0].owner
     assert not found.run.params.cells[owner == 0, 1].any() and not found.run.params.cells[owner == 1, 0].any()
@@ -103,8 +129,7 @@ def test_equal_moments_tell_nothing_where_hidden_components_tell_much(shapes):
     table = table_of(X)
     flat, rows = solved(Layout.of([Moments("x", 0, X.mean(), X.std())]), table, y)
     assert error(flat, rows, y) > 0.4
-    union = Layout.of([fit_latent("x", (0,), X, y.astype(object), None, "union", max_components=6, random_state=0)])
-    found, rows = solved(union, table, y)
+    found, rows = solved(Layout.of(hidden(X, y, "union")), table, y)
     assert error(found, rows, y) < 0.25
 
 
@@ -123,12 +148,35 @@ def test_a_layout_puts_codes_first_and_counts_what_is_present():
     assert layout.mask(2) is None
 
 
-def test_groups_of_columns_share_a_mixture():
+def test_crossed_features_are_products():
+    table = table_of([[0.2, 0.8, "a", "u"], [0.5, 0.5, None, "v"], [None, None, "b", "v"], [1.0, 0.0, "b", "u"]])
+    a, b = Coded("a", 0, ("a", "b")), Coded("b", 1, ("u", "v"))
+    both = crossed(a, b)
+    assert both.codes(table).tolist() == [0, -1, 3, 2] and both.values[2] == "b & u" and both.name == "a & b"
+    given = Given("g", (0, 1), ("low", "high"))
+    soft = crossed(given, a)
+    np.testing.assert_allclose(soft.cells(table).T, [[0.2, 0, 0.8, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 1, 0, 0]])
+    assert soft.values == ("low & a", "low & b", "high & a", "high & b")
+
+
+@pytest.mark.parametrize("kind", ["union", "class", "pooled"])
+def test_groups_of_columns_share_a_mixture(kind):
     rng = np.random.default_rng(3)
     y = np.arange(300) % 2
     z = rng.normal(size=300)
     X = np.stack([z, np.where(y == 0, z, -z) + 0.2 * rng.normal(size=300)], axis=1)  # told apart only together
-    term = fit_latent("both", (0, 1), X, y.astype(object), None, "union", max_components=2, random_state=0)
-    assert isinstance(term, Latent)
+    (term,) = hidden(X, y, kind, groups=((0, 1),), max_components=3)
+    assert isinstance(term, Grouped) and term.name == "x0 & x1"
     found, rows = solved(Layout.of([term]), table_of(X), y)
-    assert error(found, rows, y) < 0.15
+    assert error(found, rows, y) < (0.15 if kind == "union" else 0.45)
+
+
+def test_related_columns_are_found_within_the_classes():
+    rng = np.random.default_rng(4)
+    y = np.arange(400) % 2
+    z = rng.normal(size=(3, 400))
+    X = np.stack([z[0], z[0] + 0.3 * z[1], 5.0 * y + z[2], 5.0 * y + rng.normal(size=400), -z[0] + 0.3 * z[2]], axis=1)
+    X[::7, 1] = np.nan
+    rows = Training(table_of(X), np.eye(2)[y], None, (0, 1))
+    assert related_columns(rows, set()) == ((0, 1, 4),)  # columns 2 and 3 differ together, but between the classes
+    assert related_columns(rows, {0}) == ((1, 4),)

@@ -90,7 +90,7 @@ CLASSIFIER = [
     ({"init": np.ones((40, 2))}, "init must be one of 'kmeans++', 'random'; got array"),
     ({"cv": 1}, "cv must be a whole number >= 2, a splitter or a list of splits; got 1"),
     ({"cv": 2.5}, "cv must be a whole number >= 2, a splitter or a list of splits; got 2.5"),
-    ({"class_prior": "flat"}, "class_prior must be one of 'empirical'; got 'flat'"),
+    ({"class_prior": "flat"}, "class_prior must be 'empirical' or 2 positive numbers, one per class; got 'flat'"),
     ({"class_prior": [1.0]}, "class_prior must be 'empirical' or 2 positive numbers, one per class; got [1.0]"),
     (
         {"class_prior": [0.0, 1.0]},
@@ -144,7 +144,7 @@ CLASSIFIERS_GROWN = [
         "nested chooses among what a criterion picks in each fold, and selection='cv' is none; take one of "
         "'bic', 'icl', 'dic', 'dic_robust', 'cbic'",
     ),
-    ({"class_prior": "flat"}, "class_prior must be one of 'empirical'; got 'flat'"),
+    ({"class_prior": "flat"}, "class_prior must be 'empirical' or 2 positive numbers, one per class; got 'flat'"),
     ({"class_prior": [1.0]}, "class_prior must be 'empirical' or 2 positive numbers, one per class; got [1.0]"),
 ]
 

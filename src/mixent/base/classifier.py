@@ -120,6 +120,19 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
             least = np.minimum(least, reject)
         return Decision(labels, least, rejected)
 
+    def _rivals(self, joint: Array, label: Any) -> tuple[np.ndarray, np.ndarray]:
+        """(n,) positions of the class to explain (None: the most probable) and of the strongest other class."""
+        if label is None:
+            ours = joint.argmax(axis=1)
+        else:
+            names = self.classes_.tolist()
+            if label not in names:
+                raise ValueError(f"label must be one of the classes {names}; got {label!r}")
+            ours = np.full(len(joint), names.index(label))
+        others = joint.copy()
+        others[np.arange(len(joint)), ours] = -np.inf
+        return ours, others.argmax(axis=1)
+
     def adjust_priors(self, X: Any, *, tol: float = 1e-9, max_iter: int = 5000) -> Self:
         """A copy of this classifier for a batch whose class priors have shifted.
 

@@ -8,6 +8,7 @@ over the batch's priors p. Concave; every step of p <- mean posterior raises it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -47,3 +48,18 @@ class PriorShift(Problem):
 def shifted_priors(log_ratio: Array, start: Array, *, tol: float = 1e-9, max_iter: int = 5000) -> Run:
     """Priors of the batch from log P(c | x) / P0(c), (n, C)."""
     return run(PriorShift(), ArrayBlocks(Block(log_ratio)), start, stop=Stop(tol, max_iter), executor=Serial())
+
+
+def read_class_prior(class_prior: Any, n_classes: int) -> Array | None:
+    """The user's class priors as shares; None where they are to be learned."""
+    if isinstance(class_prior, str) and class_prior == "empirical":
+        return None
+    try:
+        prior = np.asarray(class_prior, dtype=float)
+    except (TypeError, ValueError):
+        prior = np.empty(0)
+    if prior.shape != (n_classes,) or not np.isfinite(prior).all() or (prior <= 0).any():
+        raise ValueError(
+            f"class_prior must be 'empirical' or {n_classes} positive numbers, one per class; got {class_prior!r}"
+        )
+    return prior / prior.sum()

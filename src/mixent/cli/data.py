@@ -42,8 +42,9 @@ def read_data(
     weight: str | None,
     categorical: Sequence[str],
     screen: Screen,
+    models: Sequence[str] = ("mixture",),
 ) -> Data:
-    """Read a table, split it into features, labels and weights, and tell what was found in it."""
+    """Read a table, split it into features, labels and weights, and tell what was found in it for these models."""
     from mixent.tables import split_target
 
     frame = read_table(path)
@@ -61,7 +62,7 @@ def read_data(
         raise ValueError(f"{path}: no column is left to fit; ignore fewer")
     X, y = (frame, None) if target is None else split_target(frame, target)
     need_columns(path, X.columns, categorical)
-    return Data(X, y, weights, _describe(path, X, y, target, categorical, screen))
+    return Data(X, y, weights, _describe(path, X, y, target, categorical, screen, models))
 
 
 def need_columns(path: Path, have: Iterable[str], wanted: Iterable[str]) -> None:
@@ -95,8 +96,10 @@ def weight_column(column: Any, name: str) -> Any:
         raise ValueError(f"column {name!r} (--weight): {error}") from error
 
 
-def _describe(path: Path, X: Any, y: Any, target: str | None, categorical: Sequence[str], screen: Screen) -> list[str]:
-    """Say how large the table is and what is wrong with it; returns the problems."""
+def _describe(
+    path: Path, X: Any, y: Any, target: str | None, categorical: Sequence[str], screen: Screen, models: Sequence[str]
+) -> list[str]:
+    """Say how large the table is, that labels are absent, and what is wrong with it; returns the problems."""
     from types import SimpleNamespace
 
     import numpy as np
@@ -113,16 +116,20 @@ def _describe(path: Path, X: Any, y: Any, target: str | None, categorical: Seque
     size = f"{count(table.n_rows, 'row')}, {count(len(table.schema.columns), 'column')}"
     screen.say(f"[bold]{shown(path)}[/]: {size} ({told}){missing}")
     notes = problems(table, categorical) + ([] if y is None else _label_problems(y, str(target)))
-    for note in ([] if y is None else _absent_labels(y, str(target))) + notes:
+    for note in ([] if y is None else _absent_labels(y, str(target), models)) + notes:
         screen.warn(note)
     return notes
 
 
-def _absent_labels(y: Any, target: str) -> list[str]:
+def _absent_labels(y: Any, target: str, models: Sequence[str]) -> list[str]:
     from mixent.tables import read_labels
 
     absent = read_labels(y, len(y)).n_absent
-    told = f"{absent} of {count(len(y), 'row')} have no label in {target!r}: they are used as unlabelled rows"
+    told = f"{absent} of {count(len(y), 'row')} have no label in {target!r}: they "
+    if set(models) == {"maxent"}:
+        told += "take no part, since --model maxent cannot learn from them"
+    else:
+        told += "are used as unlabelled rows" + (", but not by --model maxent" if "maxent" in models else "")
     return [told] if absent else []
 
 

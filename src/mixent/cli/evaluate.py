@@ -10,6 +10,7 @@ import typer
 from mixent.cli import options as opt
 from mixent.cli.data import check_output, read_data
 from mixent.cli.fit import fit_with_bar
+from mixent.cli.models import MIXTURES, Choices, make_models
 from mixent.cli.screen import Screen, grid, session, shown
 
 COLUMNS = {  # metric: (heading, factor, decimals)
@@ -46,6 +47,14 @@ def evaluate(
     select: opt.Select = None,
     max_components: opt.MaxComponents = None,
     per_class: opt.PerClass = False,
+    latent: opt.Latent = None,
+    bins: opt.Bins = None,
+    n_bins: opt.NumberOfBins = None,
+    groups: opt.Groups = None,
+    pairs: opt.Pairs = None,
+    selection: opt.Selection = None,
+    solver: opt.Solver = None,
+    probabilistic: opt.Probabilistic = [],  # noqa: B006
     ignore: opt.Ignore = [],  # noqa: B006
     categorical: opt.Categorical = [],  # noqa: B006
     weight: opt.Weight = None,
@@ -61,10 +70,10 @@ def evaluate(
       mixent evaluate iris.csv --target species
       mixent evaluate data.csv -t class --folds 10 --report report.html
       mixent evaluate data.csv -t class -k 1 --covariance EEE --no-baselines
-      mixent evaluate data.csv -t class --model mixture --model shared
+      mixent evaluate data.csv -t class --model mixture --model shared --model maxent
     """  # noqa: D301  (typer needs the backspace itself)
     with session(quiet=quiet, debug=debug) as screen:
-        chosen = opt.Choices(
+        chosen = Choices(
             components=components,
             covariance=covariance,
             prior=prior,
@@ -75,16 +84,26 @@ def evaluate(
             select=select,
             max_components=max_components,
             per_class=per_class,
+            latent=latent,
+            bins=bins,
+            n_bins=n_bins,
+            groups=groups,
+            pairs=pairs,
+            selection=selection,
+            solver=solver,
+            probabilistic=tuple(probabilistic),
         )
-        ours = {
-            "mixent " + kind: opt.make_model(
-                kind, chosen, clusters=False, categorical=categorical, seed=seed, jobs=jobs
-            )
-            for kind in model
-        }
+        made = make_models(model, chosen, target=target, categorical=categorical, seed=seed, jobs=jobs)
+        if "joint" in made:
+            from mixent.cli.joint import JointClassifier
+
+            made["joint"] = JointClassifier(made["joint"], target)
+        ours = {"mixent " + kind: estimator for kind, estimator in made.items()}
         _check_outputs(data, report, output)
-        table = read_data(data, target, ignore=ignore, weight=weight, categorical=categorical, screen=screen)
-        notes = [*table.notes, *_two_meanings(model, components)]
+        table = read_data(
+            data, target, ignore=ignore, weight=weight, categorical=categorical, screen=screen, models=model
+        )
+        notes = [*table.notes, *_two_meanings(model, chosen)]
         for note in notes[len(table.notes) :]:
             screen.say(shown(note))
         from mixent.cli.baselines import baselines as simple
@@ -109,6 +128,7 @@ def evaluate(
         if report is not None:
             from mixent.report import comparison_report
 
+            ours.pop("mixent joint", None)  # a model of all columns: of this one it has no more to show
             for estimator in ours.values():
                 fit_with_bar(screen, estimator, table)
             comparison_report(
@@ -124,13 +144,18 @@ def evaluate(
             screen.say(f"Wrote [bold]{shown(report)}[/]; open it in a browser")
 
 
-def _two_meanings(models: list[str], components: str) -> list[str]:
-    """A number of components is not the same thing for both models: say so where they are compared."""
-    if len(set(models)) < 2 or components.lower() == "auto":
-        return []
-    return [
-        f"--components {components}: mixent mixture has {components} for each class, mixent shared {components} in all."
-    ]
+def _two_meanings(models: list[str], chosen: Choices) -> list[str]:
+    """A number is not the same thing for all models: say so where they are compared."""
+    kinds, notes = set(models), []
+    if chosen.components.lower() != "auto" and kinds >= set(MIXTURES):
+        k = chosen.components
+        notes.append(f"--components {k}: mixent mixture has {k} for each class, mixent shared {k} in all.")
+    if chosen.prior.lower() not in ("auto", "none") and kinds & set(MIXTURES) and kinds - set(MIXTURES):
+        others = " and ".join("mixent " + kind for kind in dict.fromkeys(models) if kind not in MIXTURES)
+        notes.append(f"--prior {chosen.prior}: pseudo-rows of a mixture, the variance of the multipliers of {others}.")
+    if chosen.max_components is not None and kinds & set(MIXTURES) and kinds - set(MIXTURES):
+        notes.append(f"--max-components {chosen.max_components}: of a model of rows, and of each column's mixture.")
+    return notes
 
 
 def _check_outputs(data: Path, report: Path | None, output: Path | None) -> None:

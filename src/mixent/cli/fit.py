@@ -10,7 +10,8 @@ import typer
 
 from mixent.cli import options as opt
 from mixent.cli.data import Data, check_output, read_data
-from mixent.cli.screen import Screen, count, named, session, shown
+from mixent.cli.models import Choices, make_models
+from mixent.cli.screen import Screen, count, grid, named, session, shown
 from mixent.cli.summary import describe, show_model
 
 
@@ -21,7 +22,12 @@ def fit(
     ],
     target: Annotated[
         str | None,
-        typer.Option("--target", "-t", metavar="COL", help="Column of class labels; without it, clusters are fitted."),
+        typer.Option(
+            "--target",
+            "-t",
+            metavar="COL",
+            help="Column of class labels; without it, clusters are fitted. Not for --model joint.",
+        ),
     ] = None,
     model: opt.Model = "mixture",
     components: opt.Components = "auto",
@@ -34,6 +40,14 @@ def fit(
     select: opt.Select = None,
     max_components: opt.MaxComponents = None,
     per_class: opt.PerClass = False,
+    latent: opt.Latent = None,
+    bins: opt.Bins = None,
+    n_bins: opt.NumberOfBins = None,
+    groups: opt.Groups = None,
+    pairs: opt.Pairs = None,
+    selection: opt.Selection = None,
+    solver: opt.Solver = None,
+    probabilistic: opt.Probabilistic = [],  # noqa: B006
     ignore: opt.Ignore = [],  # noqa: B006  (typer reads it, nobody writes it)
     categorical: opt.Categorical = [],  # noqa: B006
     weight: opt.Weight = None,
@@ -53,10 +67,12 @@ def fit(
       mixent fit data.csv -t class -o m.mixent --ignore id --categorical zip
       mixent fit data.csv -t class -o m.mixent -k 1 --covariance VVV   (QDA)
       mixent fit data.csv -t class -o m.mixent --model shared -k 6 --objective conditional
+      mixent fit data.csv -t class -o m.mixent --model maxent --select forward
       mixent fit data.csv -o clusters.mixent             (no target: clusters)
+      mixent fit data.csv -o table.mixent --model joint  (any column from the others)
     """  # noqa: D301  (typer needs the backspace itself)
     with session(quiet=quiet, debug=debug) as screen:
-        chosen = opt.Choices(
+        chosen = Choices(
             components=components,
             covariance=covariance,
             prior=prior,
@@ -67,13 +83,25 @@ def fit(
             select=select,
             max_components=max_components,
             per_class=per_class,
+            latent=latent,
+            bins=bins,
+            n_bins=n_bins,
+            groups=groups,
+            pairs=pairs,
+            selection=selection,
+            solver=solver,
+            probabilistic=tuple(probabilistic),
         )
-        estimator = opt.make_model(
-            model, chosen, clusters=target is None, categorical=categorical, seed=seed, jobs=jobs
-        )
+        if model == "joint" and target is not None:
+            raise typer.BadParameter(
+                "--target has no effect with --model joint, which predicts any column: give it to `mixent predict`"
+            )
+        estimator = make_models([model], chosen, target=target, categorical=categorical, seed=seed, jobs=jobs)[model]
         check_output(output, [data])
-        table = read_data(data, target, ignore=ignore, weight=weight, categorical=categorical, screen=screen)
-        if target is None:
+        table = read_data(
+            data, target, ignore=ignore, weight=weight, categorical=categorical, screen=screen, models=[model]
+        )
+        if target is None and model != "joint":
             screen.say("No --target: fitting clusters (a mixture without classes).")
         seconds = fit_with_bar(screen, estimator, table)
         from mixent import save
@@ -85,6 +113,8 @@ def fit(
         _say_search(screen, estimator)
         if target is not None:
             _say_training(screen, estimator, table)
+        if model == "joint":
+            _say_columns(screen, estimator, table)
         screen.say(f"Wrote [bold]{shown(output)}[/] ({output.stat().st_size / 1000:.0f} kB)")
 
 
@@ -108,7 +138,7 @@ def _class_rows(table: Data) -> dict[Any, float] | None:
 
 
 def _say_search(screen: Screen, estimator: Any) -> None:
-    search, by = estimator.search_, getattr(estimator, "selection", "cv")
+    search, by = getattr(estimator, "search_", None), getattr(estimator, "selection", "cv")
     if not search:
         return
     best = [entry for entry in search if entry.get("chosen")] or search[:1]
@@ -149,3 +179,18 @@ def _say_training(screen: Screen, estimator: Any, table: Data) -> None:
         f"On the training rows (too rosy; see mixent evaluate): log-loss {score['log_loss']:.3f} nats, "
         f"error {score['error']:.1%}"
     )
+
+
+def _say_columns(screen: Screen, estimator: Any, table: Data, most: int = 30) -> None:
+    """How well each column is predicted from the others, on the training rows."""
+    found = estimator.accuracy_by_column(table.X)
+    rows = grid("column", "known", "error %", "variance explained %")
+    for name, score in list(found.items())[:most]:
+        error = "" if score.error is None else f"{100 * score.error:.1f}"
+        explained = "" if score.r2 is None else f"{100 * score.r2:.1f}"
+        rows.add_row(shown(name), str(score.n_rows), error, explained)
+    screen.say()
+    screen.say("Each column from all others, on the training rows (too rosy):")
+    screen.show(rows)
+    if len(found) > most:
+        screen.say(f"... and {len(found) - most} more")

@@ -59,10 +59,16 @@ def predict(
         bool,
         typer.Option(
             "--explain",
-            help="Write the strongest other class (rival), the log-odds against it in nats, the component that speaks "
-            "loudest for the predicted class, and its part of the log-odds.",
+            help="Write the strongest other class (rival), the log-odds against it in nats, the component (or feature) "
+            "that speaks loudest for the predicted class, and its part of the log-odds. More: mixent explain.",
         ),
     ] = False,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target", "-t", metavar="COL", help="For a model of --model joint: the column to predict; else its last."
+        ),
+    ] = None,
     quiet: opt.Quiet = False,
     debug: opt.Debug = False,
 ) -> None:
@@ -77,6 +83,7 @@ def predict(
       mixent predict m.mixent new.csv -o out.parquet --keep id --density
       mixent predict m.mixent new.csv -o out.csv --costs costs.csv --reject 0.2
       mixent predict m.mixent new.csv -o - | head
+      mixent predict table.mixent new.csv -o out.csv --target colour   (a model of --model joint)
 
     With --costs or --reject the table has two answers: `predicted` is the most probable class; `decision` is the class
     whose expected cost is lowest, blank where not deciding is cheaper (`rejected` is true there).
@@ -95,33 +102,39 @@ def predict(
         if output != STDOUT:
             check_output(output, [model, data], ENDINGS)
         fitted = load(model)
+        joint = hasattr(fitted, "terms_")
+        classes_only = {"--costs": costs, "--reject": reject}
+        classes_only |= {"--adjust-priors": adjust_priors or None, "--explain": explain or None}
         if not hasattr(fitted, "classes_"):
-            _refuse_for_clusters(
-                model,
-                {
-                    "--costs": costs,
-                    "--reject": reject,
-                    "--adjust-priors": adjust_priors or None,
-                    "--explain": explain or None,
-                },
-            )
+            _refuse(f"needs a classifier; {model} holds {'a joint model' if joint else 'clusters'}", classes_only)
+        if joint or not hasattr(fitted, "score_samples"):
+            told = f"needs a mixture; {model} holds a {type(fitted).__name__}, which has no density"
+            _refuse(told, {"--density": density or None})
+        if not joint:
+            _refuse(f"has no effect: {model} predicts one thing; it serves --model joint", {"--target": target})
         frame = read_table(data)
         need_columns(data, frame.columns, keep)
-        X = model_columns(fitted, frame, data)
+        if joint:
+            target = _wanted(fitted, target, model)
+        X = model_columns(fitted, frame, data, absent=target)
         if adjust_priors:
             fitted = fitted.adjust_priors(X)
             priors = ", ".join(f"{named(c)}: {p:.3f}" for c, p in zip(fitted.classes_, fitted.class_prior_))
             screen.say(f"Class priors of this table: {priors}")
         cost_table = None if costs is None else _read_costs(costs, fitted.classes_)
-        found = _predictions(
-            fitted,
-            X,
-            proba=proba,
-            costs=cost_table,
-            reject=reject,
-            decide=costs is not None or reject is not None,
-            density=density,
-            explain=explain,
+        found = (
+            _of_column(fitted, X, target, proba)
+            if joint
+            else _predictions(
+                fitted,
+                X,
+                proba=proba,
+                costs=cost_table,
+                reject=reject,
+                decide=costs is not None or reject is not None,
+                density=density,
+                explain=explain,
+            )
         )
         kept = frame if keep_all else frame[list(dict.fromkeys(keep))]
         clash = [name for name in found if name in kept.columns]
@@ -131,15 +144,36 @@ def predict(
         _say(screen, found, output)
 
 
-def _refuse_for_clusters(model: Path, given: dict[str, Any]) -> None:
+def _refuse(why: str, given: dict[str, Any]) -> None:
     option = next((name for name, value in given.items() if value is not None), None)
     if option:
-        raise typer.BadParameter(f"{option} needs a classifier; {model} holds clusters")
+        raise typer.BadParameter(f"{option} {why}")
 
 
-def model_columns(fitted: Any, frame: Any, path: Path) -> Any:
-    """The columns of the model, in its order."""
+def _wanted(fitted: Any, target: str | None, model: Path) -> str:
+    """The column a joint model is to predict."""
     names = list(fitted.schema_.names)
+    if target is None:
+        return names[-1]
+    need_columns(model, names, [target])
+    return target
+
+
+def _of_column(fitted: Any, X: Any, target: str | None, proba: bool) -> dict[str, Any]:
+    """Output columns by name: the target's most probable (or expected) value, and probabilities of its values."""
+    found = {"predicted": fitted.predict(X, target=target)}
+    if proba:
+        values = fitted.values(target).tolist()
+        names = [f"p({v:.4g})" if isinstance(v, float) else f"p({v})" for v in values]
+        found |= dict(zip(names, fitted.predict_proba(X, target=target).T))
+    return found
+
+
+def model_columns(fitted: Any, frame: Any, path: Path, absent: str | None = None) -> Any:
+    """The columns of the model, in its order; `absent` may be missing from the table: it is not looked at."""
+    names = list(fitted.schema_.names)
+    if absent is not None and absent not in frame.columns:
+        frame = frame.assign(**{absent: None})
     need_columns(path, frame.columns, names)
     X = frame[names]
     return (
@@ -188,13 +222,17 @@ def _predictions(
 
 
 def _explanation(fitted: Any, X: Any) -> dict[str, Any]:
+    import numpy as np
+
     why = fitted.explain(X)
-    return {
-        "rival": why.rival,
-        "log_odds": why.log_odds,
-        "component": why.by_component.argmax(axis=1),
-        "component_part": why.by_component.max(axis=1),
-    }
+    found = {"rival": why.rival, "log_odds": why.log_odds}
+    if not hasattr(why, "by_column"):
+        parts = why.by_component
+        return found | {"component": parts.argmax(axis=1), "component_part": parts.max(axis=1)}
+    if not why.names:
+        return found
+    names = np.array(why.names, dtype=object)
+    return found | {"feature": names[why.by_column.argmax(axis=1)], "feature_part": why.by_column.max(axis=1)}
 
 
 def _write(kept: Any, found: dict[str, Any], output: Path) -> None:
@@ -221,6 +259,9 @@ def _say(screen: Screen, found: dict[str, Any], output: Path) -> None:
     n_rows = count(len(values), "row")
     if "rejected" in found:
         first, values = "decided", found["decision"][~found["rejected"]]
+    if getattr(values, "dtype", None) is not None and values.dtype.kind == "f":
+        screen.say(f"{n_rows}; {first}: {values.min():.4g} to {values.max():.4g}, mean {values.mean():.4g}")
+        values = values[:0]
     tally: dict[Any, int] = {}
     for value in values.tolist():
         tally[value] = tally.get(value, 0) + 1
@@ -229,7 +270,8 @@ def _say(screen: Screen, found: dict[str, Any], output: Path) -> None:
     told = [f"{shown(label) if clusters else named(label)}: {n}" for label, n in top[:10]] + ["..."] * (len(top) > 10)
     if "rejected" in found:
         told.append(f"undecided: {int(found['rejected'].sum())}")
-    screen.say(f"{n_rows}; {first}{'' if clusters else ':'} {', '.join(told)}")
+    if told:
+        screen.say(f"{n_rows}; {first}{'' if clusters else ':'} {', '.join(told)}")
     if "rejected" in found:
         screen.say(f"Expected cost per row {found['expected_cost'].mean():.3g}")
     if output != STDOUT:

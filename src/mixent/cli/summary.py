@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mixent.cli.screen import Screen, count, grid, named, shown
+from mixent.cli.summary_maxent import describe_joint, describe_maxent, show_maxent
 
 MOST_ROWS = 30
 
@@ -12,12 +13,13 @@ MOST_ROWS = 30
 def describe(model: Any) -> dict[str, Any]:
     """What a model is, in plain values."""
     run = model.run_
+    n_parameters = int(model.n_parameters_)
     found: dict[str, Any] = {
         "columns": [
             {"name": c.name, "kind": c.kind, "categories": [_plain(v) for v in c.categories]}
             for c in model.schema_.columns
         ],
-        "n_parameters": int(model.n_parameters_),
+        "n_parameters": n_parameters,
         "run": {
             "status": run.status.name.lower(),
             "ok": run.status.ok,
@@ -26,6 +28,10 @@ def describe(model: Any) -> dict[str, Any]:
             "message": run.message,
         },
     }
+    if hasattr(model, "layout_"):
+        return found | describe_maxent(model)
+    if hasattr(model, "terms_"):
+        return found | describe_joint(model)
     if hasattr(model, "classes_"):
         found |= _classes(model)
     else:
@@ -72,8 +78,10 @@ def _path(model: Any) -> list[dict[str, Any]]:
 
 
 def show_model(screen: Screen, about: dict[str, Any], n_rows: dict[Any, float] | None = None) -> None:
-    """Print classes, components, structure and how the fit ended."""
-    if "classes" in about:
+    """Print classes, components or features, structure and how the fit ended."""
+    if "certificate" in about or "cells" in about:
+        show_maxent(screen, about, n_rows)
+    elif "classes" in about:
         _show_classes(screen, about, n_rows)
     if "components" in about:
         _show_components(screen, about)
@@ -81,7 +89,7 @@ def show_model(screen: Screen, about: dict[str, Any], n_rows: dict[Any, float] |
         screen.say(_temperature(about["temperature"]))
     if about.get("objective", "likelihood") != "likelihood":
         screen.say(_objective(about))
-    if "path" in about:
+    if "path" in about and "certificate" not in about:
         screen.say(_growth(about))
     run = about["run"]
     colour, word = ("green", "Converged") if run["ok"] else ("yellow", "Did not converge")

@@ -55,6 +55,11 @@ def update(
         if output is not None:
             check_output(output, [data])
         fitted = load(model)
+        if not hasattr(type(fitted), "partial_fit"):
+            raise ValueError(
+                f"{model} holds a {type(fitted).__name__}, which cannot learn from new rows alone; "
+                "fit it anew on all rows"
+            )
         if hasattr(fitted, "classes_") and target is None:
             raise typer.BadParameter(f"--target is needed: {model} holds a classifier")
         if not hasattr(fitted, "classes_") and target is not None:

@@ -193,11 +193,8 @@ class _Ascent(_Loop[P, R, S]):
 
     def _go_on(self, gain: float) -> None:
         """Leave if this is the end; else a new line begins."""
-        if self.stop.gap is not None:
-            gap = self.problem.gap(self.params, self.total)
-            if gap is not None and gap <= self.stop.gap * self.weight:
-                self.message = "the certified gap per row fell below the one asked for"
-                raise _Over(Status.CONVERGED)
+        if self._certified():
+            raise _Over(Status.CONVERGED)
         if gain > self.stop.tol * self.weight:
             self.n_cut = 0
         elif not self._edge():

@@ -54,6 +54,10 @@ class Problem(ABC, Generic[P, R, S]):
         """An upper bound of (maximum - objective), where one is known."""
         return None
 
+    def certified_gain(self, params: P, total: S) -> float | None:
+        """What the next plain update gains at least, where it is known: a lower bound of (maximum - objective)."""
+        return None
+
     def repair(self, params: P, total: S) -> tuple[P, str] | None:
         """Mend parameters the update has broken, with the reason in words; None when they are sound."""
         return None
@@ -99,6 +103,7 @@ class Stop:
     tol: float = 1e-6
     max_passes: int = 1000
     gap: float | None = None  # stop when the certified gap per unit of weight is below this
+    gain: float | None = None  # stop when the next update's certified gain per unit of weight is below this
 
 
 @dataclass(frozen=True)
@@ -238,11 +243,8 @@ class _Loop(Generic[P, R, S]):
     def _advance(self) -> Status | None:
         """One accepted step, or the reason to stop."""
         self._mark()
-        if self.stop.gap is not None:
-            gap = self.problem.gap(self.params, self.total)
-            if gap is not None and gap <= self.stop.gap * self.weight:
-                self.message = "the certified gap per row fell below the one asked for"
-                return Status.CONVERGED
+        if self._certified():
+            return Status.CONVERGED
         if self.n_pass >= self.stop.max_passes:
             return Status.MAX_PASSES
         plain = self.problem.update(self.params, self.total, self.step)
@@ -257,6 +259,16 @@ class _Loop(Generic[P, R, S]):
                 if self.n_pass >= self.stop.max_passes:
                     return Status.MAX_PASSES
         return self._take_plain(plain)
+
+    def _certified(self) -> bool:
+        """Does the problem itself say that little is left to gain? `message` then says which way."""
+        bounds = (("gap", self.stop.gap, self.problem.gap), ("gain", self.stop.gain, self.problem.certified_gain))
+        for name, wanted, bound in bounds:
+            value = None if wanted is None else bound(self.params, self.total)
+            if wanted is not None and value is not None and value <= wanted * self.weight:
+                self.message = f"the certified {name} per row fell below the one asked for"
+                return True
+        return False
 
     def _take_plain(self, plain: P) -> Status | None:
         slack = rounding(self.objective, self.weight)

@@ -11,8 +11,10 @@ import numpy as np
 from mixent.core.arrays import Array
 from mixent.maxent.cells import Cells
 from mixent.maxent.rows import Rows
-from mixent.maxent.terms import Dense, Discrete, Latent, Term
+from mixent.maxent.terms import Dense, Discrete, Hidden, Moments, Ramp, Term
 from mixent.tables import Table
+
+NARROWEST = 0.05  # range below which a cell says next to nothing, however long its multiplier
 
 
 @dataclass(frozen=True)
@@ -41,14 +43,30 @@ class Layout:
         stops = np.cumsum([len(t.values) for t in self.terms]).tolist()
         return tuple(slice(a, b) for a, b in zip([0, *stops[:-1]], stops))
 
+    def widths(self, rows: Rows) -> Array:
+        """(S,) how far each cell ranges over the rows that count: one for a category, less for a hidden component.
+
+        The prior is on how far a multiplier can move the log-odds, so that it means the same for all kinds of features.
+        """
+        out = np.ones(self.cells.n_cells)
+        first = sum(self.cells.sizes)
+        used = rows.dense[:, rows.weight > 0]
+        for term, span in zip(self.terms, self.spans):
+            if isinstance(term, Dense) and not isinstance(term, Moments) and used.size:
+                out[span] = np.maximum(np.ptp(used[span.start - first : span.stop - first], axis=1), NARROWEST)
+            if isinstance(term, Hidden) and term.ramps:
+                out[span.stop - 2 * len(term.ramps) : span.stop] = Ramp.width
+        return out
+
     def mask(self, n_classes: int) -> Array | None:
         """(S, C) which cells may speak for which class; None: all for all."""
-        if not any(isinstance(t, Latent) and t.kind == "class" for t in self.terms):
+        if not any(isinstance(t, Hidden) and t.kind == "class" for t in self.terms):
             return None
         out = np.ones((self.cells.n_cells, n_classes))
         for term, span in zip(self.terms, self.spans):
-            if isinstance(term, Latent) and term.kind == "class":
-                out[span] = np.equal(np.asarray(term.owner)[:, None], np.arange(n_classes))
+            if isinstance(term, Hidden) and term.kind == "class":
+                owner = np.asarray(term.owner)
+                out[span.start : span.start + len(owner)] = np.equal(owner[:, None], np.arange(n_classes))
         return out
 
     def rows(self, table: Table, target: Array, weight: Array | None) -> Rows:

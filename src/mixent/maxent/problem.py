@@ -16,13 +16,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, solve_triangular
 
-from mixent.core.arrays import Array, log_sum_exp
+from mixent.core.arrays import Array, log_sum_exp, softmax_columns
 from mixent.core.driver import Problem
 from mixent.core.executors import Executor
 from mixent.core.stats import Stats
 from mixent.maxent.cells import Cells
+from mixent.maxent.curvature import Curvature, Diagonal, Hessian, Variance, precision
 from mixent.maxent.rows import RowBlocks, Rows
 
 
@@ -39,6 +39,14 @@ class Multipliers:
 
 
 @dataclass(frozen=True)
+class Ready:
+    """Multipliers laid out for a pass."""
+
+    bias: Array  # (C, 1)
+    table: Array  # see `Cells.table`
+
+
+@dataclass(frozen=True)
 class Expected(Stats):
     """Expected counts T P_m of the class term (first row) and of every cell."""
 
@@ -51,31 +59,31 @@ class Expected(Stats):
 
 
 @dataclass(frozen=True)
-class Gram(Stats):
-    """sum_t w_t phi_t phi_t^T with the class term first."""
-
-    matrix: Array  # (S + 1, S + 1)
-
-
-@dataclass(frozen=True)
 class MaxEntProblem(Problem):
     """What is maximised; a subclass gives the update."""
 
     cells: Cells
     truth: Array  # (S + 1, C) counts T P_g
-    variance: float | None  # of the Gaussian prior on multipliers; None: no prior
+    variance: Variance  # of the Gaussian prior on multipliers; None: no prior
     total_weight: float
     mask: Array | None = None  # (S, C) ones where a cell may speak for a class; None: everywhere
+    longest: float = field(default=np.inf, kw_only=True)  # an upper bound of all |phi_t|^2
 
-    def prepare(self, params: Multipliers) -> Multipliers:
-        return params
+    def prepare(self, params: Multipliers) -> Ready:
+        return Ready(params.bias[:, None], self.cells.table(params.cells))
 
-    def stats(self, ready: Multipliers, block: Rows) -> Expected:  # type: ignore[override]
-        log_post = self.log_posterior(ready, block)
-        log_lik = float(np.einsum("cn,cn->", block.target, log_post, optimize=True))
-        np.exp(log_post, out=log_post)
-        log_post *= block.weight
-        return Expected(self._counts(log_post, block), log_lik)
+    def stats(self, ready: Ready, block: Rows) -> Expected:  # type: ignore[override]
+        post, log_lik = self._posterior(ready, block)
+        post *= block.weight
+        return Expected(self._counts(post, block), log_lik)
+
+    def _posterior(self, ready: Ready, block: Rows) -> tuple[Array, float]:
+        """P[c | t] (C, n), and sum_t w_t sum_c q_tc log P[c | t]."""
+        logits = self.cells.looked_up(ready.table, block)
+        logits += ready.bias
+        right = float(np.einsum("cn,cn->", block.target, logits))
+        log_norm = softmax_columns(logits)
+        return logits, right - float(block.weight @ log_norm)
 
     def _counts(self, weighted: Array, block: Rows) -> Array:
         return np.concatenate([weighted.sum(axis=1)[None], self.cells.expected(weighted, block)])[None]
@@ -91,13 +99,17 @@ class MaxEntProblem(Problem):
         return total.log_lik - self._penalty(params)
 
     def _penalty(self, params: Multipliers) -> float:
-        return 0.0 if self.variance is None else 0.5 * float((params.cells**2).sum()) / self.variance
+        return 0.5 * float((self.precision * params.cells**2).sum())
+
+    @property
+    def precision(self) -> Array:
+        """(S, 1) or (1, 1): 1 / variance of each cell's multipliers; zero without a prior."""
+        return precision(self.variance)
 
     def gradient(self, params: Multipliers, total: Expected) -> Array:
         """(S + 1, C), class term first."""
         slope = self.truth - total.total
-        if self.variance is not None:
-            slope[1:] -= params.cells / self.variance
+        slope[1:] -= self.precision * params.cells
         if self.mask is not None:
             slope[1:] *= self.mask
         return slope
@@ -110,31 +122,30 @@ class MaxEntProblem(Problem):
         return float(off.max()) / self.total_weight
 
     def gap(self, params: Multipliers, total: Expected) -> float | None:
-        """An upper bound of (maximum - objective); None without a prior.
+        """An upper bound of (maximum - objective); None without a prior, or where a class has no row at all.
 
-        In gamma the objective is 1/var strongly concave, so the maximum is at most var |slope|^2 / 2 above. The class
-        term has no such curvature, but it can only lie within `reach` of here: gamma at the maximum is no longer than
-        sqrt(2 var (-objective)), and the class term then balances the class counts.
+        In gamma the objective is 1/var strongly concave, so the maximum is at most sum var slope^2 / 2 above. The class
+        term has no such curvature, but its slope sums to zero and it can only lie within `reach` of here. `ClassTerm`
+        makes that slope vanish, and with it this share of the bound.
         """
-        if self.variance is None:
+        if self.variance is None or not (self.truth[0] > 0).all():
             return None
         slope = self.gradient(params, total)
-        bound = 0.5 * self.variance * float((slope[1:] ** 2).sum())
-        return bound + self._reach(params, total) * float(np.abs(slope[0]).sum())
+        bound = 0.5 * float((slope[1:] ** 2 / self.precision).sum())
+        off = float(np.abs(slope[0]).sum())
+        return bound + 0.5 * self._reach(params, total) * off if off > 0 else bound
 
     def _reach(self, params: Multipliers, total: Expected) -> float:
-        """How far the class term (mean zero) may be from here at the maximum."""
-        assert self.variance is not None
-        length = np.sqrt(2 * self.variance * max(-self.objective(params, total), 0.0))
-        swing = np.sqrt(self.longest) * length  # |phi . gamma_c| <= |phi| |gamma_c|
-        counts = np.log(np.maximum(self.truth[0], 1e-300))
-        at_most = 2 * swing + float(np.ptp(counts[self.truth[0] > 0]))
-        return at_most + float(np.ptp(params.bias))
+        """How much further from each other than here two class terms may be at the maximum.
 
-    @property
-    def longest(self) -> float:
-        """The largest |phi_t|^2: each column gives at most one."""
-        return float(len(self.cells.sizes) + max(1.0, self.cells.n_dense))
+        gamma is no longer there than sqrt(2 var (-objective)), for log P <= 0; P[c | t] / P[c' | t] then differs from
+        the ratio of the class terms by at most |phi_t| |gamma_c - gamma_c'| in the logarithm, and the sums of both over
+        rows are the class counts.
+        """
+        assert self.variance is not None
+        length = np.sqrt(2 * max(-self.objective(params, total), 0.0) / self.precision.min(initial=np.inf))
+        swing = np.sqrt(2 * self.longest) * length
+        return swing + float(np.ptp(np.log(self.truth[0]))) + float(np.ptp(params.bias))
 
     def pack(self, params: Multipliers) -> Array:
         return np.concatenate([params.bias, params.cells.ravel()])
@@ -156,6 +167,15 @@ def count_truth(cells: Cells, source: RowBlocks, executor: Executor) -> Array:
     return executor.total(count, source).total
 
 
+def longest(cells: Cells, source: RowBlocks, executor: Executor) -> float:
+    """The largest |phi_t|^2, a discrete column counted as one; pmfs give less than one each, moments any number."""
+
+    def most(rows: Any) -> float:
+        return float(np.einsum("dn,dn->n", rows.dense, rows.dense).max(initial=0.0))
+
+    return len(cells.sizes) + (max(executor.map(most, source)) if cells.n_dense else 0.0)
+
+
 def start(truth: Array) -> Multipliers:
     """Nothing known of the features: the class shares."""
     shares = np.log(np.maximum(truth[0], 1e-3) / truth[0].sum())
@@ -171,72 +191,55 @@ class Bohning(MaxEntProblem):
     maximises a quadratic that touches the objective and lies below it. One Cholesky factor serves every pass.
     """
 
-    curvature: Curvature | None = field(default=None, repr=False)
+    curvature: Curvature | Diagonal | None = field(default=None, repr=False)
 
     def update(self, params: Multipliers, total: Expected, step: float) -> Multipliers:
         assert self.curvature is not None
         move = self.curvature.solve(self.gradient(params, total))
-        if self.mask is None:
-            move -= move.mean(axis=1, keepdims=True)  # what all classes share changes nothing but the penalty
-        return Multipliers(params.bias + move[0], params.cells + move[1:])
+        bias, cells = params.bias + move[0], params.cells + move[1:]
+        if self.mask is None:  # what all classes share changes nothing but the penalty
+            bias, cells = bias - bias.mean(), cells - cells.mean(axis=1, keepdims=True)
+        return Multipliers(bias, cells)
+
+    def certified_gain(self, params: Multipliers, total: Expected) -> float:
+        """The height of the quadratic's maximum, 1/2 slope curvature^-1 slope."""
+        assert self.curvature is not None
+        slope = self.gradient(params, total)
+        return 0.5 * float((slope * self.curvature.solve(slope)).sum())
 
 
-class Curvature:
-    """Cholesky factors of 1/2 Phi^T W Phi + 1/var: one for all classes, or one for the cells of each."""
+@dataclass(frozen=True)
+class ClassMoments(Expected):
+    """And sum_t w_t P[c | t] P[c' | t]."""
 
-    def __init__(self, gram: Array, variance: float | None, mask: Array | None) -> None:
-        matrix = 0.5 * gram
-        # without a prior, columns that sum to one are collinear
-        ridge = np.full(len(gram), 1e-9 * float(np.diagonal(gram).mean()))
-        if variance is not None:
-            ridge = np.concatenate([[0.0], np.full(len(gram) - 1, 1.0 / variance)])
-        matrix[np.diag_indices_from(matrix)] += ridge
-        if mask is None:
-            self.index = None
-            self.factors = [cholesky(matrix, lower=True)]
-        else:
-            self.index = [np.concatenate([[0], 1 + np.flatnonzero(column)]) for column in mask.T]
-            self.factors = [cholesky(matrix[np.ix_(i, i)], lower=True) for i in self.index]
+    second: Array  # (C, C)
 
-    def solve(self, slope: Array) -> Array:
-        """Curvature^-1 slope, (S + 1, C)."""
-        if self.index is None:
-            return cho_solve((self.factors[0], True), slope)
-        out = np.zeros_like(slope)
-        for c, (index, factor) in enumerate(zip(self.index, self.factors)):
-            out[index, c] = cho_solve((factor, True), slope[index, c])
-        return out
 
-    def whiten(self, slope: Array) -> Array:
-        """L^-1 slope: the gradient in coordinates in which the curvature is the identity."""
-        return self._triangular(slope, "N")
+@dataclass(frozen=True)
+class ClassTerm(MaxEntProblem):
+    """The class term alone, by Newton's method: C numbers, so that the exact curvature costs nothing.
 
-    def colour(self, whitened: Array) -> Array:
-        """L^-T u: back from these coordinates."""
-        return self._triangular(whitened, "T")
+    The last steps of a solver: with the class counts met, the certificate is that of the penalised multipliers.
+    """
 
-    def uncolour(self, params: Array) -> Array:
-        """L^T theta."""
-        if self.index is None:
-            return self.factors[0].T @ params
-        out = np.zeros_like(params)
-        for c, (index, factor) in enumerate(zip(self.index, self.factors)):
-            out[index, c] = factor.T @ params[index, c]
-        return out
+    safe_step = 2.0**-10  # a step shortened so far ascends, or the numbers are at their end
 
-    def _triangular(self, values: Array, trans: str) -> Array:
-        if self.index is None:
-            return solve_triangular(self.factors[0], values, lower=True, trans=trans)
-        out = np.zeros_like(values)
-        for c, (index, factor) in enumerate(zip(self.index, self.factors)):
-            out[index, c] = solve_triangular(factor, values[index, c], lower=True, trans=trans)
-        return out
+    def stats(self, ready: Ready, block: Rows) -> ClassMoments:  # type: ignore[override]
+        post, log_lik = self._posterior(ready, block)
+        weighted = post * block.weight
+        return ClassMoments(self._counts(weighted, block), log_lik, weighted @ post.T)
+
+    def update(self, params: Multipliers, total: ClassMoments, step: float) -> Multipliers:
+        slope = self.truth[0] - total.total[0]
+        curvature = np.diag(total.total[0]) - total.second
+        move = np.linalg.pinv(curvature, rcond=1e-12, hermitian=True) @ slope
+        return replace(params, bias=params.bias + step * move)
 
 
 class WhiteChart:
-    """Coordinates for L-BFGS in which the bound on the curvature is the identity."""
+    """Coordinates for L-BFGS in which the curvature is about the identity."""
 
-    def __init__(self, problem: MaxEntProblem, curvature: Curvature) -> None:
+    def __init__(self, problem: MaxEntProblem, curvature: Curvature | Diagonal | Hessian) -> None:
         self.problem, self.curvature = problem, curvature
         self.shape = problem.truth.shape
 
@@ -249,20 +252,6 @@ class WhiteChart:
 
     def gradient(self, params: Multipliers, total: Expected) -> Array:
         return self.curvature.whiten(self.problem.gradient(params, total)).ravel()
-
-
-def gram_matrix(cells: Cells, source: RowBlocks, executor: Executor) -> Array:
-    """(S + 1, S + 1): sum_t w_t phi_t phi_t^T, class term first."""
-
-    def gram(rows: Any) -> Gram:
-        return _gram(cells, rows)
-
-    return executor.total(gram, source).matrix
-
-
-def _gram(cells: Cells, rows: Rows) -> Gram:
-    phi = np.concatenate([np.ones((1, rows.n_rows)), cells.dense(rows)])
-    return Gram((phi * rows.weight) @ phi.T)
 
 
 @dataclass(frozen=True)
@@ -292,14 +281,25 @@ class Scaling(MaxEntProblem):
     def update(self, params: Multipliers, total: Expected, step: float) -> Multipliers:
         current = np.concatenate([params.bias[None], params.cells])
         curb = np.zeros((len(current), 1))
-        if self.variance is not None:
-            curb[1:] = 1.0 / self.variance
+        curb[1:] = self.precision
         move = self._root(total.counts, current, curb)
         move[(total.total == 0) & (curb == 0)] = 0.0
         if self.mask is not None:
             move[1:] *= self.mask
         new = np.maximum(current + move, self.lowest) if self.variance is None else current + move
         return replace(params, bias=new[0], cells=new[1:])
+
+    def certified_gain(self, params: Multipliers, total: Expected) -> float:
+        """The auxiliary function at the update:  T P_g d - sum_N T P_m(N) (e^(N d) - 1) / N - the penalty's change.
+
+        What is of first order in d is taken together: near the optimum it cancels to the last digit.
+        """
+        after = self.update(params, total, 1.0)
+        move = np.concatenate([(after.bias - params.bias)[None], after.cells - params.cells])
+        numbers = np.array(self.n_features, dtype=float)[:, None, None]
+        cost = float((total.counts * _beyond_linear(numbers * move) / numbers).sum())
+        cost += 0.5 * float((self.precision * move[1:] ** 2).sum())
+        return float((self.gradient(params, total) * move).sum()) - cost
 
     def _root(self, counts: Array, current: Array, curb: Array) -> Array:
         """Newton's method on a decreasing concave function, from the right of its root: it never overshoots."""
@@ -321,3 +321,8 @@ class Scaling(MaxEntProblem):
             if np.abs(move).max() <= 1e-12:
                 break
         return d
+
+
+def _beyond_linear(x: Array) -> Array:
+    """e^x - 1 - x."""
+    return np.where(np.abs(x) < 1e-3, 0.5 * x**2 * (1 + x / 3 + x**2 / 12), np.expm1(x) - x)

@@ -10,13 +10,14 @@ import numpy as np
 from mixent.core.arrays import Array
 
 BLOCK_BYTES = 4 << 20  # of a block's arrays
+RUN = 64  # neighbouring rows in a sample
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Some rows. Arrays are held with rows last, so that every step runs along them."""
+    """Some rows. Numbers are held with rows last, so that every step runs along them; codes with rows first."""
 
-    packed: np.ndarray  # (packs, n) joint codes of the discrete columns, see `cells.Pack`
+    packed: np.ndarray  # (n, packs) joint codes of the discrete columns, see `cells.Pack`
     dense: Array  # (D, n) probabilistic and real-valued cells, zero where missing
     target: Array  # (C, n) class distribution of each row times its weight; zero without a label
     weight: Array  # (n,) weight of each row, zero without a label
@@ -27,7 +28,7 @@ class Rows:
         return len(self.weight)
 
     def part(self, rows: slice | np.ndarray) -> Rows:
-        return Rows(self.packed[:, rows], self.dense[:, rows], self.target[:, rows], self.weight[rows], self.sums[rows])
+        return Rows(self.packed[rows], self.dense[:, rows], self.target[:, rows], self.weight[rows], self.sums[rows])
 
     def ordered(self) -> Rows:
         """Rows with as many features together; unlabelled ones, which say nothing, left out."""
@@ -43,7 +44,7 @@ class RowBlocks:
 
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
-        width = len(rows.packed) + len(rows.dense) + 4 * len(rows.target)
+        width = rows.packed.shape[1] + len(rows.dense) + 4 * len(rows.target)
         self.size = int(np.clip(BLOCK_BYTES // (8 * width), 256, 32768))
 
     @property
@@ -59,3 +60,10 @@ class RowBlocks:
 
     def __getitem__(self, i: int) -> Any:  # Rows: to the driver a block is whatever its problem reads
         return self.rows.part(slice(i * self.size, min((i + 1) * self.size, self.n_rows)))
+
+    def sample(self, n_rows: int) -> RowBlocks:
+        """About so many rows: runs of neighbours, evenly spread, for single ones would touch as much memory as all."""
+        if n_rows >= self.n_rows:
+            return self
+        starts = np.linspace(0, self.n_rows - RUN, max(1, n_rows // RUN)).astype(np.intp)
+        return RowBlocks(self.rows.part(np.unique(starts[:, None] + np.arange(RUN))))

@@ -7,14 +7,17 @@ then reads any table of the same columns. Discrete terms give codes, the others 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from mixent.core.arrays import Array
-from mixent.mixtures import GaussianMixture, MixtureClassifier
+from mixent.core.arrays import Array, softmax_columns
+from mixent.mixtures.columns import ColumnMixture
 from mixent.tables import Table
+
+FAR = 1e6  # standard deviations beyond which only the widest component has a say anyway
 
 
 @dataclass(frozen=True)
@@ -66,29 +69,115 @@ class Given:
 
 
 @dataclass(frozen=True)
+class Ramp:
+    """Where a value lies between three standard deviations below and above the mean, as a pmf over the two ends.
+
+    Its expected count with a class is the column's mean in that class. A component says where a value lies and forgets
+    where within; the ramp keeps it.
+    """
+
+    centre: float
+    scale: float
+
+    values = ("low", "high")
+    width = 1 / (3 * np.sqrt(2))  # the prior of a straight line is on what one standard deviation moves
+
+    def cells(self, x: Array) -> Array:
+        """(2, n); nothing for a missing value."""
+        high = np.clip((x - self.centre) / (6 * self.scale) + 0.5, 0.0, 1.0)
+        return np.where(np.isnan(x), 0.0, np.stack([1 - high, high]))
+
+
+@dataclass(frozen=True)
 class Latent:
-    """The hidden component of a mixture of some continuous columns, P[M = j | a], as a probabilistic instance.
+    """The hidden component of a mixture of one continuous column, P[M = j | a], as a probabilistic instance.
 
     kind "pooled": one mixture of all rows. "union": a mixture per class, responsibilities over all classes' components
     together. "class": responsibilities within each class's own mixture; a cell then speaks only for its class.
     """
 
     name: str
-    places: tuple[int, ...]  # among Table.X
+    place: int  # among Table.X
     kind: str
-    mixture: Any  # GaussianMixture or MixtureClassifier of these columns
-
-    n_features = 1
+    mixtures: tuple[ColumnMixture, ...]  # one, or one for each class
+    shares: Array  # their weights, (1,) or (C,)
+    classes: tuple = ()  # the classes' names, for the values
+    ramps: tuple[Ramp, ...] = ()  # of the column itself, or none
 
     @property
+    def n_features(self) -> int:
+        return 1 + len(self.ramps)
+
+    @cached_property
     def values(self) -> tuple:
-        means = self.mixture.means_
-        owner = self.owner
-        classes = getattr(self.mixture, "classes_", None)
-        about = [", ".join(f"{m:.4g}" for m in mean) for mean in means]
-        if owner is None or classes is None:
+        return (*self._abouts(), *(value for ramp in self.ramps for value in ramp.values))
+
+    def _abouts(self) -> tuple:
+        """What each component is about; a class gives several of the same mean different spreads."""
+        out = []
+        for c, mixture in enumerate(self.mixtures):
+            of = f" (of {self.classes[c]})" if self.classes else ""
+            spreads = np.sqrt(mixture.variances)
+            out += [f"{m:.4g} \N{PLUS-MINUS SIGN} {float(f'{s:.2g}'):g}{of}" for m, s in zip(mixture.means, spreads)]
+        return tuple(out)
+
+    @property
+    def owner(self) -> np.ndarray | None:
+        """(K,) the class each component was learned from."""
+        if self.kind == "pooled":
+            return None
+        return np.repeat(np.arange(len(self.mixtures)), [len(m.means) for m in self.mixtures])
+
+    def cells(self, table: Table) -> Array:
+        x = table.X[:, self.place]
+        return np.concatenate([self.pmf(table), *(ramp.cells(x) for ramp in self.ramps)])
+
+    def pmf(self, table: Table) -> Array:
+        """(K, n) of the hidden component alone."""
+        x = table.X[:, self.place]
+        seen = ~np.isnan(x)
+        out = np.zeros((sum(len(m.means) for m in self.mixtures), len(x)))
+        if seen.any():
+            out[:, seen] = self._resp(self._within_reach(x[seen]))
+        return out
+
+    def _within_reach(self, x: Array) -> Array:
+        means = np.concatenate([m.means for m in self.mixtures])
+        reach = FAR * float(np.sqrt(max(m.variances.max() for m in self.mixtures)))
+        return np.clip(x, means.min() - reach, means.max() + reach)
+
+    def _resp(self, x: Array) -> Array:
+        """(K, n)."""
+        log_joint = np.concatenate([m.log_joint(x) + np.log(p) for m, p in zip(self.mixtures, self.shares)])
+        return _by_class(log_joint, np.asarray(self.owner) if self.kind == "class" else np.zeros(len(log_joint)))
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """The hidden component of a mixture of several continuous columns together; `kind` as in `Latent`."""
+
+    name: str
+    places: tuple[int, ...]  # among Table.X
+    kind: str
+    mixture: Any  # GaussianMixture ("pooled") or MixtureClassifier of these columns
+    classes: tuple = ()
+    ramps: tuple[Ramp, ...] = ()  # of the columns, or none
+    names: tuple[str, ...] = ()  # of the columns
+
+    @property
+    def n_features(self) -> int:
+        return 1 + len(self.ramps)
+
+    @cached_property
+    def values(self) -> tuple:
+        ends = (f"{name} {value}" for name, ramp in zip(self.names, self.ramps) for value in ramp.values)
+        return (*self._abouts(), *ends)
+
+    def _abouts(self) -> tuple:
+        about = [", ".join(f"{m:.4g}" for m in mean) for mean in self.mixture.means_]
+        if self.owner is None:
             return tuple(f"about {a}" for a in about)
-        return tuple(f"about {a} (of {classes[c]})" for a, c in zip(about, owner))
+        return tuple(f"about {a} (of {self.classes[c]})" for a, c in zip(about, self.owner))
 
     @property
     def owner(self) -> np.ndarray | None:
@@ -96,28 +185,25 @@ class Latent:
         return None if self.kind == "pooled" else self.mixture.component_class_
 
     def cells(self, table: Table) -> Array:
+        ramps = [ramp.cells(table.X[:, place]) for place, ramp in zip(self.places, self.ramps)]
+        return np.concatenate([self.pmf(table), *ramps])
+
+    def pmf(self, table: Table) -> Array:
+        """(K, n) of the hidden component alone."""
         X = table.X[:, list(self.places)]
         seen = ~np.isnan(X).all(axis=1)
         out = np.zeros((len(self.mixture.means_), len(X)))
         if seen.any():
-            out[:, seen] = self._resp(X[seen]).T
+            out[:, seen] = self._resp(X[seen])
         return out
 
     def _resp(self, X: Array) -> Array:
-        """(n, K)."""
-        table = self.mixture._read(X)
+        """(K, n)."""
         if self.kind != "class":
-            return self.mixture._responsibilities(table)
-        log_f = self.mixture._log_components(X).T
-        weights, owner = self.mixture.weights_, self.mixture.component_class_
-        log_f += np.log(weights[owner, np.arange(len(owner))])
-        out = np.empty_like(log_f)
-        for c in np.unique(owner):
-            mine = owner == c
-            part = log_f[:, mine]
-            part = np.exp(part - part.max(axis=1, keepdims=True))
-            out[:, mine] = part / part.sum(axis=1, keepdims=True)
-        return out
+            return self.mixture._responsibilities(self.mixture._read(X)).T
+        owner = self.mixture.component_class_
+        weights = self.mixture.weights_[owner, np.arange(len(owner))]
+        return _by_class(self.mixture._log_components(X) + np.log(weights)[:, None], owner)
 
 
 @dataclass(frozen=True)
@@ -138,79 +224,81 @@ class Moments:
         return np.stack([z, z * z])
 
 
-Discrete = Coded | Binned
-Dense = Given | Latent | Moments
+@dataclass(frozen=True)
+class Crossed:
+    """Two discrete features together, for the constraints P[C, F_i, F_j]."""
+
+    first: Discrete
+    second: Discrete
+
+    @property
+    def name(self) -> str:
+        return f"{self.first.name} & {self.second.name}"
+
+    @cached_property
+    def values(self) -> tuple:
+        return tuple(f"{a} & {b}" for a in self.first.values for b in self.second.values)
+
+    def codes(self, table: Table) -> np.ndarray:
+        a, b = self.first.codes(table), self.second.codes(table)
+        return np.where((a < 0) | (b < 0), -1, a * len(self.second.values) + b).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class CrossedDense:
+    """Two features of which one at least is probabilistic: their product."""
+
+    first: Term
+    second: Term
+
+    n_features = 1
+
+    @property
+    def name(self) -> str:
+        return f"{self.first.name} & {self.second.name}"
+
+    @cached_property
+    def values(self) -> tuple:
+        return tuple(f"{a} & {b}" for a in pmf_values(self.first) for b in pmf_values(self.second))
+
+    def cells(self, table: Table) -> Array:
+        a, b = pmf_cells(self.first, table), pmf_cells(self.second, table)
+        return (a[:, None] * b[None]).reshape(len(a) * len(b), -1)
+
+
+Discrete = Coded | Binned | Crossed
+Hidden = Latent | Grouped
+Dense = Given | Latent | Grouped | Moments | CrossedDense
 Term = Discrete | Dense
 
 
-def fit_latent(
-    name: str, places: tuple[int, ...], X: Array, y: Array | None, weight: Array | None, kind: str, **options: Any
-) -> Latent:
-    """The mixture of some columns, its order by BIC; rows without any of them are left out."""
-    part = X[:, list(places)]
-    seen = ~np.isnan(part).all(axis=1)
-    covariance = "VVV"
-    if kind == "pooled" or y is None:
-        mixture: Any = GaussianMixture("auto", covariance, selection="bic", **options)
-        mixture.fit(part[seen], sample_weight=None if weight is None else weight[seen])
-        return Latent(name, places, "pooled", mixture)
-    mixture = MixtureClassifier("auto", covariance, selection="bic", per_class=True, **options)
-    mixture.fit(part[seen], y[seen], None if weight is None else weight[seen])
-    return Latent(name, places, kind, mixture)
+def crossed(first: Term, second: Term) -> Term:
+    """The two features together."""
+    if isinstance(first, Discrete) and isinstance(second, Discrete):
+        return Crossed(first, second)
+    return CrossedDense(first, second)
 
 
-def bins_of(x: Array, weight: Array, n_bins: int, how: str) -> Array:
-    """Inner borders of bins: of equal width, or holding equally many rows."""
-    seen = ~np.isnan(x) & (weight > 0)
-    x, weight = x[seen], weight[seen]
-    if how == "uniform":
-        return np.unique(np.linspace(x.min(), x.max(), n_bins + 1)[1:-1])
-    order = np.argsort(x, kind="stable")
-    cumulative = np.cumsum(weight[order]) / weight.sum()
-    at = np.searchsorted(cumulative, np.arange(1, n_bins) / n_bins)
-    return np.unique(x[order][np.minimum(at, len(x) - 1)])
+def pmf_values(term: Term) -> tuple:
+    """The values of a term that are one pmf: all but the ends of its ramps."""
+    return term._abouts() if isinstance(term, Hidden) else term.values
 
 
-def entropy_bins(x: Array, target: Array, most: int) -> Array:
-    """Inner borders that tell the classes apart best, added greedily while description length falls (Fayyad and Irani).
-
-    `target` (n, C) is each row's class distribution times its weight.
-    """
-    seen = ~np.isnan(x) & (target.sum(axis=1) > 0)
-    order = np.argsort(x[seen], kind="stable")
-    values, counts = x[seen][order], target[seen][order].cumsum(axis=0)
-    borders: list[float] = []
-    waiting = [(0, len(values))]
-    while waiting and len(borders) < most - 1:
-        start, stop = waiting.pop(0)
-        cut = _best_cut(values, counts, start, stop)
-        if cut is not None:
-            borders.append(0.5 * (values[cut - 1] + values[cut]))
-            waiting += [(start, cut), (cut, stop)]
-    return np.sort(np.array(borders))
+def pmf_cells(term: Term, table: Table) -> Array:
+    """(S, n) cells of these."""
+    if isinstance(term, Hidden):
+        return term.pmf(table)
+    if not isinstance(term, Discrete):
+        return term.cells(table)
+    codes = term.codes(table)
+    return np.equal(np.arange(len(term.values))[:, None], codes).astype(float)
 
 
-def _best_cut(values: Array, counts: Array, start: int, stop: int) -> int | None:
-    """Where to cut rows start..stop, or None where no cut pays for its description."""
-    before = counts[start - 1] if start else np.zeros(counts.shape[1])
-    here = counts[start:stop] - before
-    cuts = np.flatnonzero(np.diff(values[start:stop]) > 0) + 1
-    if not len(cuts):
-        return None
-    total, left = here[-1], here[cuts - 1]
-    right = total - left
-    n, n_left, n_right = total.sum(), left.sum(axis=1), right.sum(axis=1)
-    cost = n_left * _entropy(left) + n_right * _entropy(right)
-    best = int(cost.argmin())
-    gain = _entropy(total[None])[0] - cost[best] / n
-    k, k1, k2 = (np.count_nonzero(c) for c in (total, left[best], right[best]))
-    spent = np.log(3.0**k - 2) - (
-        k * _entropy(total[None])[0] - k1 * _entropy(left[best][None])[0] - k2 * _entropy(right[best][None])[0]
-    )
-    return start + int(cuts[best]) if gain > (np.log(max(n - 1, 1.0)) + spent) / n else None
-
-
-def _entropy(counts: Array) -> Array:
-    """(m,) entropies in nats of rows of counts (m, C)."""
-    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
-    return -np.where(shares > 0, shares * np.log(np.maximum(shares, 1e-300)), 0.0).sum(axis=1)
+def _by_class(log_joint: Array, owner: np.ndarray) -> Array:
+    """(K, n) responsibilities within the components of each class."""
+    out = np.empty_like(log_joint)
+    for c in np.unique(owner):
+        part = log_joint[owner == c]
+        softmax_columns(part)
+        out[owner == c] = part
+    return out

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from mixent.base import ProbabilisticClassifier
+from mixent.base.priors import read_class_prior
 from mixent.core.arrays import Array
 from mixent.families.gaussian.structures import get_structure
 from mixent.mixtures.explain import Explanation, explain_rows
@@ -165,23 +165,8 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
             raise ValueError("every labelled row has sample_weight 0; give some labelled rows of each class a weight")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         block = taking_part(table, varying, soft, weight)
-        prior = self._read_class_prior(labels)
+        prior = read_class_prior(self.class_prior, len(labels.classes))
         return Job(self, block, table.schema.sizes, seed, codes, labels.classes, prior)
-
-    def _read_class_prior(self, labels: Labels) -> Array | None:
-        if isinstance(self.class_prior, str):
-            check_choice("class_prior", self.class_prior, ("empirical",))
-            return None
-        n = len(labels.classes)
-        try:
-            prior = np.asarray(self.class_prior, dtype=float)
-        except (TypeError, ValueError):
-            prior = np.empty(0)
-        if prior.shape != (n,) or not np.isfinite(prior).all() or (prior <= 0).any():
-            raise ValueError(
-                f"class_prior must be 'empirical' or {n} positive numbers, one per class; got {self.class_prior!r}"
-            )
-        return prior / prior.sum()
 
     def _keep(self, outcome: Outcome, labels: Labels, schema: Any) -> None:
         found, candidate = outcome.found, outcome.candidate
@@ -245,19 +230,7 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         Explanation
             log_odds in nats, and its parts: of the class priors, and of each component. They add up exactly.
         """
-        check_is_fitted(self)
-        joint = self._finite_joint(X)
-        rows = np.arange(len(joint))
-        if label is None:
-            ours = joint.argmax(axis=1)
-        else:
-            names = self.classes_.tolist()
-            if label not in names:
-                raise ValueError(f"label must be one of the classes {names}; got {label!r}")
-            ours = np.full(len(joint), names.index(label))
-        others = joint.copy()
-        others[rows, ours] = -np.inf
-        rival = others.argmax(axis=1)
+        ours, rival = self._rivals(self._finite_joint(X), label)
         prior, parts = explain_rows(
             self._log_components(X), self.weights_, self.class_prior_, self.temperature_, ours, rival
         )

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from mixent.base.folds import Fold, label_folds
 from mixent.core.arrays import Array, log_sum_exp, safe_log
 from mixent.core.blocks import Block
 from mixent.mixtures.by_row import each_row
@@ -30,8 +31,6 @@ BETTER = 0.002  # nats by which a larger model must win
 HELD_OUT = 2000  # rows enough to score a candidate on
 
 SURE = 100  # held-out rows from which one fold can tell that a candidate is far behind
-
-Fold = tuple[np.ndarray, np.ndarray]
 
 
 def search(
@@ -231,36 +230,8 @@ def make_folds(job: Job, cv: Any, *, every: bool = False) -> list[Fold] | None:
     rows = job.class_rows()
     if rows.sum() < ENOUGH or np.sort(rows)[-2] < SECOND:
         return None
-    folds = _own_folds(job, int(cv)) if isinstance(cv, (int, np.integer)) else _given_folds(job, cv)
+    folds = label_folds(job.codes, job.counted, job.seed, cv)
     if every:
         return folds
     enough = np.flatnonzero(np.cumsum([len(held) for _, held in folds]) >= HELD_OUT)
     return folds[: max(2, enough[0] + 1)] if len(enough) else folds
-
-
-def _own_folds(job: Job, cv: int) -> list[Fold]:
-    """Each class spread evenly over the folds; a class with a single row is never held out."""
-    fold = np.full(len(job.codes), -1)
-    rng = np.random.default_rng(job.seed)
-    start = 0
-    for c in range(job.n_classes):
-        rows = rng.permutation(np.flatnonzero(job.counted & (job.codes == c)))
-        if len(rows) > 1:
-            fold[rows] = (start + np.arange(len(rows))) % cv
-            start += len(rows)
-    return [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(min(cv, start))]
-
-
-def _given_folds(job: Job, cv: Any) -> list[Fold]:
-    labelled = np.flatnonzero(job.codes >= 0)
-    absent = np.flatnonzero(job.codes < 0)
-    from sklearn.model_selection import check_cv  # takes long to import
-
-    try:
-        splits = check_cv(cv, job.codes[labelled], classifier=True).split(labelled, job.codes[labelled])
-        folds = [(np.concatenate([labelled[train], absent]), labelled[held]) for train, held in splits]
-    except (IndexError, TypeError, ValueError) as error:
-        raise ValueError(f"cv must give pairs (train, test) of the {len(labelled)} labelled rows; {error}") from error
-    if not folds or any(len(held) == 0 for _, held in folds):
-        raise ValueError("cv gives no split, or one that holds out no row; give at least one row to each test part")
-    return folds

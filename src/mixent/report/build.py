@@ -25,7 +25,11 @@ from mixent.evaluate.displays.palette import class_name
 from mixent.evaluate.labels import as_labels, encode, labelled_rows
 from mixent.evaluate.scores import calibration_error
 from mixent.evaluate.validate import CrossValidation
+from mixent.report.common import can_draw as _can_draw
+from mixent.report.common import count as _count
+from mixent.report.common import figure as _figure
 from mixent.report.html import Bullets, Code, Content, Figure, Number, Paragraph, Section, Table, readable, write_report
+from mixent.report.maxent import maxent_section
 
 SHOWN = {  # metric: (heading, factor, decimals)
     "error": ("error (%)", 100, 1),
@@ -77,7 +81,7 @@ def comparison_report(
     title : heading of the page
     cv : what `cross_validate` returned
     data_notes : sentences on what was found in the data and done about it
-    models : name to estimator fitted on all rows, for the map, the convergence and the components
+    models : name to estimator fitted on all rows, for the map, the convergence, and the components or constraints
     X, y : the data behind `models`
     commands : what to type to get this again
 
@@ -96,8 +100,10 @@ def comparison_report(
         sections.append(Section("Map of two columns", _map(models, leader, X, y)))
     fitted = {n: m for n, m in models.items() if getattr(m, "run_", None) is not None or hasattr(m, "means_")}
     for name, model in fitted.items():
-        heading = "The mixture model" if len(fitted) == 1 else f"The model: {name}"
-        sections.append(Section(heading, _mixture(name, model, X)))
+        entropic = hasattr(model, "constraints")
+        only = "The maximum entropy model" if entropic else "The mixture model"
+        content = maxent_section(name, model, X, y, draw=_can_draw()) if entropic else _mixture(name, model, X)
+        sections.append(Section(only if len(fitted) == 1 else f"The model: {name}", content))
     sections.append(Section("How to reproduce", _reproduce(cv, commands)))
     return write_report(path, title, [section for section in sections if section.content])
 
@@ -589,19 +595,3 @@ def _reproduce(cv: CrossValidation, commands: str) -> list[Content]:
     seed = f" Random seed of the folds: {cv.random_state}." if isinstance(cv.random_state, int) else ""
     content: list[Content] = [Paragraph("Made with " + ", ".join(versions) + "." + seed)]
     return [*content, Code(commands)] if commands else content
-
-
-def _can_draw() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("matplotlib") is not None
-
-
-def _figure(width: float, height: float) -> Any:
-    from matplotlib.figure import Figure as Canvas  # not pyplot: nothing to close, no window
-
-    return Canvas(figsize=(width, height), layout="constrained")
-
-
-def _count(n: Any, one: str, many: str | None = None) -> str:
-    return f"{n} {one}" if n == 1 else f"{n} {many or one + 's'}"

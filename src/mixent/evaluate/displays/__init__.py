@@ -3,9 +3,11 @@
 from mixent.evaluate.displays.calibration import CalibrationDisplay
 from mixent.evaluate.displays.components import ComponentsDisplay
 from mixent.evaluate.displays.confusion import ConfusionDisplay
+from mixent.evaluate.displays.constraints import ConstraintsDisplay
 from mixent.evaluate.displays.convergence import ConvergenceDisplay
 from mixent.evaluate.displays.explanation import ExplanationDisplay
 from mixent.evaluate.displays.growth import GrowthDisplay
+from mixent.evaluate.displays.path import PathDisplay
 from mixent.evaluate.displays.regions import RegionsDisplay
 from mixent.evaluate.displays.selection import SelectionDisplay
 from mixent.evaluate.displays.uncertainty import UncertaintyDisplay
@@ -14,9 +16,11 @@ __all__ = [
     "CalibrationDisplay",
     "ComponentsDisplay",
     "ConfusionDisplay",
+    "ConstraintsDisplay",
     "ConvergenceDisplay",
     "ExplanationDisplay",
     "GrowthDisplay",
+    "PathDisplay",
     "RegionsDisplay",
     "SelectionDisplay",
     "UncertaintyDisplay",

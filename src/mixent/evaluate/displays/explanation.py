@@ -10,20 +10,22 @@ import numpy as np
 from mixent.evaluate.displays.palette import FAINT, INK, OKABE_ITO, axes_or_new, class_name, plain, tidy
 
 MOST_BARS = 8
+LONGEST = 46  # characters beside a bar
 SMALL = 0.01  # of the sum of all parts' sizes: less is pooled
 
 
 @dataclass
 class ExplanationDisplay:
-    """The parts of one row's log-odds: of the class priors and of each component. They add up to the total."""
+    """The parts of one row's log-odds: of the class priors, and of each component or column. They add up exactly."""
 
     label: Any
     rival: Any
-    probability: float  # p(label | x), among all classes
+    probability: float | None  # p(label | x), among all classes; None: not known
     log_odds: float  # log p(label | x) / p(rival | x), nats
-    prior: float  # the part of the class priors
-    by_component: np.ndarray  # (K,) the part of each component
-    names: list[str]  # (K,) what each component is called
+    prior: float  # the part of the class priors (of the class term, of a maximum entropy model)
+    parts: np.ndarray  # (K,) the part of each component, or of each feature
+    names: list[str]  # (K,) what each is called
+    first: str = "class priors"
     ax_: Any = field(default=None, repr=False)
     figure_: Any = field(default=None, repr=False)
 
@@ -31,7 +33,9 @@ class ExplanationDisplay:
     def from_estimator(cls, est: Any, X: Any, row: int = 0, label: Any = None):
         """Of one row of X: why `label` (default: the most probable class) rather than its strongest rival."""
         if not hasattr(est, "explain"):
-            raise ValueError(f"{type(est).__name__} has no explain; give a fitted mixture classifier")
+            raise ValueError(
+                f"{type(est).__name__} has no explain; give a fitted mixture classifier or MaxEntClassifier"
+            )
         from sklearn.utils import _safe_indexing
 
         n_rows = len(X)
@@ -39,28 +43,33 @@ class ExplanationDisplay:
             raise ValueError(f"X has {n_rows} row{'s' * (n_rows != 1)}; there is no row {row}")
         case = _safe_indexing(X, [row])
         found = est.explain(case, label=label)
-        c = est.classes_.tolist().index(found.label[0])
-        table = est.class_given_component_
-        names = [
-            f"component {k} ({plain(class_name(est.classes_[share.argmax()]), 18).strip()}: {100 * share.max():.0f} %)"
-            for k, share in enumerate(table.T)
-        ]
-        probability = float(est.predict_proba(case)[0, c])
-        odds, prior = float(found.log_odds[0]), float(found.prior[0])
-        return cls(found.label[0], found.rival[0], probability, odds, prior, found.by_component[0], names)
+        display = cls.from_explanation(found)
+        display.probability = float(est.predict_proba(case)[0, est.classes_.tolist().index(found.label[0])])
+        display.names = _with_values(est, case, found) if hasattr(found, "by_column") else component_names(est)
+        return display
+
+    @classmethod
+    def from_explanation(cls, explanation: Any, row: int = 0):
+        """Of what `explain` gave, without the rows: columns are named, their values are not."""
+        by_column = hasattr(explanation, "by_column")
+        parts = (explanation.by_column if by_column else explanation.by_component)[row]
+        names = list(explanation.names) if by_column else [f"component {k}" for k in range(len(parts))]
+        odds, prior = float(explanation.log_odds[row]), float(explanation.prior[row])
+        first = "class term" if by_column else "class priors"
+        return cls(explanation.label[row], explanation.rival[row], None, odds, prior, parts, names, first)
 
     def bars(self) -> list[tuple[str, float]]:
-        """Name and size of every bar: the class priors, the components that matter by size, the others together."""
-        sizes = np.abs(self.by_component)
+        """Name and size of every bar: the class priors, the parts that matter by size, the others together."""
+        sizes = np.abs(self.parts)
         order = np.argsort(-sizes, kind="stable")
         least = SMALL * (sizes.sum() + abs(self.prior))
         shown = [k for k in order[:MOST_BARS] if sizes[k] >= least]
         rest = [k for k in order if k not in shown]
         if len(rest) == 1:  # no need to pool one
             shown, rest = [*shown, *rest], []
-        pooled = [(f"{len(rest)} others", float(self.by_component[rest].sum()))] if rest else []
-        parts = [(self.names[k], float(self.by_component[k])) for k in shown]
-        return [("class priors", self.prior), *parts, *pooled]
+        pooled = [(f"{len(rest)} others", float(self.parts[rest].sum()))] if rest else []
+        parts = [(self.names[k], float(self.parts[k])) for k in shown]
+        return [(self.first, self.prior), *parts, *pooled]
 
     def plot(self, ax: Any = None):
         """Draw a bar for each part, to the right where it speaks for the label, and their total below."""
@@ -74,14 +83,15 @@ class ExplanationDisplay:
         ax.axvline(0, color=INK, lw=0.8, zorder=3)
         ax.axhline(n - 0.35, color=FAINT, lw=0.8)
         self._write_sizes(ax, heights, sizes)
-        ax.set_yticks(heights, [*(name for name, _ in bars), "total"])
+        ax.set_yticks(heights, [*(plain(name, LONGEST).strip() for name, _ in bars), "total"])
         ax.set_ylim(n + 0.85, -0.6)
         ax.set_xlabel("part of the log-odds (nats)")
         ours, theirs = plain(class_name(self.label), 20).strip(), plain(class_name(self.rival), 20).strip()
         ax.text(0, 1.01, f"← for {theirs}", color=OKABE_ITO[1], transform=ax.transAxes, fontsize="small")
         ax.text(1, 1.01, f"for {ours} →", color=OKABE_ITO[0], transform=ax.transAxes, fontsize="small", ha="right")
         odds = f"{self.log_odds:.3g}".replace("-", "−")
-        told = f"log-odds {odds} nats, probability {probability_text(self.probability)}"
+        told = f"log-odds {odds} nats"
+        told += "" if self.probability is None else f", probability {probability_text(self.probability)}"
         ax.set_title(f"{ours} vs {theirs}\n{told}", fontsize="medium", pad=18)
         tidy(ax)
         ax.tick_params(axis="y", length=0)
@@ -101,6 +111,26 @@ class ExplanationDisplay:
         low, high = min(sizes.min(), 0.0), max(sizes.max(), 0.0)
         room = 0.22 * (high - low) or 1.0
         ax.set_xlim(low - (room if min(rounded) < 0 else 0.05 * room), high + room)
+
+
+def component_names(est: Any) -> list[str]:
+    """Each component with the class it mostly speaks for."""
+    return [
+        f"component {k} ({plain(class_name(est.classes_[share.argmax()]), 18).strip()}: {100 * share.max():.0f} %)"
+        for k, share in enumerate(est.class_given_component_.T)
+    ]
+
+
+def _with_values(est: Any, case: Any, found: Any) -> list[str]:
+    """Each feature with what the row holds; long names give way to the value."""
+    from mixent.evaluate.cases import case_values
+
+    out = []
+    for name, value in zip(found.names, case_values(est, case)[0]):
+        value = value if len(value) <= 22 else value[:21] + "…"
+        room = LONGEST - len(value) - 3
+        out.append(f"{name if len(name) <= room else name[: room - 1] + '…'} = {value}")
+    return out
 
 
 def probability_text(p: float) -> str:

@@ -1,0 +1,316 @@
+"""From the options of a command to estimators; what would have no effect is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import typer
+
+KINDS = ("mixture", "shared", "maxent", "joint")
+MIXTURES = ("mixture", "shared")
+SERVES = {  # option: the models it does anything for, where that is not all of them
+    "--components": MIXTURES,
+    "--covariance": MIXTURES,
+    "--objective": MIXTURES,
+    "--alpha": MIXTURES,
+    "--validation": (*MIXTURES, "maxent"),
+    "--growth": MIXTURES,
+    "--select": (*MIXTURES, "maxent"),
+    "--per-class": MIXTURES,
+    "--latent": ("maxent",),
+    "--bins": ("maxent",),
+    "--n-bins": ("maxent",),
+    "--groups": ("maxent",),
+    "--pairs": ("maxent",),
+    "--selection": ("maxent",),
+    "--solver": ("maxent", "joint"),
+    "--probabilistic": ("maxent",),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """The options of a model as they were typed; None, False and empty where they were not."""
+
+    components: str = "auto"
+    covariance: str = "auto"
+    prior: str = "auto"
+    objective: str = "likelihood"
+    alpha: float | None = None
+    validation: float | None = None
+    growth: str = "restart"
+    select: str | None = None
+    max_components: int | None = None
+    per_class: bool = False
+    latent: str | None = None
+    bins: str | None = None
+    n_bins: int | None = None
+    groups: str | None = None
+    pairs: str | None = None
+    selection: str | None = None
+    solver: str | None = None
+    probabilistic: tuple[str, ...] = ()
+
+    def searched(self, clusters: bool) -> bool:
+        """Is there anything to select?"""
+        wide = clusters and self.covariance.lower() == "auto"  # clusters try all structures whatever their number
+        return wide or self.components.lower() == "auto"
+
+    def typed(self) -> list[str]:
+        """Names of the options that were given, as they are typed."""
+        return ["--" + f.name.replace("_", "-") for f in fields(self) if getattr(self, f.name) != f.default]
+
+    def of(self, kind: str, kinds: Sequence[str]) -> Choices:
+        """What concerns a model of this kind; other options belong to those it is compared with."""
+        foreign = [name for name in self.typed() if kind not in SERVES.get(name, KINDS)]
+        if self.select is not None and (self.select == "forward") != (kind == "maxent"):
+            foreign.append("--select")
+        if kind == "maxent" and set(kinds) & set(MIXTURES):
+            foreign += ["--validation"] * (self.selection != "validation")
+            foreign += ["--max-components"] * (self.latent in ("quantize", "moments"))
+        if kind in MIXTURES and "maxent" in kinds and self.objective == "likelihood":
+            foreign.append("--validation")
+        names = {name.removeprefix("--").replace("-", "_") for name in foreign}
+        untyped: dict[str, Any] = {f.name: f.default for f in fields(self) if f.name in names}
+        return replace(self, **untyped)
+
+
+def make_models(
+    kinds: Sequence[str], chosen: Choices, *, target: str | None, categorical: list[str], seed: int, jobs: int | None
+) -> dict[str, Any]:
+    """The unfitted estimators these options describe, by kind; an option that serves none of them is refused."""
+    for kind in kinds:
+        _one_of("--model", kind, KINDS)
+    for name in chosen.typed():
+        serves = SERVES.get(name, KINDS)
+        if not set(serves) & set(kinds):
+            raise typer.BadParameter(
+                f"{name} has no effect with --model {' and '.join(kinds)}; it serves --model {' and '.join(serves)}"
+            )
+    _check_select(kinds, chosen, target is None)
+    parts = {kind: chosen.of(kind, kinds) for kind in kinds}
+    for name in chosen.typed():
+        if not any(name in part.typed() for part in parts.values()):
+            raise typer.BadParameter(
+                f"{name} has no effect on any of these models with the other options; leave it out"
+            )
+    common = {"categorical": categorical or "auto", "random_state": seed, "n_jobs": jobs}
+    makers = {"maxent": _maxent, "joint": _joint}
+    return {
+        kind: makers[kind](part, target, common) if kind in makers else _mixture(kind, part, target is None, common)
+        for kind, part in parts.items()
+    }
+
+
+def _check_select(kinds: Sequence[str], chosen: Choices, clusters: bool) -> None:
+    from mixent.mixtures.options import SELECTIONS
+
+    if chosen.select is None:
+        return
+    choices: tuple[str, ...] = ()
+    if set(kinds) & set(MIXTURES):
+        choices += ("bic", "icl", "cv") if clusters else SELECTIONS
+    _one_of("--select", chosen.select, (*choices, "forward") if "maxent" in kinds else choices)
+
+
+def _maxent(chosen: Choices, target: str | None, common: dict[str, Any]) -> Any:
+    from mixent import MaxEntClassifier
+    from mixent.maxent.building import BINS
+    from mixent.maxent.building import KINDS as LATENT
+    from mixent.maxent.solving import SOLVERS
+
+    if target is None:
+        raise typer.BadParameter("--model maxent needs --target: clusters have no classes; without one, --model joint")
+    latent = chosen.latent or "union"
+    for option, value, choices in (
+        ("--latent", latent, LATENT),
+        ("--bins", chosen.bins, BINS),
+        ("--selection", chosen.selection, ("bic", "validation")),
+        ("--solver", chosen.solver, SOLVERS),
+    ):
+        if value is not None:
+            _one_of(option, value, choices)
+    _refuse_idle_maxent(chosen, latent)
+    options: dict[str, Any] = {
+        "latent": latent,
+        "bins": chosen.bins,
+        "n_bins": chosen.n_bins,
+        "max_components": chosen.max_components,
+        "groups": None if chosen.groups is None else _groups("--groups", chosen.groups, ("auto",)),
+        "select": chosen.select,
+        "selection": chosen.selection,
+        "validation": None if chosen.validation is None else _share("--validation", chosen.validation),
+        "solver": chosen.solver,
+        "probabilistic": _probabilistic(chosen.probabilistic),
+    }
+    options = {name: value for name, value in options.items() if value is not None}
+    if chosen.pairs is not None:
+        pairs = _groups("--pairs", chosen.pairs, ("auto", "none"), exactly=2)
+        options["pairs"] = None if pairs == "none" else pairs
+    return MaxEntClassifier(**options, prior=_prior(chosen), **common)
+
+
+def _refuse_idle_maxent(chosen: Choices, latent: str) -> None:
+    """As `_refuse_idle`, for maximum entropy."""
+    from mixent.maxent.building import HIDDEN
+
+    forward, held = chosen.select == "forward", chosen.selection == "validation"
+    numbers = f"has no effect with --latent {latent}; it serves"
+    for idle, message in (
+        (chosen.bins is not None and latent != "quantize", f"--bins {numbers} --latent quantize"),
+        (chosen.n_bins is not None and latent != "quantize", f"--n-bins {numbers} --latent quantize"),
+        (chosen.groups is not None and latent not in HIDDEN, f"--groups {numbers} --latent union, class or pooled"),
+        (
+            chosen.max_components is not None and latent not in HIDDEN,
+            f"--max-components {numbers} --latent union, class or pooled",
+        ),
+        (chosen.selection is not None and not forward, "--selection has no effect without --select forward"),
+        (
+            chosen.validation is not None and not (forward and held),
+            "--validation has no effect with --model maxent without --select forward --selection validation",
+        ),
+        (
+            (chosen.pairs or "").lower() in ("auto", "none") and chosen.pairs is not None and not forward,
+            f"--pairs {chosen.pairs} has no effect without --select forward; to constrain pairs, name them: A,B;C,D",
+        ),
+        (
+            latent == "moments" and chosen.solver == "iis",
+            "--solver iis cannot take --latent moments, which may be negative; use auto, bohning or lbfgs",
+        ),
+    ):
+        if idle:
+            raise typer.BadParameter(message)
+
+
+def _joint(chosen: Choices, target: str | None, common: dict[str, Any]) -> Any:
+    from mixent import MaxEntJoint
+    from mixent.maxent.joint_problem import SOLVERS
+
+    if chosen.solver is not None:
+        _one_of("--solver", chosen.solver, SOLVERS)
+    options = {"max_components": chosen.max_components, "solver": chosen.solver}
+    options = {name: value for name, value in options.items() if value is not None}
+    return MaxEntJoint(**options, prior=_prior(chosen), **common)
+
+
+def _mixture(kind: str, chosen: Choices, clusters: bool, common: dict[str, Any]) -> Any:
+    from mixent import GaussianMixture, MixtureClassifier, SharedMixtureClassifier
+    from mixent.mixtures.options import GROWTHS
+    from mixent.mixtures.training import OBJECTIVES
+
+    _one_of("--objective", chosen.objective, OBJECTIVES)
+    _one_of("--growth", chosen.growth, GROWTHS)
+    _refuse_idle(kind, chosen, clusters)
+    options: dict[str, Any] = {
+        "n_components": _auto_or("--components", chosen.components, int),
+        "covariance": _structure(chosen.covariance),
+        "growth": chosen.growth,
+        "selection": chosen.select,
+        "max_components": chosen.max_components,
+    }
+    options = {name: value for name, value in options.items() if value is not None}  # else the estimator's own
+    options |= {"prior": _prior(chosen), **common}
+    if clusters:
+        return GaussianMixture(**options)
+    options["objective"] = chosen.objective
+    if chosen.alpha is not None:
+        options["alpha"] = chosen.alpha
+    if chosen.validation is not None:
+        options["validation"] = _share("--validation", chosen.validation)
+    if kind == "shared":
+        return SharedMixtureClassifier(**options)
+    return MixtureClassifier(**options, per_class=chosen.per_class)
+
+
+def _prior(chosen: Choices) -> Any:
+    return None if chosen.prior.lower() == "none" else _auto_or("--prior", chosen.prior, float)
+
+
+def _groups(option: str, text: str, words: tuple[str, ...], exactly: int | None = None) -> Any:
+    """One of the words, or lists of names: A,B;C,D."""
+    if text.lower() in words:
+        return text.lower()
+    groups = [[name.strip() for name in part.split(",")] for part in text.split(";")]
+    wanted = "two names" if exactly else "at least two names"
+    for group in groups:
+        if not all(group) or len(group) < 2 or (exactly and len(group) != exactly):
+            raise typer.BadParameter(
+                f'{option} must be {", ".join(words)} or lists of {wanted}, such as "A,B;C,D"; got {text!r}'
+            )
+    return groups
+
+
+def _probabilistic(texts: Sequence[str]) -> dict[str, list[str]] | None:
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        name, _, columns = text.partition("=")
+        names = [column.strip() for column in columns.split(",")]
+        if not name.strip() or not all(names) or len(names) < 2:
+            raise typer.BadParameter(
+                f'--probabilistic must be a name and at least two columns, such as "shape=round,square"; got {text!r}'
+            )
+        if name.strip() in found:
+            raise typer.BadParameter(f"--probabilistic names the feature {name.strip()!r} twice; give it once")
+        found[name.strip()] = names
+    return found or None
+
+
+def _refuse_idle(kind: str, chosen: Choices, clusters: bool) -> None:
+    """An option that would have no effect is a misunderstanding: say so."""
+    auto, trained = chosen.components.lower() == "auto", chosen.objective != "likelihood"
+    no_classes = "needs --target: clusters have no classes"
+    fixed = f"has no effect with --components {chosen.components}; it serves --components auto"
+    other = f"has no effect with --objective {chosen.objective}; it serves --objective conditional"
+    for idle, message in (
+        (kind == "shared" and clusters, f"--model shared {no_classes}"),
+        (trained and clusters, f"--objective {chosen.objective} {no_classes}"),
+        (chosen.per_class and clusters, f"--per-class {no_classes}"),
+        (chosen.per_class and kind == "shared", "--per-class has no effect with --model shared: one set of components"),
+        (chosen.per_class and not auto, f"--per-class {fixed}"),
+        (chosen.select is not None and not chosen.searched(clusters), f"--select {fixed}"),
+        (chosen.max_components is not None and not auto, f"--max-components {fixed}"),
+        (chosen.alpha is not None and chosen.objective != "conditional", f"--alpha {other}"),
+        (chosen.validation is not None and not trained, f"--validation {other} or error"),
+    ):
+        if idle:
+            raise typer.BadParameter(message)
+
+
+def _share(option: str, value: float) -> float:
+    if not 0 < value < 1:
+        raise typer.BadParameter(f"{option} must be a share, more than 0 and less than 1; got {value:g}")
+    return value
+
+
+def _one_of(option: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise typer.BadParameter(f"{option} must be one of {', '.join(choices)}; got {value!r}")
+
+
+def _auto_or(option: str, text: str, kind: type) -> Any:
+    """The word auto, or a positive number."""
+    if text.lower() == "auto":
+        return "auto"
+    try:
+        value = kind(text)
+    except ValueError:
+        value = 0
+    if not 0 < value < float("inf"):
+        what = "a whole number >= 1" if kind is int else "none or a number > 0"
+        raise typer.BadParameter(f"{option} must be auto, or {what}; got {text!r}")
+    return value
+
+
+def _structure(name: str) -> str:
+    from mixent.families.gaussian.structures import get_structure
+
+    if name.lower() == "auto":
+        return "auto"
+    for spelling in (name.upper(), name.lower(), name):
+        try:
+            return get_structure(spelling).name
+        except (ValueError, KeyError) as error:
+            trouble = error
+    raise typer.BadParameter(f"--covariance: {trouble}")

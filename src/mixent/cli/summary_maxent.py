@@ -1,0 +1,129 @@
+"""A maximum entropy model in words and tables: for `fit` and `info`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mixent.cli.screen import Screen, count, grid, named, shown
+
+MOST_CLASSES = 30
+
+
+def describe_maxent(model: Any) -> dict[str, Any]:
+    """Of a classifier: features, prior, certificate, entropy, strongest features and path, in plain values."""
+    from mixent.evaluate.cases import strongest
+
+    found, prior = model.constraints(), model.class_prior_
+    about: dict[str, Any] = {
+        "classes": [{"class": c, "prior": float(p)} for c, p in zip(model.classes_.tolist(), prior)],
+        "latent": model.latent,
+        "features": list(model.feature_terms_),
+        "constraints": len(found.features) * len(found.classes),
+        "prior": _prior(model),
+        "certificate": {"gap": _number(model.gap_), "residual": float(model.residual_)},
+        "entropy": float(model.entropy_),
+        "entropy_of_classes": -sum(float(p) * _log(p) for p in prior),
+        "strongest": strongest(found),
+    }
+    if model.path_:
+        about["selection"] = model.selection
+        about["path"] = [
+            {"feature": step.name, "gain": float(step.gain), "score": float(step.score), "kept": bool(step.kept)}
+            for step in model.path_
+        ]
+    return about
+
+
+def describe_joint(model: Any) -> dict[str, Any]:
+    """Of a joint model, in plain values."""
+    return {"cells": len(model.params_.single), "prior": _prior(model)}
+
+
+def _prior(model: Any) -> dict[str, Any]:
+    tried = [dict(entry) for entry in getattr(model, "priors_tried_", [])]
+    how = "given"
+    if model.prior is None:
+        how = "none"
+    elif isinstance(model.prior, str):
+        how = "held-out rows" if tried or not hasattr(model, "priors_tried_") else "too few labels to choose"
+    return {"variance": _number(model.prior_), "how": how, "tried": tried}
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def _log(p: Any) -> float:
+    import math
+
+    return math.log(p) if p > 0 else 0.0
+
+
+def show_maxent(screen: Screen, about: dict[str, Any], n_rows: dict[Any, float] | None = None) -> None:
+    """Print what `describe_maxent` or `describe_joint` found."""
+    if "cells" in about:
+        n = len(about["columns"])
+        screen.say(f"One model of {count(n, 'column')}: {count(about['cells'], 'value')} and all pairs of them")
+        screen.say(_prior_in_words(about["prior"]))
+        return
+    table = grid("class", *(["rows"] if n_rows else []), "prior")
+    for entry in about["classes"][:MOST_CLASSES]:
+        rows = [f"{n_rows.get(entry['class'], 0):g}"] if n_rows else []
+        table.add_row(shown(entry["class"]), *rows, f"{entry['prior']:.3f}")
+    screen.show(table)
+    if len(about["classes"]) > MOST_CLASSES:
+        screen.say(f"... and {len(about['classes']) - MOST_CLASSES} more")
+    screen.say()
+    _show_strongest(screen, about)
+    if "path" in about:
+        screen.say(_path_in_words(about))
+    screen.say(_prior_in_words(about["prior"]))
+    screen.say(_certificate(about["certificate"]))
+    without = f"{about['entropy_of_classes']:.3f} without it"
+    screen.say(f"Entropy of the class given the row {about['entropy']:.3f} nats, {without}")
+
+
+def _show_strongest(screen: Screen, about: dict[str, Any]) -> None:
+    n, of = len(about["features"]), f"{count(about['constraints'], 'constraint')}; numbers as {about['latent']}"
+    screen.say(f"{count(n, 'feature')}, {of}")
+    if not n:
+        return
+    table = grid("strongest", "strength\nnats")
+    table.add_column("loudest value", overflow="fold")
+    for entry in about["strongest"]:
+        loud = entry["loudest"]
+        says = f"{shown(loud['value'])}: {named(loud['class'])} {loud['multiplier']:+.2f}"
+        table.add_row(shown(entry["feature"]), f"{entry['strength']:.3f}", says)
+    screen.show(table)
+    if n > len(about["strongest"]):
+        screen.say(f"... and {n - len(about['strongest'])} more")
+
+
+def _path_in_words(about: dict[str, Any]) -> str:
+    kept = [step for step in about["path"] if step["kept"]]
+    name = "BIC" if about["selection"] == "bic" else "held-out log-loss"
+    if not kept:
+        return f"Selection kept no feature: none lowers {name}; every row gets the class priors"
+    told = f"{kept[0]['score']:.6g} with the first to {kept[-1]['score']:.6g} with the last"
+    return f"Selection tried {len(about['path'])} additions and kept {len(kept)}: {name} from {told}"
+
+
+def _prior_in_words(prior: dict[str, Any]) -> str:
+    if prior["how"] == "none":
+        return "No prior on the multipliers"
+    text = f"Prior variance of the multipliers {prior['variance']:g}"
+    if prior["how"] == "given":
+        return f"{text}, as given"
+    if prior["how"] != "held-out rows":
+        return f"{text}, the usual one: too few labelled rows to choose"
+    if not prior["tried"]:
+        return f"{text}, chosen by what predicts held-out rows best"
+    best = min(entry["log_loss"] for entry in prior["tried"])
+    return f"{text}, chosen among {len(prior['tried'])} by cross-validation: log-loss {best:.3f} nats"
+
+
+def _certificate(certificate: dict[str, Any]) -> str:
+    met = f"constraints met within {certificate['residual']:.2g}"
+    if certificate["gap"] is None:
+        return f"Certificate: {met} (without a prior there is no bound of the optimum)"
+    return f"Certificate: at most {certificate['gap']:.1g} nats per row below the optimum; {met}"

@@ -1,0 +1,84 @@
+"""Features in words: what a row holds of each, and which say most; for pictures, tables and pages."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from mixent.maxent.terms import Binned, Coded, Crossed, CrossedDense, Given, Grouped
+from mixent.tables import Schema, Table, read_features
+
+MISSING = "missing"
+
+
+def case_values(model: Any, X: Any) -> list[list[str]]:
+    """What each row of X holds for each feature of a maximum entropy classifier, as short text.
+
+    Parameters
+    ----------
+    model : fitted MaxEntClassifier
+    X : table of n rows
+
+    Returns
+    -------
+    n lists, in the order of `model.feature_terms_`
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # values never seen: predictions of the same rows say it
+        table = read_features(model, X, reset=False)
+    columns = [_values(term, table, model.schema_) for term in model.layout_.terms]
+    return [list(row) for row in zip(*columns)] if columns else [[] for _ in range(table.n_rows)]
+
+
+def strongest(found: Any, most: int = 8) -> list[dict[str, Any]]:
+    """The features that move the log-odds most, and of each the value that speaks loudest for a class.
+
+    Parameters
+    ----------
+    found : Constraints
+    most : int
+
+    Returns
+    -------
+    list of dict: feature, strength (nats), loudest (value, class, multiplier)
+    """
+    names, out = np.array(found.features), []
+    for name, strength in sorted(found.strength.items(), key=lambda item: -item[1])[:most]:
+        mine = np.flatnonzero(names == name)
+        weight = np.sqrt(np.maximum(found.truth[mine].sum(axis=1, keepdims=True), 0.0))
+        s, c = np.unravel_index(int((found.multipliers[mine] * weight).argmax()), (len(mine), len(found.classes)))
+        loudest = {"value": found.values[mine[s]], "class": found.classes.tolist()[c]}
+        multiplier = float(found.multipliers[mine[s], c])
+        out.append({"feature": name, "strength": strength, "loudest": loudest | {"multiplier": multiplier}})
+    return out
+
+
+def _values(term: Any, table: Table, schema: Schema) -> list[str]:
+    if isinstance(term, (Crossed, CrossedDense)):
+        both = zip(_values(term.first, table, schema), _values(term.second, table, schema))
+        return [", ".join(pair) for pair in both]
+    if isinstance(term, Coded):
+        return [str(term.values[code]) if code >= 0 else MISSING for code in term.codes(table)]
+    if isinstance(term, Given):
+        return [_pmf(row, term.values) for row in term.cells(table).T]
+    if isinstance(term, Grouped):
+        return [", ".join(map(_number, row)) for row in table.X[:, list(term.places)]]
+    numbers = [_number(x) for x in table.X[:, term.place]]
+    if not isinstance(term, Binned):
+        return numbers
+    bins = term.values
+    return [f"{x} ({bins[code]})" if code >= 0 else x for x, code in zip(numbers, term.codes(table))]
+
+
+def _number(x: float) -> str:
+    return MISSING if np.isnan(x) else f"{x:.6g}"
+
+
+def _pmf(row: np.ndarray, values: tuple) -> str:
+    """The most probable value, and how probable it is."""
+    if not row.any():
+        return MISSING
+    best = int(row.argmax())
+    return str(values[best]) if row[best] == 1 else f"{values[best]} ({100 * row[best]:.0f} %)"

@@ -1,0 +1,84 @@
+"""Which features were added, in which order, and what each was worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mixent.evaluate.displays.palette import FAINT, INK, RING, axes_or_new, colour, plain, tidy
+
+QUANTITIES = ("score", "gain")
+LABELS = {
+    "bic": "BIC (nats × 2; lower is better)",
+    "validation": "held-out log-loss (nats per row; lower is better)",
+}
+
+
+@dataclass
+class PathDisplay:
+    """The path of select="forward", top to bottom: the score after each addition, or its gain."""
+
+    names: list[str]  # (T,)
+    score: np.ndarray  # (T,) BIC, or log-loss of the rows held out
+    gain: np.ndarray  # (T,) nats of log-likelihood
+    expected_gain: np.ndarray  # (T,) what the counts promised, at least
+    kept: np.ndarray  # (T,) bool
+    selection: str
+    ax_: Any = field(default=None, repr=False)
+    figure_: Any = field(default=None, repr=False)
+
+    @classmethod
+    def from_estimator(cls, est: Any):
+        """Of a `MaxEntClassifier` fitted with select="forward" (`est.path_`)."""
+        path = getattr(est, "path_", None)
+        if not path or not hasattr(path[0], "expected_gain"):
+            raise ValueError(f'{type(est).__name__} has no path of features: fit a MaxEntClassifier(select="forward")')
+        columns = {
+            name: np.array([getattr(step, name) for step in path]) for name in ("score", "gain", "expected_gain")
+        }
+        kept = np.array([step.kept for step in path])
+        return cls([step.name for step in path], **columns, kept=kept, selection=est.selection)
+
+    def plot(self, ax: Any = None, *, quantity: str = "score"):
+        """Draw a line for each step; `quantity`: "score", or "gain" beside what was expected of it."""
+        if quantity not in QUANTITIES:
+            raise ValueError(f"quantity must be one of {', '.join(map(repr, QUANTITIES))}; got {quantity!r}")
+        n = len(self.names)
+        ax = axes_or_new(ax, (6.8, 1.6 + 0.25 * n))
+        at = np.arange(n)
+        self._draw_score(ax, at) if quantity == "score" else self._draw_gain(ax, at)
+        ax.set_yticks(
+            at, [f"{plain(name, 44).strip()}\u00a0\u00a0{i}" for i, name in enumerate(self.names, 1)], fontsize="small"
+        )
+        ax.set_ylim(n - 0.4, -0.6)
+        ax.set_ylabel("added, in this order")
+        ax.margins(x=0.1)
+        ax.legend(frameon=False, fontsize="small", loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3)
+        tidy(ax)
+        ax.tick_params(axis="y", length=0)
+        for label, kept in zip(ax.get_yticklabels(), self.kept):
+            label.set_color(INK if kept else FAINT)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _draw_score(self, ax: Any, at: np.ndarray) -> None:
+        ax.plot(self.score, at, color=FAINT, lw=1.2, zorder=1)
+        kept, look = self.kept, {"ls": "none", "marker": "o", "ms": 6, "zorder": 3}
+        if not kept.all():
+            ax.plot(self.score[~kept], at[~kept], mfc="white", mec=FAINT, label="not kept", **look)
+        if kept.any():
+            ax.plot(self.score[kept], at[kept], color=colour(0), label="kept", **look)
+            last = int(np.flatnonzero(kept)[-1])
+            ax.plot(self.score[last], at[last], label="chosen model", **RING | {"ms": 11})
+        ax.set_xlabel(LABELS[self.selection])
+
+    def _draw_gain(self, ax: Any, at: np.ndarray) -> None:
+        shades = [colour(0) if kept else "#c9c9c9" for kept in self.kept]
+        ax.barh(at, self.gain, color=shades, height=0.62, zorder=2, label="gained")
+        ax.plot(
+            self.expected_gain, at, ls="none", marker="|", ms=11, mew=2, color=colour(1), zorder=3, label="expected"
+        )
+        ax.axvline(0, color=INK, lw=0.8)
+        ax.set_xlabel("log-likelihood of the training rows (nats)")

@@ -1,0 +1,74 @@
+"""The prior of the multipliers by cross-validated log-loss."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mixent.base.folds import label_folds
+from mixent.core.driver import Stop
+from mixent.core.executors import Executor
+from mixent.maxent.building import Plan, Training
+from mixent.maxent.layout import Layout
+from mixent.maxent.solving import Sums, solve
+from mixent.maxent.terms import Term
+
+VARIANCES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
+USUAL = 0.3  # where too few rows are labelled to choose
+ENOUGH, SECOND = 30, 5  # labelled rows in all, and of the second largest class, from which folds can tell
+MOST = 20_000  # rows to choose on: how long multipliers are is no matter of how many rows there are
+STOP = Stop(1e-6, 300)
+WORSE = 2  # variances in a row that may be worse than the best before the rest are left out
+
+
+def choose_variance(
+    plan: Plan, names: set[str] | None, rows: Training, cv: Any, executor: Executor, show: Any
+) -> tuple[float, list[dict]]:
+    """The variance with the least held-out log-loss, and the table of those tried.
+
+    The features are learned anew from the training rows of each fold: hidden components and bins have seen the labels.
+    """
+    weights = rows.weights * rows.target.any(axis=1)
+    codes = np.where(rows.target.any(axis=1), rows.target.argmax(axis=1), -1)
+    if len(codes) > MOST and isinstance(cv, (int, np.integer)):
+        keep = np.sort(np.random.default_rng((plan.seed, 7)).permutation(len(codes))[:MOST])
+        rows, weights, codes = rows.take(keep), weights[keep], codes[keep]
+    counts = np.bincount(codes[weights > 0], weights[weights > 0], minlength=2)
+    if counts.sum() < ENOUGH or np.sort(counts)[-2] < SECOND:
+        return USUAL, []
+    folds = label_folds(codes, weights > 0, plan.seed, cv)
+    loss = np.full((len(folds), len(VARIANCES)), np.inf)
+    held_weight = np.array([weights[held].sum() for _, held in folds])
+    for f, (train, held) in enumerate(folds):
+        if show is not None:
+            show(f, len(folds), f"prior, fold {f + 1} of {len(folds)}")
+        loss[f] = _losses(plan, names, rows.take(train), rows.take(held), executor)
+    mean = held_weight @ loss / held_weight.sum()
+    table = [{"prior": v, "log_loss": float(m)} for v, m in zip(VARIANCES, mean) if np.isfinite(m)]
+    return VARIANCES[int(np.argmin(mean))], table
+
+
+def _losses(plan: Plan, names: set[str] | None, train: Training, held: Training, executor: Executor) -> np.ndarray:
+    """(variances,) log-loss of the held-out rows; infinite where it had clearly begun to rise."""
+    terms = chosen(plan.terms(train), names)
+    layout = Layout.of(terms)
+    rows = layout.rows(train.table, train.target, train.weight)
+    test = layout.rows(held.table, held.target, held.weight)
+    sums = Sums.of(layout.cells, rows, executor, gram=True)
+    mask, width = layout.mask(rows.target.shape[0]), layout.widths(rows)
+    out = np.full(len(VARIANCES), np.inf)
+    params, worse = None, 0
+    for i, variance in enumerate(VARIANCES):
+        found = solve(layout.cells, sums, variance / width**2, "auto", STOP, executor, mask, first=params)
+        params = found.run.params
+        out[i] = -float((test.target * found.problem.log_posterior(params, test)).sum() / test.weight.sum())
+        worse = worse + 1 if out[i] > out.min() else 0
+        if worse >= WORSE:
+            break
+    return out
+
+
+def chosen(terms: list[Term], names: set[str] | None) -> list[Term]:
+    """Those terms a selection has kept."""
+    return terms if names is None else [term for term in terms if term.name in names]

@@ -1,0 +1,483 @@
+"""Maximum entropy classification of mixed tables."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from mixent.base import ProbabilisticClassifier
+from mixent.base.priors import read_class_prior
+from mixent.core.arrays import Array
+from mixent.core.driver import Stop
+from mixent.maxent.building import (
+    BINS,
+    HIDDEN,
+    KINDS,
+    Plan,
+    Training,
+    check_pmfs,
+    feature_names,
+    read_given,
+    read_groups,
+    read_pairs,
+)
+from mixent.maxent.choosing import USUAL, choose_variance, chosen
+from mixent.maxent.constraints import ColumnExplanation, Constraints, count_strengths, explain_columns, read_constraints
+from mixent.maxent.induction import Added, forward
+from mixent.maxent.layout import Layout
+from mixent.maxent.rows import Rows
+from mixent.maxent.solving import SOLVERS, Solved, Sums, solve, total_at
+from mixent.maxent.terms import Crossed, CrossedDense, Given, Term
+from mixent.mixtures.fitting import choose_executor, tell
+from mixent.mixtures.options import check_choice, check_count, check_folds, check_positive, check_share, progress_bar
+from mixent.tables import Labels, Table, check_spread, read_features, read_labels, read_weights
+
+AT_ONCE = 65536  # rows predicted together
+CERTAIN = 1e-3  # nats per row: a log-loss so small without a prior goes on falling to zero
+
+
+class MaxEntClassifier(ProbabilisticClassifier):
+    """Maximum entropy classification from pairwise constraints, on discrete, continuous and probabilistic columns.
+
+    Of all P[class | row] that reproduce the training counts of every class with every value of every feature, takes
+    that of greatest entropy. What is solved is the dual (2.9), with a Gaussian prior.  Maximises
+
+        sum_t w_t sum_c q_tc log P[c | t] - |gamma|^2 / (2 prior),   P[c | t] ~ exp(b_c + sum_i gamma(c, f_ti)),
+
+    over multipliers gamma, one for each constraint, and a class term b; q_t is the row's label distribution. A
+    probabilistic feature takes part with the expectation over its values (2.8), a missing one drops out of its row's
+    sum. Each update maximises a lower bound that touches the objective, so it never falls; and as it is concave, all
+    solvers reach the same optimum.
+
+    Parameters
+    ----------
+    latent : "union", "class", "pooled", "quantize" or "moments"
+        What continuous columns become. "union": the hidden component of a mixture per class, responsibilities over the
+        components of all classes; "pooled": of one mixture; "class": of each class's own mixture, for its own
+        multipliers only (all three with the number of components by BIC); "quantize": bins; "moments": means and second
+        moments, which cannot tell classes apart that differ in shape.
+    groups : list of lists of columns, "auto" or None
+        Continuous columns that share a multivariate mixture; "auto" joins those correlated within the classes.
+    bins : "quantile", "uniform" or "entropy"
+        For latent="quantize": bins with equally many rows, of equal width, or where classes change.
+    n_bins : int
+        Most bins of a column.
+    max_components : int
+        Most components of a mixture (of each class).
+    means : bool
+        Constrain the mean of each continuous column in each class as well (values beyond three standard deviations
+        count as three): a hidden component says where a value lies, and forgets where within.
+    probabilistic : dict or None
+        Features given as a pmf per row: name -> list of columns that hold the probabilities of its values.
+    pairs : list of pairs of features, "auto" or None
+        Pairs whose joint values are constrained with the class too. "auto": none, but all are candidates for `select`.
+    select : "forward" or None
+        "forward" adds features, and pairs of them, one at a time while that pays; see `path_`.
+    selection : "bic" or "validation"
+        What tells `select` when to stop: BIC, or the log-loss of a held-out part.
+    validation : float
+        Share of the labelled rows held out by selection="validation".
+    prior : "auto", float or None
+        Variance of the Gaussian prior on multipliers (of a cell that ranges less than from 0 to 1: on multiplier times
+        range); "auto" chooses it by cross-validated log-loss; None is the plain dual, whose multipliers run away where
+        classes are separable or a value never occurs with a class.
+    solver : "auto", "bohning", "iis" or "lbfgs"
+        Fixed-curvature bound with acceleration, improved iterative scaling, or L-BFGS; "auto" takes Newton steps on
+        small tables and L-BFGS on others.
+    class_prior : "empirical" or (C,) array
+        Class priors at prediction: those of the training rows, or these.
+    cv : int, splitter or list of (train, test)
+        Folds of prior="auto".
+    tol : float
+        Stop when a step gains, or ("bohning", "iis") is only certain to gain, less than this per row, in nats.
+    max_iter : int
+        Most passes over the data.
+    categorical : "auto" or list
+        Columns to treat as categories whatever their type.
+    random_state : int, RandomState or None
+        For folds and held-out rows.
+    n_jobs : int or None
+        Threads; None takes all cores. The number changes no bit of the result.
+    progress : bool or callable
+        True shows a bar; a callable is told (done, total, text).
+
+    Attributes
+    ----------
+    classes_, class_prior_
+        Class labels and their priors.
+    layout_ : Layout
+        The features the columns became; `feature_terms_` names them.
+    params_ : Multipliers
+        bias (C,) and cells (S, C), nats.
+    run_ : Run
+        How solving went.
+    gap_, gain_, residual_
+        Upper bound of what is still to be gained per row (None without a prior), lower bound of it, and the largest
+        |P_model - P_truth| over all constraints.
+    entropy_ : float
+        H(class | row) of the model over the training rows, nats (2.3).
+    prior_, priors_tried_
+        Variance of the prior in use, and the cross-validated log-loss of those tried.
+    path_ : list of Added
+        What `select` added, in order.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mixent import MaxEntClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = MaxEntClassifier(random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.94
+    True
+    """
+
+    def __init__(
+        self,
+        latent: str = "union",
+        *,
+        groups: Any = None,
+        bins: str = "quantile",
+        n_bins: int = 8,
+        max_components: int = 6,
+        means: bool = True,
+        probabilistic: dict | None = None,
+        pairs: Any = "auto",
+        select: str | None = None,
+        selection: str = "bic",
+        validation: float = 0.2,
+        prior: str | float | None = "auto",
+        solver: str = "auto",
+        class_prior: Any = "empirical",
+        cv: Any = 5,
+        tol: float = 1e-8,
+        max_iter: int = 2000,
+        categorical: Any = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        progress: bool | Callable[[int, int, str], None] = False,
+    ) -> None:
+        self.latent = latent
+        self.groups = groups
+        self.bins = bins
+        self.n_bins = n_bins
+        self.max_components = max_components
+        self.means = means
+        self.probabilistic = probabilistic
+        self.pairs = pairs
+        self.select = select
+        self.selection = selection
+        self.validation = validation
+        self.prior = prior
+        self.solver = solver
+        self.class_prior = class_prior
+        self.cv = cv
+        self.tol = tol
+        self.max_iter = max_iter
+        self.categorical = categorical
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.progress = progress
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : table of n rows
+            Array or DataFrame; NaN, None or null are missing, text columns are categories.
+        y : (n,) labels or (n, C) label probabilities
+            None, NaN or "" for a row without a label: it takes no part.
+        sample_weight : (n,) array, optional
+            Counts: weight two is the row twice.
+
+        Returns
+        -------
+        self
+        """
+        self._check()
+        table = read_features(self, X, reset=True, categorical=self.categorical)
+        check_spread(table)
+        labels = read_labels(y, table.n_rows)
+        held_prior = read_class_prior(self.class_prior, len(labels.classes))
+        rows = _training(table, labels, read_weights(sample_weight, table.n_rows))
+        plan = self._plan(rows)
+        workers = choose_executor(self.n_jobs, table.n_rows, len(table.schema.columns))
+        with progress_bar(self.progress, "maximum entropy") as show, workers as executor:
+            plan, names, self.path_ = self._selected(plan, rows, executor, show)
+            variance, tried = self._variance(plan, names, rows, executor, show)
+            layout = Layout.of(chosen(plan.terms(rows), names))
+            found = self._solve(layout, rows, variance, executor, show)
+        self._keep(found, layout, labels, table, variance)
+        self.priors_tried_ = tried
+        if held_prior is not None:
+            self._set_class_prior(held_prior)
+        self._tell(found)
+        return self
+
+    def _check(self) -> None:
+        check_choice("latent", self.latent, KINDS)
+        check_choice("bins", self.bins, BINS)
+        check_choice("solver", self.solver, SOLVERS)
+        for name in ("n_bins", "max_components", "max_iter"):
+            check_count(name, getattr(self, name))
+        check_positive("tol", self.tol, zero=True)
+        check_folds("cv", self.cv)
+        check_choice("selection", self.selection, ("bic", "validation"))
+        check_share("validation", self.validation)
+        if self.select is not None:
+            check_choice("select", self.select, ("forward",))
+        if not (self.prior is None or (isinstance(self.prior, str) and self.prior == "auto")):
+            check_positive("prior", self.prior)
+        self._check_idle()
+        if self.latent == "moments" and self.solver == "iis":
+            raise ValueError(
+                "solver='iis' needs cells that are not negative; with latent='moments' take another solver"
+            )
+
+    def _check_idle(self) -> None:
+        """Options that would do nothing are refused."""
+        if self.select is None and self.selection != "bic":
+            raise ValueError(f"selection={self.selection!r} has no effect without select='forward'")
+        if self.validation != 0.2 and (self.select is None or self.selection != "validation"):
+            raise ValueError(
+                f"validation={self.validation!r} has no effect without select='forward' and selection='validation'"
+            )
+        if self.latent != "quantize" and (self.bins != "quantile" or self.n_bins != 8):
+            raise ValueError(f"bins and n_bins have no effect with latent={self.latent!r}; set latent='quantize'")
+        if self.groups is not None and self.latent not in HIDDEN:
+            raise ValueError(f"groups share a mixture, and latent={self.latent!r} has none; take 'union'")
+
+    def _plan(self, rows: Training) -> Plan:
+        given = read_given(self.probabilistic, rows.table.schema)
+        check_pmfs(given, rows.table)
+        plan = Plan(
+            latent=self.latent,
+            bins=self.bins,
+            n_bins=int(self.n_bins),
+            max_components=int(self.max_components),
+            means=bool(self.means),
+            given=given,
+            groups=read_groups(self.groups, rows, given),
+            pairs=(),
+            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            n_jobs=self.n_jobs,
+        )
+        return replace(plan, pairs=read_pairs(self.pairs, feature_names(plan, rows.table.schema)))
+
+    def _selected(
+        self, plan: Plan, rows: Training, executor: Any, show: Any
+    ) -> tuple[Plan, set[str] | None, list[Added]]:
+        """The plan with the pairs that were chosen, and the names of all features that were."""
+        if self.select is None:
+            return plan, None, []
+        named = {frozenset(pair) for pair in plan.pairs}
+        every = isinstance(self.pairs, str)
+        singles = replace(plan, pairs=())
+        train, held = _held_out(rows, self.validation, plan.seed) if self.selection == "validation" else (rows, None)
+        variance = USUAL if isinstance(self.prior, str) else self.prior
+        terms, path = forward(
+            singles.terms(train),
+            lambda a, b: every or frozenset((a, b)) in named,
+            train,
+            held,
+            variance,
+            executor,
+            show,
+        )
+        return replace(plan, pairs=_pairs_of(terms)), {term.name for term in terms}, path
+
+    def _variance(
+        self, plan: Plan, names: set[str] | None, rows: Training, executor: Any, show: Any
+    ) -> tuple[float | None, list[dict]]:
+        if self.prior is None:
+            return None, []
+        if not isinstance(self.prior, str):
+            return float(self.prior), []
+        return choose_variance(plan, names, rows, self.cv, executor, show)
+
+    def _solve(self, layout: Layout, rows: Training, variance: float | None, executor: Any, show: Any) -> Solved:
+        every = layout.rows(rows.table, rows.target, rows.weight)
+        sums = Sums.of(layout.cells, every, executor, gram=self.solver != "iis")
+        mask = layout.mask(len(rows.classes))
+        each = None if variance is None else variance / layout.widths(every) ** 2
+        certified = self.solver in ("bohning", "iis")  # the others' own steps tell more than what is certain
+        stop = Stop(-np.inf, self.max_iter, gain=self.tol) if certified else Stop(self.tol, self.max_iter)
+        found = solve(layout.cells, sums, each, self.solver, stop, executor, mask, show=show)
+        self._expected = total_at(found.problem, found.run.params, sums.source, executor).total
+        self.strengths_ = count_strengths(layout, found.run.params, sums.source, executor)
+        log_post = found.problem.log_posterior(found.run.params, sums.source.rows)
+        self.entropy_ = -float((np.exp(log_post) * log_post * sums.source.rows.weight).sum()) / sums.source.total_weight
+        return found
+
+    def _keep(self, found: Solved, layout: Layout, labels: Labels, table: Table, variance: float | None) -> None:
+        total = found.problem.total_weight
+        self.layout_, self.schema_ = layout, table.schema
+        self.params_ = found.run.params
+        self.run_ = replace(found.run, last=None)
+        self.gap_, self.gain_, self.residual_, self.prior_ = found.gap, found.gain, found.residual, variance
+        self.classes_ = labels.classes
+        self.class_prior_ = found.problem.truth[0] / found.problem.truth[0].sum()
+        self.truth_, self.expected_ = found.problem.truth / total, self._expected / total
+        del self._expected
+
+    def _tell(self, found: Solved) -> None:
+        tell(found.run, type(self).__name__, searched=False)
+        if self.prior is not None:
+            return
+        never = (self.truth_[1:] == 0) & (self.truth_[1:].sum(axis=1, keepdims=True) > 0)
+        if found.problem.mask is not None:
+            never &= found.problem.mask > 0
+        table = self.constraints()
+        if never.any():
+            s, c = np.argwhere(never)[0]
+            warnings.warn(
+                f"prior=None: {never.sum()} multipliers have no finite optimum, because a value never occurs with a "
+                f"class ({table.features[s]} = {table.values[s]} with {self.classes_[c]}); give a prior",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        elif -found.run.objective < CERTAIN * found.problem.total_weight:
+            warnings.warn(
+                "prior=None: the classes look separable, and the multipliers grow without end; give a prior",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _set_class_prior(self, prior: Array) -> None:
+        prior = np.maximum(prior, 1e-12)  # a class the batch seems to lack stays possible
+        prior = prior / prior.sum()
+        moved = np.log(prior) - np.log(np.maximum(self.class_prior_, 1e-12))
+        self.params_ = replace(self.params_, bias=self.params_.bias + moved)
+        self.class_prior_ = prior
+
+    def _rows(self, table: Table) -> Rows:
+        return self.layout_.rows(table, np.zeros((table.n_rows, len(self.classes_))), None)
+
+    def _each(self, table: Table) -> Iterator[tuple[slice, Rows]]:
+        """Some rows at a time: written out, all might be too many."""
+        for start in range(0, table.n_rows, AT_ONCE):
+            rows = slice(start, start + AT_ONCE)
+            yield (
+                rows,
+                self._rows(Table(table.X[rows], None if table.codes is None else table.codes[rows], table.schema)),
+            )
+
+    def _read(self, X: Any) -> Table:
+        check_is_fitted(self)
+        table = read_features(self, X, reset=False)
+        check_pmfs([term for term in self.layout_.dense if isinstance(term, Given)], table)
+        return table
+
+    def _log_joint(self, X: Any) -> Array:
+        return self._logits(self._read(X))
+
+    def _logits(self, table: Table) -> Array:
+        """(n, C)."""
+        out = np.empty((table.n_rows, len(self.classes_)))
+        for where, rows in self._each(table):
+            out[where] = self.layout_.cells.logits(self.params_.cells, rows).T
+        return out + self.params_.bias
+
+    @property
+    def feature_terms_(self) -> tuple[str, ...]:
+        """Names of the features the columns became."""
+        return tuple(term.name for term in self.layout_.terms)
+
+    @property
+    def converged_(self) -> bool:
+        """Did solving end at the optimum?"""
+        return self.run_.status.ok
+
+    @property
+    def n_iter_(self) -> int:
+        """Passes over the data."""
+        return self.run_.n_passes
+
+    @property
+    def n_parameters_(self) -> int:
+        """Multipliers that can be told apart: values seen, less one of each feature, times classes less one."""
+        seen = self.truth_[1:].sum(axis=1) > 0
+        free = sum(max(int(seen[span].sum()) - 1, 0) for span in self.layout_.spans)
+        return (free + 1) * (len(self.classes_) - 1)
+
+    def constraints(self) -> Constraints:
+        """Every constraint of every feature: the data's probability, the model's, and its multiplier.
+
+        Returns
+        -------
+        Constraints
+            `frame()` gives it as a DataFrame, `residuals` the difference, `strength` a number for each feature.
+        """
+        check_is_fitted(self)
+        return read_constraints(
+            self.layout_, self.classes_, self.truth_[1:], self.expected_[1:], self.params_, self.strengths_
+        )
+
+    def explain(self, X: Any, label: Any = None) -> ColumnExplanation:
+        """Say of each row which columns make its class more probable than the strongest other class.
+
+        Parameters
+        ----------
+        X : table of n rows
+        label : class label, optional
+            The class to explain; default: the most probable of each row.
+
+        Returns
+        -------
+        ColumnExplanation
+            log_odds in nats, and its parts: of the class term, and of each feature. They add up exactly.
+        """
+        table = self._read(X)
+        ours, rival = self._rivals(self._logits(table), label)
+        parts = np.empty((table.n_rows, len(self.layout_.terms)))
+        for where, rows in self._each(table):
+            parts[where] = explain_columns(self.layout_, self.params_, rows, ours[where], rival[where])
+        prior = self.params_.bias[ours] - self.params_.bias[rival]
+        log_odds = prior + parts.sum(axis=1)
+        names = self.feature_terms_
+        return ColumnExplanation(self.classes_[ours], self.classes_[rival], log_odds, prior, parts, names)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _training(table: Table, labels: Labels, weight: Array | None) -> Training:
+    """Rows with class distributions; nothing for a row without a label, or with one that says nothing."""
+    likelihood = labels.likelihood
+    absent = np.ptp(likelihood, axis=1) == 0
+    if absent.all():
+        raise ValueError("y tells no class from another in any row; label some rows of each class")
+    if weight is not None and not weight[~absent].any():
+        raise ValueError("every labelled row has sample_weight 0; give some labelled rows of each class a weight")
+    target = np.where(absent[:, None], 0.0, likelihood / likelihood.sum(axis=1, keepdims=True))
+    return Training(table, target, weight, tuple(labels.classes.tolist()))
+
+
+def _held_out(rows: Training, share: float, seed: int) -> tuple[Training, Training]:
+    """A part of the labelled rows of each class to score by; the rest, and rows without a label, to learn from."""
+    labelled = rows.target.any(axis=1) & (rows.weights > 0)
+    codes = np.where(labelled, rows.target.argmax(axis=1), -1)
+    rng = np.random.default_rng((seed, 3))
+    held = np.zeros(len(codes), dtype=bool)
+    for c in range(codes.max() + 1):
+        mine = rng.permutation(np.flatnonzero(codes == c))
+        held[mine[: round(share * len(mine))]] = True
+    if not held.any() or not (labelled & ~held).any():
+        raise ValueError(
+            f"validation={share} of {labelled.sum()} labelled rows holds out none, or all; "
+            f"give more rows, or another share"
+        )
+    return rows.take(np.flatnonzero(~held)), rows.take(np.flatnonzero(held))
+
+
+def _pairs_of(terms: tuple[Term, ...]) -> tuple[tuple[str, str], ...]:
+    return tuple((t.first.name, t.second.name) for t in terms if isinstance(t, (Crossed, CrossedDense)))

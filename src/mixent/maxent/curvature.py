@@ -1,0 +1,166 @@
+"""The curvature of the maximum entropy dual: bounds of it, and estimates that precondition L-BFGS."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cho_solve, cholesky, solve_triangular
+
+from mixent.core.arrays import Array
+from mixent.core.executors import Executor
+from mixent.core.stats import Stats
+from mixent.maxent.cells import Cells
+from mixent.maxent.rows import RowBlocks, Rows
+
+Variance = float | Array | None  # of the Gaussian prior: of all multipliers, or (S,) of each cell's; None: no prior
+
+
+def precision(variance: Variance) -> Array:
+    """1 / variance as a column, (S, 1) or (1, 1); zero without a prior."""
+    return np.zeros((1, 1)) if variance is None else np.atleast_1d(1.0 / np.asarray(variance, dtype=float))[:, None]
+
+
+@dataclass(frozen=True)
+class Gram(Stats):
+    """sum_t w_t phi_t phi_t^T with the class term first."""
+
+    matrix: Array  # (S + 1, S + 1)
+
+
+class Curvature:
+    """Cholesky factors of 1/2 Phi^T W Phi + 1/var: one for all classes, or one for the cells of each."""
+
+    def __init__(self, gram: Array, variance: Variance, mask: Array | None) -> None:
+        matrix = 0.5 * gram
+        # without a prior, columns that sum to one are collinear
+        ridge = np.full(len(gram), 1e-9 * float(np.diagonal(gram).mean()))
+        if variance is not None:
+            ridge[0], ridge[1:] = 0.0, precision(variance)[:, 0]
+        matrix[np.diag_indices_from(matrix)] += ridge
+        if mask is None:
+            self.index = None
+            self.factors = [cholesky(matrix, lower=True)]
+        else:
+            self.index = [np.concatenate([[0], 1 + np.flatnonzero(column)]) for column in mask.T]
+            self.factors = [cholesky(matrix[np.ix_(i, i)], lower=True) for i in self.index]
+
+    def solve(self, slope: Array) -> Array:
+        """Curvature^-1 slope, (S + 1, C)."""
+        if self.index is None:
+            return cho_solve((self.factors[0], True), slope)
+        out = np.zeros_like(slope)
+        for c, (index, factor) in enumerate(zip(self.index, self.factors)):
+            out[index, c] = cho_solve((factor, True), slope[index, c])
+        return out
+
+    def whiten(self, slope: Array) -> Array:
+        """L^-1 slope: the gradient in coordinates in which the curvature is the identity."""
+        return self._triangular(slope, "N")
+
+    def colour(self, whitened: Array) -> Array:
+        """L^-T u: back from these coordinates."""
+        return self._triangular(whitened, "T")
+
+    def uncolour(self, params: Array) -> Array:
+        """L^T theta."""
+        if self.index is None:
+            return self.factors[0].T @ params
+        out = np.zeros_like(params)
+        for c, (index, factor) in enumerate(zip(self.index, self.factors)):
+            out[index, c] = factor.T @ params[index, c]
+        return out
+
+    def _triangular(self, values: Array, trans: str) -> Array:
+        if self.index is None:
+            return solve_triangular(self.factors[0], values, lower=True, trans=trans)
+        out = np.zeros_like(values)
+        for c, (index, factor) in enumerate(zip(self.index, self.factors)):
+            out[index, c] = solve_triangular(factor, values[index, c], lower=True, trans=trans)
+        return out
+
+
+@dataclass(frozen=True)
+class Diagonal:
+    """A curvature without a matrix: |Phi|^T W |Phi| <= diag of its row sums, so 1/2 of these + 1/var is a bound too.
+
+    As many times weaker as there are features; in exchange there may be any number of cells.
+    """
+
+    diagonal: Array  # (S + 1, 1)
+
+    @staticmethod
+    def of(row_sums: Array, variance: Variance) -> Diagonal:
+        ridge = np.zeros(len(row_sums))
+        ridge[1:] = precision(variance)[:, 0]
+        floor = 1e-9 * float(row_sums.mean())  # a cell that never occurs
+        return Diagonal((0.5 * np.maximum(row_sums, floor) + ridge)[:, None])
+
+    def solve(self, slope: Array) -> Array:
+        return slope / self.diagonal
+
+    def whiten(self, slope: Array) -> Array:
+        return slope / np.sqrt(self.diagonal)
+
+    colour = whiten
+
+    def uncolour(self, params: Array) -> Array:
+        return params * np.sqrt(self.diagonal)
+
+
+class Hessian:
+    """The curvature itself at some posteriors, sum_t w_t (diag p_t - p_t p_t^T) x phi_t phi_t^T + 1/var, of some rows.
+
+    In single precision: it is an estimate, and its coordinates need not be exact ones.
+    """
+
+    def __init__(self, cells: Cells, rows: Rows, post: Array, variance: Variance) -> None:
+        phi = np.concatenate([np.ones((1, rows.n_rows)), cells.dense(rows)]).astype(np.float32)  # (S + 1, n)
+        n_classes, size = len(post), len(phi)
+        matrix = np.empty((n_classes, size, n_classes, size))
+        for a in range(n_classes):
+            for b in range(a + 1):
+                root = phi * np.sqrt(rows.weight * post[a] * (1 - post[a] if a == b else post[b])).astype(np.float32)
+                # of one array with itself: BLAS computes a triangle
+                matrix[a, :, b] = matrix[b, :, a] = root @ root.T if a == b else -(root @ root.T)
+        flat = matrix.reshape(n_classes * size, -1)
+        # what all classes share has no curvature, and rounding (of the largest eigenvalue) may make it negative
+        ridge = np.full((n_classes, size), 1e-6 * float(np.trace(flat)) / n_classes)
+        ridge[:, 1:] += precision(variance).T
+        flat[np.diag_indices_from(flat)] += ridge.ravel()
+        self.factor = cholesky(flat, lower=True, overwrite_a=True, check_finite=False)
+
+    def whiten(self, slope: Array) -> Array:
+        return self._triangular(slope, "N")
+
+    def colour(self, whitened: Array) -> Array:
+        return self._triangular(whitened, "T")
+
+    def uncolour(self, params: Array) -> Array:
+        return (self.factor.T @ params.T.ravel()).reshape(params.T.shape).T
+
+    def _triangular(self, values: Array, trans: str) -> Array:
+        by_class = solve_triangular(self.factor, values.T.ravel(), lower=True, trans=trans, check_finite=False)
+        return by_class.reshape(values.T.shape).T
+
+
+def gram_matrix(cells: Cells, source: RowBlocks, executor: Executor) -> Array:
+    """(S + 1, S + 1): sum_t w_t phi_t phi_t^T, class term first."""
+
+    def gram(rows: Any) -> Gram:
+        return Gram(cells.gram(rows))
+
+    return executor.total(gram, source).matrix
+
+
+def gram_row_sums(cells: Cells, source: RowBlocks, executor: Executor) -> Array:
+    """(S + 1,): sums of the rows of sum_t w_t |phi_t| |phi_t|^T, class term first, by one pass over the cells."""
+
+    def sums(rows: Any) -> Gram:
+        size = np.abs(rows.dense)
+        width = (rows.weight * (1 + len(cells.sizes) + size.sum(axis=0)))[None]  # a missing column counted: a bound
+        counts = cells.expected(width, replace(rows, dense=size))
+        return Gram(np.concatenate([width.sum(axis=1)[None], counts])[:, 0])
+
+    return executor.total(sums, source).matrix

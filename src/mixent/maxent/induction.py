@@ -1,0 +1,275 @@
+"""Which constraints to impose: greedy addition of features and of pairs of features (chapter 7's open question).
+
+With counts G (truth) and E (expected under the model so far) of a candidate's cells with every class, adding it gains
+about
+
+    1/2 sum_jc (G_jc - E_jc)^2 / (E_jc + 1 / var),
+
+half of Pearson's statistic. The curvature of the likelihood in the candidate's own multipliers is
+sum_t w_t (phi_t phi_t^T) x (diag p_t - p_t p_t^T), which diag(E) bounds from above where the cells of a row sum to one
+at most: so the quadratic gain is at least this. Only sums of counts enter, and those of all pairs of features are one
+product of matrices per class.
+
+What a candidate costs are its effective parameters, as in ridge regression: overlapping components are many cells and
+few directions. With eigenvalues l_i of its centred Gram matrix in units of the prior, and s the mean of p_c (1 - p_c),
+they are  (C - 1) sum_i s l_i / (s l_i + 1);  a pair's directions are products of its features'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mixent.core.arrays import Array
+from mixent.core.driver import Stop
+from mixent.core.executors import Executor
+from mixent.core.stats import Stats
+from mixent.maxent.building import Training
+from mixent.maxent.cells import Cells
+from mixent.maxent.curvature import gram_matrix
+from mixent.maxent.layout import Layout
+from mixent.maxent.problem import Multipliers
+from mixent.maxent.rows import RowBlocks, Rows
+from mixent.maxent.solving import Solved, Sums, solve
+from mixent.maxent.terms import Crossed, CrossedDense, Hidden, Moments, Term, crossed, pmf_values
+
+PATIENCE = 3  # additions in a row that may fail to pay before the path ends
+STOP = Stop(1e-6, 500)  # for models that are only compared
+WIDEST = 2000  # cells whose pairs are all counted
+
+
+@dataclass(frozen=True)
+class Added:
+    """One step of the path."""
+
+    name: str  # the feature, or pair of features
+    expected_gain: float  # log-likelihood (nats) the counts promised
+    gain: float  # what it was
+    n_parameters: float  # effective ones of the model, this one included
+    score: float  # BIC, or log-loss (nats) of the held-out rows: the least is best
+    kept: bool  # in the model chosen
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A feature that may be added, and what its counts say."""
+
+    term: Term
+    gain: float
+    n_parameters: float
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A model on the way."""
+
+    terms: tuple[Term, ...]
+    solved: Solved
+    rows: Rows
+    log_lik: float
+    n_parameters: float
+    score: float
+
+    @property
+    def layout(self) -> Layout:
+        return Layout.of(self.terms)
+
+
+@dataclass(frozen=True)
+class PairCounts(Stats):
+    """sum_t w_tc phi_t phi_t^T."""
+
+    counts: Array  # (C, S, S)
+
+
+def forward(
+    terms: Iterable[Term],
+    pairs: Any,  # (name, name) -> bool
+    rows: Training,
+    held: Training | None,
+    variance: float | None,
+    executor: Executor,
+    show: Any = None,
+) -> tuple[tuple[Term, ...], list[Added]]:
+    """The terms kept, and the path: each time the candidate that promises most beyond its parameters is added.
+
+    Parameters
+    ----------
+    terms : the single features
+    pairs : function of two names
+        May these two be crossed?
+    rows : Training
+    held : Training or None
+        Rows to score each step by; None: by BIC.
+    variance : float or None
+        Of the Gaussian prior.
+    """
+    search = _Search(Layout.of(list(terms)), pairs, rows, held, variance, executor)
+    path = [search.first()]
+    steps: list[Candidate] = []
+    waited = 0
+    for fit, step in search.steps(path[0]):
+        waited = 0 if fit.score < min(f.score for f in path) else waited + 1
+        path.append(fit)
+        steps.append(step)
+        if show is not None:
+            show(len(steps), len(search.layout.terms), f"added {step.term.name}")
+        if waited >= PATIENCE:
+            break
+    best = int(np.argmin([fit.score for fit in path]))
+    added = [
+        Added(step.term.name, step.gain, after.log_lik - before.log_lik, after.n_parameters, after.score, i < best)
+        for i, (step, before, after) in enumerate(zip(steps, path, path[1:]))
+    ]
+    return path[best].terms, added
+
+
+class _Search:
+    def __init__(
+        self,
+        layout: Layout,
+        pairs: Any,
+        rows: Training,
+        held: Training | None,
+        variance: float | None,
+        executor: Executor,
+    ) -> None:
+        self.layout, self.training, self.held = layout, rows, held
+        self.variance, self.executor = variance, executor
+        self.rows = self._rows(layout, rows)
+        terms = layout.terms
+        able = [i for i, t in enumerate(terms) if _crossable(t)]
+        self.pairs = [(a, b) for b in able for a in able if a < b and pairs(terms[a].name, terms[b].name)]
+        if self.pairs and layout.cells.n_cells > WIDEST:
+            raise ValueError(
+                f"all pairs of {layout.cells.n_cells} cells are too many to count; name the pairs wanted, or pairs=None"
+            )
+        self.truth = self._counts(self.rows.target)
+        self.widths = layout.widths(self.rows)
+        self.pmfs = [slice(s.start, s.start + len(pmf_values(t))) for s, t in zip(layout.spans, terms)]
+        self.directions = self._directions()
+
+    def _rows(self, layout: Layout, rows: Training) -> Rows:
+        return layout.rows(rows.table, rows.target, rows.weight)
+
+    def _directions(self) -> list[float]:
+        """How many directions each feature has that the prior leaves it."""
+        gram = gram_matrix(self.layout.cells, RowBlocks(self.rows), self.executor)
+        total = gram[0, 0]
+        centred = gram[1:, 1:] - np.outer(gram[0, 1:], gram[0, 1:]) / max(total, 1e-300)
+        share = self.rows.target.sum(axis=1) / max(total, 1e-300)
+        s = float(np.mean(share * (1 - share)))
+        scale = 1.0 / self.widths if self.variance is None else np.sqrt(self.variance) / self.widths
+        out = []
+        for span in self.layout.spans:
+            block = centred[span, span] * np.outer(scale[span], scale[span])
+            each = s * np.maximum(np.linalg.eigvalsh(block), 0.0)
+            if self.variance is None:
+                out.append(float((each > 1e-8 * each.max(initial=0.0)).sum()))
+            else:
+                out.append(float((each / (each + 1.0)).sum()))
+        return out
+
+    def _counts(self, weighted: Array) -> tuple[Array, Array | None]:
+        """Counts of every cell (S, C), and of every pair of cells (C, S, S)."""
+        rows = replace(self.rows, target=weighted)
+        singles = self.layout.cells.expected(weighted, rows)
+        return singles, count_pairs(self.layout.cells, rows, self.executor) if self.pairs else None
+
+    def first(self) -> Fit:
+        """The class shares alone."""
+        return self._fit((), 0, None)
+
+    def steps(self, fit: Fit) -> Iterator[tuple[Fit, Candidate]]:
+        """Add the most promising candidate, for ever."""
+        while True:
+            price = 0.5 * np.log(max(self.rows.weight.sum(), 2.0))
+            candidates = self._candidates(fit)
+            if not candidates:
+                return
+            best = max(candidates, key=lambda c: c.gain - price * c.n_parameters)
+            fit = self._fit((*fit.terms, best.term), fit.n_parameters + best.n_parameters, fit)
+            yield fit, best
+
+    def _fit(self, terms: tuple[Term, ...], n_added: float, before: Fit | None) -> Fit:
+        layout = Layout.of(terms)
+        rows = self._rows(layout, self.training)
+        C = rows.target.shape[0]
+        mask = layout.mask(C)
+        sums = Sums.of(layout.cells, rows, self.executor, gram=True)
+        start = None if before is None else carried(before.layout, before.solved.run.params, layout)
+        variance = None if self.variance is None else self.variance / layout.widths(rows) ** 2
+        solved = solve(layout.cells, sums, variance, "auto", STOP, self.executor, mask, first=start)
+        log_post = solved.problem.log_posterior(solved.run.params, rows)
+        log_lik = float((rows.target * log_post).sum())
+        n_parameters = n_added if before is not None else C - 1
+        return Fit(terms, solved, rows, log_lik, n_parameters, self._score(layout, solved, log_lik, n_parameters))
+
+    def _score(self, layout: Layout, solved: Solved, log_lik: float, n_parameters: float) -> float:
+        if self.held is None:
+            return float(-2 * log_lik + n_parameters * np.log(max(self.rows.weight.sum(), 2.0)))
+        rows = self._rows(layout, self.held)
+        log_post = solved.problem.log_posterior(solved.run.params, rows)
+        return float(-(rows.target * log_post).sum() / rows.weight.sum())
+
+    def _candidates(self, fit: Fit) -> list[Candidate]:
+        post = np.exp(fit.solved.problem.log_posterior(fit.solved.run.params, fit.rows)) * self.rows.weight
+        expected, expected_pairs = self._counts(post)
+        truth, truth_pairs = self.truth
+        terms, spans = self.layout.terms, self.layout.spans
+        have = {term.name for term in fit.terms}
+        C = truth.shape[1]
+        free = self.directions
+        out = [
+            Candidate(term, self._gain(truth[span], expected[span], self.widths[span], term), free[i] * (C - 1))
+            for i, (term, span) in enumerate(zip(terms, spans))
+            if term.name not in have
+        ]
+        for a, b in self.pairs:
+            term = crossed(terms[a], terms[b])
+            if term.name in have:
+                continue
+            assert truth_pairs is not None and expected_pairs is not None
+            A, B = self.pmfs[a], self.pmfs[b]
+            G, E = truth_pairs[:, A, B], expected_pairs[:, A, B]
+            more = free[a] * free[b] + sum(free[i] for i in (a, b) if terms[i].name not in have)
+            width = np.outer(self.widths[A], self.widths[B]).ravel()
+            gain = self._gain(G.reshape(C, -1).T, E.reshape(C, -1).T, width)
+            out.append(Candidate(term, gain, more * (C - 1)))
+        return out
+
+    def _gain(self, truth: Array, expected: Array, widths: Array, term: Term | None = None) -> float:
+        """What cells (V, C) promise; those of a term may be several pmfs."""
+        curb = 0.0 if self.variance is None else widths[:, None] ** 2 / self.variance
+        curvature = getattr(term, "n_features", 1) * expected + curb
+        off = (truth - expected) ** 2
+        return 0.5 * float(np.divide(off, curvature, out=np.zeros_like(off), where=curvature > 0).sum())
+
+
+def count_pairs(cells: Cells, rows: Rows, executor: Executor) -> Array:
+    """(C, S, S) sum over rows of target times the products of all cells."""
+
+    def count(block: Any) -> PairCounts:
+        phi = cells.dense(block)
+        return PairCounts(np.stack([(phi * weights) @ phi.T for weights in block.target]))
+
+    return executor.total(count, RowBlocks(rows)).counts
+
+
+def carried(old: Layout, params: Multipliers, new: Layout) -> Multipliers:
+    """Multipliers of one model as the start of another with further terms."""
+    cells = np.zeros((new.cells.n_cells, params.n_classes))
+    spans = {term.name: span for term, span in zip(new.terms, new.spans)}
+    for term, span in zip(old.terms, old.spans):
+        cells[spans[term.name]] = params.cells[span]
+    return Multipliers(params.bias, cells)
+
+
+def _crossable(term: Term) -> bool:
+    """Only pmfs have products that are pmfs; a class's own cells speak for it alone."""
+    if isinstance(term, (Moments, Crossed, CrossedDense)):
+        return False
+    return not (isinstance(term, Hidden) and term.kind == "class")

@@ -1,0 +1,395 @@
+"""One model from which any column, or any two, is predicted from the rest."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from mixent.core.arrays import Array
+from mixent.core.driver import Run, Status, Stop
+from mixent.core.executors import Serial
+from mixent.core.observers import ShowProgress
+from mixent.maxent.joint_answers import Answers, ColumnScore, score_column
+from mixent.maxent.joint_cells import Layout, Term, read_terms
+from mixent.maxent.joint_prior import choose_variance, read_variance
+from mixent.maxent.joint_problem import SOLVERS, JointProblem, Pairwise, RowBlocks, pose, solve
+from mixent.mixtures.fitting import choose_executor, tell
+from mixent.mixtures.options import check_choice, check_count, check_positive, progress_bar
+from mixent.tables import Schema, Table, check_spread, integers_back, read_features, read_weights, to_frame
+
+CHUNK = 4096  # rows answered at a time
+
+
+class MaxEntJoint(BaseEstimator):
+    """One maximum entropy model of a whole table: any column, or any two, is predicted from the rest.
+
+    Maximises  sum_n w_n sum_m log P[F_m = f_nm | all other columns of row n] - |Gamma|^2 / (2 prior),  Besag's
+    pseudo-likelihood of the pairwise model  P[f] prop. to exp(sum_m b(f_m) + sum_{m<k} Gamma(f_m, f_k)), the joint
+    distribution of highest entropy with given pmfs of all pairs of columns. It is concave, each step is kept only if it
+    does not lower it, and iterative scaling provably raises it: this value never falls.
+
+    A continuous column stands in the model as the hidden component of its mixture, P[M = j | a], a probabilistic
+    instance. A missing value drops out of the sums.
+
+    Parameters
+    ----------
+    max_components : int
+        Most components of the mixture of a continuous column; BIC chooses among 1 to this. One or two are cut into
+        three or four parts: alone they would say too little of where a value lies.
+    prior : "auto", float or None
+        Variance of the Gaussian prior on the multipliers of pairs. "auto" takes the one of 0.03 to 10 that predicts
+        rows held out best. None: no prior; multipliers of pairs of values that never occur together then have no
+        optimum.
+    solver : "lbfgs" or "iis"
+        L-BFGS, or improved iterative scaling with extrapolation. The optimum is the same, but the steps of scaling are
+        short: give it a tol a hundred times smaller.
+    tol : float
+        Stop when a pass gains less than this per row, in nats.
+    max_iter : int
+        Most passes over the data.
+    categorical : "auto" or list
+        Columns to treat as categories whatever their type.
+    random_state : int, RandomState or None
+        Of the starts of the mixtures and of the rows held out.
+    n_jobs : int or None
+        Threads; None takes all cores. The number changes no bit of the result.
+    progress : bool or callable
+        True shows a bar; a callable is told (done, total, text).
+
+    Attributes
+    ----------
+    params_ : Pairwise
+        Multipliers: `single` (S,) of the cells, `pairs` (S, S) of two cells of unlike columns.
+    terms_ : tuple
+        What stands for each column: Category, Hidden or Constant.
+    shares_ : (S,) array
+        Share of each cell within its column, in training.
+    prior_ : float or None
+        The variance used.
+    run_ : Run
+        How the search went: `status`, `trace`, `objective`.
+
+    Examples
+    --------
+    >>> from mixent.maxent.joint import MaxEntJoint
+    >>> X = [["rain", "wet", "cold"], ["rain", "wet", "mild"], ["sun", "dry", "warm"], ["sun", "dry", "mild"]] * 5
+    >>> model = MaxEntJoint(prior=1.0).fit(X)
+    >>> model.predict([["sun", None, "warm"]], target=1).tolist()
+    ['dry']
+    >>> model.predict([["rain", None, None]], target=(1, 2))[0, 0]
+    'wet'
+    """
+
+    schema_: Schema
+    params_: Pairwise
+    terms_: tuple[Term, ...]
+    shares_: Array
+    prior_: float | None
+    run_: Run
+
+    def __init__(
+        self,
+        max_components: int = 6,
+        *,
+        prior: str | float | None = "auto",
+        solver: str = "lbfgs",
+        tol: float = 1e-5,
+        max_iter: int = 1000,
+        categorical: Any = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        progress: bool | Callable[[int, int, str], None] = False,
+    ) -> None:
+        self.max_components = max_components
+        self.prior = prior
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.categorical = categorical
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.progress = progress
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : table of n rows
+            Array or DataFrame; NaN, None or null are missing, text columns are categories. A class, where there is
+            one, is a column like any other.
+        y : ignored
+        sample_weight : (n,) array, optional
+            Counts: weight two is the row twice.
+
+        Returns
+        -------
+        self
+        """
+        self._check()
+        table = read_features(self, X, reset=True, categorical=self.categorical)
+        check_spread(table)
+        weight = read_weights(sample_weight, table.n_rows)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        terms = read_terms(table, weight, self.max_components, seed)
+        layout = Layout(terms)
+        rows = layout.rows(table, weight)
+        if weight is not None and not weight.all():
+            rows = rows.part(weight > 0)
+        with (
+            progress_bar(self.progress, "joint model") as show,
+            choose_executor(self.n_jobs, rows.n_rows, len(rows.phi)) as executor,
+        ):
+            variance = read_variance(self.prior)
+            if isinstance(variance, str):
+                variance = choose_variance(rows, layout.sizes, seed, executor, show)
+            source = RowBlocks(rows)
+            problem = pose(source, layout.sizes, variance, executor)
+            observers = [] if show is None else [ShowProgress(show, self.max_iter)]
+            stop = Stop(self.tol, self.max_iter)
+            done = solve(problem, source, self.solver, stop, executor, observers=observers)
+        self.schema_, self.terms_, self.prior_ = table.schema, terms, variance
+        self.params_, self.shares_, self.run_ = done.params, problem.shares, replace(done, last=None)
+        if variance is None:
+            _warn_unattested(problem)
+        tell(done, type(self).__name__, searched=False)
+        return self
+
+    def _check(self) -> None:
+        check_count("max_components", self.max_components)
+        check_choice("solver", self.solver, SOLVERS)
+        check_positive("tol", self.tol, zero=True)
+        check_count("max_iter", self.max_iter)
+        read_variance(self.prior)
+
+    @property
+    def converged_(self) -> bool:
+        """Did the search reach its tolerance?"""
+        return self.run_.status is Status.CONVERGED
+
+    @property
+    def n_iter_(self) -> int:
+        """Passes over the data."""
+        return self.run_.n_passes
+
+    @property
+    def n_parameters_(self) -> int:
+        """Multipliers that can be told apart: of values less one of each column, and of pairs of such."""
+        free = [len(term.values) - 1 for term in self.terms_]
+        return sum(free) + (sum(free) ** 2 - sum(r * r for r in free)) // 2
+
+    def values(self, target: Any = None) -> np.ndarray:
+        """What `predict_proba` gives probabilities of.
+
+        Parameters
+        ----------
+        target : column name or position, optional
+            The last column by default.
+
+        Returns
+        -------
+        (values,) array: categories, or the means of a continuous column's components.
+        """
+        check_is_fitted(self)
+        return np.array(self.terms_[self._column(target)].values)
+
+    def predict_proba(self, X: Any, target: Any = None) -> Array:
+        """Probabilities of a column's values, or of two columns' pairs of values, given the rest of each row.
+
+        Parameters
+        ----------
+        X : table of n rows
+            All columns; what stands in the target's is ignored. Other missing values drop out; where there are many,
+            `impute`, which fills them together with the target, errs less.
+        target : column name or position, or two of them, optional
+            The last column by default.
+
+        Returns
+        -------
+        (n, values) array; (n, values of the first, values of the second) for a pair. See `values`. Where nothing else
+        in the row is known, a column has its shares in training.
+        """
+        table, columns = self._read(X), self._target(target)
+        parts = self._each(table, lambda answers, _: answers.about(*columns))
+        return np.moveaxis(np.concatenate(parts, axis=-1), -1, 0)
+
+    def predict(self, X: Any, target: Any = None) -> np.ndarray:
+        """The most probable value of a column given the rest of each row; the expected value of a continuous one.
+
+        Parameters
+        ----------
+        X : table of n rows
+            All columns; what stands in the target's is ignored.
+        target : column name or position, or two of them, optional
+            The last column by default.
+
+        Returns
+        -------
+        (n,) array; for a pair (n, 2) of object, the most probable pair of what `values` lists.
+        """
+        proba, columns = self.predict_proba(X, target), self._target(target)
+        lists = [np.array(self.terms_[j].values) for j in columns]
+        if len(columns) == 1:
+            return lists[0][proba.argmax(axis=1)] if self.terms_[columns[0]].discrete else proba @ lists[0]
+        cells = np.unravel_index(proba.reshape(len(proba), -1).argmax(axis=1), proba.shape[1:])
+        return np.stack([values[cell].astype(object) for values, cell in zip(lists, cells)], axis=1)
+
+    def impute(self, X: Any) -> Any:
+        """Fill every gap with its most probable value, or its expected value in a continuous column.
+
+        Several gaps in a row are filled together: each is predicted from the pmfs of the others until they agree (mean
+        field). Observed cells are returned as they came; gaps in integer columns are filled with whole numbers.
+
+        Parameters
+        ----------
+        X : table of n rows
+
+        Returns
+        -------
+        A pandas DataFrame when X was any DataFrame or has categories, otherwise an array.
+        """
+        table = self._read(X)
+        filled, codes = table.X.copy(), None if table.codes is None else table.codes.copy()
+        guesses = self._each(table, lambda answers, _: _filled(answers, self.terms_))
+        for j, term in enumerate(self.terms_):
+            guess = np.concatenate([part[j] for part in guesses])
+            if not term.discrete:
+                np.copyto(filled[:, term.place], guess, where=np.isnan(table.X[:, term.place]))
+            elif codes is not None:
+                np.copyto(codes[:, term.place], guess, where=codes[:, term.place] < 0)
+        if codes is None and not hasattr(X, "columns"):
+            return integers_back(self.schema_, filled)
+        return to_frame(self.schema_, filled, codes)
+
+    def score_samples(self, X: Any) -> Array:
+        """Pseudo-log-likelihood of each row, in nats: the sum over its known columns of log P[column | rest].
+
+        Parameters
+        ----------
+        X : table of n rows
+
+        Returns
+        -------
+        (n,) array.
+        """
+        return np.concatenate(self._each(self._read(X), lambda answers, _: answers.log_lik()))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean pseudo-log-likelihood per row, in nats.
+
+        Parameters
+        ----------
+        X : table of n rows
+        y : ignored
+
+        Returns
+        -------
+        float
+        """
+        return float(self.score_samples(X).mean())
+
+    def accuracy_by_column(self, X: Any) -> dict[str, ColumnScore]:
+        """How well each column is predicted from all others.
+
+        Parameters
+        ----------
+        X : table of n rows
+
+        Returns
+        -------
+        dict of column name -> ColumnScore; columns without a known value in X are left out.
+        """
+        table = self._read(X)
+        everything = range(len(self.terms_))
+        parts = self._each(table, lambda answers, _: [answers.about(j) for j in everything])
+        pmfs = [np.concatenate(part, axis=1) for part in zip(*parts)]
+        scores = {term.name: score_column(term, pmf, table) for term, pmf in zip(self.terms_, pmfs)}
+        return {name: score for name, score in scores.items() if score.n_rows}
+
+    def errors_by_pair(self, X: Any) -> dict[tuple[str, str], float]:
+        """Share of the rows in which two discrete columns, predicted together from all others, are not both right.
+
+        Parameters
+        ----------
+        X : table of n rows
+
+        Returns
+        -------
+        dict of (column name, column name) -> error, over the rows in which both are known.
+        """
+        counts = self._each(self._read(X), lambda answers, part: answers.count_pairs(self.terms_, part))
+        names = self.schema_.names
+        found = {}
+        for (j, k), parts in zip(counts[0], zip(*(part.values() for part in counts))):
+            wrong, known = np.sum(parts, axis=0).tolist()
+            if known:
+                found[names[j], names[k]] = wrong / known
+        return found
+
+    def _read(self, X: Any) -> Table:
+        check_is_fitted(self)
+        return read_features(self, X, reset=False)
+
+    def _each(self, table: Table, function: Callable[[Answers, Table], Any]) -> list:
+        """What the model says of some rows at a time."""
+        layout, found = Layout(self.terms_), []
+        with Serial():
+            for start in range(0, table.n_rows, CHUNK):
+                rows = slice(start, start + CHUNK)
+                part = Table(table.X[rows], None if table.codes is None else table.codes[rows], table.schema)
+                answers = Answers(self.params_, self.shares_, layout.spans, layout.rows(part))
+                found.append(function(answers, part))
+        return found
+
+    def _target(self, target: Any) -> tuple[int, ...]:
+        """Positions of the column asked for, or of both."""
+        if not isinstance(target, (tuple, list)):
+            return (self._column(target),)
+        if len(target) != 2 or self._column(target[0]) == self._column(target[1]):
+            raise ValueError(f"target must be one column or two different ones; got {target!r}")
+        return self._column(target[0]), self._column(target[1])
+
+    def _column(self, target: Any) -> int:
+        names = self.schema_.names
+        if target is None:
+            return len(names) - 1
+        whole = isinstance(target, (int, np.integer)) and not isinstance(target, bool)
+        if whole and -len(names) <= target < len(names):
+            return int(target) % len(names)
+        if isinstance(target, str) and target in names:
+            return names.index(target)
+        raise ValueError(
+            f"target names a column {target!r} the model does not have; it has {len(names)}: {', '.join(names[:20])}"
+        )
+
+
+def _filled(answers: Answers, terms: tuple[Term, ...]) -> list[np.ndarray]:
+    """For each column (n,) its most probable cell, or its expected value if it is continuous."""
+    phi, one = answers.fill(), np.ones((1, answers.rows.n_rows))
+    pmfs = [phi[answers.spans[j]] if j in answers.spans else one for j in range(len(terms))]
+    return [p.argmax(axis=0) if t.discrete else np.array(t.values) @ p for t, p in zip(terms, pmfs)]
+
+
+def _warn_unattested(problem: JointProblem) -> None:
+    possible = problem.between * np.outer(problem.seen, problem.seen) > 0
+    never = possible & (problem.pair_counts <= 0)
+    if never.any():
+        warnings.warn(
+            f"prior=None: {never.sum() // 2} of {possible.sum() // 2} pairs of values never occur together, and their "
+            f"multipliers have no optimum: they end where tol or max_iter ends the search; give prior='auto' or a "
+            f"number",
+            UserWarning,
+            stacklevel=3,
+        )

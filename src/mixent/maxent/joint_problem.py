@@ -1,0 +1,301 @@
+"""One maximum entropy model of all columns (document 004, section 2.5): its pseudo-likelihood, and two ways up it.
+
+A row is a vector of cells phi_t (S,), a span of them for each column: the indicator of its value, or a pmf over its
+hidden components; all zero where it is missing. With a multiplier b_p for every cell and Gamma(p, q) for every pair of
+cells of unlike columns (Gamma symmetric, zero within a column),
+
+    P[F_m = p | rest of row t] = softmax over p in m of  b_p + sum_q Gamma(p, q) phi_t(q)
+    maximise  sum_t w_t sum_m sum_{p in m} phi_t(p) log P[F_m = p | rest of row t] - |Gamma|^2 / (2 var)   (2.20)
+
+where |Gamma|^2 counts every pair once. The sum of conditional log likelihoods is Besag's pseudo-likelihood; it is
+concave in (b, Gamma). At its maximum, without a prior, 2 N(p, q) = E(p, q): counts meet the model's expectations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.special import wrightomega
+
+from mixent.core.arrays import Array, softmax_columns
+from mixent.core.driver import Observer, Problem, Run, Stop, run
+from mixent.core.executors import Executor
+from mixent.core.proposals import Squarem
+from mixent.core.stats import Stats
+
+SOLVERS = ("lbfgs", "iis")
+BLOCK_BYTES = 2 << 20  # of a block's cells
+UNSEEN = -30.0  # multiplier of what never occurs: its own would run to minus infinity
+
+
+@dataclass(frozen=True)
+class Pairwise:
+    """The parameters: a multiplier for every cell, and one for every pair of cells of unlike columns."""
+
+    single: Array  # (S,)
+    pairs: Array  # (S, S) symmetric, zero within a column
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Some rows, held with rows last."""
+
+    phi: Array  # (S, n) cells, zero where missing
+    present: np.ndarray  # (m, n) bool: which columns are there
+    weight: Array  # (n,)
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.weight)
+
+    def part(self, rows: slice | np.ndarray) -> Rows:
+        return Rows(self.phi[:, rows], self.present[:, rows], self.weight[rows])
+
+
+class RowBlocks:
+    """A source of blocks for the driver."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self.size = int(np.clip(BLOCK_BYTES // (8 * max(len(rows.phi), 1)), 256, 32768))
+
+    @property
+    def n_rows(self) -> int:
+        return self.rows.n_rows
+
+    @property
+    def total_weight(self) -> float:
+        return float(self.rows.weight.sum())
+
+    def __len__(self) -> int:
+        return max(1, -(-self.n_rows // self.size))
+
+    def __getitem__(self, i: int) -> Any:  # Rows: to the driver a block is whatever its problem reads
+        return self.rows.part(slice(i * self.size, min((i + 1) * self.size, self.n_rows)))
+
+
+@dataclass(frozen=True)
+class Expected(Stats):
+    """What the model expects where the truth has N(p) and 2 N(p, q)."""
+
+    single: Array  # (S,) sum_t w P_t(p)
+    pairs: Array  # (S, S) sum_t w [P_t(p) phi_t(q) + phi_t(p) P_t(q)]; what stands within a column means nothing
+    log_lik: float
+
+
+@dataclass(frozen=True)
+class Gram(Stats):
+    """sum_t w_t x_t x_t^T of x = (1, phi): the counts N(p) and N(p, q)."""
+
+    matrix: Array  # (S + 1, S + 1)
+
+
+def spans_of(sizes: Sequence[int]) -> tuple[slice, ...]:
+    """Where the cells of each column stand."""
+    stops = np.cumsum(sizes, dtype=int).tolist()
+    return tuple(slice(stop - size, stop) for size, stop in zip(sizes, stops))
+
+
+def conditionals(params: Pairwise, spans: Sequence[slice], phi: Array) -> tuple[Array, Array]:
+    """(S, n) P[F_m = p | rest] for every column from the others, and (m, n) sum_p phi(p) log P[F_m = p | rest]."""
+    out = params.pairs @ phi
+    out += params.single[:, None]
+    log_lik = np.empty((len(spans), phi.shape[1]))
+    for m, span in enumerate(spans):
+        log_lik[m] = np.einsum("pn,pn->n", phi[span], out[span])
+        log_lik[m] -= softmax_columns(out[span])
+    return out, log_lik
+
+
+@dataclass(frozen=True)
+class JointProblem(Problem):
+    """What is maximised, with iterative scaling (2.21) as its update.
+
+    Each multiplier moves by the root d of  2 N - E e^(M d) - (gamma + d) / var = 0, all in parallel; without a prior
+    d = (1/M) log(2 N / E). M is the most features any conditional sums, the other columns present and the single term.
+    The features f_i >= 0 of a conditional sum to at most M, so by Jensen's inequality (with 1 - sum f / M on zero)
+    exp(sum_i f_i d_i) <= 1 + sum_i f_i (e^(M d_i) - 1) / M. With log Z <= Z - 1 that bounds the gain of a step from
+    below by a sum over multipliers that is zero at d = 0, and d maximises it: the objective never falls.
+    """
+
+    sizes: tuple[int, ...]  # cells of each column
+    gram: Array  # (S + 1, S + 1)
+    variance: float | None  # of the Gaussian prior on pairs; None: no prior
+    n_features: int  # M
+
+    @cached_property
+    def spans(self) -> tuple[slice, ...]:
+        return spans_of(self.sizes)
+
+    @cached_property
+    def between(self) -> np.ndarray:
+        """(S, S) 1 for cells of unlike columns, 0 for cells of one."""
+        column = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        return (column[:, None] != column).astype(float)
+
+    @property
+    def counts(self) -> Array:
+        """(S,) N(p)."""
+        return self.gram[0, 1:]
+
+    @cached_property
+    def pair_counts(self) -> Array:
+        """(S, S) N(p, q), zero within a column."""
+        return self.gram[1:, 1:] * self.between
+
+    @cached_property
+    def seen(self) -> np.ndarray:
+        """(S,) which cells occur at all; the multipliers of the others stay where they are."""
+        return (self.shares > 1e-12) & (self.counts > 0)
+
+    def prepare(self, params: Pairwise) -> Pairwise:
+        return params
+
+    def stats(self, ready: Pairwise, block: Rows) -> Expected:  # type: ignore[override]
+        proba, log_lik = conditionals(ready, self.spans, block.phi)
+        log_lik *= block.present
+        for span, present in zip(self.spans, block.present):
+            proba[span] *= present * block.weight
+        return Expected(proba.sum(axis=1), proba @ block.phi.T, float(log_lik.sum(axis=0) @ block.weight))
+
+    def objective(self, params: Pairwise, total: Expected) -> float:
+        if self.variance is None:
+            return total.log_lik
+        return total.log_lik - 0.25 * float((params.pairs**2).sum()) / self.variance  # each pair stands there twice
+
+    def expected_pairs(self, total: Expected) -> Array:
+        """(S, S) E(p, q), symmetric, zero within a column."""
+        return (total.pairs + total.pairs.T) * self.between
+
+    def gradient(self, params: Pairwise, total: Expected) -> tuple[Array, Array]:
+        """(S,) and (S, S) slopes in each cell's multiplier and in each pair's, which stands at (p, q) and (q, p)."""
+        slope = 2.0 * self.pair_counts - self.expected_pairs(total)
+        if self.variance is not None:
+            slope -= params.pairs / self.variance
+        return np.where(self.seen, self.counts - total.single, 0.0), slope
+
+    def update(self, params: Pairwise, total: Expected, step: float) -> Pairwise:
+        truth, model = 2.0 * self.pair_counts, self.expected_pairs(total)
+        single = np.zeros_like(params.single)
+        np.log(self.counts / np.maximum(total.single, 1e-300), out=single, where=self.seen)
+        if self.variance is None:
+            ratio = np.maximum(truth, 1e-300) / np.maximum(model, 1e-300)
+            lowest = np.minimum(params.pairs, UNSEEN)  # one already below must not be moved up
+            pairs = np.maximum(params.pairs + np.log(ratio) / self.n_features, lowest) * self.between
+        else:
+            pairs = params.pairs + _root(truth, model, params.pairs, self.variance, self.n_features) * self.between
+        return Pairwise(params.single + single / self.n_features, pairs)
+
+    def pack(self, params: Pairwise) -> Array:
+        return np.concatenate([params.single, params.pairs.ravel()])
+
+    def unpack(self, vector: Array, like: Pairwise) -> Pairwise | None:
+        if not np.isfinite(vector).all():
+            return None
+        S = len(like.single)
+        return Pairwise(vector[:S], vector[S:].reshape(S, S))
+
+    @cached_property
+    def shares(self) -> Array:
+        """(S,) of each cell within its column; equal ones where the column was never seen."""
+        sums = np.array([self.counts[span].sum() for span in self.spans])
+        equal = np.repeat(1.0 / np.maximum(self.sizes, 1), self.sizes)
+        total = np.repeat(sums, self.sizes)
+        return np.divide(self.counts, total, out=equal, where=total > 0)
+
+    def start(self) -> Pairwise:
+        """Columns independent of each other, each with its own shares."""
+        single = np.full(len(self.counts), UNSEEN)
+        np.log(self.shares, out=single, where=self.shares > 1e-12)
+        return Pairwise(single, np.zeros_like(self.pair_counts))
+
+
+def _root(truth: Array, model: Array, here: Array, variance: float, n_features: int) -> Array:
+    """d with  truth - model e^(M d) - (here + d) / variance = 0.
+
+    With z = truth variance - here - d it reads  M z e^(M z) = e^y  for y = log(M variance model) + M (z + d): Lambert's
+    function of e^y, which is Wright's omega of y. Two Newton steps give back the digits lost where z is large.
+    """
+    M, far = n_features, truth * variance - here
+    with np.errstate(divide="ignore"):
+        d = far - wrightomega(np.log(M * variance * model) + M * far) / M
+    for _ in range(2):
+        grown = model * np.exp(np.minimum(M * d, 600.0))
+        d += (truth - grown - (here + d) / variance) / (M * grown + 1.0 / variance)
+    return d
+
+
+class WhiteChart:
+    """Coordinates for L-BFGS in which a bound on the curvature is near the identity.
+
+    Each conditional's curvature is at most half the Gram matrix G of its features (Bohning 1992), so that of all
+    together, along a symmetric D, is at most  tr D H D  for H = (G + 1/var) / 2: with H = U h U^T and D = U V U^T a
+    diagonal one, (h_i + h_j) / 2. That D must vanish within columns is left out of the bound and put back in `params`.
+    """
+
+    def __init__(self, problem: JointProblem) -> None:
+        self.problem, H = problem, 0.5 * problem.gram
+        ridge = np.full(len(H), 0.5 / problem.variance if problem.variance else 1e-6 * np.trace(H) / len(H))
+        ridge[0] = 1e-9 * H[0, 0]
+        H[np.diag_indices_from(H)] += ridge
+        values, self.vectors = np.linalg.eigh(H)
+        values = np.maximum(values, 1e-12 * values[-1])
+        self.scale = np.sqrt(0.5 * (values[:, None] + values))
+        self.first = problem.start().single
+
+    def vector(self, params: Pairwise) -> Array:
+        full = np.zeros_like(self.scale)
+        full[0, 1:] = full[1:, 0] = params.single - self.first
+        full[1:, 1:] = params.pairs
+        return (self.scale * (self.vectors.T @ full @ self.vectors)).ravel()
+
+    def params(self, vector: Array) -> Pairwise:
+        full = self.vectors @ (vector.reshape(self.scale.shape) / self.scale) @ self.vectors.T
+        full = 0.5 * (full + full.T)
+        single = np.where(self.problem.seen, self.first + full[0, 1:], self.first)
+        return Pairwise(single, full[1:, 1:] * self.problem.between)
+
+    def gradient(self, params: Pairwise, total: Expected) -> Array:
+        full = np.zeros_like(self.scale)
+        single, full[1:, 1:] = self.problem.gradient(params, total)
+        full[0, 1:] = full[1:, 0] = single
+        return (0.5 * (self.vectors.T @ full @ self.vectors) / self.scale).ravel()
+
+
+def count(rows: RowBlocks, executor: Executor) -> Array:
+    """(S + 1, S + 1): sum_t w_t x_t x_t^T of x = (1, phi)."""
+
+    def gram(block: Any) -> Gram:
+        x = np.concatenate([np.ones((1, block.n_rows)), block.phi])
+        return Gram((x * block.weight) @ x.T)
+
+    matrix = executor.total(gram, rows).matrix
+    return 0.5 * (matrix + matrix.T)  # symmetric to the last bit, and so is all that comes of it
+
+
+def pose(rows: RowBlocks, sizes: tuple[int, ...], variance: float | None, executor: Executor) -> JointProblem:
+    """The problem of these rows."""
+    most = int(rows.rows.present.sum(axis=0).max(initial=1))  # a column's others, and the single term
+    return JointProblem(sizes, count(rows, executor), variance, max(most, 1))
+
+
+def solve(
+    problem: JointProblem,
+    rows: RowBlocks,
+    solver: str,
+    stop: Stop,
+    executor: Executor,
+    first: Pairwise | None = None,
+    observers: Sequence[Observer] = (),
+) -> Run:
+    """Maximise the pseudo-likelihood, from `first` or from columns independent of each other."""
+    params = problem.start() if first is None else first
+    if solver == "iis":
+        return run(problem, rows, params, stop=stop, executor=executor, observers=observers, propose=Squarem())
+    from mixent.core.ascent import ascend  # imports scipy.optimize
+
+    return ascend(problem, rows, WhiteChart(problem), params, stop=stop, executor=executor, observers=observers)

@@ -1,0 +1,393 @@
+"""The maximum entropy classifier as a user meets it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from mixent import MaxEntClassifier
+from mixent.core.driver import Status
+
+SHARP = {"tol": 1e-14, "max_iter": 5000}
+
+
+@parametrize_with_checks([MaxEntClassifier(), MaxEntClassifier("quantize", prior=1.0)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def votes():
+    """Discrete columns with gaps, three classes."""
+    rng = np.random.default_rng(0)
+    n = 400
+    y = rng.integers(3, size=n)
+    colour = np.array(["red", "green", "blue", "grey"])[(y + (rng.random(n) < 0.4) * rng.integers(1, 4, n)) % 4]
+    shape = np.array(["round", "square"])[(rng.random(n) < 0.2 + 0.3 * y).astype(int)]
+    size = np.array(["s", "m", "l"])[rng.integers(3, size=n)]
+    X = pd.DataFrame({"colour": colour, "shape": shape, "size": size})
+    return X, np.array(["no", "maybe", "yes"])[y]
+
+
+@pytest.fixture(scope="module")
+def mixed(votes):
+    """The same with numbers beside them, and gaps everywhere."""
+    X, y = votes
+    rng = np.random.default_rng(1)
+    number = np.select([y == "no", y == "maybe"], [-1.0, 0.5], 2.0) + rng.normal(size=len(y))
+    X = X.assign(number=number, other=rng.normal(size=len(y)))
+    holes = rng.random(X.shape) < 0.15
+    return X.mask(holes), y
+
+
+def test_hard_instances_are_logistic_regression_on_one_hot_columns(votes):
+    X, y = votes
+    ours = MaxEntClassifier(prior=0.7, **SHARP).fit(X, y).predict_proba(X)
+    encode = make_column_transformer((OneHotEncoder(), list(X.columns)))
+    peer = make_pipeline(encode, LogisticRegression(C=0.7, tol=1e-12, max_iter=10_000)).fit(X, y)
+    np.testing.assert_allclose(ours, peer.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("prior", [None, 0.5])
+def test_solvers_reach_the_same_optimum(votes, mixed, prior):
+    X, y = votes if prior is None else mixed  # hidden components overlap: without a prior their optimum is far and flat
+    weight = np.random.default_rng(2).integers(1, 4, len(y)).astype(float)
+    tols = {"auto": 0.0, "bohning": 1e-20, "iis": 1e-20, "lbfgs": 0.0}
+    found = [
+        MaxEntClassifier(prior=prior, solver=s, random_state=0, tol=tol, max_iter=20_000).fit(X, y, weight)
+        for s, tol in tols.items()
+    ]
+    for model in found[1:]:
+        np.testing.assert_allclose(model.predict_proba(X), found[0].predict_proba(X), atol=1e-8)
+
+
+@pytest.mark.parametrize("solver", ["auto", "bohning", "iis", "lbfgs"])
+@pytest.mark.parametrize("latent", ["union", "class", "quantize"])
+def test_no_accepted_step_lowers_the_objective(mixed, solver, latent):
+    X, y = mixed
+    model = MaxEntClassifier(latent, prior=1.0, solver=solver, random_state=0).fit(X, y)
+    accepted = [s.objective for s in model.run_.trace if s.accepted]
+    assert len(accepted) > 2 and min(np.diff(accepted)) >= -1e-9 * len(y)
+    assert model.run_.status is Status.CONVERGED and model.converged_ and model.n_iter_ == model.run_.n_passes
+
+
+def test_the_certificate_holds_what_is_left(mixed):
+    X, y = mixed
+    best = MaxEntClassifier(prior=1.0, random_state=0, **SHARP).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="max_iter was reached"):
+        early = [
+            MaxEntClassifier(prior=1.0, random_state=0, solver=s, max_iter=m).fit(X, y)
+            for s in ("bohning", "iis", "lbfgs")
+            for m in (2, 4, 8)
+        ]
+    for model in early:
+        left = (best.run_.objective - model.run_.objective) / len(y)
+        assert model.gain_ <= left + 1e-12 <= model.gap_ + 2e-12
+    assert best.gap_ < 1e-9 and best.gain_ < 1e-12
+
+
+def test_without_a_prior_every_constraint_is_met(votes):
+    X, y = votes
+    model = MaxEntClassifier(prior=None, **SHARP).fit(X, y)
+    table = model.constraints()
+    assert np.abs(table.residuals).max() < 1e-7 and model.residual_ < 1e-7
+    held = MaxEntClassifier(prior=0.1).fit(X, y)
+    # of all pmfs that meet the constraints it has the greatest entropy; those a prior leaves unmet make it greater
+    assert 0 < model.entropy_ < held.entropy_ < np.log(3)
+    post = held.predict_proba(X)
+    np.testing.assert_allclose(held.entropy_, -(post * np.log(post)).sum(axis=1).mean())
+
+
+def test_constraints_are_counts_of_the_table(votes):
+    X, y = votes
+    model = MaxEntClassifier(prior=1.0).fit(X, y)
+    frame = model.constraints().frame()
+    seen = pd.crosstab(X["colour"], y) / len(y)
+    for (value, label), count in seen.stack().items():
+        row = frame[(frame.feature == "colour") & (frame.value == value) & (frame["class"] == label)]
+        np.testing.assert_allclose(row.P_truth, count)
+    strength = model.constraints().strength
+    assert max(strength, key=strength.get) == "colour" and min(strength, key=strength.get) == "size"
+    assert model.n_parameters_ == (3 + 1 + 2 + 1) * 2
+
+
+def test_a_missing_value_drops_out_of_its_row(mixed):
+    X, y = mixed
+    model = MaxEntClassifier(prior=1.0, random_state=0).fit(X, y)
+    row = X.dropna().iloc[[0]]
+    told = model.explain(row)
+    label, rival = told.label[0], told.rival[0]
+    for i, name in enumerate(told.names):
+        without = model.predict_log_proba(row.assign(**{name: np.nan if name in ("number", "other") else None}))[0]
+        odds = without[list(model.classes_).index(label)] - without[list(model.classes_).index(rival)]
+        np.testing.assert_allclose(odds, told.log_odds[0] - told.by_column[0, i], atol=1e-12)
+    empty = pd.DataFrame({c: [None] for c in X.columns}).astype({"number": float, "other": float})
+    bias = np.exp(model.params_.bias)
+    np.testing.assert_allclose(model.predict_proba(empty)[0], bias / bias.sum())
+
+
+def test_unseen_values_count_as_missing_and_change_no_other_row(mixed):
+    X, y = mixed
+    model = MaxEntClassifier(prior=1.0, random_state=0).fit(X, y)
+    strange, gone = X.iloc[:20].copy(), X.iloc[:20].copy()
+    strange.loc[strange.index[3], "colour"] = "ultraviolet"
+    gone.loc[gone.index[3], "colour"] = None
+    with pytest.warns(UserWarning, match="ultraviolet"):
+        after = model.predict_proba(strange)
+    np.testing.assert_array_equal(after, model.predict_proba(gone))
+    others = np.arange(20) != 3
+    np.testing.assert_array_equal(after[others], model.predict_proba(X.iloc[:20])[others])
+    far = X.iloc[:20].copy()
+    far.loc[far.index[3], "number"] = 1e140
+    assert np.isfinite(model.predict_proba(far)).all()
+
+
+def test_explanations_add_up_exactly(mixed):
+    X, y = mixed
+    model = MaxEntClassifier(pairs=[("colour", "number")], prior=1.0, random_state=0).fit(X, y)
+    told = model.explain(X)
+    np.testing.assert_allclose(told.prior + told.by_column.sum(axis=1), told.log_odds, rtol=1e-12)
+    log_p = model.predict_log_proba(X)
+    top = np.sort(log_p, axis=1)
+    np.testing.assert_allclose(told.log_odds, top[:, -1] - top[:, -2], atol=1e-9)
+    assert told.names == model.feature_terms_ and "colour & number" in told.names
+    for_no = model.explain(X.iloc[:5], label="no")
+    assert set(for_no.label) == {"no"} and "no" not in set(for_no.rival)
+    with pytest.raises(ValueError, match="label must be one of the classes"):
+        model.explain(X, label="never")
+
+
+def test_weight_two_is_the_row_twice(mixed):
+    X, y = mixed
+    weight = np.random.default_rng(3).integers(0, 4, len(y))
+    once = MaxEntClassifier(prior=1.0, random_state=0).fit(X, y, weight)
+    again = np.repeat(np.arange(len(y)), weight)
+    twice = MaxEntClassifier(prior=1.0, random_state=0).fit(X.iloc[again], y[again])
+    np.testing.assert_allclose(once.predict_proba(X), twice.predict_proba(X), rtol=1e-9)
+
+
+def test_order_of_rows_columns_and_names_of_classes_do_not_matter(mixed):
+    X, y = mixed
+    ours = MaxEntClassifier(prior=1.0, random_state=0).fit(X, y).predict_proba(X)
+    rng = np.random.default_rng(4)
+    rows, columns = rng.permutation(len(y)), rng.permutation(X.shape[1])
+    moved = MaxEntClassifier(prior=1.0, random_state=0).fit(X.iloc[rows, columns], y[rows])
+    np.testing.assert_allclose(moved.predict_proba(X.iloc[:, columns]), ours, rtol=1e-7)
+    renamed = MaxEntClassifier(prior=1.0, random_state=0)
+    renamed.fit(X, pd.Series(y).map({"no": "z", "maybe": "a", "yes": "b"}).to_numpy())
+    np.testing.assert_allclose(renamed.predict_proba(X)[:, [0, 2, 1]], ours, rtol=1e-7)
+
+
+def test_soft_labels_are_weighted_rows_and_absent_ones_take_no_part(votes):
+    X, y = votes
+    classes = np.unique(y)
+    soft = np.random.default_rng(5).dirichlet([1.0, 1.0, 1.0], len(y))
+    ours = MaxEntClassifier(prior=1.0, **SHARP).fit(X, pd.DataFrame(soft, columns=classes))
+    many = pd.concat([X] * 3)
+    rows = MaxEntClassifier(prior=1.0, **SHARP).fit(many, np.repeat(classes, len(y)), soft.T.ravel())
+    np.testing.assert_allclose(ours.predict_proba(X), rows.predict_proba(X), atol=1e-9)
+    some = y.astype(object)
+    some[::2] = None
+    half = MaxEntClassifier(prior=1.0, **SHARP).fit(X, some)
+    np.testing.assert_allclose(
+        half.predict_proba(X), MaxEntClassifier(prior=1.0, **SHARP).fit(X[1::2], y[1::2]).predict_proba(X), atol=1e-9
+    )
+
+
+def test_a_certain_pmf_is_a_category(votes):
+    X, y = votes
+    hard = MaxEntClassifier(prior=1.0, **SHARP).fit(X, y)
+    pmf = pd.get_dummies(X["colour"], prefix="p").astype(float)
+    given = {"colour": list(pmf.columns)}
+    soft = MaxEntClassifier(probabilistic=given, prior=1.0, **SHARP).fit(X.drop(columns="colour").join(pmf), y)
+    np.testing.assert_allclose(soft.predict_proba(X.drop(columns="colour").join(pmf)), hard.predict_proba(X), atol=1e-9)
+    gone = pmf.copy()
+    gone.iloc[0] = np.nan
+    np.testing.assert_allclose(
+        soft.predict_proba(X.drop(columns="colour").join(gone))[0],
+        hard.predict_proba(X.assign(colour=X["colour"].where(X.index > 0)))[0],
+        atol=1e-9,
+    )
+
+
+def test_an_uncertain_pmf_is_its_expectation(votes):
+    """The logit of a probabilistic instance is the mean of those of its values (2.8)."""
+    X, y = votes
+    pmf = pd.get_dummies(X["colour"], prefix="p").astype(float)
+    model = MaxEntClassifier(probabilistic={"colour": list(pmf.columns)}, prior=1.0).fit(pmf, y)
+    log_odds = model.predict_log_proba(pd.DataFrame(np.eye(4), columns=pmf.columns))
+    log_odds -= log_odds[:, :1]
+    p = np.array([0.1, 0.2, 0.3, 0.4])
+    between = model.predict_log_proba(pd.DataFrame([p], columns=pmf.columns))[0]
+    np.testing.assert_allclose(between - between[0], p @ log_odds, atol=1e-12)
+
+
+def shapes(n, seed):
+    """As Figure 2.1: two three-component mixtures with equal means and variances."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(2, size=n)
+    apart = np.where(y == 0, 4.0, 2.0)
+    wide = np.where(y == 0, 0.5, np.sqrt(0.25 + 2 / 3 * 12.0))
+    return (apart * rng.integers(-1, 2, n) + wide * rng.normal(size=n))[:, None], y
+
+
+def test_hidden_components_tell_shapes_apart_where_moments_cannot():
+    X, y = shapes(3000, 0)
+    Xt, yt = shapes(3000, 1)
+    union = MaxEntClassifier(random_state=0).fit(X, y)
+    moments = MaxEntClassifier("moments", random_state=0).fit(X, y)
+    assert 0.45 < 1 - moments.score(Xt, yt) < 0.55
+    assert 0.1 < 1 - union.score(Xt, yt) < 0.25
+
+
+def test_groups_see_what_single_columns_cannot():
+    rng = np.random.default_rng(6)
+    y = rng.integers(2, size=800)
+    x = rng.normal(size=800)
+    X = pd.DataFrame({"a": x, "b": np.where(y == 0, x, -x) + 0.3 * rng.normal(size=800), "c": rng.normal(size=800)})
+    alone = MaxEntClassifier(random_state=0, prior=1.0).fit(X, y)
+    named = MaxEntClassifier(groups=[["a", "b"]], random_state=0, prior=1.0).fit(X, y)
+    found = MaxEntClassifier(groups="auto", random_state=0, prior=1.0).fit(X, y)
+    assert alone.score(X, y) < 0.65 < 0.85 < named.score(X, y)
+    assert named.feature_terms_ == ("c", "a & b")
+    np.testing.assert_array_equal(found.predict_proba(X), named.predict_proba(X))
+    holes = X.mask(rng.random(X.shape) < 0.1)
+    pooled = MaxEntClassifier("pooled", groups=[["a", "b"]], random_state=0, prior=1.0).fit(X, y)
+    assert pooled.score(holes, y) > 0.8
+    # each class is one Gaussian here, and a class with one component tells nothing of itself
+    own = MaxEntClassifier("class", groups=[["a", "b"]], random_state=0, prior=1.0).fit(X, y)
+    assert own.score(holes, y) < 0.6
+
+
+def test_pairs_see_what_single_features_cannot():
+    rng = np.random.default_rng(7)
+    a, b = rng.integers(2, size=(2, 600))
+    X = pd.DataFrame({"a": np.array(["x", "y"])[a], "b": np.array(["x", "y"])[b], "c": rng.normal(size=600)})
+    y = np.where(rng.random(600) < 0.1, 1 - (a ^ b), a ^ b)
+    assert MaxEntClassifier(prior=1.0, random_state=0).fit(X, y).score(X, y) < 0.6
+    assert MaxEntClassifier(prior=1.0, pairs=[("a", "b")], random_state=0).fit(X, y).score(X, y) > 0.85
+    found = MaxEntClassifier(select="forward", random_state=0).fit(X, y)
+    assert found.feature_terms_ == ("a & b",) and found.score(X, y) > 0.85
+    assert found.path_[0].name == "a & b" and found.path_[0].kept and not found.path_[-1].kept
+    with_numbers = MaxEntClassifier(prior=1.0, pairs=[("a", "c")], random_state=0).fit(X, y)
+    assert "a & c" in with_numbers.feature_terms_
+
+
+@pytest.mark.parametrize("selection", ["bic", "validation"])
+def test_forward_selection_keeps_what_matters(mixed, selection):
+    X, y = mixed
+    model = MaxEntClassifier(select="forward", selection=selection, random_state=0).fit(X, y)
+    kept = [step.name for step in model.path_ if step.kept]
+    assert kept[0] == "colour" and {"colour", "number"} <= set(kept) and set(model.feature_terms_) == set(kept)
+    if selection == "bic":  # what a tenth of the rows say is less certain
+        assert "other" not in kept and "size" not in kept
+    scores = [step.score for step in model.path_]
+    assert int(np.argmin(scores)) == len(kept) - 1
+    for step in model.path_:
+        assert step.gain >= 0.5 * min(step.expected_gain, 5.0) - 1.0  # counts promise what the fit then gives
+
+
+def test_priors_can_be_chosen_given_and_left_out(mixed):
+    X, y = mixed
+    model = MaxEntClassifier(random_state=0).fit(X, y)
+    tried = {entry["prior"]: entry["log_loss"] for entry in model.priors_tried_}
+    assert model.prior_ == min(tried, key=tried.get)
+    few = MaxEntClassifier(random_state=0).fit(X[:20], y[:20])
+    assert few.priors_tried_ == [] and few.prior_ == 0.3
+    assert MaxEntClassifier(prior=2.0).fit(X, y).prior_ == 2.0 and model.gap_ is not None
+
+
+def test_without_a_prior_what_runs_away_is_said(votes):
+    X, y = votes
+    lonely = X.assign(mark=np.where(np.arange(len(y)) == np.flatnonzero(y == "no")[0], "once", "often"))
+    with pytest.warns(ConvergenceWarning, match=r"prior=None: 2 multipliers.*mark = once with maybe"):
+        model = MaxEntClassifier(prior=None).fit(lonely, y)
+    assert model.gap_ is None and np.isfinite(model.predict_proba(lonely)).all()
+    votes = np.random.default_rng(8).integers(2, size=(200, 3))
+    apart = pd.DataFrame(votes.astype(str), columns=["a", "b", "c"])
+    with pytest.warns(ConvergenceWarning, match="look separable"):
+        MaxEntClassifier(prior=None, max_iter=400).fit(apart, np.where(votes.sum(axis=1) > 1, "most", "few"))
+
+
+def test_class_priors_are_moved_exactly(mixed):
+    X, y = mixed
+    model = MaxEntClassifier(prior=1.0, random_state=0).fit(X, y)
+    given = MaxEntClassifier(prior=1.0, class_prior=[0.2, 0.3, 0.5], random_state=0).fit(X, y)
+    moved = model.predict_proba(X) * np.array([0.2, 0.3, 0.5]) / model.class_prior_
+    np.testing.assert_allclose(given.predict_proba(X), moved / moved.sum(axis=1, keepdims=True))
+    rows = np.flatnonzero((y == "no") | (np.arange(len(y)) % 4 == 0))
+    batch = model.adjust_priors(X.iloc[rows])
+    true = np.mean(y[rows] == "no")
+    assert abs(batch.class_prior_[1] - true) < abs(model.class_prior_[1] - true)
+
+
+def test_threads_change_no_bit():
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = np.tile(X, (12, 1)), np.tile(y, 12)
+    one = MaxEntClassifier(prior=1.0, n_jobs=1, random_state=0, max_components=2).fit(X, y)
+    two = MaxEntClassifier(prior=1.0, n_jobs=2, random_state=0, max_components=2).fit(X, y)
+    np.testing.assert_array_equal(one.params_.cells, two.params_.cells)
+
+
+def test_progress_is_told():
+    X, y = load_iris(return_X_y=True)
+    told = []
+    MaxEntClassifier(random_state=0, select="forward", progress=lambda *a: told.append(a)).fit(X, y)
+    assert {text.split()[0] for _, _, text in told} >= {"added", "prior,", "objective"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"latent": "hidden"}, "latent must be one of 'union', 'class', 'pooled', 'quantize', 'moments'; got 'hidden'"),
+        ({"solver": "newton"}, "solver must be one of"),
+        ({"prior": -1.0}, "prior must be"),
+        ({"prior": "weak"}, "prior must be"),
+        ({"select": "backward"}, "select must be one of 'forward'; got 'backward'"),
+        ({"selection": "validation"}, "selection='validation' has no effect without select='forward'"),
+        ({"validation": 0.3}, "validation=0.3 has no effect without select='forward' and selection='validation'"),
+        ({"bins": "entropy"}, "bins and n_bins have no effect with latent='union'; set latent='quantize'"),
+        (
+            {"latent": "moments", "groups": "auto"},
+            "groups share a mixture, and latent='moments' has none; take 'union'",
+        ),
+        ({"latent": "moments", "solver": "iis"}, "solver='iis' needs cells that are not negative"),
+        ({"groups": "all"}, "groups must be None, 'auto' or a list of lists of columns; got 'all'"),
+        ({"groups": [["number"]]}, r"groups must be a list of lists of at least two columns; got \['number'\]"),
+        ({"groups": [["number", "nothing"]]}, "groups names a column 'nothing' that X does not have; columns are"),
+        (
+            {"groups": [["number", "colour"]]},
+            "groups names the column 'colour', which is categorical; it needs numbers",
+        ),
+        ({"groups": [["number", "number"]]}, "groups uses a column twice"),
+        ({"pairs": "every"}, "pairs must be 'auto', None or a list of pairs of feature names; got 'every'"),
+        ({"pairs": [("colour",)]}, "pairs must be 'auto', None or a list of pairs of feature names; got"),
+        ({"pairs": [("colour", "taste")]}, "pairs names a feature 'taste'; features are colour"),
+        ({"probabilistic": ["a"]}, "probabilistic must be a dict, feature name -> list of at least two columns; got"),
+        ({"probabilistic": {"p": ["number"]}}, "list of at least two columns; 'p' has"),
+        ({"probabilistic": {"p": ["number", "number"]}}, r"probabilistic\['p'\] uses a column twice"),
+        ({"probabilistic": {"size": ["number", "other"]}}, "probabilistic names a feature 'size' as another feature"),
+        ({"probabilistic": {"p": ["number", "other"]}}, "the probabilities of feature 'p' must be >= 0 and sum to 1"),
+        ({"select": "forward", "selection": "validation", "validation": 0.0001}, "holds out none, or all; give more"),
+    ],
+)
+def test_messages_say_what_to_do(mixed, options, message):
+    X, y = mixed
+    with pytest.raises(ValueError, match=message):
+        MaxEntClassifier(**options).fit(X, y)
+
+
+def test_labels_must_say_something(votes):
+    X, y = votes
+    with pytest.raises(ValueError, match="y tells no class from another in any row"):
+        MaxEntClassifier().fit(X, np.full((len(y), 2), 0.5))
+    some = y.astype(object)
+    some[10:] = None
+    with pytest.raises(ValueError, match="every labelled row has sample_weight 0"):
+        MaxEntClassifier().fit(X, some, np.r_[np.zeros(10), np.ones(len(y) - 10)])
