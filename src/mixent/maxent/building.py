@@ -38,9 +38,8 @@ class Training:
         return np.ones(self.table.n_rows) if self.weight is None else self.weight
 
     def take(self, rows: np.ndarray) -> Training:
-        table = self.table
-        part = Table(table.X[rows], None if table.codes is None else table.codes[rows], table.schema)
-        return Training(part, self.target[rows], None if self.weight is None else self.weight[rows], self.classes)
+        weight = None if self.weight is None else self.weight[rows]
+        return Training(self.table.take(rows), self.target[rows], weight, self.classes)
 
 
 @dataclass(frozen=True)

@@ -251,6 +251,8 @@ class MaxEntClassifier(ProbabilisticClassifier):
             )
         if self.latent != "quantize" and (self.bins != "quantile" or self.n_bins != 8):
             raise ValueError(f"bins and n_bins have no effect with latent={self.latent!r}; set latent='quantize'")
+        if not self.means and self.latent not in HIDDEN:
+            raise ValueError(f"means={self.means!r} has no effect with latent={self.latent!r}; take 'union'")
         if self.groups is not None and self.latent not in HIDDEN:
             raise ValueError(f"groups share a mixture, and latent={self.latent!r} has none; take 'union'")
 
@@ -364,10 +366,7 @@ class MaxEntClassifier(ProbabilisticClassifier):
         """Some rows at a time: written out, all might be too many."""
         for start in range(0, table.n_rows, AT_ONCE):
             rows = slice(start, start + AT_ONCE)
-            yield (
-                rows,
-                self._rows(Table(table.X[rows], None if table.codes is None else table.codes[rows], table.schema)),
-            )
+            yield rows, self._rows(table.take(rows))
 
     def _read(self, X: Any) -> Table:
         check_is_fitted(self)

@@ -85,7 +85,7 @@ def read_constraints(
 
 
 def count_strengths(layout: Layout, params: Multipliers, source: RowBlocks, executor: Executor) -> Array:
-    """(terms,) root mean square over classes of the standard deviation over rows of each feature's part of the logits."""
+    """(terms,) standard deviation over rows of each feature's part of the logits, root mean square over classes."""
 
     def moments(block: Any) -> Parts:
         phi = layout.cells.dense(block)

@@ -348,7 +348,7 @@ class MaxEntJoint(BaseEstimator):
         with Serial():
             for start in range(0, table.n_rows, CHUNK):
                 rows = slice(start, start + CHUNK)
-                part = Table(table.X[rows], None if table.codes is None else table.codes[rows], table.schema)
+                part = table.take(rows)
                 answers = Answers(self.params_, self.shares_, layout.spans, layout.rows(part))
                 found.append(function(answers, part))
         return found

@@ -36,6 +36,10 @@ class Table:
         """Number of rows."""
         return self.X.shape[0]
 
+    def take(self, rows: slice | np.ndarray) -> Table:
+        """Some of the rows."""
+        return Table(self.X[rows], None if self.codes is None else self.codes[rows], self.schema)
+
 
 def read_features(estimator, X, *, reset: bool, categorical="auto", allow_missing: bool = True) -> Table:
     """Check X once and turn it into a Table.
