@@ -108,7 +108,7 @@ def test_many_classes_are_shades():
 
 
 def test_a_class_s_own_components_say_nothing_of_the_others():
-    model = MaxEntClassifier("class", prior=1.0).fit(X, Y)
+    model = MaxEntClassifier("class", prior=1.0, means=False).fit(X, Y)
     display = ConstraintsDisplay.from_estimator(model)
     for block in display.blocks:
         assert (np.isfinite(block.multipliers).sum(axis=1) == 1).all()

@@ -284,13 +284,14 @@ def test_forward_selection_keeps_what_matters(mixed, selection):
     X, y = mixed
     model = MaxEntClassifier(select="forward", selection=selection, random_state=0).fit(X, y)
     kept = [step.name for step in model.path_ if step.kept]
-    assert kept[0] == "colour" and {"colour", "number"} <= set(kept) and set(model.feature_terms_) == set(kept)
-    if selection == "bic":  # what a tenth of the rows say is less certain
+    assert set(kept[:2]) == {"colour", "number"} and set(model.feature_terms_) == set(kept)
+    if selection == "bic":  # what a fifth of the rows says is less certain
         assert "other" not in kept and "size" not in kept
     scores = [step.score for step in model.path_]
     assert int(np.argmin(scores)) == len(kept) - 1
     for step in model.path_:
-        assert step.gain >= 0.5 * min(step.expected_gain, 5.0) - 1.0  # counts promise what the fit then gives
+        promised = step.expected_gain
+        assert 0.6 * promised - 1 <= step.gain <= 1.7 * promised + 3  # counts promise what the fit then gives
 
 
 def test_priors_can_be_chosen_given_and_left_out(mixed):
@@ -353,6 +354,7 @@ def test_progress_is_told():
         ({"selection": "validation"}, "selection='validation' has no effect without select='forward'"),
         ({"validation": 0.3}, "validation=0.3 has no effect without select='forward' and selection='validation'"),
         ({"bins": "entropy"}, "bins and n_bins have no effect with latent='union'; set latent='quantize'"),
+        ({"latent": "quantize", "means": False}, "means=False has no effect with latent='quantize'; take 'union'"),
         (
             {"latent": "moments", "groups": "auto"},
             "groups share a mixture, and latent='moments' has none; take 'union'",

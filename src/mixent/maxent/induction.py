@@ -3,12 +3,11 @@
 With counts G (truth) and E (expected under the model so far) of a candidate's cells with every class, adding it gains
 about
 
-    1/2 sum_jc (G_jc - E_jc)^2 / (E_jc + 1 / var),
+    (C - 1) / 2C  sum_c (G_c - E_c)^T (v_c Phi^T W Phi + 1 / var)^-1 (G_c - E_c),
 
-half of Pearson's statistic. The curvature of the likelihood in the candidate's own multipliers is
-sum_t w_t (phi_t phi_t^T) x (diag p_t - p_t p_t^T), which diag(E) bounds from above where the cells of a row sum to one
-at most: so the quadratic gain is at least this. Only sums of counts enter, and those of all pairs of features are one
-product of matrices per class.
+a Newton step in its own multipliers, with v_c the mean of p_c (1 - p_c) over the rows. For a discrete feature
+Phi^T W Phi is diagonal, and this is half of Pearson's statistic; for the products of a pair of features the diagonal is
+taken too. Only sums over rows enter, and those of all pairs of features are one product of matrices per class.
 
 What a candidate costs are its effective parameters, as in ridge regression: overlapping components are many cells and
 few directions. With eigenvalues l_i of its centred Gram matrix in units of the prior, and s the mean of p_c (1 - p_c),
@@ -150,6 +149,7 @@ class _Search:
         self.truth = self._counts(self.rows.target)
         self.widths = layout.widths(self.rows)
         self.pmfs = [slice(s.start, s.start + len(pmf_values(t))) for s, t in zip(layout.spans, terms)]
+        self.gram = gram_matrix(layout.cells, RowBlocks(self.rows), executor)
         self.directions = self._directions()
 
     def _rows(self, layout: Layout, rows: Training) -> Rows:
@@ -157,9 +157,8 @@ class _Search:
 
     def _directions(self) -> list[float]:
         """How many directions each feature has that the prior leaves it."""
-        gram = gram_matrix(self.layout.cells, RowBlocks(self.rows), self.executor)
-        total = gram[0, 0]
-        centred = gram[1:, 1:] - np.outer(gram[0, 1:], gram[0, 1:]) / max(total, 1e-300)
+        total, sums, gram = self.gram[0, 0], self.gram[0, 1:], self.gram[1:, 1:]
+        centred = gram - np.outer(sums, sums) / max(total, 1e-300)
         share = self.rows.target.sum(axis=1) / max(total, 1e-300)
         s = float(np.mean(share * (1 - share)))
         scale = 1.0 / self.widths if self.variance is None else np.sqrt(self.variance) / self.widths
@@ -218,13 +217,15 @@ class _Search:
     def _candidates(self, fit: Fit) -> list[Candidate]:
         post = np.exp(fit.solved.problem.log_posterior(fit.solved.run.params, fit.rows)) * self.rows.weight
         expected, expected_pairs = self._counts(post)
+        total = max(float(self.rows.weight.sum()), 1e-300)
+        spread = (post @ (1 - post / np.maximum(self.rows.weight, 1e-300)).T).diagonal() / total  # v_c
         truth, truth_pairs = self.truth
         terms, spans = self.layout.terms, self.layout.spans
         have = {term.name for term in fit.terms}
         C = truth.shape[1]
         free = self.directions
         out = [
-            Candidate(term, self._gain(truth[span], expected[span], self.widths[span], term), free[i] * (C - 1))
+            Candidate(term, self._single(span, truth[span] - expected[span], spread), free[i] * (C - 1))
             for i, (term, span) in enumerate(zip(terms, spans))
             if term.name not in have
         ]
@@ -237,16 +238,26 @@ class _Search:
             G, E = truth_pairs[:, A, B], expected_pairs[:, A, B]
             more = free[a] * free[b] + sum(free[i] for i in (a, b) if terms[i].name not in have)
             width = np.outer(self.widths[A], self.widths[B]).ravel()
-            gain = self._gain(G.reshape(C, -1).T, E.reshape(C, -1).T, width)
+            counts = G.sum(axis=0).ravel()
+            gain = _promised((G - E).reshape(C, -1).T, counts[:, None] * spread + self._curb(width), C)
             out.append(Candidate(term, gain, more * (C - 1)))
         return out
 
-    def _gain(self, truth: Array, expected: Array, widths: Array, term: Term | None = None) -> float:
-        """What cells (V, C) promise; those of a term may be several pmfs."""
-        curb = 0.0 if self.variance is None else widths[:, None] ** 2 / self.variance
-        curvature = getattr(term, "n_features", 1) * expected + curb
-        off = (truth - expected) ** 2
-        return 0.5 * float(np.divide(off, curvature, out=np.zeros_like(off), where=curvature > 0).sum())
+    def _curb(self, widths: Array) -> Array:
+        """(V, 1) the prior's precision."""
+        return widths[:, None] ** 2 * (1e-9 if self.variance is None else 1.0 / self.variance)
+
+    def _single(self, span: slice, off: Array, spread: Array) -> float:
+        """What a feature's cells (V, C) promise."""
+        gram, curb = self.gram[1:, 1:][span, span], np.diag(self._curb(self.widths[span])[:, 0])
+        C = len(spread)
+        moves = [np.linalg.lstsq(v * gram + curb, g, rcond=1e-12)[0] for v, g in zip(spread, off.T)]
+        return 0.5 * (C - 1) / C * sum(float(g @ move) for g, move in zip(off.T, moves))
+
+
+def _promised(off: Array, curvature: Array, n_classes: int) -> float:
+    share = np.divide(off**2, curvature, out=np.zeros_like(off), where=curvature > 0)
+    return 0.5 * (n_classes - 1) / n_classes * float(share.sum())
 
 
 def count_pairs(cells: Cells, rows: Rows, executor: Executor) -> Array:
