@@ -291,7 +291,8 @@ def test_forward_selection_keeps_what_matters(mixed, selection):
     assert int(np.argmin(scores)) == len(kept) - 1
     for step in model.path_:
         promised = step.expected_gain
-        assert 0.6 * promised - 1 <= step.gain <= 1.7 * promised + 3  # counts promise what the fit then gives
+        assert 0.6 * promised - 1 <= step.gain  # counts promise what the fit then gives
+        assert step.gain <= 1.7 * promised + 3 or not step.kept
 
 
 def test_priors_can_be_chosen_given_and_left_out(mixed):
