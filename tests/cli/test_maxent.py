@@ -79,9 +79,12 @@ def test_fit_equals_the_library(mixent, stock, X):
         random_state=3,
     ).fit(X, read_frame(stock / "data.csv")["class"])
     np.testing.assert_array_equal(mx.load("m.mixent").predict_proba(X), model.predict_proba(X))
-    assert mixent(*FIT, "--groups", "size, count", "--max-components", "2", "--prior", "none", "-q").exit_code == 0
+    hidden = ("--groups", "size, count", "--max-components", "2", "--no-means", "--prior", "none", "-q")
+    assert mixent(*FIT, *hidden).exit_code == 0
     model = mx.load("m.mixent")
-    assert "size & count" in model.feature_terms_ and model.prior is None and model.max_components == 2
+    assert (
+        not model.means and "size & count" in model.feature_terms_ and model.prior is None and model.max_components == 2
+    )
 
 
 def test_groups_by_themselves_and_weights(mixent):

@@ -355,6 +355,7 @@ def test_progress_is_told():
         ({"selection": "validation"}, "selection='validation' has no effect without select='forward'"),
         ({"validation": 0.3}, "validation=0.3 has no effect without select='forward' and selection='validation'"),
         ({"bins": "entropy"}, "bins and n_bins have no effect with latent='union'; set latent='quantize'"),
+        ({"latent": "quantize", "max_components": 3}, "max_components has no effect with latent='quantize', which has"),
         ({"latent": "quantize", "means": False}, "means=False has no effect with latent='quantize'; take 'union'"),
         (
             {"latent": "moments", "groups": "auto"},

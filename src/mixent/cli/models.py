@@ -22,6 +22,7 @@ SERVES = {  # option: the models it does anything for, where that is not all of 
     "--latent": ("maxent",),
     "--bins": ("maxent",),
     "--n-bins": ("maxent",),
+    "--no-means": ("maxent",),
     "--groups": ("maxent",),
     "--pairs": ("maxent",),
     "--selection": ("maxent",),
@@ -47,6 +48,7 @@ class Choices:
     latent: str | None = None
     bins: str | None = None
     n_bins: int | None = None
+    no_means: bool = False
     groups: str | None = None
     pairs: str | None = None
     selection: str | None = None
@@ -137,6 +139,7 @@ def _maxent(chosen: Choices, target: str | None, common: dict[str, Any]) -> Any:
         "latent": latent,
         "bins": chosen.bins,
         "n_bins": chosen.n_bins,
+        "means": False if chosen.no_means else None,
         "max_components": chosen.max_components,
         "groups": None if chosen.groups is None else _groups("--groups", chosen.groups, ("auto",)),
         "select": chosen.select,
@@ -161,6 +164,7 @@ def _refuse_idle_maxent(chosen: Choices, latent: str) -> None:
     for idle, message in (
         (chosen.bins is not None and latent != "quantize", f"--bins {numbers} --latent quantize"),
         (chosen.n_bins is not None and latent != "quantize", f"--n-bins {numbers} --latent quantize"),
+        (chosen.no_means and latent not in HIDDEN, f"--no-means {numbers} --latent union, class or pooled"),
         (chosen.groups is not None and latent not in HIDDEN, f"--groups {numbers} --latent union, class or pooled"),
         (
             chosen.max_components is not None and latent not in HIDDEN,

@@ -136,6 +136,14 @@ NumberOfBins = Annotated[
     int | None,
     typer.Option("--n-bins", metavar="N", min=1, help="For quantize: most bins of a column.", rich_help_panel=MAXENT),
 ]
+NoMeans = Annotated[
+    bool,
+    typer.Option(
+        "--no-means",
+        help="For union, class and pooled: constrain the hidden components only, not the columns' means as well.",
+        rich_help_panel=MAXENT,
+    ),
+]
 Groups = Annotated[
     str | None,
     typer.Option(

@@ -251,6 +251,8 @@ class MaxEntClassifier(ProbabilisticClassifier):
             )
         if self.latent != "quantize" and (self.bins != "quantile" or self.n_bins != 8):
             raise ValueError(f"bins and n_bins have no effect with latent={self.latent!r}; set latent='quantize'")
+        if self.max_components != 6 and self.latent not in HIDDEN:
+            raise ValueError(f"max_components has no effect with latent={self.latent!r}, which has no mixtures")
         if not self.means and self.latent not in HIDDEN:
             raise ValueError(f"means={self.means!r} has no effect with latent={self.latent!r}; take 'union'")
         if self.groups is not None and self.latent not in HIDDEN:
