@@ -24,7 +24,7 @@ from mixent.maxent.joint_cells import Category, Constant, Hidden
 from mixent.maxent.joint_problem import Pairwise
 from mixent.maxent.layout import Layout
 from mixent.maxent.problem import Multipliers
-from mixent.maxent.terms import Binned, Coded, Crossed, CrossedDense, Given, Grouped, Latent, Moments, Ramp
+from mixent.maxent.terms import Binned, Coded, Crossed, CrossedDense, Given, Grouped, Latent, Moments, Slope
 from mixent.mixtures import GaussianMixture, MixtureClassifier, SharedMixtureClassifier
 from mixent.mixtures.arriving import Kept
 from mixent.mixtures.columns import ColumnMixture
@@ -64,10 +64,10 @@ PARTS = (
     Multipliers,
     Pairwise,
     Prior,
-    Ramp,
     ProductFamily,
     Run,
     Schema,
+    Slope,
     Stage,
     Starts,
     Status,

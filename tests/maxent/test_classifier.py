@@ -56,12 +56,23 @@ def test_hard_instances_are_logistic_regression_on_one_hot_columns(votes):
 
 @pytest.mark.parametrize("prior", [None, 0.5])
 def test_solvers_reach_the_same_optimum(votes, mixed, prior):
-    X, y = votes if prior is None else mixed  # hidden components overlap: without a prior their optimum is far and flat
+    X, y = votes if prior is None else mixed
     weight = np.random.default_rng(2).integers(1, 4, len(y)).astype(float)
     tols = {"auto": 0.0, "bohning": 1e-20, "iis": 1e-20, "lbfgs": 0.0}
     found = [
-        MaxEntClassifier(prior=prior, solver=s, random_state=0, tol=tol, max_iter=20_000).fit(X, y, weight)
+        MaxEntClassifier("quantize", prior=prior, solver=s, tol=tol, max_iter=20_000).fit(X, y, weight)
         for s, tol in tols.items()
+    ]
+    for model in found[1:]:
+        np.testing.assert_allclose(model.predict_proba(X), found[0].predict_proba(X), atol=1e-8)
+
+
+@pytest.mark.parametrize("latent", ["union", "pooled", "class", "moments"])
+def test_solvers_reach_the_same_optimum_of_hidden_components(mixed, latent):
+    X, y = mixed
+    found = [
+        MaxEntClassifier(latent, prior=0.5, solver=s, random_state=0, tol=tol, max_iter=20_000).fit(X, y)
+        for s, tol in {"auto": 0.0, "bohning": 1e-20, "lbfgs": 0.0}.items()
     ]
     for model in found[1:]:
         np.testing.assert_allclose(model.predict_proba(X), found[0].predict_proba(X), atol=1e-8)
@@ -71,7 +82,7 @@ def test_solvers_reach_the_same_optimum(votes, mixed, prior):
 @pytest.mark.parametrize("latent", ["union", "class", "quantize"])
 def test_no_accepted_step_lowers_the_objective(mixed, solver, latent):
     X, y = mixed
-    model = MaxEntClassifier(latent, prior=1.0, solver=solver, random_state=0).fit(X, y)
+    model = MaxEntClassifier(latent, prior=1.0, means=solver != "iis", solver=solver, random_state=0).fit(X, y)
     accepted = [s.objective for s in model.run_.trace if s.accepted]
     assert len(accepted) > 2 and min(np.diff(accepted)) >= -1e-9 * len(y)
     assert model.run_.status is Status.CONVERGED and model.converged_ and model.n_iter_ == model.run_.n_passes
@@ -79,10 +90,10 @@ def test_no_accepted_step_lowers_the_objective(mixed, solver, latent):
 
 def test_the_certificate_holds_what_is_left(mixed):
     X, y = mixed
-    best = MaxEntClassifier(prior=1.0, random_state=0, **SHARP).fit(X, y)
+    best = MaxEntClassifier(prior=1.0, means=False, random_state=0, **SHARP).fit(X, y)
     with pytest.warns(ConvergenceWarning, match="max_iter was reached"):
         early = [
-            MaxEntClassifier(prior=1.0, random_state=0, solver=s, max_iter=m).fit(X, y)
+            MaxEntClassifier(prior=1.0, means=False, random_state=0, solver=s, max_iter=m).fit(X, y)
             for s in ("bohning", "iis", "lbfgs")
             for m in (2, 4, 8)
         ]
@@ -122,11 +133,14 @@ def test_a_missing_value_drops_out_of_its_row(mixed):
     model = MaxEntClassifier(prior=1.0, random_state=0).fit(X, y)
     row = X.dropna().iloc[[0]]
     told = model.explain(row)
-    label, rival = told.label[0], told.rival[0]
+    ours, rival = (list(model.classes_).index(c[0]) for c in (told.label, told.rival))
     for i, name in enumerate(told.names):
-        without = model.predict_log_proba(row.assign(**{name: np.nan if name in ("number", "other") else None}))[0]
-        odds = without[list(model.classes_).index(label)] - without[list(model.classes_).index(rival)]
-        np.testing.assert_allclose(odds, told.log_odds[0] - told.by_column[0, i], atol=1e-12)
+        gone = row.assign(**{name: np.nan if name in ("number", "other") else None})
+        without = model.predict_log_proba(gone)[0]
+        usual = model.usual_[i, ours] - model.usual_[i, rival]  # explanations are against the average row
+        np.testing.assert_allclose(
+            without[ours] - without[rival], told.log_odds[0] - told.by_column[0, i] - usual, atol=1e-12
+        )
     empty = pd.DataFrame({c: [None] for c in X.columns}).astype({"number": float, "other": float})
     bias = np.exp(model.params_.bias)
     np.testing.assert_allclose(model.predict_proba(empty)[0], bias / bias.sum())
@@ -157,6 +171,8 @@ def test_explanations_add_up_exactly(mixed):
     top = np.sort(log_p, axis=1)
     np.testing.assert_allclose(told.log_odds, top[:, -1] - top[:, -2], atol=1e-9)
     assert told.names == model.feature_terms_ and "colour & number" in told.names
+    frame = told.frame()
+    assert list(frame.columns[:4]) == ["label", "rival", "log_odds", "prior"] and len(frame) == len(X)
     for_no = model.explain(X.iloc[:5], label="no")
     assert set(for_no.label) == {"no"} and "no" not in set(for_no.rival)
     with pytest.raises(ValueError, match="label must be one of the classes"):
@@ -355,8 +371,13 @@ def test_progress_is_told():
         ({"selection": "validation"}, "selection='validation' has no effect without select='forward'"),
         ({"validation": 0.3}, "validation=0.3 has no effect without select='forward' and selection='validation'"),
         ({"bins": "entropy"}, "bins and n_bins have no effect with latent='union'; set latent='quantize'"),
-        ({"latent": "quantize", "max_components": 3}, "max_components has no effect with latent='quantize', which has"),
-        ({"latent": "quantize", "means": False}, "means=False has no effect with latent='quantize'; take 'union'"),
+        ({"means": "yes"}, "means must be True or False; got 'yes'"),
+        ({"solver": "iis"}, "solver='iis' needs cells that are not negative; set means=False, or take another solver"),
+        (
+            {"latent": "class", "pairs": [("colour", "number")]},
+            "pairs names 'number', which with latent='class' is no pmf",
+        ),
+        ({"pairs": [("colour", "size"), ("size", "colour")]}, "pairs names the same pair twice"),
         (
             {"latent": "moments", "groups": "auto"},
             "groups share a mixture, and latent='moments' has none; take 'union'",
@@ -395,3 +416,116 @@ def test_labels_must_say_something(votes):
     some[10:] = None
     with pytest.raises(ValueError, match="every labelled row has sample_weight 0"):
         MaxEntClassifier().fit(X, some, np.r_[np.zeros(10), np.ones(len(y) - 10)])
+
+
+def test_a_row_in_which_nothing_is_known_changes_no_prior(mixed):
+    """A gap is no value of zero: the range of a cell is that over the rows that have it."""
+    X, y = mixed
+    pmf = np.random.default_rng(9).uniform(0.4, 0.6, len(y)) + 0.05 * (y == "no")
+    X = X.assign(p=pmf, q=1 - pmf)
+    model = MaxEntClassifier(probabilistic={"f": ["p", "q"]}, prior=1.0, random_state=0).fit(X, y)
+    more = X.reindex(range(len(X) + 1))
+    widths = [
+        model.layout_.widths(model.layout_.rows(model._read(table), np.ones((len(table), 3)), None))
+        for table in (X, more)
+    ]
+    np.testing.assert_array_equal(*widths)
+    given = model.layout_.spans[[t.name for t in model.layout_.terms].index("f")]
+    np.testing.assert_allclose(widths[0][given], np.ptp(pmf))
+
+
+def test_even_soft_labels_are_labels(votes):
+    X, y = votes
+    soft = np.eye(3)[np.unique(y, return_inverse=True)[1]]
+    soft[::2] = 1 / 3
+    even = MaxEntClassifier(prior=1.0, **SHARP).fit(X, soft)
+    nearly = soft.copy()
+    nearly[::2] += np.array([1e-9, 0.0, -1e-9])
+    np.testing.assert_allclose(
+        even.predict_proba(X), MaxEntClassifier(prior=1.0, **SHARP).fit(X, nearly).predict_proba(X), atol=1e-7
+    )
+
+
+def test_strength_is_the_deviation_of_the_log_odds():
+    X, y = load_breast_cancer(return_X_y=True)
+    for latent in ("union", "moments"):
+        model = MaxEntClassifier(latent, prior=1.0, random_state=0).fit(X, y)
+        told = model.explain(X, label=1)
+        np.testing.assert_allclose(list(model.constraints().strength.values()), told.by_column.std(axis=0))
+        np.testing.assert_allclose(told.by_column.mean(axis=0), 0.0, atol=1e-9)
+
+
+def test_parameters_are_counted_by_what_can_be_told_apart():
+    X, y = load_iris(return_X_y=True)
+    x, two = X[:, [2]], y[y > 0]
+    assert MaxEntClassifier("moments", prior=1.0).fit(x[y > 0], two).n_parameters_ == 3
+    one = MaxEntClassifier("pooled", prior=1.0, max_components=1).fit(x[y > 0], two)
+    assert one.n_parameters_ == 2  # the class term and a slope: a single component says nothing
+    own = MaxEntClassifier("class", prior=1.0, max_components=1, means=False).fit(x, y)
+    assert own.n_parameters_ == 2
+
+
+def test_folds_must_teach_every_class(votes):
+    X, y = votes
+    order = np.argsort(y, kind="stable")
+    thirds = [(np.setdiff1d(order, part), part) for part in np.array_split(order, 3)]
+    with pytest.raises(ValueError, match="cv has a training part without class"):
+        MaxEntClassifier(cv=thirds).fit(X, y)
+    weight = np.ones(len(y))
+    weight[:50] = 0
+    with pytest.raises(ValueError, match="cv has a test part in which no row has a weight"):
+        MaxEntClassifier(cv=[(np.arange(50, 400), np.arange(50))] * 2).fit(X, y, weight)
+    heavy = MaxEntClassifier().fit(X[:2], y[[0, int(np.flatnonzero(y != y[0])[0])]], [100.0, 100.0])
+    assert heavy.priors_tried_ == []
+
+
+def test_unlabelled_rows_take_nothing_from_the_choice_of_the_prior(votes):
+    X, y = votes
+    many = pd.concat([X[:90]] + [X] * 60, ignore_index=True)
+    some = np.full(len(many), None, dtype=object)
+    some[:90] = y[:90]
+    assert MaxEntClassifier(random_state=0).fit(many, some).priors_tried_
+
+
+def test_a_constant_column_is_no_trouble(mixed):
+    X, y = mixed
+    once = np.zeros(len(y))
+    once[5] = 1.0
+    X = X.assign(still=1.0, once=once)
+    for options in ({}, {"groups": [["number", "still"]]}, {"groups": [["number", "once"]]}, {"select": "forward"}):
+        model = MaxEntClassifier(random_state=0, **options).fit(X, y)
+        assert np.isfinite(model.predict_proba(X)).all() and "still" not in model.feature_terms_
+
+
+def test_pmfs_within_pairs_are_checked(votes):
+    X, y = votes
+    pmf = pd.get_dummies(X["colour"], prefix="p").astype(float)
+    table = X.join(pmf)
+    model = MaxEntClassifier(probabilistic={"f": list(pmf.columns)}, pairs=[("shape", "f")], prior=1.0).fit(table, y)
+    with pytest.raises(ValueError, match="the probabilities of feature 'f' must be >= 0 and sum to 1"):
+        model.predict(table.assign(p_red=7.0))
+
+
+@pytest.mark.parametrize("solver", ["auto", "bohning", "lbfgs"])
+def test_a_prior_so_wide_that_it_is_none(votes, solver):
+    X, y = votes
+    wide = MaxEntClassifier(prior=1e15, solver=solver, random_state=0).fit(X, y)
+    none = MaxEntClassifier(prior=None, solver=solver, random_state=0).fit(X, y)
+    np.testing.assert_allclose(wide.predict_proba(X), none.predict_proba(X), atol=1e-3)
+
+
+def test_iterative_scaling_ends_at_the_optimum_with_many_features():
+    X, y = load_breast_cancer(return_X_y=True)
+    options = {"prior": 1.0, "means": False, "max_components": 2, "random_state": 0}
+    best = MaxEntClassifier(**options).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        slow = MaxEntClassifier(**options, solver="iis", max_iter=60).fit(X, y)
+    left = (best.run_.objective - slow.run_.objective) / len(y)
+    assert 0 <= slow.gain_ <= left <= slow.gap_
+
+
+def test_borders_that_differ_in_a_late_digit_have_different_names():
+    x = 2e6 + np.arange(200.0)
+    model = MaxEntClassifier("quantize", prior=1.0).fit(x[:, None], np.arange(200) % 2)
+    values = model.constraints().values
+    assert len(set(values)) == len(values) == 8

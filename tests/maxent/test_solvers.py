@@ -388,3 +388,30 @@ def test_a_broken_update_is_caught():
         truth = count_truth(cells, source, workers)
         problem = Backwards(cells, truth, 1.0, source.total_weight)
         assert run(problem, source, start(truth), executor=workers).status.failed
+
+
+@pytest.mark.parametrize("gamma", [-20.0, -5.0, 0.0, 5.0])
+@pytest.mark.parametrize("number", [2, 60])
+def test_the_scalar_equation_is_solved_however_long_the_multiplier(gamma, number):
+    truth = np.array([[3.0, 5.0], [0.0, 4.0]])
+    problem = Scaling(Cells((1,), 0), truth, 1.0, 8.0, n_features=(number // 2, number))
+    counts = np.array([[[1.0, 2.0], [1e-6, 3.0]], [[2.5, 1.5], [4.0, 1e-9]]])
+    current, curb = np.full((2, 2), gamma), np.array([[0.0], [1.0]])
+    d = problem._root(counts, current, curb)
+    numbers = np.array([number // 2, number])[:, None, None]
+    terms = truth, (counts * np.exp(numbers * d)).sum(axis=0), curb * (current + d)
+    np.testing.assert_allclose(terms[0] - terms[1] - terms[2], 0.0, atol=1e-9 * max(np.abs(t).max() for t in terms))
+
+
+def test_each_cell_may_have_its_own_prior():
+    """Scaling a cell by 1/w is scaling its prior's variance by w^2."""
+    cells, rows = rows_of(*draw(300, gaps=0.1))
+    width = np.random.default_rng(1).uniform(0.2, 2.0, cells.n_cells)
+    for solver in SOLVERS:
+        found = solved(rows, cells, solver, variance=0.5 / width**2)
+        problem, params = found.problem, found.run.params
+        with Serial() as workers:
+            source = RowBlocks(rows.ordered())
+            slope = problem.gradient(params, total_at(problem, params, source, workers))
+        np.testing.assert_allclose(slope, 0.0, atol=1e-3)
+        assert found.gap >= found.gain >= -1e-15

@@ -265,7 +265,10 @@ class _Loop(Generic[P, R, S]):
         bounds = (("gap", self.stop.gap, self.problem.gap), ("gain", self.stop.gain, self.problem.certified_gain))
         for name, wanted, bound in bounds:
             value = None if wanted is None else bound(self.params, self.total)
-            if wanted is not None and value is not None and value <= wanted * self.weight:
+            if wanted is None or value is None:
+                continue
+            # a bound below zero by more than rounding is none: the update has lost its way
+            if -rounding(self.objective, self.weight) <= value <= wanted * self.weight:
                 self.message = f"the certified {name} per row fell below the one asked for"
                 return True
         return False

@@ -94,7 +94,7 @@ class CrossValidation:
 
 
 def cross_validate(
-    estimators: Mapping[str, Any],
+    estimators: Any,
     X: Any,
     y: Any,
     *,
@@ -108,9 +108,9 @@ def cross_validate(
 
     Parameters
     ----------
-    estimators : dict of name to classifier
-        Each is cloned for every fold. One that raises is recorded as failed, with its message; only if all fail in
-        every fold is that an error.
+    estimators : classifier, or dict of name to classifier
+        One alone is called by the name of its class. Each is cloned for every fold. One that raises is recorded as
+        failed, with its message; only if all fail in every fold is that an error.
     X : array or DataFrame (n, d)
     y : (n,) labels
         Rows without a label (None, NaN, blank) are always in training and never scored. An estimator that refuses them
@@ -128,8 +128,7 @@ def cross_validate(
     -------
     CrossValidation
     """
-    if not estimators:
-        raise ValueError("estimators is empty; pass a dict of name to classifier")
+    estimators = _by_name(estimators)
     y = as_labels(y)
     if _num_samples(X) != len(y):
         raise ValueError(f"X has {_num_samples(X)} rows, y has {len(y)}")
@@ -157,6 +156,18 @@ def cross_validate(
         told = "; ".join(f"{name}: {message}" for name, message in found.failures.items())
         raise RuntimeError(f"every method failed in every fold. {told}")
     return found
+
+
+def _by_name(estimators: Any) -> Mapping[str, Any]:
+    if not isinstance(estimators, Mapping):
+        if not hasattr(estimators, "fit") or isinstance(estimators, type):
+            what = estimators.__name__ if isinstance(estimators, type) else type(estimators).__name__
+            kind = "the class " if isinstance(estimators, type) else "a "
+            raise TypeError(f"estimators must be a classifier, or a dict of name to classifier; got {kind}{what}")
+        return {type(estimators).__name__: estimators}
+    if not estimators:
+        raise ValueError("estimators is empty; pass a classifier, or a dict of name to classifier")
+    return estimators
 
 
 def stratified_folds(y: Any, *, folds: int = 5, repeats: int = 1, random_state: Any = 0) -> np.ndarray:

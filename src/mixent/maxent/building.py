@@ -10,7 +10,7 @@ import numpy as np
 
 from mixent.core.arrays import Array
 from mixent.maxent.binning import bins_of, entropy_bins
-from mixent.maxent.terms import Binned, Coded, Given, Grouped, Latent, Moments, Ramp, Term, crossed
+from mixent.maxent.terms import Binned, Coded, Given, Grouped, Latent, Moments, Slope, Term, crossable, crossed
 from mixent.mixtures import GaussianMixture, MixtureClassifier
 from mixent.mixtures.univariate import fit_columns
 from mixent.tables import Schema, Table
@@ -57,6 +57,11 @@ class Plan:
     seed: int
     n_jobs: int | None
 
+    def has_slopes(self, schema: Schema) -> bool:
+        """Will some column have a mean to be constrained?"""
+        taken = {p for term in self.given for p in term.places}
+        return self.means and self.latent in HIDDEN and len(schema.continuous) > len(taken)
+
     def terms(self, rows: Training) -> list[Term]:
         """Fit every feature to these rows."""
         schema = rows.table.schema
@@ -69,6 +74,11 @@ class Plan:
         terms += [self._group(group, rows) for group in self.groups]
         by_name = {term.name: term for term in terms}
         both = [pair for pair in self.pairs if set(pair) <= set(by_name)]  # a constant column became no feature
+        for name in {name for pair in both for name in pair}:
+            if not crossable(by_name[name]):
+                raise ValueError(
+                    f"pairs names {name!r}, which with latent={self.latent!r} is no pmf that can be crossed"
+                )
         return terms + [crossed(by_name[a], by_name[b]) for a, b in both]
 
     def _continuous(self, rows: Training) -> list[Term]:
@@ -107,15 +117,15 @@ class Plan:
         n = len(shares)
         return [
             Latent(
-                names[p], p, self.latent, tuple(found[i * n : (i + 1) * n]), shares, classes, self._ramps((p,), rows)
+                names[p], p, self.latent, tuple(found[i * n : (i + 1) * n]), shares, classes, self._slopes((p,), rows)
             )
             for i, p in enumerate(places)
         ]
 
-    def _ramps(self, places: tuple[int, ...], rows: Training) -> tuple[Ramp, ...]:
+    def _slopes(self, places: tuple[int, ...], rows: Training) -> tuple[Slope, ...]:
         if not self.means:
             return ()
-        return tuple(Ramp(*_mean_and_std(rows.table.X[:, p], rows.weights)) for p in places)
+        return tuple(Slope(*_mean_and_std(rows.table.X[:, p], rows.weights)) for p in places)
 
     def _group(self, places: tuple[int, ...], rows: Training) -> Term:
         """One mixture of several columns; rows without any of them are left out."""
@@ -138,7 +148,7 @@ class Plan:
             y = np.where(target.any(axis=1, keepdims=True), target, 1.0 / target.shape[1])
             mixture.fit(X[seen], y, rows.weights[seen])
         classes = () if kind == "pooled" else rows.classes
-        return Grouped(" & ".join(names), places, kind, mixture, classes, self._ramps(places, rows), names)
+        return Grouped(" & ".join(names), places, kind, mixture, classes, self._slopes(places, rows), names)
 
 
 def _varies(x: Array) -> bool:
@@ -148,8 +158,11 @@ def _varies(x: Array) -> bool:
 
 def _mean_and_std(x: Array, weights: Array) -> tuple[float, float]:
     seen = ~np.isnan(x) & (weights > 0)
+    if not seen.any():
+        return 0.0, 1.0
     centre = float(np.average(x[seen], weights=weights[seen]))
-    return centre, float(np.sqrt(np.average((x[seen] - centre) ** 2, weights=weights[seen])))
+    std = float(np.sqrt(np.average((x[seen] - centre) ** 2, weights=weights[seen])))
+    return centre, std if std > 0 else 1.0  # a column of a group may be constant in a fold
 
 
 def _continuous_names(schema: Schema) -> list[str]:
@@ -288,4 +301,9 @@ def read_pairs(pairs: Any, names: Sequence[str]) -> tuple[tuple[str, str], ...]:
         if strange:
             raise ValueError(f"pairs names a feature {strange[0]!r}; features are {', '.join(names[:10])}")
         out.append((str(two[0]), str(two[1])))
+    if len({frozenset(pair) for pair in out}) < len(out):
+        raise ValueError("pairs names the same pair twice")
+    clash = [f"{a} & {b}" for a, b in out if f"{a} & {b}" in names]
+    if clash:
+        raise ValueError(f"the pair {clash[0]!r} would have the name of a column; rename that column")
     return tuple(out)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.folds import label_folds
+from mixent.base.folds import Fold, label_folds
 from mixent.core.driver import Stop
 from mixent.core.executors import Executor
 from mixent.maxent.building import Plan, Training
@@ -29,15 +29,19 @@ def choose_variance(
 
     The features are learned anew from the training rows of each fold: hidden components and bins have seen the labels.
     """
-    weights = rows.weights * rows.target.any(axis=1)
+    labelled = rows.target.any(axis=1) & (rows.weights > 0)
+    if isinstance(cv, (int, np.integer)) and labelled.sum() > MOST:
+        keep = np.flatnonzero(labelled)[np.random.default_rng((plan.seed, 7)).permutation(labelled.sum())[:MOST]]
+        rows, labelled = rows.take(np.sort(keep)), np.ones(MOST, dtype=bool)
+    weights = np.where(labelled, rows.weights, 0.0)
     codes = np.where(rows.target.any(axis=1), rows.target.argmax(axis=1), -1)
-    if len(codes) > MOST and isinstance(cv, (int, np.integer)):
-        keep = np.sort(np.random.default_rng((plan.seed, 7)).permutation(len(codes))[:MOST])
-        rows, weights, codes = rows.take(keep), weights[keep], codes[keep]
-    counts = np.bincount(codes[weights > 0], weights[weights > 0], minlength=2)
+    counts = np.bincount(codes[labelled], weights[labelled], minlength=2)
     if counts.sum() < ENOUGH or np.sort(counts)[-2] < SECOND:
         return USUAL, []
-    folds = label_folds(codes, weights > 0, plan.seed, cv)
+    folds = label_folds(codes, labelled, plan.seed, cv)
+    if len(folds) < 2 and isinstance(cv, (int, np.integer)):
+        return USUAL, []
+    _check(folds, codes, weights, rows.classes)
     loss = np.full((len(folds), len(VARIANCES)), np.inf)
     held_weight = np.array([weights[held].sum() for _, held in folds])
     for f, (train, held) in enumerate(folds):
@@ -47,6 +51,19 @@ def choose_variance(
     mean = held_weight @ loss / held_weight.sum()
     table = [{"prior": v, "log_loss": float(m)} for v, m in zip(VARIANCES, mean) if np.isfinite(m)]
     return VARIANCES[int(np.argmin(mean))], table
+
+
+def _check(folds: list[Fold], codes: np.ndarray, weights: np.ndarray, classes: tuple) -> None:
+    """Each fold must have something to learn every class from, and something to score by."""
+    for train, held in folds:
+        learned = np.bincount(codes[train][weights[train] > 0], minlength=len(classes))
+        absent = np.flatnonzero((learned == 0) & (np.bincount(codes[codes >= 0], minlength=len(classes)) > 0))
+        if len(absent):
+            raise ValueError(
+                f"cv has a training part without class {classes[absent[0]]!r}; spread the classes over folds"
+            )
+        if not weights[held].any():
+            raise ValueError("cv has a test part in which no row has a weight; give each test part some")
 
 
 def _losses(plan: Plan, names: set[str] | None, train: Training, held: Training, executor: Executor) -> np.ndarray:

@@ -29,12 +29,19 @@ from mixent.maxent.building import (
     read_pairs,
 )
 from mixent.maxent.choosing import USUAL, choose_variance, chosen
-from mixent.maxent.constraints import ColumnExplanation, Constraints, count_strengths, explain_columns, read_constraints
+from mixent.maxent.constraints import (
+    ColumnExplanation,
+    Constraints,
+    count_strengths,
+    explain_columns,
+    read_constraints,
+    usual_parts,
+)
 from mixent.maxent.induction import Added, forward
 from mixent.maxent.layout import Layout
 from mixent.maxent.rows import Rows
 from mixent.maxent.solving import SOLVERS, Solved, Sums, solve, total_at
-from mixent.maxent.terms import Crossed, CrossedDense, Given, Term
+from mixent.maxent.terms import Crossed, CrossedDense, Term, given_of, n_free
 from mixent.mixtures.fitting import choose_executor, tell
 from mixent.mixtures.options import check_choice, check_count, check_folds, check_positive, check_share, progress_bar
 from mixent.tables import Labels, Table, check_spread, read_features, read_labels, read_weights
@@ -53,8 +60,8 @@ class MaxEntClassifier(ProbabilisticClassifier):
 
     over multipliers gamma, one for each constraint, and a class term b; q_t is the row's label distribution. A
     probabilistic feature takes part with the expectation over its values (2.8), a missing one drops out of its row's
-    sum. Each update maximises a lower bound that touches the objective, so it never falls; and as it is concave, all
-    solvers reach the same optimum.
+    sum. A step is kept only if it raises the objective, which so never falls (those of "bohning" and "iis" maximise a
+    lower bound that touches it, and always do); and as it is concave, all solvers reach the same optimum.
 
     Parameters
     ----------
@@ -72,8 +79,8 @@ class MaxEntClassifier(ProbabilisticClassifier):
     max_components : int
         Most components of a mixture (of each class).
     means : bool
-        Constrain the mean of each continuous column in each class as well (values beyond three standard deviations
-        count as three): a hidden component says where a value lies, and forgets where within.
+        With hidden components: constrain the mean of each continuous column in each class as well (values beyond three
+        standard deviations count as three). A component says where a value lies, and forgets where within.
     probabilistic : dict or None
         Features given as a pmf per row: name -> list of columns that hold the probabilities of its values.
     pairs : list of pairs of features, "auto" or None
@@ -98,7 +105,7 @@ class MaxEntClassifier(ProbabilisticClassifier):
     tol : float
         Stop when a step gains, or ("bohning", "iis") is only certain to gain, less than this per row, in nats.
     max_iter : int
-        Most passes over the data.
+        Most passes over the data, before a few that polish the class term.
     categorical : "auto" or list
         Columns to treat as categories whatever their type.
     random_state : int, RandomState or None
@@ -124,7 +131,8 @@ class MaxEntClassifier(ProbabilisticClassifier):
     entropy_ : float
         H(class | row) of the model over the training rows, nats (2.3).
     prior_, priors_tried_
-        Variance of the prior in use, and the cross-validated log-loss of those tried.
+        Variance of the prior in use, and the cross-validated log-loss of those tried. In each fold mixtures and bins
+        are learned anew; groups and a selection are those of all rows.
     path_ : list of Added
         What `select` added, in order.
 
@@ -193,9 +201,10 @@ class MaxEntClassifier(ProbabilisticClassifier):
         X : table of n rows
             Array or DataFrame; NaN, None or null are missing, text columns are categories.
         y : (n,) labels or (n, C) label probabilities
-            None, NaN or "" for a row without a label: it takes no part.
+            None, NaN or "" for a row without a label: it helps to describe the columns (where the mean of one lies, or
+            the components of a pooled mixture), and takes no part otherwise.
         sample_weight : (n,) array, optional
-            Counts: weight two is the row twice.
+            Counts: at a given prior weight two is the row twice.
 
         Returns
         -------
@@ -208,14 +217,17 @@ class MaxEntClassifier(ProbabilisticClassifier):
         held_prior = read_class_prior(self.class_prior, len(labels.classes))
         rows = _training(table, labels, read_weights(sample_weight, table.n_rows))
         plan = self._plan(rows)
+        if self.solver == "iis" and plan.has_slopes(table.schema):
+            raise ValueError("solver='iis' needs cells that are not negative; set means=False, or take another solver")
         workers = choose_executor(self.n_jobs, table.n_rows, len(table.schema.columns))
         with progress_bar(self.progress, "maximum entropy") as show, workers as executor:
             plan, names, self.path_ = self._selected(plan, rows, executor, show)
             variance, tried = self._variance(plan, names, rows, executor, show)
             layout = Layout.of(chosen(plan.terms(rows), names))
-            found = self._solve(layout, rows, variance, executor, show)
-        self._keep(found, layout, labels, table, variance)
-        self.priors_tried_ = tried
+            found, sums = self._solve(layout, rows, variance, executor, show)
+            self.layout_, self.schema_, self.classes_ = layout, table.schema, labels.classes
+            self._keep(found, sums, executor)
+        self.prior_, self.priors_tried_ = variance, tried
         if held_prior is not None:
             self._set_class_prior(held_prior)
         self._tell(found)
@@ -235,6 +247,8 @@ class MaxEntClassifier(ProbabilisticClassifier):
             check_choice("select", self.select, ("forward",))
         if not (self.prior is None or (isinstance(self.prior, str) and self.prior == "auto")):
             check_positive("prior", self.prior)
+        if not isinstance(self.means, (bool, np.bool_)):
+            raise ValueError(f"means must be True or False; got {self.means!r}")
         self._check_idle()
         if self.latent == "moments" and self.solver == "iis":
             raise ValueError(
@@ -251,10 +265,6 @@ class MaxEntClassifier(ProbabilisticClassifier):
             )
         if self.latent != "quantize" and (self.bins != "quantile" or self.n_bins != 8):
             raise ValueError(f"bins and n_bins have no effect with latent={self.latent!r}; set latent='quantize'")
-        if self.max_components != 6 and self.latent not in HIDDEN:
-            raise ValueError(f"max_components has no effect with latent={self.latent!r}, which has no mixtures")
-        if not self.means and self.latent not in HIDDEN:
-            raise ValueError(f"means={self.means!r} has no effect with latent={self.latent!r}; take 'union'")
         if self.groups is not None and self.latent not in HIDDEN:
             raise ValueError(f"groups share a mixture, and latent={self.latent!r} has none; take 'union'")
 
@@ -306,30 +316,30 @@ class MaxEntClassifier(ProbabilisticClassifier):
             return float(self.prior), []
         return choose_variance(plan, names, rows, self.cv, executor, show)
 
-    def _solve(self, layout: Layout, rows: Training, variance: float | None, executor: Any, show: Any) -> Solved:
+    def _solve(
+        self, layout: Layout, rows: Training, variance: float | None, executor: Any, show: Any
+    ) -> tuple[Solved, Sums]:
         every = layout.rows(rows.table, rows.target, rows.weight)
         sums = Sums.of(layout.cells, every, executor, gram=self.solver != "iis")
-        mask = layout.mask(len(rows.classes))
         each = None if variance is None else variance / layout.widths(every) ** 2
         certified = self.solver in ("bohning", "iis")  # the others' own steps tell more than what is certain
         stop = Stop(-np.inf, self.max_iter, gain=self.tol) if certified else Stop(self.tol, self.max_iter)
-        found = solve(layout.cells, sums, each, self.solver, stop, executor, mask, show=show)
-        self._expected = total_at(found.problem, found.run.params, sums.source, executor).total
-        self.strengths_ = count_strengths(layout, found.run.params, sums.source, executor)
-        log_post = found.problem.log_posterior(found.run.params, sums.source.rows)
-        self.entropy_ = -float((np.exp(log_post) * log_post * sums.source.rows.weight).sum()) / sums.source.total_weight
-        return found
+        mask = layout.mask(len(rows.classes))
+        return solve(layout.cells, sums, each, self.solver, stop, executor, mask, show=show), sums
 
-    def _keep(self, found: Solved, layout: Layout, labels: Labels, table: Table, variance: float | None) -> None:
-        total = found.problem.total_weight
-        self.layout_, self.schema_ = layout, table.schema
-        self.params_ = found.run.params
-        self.run_ = replace(found.run, last=None)
-        self.gap_, self.gain_, self.residual_, self.prior_ = found.gap, found.gain, found.residual, variance
-        self.classes_ = labels.classes
-        self.class_prior_ = found.problem.truth[0] / found.problem.truth[0].sum()
-        self.truth_, self.expected_ = found.problem.truth / total, self._expected / total
-        del self._expected
+    def _keep(self, found: Solved, sums: Sums, executor: Any) -> None:
+        """What the optimum says of the training rows."""
+        problem, params, source = found.problem, found.run.params, sums.source
+        self.params_, self.run_ = params, replace(found.run, last=None)
+        self.gap_, self.gain_, self.residual_ = found.gap, found.gain, found.residual
+        self.class_prior_ = problem.truth[0] / problem.truth[0].sum()
+        self.truth_ = problem.truth / problem.total_weight
+        self.expected_ = total_at(problem, params, source, executor).total / problem.total_weight
+        log_post = problem.log_posterior(params, source.rows)
+        self.entropy_ = -float((np.exp(log_post) * log_post * source.rows.weight).sum()) / source.total_weight
+        shares = problem.cells.expected(source.rows.weight[None], source.rows)[:, 0] / problem.total_weight
+        self.usual_ = usual_parts(self.layout_, params, shares)
+        self.strengths_ = count_strengths(self.layout_, params, self.usual_, source, executor)
 
     def _tell(self, found: Solved) -> None:
         tell(found.run, type(self).__name__, searched=False)
@@ -373,7 +383,7 @@ class MaxEntClassifier(ProbabilisticClassifier):
     def _read(self, X: Any) -> Table:
         check_is_fitted(self)
         table = read_features(self, X, reset=False)
-        check_pmfs([term for term in self.layout_.dense if isinstance(term, Given)], table)
+        check_pmfs(given_of(self.layout_.dense), table)
         return table
 
     def _log_joint(self, X: Any) -> Array:
@@ -403,10 +413,10 @@ class MaxEntClassifier(ProbabilisticClassifier):
 
     @property
     def n_parameters_(self) -> int:
-        """Multipliers that can be told apart: values seen, less one of each feature, times classes less one."""
-        seen = self.truth_[1:].sum(axis=1) > 0
-        free = sum(max(int(seen[span].sum()) - 1, 0) for span in self.layout_.spans)
-        return (free + 1) * (len(self.classes_) - 1)
+        """Multipliers that can be told apart: of values seen, less one of each pmf, times classes less one."""
+        seen = np.abs(self.truth_[1:]).sum(axis=1) > 0
+        C = len(self.classes_)
+        return C - 1 + sum(n_free(term, seen[span], C) for term, span in zip(self.layout_.terms, self.layout_.spans))
 
     def constraints(self) -> Constraints:
         """Every constraint of every feature: the data's probability, the model's, and its multiplier.
@@ -433,14 +443,17 @@ class MaxEntClassifier(ProbabilisticClassifier):
         Returns
         -------
         ColumnExplanation
-            log_odds in nats, and its parts: of the class term, and of each feature. They add up exactly.
+            log_odds in nats, and its parts: of the average training row, and of each feature against that average.
+            They add up exactly.
         """
         table = self._read(X)
         ours, rival = self._rivals(self._logits(table), label)
         parts = np.empty((table.n_rows, len(self.layout_.terms)))
         for where, rows in self._each(table):
             parts[where] = explain_columns(self.layout_, self.params_, rows, ours[where], rival[where])
-        prior = self.params_.bias[ours] - self.params_.bias[rival]
+        usual = (self.usual_[:, ours] - self.usual_[:, rival]).T  # (n, terms)
+        parts -= usual
+        prior = self.params_.bias[ours] - self.params_.bias[rival] + usual.sum(axis=1)
         log_odds = prior + parts.sum(axis=1)
         names = self.feature_terms_
         return ColumnExplanation(self.classes_[ours], self.classes_[rival], log_odds, prior, parts, names)
@@ -454,8 +467,8 @@ class MaxEntClassifier(ProbabilisticClassifier):
 def _training(table: Table, labels: Labels, weight: Array | None) -> Training:
     """Rows with class distributions; nothing for a row without a label, or with one that says nothing."""
     likelihood = labels.likelihood
-    absent = np.ptp(likelihood, axis=1) == 0
-    if absent.all():
+    absent = likelihood.min(axis=1) == 1.0  # even probabilities are a label too: that the row is of no class rather
+    if (np.ptp(likelihood, axis=1) == 0).all():
         raise ValueError("y tells no class from another in any row; label some rows of each class")
     if weight is not None and not weight[~absent].any():
         raise ValueError("every labelled row has sample_weight 0; give some labelled rows of each class a weight")

@@ -26,7 +26,7 @@ class Constraints:
     truth: Array  # (S, C) P_g
     model: Array  # (S, C) P_m
     multipliers: Array  # (S, C), nats
-    strength: dict[str, float]  # how much each feature moves the log-odds over the training rows, nats
+    strength: dict[str, float]  # standard deviation of each feature's part of the log-odds over the rows, nats
 
     @property
     def residuals(self) -> Array:
@@ -51,27 +51,35 @@ class Constraints:
 
 
 @dataclass(frozen=True)
-class Parts(Stats):
-    """Sums over rows of the features' parts of the logits."""
+class Scatter(Stats):
+    """Squares of the features' parts of the logits about their means."""
 
     weight: float
-    first: Array  # (terms, C)
-    second: Array  # (terms, C)
+    square: Array  # (terms, C)
 
 
 @dataclass(frozen=True)
 class ColumnExplanation:
     """Why each row is said to be of its class rather than of its strongest rival.
 
-    log_odds = prior + by_column.sum(axis=1), exactly. A missing value has no part.
+    log_odds = prior + by_column.sum(axis=1), exactly. Parts are against the average training row; that of a missing
+    value is what it says that nothing is known.
     """
 
     label: np.ndarray  # (n,) the class explained
     rival: np.ndarray  # (n,) the class it is compared with
     log_odds: Array  # (n,) log p(label | x) / p(rival | x), nats
-    prior: Array  # (n,) the part of the class term
+    prior: Array  # (n,) log-odds of the average training row: class term and the features' average parts
     by_column: Array  # (n, features) the part of each; > 0 speaks for the label
     names: tuple[str, ...]  # of the features
+
+    def frame(self) -> Any:
+        """One row for each row explained, as a pandas DataFrame: label, rival, log_odds, prior, then the features."""
+        pandas = need_pandas("for a table of explanations")
+        about = {"label": self.label, "rival": self.rival, "log_odds": self.log_odds, "prior": self.prior}
+        return pandas.concat(
+            [pandas.DataFrame(about), pandas.DataFrame(self.by_column, columns=list(self.names))], axis=1
+        )
 
 
 def read_constraints(
@@ -84,28 +92,32 @@ def read_constraints(
     return Constraints(features, values, classes, truth, model, params.cells, strength)
 
 
-def count_strengths(layout: Layout, params: Multipliers, source: RowBlocks, executor: Executor) -> Array:
-    """(terms,) standard deviation over rows of each feature's part of the logits, root mean square over classes."""
+def usual_parts(layout: Layout, params: Multipliers, shares: Array) -> Array:
+    """(terms, C) what each feature adds to the logits on average; `shares` (S,) are the cells' means over the rows."""
+    if not layout.terms:
+        return np.empty((0, params.n_classes))
+    return np.stack([shares[span] @ params.cells[span] for span in layout.spans])
 
-    def moments(block: Any) -> Parts:
-        phi = layout.cells.dense(block)
-        parts = np.stack([params.cells[span].T @ phi[span] for span in layout.spans])  # (terms, C, n)
-        return Parts(float(block.weight.sum()), parts @ block.weight, (parts**2) @ block.weight)
 
+def count_strengths(layout: Layout, params: Multipliers, usual: Array, source: RowBlocks, executor: Executor) -> Array:
+    """(terms,) standard deviation over rows of each feature's part of the log-odds, root mean square over class pairs.
+
+    With parts a_c less their mean over classes,  mean over pairs (a_c - a_c')^2 = 2 / (C - 1) sum_c a_c^2.
+    """
     if not layout.terms:
         return np.empty(0)
-    total = executor.total(moments, source)
-    mean = total.first / total.weight
-    return np.sqrt(np.maximum(total.second / total.weight - mean**2, 0.0).mean(axis=1))
+
+    def scatter(block: Any) -> Scatter:
+        off = layout.parts(params.cells, block) - usual[:, :, None]
+        off -= off.mean(axis=1, keepdims=True)
+        return Scatter(float(block.weight.sum()), off**2 @ block.weight)
+
+    total = executor.total(scatter, source)
+    return np.sqrt(2 * total.square.sum(axis=1) / (params.n_classes - 1) / max(total.weight, 1e-300))
 
 
 def explain_columns(layout: Layout, params: Multipliers, rows: Rows, ours: np.ndarray, rival: np.ndarray) -> Array:
     """(n, terms) the parts of the features in log p(ours | x) / p(rival | x)."""
-    phi = layout.cells.dense(rows)  # (S, n)
-    parts = np.empty((rows.n_rows, len(layout.terms)))
-    pairs = np.unique(np.stack([ours, rival]), axis=1).T if len(ours) else np.empty((0, 2), dtype=int)
-    for a, b in pairs:
-        mine = np.flatnonzero((ours == a) & (rival == b))
-        for i, span in enumerate(layout.spans):
-            parts[mine, i] = (params.cells[span, a] - params.cells[span, b]) @ phi[span][:, mine]
-    return parts
+    parts = layout.parts(params.cells, rows)
+    index = np.arange(rows.n_rows)
+    return (parts[:, ours, index] - parts[:, rival, index]).T

@@ -34,10 +34,10 @@ class Curvature:
 
     def __init__(self, gram: Array, variance: Variance, mask: Array | None) -> None:
         matrix = 0.5 * gram
-        # without a prior, columns that sum to one are collinear
-        ridge = np.full(len(gram), 1e-9 * float(np.diagonal(gram).mean()))
-        if variance is not None:
-            ridge[0], ridge[1:] = 0.0, precision(variance)[:, 0]
+        # columns that sum to one are collinear: with no prior, or next to none, a little is added to the bound
+        ridge = np.zeros(len(gram))
+        ridge[1:] = precision(variance)[:, 0]
+        ridge = np.maximum(ridge, 1e-9 * float(np.diagonal(gram).mean()))
         matrix[np.diag_indices_from(matrix)] += ridge
         if mask is None:
             self.index = None

@@ -3,11 +3,12 @@
 With counts G (truth) and E (expected under the model so far) of a candidate's cells with every class, adding it gains
 about
 
-    (C - 1) / 2C  sum_c (G_c - E_c)^T (v_c Phi^T W Phi + 1 / var)^-1 (G_c - E_c),
+    1/2 sum_c (G_c - E_c)^T (r p_c Phi^T W Phi + 1 / var)^-1 (G_c - E_c),
 
-a Newton step in its own multipliers, with v_c the mean of p_c (1 - p_c) over the rows. For a discrete feature
-Phi^T W Phi is diagonal, and this is half of Pearson's statistic; for the products of a pair of features the diagonal is
-taken too. Only sums over rows enter, and those of all pairs of features are one product of matrices per class.
+a Newton step in its own multipliers, with p_c the shares of the classes and r <= 1 what of their spread is left in the
+rows, sum_c mean p_tc (1 - p_tc) / sum_c p_c (1 - p_c). For a discrete feature Phi^T W Phi is diagonal, and while r = 1
+this is half of Pearson's statistic; for the products of a pair of features the diagonal is taken too. Only sums over
+rows enter, and those of all pairs of features are one product of matrices per class.
 
 What a candidate costs are its effective parameters, as in ridge regression: overlapping components are many cells and
 few directions. With eigenvalues l_i of its centred Gram matrix in units of the prior, and s the mean of p_c (1 - p_c),
@@ -33,11 +34,12 @@ from mixent.maxent.layout import Layout
 from mixent.maxent.problem import Multipliers
 from mixent.maxent.rows import RowBlocks, Rows
 from mixent.maxent.solving import Solved, Sums, solve
-from mixent.maxent.terms import Crossed, CrossedDense, Hidden, Moments, Term, crossed, pmf_values
+from mixent.maxent.terms import Term, crossable, crossed, pmf_values
 
 PATIENCE = 3  # additions in a row that may fail to pay before the path ends
 STOP = Stop(1e-6, 500)  # for models that are only compared
 WIDEST = 2000  # cells whose pairs are all counted
+NONE = 1e-6  # directions: a constant has none
 
 
 @dataclass(frozen=True)
@@ -139,18 +141,19 @@ class _Search:
         self.layout, self.training, self.held = layout, rows, held
         self.variance, self.executor = variance, executor
         self.rows = self._rows(layout, rows)
+        self.widths = layout.widths(self.rows)
+        self.gram = gram_matrix(layout.cells, RowBlocks(self.rows), executor)
+        self.directions = self._directions()
         terms = layout.terms
-        able = [i for i, t in enumerate(terms) if _crossable(t)]
+        able = [i for i, t in enumerate(terms) if crossable(t) and self.directions[i] > NONE]
         self.pairs = [(a, b) for b in able for a in able if a < b and pairs(terms[a].name, terms[b].name)]
         if self.pairs and layout.cells.n_cells > WIDEST:
             raise ValueError(
-                f"all pairs of {layout.cells.n_cells} cells are too many to count; name the pairs wanted, or pairs=None"
+                f"select='forward' counts pairs of at most {WIDEST} cells, and there are {layout.cells.n_cells}; "
+                "set pairs=None, or leave out columns with many values"
             )
         self.truth = self._counts(self.rows.target)
-        self.widths = layout.widths(self.rows)
         self.pmfs = [slice(s.start, s.start + len(pmf_values(t))) for s, t in zip(layout.spans, terms)]
-        self.gram = gram_matrix(layout.cells, RowBlocks(self.rows), executor)
-        self.directions = self._directions()
 
     def _rows(self, layout: Layout, rows: Training) -> Rows:
         return layout.rows(rows.table, rows.target, rows.weight)
@@ -218,7 +221,9 @@ class _Search:
         post = np.exp(fit.solved.problem.log_posterior(fit.solved.run.params, fit.rows)) * self.rows.weight
         expected, expected_pairs = self._counts(post)
         total = max(float(self.rows.weight.sum()), 1e-300)
-        spread = (post @ (1 - post / np.maximum(self.rows.weight, 1e-300)).T).diagonal() / total  # v_c
+        share = post.sum(axis=1) / total
+        left = 1 - float((post**2 / np.maximum(self.rows.weight, 1e-300)).sum()) / total  # sum_c mean p (1 - p)
+        spread = share * left / max(1 - float(share @ share), 1e-300)  # r p_c
         truth, truth_pairs = self.truth
         terms, spans = self.layout.terms, self.layout.spans
         have = {term.name for term in fit.terms}
@@ -227,7 +232,7 @@ class _Search:
         out = [
             Candidate(term, self._single(span, truth[span] - expected[span], spread), free[i] * (C - 1))
             for i, (term, span) in enumerate(zip(terms, spans))
-            if term.name not in have
+            if term.name not in have and free[i] > NONE
         ]
         for a, b in self.pairs:
             term = crossed(terms[a], terms[b])
@@ -239,7 +244,7 @@ class _Search:
             more = free[a] * free[b] + sum(free[i] for i in (a, b) if terms[i].name not in have)
             width = np.outer(self.widths[A], self.widths[B]).ravel()
             counts = G.sum(axis=0).ravel()
-            gain = _promised((G - E).reshape(C, -1).T, counts[:, None] * spread + self._curb(width), C)
+            gain = _promised((G - E).reshape(C, -1).T, counts[:, None] * spread + self._curb(width))
             out.append(Candidate(term, gain, more * (C - 1)))
         return out
 
@@ -250,14 +255,13 @@ class _Search:
     def _single(self, span: slice, off: Array, spread: Array) -> float:
         """What a feature's cells (V, C) promise."""
         gram, curb = self.gram[1:, 1:][span, span], np.diag(self._curb(self.widths[span])[:, 0])
-        C = len(spread)
         moves = [np.linalg.lstsq(v * gram + curb, g, rcond=1e-12)[0] for v, g in zip(spread, off.T)]
-        return 0.5 * (C - 1) / C * sum(float(g @ move) for g, move in zip(off.T, moves))
+        return 0.5 * sum(float(g @ move) for g, move in zip(off.T, moves))
 
 
-def _promised(off: Array, curvature: Array, n_classes: int) -> float:
+def _promised(off: Array, curvature: Array) -> float:
     share = np.divide(off**2, curvature, out=np.zeros_like(off), where=curvature > 0)
-    return 0.5 * (n_classes - 1) / n_classes * float(share.sum())
+    return 0.5 * float(share.sum())
 
 
 def count_pairs(cells: Cells, rows: Rows, executor: Executor) -> Array:
@@ -277,10 +281,3 @@ def carried(old: Layout, params: Multipliers, new: Layout) -> Multipliers:
     for term, span in zip(old.terms, old.spans):
         cells[spans[term.name]] = params.cells[span]
     return Multipliers(params.bias, cells)
-
-
-def _crossable(term: Term) -> bool:
-    """Only pmfs have products that are pmfs; a class's own cells speak for it alone."""
-    if isinstance(term, (Moments, Crossed, CrossedDense)):
-        return False
-    return not (isinstance(term, Hidden) and term.kind == "class")

@@ -22,9 +22,20 @@ from mixent.maxent.joint_prior import choose_variance, read_variance
 from mixent.maxent.joint_problem import SOLVERS, JointProblem, Pairwise, RowBlocks, pose, solve
 from mixent.mixtures.fitting import choose_executor, tell
 from mixent.mixtures.options import check_choice, check_count, check_positive, progress_bar
-from mixent.tables import Schema, Table, check_spread, integers_back, read_features, read_weights, to_frame
+from mixent.tables import (
+    Schema,
+    Table,
+    check_spread,
+    integers_back,
+    listed,
+    read_features,
+    read_weights,
+    to_frame,
+    with_gaps,
+)
 
 CHUNK = 4096  # rows answered at a time
+WIDEST = 4000  # values of all columns
 
 
 class MaxEntJoint(BaseEstimator):
@@ -145,9 +156,11 @@ class MaxEntJoint(BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         terms = read_terms(table, weight, self.max_components, seed)
         layout = Layout(terms)
+        _check_width(layout)
         rows = layout.rows(table, weight)
         if weight is not None and not weight.all():
             rows = rows.part(weight > 0)
+        rows = rows.distinct()
         with (
             progress_bar(self.progress, "joint model") as show,
             choose_executor(self.n_jobs, rows.n_rows, len(rows.phi)) as executor,
@@ -211,8 +224,8 @@ class MaxEntJoint(BaseEstimator):
         Parameters
         ----------
         X : table of n rows
-            All columns; what stands in the target's is ignored. Other missing values drop out; where there are many,
-            `impute`, which fills them together with the target, errs less.
+            All columns; what stands in the target's is ignored, and a DataFrame may lack it. Other missing values
+            drop out; where there are many, `impute`, which fills them together with the target, errs less.
         target : column name or position, or two of them, optional
             The last column by default.
 
@@ -221,7 +234,9 @@ class MaxEntJoint(BaseEstimator):
         (n, values) array; (n, values of the first, values of the second) for a pair. See `values`. Where nothing else
         in the row is known, a column has its shares in training.
         """
-        table, columns = self._read(X), self._target(target)
+        check_is_fitted(self)
+        columns = self._target(target)
+        table = self._read(X, absent=columns)
         parts = self._each(table, lambda answers, _: answers.about(*columns))
         return np.moveaxis(np.concatenate(parts, axis=-1), -1, 0)
 
@@ -231,7 +246,7 @@ class MaxEntJoint(BaseEstimator):
         Parameters
         ----------
         X : table of n rows
-            All columns; what stands in the target's is ignored.
+            All columns; what stands in the target's is ignored, and a DataFrame may lack it.
         target : column name or position, or two of them, optional
             The last column by default.
 
@@ -338,8 +353,11 @@ class MaxEntJoint(BaseEstimator):
                 found[names[j], names[k]] = wrong / known
         return found
 
-    def _read(self, X: Any) -> Table:
+    def _read(self, X: Any, absent: tuple[int, ...] = ()) -> Table:
+        """The rows; columns `absent` may be missing from a DataFrame."""
         check_is_fitted(self)
+        if absent and self.schema_.named:
+            X = with_gaps(X, [self.schema_.names[j] for j in absent], self.schema_.names)
         return read_features(self, X, reset=False)
 
     def _each(self, table: Table, function: Callable[[Answers, Table], Any]) -> list:
@@ -371,7 +389,17 @@ class MaxEntJoint(BaseEstimator):
         if isinstance(target, str) and target in names:
             return names.index(target)
         raise ValueError(
-            f"target names a column {target!r} the model does not have; it has {len(names)}: {', '.join(names[:20])}"
+            f"target names a column {target!r} the model does not have; its columns are {listed(names)}"
+        )
+
+
+def _check_width(layout: Layout) -> None:
+    """Every two values have a multiplier: are they still few enough?"""
+    if sum(layout.sizes) > WIDEST:
+        widest = max(layout.terms, key=lambda term: len(term.values))
+        raise ValueError(
+            f"the columns have {sum(layout.sizes)} values, and every pair of values has a multiplier; at most {WIDEST} "
+            f"are reasonable: leave out or merge values of {widest.name!r}, which has {len(widest.values)}"
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,16 +33,17 @@ def read_variance(prior: Any) -> float | str | None:
 def choose_variance(rows: Rows, sizes: tuple[int, ...], seed: int, executor: Executor, show: Callable | None) -> float:
     """The variance under which rows held out have the highest pseudo-likelihood; 1 where there is nothing to try on.
 
-    Variances rise and each fit starts from the one before, until the held-out rows lose. Equal rows stand in one fold,
-    so that weight two is still the row twice.
+    Variances rise and each fit starts from the one before, until the held-out rows lose.
     """
-    fold = _folds(rows, seed)
-    if fold.max(initial=0) < FOLDS - 1:
+    some, dealt = _folds(rows, seed)
+    if (dealt.sum(axis=1) <= 0).any():
         return 1.0
     parts = []
     for f in range(FOLDS):
-        parts.append((RowBlocks(rows.part(np.flatnonzero((fold >= 0) & (fold != f)))), rows.part(fold == f)))
-        if sum(held.n_rows for _, held in parts) >= ENOUGH:
+        kept = dealt.sum(axis=0) - dealt[f]
+        both = [replace(some, weight=weight).part(weight > 0) for weight in (kept, dealt[f])]
+        parts.append((RowBlocks(both[0]), both[1]))
+        if sum(rows.weight.sum() for _, rows in parts) >= ENOUGH:
             break
     first: list[Pairwise | None] = [None] * len(parts)
     best, chosen = -np.inf, 1.0
@@ -65,11 +67,13 @@ def held_out(params: Pairwise, sizes: tuple[int, ...], rows: Rows) -> float:
     return float((log_lik * rows.present).sum(axis=0) @ rows.weight)
 
 
-def _folds(rows: Rows, seed: int) -> np.ndarray:
-    """(n,) the fold of each row, -1 for rows beyond the first `MOST` distinct ones in a random order."""
-    draw = np.random.default_rng((seed, 5)).normal(size=len(rows.phi))
-    key: Array = np.zeros(rows.n_rows)
-    for weight, cells in zip(draw, rows.phi):  # cell by cell: equal rows get equal keys to the last bit
-        key += weight * cells
-    rank = np.unique(key, return_inverse=True)[1]
-    return np.where(rank < MOST, rank % FOLDS, -1)
+def _folds(rows: Rows, seed: int) -> tuple[Rows, Array]:
+    """`MOST` rows at most, distinct ones in a random order, and of the weight of each what every fold holds out.
+
+    A row of weight w is dealt as w rows would be, one to a fold in turn: a row that is frequent is learned from as well
+    as held out.
+    """
+    some = rows.part(np.random.default_rng((seed, 5)).permutation(rows.n_rows)[:MOST])
+    turn = (np.arange(FOLDS)[:, None] - np.arange(some.n_rows)) % FOLDS  # when each fold's turn comes
+    rounds = np.floor(some.weight / FOLDS)
+    return some, rounds + np.clip(some.weight - FOLDS * rounds - turn, 0.0, 1.0)

@@ -14,7 +14,7 @@ concave in (b, Gamma). At its maximum, without a prior, 2 N(p, q) = E(p, q): cou
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -54,6 +54,15 @@ class Rows:
 
     def part(self, rows: slice | np.ndarray) -> Rows:
         return Rows(self.phi[:, rows], self.present[:, rows], self.weight[rows])
+
+    def distinct(self) -> Rows:
+        """Equal rows as one with their weights, in an order of their own: weight two is the row twice, to the bit."""
+        draw = np.random.default_rng(0).normal(size=len(self.phi))
+        key: Array = np.zeros(self.n_rows)
+        for weight, cells in zip(draw, self.phi):  # cell by cell: equal rows get equal keys to the last bit
+            key += weight * cells
+        _, first, which = np.unique(key, return_index=True, return_inverse=True)
+        return replace(self.part(first), weight=np.bincount(which, self.weight).astype(float))
 
 
 class RowBlocks:

@@ -11,7 +11,7 @@ import numpy as np
 from mixent.core.arrays import Array
 from mixent.maxent.cells import Cells
 from mixent.maxent.rows import Rows
-from mixent.maxent.terms import Dense, Discrete, Hidden, Moments, Ramp, Term
+from mixent.maxent.terms import Dense, Discrete, Hidden, Moments, Term
 from mixent.tables import Table
 
 NARROWEST = 0.05  # range below which a cell says next to nothing, however long its multiplier
@@ -52,11 +52,22 @@ class Layout:
         first = sum(self.cells.sizes)
         used = rows.dense[:, rows.weight > 0]
         for term, span in zip(self.terms, self.spans):
-            if isinstance(term, Dense) and not isinstance(term, Moments) and used.size:
-                out[span] = np.maximum(np.ptp(used[span.start - first : span.stop - first], axis=1), NARROWEST)
-            if isinstance(term, Hidden) and term.ramps:
-                out[span.stop - 2 * len(term.ramps) : span.stop] = Ramp.width
+            if isinstance(term, Dense) and not isinstance(term, Moments):
+                cells = used[span.start - first : span.stop - first]
+                cells = cells[:, cells.any(axis=0)]  # a missing value is no value of zero
+                out[span] = np.maximum(np.ptp(cells, axis=1), NARROWEST) if cells.size else 1.0
+            if isinstance(term, Hidden):
+                out[span.stop - len(term.slopes) : span.stop] = 1.0  # in standard deviations as it is
         return out
+
+    def parts(self, multipliers: Array, rows: Rows) -> Array:
+        """(terms, C, n): what each term adds to the logits."""
+        C = multipliers.shape[1]
+        apart = np.zeros((len(multipliers), len(self.terms), C))
+        for i, span in enumerate(self.spans):
+            apart[span, i] = multipliers[span]
+        logits = self.cells.logits(apart.reshape(len(multipliers), -1), rows)
+        return logits.reshape(len(self.terms), C, rows.n_rows)
 
     def mask(self, n_classes: int) -> Array | None:
         """(S, C) which cells may speak for which class; None: all for all."""

@@ -178,7 +178,7 @@ def longest(cells: Cells, source: RowBlocks, executor: Executor) -> float:
 
 def start(truth: Array) -> Multipliers:
     """Nothing known of the features: the class shares."""
-    shares = np.log(np.maximum(truth[0], 1e-3) / truth[0].sum())
+    shares = np.log(np.maximum(truth[0] / truth[0].sum(), 1e-6))
     return Multipliers(shares - shares.mean(), np.zeros((len(truth) - 1, truth.shape[1])))
 
 
@@ -305,14 +305,13 @@ class Scaling(MaxEntProblem):
         """Newton's method on a decreasing concave function, from the right of its root: it never overshoots."""
         numbers = np.array(self.n_features, dtype=float)[:, None, None]
         total = np.maximum(counts.sum(axis=0), 1e-300)
+        # at a root d >= 0:  total e^(N_min d) <= truth - curb (current + d) <= truth - curb current,  so it is left of
+        # log of their ratio / N_min; a root d < 0 is left of 0, or without a prior of log(ratio) / N_max
         with np.errstate(divide="ignore"):
-            # e^(N d) >= e^(N_min d) for d >= 0, >= e^(N_max d) for d < 0: without a prior the root is left of this
-            ratio = np.log(np.maximum(self.truth, 1e-300) / total)
-        d = np.where(ratio > 0, ratio / numbers.min(), ratio / numbers.max())
-        # the prior pulls towards zero multipliers: where it pulls up, the root may lie further right
-        d = np.maximum(d, np.where(current < 0, -current, -np.inf)) if curb.any() else d
-        d = np.clip(d, -60.0, 60.0 / numbers.max())
-        for _ in range(60):
+            ratio = np.log(np.maximum(self.truth + curb * np.maximum(-current, 0.0), 1e-300) / total)
+        d = np.where(ratio > 0, ratio / numbers.min(), np.where(curb > 0, 0.0, ratio / numbers.max()))
+        d = np.clip(d, -60.0, 600.0 / numbers.max())
+        for _ in range(200):
             grown = counts * np.exp(numbers * d)
             value = self.truth - grown.sum(axis=0) - curb * (current + d)
             slope = (numbers * grown).sum(axis=0) + curb

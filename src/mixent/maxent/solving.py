@@ -14,7 +14,7 @@ from mixent.core.arrays import Array
 from mixent.core.driver import Observer, Run, Stop, run
 from mixent.core.executors import Executor
 from mixent.core.observers import ShowProgress
-from mixent.core.proposals import Squarem
+from mixent.core.proposals import SteadySquarem
 from mixent.maxent.cells import Cells
 from mixent.maxent.curvature import Curvature, Diagonal, Hessian, Variance, gram_matrix, gram_row_sums
 from mixent.maxent.newton import Newton, is_small
@@ -132,7 +132,8 @@ def solve(
     elif solver in ("auto", "lbfgs"):
         done = _ascend(problem, sums, params, stop, executor, observers)
     else:
-        done = run(problem, sums.source, params, stop=stop, executor=executor, observers=observers, propose=Squarem())
+        bold = SteadySquarem()
+        done = run(problem, sums.source, params, stop=stop, executor=executor, observers=observers, propose=bold)
     done = _polish(problem, sums, done, solver, executor)
     total = total_at(problem, done.params, sums.source, executor)
     gap, gain = problem.gap(done.params, total), problem.certified_gain(done.params, total)

@@ -6,6 +6,7 @@ then reads any table of the same columns. Discrete terms give codes, the others 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -43,7 +44,7 @@ class Binned:
 
     @property
     def values(self) -> tuple:
-        borders = [f"{edge:.4g}" for edge in self.edges]
+        borders = told_apart(self.edges.tolist())
         if not borders:
             return ("any",)
         between = [f"{a} to {b}" for a, b in pairwise(borders)]
@@ -69,23 +70,20 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Ramp:
-    """Where a value lies between three standard deviations below and above the mean, as a pmf over the two ends.
+class Slope:
+    """A column in standard deviations about its mean, three at most: its count with a class is the class's mean.
 
-    Its expected count with a class is the column's mean in that class. A component says where a value lies and forgets
-    where within; the ramp keeps it.
+    A component says where a value lies and forgets where within; the slope keeps it.
     """
 
     centre: float
     scale: float
 
-    values = ("low", "high")
-    width = 1 / (3 * np.sqrt(2))  # the prior of a straight line is on what one standard deviation moves
+    value = "slope"
 
-    def cells(self, x: Array) -> Array:
-        """(2, n); nothing for a missing value."""
-        high = np.clip((x - self.centre) / (6 * self.scale) + 0.5, 0.0, 1.0)
-        return np.where(np.isnan(x), 0.0, np.stack([1 - high, high]))
+    def cell(self, x: Array) -> Array:
+        """(n,); nothing for a missing value."""
+        return np.nan_to_num(np.clip((x - self.centre) / self.scale, -3.0, 3.0), nan=0.0)
 
 
 @dataclass(frozen=True)
@@ -102,23 +100,24 @@ class Latent:
     mixtures: tuple[ColumnMixture, ...]  # one, or one for each class
     shares: Array  # their weights, (1,) or (C,)
     classes: tuple = ()  # the classes' names, for the values
-    ramps: tuple[Ramp, ...] = ()  # of the column itself, or none
+    slopes: tuple[Slope, ...] = ()  # of the column itself, or none
 
     @property
     def n_features(self) -> int:
-        return 1 + len(self.ramps)
+        return 1 + len(self.slopes)
 
     @cached_property
     def values(self) -> tuple:
-        return (*self._abouts(), *(value for ramp in self.ramps for value in ramp.values))
+        return (*self._abouts(), *(slope.value for slope in self.slopes))
 
     def _abouts(self) -> tuple:
         """What each component is about; a class gives several of the same mean different spreads."""
         out = []
+        means = iter(told_apart([m for mixture in self.mixtures for m in mixture.means.tolist()]))
         for c, mixture in enumerate(self.mixtures):
             of = f" (of {self.classes[c]})" if self.classes else ""
             spreads = np.sqrt(mixture.variances)
-            out += [f"{m:.4g} \N{PLUS-MINUS SIGN} {float(f'{s:.2g}'):g}{of}" for m, s in zip(mixture.means, spreads)]
+            out += [f"{m} \N{PLUS-MINUS SIGN} {float(f'{s:.2g}'):g}{of}" for s, m in zip(spreads, means)]
         return tuple(out)
 
     @property
@@ -130,7 +129,7 @@ class Latent:
 
     def cells(self, table: Table) -> Array:
         x = table.X[:, self.place]
-        return np.concatenate([self.pmf(table), *(ramp.cells(x) for ramp in self.ramps)])
+        return np.concatenate([self.pmf(table), *(slope.cell(x)[None] for slope in self.slopes)])
 
     def pmf(self, table: Table) -> Array:
         """(K, n) of the hidden component alone."""
@@ -161,17 +160,16 @@ class Grouped:
     kind: str
     mixture: Any  # GaussianMixture ("pooled") or MixtureClassifier of these columns
     classes: tuple = ()
-    ramps: tuple[Ramp, ...] = ()  # of the columns, or none
+    slopes: tuple[Slope, ...] = ()  # of the columns, or none
     names: tuple[str, ...] = ()  # of the columns
 
     @property
     def n_features(self) -> int:
-        return 1 + len(self.ramps)
+        return 1 + len(self.slopes)
 
     @cached_property
     def values(self) -> tuple:
-        ends = (f"{name} {value}" for name, ramp in zip(self.names, self.ramps) for value in ramp.values)
-        return (*self._abouts(), *ends)
+        return (*self._abouts(), *(f"{slope.value} of {name}" for name, slope in zip(self.names, self.slopes)))
 
     def _abouts(self) -> tuple:
         about = [", ".join(f"{m:.4g}" for m in mean) for mean in self.mixture.means_]
@@ -185,8 +183,8 @@ class Grouped:
         return None if self.kind == "pooled" else self.mixture.component_class_
 
     def cells(self, table: Table) -> Array:
-        ramps = [ramp.cells(table.X[:, place]) for place, ramp in zip(self.places, self.ramps)]
-        return np.concatenate([self.pmf(table), *ramps])
+        slopes = [slope.cell(table.X[:, place])[None] for place, slope in zip(self.places, self.slopes)]
+        return np.concatenate([self.pmf(table), *slopes])
 
     def pmf(self, table: Table) -> Array:
         """(K, n) of the hidden component alone."""
@@ -279,8 +277,50 @@ def crossed(first: Term, second: Term) -> Term:
     return CrossedDense(first, second)
 
 
+def crossable(term: Term) -> bool:
+    """Only pmfs have products that are pmfs; a class's own cells speak for it alone."""
+    if isinstance(term, (Moments, Crossed, CrossedDense)):
+        return False
+    return not (isinstance(term, Hidden) and term.kind == "class")
+
+
+def given_of(terms: Iterable[Term]) -> list[Given]:
+    """The probabilistic instances among terms, and within pairs."""
+    out: list[Given] = []
+    for term in terms:
+        if isinstance(term, Given):
+            out.append(term)
+        elif isinstance(term, CrossedDense):
+            out += given_of((term.first, term.second))
+    return out
+
+
+def n_free(term: Term, seen: np.ndarray, n_classes: int) -> int:
+    """Multipliers of a term that can be told apart, `seen` (S,) its values that occur."""
+    if isinstance(term, Moments):
+        return 2 * (n_classes - 1)
+    if not isinstance(term, Hidden):
+        return max(int(seen.sum()) - 1, 0) * (n_classes - 1)
+    slopes = len(term.slopes) * (n_classes - 1)
+    own = seen[: len(seen) - len(term.slopes)]
+    if term.kind == "class":  # each class's cells are a pmf of their own, and speak for it alone
+        owner = np.asarray(term.owner)
+        return slopes + sum(max(int(own[owner == c].sum()) - 1, 0) for c in range(n_classes))
+    return slopes + max(int(own.sum()) - 1, 0) * (n_classes - 1)
+
+
+def told_apart(numbers: Iterable[float]) -> list[str]:
+    """Numbers as text, with as many digits as it takes to tell different ones apart."""
+    numbers = list(numbers)
+    for digits in range(4, 17):
+        text = [f"{x:.{digits}g}" for x in numbers]
+        if len(set(text)) == len(set(numbers)):
+            break
+    return text if numbers else []
+
+
 def pmf_values(term: Term) -> tuple:
-    """The values of a term that are one pmf: all but the ends of its ramps."""
+    """The values of a term that are one pmf: all but its slopes."""
     return term._abouts() if isinstance(term, Hidden) else term.values
 
 

@@ -171,6 +171,3 @@ class Grid(ByUnit):
 
     def __getitem__(self, i: int) -> Any:  # to the driver a block is whatever its problem reads
         return self
-
-
-# EM ---------------------------------------------------------------------------------------------------------------

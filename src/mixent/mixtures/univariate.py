@@ -61,9 +61,6 @@ def fit_columns(
     return [found[i] for i in range(len(grids))]
 
 
-# grids ------------------------------------------------------------------------------------------------------------
-
-
 PARTS = "weights", "means", "variances"
 
 
@@ -191,9 +188,6 @@ def _raise(problem: _Columns, grid: Grid, params: _Params, n_updates: int) -> _P
 def _thinned(event: Event[_Params]) -> Halt[_Params] | None:
     done = event.params.done
     return Halt("half of the units rest") if 2 * done.sum() >= len(done) else None
-
-
-# orders and starts ------------------------------------------------------------------------------------------------
 
 
 def _fit_batch(units: list[Unit], max_components: int, stop: Stop, seed: int) -> list[ColumnMixture]:

@@ -3,12 +3,14 @@
 No DataFrame library is imported until a DataFrame or a file comes.
 """
 
-from mixent.tables.checks import check_spread, problems
+from mixent.tables.checks import check_spread, few_numbers, problems
 from mixent.tables.export import integers_back, to_frame
 from mixent.tables.features import Table, read_features
-from mixent.tables.files import read_frame, split_target, write_frame
+from mixent.tables.files import read_cells, read_frame, split_target, write_frame
+from mixent.tables.frames import with_gaps
 from mixent.tables.labels import Labels, rare, read_labels
 from mixent.tables.schema import Column, Schema, names_out
+from mixent.tables.values import listed, missing_mask
 from mixent.tables.weights import read_weights
 
 __all__ = [
@@ -17,15 +19,20 @@ __all__ = [
     "Schema",
     "Table",
     "check_spread",
+    "few_numbers",
     "integers_back",
+    "listed",
+    "missing_mask",
     "names_out",
     "problems",
     "rare",
+    "read_cells",
     "read_features",
     "read_frame",
     "read_labels",
     "read_weights",
     "split_target",
     "to_frame",
+    "with_gaps",
     "write_frame",
 ]

@@ -11,6 +11,7 @@ TINY = 1e-140  # the square of a millionth of it is still above zero
 MANY_CATEGORIES = 50
 MOSTLY_MISSING = 0.5
 MOSTLY_NUMBERS = 0.8
+PROBE_ROWS = 1000  # most columns are decided by their first rows
 MANY_ROWS = 10  # fewer consecutive numbers may well be an accident
 
 
@@ -112,6 +113,31 @@ def problems(table, categorical=()) -> list[str]:
         column = table.schema.columns[j]
         odd = [] if column.name in categorical else _odd_words(column)
         found += _column_problems(column, values[values >= 0], table.n_rows, odd)
+    return found
+
+
+def few_numbers(table, most: int = 3) -> dict[str, list[int]]:
+    """Find columns of numbers that hold only a few whole ones: such as codes do.
+
+    Parameters
+    ----------
+    table : Table
+    most : int
+        Most different values.
+
+    Returns
+    -------
+    dict of column name -> its values
+    """
+    found = {}
+    for place, j in enumerate(table.schema.continuous):
+        values = table.X[:, place]
+        present = values[~np.isnan(values)]
+        if len(present) < MANY_ROWS or len(np.unique(present[:PROBE_ROWS])) > most:
+            continue
+        distinct = np.unique(present)
+        if 1 < len(distinct) <= most and (distinct == np.rint(distinct)).all():
+            found[table.schema.columns[j].name] = [int(value) for value in distinct]
     return found
 
 

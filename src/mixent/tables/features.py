@@ -12,6 +12,7 @@ from mixent.tables.encode import to_codes, to_floats
 from mixent.tables.frames import Source, read_source
 from mixent.tables.kinds import type_column
 from mixent.tables.schema import Schema
+from mixent.tables.values import listed
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def _position(entry, names) -> int:
         if entry in names:
             return names.index(entry)
         close = difflib.get_close_matches(entry, names, n=3)
-        hint = f"did you mean {', '.join(map(repr, close))}?" if close else f"columns are {', '.join(names[:10])}"
+        hint = f"did you mean {', '.join(map(repr, close))}?" if close else f"the columns are {listed(names)}"
         raise ValueError(f"categorical names a column {entry!r} that X does not have; {hint}")
     if not isinstance(entry, (int, np.integer)) or isinstance(entry, (bool, np.bool_)):
         raise ValueError(f"categorical must list column names or positions; got {entry!r}")

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from mixent.tables.scan import scan_text
+from mixent.tables.values import listed, number
 
 MISSING_TOKENS = ("", "NA", "NaN", "nan", "null", "?")
 SEPARATORS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
@@ -17,7 +18,7 @@ ENDINGS = (*SEPARATORS, ".parquet")
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
-def read_frame(path):
+def read_frame(path, text=()):
     """Read a table from a file.
 
     Parameters
@@ -25,6 +26,8 @@ def read_frame(path):
     path : str or path
         .csv, .tsv (either also with .gz) or .parquet. Text is UTF-8 with a header line; the tokens
         "", NA, NaN, nan, null and ? are missing.
+    text : sequence of str
+        Columns of a CSV or TSV file that hold codes: read as they are written, so that 01234 is not 1234.
 
     Returns
     -------
@@ -44,16 +47,41 @@ def read_frame(path):
     ending = _ending(path)
     _check_exists(path)
     pandas = need_pandas(f"to read {path.name}")
-    frame = _read_parquet(pandas, path) if ending == ".parquet" else _read_text(pandas, path, SEPARATORS[ending])
+    if ending == ".parquet":
+        frame = _read_parquet(pandas, path)
+    else:
+        names, options = _layout(path, SEPARATORS[ending])
+        kinds = dict.fromkeys((name for name in names if name in set(text)), str)
+        frame = _read_text(pandas, path, options, na_values=list(MISSING_TOKENS), low_memory=False, dtype=kinds)
     if len(frame) == 0:
         raise ValueError(f"{path}: no rows below the header; a table needs at least one")
     return _integers_with_gaps(frame)
 
 
-def write_frame(frame, path) -> None:
+def read_cells(path):
+    """Read the cells of a CSV or TSV file as they are written: 007, 38.50 and NA stay what they are.
+
+    Parameters
+    ----------
+    path : str or path
+        A file that `read_frame` reads.
+
+    Returns
+    -------
+    pandas.DataFrame of text, with the rows and columns of `read_frame`; None for Parquet, whose cells have types.
+    """
+    path = Path(path)
+    ending = _ending(path)
+    if ending == ".parquet":
+        return None
+    _, options = _layout(path, SEPARATORS[ending])
+    return _read_text(need_pandas(f"to read {path.name}"), path, options, na_filter=False, dtype=str)
+
+
+def write_frame(frame, path, plain=()) -> int:
     """Write a table to a file, whole or not at all.
 
-    Text that a spreadsheet would run as a formula (it begins with = + - @ tab or a line break, and is
+    Text that a spreadsheet would run as a formula (it begins with = + - @ tab or a line break, goes on, and is
     no number) gets a leading single quote in CSV and TSV files.
 
     Parameters
@@ -62,6 +90,13 @@ def write_frame(frame, path) -> None:
         Or any DataFrame with a `to_pandas` method.
     path : str or path
         .csv, .tsv (either also with .gz) or .parquet.
+    plain : set of str
+        Text to write as it is whatever it begins with.
+
+    Returns
+    -------
+    int
+        How many cells and column names got the quote.
     """
     path = Path(path)
     ending = _ending(path)
@@ -75,11 +110,12 @@ def write_frame(frame, path) -> None:
         if ending == ".parquet":
             _need_pyarrow(path)
             frame.to_parquet(temporary, index=False)
+            n_quoted = 0
         else:
             compression = "gzip" if ending.endswith(".gz") else None
-            _inert(frame).to_csv(
-                temporary, sep=SEPARATORS[ending], index=False, compression=compression, lineterminator="\n"
-            )
+            inert, n_quoted = _inert(frame, plain)
+            inert.to_csv(temporary, sep=SEPARATORS[ending], index=False, compression=compression, lineterminator="\n")
+    return n_quoted
 
 
 def split_target(frame, target):
@@ -99,7 +135,7 @@ def split_target(frame, target):
     names = list(frame.columns)
     if target not in names:
         close = difflib.get_close_matches(str(target), [str(name) for name in names], n=3)
-        hint = f"did you mean {', '.join(map(repr, close))}?" if close else f"the columns are {_listed(names)}"
+        hint = f"did you mean {', '.join(map(repr, close))}?" if close else f"the columns are {listed(names)}"
         raise ValueError(f"there is no column {target!r}; {hint}")
     if len(names) == 1:
         raise ValueError(f"{target!r} is the only column; features are needed beside the target")
@@ -152,23 +188,25 @@ def _check_exists(path):
         raise ValueError(f"{path}: the file is empty; a table needs a header line and rows")
 
 
-def _read_text(pandas, path, separator):
+def _layout(path, separator):
+    """The column names of a text file, and the options of pandas that find its rows."""
     names, n_blank = scan_text(path, separator)
+    return names, {
+        "sep": separator,
+        "encoding": "utf-8-sig",
+        "skiprows": n_blank,
+        "header": 0,
+        "names": names,  # as the scan read them: stripped and unique
+        "index_col": False,
+        "keep_default_na": False,
+        "skipinitialspace": True,
+        "skip_blank_lines": len(names) > 1,  # in a file of one column a blank line is a missing value
+    }
+
+
+def _read_text(pandas, path, options, **how):
     try:
-        return pandas.read_csv(
-            path,
-            sep=separator,
-            encoding="utf-8-sig",
-            skiprows=n_blank,
-            header=0,
-            names=names,  # as the scan read them: stripped and unique
-            index_col=False,
-            keep_default_na=False,
-            na_values=list(MISSING_TOKENS),
-            skipinitialspace=True,
-            skip_blank_lines=len(names) > 1,  # in a file of one column a blank line is a missing value
-            low_memory=False,
-        )
+        return pandas.read_csv(path, **options, **how)
     except (ValueError, OverflowError) as error:  # ParserError is a ValueError
         raise ValueError(f"{path}: not a readable table ({error})") from error
 
@@ -192,22 +230,26 @@ def _integers_with_gaps(frame):
     return frame
 
 
-def _inert(frame):
-    """A copy in which no text can run as a formula."""
-    frame = frame.rename(columns=_quoted)
+def _inert(frame, plain):
+    """A copy in which no text can run as a formula, and how many cells that changed."""
+    names, n_quoted = _quoted(frame.columns, plain)
+    frame = frame.set_axis(names, axis=1)
     for place, kind in enumerate(frame.dtypes):
         if kind.kind not in "biufM":
-            frame.isetitem(place, frame.iloc[:, place].astype(object).map(_quoted))
-    return frame
+            values, n = _quoted(frame.iloc[:, place].astype(object), plain)
+            if n:
+                frame.isetitem(place, np.fromiter(values, dtype=object, count=len(values)))
+                n_quoted += n
+    return frame, n_quoted
 
 
-def _quoted(value):
-    if isinstance(value, str) and value.startswith(FORMULA_STARTS):
-        try:
-            float(value)
-        except ValueError:
-            return "'" + value
-    return value
+def _quoted(values, plain):
+    formulas = [_is_formula(value) and value not in plain for value in values]
+    return ["'" + value if formula else value for value, formula in zip(values, formulas)], sum(formulas)
+
+
+def _is_formula(value):
+    return isinstance(value, str) and len(value) > 1 and value.startswith(FORMULA_STARTS) and number(value) is None
 
 
 @contextmanager
@@ -218,7 +260,3 @@ def _replacing(path):
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _listed(names):
-    return ", ".join(repr(name) for name in names[:10]) + (", ..." if len(names) > 10 else "")

@@ -85,6 +85,26 @@ def check_names(X) -> list:
     return names
 
 
+def with_gaps(X, names, known):
+    """X with those of the columns `names` that it lacks, all missing, each in its place among the columns `known`.
+
+    What is no DataFrame is returned as it came: only a DataFrame says which columns it has.
+    """
+    X = unwrapped(X)
+    if not is_frame(X):
+        return X
+    order = [str(name) for name in check_names(X)]
+    absent = [name for name in known if name in names and name not in order]
+    if not absent:
+        return X
+    import narwhals.stable.v1 as nw
+
+    frame = nw.from_native(X, eager_only=True)
+    for name in absent:
+        order.insert(known.index(name), name)
+    return frame.with_columns(*(nw.lit(None).alias(name) for name in absent)).select(order).to_native()
+
+
 def _from_frame(estimator, X, names, reset):
     import narwhals.stable.v1 as nw
 

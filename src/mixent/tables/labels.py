@@ -206,7 +206,7 @@ def _places_in(classes, found):
     place = {value: i for i, value in enumerate(classes.tolist())}
     strange = [value for value in found.tolist() if value not in place]
     if strange:
-        raise ValueError(f"y holds the label {strange[0]!r}, which is none of the classes {classes.tolist()[:10]}")
+        raise ValueError(f"y holds the label {strange[0]!r}, which is none of the classes {listed(classes.tolist())}")
     return np.array([place[value] for value in found.tolist()], np.int32)
 
 

@@ -100,6 +100,12 @@ def first(values, wanted):
     return next((i, v) for i, v in enumerate(values) if not is_missing(v) and family(type(v)) == wanted)
 
 
+def listed(names, most: int = 10) -> str:
+    """Names in quotes, not too many, and how many there are in all."""
+    told = ", ".join(repr(name) for name in names[:most])
+    return told + (f", ... ({len(names)} in all)" if len(names) > most else "")
+
+
 def number(text):
     """Read text as a float, or return None."""
     try:

@@ -7,15 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays.palette import FAINT, axes_or_new, class_name, colour, dash, legend, marker, plain, tidy
+from mixent.evaluate.displays.palette import (
+    FAINT,
+    Short,
+    axes_or_new,
+    class_name,
+    colour,
+    dash,
+    legend,
+    marker,
+    plain,
+    tidy,
+)
 from mixent.evaluate.scores import Reliability, _checked, reliability
 from mixent.evaluate.validate import aligned_proba
 
 COUNTS_SHARE = 0.16  # of the height of the axes
 
 
-@dataclass
-class CalibrationDisplay:
+@dataclass(repr=False)
+class CalibrationDisplay(Short):
     """Observed frequency against predicted probability, in bins of equal mass, with 95 % Wilson bands.
 
     `kind="top"` has one curve, for the most probable label; `kind="class"` one per class, each against the rest.

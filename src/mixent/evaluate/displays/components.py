@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays.palette import FAINT, INK, axes_or_new, plain, share_colours
+from mixent.evaluate.displays.palette import FAINT, INK, Short, axes_or_new, plain, share_colours
 
 BAR = 1.1  # height of the tallest bar of weights, in rows of the table
 MOST_CELLS = 18  # columns up to which values are written
 MOST_TICKS = 24
 
 
-@dataclass
-class ComponentsDisplay:
+@dataclass(repr=False)
+class ComponentsDisplay(Short):
     """p(class | component) as a heat map, each column a component; bars above it are the components' weights."""
 
     table: np.ndarray  # (C, K) p(class | component), columns sum to 1

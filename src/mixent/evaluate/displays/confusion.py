@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays.palette import INK, axes_or_new, plain, share_colours
+from mixent.evaluate.displays.palette import INK, Short, axes_or_new, plain, share_colours
 from mixent.evaluate.labels import classes_of, encode
 from mixent.evaluate.scores import _weights
 
 
-@dataclass
-class ConfusionDisplay:
+@dataclass(repr=False)
+class ConfusionDisplay(Short):
     """Counts of true against predicted class, shaded by the share of the true class (each row sums to 1)."""
 
     counts: np.ndarray  # (C, C) weight of true class r predicted as class c

@@ -1,4 +1,4 @@
-"""What each value of each feature says of the classes, and how well the constraints are met."""
+"""What each feature says of the classes, and how well the constraints are met."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from mixent.evaluate.displays.palette import (
     FAINT,
     INK,
     OKABE_ITO,
+    Short,
     axes_or_new,
     beside_width,
     class_name,
@@ -20,18 +21,19 @@ from mixent.evaluate.displays.palette import (
     plain,
     tidy,
 )
+from mixent.evaluate.displays.panels import MOST_DOTS, MOST_VALUES, NARROW, draw_panel, labelled, limits_of, shade
+from mixent.evaluate.parts import Said, what_is_said
 
-NARROW = "\u00a0"  # plain spaces are drawn as one in a page
-QUANTITIES = ("multipliers", "residuals")
-MOST_VALUES = 10  # of a feature; the others are counted
-MOST_DOTS = 6  # classes up to which each has a dot; beyond, shades in a table
+QUANTITIES = ("parts", "multipliers", "residuals")
 NAMED = 5  # largest residuals that are named
 NAME, LABEL = 40, 34  # characters of a feature and of a value
+PANEL = 3.7, 2.2  # inches
+NOTHING = "The model has no features:\nevery row gets the class priors."
 
 
-@dataclass
-class Block:
-    """The values of a feature that are drawn, in their own order."""
+@dataclass(repr=False)
+class Block(Short):
+    """The multipliers of a feature that are drawn, in the order of its values."""
 
     name: str
     strength: float  # nats
@@ -41,14 +43,17 @@ class Block:
     n_left_out: int
 
 
-@dataclass
-class ConstraintsDisplay:
-    """The multipliers of the strongest features, value by value; or what the model leaves of each constraint.
+@dataclass(repr=False)
+class ConstraintsDisplay(Short):
+    """What the strongest features say; or their multipliers; or what the model leaves of each constraint.
 
-    With two classes there is one dot for each value: the log-odds it adds for the second class. With more, a dot (or a
-    shade, beyond six) for each class: how much the value raises that class's logit.
+    A column of numbers has a curve: its part of the log-odds at each value, against the average training row. Other
+    features have a dot for each value (beyond six classes, a row of shades). With two classes there is one curve, or
+    dot: the log-odds for the second class. With more, one for each class: the part of its logit, less the classes'
+    mean.
     """
 
+    said: list[Said]
     blocks: list[Block]
     classes: np.ndarray
     cells: list[tuple[str, str]]  # (S,) feature and value of all constraints
@@ -56,6 +61,7 @@ class ConstraintsDisplay:
     model: np.ndarray  # (S, C)
     n_features: int  # of the model
     ax_: Any = field(default=None, repr=False)
+    axes_: Any = field(default=None, repr=False)  # of the panels
     figure_: Any = field(default=None, repr=False)
 
     @classmethod
@@ -69,28 +75,101 @@ class ConstraintsDisplay:
         strength = found.strength
         ranking = sorted(strength.items(), key=lambda item: -item[1])
         names = [name for name, _ in ranking[:n_features]] if feature is None else _wanted(feature, dict(ranking))
-        by_name = {term.name: (term, span) for term, span in zip(est.layout_.terms, est.layout_.spans)}
+        spans = {term.name: span for term, span in zip(est.layout_.terms, est.layout_.spans)}
         mask = est.layout_.mask(len(found.classes))
-        blocks = [_block(found, *by_name[name], strength[name], mask) for name in names]
+        said = what_is_said(est, names)
+        blocks = [
+            _block(one, found.multipliers[spans[one.name]], None if mask is None else mask[spans[one.name]] == 0)
+            for one in said
+        ]
         cells = list(zip(found.features, found.values))
         model = found.model if mask is None else np.where(mask > 0, found.model, found.truth)  # else no constraint
-        return cls(blocks, found.classes, cells, found.truth, model, len(ranking))
+        return cls(said, blocks, found.classes, cells, found.truth, model, len(ranking))
 
-    def plot(self, ax: Any = None, *, quantity: str = "multipliers"):
-        """Draw; `quantity`: "multipliers", or "residuals" (model less data, the largest named)."""
+    def plot(self, ax: Any = None, *, quantity: str = "parts"):
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            With several features its place is divided among them.
+        quantity : "parts", "multipliers" or "residuals"
+            What each feature adds to the log-odds, in a panel of its own; the multipliers themselves, of which those of
+            one column of numbers may cancel each other; or model less data of each constraint, the largest named.
+        """
         if quantity not in QUANTITIES:
             raise ValueError(f"quantity must be one of {', '.join(map(repr, QUANTITIES))}; got {quantity!r}")
+        if not self.blocks:
+            return self._say_nothing(ax)
+        if quantity == "parts":
+            return self._plot_panels(ax)
         if quantity == "residuals":
             return self._plot_residuals(ax)
         return self._plot_dots(ax) if len(self.classes) <= MOST_DOTS else self._plot_shades(ax)
 
-    def size(self) -> tuple[float, float]:
-        """Inches the picture of the multipliers needs."""
-        lines = sum(len(block.values) + 1.35 for block in self.blocks)
+    def size(self, quantity: str = "parts") -> tuple[float, float]:
+        """Inches the picture of the parts, or of the multipliers, needs."""
         names = [self._class(c) for c in range(len(self.classes))]
+        beside = beside_width(names) if len(names) > 2 else 0.0
+        if not self.blocks:
+            return 5.2, 1.6
+        if quantity == "parts":
+            rows, columns = self._grid()
+            wide, high = (5.2, 3.4) if len(self.said) == 1 else PANEL
+            return wide * columns + beside, high * rows + 0.3
+        lines = sum(len(block.values) + 1.35 for block in self.blocks)
         if len(names) > MOST_DOTS:
             return float(np.clip(4.6 + 0.34 * len(names), 6, 14)), 1.7 + 0.21 * lines
-        return 6.4 + (beside_width(names) if len(names) > 2 else 0.0), 1.2 + 0.21 * lines
+        return 6.4 + beside, 1.2 + 0.21 * lines
+
+    def _grid(self) -> tuple[int, int]:
+        columns = min(len(self.said), 2)
+        return -(-len(self.said) // columns), columns
+
+    def _plot_panels(self, ax: Any):
+        ax = axes_or_new(ax, self.size())
+        panels = [ax] if len(self.said) == 1 else _divided(ax, len(self.said), *self._grid())
+        for panel, said, limits in zip(panels, self.said, limits_of(self.said)):
+            draw_panel(panel, said, self.classes, limits)
+        if len(self.classes) > 2:
+            self._legend(panels)
+        if len(self.said) < self.n_features:
+            panels[-1].annotate(
+                f"{len(self.said)} of {self.n_features} features",
+                (1, 0),
+                (0, -34),
+                xycoords="axes fraction",
+                textcoords="offset points",
+                ha="right",
+                va="top",
+                fontsize="small",
+                color=INK,
+            )
+        self.ax_, self.axes_, self.figure_ = ax, panels, ax.figure
+        return self
+
+    def _legend(self, panels: list) -> None:
+        """Beside the last panel of the first row, with the lines or dots of a panel that has them."""
+        handles = next((lines for panel in panels if (lines := panel.get_legend_handles_labels()[0])), None)
+        if handles:
+            last = panels[self._grid()[1] - 1]
+            names = [self._class(c) for c in range(len(self.classes))]
+            last.legend(
+                handles,
+                names,
+                frameon=False,
+                fontsize="small",
+                loc="upper left",
+                bbox_to_anchor=(1.1, 1.0),
+                borderaxespad=0,
+            )
+
+    def _say_nothing(self, ax: Any):
+        ax = axes_or_new(ax, self.size())
+        ax.text(0.5, 0.5, NOTHING, ha="center", va="center", color=INK, transform=ax.transAxes)
+        ax.set_axis_off()
+        self.ax_, self.axes_, self.figure_ = ax, [ax], ax.figure
+        return self
 
     def _class(self, c: int, longest: int = 20) -> str:
         return plain(class_name(self.classes[c]), longest).strip()
@@ -107,7 +186,7 @@ class ConstraintsDisplay:
             ax.text(edge, at, text, transform=to_left, ha="left", bbox=back, **look)
             heights = at + 1.0 + np.arange(len(block.values))
             ticks += heights.tolist()
-            labels += [_labelled(value, share) for value, share in zip(block.values, block.shares)]
+            labels += labelled(block.values, block.shares, LABEL)
             places.append(heights)
             at = heights[-1] + 1.35
         ax.set_yticks(ticks, labels, fontsize="small")
@@ -115,7 +194,7 @@ class ConstraintsDisplay:
         return places
 
     def _plot_dots(self, ax: Any):
-        ax = axes_or_new(ax, self.size())
+        ax = axes_or_new(ax, self.size("multipliers"))
         two = len(self.classes) == 2
         places = self._rows(ax, 0.01)
         for block, heights in zip(self.blocks, places):
@@ -143,19 +222,11 @@ class ConstraintsDisplay:
         return self._done(ax)
 
     def _plot_shades(self, ax: Any):
-        from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
-
-        ax = axes_or_new(ax, self.size())
+        ax = axes_or_new(ax, self.size("multipliers"))
         C = len(self.classes)
-        steps = [OKABE_ITO[1], "#f7d9c4", "#ffffff", "#a9cfe8", OKABE_ITO[0]]
-        shades = LinearSegmentedColormap.from_list("says", steps).with_extremes(bad="#eeeeee")
         reach = max((float(np.nanmax(np.abs(block.multipliers))) for block in self.blocks), default=1.0) or 1.0
-        norm = TwoSlopeNorm(0.0, -reach, reach)
         for block, heights in zip(self.blocks, self._rows(ax)):
-            edges = np.arange(C + 1) - 0.5, np.append(heights - 0.5, heights[-1] + 0.5)
-            image = ax.pcolormesh(
-                *edges, np.ma.masked_invalid(block.multipliers), cmap=shades, norm=norm, lw=0.6, ec="white"
-            )
+            image = shade(ax, block.multipliers, reach, heights)
         names = [self._class(c, 16) for c in range(C)]
         ax.set_xticks(range(C), names, rotation=90 if max(map(len, names)) > 2 else 0, fontsize="small")
         ax.set_xlim(-0.5, C - 0.5)
@@ -214,25 +285,19 @@ def _wanted(feature: Any, known: dict[str, float]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _block(found: Any, term: Any, span: slice, strength: float, mask: np.ndarray | None) -> Block:
-    from mixent.maxent.terms import Moments
-
-    multipliers, shares = found.multipliers[span].copy(), found.truth[span].sum(axis=1)
-    if mask is not None:
-        multipliers[mask[span] == 0] = np.nan
-    values = list(found.values[span])
-    size = np.nanmax(np.abs(multipliers), axis=1) * np.sqrt(shares if not isinstance(term, Moments) else 1.0)
-    kept = np.sort(np.argsort(-size, kind="stable")[:MOST_VALUES])
-    if isinstance(term, Moments):
-        shares = np.full(len(values), np.nan)
-    left = len(values) - len(kept)
-    return Block(term.name, strength, [values[i] for i in kept], shares[kept], multipliers[kept], left)
+def _block(said: Said, multipliers: np.ndarray, silent: np.ndarray | None) -> Block:
+    multipliers = multipliers.copy() if silent is None else np.where(silent, np.nan, multipliers)
+    weight = np.sqrt(np.where(np.isnan(said.shares), 1.0, np.maximum(said.shares, 0.0)))
+    kept = np.sort(np.argsort(-np.nanmax(np.abs(multipliers), axis=1) * weight, kind="stable")[:MOST_VALUES])
+    values, left = [said.values[i] for i in kept], len(said.values) - len(kept)
+    return Block(said.name, said.strength, values, said.shares[kept], multipliers[kept], left)
 
 
-def _labelled(value: str, share: float) -> str:
-    """The value, and the share of the rows that have it."""
-    text = plain(value, LABEL).strip()
-    if not np.isfinite(share):
-        return text
-    told = "never" if share == 0 else "<1 %" if share < 0.005 else f"{100 * share:.0f} %"
-    return f"{text}{3 * NARROW}{told}"
+def _divided(ax: Any, n: int, rows: int, columns: int) -> list:
+    """`n` axes in the place of one, which is left empty."""
+    place = ax.get_subplotspec()
+    if place is None:
+        raise ValueError(f"{n} features need axes that can be divided: make ax with plt.subplots, or name one feature")
+    ax.set_axis_off()
+    grid = place.subgridspec(rows, columns)
+    return [ax.figure.add_subplot(grid[i // columns, i % columns]) for i in range(n)]

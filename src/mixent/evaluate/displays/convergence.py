@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays.palette import FAINT, OKABE_ITO, axes_or_new, legend, tidy
+from mixent.evaluate.displays.palette import FAINT, OKABE_ITO, Short, axes_or_new, legend, tidy
 
 
-@dataclass
-class ConvergenceDisplay:
+@dataclass(repr=False)
+class ConvergenceDisplay(Short):
     """Objective (nats) against passes over the data, from the trace of a run.
 
     A repair (a component re-seeded) opens a new segment: only there may the objective fall.

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays.palette import FAINT, INK, OKABE_ITO, axes_or_new, class_name, plain, tidy
+from mixent.evaluate.displays.palette import FAINT, INK, OKABE_ITO, Short, axes_or_new, class_name, plain, tidy
 
 MOST_BARS = 8
 LONGEST = 46  # characters beside a bar
 SMALL = 0.01  # of the sum of all parts' sizes: less is pooled
 
 
-@dataclass
-class ExplanationDisplay:
+@dataclass(repr=False)
+class ExplanationDisplay(Short):
     """The parts of one row's log-odds: of the class priors, and of each component or column. They add up exactly."""
 
     label: Any

@@ -9,6 +9,7 @@ import numpy as np
 
 from mixent.evaluate.displays.palette import (
     RING,
+    Short,
     axes_or_new,
     beside_width,
     class_name,
@@ -25,8 +26,8 @@ from mixent.evaluate.displays.selection import FROM_STAGES, check_criterion, cri
 QUANTITIES = ("criterion", "log_likelihood", "evaluations")
 
 
-@dataclass
-class Line:
+@dataclass(repr=False)
+class Line(Short):
     """A path of growth: of a class, or of all rows."""
 
     n_components: np.ndarray  # (T,)
@@ -37,8 +38,8 @@ class Line:
     rows: float
 
 
-@dataclass
-class GrowthDisplay:
+@dataclass(repr=False)
+class GrowthDisplay(Short):
     """Along a path of growth: a criterion, the log-likelihood per row, and what it took to come so far."""
 
     lines: dict[str, Line]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 from typing import Any
 
 # Okabe and Ito (2008): told apart under the common kinds of colour blindness. Yellow is left out: unreadable on white.
@@ -41,8 +42,25 @@ def plain(text: Any, longest: int = 40) -> str:
 
 
 def class_name(label: Any) -> str:
-    """What a class is called in a sentence or a legend: its label, after the word class where that is a number."""
-    return f"class {label}" if re.fullmatch(r"[+-]?\d+([.,]\d+)?|True|False", str(label).strip()) else str(label)
+    """What a class is called in a sentence or a legend: its label, after the word class where that is no word."""
+    wordless = re.fullmatch(r"[+-]?\d+([.,]\d+)?|True|False|[\W_]+", str(label).strip())
+    return f"class {label}" if wordless else str(label)
+
+
+class Short:
+    """A dataclass that shows itself in a line: what would be long, by its size."""
+
+    def __repr__(self) -> str:
+        told = (f"{f.name}={_short(getattr(self, f.name))}" for f in fields(self) if f.repr)  # type: ignore[arg-type]
+        return f"{type(self).__name__}({', '.join(told)})"
+
+
+def _short(value: Any) -> str:
+    if hasattr(value, "shape") and value.shape:
+        return f"<{' x '.join(map(str, value.shape))} {value.dtype}>"
+    if isinstance(value, (list, tuple, dict)):
+        return f"<{type(value).__name__} of {len(value)}>"
+    return f"{value:.4g}" if isinstance(value, float) else repr(value)
 
 
 def class_style(i: int) -> dict[str, Any]:

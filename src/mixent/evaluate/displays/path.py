@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays.palette import FAINT, INK, RING, axes_or_new, colour, plain, tidy
+from mixent.evaluate.displays.palette import FAINT, INK, RING, Short, axes_or_new, colour, plain, tidy
 
 QUANTITIES = ("score", "gain")
 LABELS = {
@@ -16,8 +16,8 @@ LABELS = {
 }
 
 
-@dataclass
-class PathDisplay:
+@dataclass(repr=False)
+class PathDisplay(Short):
     """The path of select="forward", top to bottom: the score after each addition, or its gain."""
 
     names: list[str]  # (T,)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays.palette import INK, axes_or_new, class_name, colour, legend, marker, plain, tidy
+from mixent.evaluate.displays.palette import INK, Short, axes_or_new, class_name, colour, legend, marker, plain, tidy
 from mixent.evaluate.labels import as_labels, encode, labelled_rows
 from mixent.evaluate.validate import aligned_proba
 
@@ -16,8 +16,8 @@ FEW_VALUES = 10  # a column with no more different values is jittered
 OUTERMOST = (0.005, 0.995)  # quantiles the map spans: one wild value must not squeeze all others
 
 
-@dataclass
-class RegionsDisplay:
+@dataclass(repr=False)
+class RegionsDisplay(Short):
     """A classifier's decision regions, or a mixture's log density (nats), over two columns.
 
     Regions are shaded by the largest posterior, from white (all classes equal) to the colour of the class (certain);

@@ -12,6 +12,7 @@ from mixent.evaluate.displays.palette import (
     FAINT,
     INK,
     RING,
+    Short,
     axes_or_new,
     beside_width,
     class_name,
@@ -43,8 +44,8 @@ MANY_CURVES = 8
 SHOWN_SHARE = 0.6  # of the values, the best: hopeless models would flatten the rest
 
 
-@dataclass
-class SelectionDisplay:
+@dataclass(repr=False)
+class SelectionDisplay(Short):
     """A criterion against the number of components, one line per covariance structure. Lower is better.
 
     Where each class chose on its own there is a line for each class too, counted from its lowest value. What nested

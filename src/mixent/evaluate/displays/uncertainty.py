@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays.palette import axes_or_new, class_name, colour, dash, legend, plain, tidy
+from mixent.evaluate.displays.palette import Short, axes_or_new, class_name, colour, dash, legend, plain, tidy
 from mixent.evaluate.labels import classes_of
 from mixent.evaluate.scores import _checked
 from mixent.evaluate.validate import aligned_proba
@@ -16,8 +16,8 @@ MANY_CLASSES = 4  # above this the legend stands below, so that the axes keep th
 MOST_ENTRIES = 12
 
 
-@dataclass
-class UncertaintyDisplay:
+@dataclass(repr=False)
+class UncertaintyDisplay(Short):
     """1 - largest posterior of every row, sorted inside each true class; wrong decisions are marked."""
 
     uncertainty: dict[str, np.ndarray]  # class: (n_c,) ascending
