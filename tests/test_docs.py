@@ -141,7 +141,7 @@ def test_every_line_of_the_picture_page_draws():
     names = {}  # as a reader, from the top of the page
     for block in python_blocks("docs/pictures.md"):
         exec(block, names)
-    assert len(pyplot.get_fignums()) == 18
+    assert len(pyplot.get_fignums()) == 19
     pyplot.close("all")
 
 

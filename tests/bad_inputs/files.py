@@ -298,13 +298,19 @@ CASES = [
     *defined(
         nothing,
         {
-            "write formulas": lambda: write_frame(pd.DataFrame({"=1": ["=cmd()", "+1", None]}), "x.csv"),
-            "write no rows": lambda: write_frame(frame().iloc[:0], "x.csv"),
             "save over a file": lambda: (make("m.mixent", "old"), save(fitted, "m.mixent"))[1],
             "save with a function for progress": lambda: save(
                 classifier(progress=lambda *told: None).fit(X, y), "m.mixent"
             ),
         },
+    ),
+    *defined(
+        lambda n_quoted: np.testing.assert_equal(n_quoted, 2),
+        {"write formulas": lambda: write_frame(pd.DataFrame({"=1": ["=cmd()", "+1", None]}), "x.csv")},
+    ),
+    *defined(
+        lambda n_quoted: np.testing.assert_equal(n_quoted, 0),
+        {"write no rows": lambda: write_frame(frame().iloc[:0], "x.csv")},
     ),
     *defined(
         lambda table: np.testing.assert_array_equal(table.isna().sum(), [1, 1]),

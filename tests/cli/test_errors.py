@@ -309,7 +309,7 @@ def test_ctrl_c(stock):
     program = (
         "import os, signal, sys\n"
         "import mixent.tables as tables\n"
-        "tables.read_frame = lambda path: os.kill(os.getpid(), signal.SIGINT)\n"
+        "tables.read_frame = lambda path, text: os.kill(os.getpid(), signal.SIGINT)\n"
         "from mixent.cli import main\n"
         "main()"
     )

@@ -62,7 +62,7 @@ def test_fit_says_features_prior_certificate_entropy_and_strongest(mixent):
     assert f"Entropy of the class given the row {model.entropy_:.3f} nats, 0.693 without it" in text
     strength = model.constraints().strength
     first = max(strength, key=strength.get)
-    assert f"{first} {strength[first]:.3f}" in text and "red: yes +" in text
+    assert f"{first} {strength[first]:.3f}" in text and "red: for yes, " in text
     assert "Converged after" in text and "On the training rows" in text and "Wrote m.mixent" in text
 
 
@@ -113,6 +113,36 @@ def test_other_priors_in_words(mixent):
     assert "Prior variance of the multipliers 2, as given" in text
     text = said(mixent(*FIT, "--prior", "none", "--latent", "moments"))
     assert "No prior on the multipliers" in text and "without a prior there is no bound of the optimum" in text
+
+
+@pytest.mark.parametrize(
+    ("x", "options", "why"),
+    [
+        (list("ab") * 20, ["-t", "y", "--model", "maxent"], "a value never occurs with a class"),
+        (np.arange(40) % 2 * 50 + np.arange(40), ["-t", "y", "--model", "maxent"], "the classes look separable"),
+        (list("ab") * 20, ["--model", "joint"], "pairs of values never occur together"),
+    ],
+)
+def test_multipliers_that_grow_without_end_have_not_converged(mixent, x, options, why):
+    pd.DataFrame({"x": x, "y": list("pq") * 20}).to_csv("d.csv", index=False)
+    fit = ("fit", "d.csv", "-o", "m.mixent", *options)
+    result = mixent(*fit, "--prior", "none")
+    told = f"passes: the gain per row fell below tol, but there is no optimum: {why}, and without a prior"
+    assert told in said(result) and "Converged" not in result.stdout and "Warning: prior=None" in result.stderr
+    assert told in said(mixent("info", "m.mixent"))
+    run = json.loads(mixent("info", "m.mixent", "--json").stdout)["run"]
+    assert run["status"] == "endless" and not run["ok"] and "give --prior auto" in run["message"]
+    text = said(mixent(*fit, "--prior", "1"))
+    assert "Converged after" in text and "no optimum" not in text
+    pd.DataFrame({"x": list("aabb") * 10, "y": list("pq") * 20}).to_csv("d.csv", index=False)
+    assert "Converged after" in said(mixent(*fit, "--prior", "none"))
+
+
+def test_a_table_without_numbers_says_nothing_of_them(mixent):
+    pd.DataFrame({"x": list("aab") * 10, "y": list("pqqp") * 7 + list("pq")}).to_csv("d.csv", index=False)
+    text = said(mixent("fit", "d.csv", "-t", "y", "-o", "m.mixent", "--model", "maxent", "--prior", "1"))
+    assert "1 feature, 4 constraints" in text and "numbers as" not in text
+    assert json.loads(mixent("info", "m.mixent", "--json").stdout)["latent"] is None
 
 
 def test_too_few_labels_to_choose_a_prior(mixent, stock):
@@ -301,12 +331,12 @@ def test_explain_adds_up_and_is_sorted(mixent, entropy, X):
     head = f"Row 3: {why.label[0]}, probability"
     assert head in text and f"rather than {why.rival[0]}" in text and "Wrote why.json" in text
     (case,) = json.loads(Path("why.json").read_text())
-    assert (case["row"], case["label"], case["rival"], case["probability"]) == (3, why.label[0], why.rival[0], p)
-    sizes = [part["log_odds"] for part in case["parts"]]
+    assert (case["row"], case["class"], case["rival"], case["probability"]) == (3, why.label[0], why.rival[0], p)
+    sizes = [part["part_log_odds"] for part in case["parts"]]
     assert sum(sizes) == pytest.approx(case["log_odds"]) and sizes == sorted(sizes, key=abs, reverse=True)
     parts = {part["part"]: part for part in case["parts"]}
-    assert parts["class term"]["log_odds"] == why.prior[0]
-    assert [parts[name]["log_odds"] for name in why.names] == why.by_column[0].tolist()
+    assert parts["class term"]["part_log_odds"] == why.prior[0]
+    assert [parts[name]["part_log_odds"] for name in why.names] == why.by_column[0].tolist()
     assert parts["colour"]["value"] == X["colour"][3] and parts["size"]["value"] == f"{X['size'][3]:.6g}"
 
 
@@ -324,8 +354,37 @@ def test_explain_a_label_and_several_rows(mixent, entropy, X):
 
 def test_explain_all_rows_shows_some_and_writes_all(mixent, entropy):
     result = mixent("explain", entropy / "maxent.mixent", "{stock}/data.csv", "-o", "why.parquet")
-    assert "... and 50 rows more; choose with --row, or write all with -o" in result.stdout
+    assert "... and 30 rows more; write all with -o" in result.stdout and "Choose a row with --row" in result.stdout
     assert pd.read_parquet("why.parquet")["row"].nunique() == 60
+
+
+def test_explain_many_rows_in_a_line_each(mixent, entropy, stock):
+    first = pd.read_csv(stock / "data.csv").head(4)
+    first.to_csv("four.csv", index=False)
+    first.head(3).to_csv("three.csv", index=False)
+    args = ("explain", entropy / "maxent.mixent")
+    lines = mixent(*args, "four.csv", "-o", "why.csv").stdout.splitlines()
+    assert lines[0].split()[:3] == ["row", "class", "probability"] and "more" not in "".join(lines)
+    why = pd.read_csv("why.csv", keep_default_na=False)
+    for n in range(4):
+        mine = why[why["row"] == n]
+        loud = ", ".join(f"{name} {size:+.2f}" for name, size in zip(mine["part"][:3], mine["part_log_odds"][:3]))
+        assert lines[1 + n].split()[:2] == [str(n), mine["class"].iloc[0]] and lines[1 + n].rstrip().endswith(loud)
+        assert mine["rival"].iloc[0] in lines[1 + n]
+    assert mixent(*args, "three.csv").stdout.count("total") == 3
+    for asked in (["--rows", "0-3"], ["--row", "0", "--row", "1-2", "--row", "2-3"]):
+        assert mixent(*args, "four.csv", *asked).stdout.count("total") == 4
+
+
+def test_explain_to_stdout_only_the_table(mixent, entropy):
+    args = ("explain", entropy / "maxent.mixent", "{stock}/data.csv")
+    assert mixent(*args, "-o", "why.csv", "-q").exit_code == 0
+    result = mixent(*args, "-o", "-")
+    assert result.stdout == Path("why.csv").read_text() and result.stderr == "60 rows explained\n"
+    assert mixent(*args, "-o", "why.json", "--row", "0", "-q").exit_code == 0
+    (case,) = json.loads(Path("why.json").read_text())
+    names = [*(key for key in case if key != "parts"), *case["parts"][0]]
+    assert result.stdout.splitlines()[0].split(",") == names
 
 
 def test_explain_a_mixture_by_component(mixent, stock, X):
@@ -333,7 +392,7 @@ def test_explain_a_mixture_by_component(mixent, stock, X):
     result = mixent("explain", "{stock}/model.mixent", "{stock}/data.csv", "--row", "2", "-o", "why.json")
     assert "speaks for" in result.stdout and "component 0" in result.stdout and "no (100 %)" in result.stdout
     (case,) = json.loads(Path("why.json").read_text())
-    assert sum(part["log_odds"] for part in case["parts"]) == pytest.approx(model.explain(X.iloc[[2]]).log_odds[0])
+    assert sum(part["part_log_odds"] for part in case["parts"]) == pytest.approx(model.explain(X.iloc[[2]]).log_odds[0])
 
 
 def test_many_parts_are_pooled(capsys):
@@ -343,6 +402,11 @@ def test_many_parts_are_pooled(capsys):
     show_case(Screen(False), Case(0, "a", 0.9, "b", 20.0, [(f"[c{i}]", "", 1.0) for i in range(20)]))
     out = capsys.readouterr().out
     assert "5 others" in out and "+5.000" in out and "[c0]" in out and "[c15]" not in out
+    show_case(Screen(False), Case(0, "a", 0.9, "b", 16.0, [(f"[c{i}]", "", 1.0) for i in range(16)]))
+    out = capsys.readouterr().out
+    assert "other" not in out and "[c15]" in out  # one alone is named
+    show_case(Screen(False), Case(0, "a", 0.9, "b", 17.0, [(f"[c{i}]", "", 1.0) for i in range(17)]))
+    assert "2 others" in capsys.readouterr().out
 
 
 # impute
@@ -437,6 +501,11 @@ def test_options_without_effect_or_sense(fails, options, message):
     assert message in fails(*FIT, *options, status=2)
 
 
+def test_help_of_pairs_names_what_the_error_names(mixent):
+    page = " ".join(mixent("fit", "--help").stdout.replace("│", " ").split())
+    assert "auto|none|A,B;C,D" in page and "those it may add: these, none, or auto" in page
+
+
 def test_options_of_maximum_entropy_with_other_models(fails):
     fit = ("fit", "{stock}/data.csv", "-t", "class", "-o", "m.mixent")
     for option in (["--latent", "union"], ["--pairs", "a,b"], ["--groups", "auto"], ["--selection", "bic"]):
@@ -487,7 +556,8 @@ def test_rows_labels_and_files_that_are_not_there(fails, entropy):
     assert "data.csv has 60 rows, numbered from 0; there is no row 60" in fails(*explain, "--row", "60")
     assert "--label must be one of the classes 'no', 'yes'; got 'maybe'" in fails(*explain, "--label", "maybe")
     assert "unknown kind of file '.txt'" in fails(*explain, "-o", "why.txt")
-    fails(*explain, "--row", "-1", status=2)
+    for row in ("-1", "x", "3-1", "1-x", ""):
+        fails(*explain, "--row", row, status=2)
     impute = ("impute", entropy / "joint.mixent", "{stock}/data.csv")
     assert "unknown kind of file '.txt'" in fails(*impute, "-o", "full.txt")
     fails(*impute, status=2)

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import mixent as mx
+from mixent.cli.screen import one_line
 
 PREDICT = ("predict", "{stock}/model.mixent", "{stock}/data.csv")
 
@@ -135,7 +136,12 @@ def test_no_formula_reaches_a_spreadsheet(mixent, stock):
     result = mixent("predict", "m.mixent", "d.csv", "-o", "-", "--keep", "+note")
     rows = [line.split(",") for line in result.stdout.splitlines()]
     assert rows[0][:2] == ["'+note", "predicted"]
-    assert {row[1] for row in rows[1:]} == {"'=cmd()", "'@no"} and {row[0] for row in rows[1:]} == {"'-1+2"}
+    assert {row[1] for row in rows[1:]} == {"'=cmd()", "@no"} and {row[0] for row in rows[1:]} == {"'-1+2"}
+    n_yes = sum(row[1] == "'=cmd()" for row in rows)
+    assert f"{60 + n_yes + 1} cells that a spreadsheet would run as a formula got a leading '" in one_line(
+        result.stderr
+    )
+    assert "would run as a formula" in one_line(mixent("predict", "--help").stdout.replace("│", " "))
 
 
 def test_explanations_add_up_to_the_log_odds(mixent, model, X):

@@ -10,7 +10,7 @@ from mixent.core.blocks import ArrayBlocks, Block
 from mixent.core.driver import Halt, OutsideDomainError, Problem, Status, Stop, rounding, run
 from mixent.core.executors import Serial
 from mixent.core.observers import Checkpoint, EarlyStop, ShowProgress
-from mixent.core.proposals import Squarem
+from mixent.core.proposals import Squarem, SteadySquarem
 from mixent.core.stats import Stats
 
 SOURCE = ArrayBlocks(Block(np.zeros((4, 1))), 2)
@@ -293,11 +293,12 @@ def same_params(a, b):
     )
 
 
-def test_squarem_finds_the_same_optimum_in_fewer_passes(make_mixture):
+@pytest.mark.parametrize("propose", [Squarem(), SteadySquarem()])
+def test_squarem_finds_the_same_optimum_in_fewer_passes(make_mixture, propose):
     problem, source, params = make_mixture(seed=3, n=1000, d=2, K=2, gap=0.9)  # overlap: EM crawls
     stop = Stop(1e-10, 5000)
     plain = run(problem, source, params, stop=stop, executor=Serial())
-    fast = run(problem, source, params, stop=stop, executor=Serial(), propose=Squarem())
+    fast = run(problem, source, params, stop=stop, executor=Serial(), propose=propose)
     assert plain.status is fast.status is Status.CONVERGED
     assert fast.objective >= plain.objective - 1e-6 * source.total_weight
     assert fast.n_passes < 0.5 * plain.n_passes
@@ -327,6 +328,23 @@ def test_squarem_stands_back_where_vectors_cannot_be_compared(lengths):
     assert result.status is Status.CONVERGED and result.params == pytest.approx(3.0, abs=1e-5)
 
 
+def test_a_stretch_is_held_to_what_was_accepted():
+    """Where every proposal overshoots, the most it may be shrinks; where all are taken, it grows."""
+    problem = Packed(lambda x, step: x + 0.001 * (3.0 - x))
+    memory, most = None, []
+    for x in (0.0, 0.003, 0.1, 0.103, 0.2, 0.203):  # never where it was proposed to go
+        _, memory = SteadySquarem()(problem, memory, x, x + 0.001 * (3.0 - x))
+        most.append(memory[0])
+    assert most == [4.0, 4.0, 1.5, 1.5, 1.5, 1.5]
+    x, memory = 0.0, None
+    for _ in range(3):
+        _, memory = SteadySquarem()(problem, memory, x, x + 0.001 * (3.0 - x))
+        x += 0.001 * (3.0 - x)
+        bold, memory = SteadySquarem()(problem, memory, x, x + 0.001 * (3.0 - x))
+        x = bold
+    assert memory[0] == 4.0 * 4**2
+
+
 def test_squarem_is_exact_on_a_linear_iteration():
     """x -> x + 0.05 (3 - x) is one geometric series: the extrapolation lands on its limit."""
     problem = Packed(lambda x, step: x + 0.05 * (3.0 - x))
@@ -337,7 +355,7 @@ def test_squarem_is_exact_on_a_linear_iteration():
 # --- stop and resume -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("propose", [None, Squarem()])
+@pytest.mark.parametrize("propose", [None, Squarem(), SteadySquarem()])
 @pytest.mark.parametrize("cut", [1, 2, 3, 4, 5, 6, 7, 8, 13])
 def test_stop_and_resume_is_one_long_run(make_mixture, cut, propose):
     problem, source, params = make_mixture(seed=1, n=300, gaps=0.1)
@@ -456,6 +474,24 @@ def test_progress_is_shown_after_every_accepted_pass():
 class Certified(Climb):
     def gap(self, x, total):
         return -total.value  # the maximum is 0
+
+
+class Gaining(Climb):
+    """Says what its next step gains at least; `off` makes it lie."""
+
+    off = 0.0
+
+    def certified_gain(self, x, total):
+        return 0.75 * 4 * (x - 3.0) ** 2 - self.off  # half of the way is gained three quarters of the height
+
+
+def test_a_certified_gain_ends_the_run_and_not_before():
+    result = climb(Gaining(), stop=Stop(-np.inf, 200, gain=1e-3))
+    assert result.status is Status.CONVERGED and "gain" in result.message
+    before = result.trace[-2]
+    assert -result.objective * 0.75 <= 1e-3 * 4 < -before.objective * 0.75
+    lying = climb(Gaining(off=1.0), stop=Stop(-np.inf, 30, gain=1e-3))  # below zero it certifies nothing
+    assert lying.status is Status.MAX_PASSES
 
 
 def test_a_certified_gap_ends_the_run_and_not_before():

@@ -7,7 +7,9 @@ from sklearn.datasets import load_iris
 
 from mixent import MaxEntClassifier, MixtureClassifier
 from mixent.evaluate import ConstraintsDisplay, ExplanationDisplay, PathDisplay
-from mixent.evaluate.cases import case_values, strongest
+from mixent.evaluate.cases import case_values, strongest_features
+from mixent.evaluate.displays.palette import class_name
+from mixent.evaluate.parts import Curve, Said, loudest, speaks_for, what_is_said
 
 X, CODES = load_iris(return_X_y=True)
 Y = np.array(["setosa", "versicolor", "virginica"])[CODES]
@@ -54,20 +56,159 @@ def mixed():
 def test_features_are_ranked_by_strength(iris):
     display = ConstraintsDisplay.from_estimator(iris, n_features=3)
     strength = iris.constraints().strength
-    assert [block.name for block in display.blocks] == sorted(strength, key=lambda name: -strength[name])[:3]
+    ranking = sorted(strength, key=lambda name: -strength[name])[:3]
+    assert [block.name for block in display.blocks] == [said.name for said in display.said] == ranking
     assert display.n_features == 4
+    drawn(display)
+    assert "3 of 4 features" in {t.get_text() for panel in display.axes_ for t in panel.texts}
+    names = [t.get_text() for t in display.axes_[1].get_legend().get_texts()]
+    assert names == ["setosa", "versicolor", "virginica"]
+
+
+@pytest.mark.parametrize("latent", ["union", "class", "pooled", "quantize", "moments"])
+def test_a_curve_is_the_part_that_explain_gives(latent):
+    table = pd.DataFrame(X, columns=list("abcd"))
+    table.loc[::5, "c"] = np.nan
+    for y in (Y, np.where(CODES == 0, "setosa", "other")):
+        model = MaxEntClassifier(latent, prior=1.0, random_state=0).fit(table, y)
+        said = {said.name: said for said in what_is_said(model)}["c"]
+        inside = np.linspace(1.5, 6.5, 57)
+        rows = pd.DataFrame({"a": 6.0, "b": 3.0, "c": [*inside, np.nan], "d": 1.0})
+        for c, label in enumerate(model.classes_):
+            why = model.explain(rows, label=label)
+            rival = [model.classes_.tolist().index(r) for r in why.rival]
+            mine = why.by_column[:, why.names.index("c")]
+            given = np.append(
+                [
+                    np.interp(x, said.curve.x, said.curve.parts[:, c] - said.curve.parts[:, r])
+                    for x, r in zip(inside, rival)
+                ],
+                said.missing[c] - said.missing[rival[-1]],
+            )
+            np.testing.assert_allclose(given, mine, atol=0.02 if latent != "quantize" else 1e-9)
+        if latent != "moments":
+            assert said.missing_share == pytest.approx(0.2)
+            assert said.curve.mass.sum() == pytest.approx(1 if latent != "quantize" else 0.8)
+
+
+def test_two_classes_have_one_curve_of_log_odds():
+    table, y = frame()
+    model = MaxEntClassifier(prior=1.0, random_state=0).fit(table[[LONG, "flag"]], y)
+    display = ConstraintsDisplay.from_estimator(model)
+    drawn(display)
+    for panel, said in zip(display.axes_, display.said):
+        if said.curve is None:
+            continue
+        lines = {line.get_label(): line for line in panel.lines}
+        np.testing.assert_array_equal(lines["log-odds"].get_ydata(), said.curve.parts[:, 1] - said.curve.parts[:, 0])
+        np.testing.assert_array_equal(lines["log-odds"].get_xdata(), said.curve.x)
+        texts = [t.get_text() for t in panel.texts]
+        assert "for ill" in texts and any(t.startswith("for \\$healthy_") for t in texts)
+        assert any(t.startswith("missing") and t.endswith("17 %") for t in texts)
+        (gap,) = [line for line in panel.lines if line.get_marker() == "o"]
+        assert gap.get_ydata()[0] == said.missing[1] - said.missing[0]
+    box = display.figure_.get_tightbbox()
+    assert box.width <= display.figure_.get_figwidth() + 0.02  # nothing outside the picture
+
+
+@pytest.mark.parametrize("latent", ["union", "quantize", "moments"])
+def test_many_classes_have_a_curve_each_less_their_mean(latent):
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 10
+    table = pd.DataFrame(
+        {"x": y + rng.normal(size=400), "letter": np.array(list("abcde"))[(y + rng.integers(2, size=400)) % 5]}
+    )
+    model = MaxEntClassifier(latent, prior=1.0, random_state=0).fit(table, y)
+    display = ConstraintsDisplay.from_estimator(model)
+    drawn(display)
+    panels = {said.name: (panel, said) for panel, said in zip(display.axes_, display.said)}
+    panel, said = panels["x"]
+    lines = np.array([line.get_ydata() for line in panel.lines if line.get_label().startswith("class ")])
+    assert lines.shape == (10, len(said.curve.x))
+    np.testing.assert_allclose(lines.sum(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(lines[3] - lines[7], said.curve.parts[:, 3] - said.curve.parts[:, 7], atol=1e-12)
+    panel, said = panels["letter"]
+    np.testing.assert_allclose(np.asarray(panel.collections[0].get_array()), speaks_for(said.parts))
+    assert len(display.axes_[1].get_legend().get_texts()) == 10
+
+
+def test_a_dot_is_the_part_of_a_value_and_missing_has_one(mixed):
+    model, table, y = mixed
+    display = ConstraintsDisplay.from_estimator(model, "flag")
     ax = drawn(display)
-    assert ax.get_title() == "3 of 4 features"
-    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["setosa", "versicolor", "virginica"]
+    assert display.axes_ == [ax]
+    (dots,) = [c for c in ax.collections if len(c.get_offsets()) == 2 and c.get_sizes().size]
+    why = model.explain(table.iloc[:2].assign(flag=[False, True]), label="ill")
+    np.testing.assert_allclose(dots.get_offsets()[:, 0], why.by_column[:, why.names.index("flag")])
+    gaps = table.assign(flag=table["flag"].astype(object).where(np.arange(240) % 4 > 0))
+    model = MaxEntClassifier(prior=1.0, random_state=0).fit(gaps[["flag"]], y)
+    display = ConstraintsDisplay.from_estimator(model)
+    labels = [t.get_text().replace("\u00a0", " ") for t in drawn(display).get_yticklabels()]
+    assert labels[-1] == "missing   25 %" and len(labels) == 3
+
+
+def test_the_average_row_is_moved_by_nothing(mixed):
+    """Parts are against the average training row."""
+    model, *_ = mixed
+    for said in what_is_said(model):
+        total = said.shares @ said.parts + said.missing_share * said.missing
+        np.testing.assert_allclose(total, 0, atol=1e-12)
+
+
+def test_panels_share_their_nats_but_for_one_that_would_flatten_the_others():
+    def one(name, height):
+        x = np.array([0.0, 1.0])
+        curve = Curve(x, np.array([[0.0, 0.0], [0.0, height]]), np.array([0.5, 0.5]))
+        return Said(name, 1.0, ("v",), np.ones(1), np.zeros((1, 2)), np.zeros(2), 0.0, curve)
+
+    said = [one(name, height) for name, height in (("a", 2.0), ("b", 1.0), ("c", -1.0), ("d", 50.0))]
+    table = np.zeros((1, 2))
+    display = ConstraintsDisplay(said, [None] * 4, np.array(["p", "q"]), [], table, table, 4)
+    drawn(display)
+    limits = [panel.get_ylim() for panel in display.axes_]
+    assert limits[0] == limits[1] == limits[2] and limits[0][0] < -1 and 2 < limits[0][1] < 3
+    assert limits[3][1] > 50
+
+
+def test_without_features_there_are_words():
+    model = MaxEntClassifier(select="forward", prior=1.0).fit(pd.DataFrame({"x": ["a", "b"] * 20}), [*"ppqq"] * 10)
+    assert not model.feature_terms_
+    display = ConstraintsDisplay.from_estimator(model)
+    for quantity in ("parts", "multipliers", "residuals"):
+        assert drawn(display, quantity=quantity).texts[0].get_text().startswith("The model has no features")
+    assert display.largest() == [] and strongest_features(model) == []
+    ax = drawn(PathDisplay.from_estimator(model))
+    assert ax.get_title(loc="left") == "no feature was kept"
+
+
+def test_several_features_are_drawn_where_the_axes_are(iris):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(14, 6), layout="constrained")
+    display = ConstraintsDisplay.from_estimator(iris, n_features=2)
+    drawn(display, right)
+    assert display.ax_ is right and all(p.get_position().x0 > left.get_position().x1 for p in display.axes_)
+    free = figure.add_axes([0, 0, 0.5, 0.5])
+    with pytest.raises(ValueError, match="2 features need axes that can be divided: make ax with plt.subplots"):
+        display.plot(free)
+    drawn(ConstraintsDisplay.from_estimator(iris, "a"), free)
+
+
+def test_displays_show_themselves_in_a_line(iris, mixed):
+    model, table, _ = mixed
+    display = ConstraintsDisplay.from_estimator(model)
+    for thing in (display, display.said[0], display.blocks[0], ExplanationDisplay.from_estimator(model, table, 0)):
+        assert len(repr(thing)) < 300 and "array(" not in repr(thing) and "\n" not in repr(thing)
+    assert "n_features=5" in repr(display) and "truth=<" in repr(display)
 
 
 def test_every_dot_is_a_multiplier(iris):
     display, found = ConstraintsDisplay.from_estimator(iris), iris.constraints()
-    ax = drawn(display)
+    ax = drawn(display, quantity="multipliers")
     for block in display.blocks:
         mine = np.array(found.features) == block.name
         np.testing.assert_array_equal(block.multipliers, found.multipliers[mine])
-        np.testing.assert_allclose(block.shares, found.truth[mine].sum(axis=1))
+        assert block.values[-1] == "slope" and np.isnan(block.shares[-1])  # no share of the rows
+        np.testing.assert_allclose(block.shares[:-1], found.truth[mine].sum(axis=1)[:-1])
         assert block.values == [v for v, m in zip(found.values, mine) if m] and not block.n_left_out
     dots = [line for line in ax.lines if line.get_marker() in "o^s"]
     assert len(dots) == 3 * len(display.blocks)
@@ -78,7 +219,7 @@ def test_every_dot_is_a_multiplier(iris):
 def test_two_classes_have_one_dot_of_log_odds(mixed):
     model, *_ = mixed
     display = ConstraintsDisplay.from_estimator(model, "flag")
-    ax = drawn(display)
+    ax = drawn(display, quantity="multipliers")
     gamma = display.blocks[0].multipliers
     (dots,) = [c for c in ax.collections if len(c.get_offsets()) == 2 and c.get_sizes().size]
     np.testing.assert_allclose(dots.get_offsets()[:, 0], gamma[:, 1] - gamma[:, 0])
@@ -86,14 +227,17 @@ def test_two_classes_have_one_dot_of_log_odds(mixed):
     assert "for ill →" in said and any(text.startswith("← for \\$healthy_") for text in said)
 
 
-def test_many_values_are_cut_to_those_that_matter_and_counted(mixed):
+@pytest.mark.parametrize("quantity", ["parts", "multipliers"])
+def test_many_values_are_cut_to_those_that_matter_and_counted(mixed, quantity):
     model, *_ = mixed
     display = ConstraintsDisplay.from_estimator(model, ["town", LONG])
     town = display.blocks[0]
     assert len(town.values) == 10 and town.n_left_out == 20
     assert town.values == sorted(town.values, key=model.constraints().values.index)  # in their own order
-    ax = drawn(display)
-    assert any("10 of 30 values" in t.get_text() for t in ax.texts)
+    ax = drawn(display, quantity=quantity)
+    panel = display.axes_[0] if quantity == "parts" else ax
+    texts = [t.get_text() for t in panel.texts] + [panel.get_title(loc=side) for side in ("left", "right")]
+    assert any("10 of 30 values" in text for text in texts)
     assert ax.figure.get_tightbbox().width <= ax.figure.get_figwidth() + 0.02  # nothing outside the picture
 
 
@@ -102,9 +246,10 @@ def test_many_classes_are_shades():
     y = np.array([f"class number {i}" for i in range(9)])[np.arange(180) % 9]
     table = pd.DataFrame({"letter": np.array(list("abcde"))[(np.arange(180) + rng.integers(2, size=180)) % 5]})
     display = ConstraintsDisplay.from_estimator(MaxEntClassifier(prior=1.0).fit(table, y))
-    ax = drawn(display)
+    ax = drawn(display, quantity="multipliers")
     np.testing.assert_array_equal(np.asarray(ax.collections[0].get_array()), display.blocks[0].multipliers)
     assert [t.get_text() for t in ax.get_xticklabels()] == [f"class number {i}" for i in range(9)]
+    drawn(display)
 
 
 def test_a_class_s_own_components_say_nothing_of_the_others():
@@ -114,15 +259,17 @@ def test_a_class_s_own_components_say_nothing_of_the_others():
         assert (np.isfinite(block.multipliers).sum(axis=1) == 1).all()
     mask = model.layout_.mask(3)
     assert ((display.model - display.truth)[mask == 0] == 0).all()  # no constraint there
-    drawn(display)
-    drawn(display, quantity="residuals")
+    for quantity in ("parts", "multipliers", "residuals"):
+        drawn(display, quantity=quantity)
 
 
 def test_moments_have_no_shares():
     model = MaxEntClassifier("moments", prior=1.0).fit(X, Y)
     display = ConstraintsDisplay.from_estimator(model)
     assert all(np.isnan(block.shares).all() for block in display.blocks)
-    assert "mean" in {t.get_text() for t in drawn(display).get_yticklabels()}
+    assert "mean" in {t.get_text() for t in drawn(display, quantity="multipliers").get_yticklabels()}
+    drawn(display)
+    assert not any(panel.collections for panel in display.axes_)  # nothing is known of where the rows are
 
 
 def test_a_value_that_never_occurs_says_so():
@@ -154,7 +301,7 @@ def test_constraints_that_are_not_there(iris):
         ConstraintsDisplay.from_estimator(iris, [])
     with pytest.raises(ValueError, match="n_features must be a whole number >= 1; got 0"):
         ConstraintsDisplay.from_estimator(iris, n_features=0)
-    with pytest.raises(ValueError, match="quantity must be one of 'multipliers', 'residuals'; got 'x'"):
+    with pytest.raises(ValueError, match="quantity must be one of 'parts', 'multipliers', 'residuals'; got 'x'"):
         ConstraintsDisplay.from_estimator(iris).plot(quantity="x")
 
 
@@ -168,7 +315,7 @@ def test_the_parts_of_columns_add_up_and_show_what_the_row_holds(mixed):
         found = model.explain(table.iloc[[row]])
         np.testing.assert_array_equal(display.parts, found.by_column[0])
         bars = display.bars()
-        assert bars[0] == ("class term", found.prior[0])
+        assert bars[0] == ("average row", found.prior[0])
         assert sum(size for _, size in bars) == pytest.approx(display.log_odds)
         p = model.predict_proba(table.iloc[[row]])[0]
         assert display.probability == p.max() and display.log_odds == pytest.approx(np.log(p.max() / p.min()))
@@ -208,17 +355,57 @@ def test_what_a_row_holds():
     assert found[f"{LONG} & other"] == "1.23456, missing"
 
 
-def test_the_strongest_features_and_what_they_say(iris):
-    found = iris.constraints()
-    ranking = strongest(found, 2)
-    assert [entry["strength"] for entry in ranking] == sorted(found.strength.values())[::-1][:2]
-    loud = ranking[0]["loudest"]
-    at = [
-        i
-        for i, (f, v) in enumerate(zip(found.features, found.values))
-        if f == ranking[0]["feature"] and v == loud["value"]
-    ]
-    assert found.multipliers[at[0], found.classes.tolist().index(loud["class"])] == loud["multiplier"] > 0
+def test_a_column_speaks_loudest_along_a_range():
+    def said(y, mass=None):
+        x = np.linspace(0, 100, 101)
+        parts = np.stack([np.zeros(101), y(x)], axis=1)
+        mass = np.full(101, 1 / 101) if mass is None else mass
+        return Said("x", 1.0, ("v",), np.ones(1), np.zeros((1, 2)), np.zeros(2), 0.0, Curve(x, parts, mass))
+
+    assert loudest(said(lambda x: np.where(x > 60, 2.0, -0.1))) == ("above 61", 1, pytest.approx(2.0))
+    assert loudest(said(lambda x: np.where(x < 30, -2.0, 0.1))) == ("below 29", 0, pytest.approx(2.0))
+    value, c, _ = loudest(said(lambda x: np.where(abs(x - 50) <= 10, 3.0, -0.5)))
+    assert (value, c) == ("40 to 60", 1)
+    few = np.where(np.arange(101) < 95, 1 / 95, 1e-9)  # what almost no row hears is not loud
+    assert loudest(said(lambda x: np.where(x < 40, -1.0, np.where(x > 98, 50.0, 0.2)), few / few.sum()))[:2] == (
+        "below 39",
+        0,
+    )
+    assert loudest(said(np.zeros_like))[0] == "any"
+    hill = loudest(said(lambda x: np.maximum(4 - abs(x - 50) / 5, -0.1)))
+    assert hill[:2] == ("40 to 60", 1) and 2 < hill[2] < 4  # down to half its height, and the mean of that
+    assert loudest(said(lambda x: np.where(abs(x - 50) <= 1, 2.5, np.where(x < 40, -2.0, 0.1))))[:2] == ("below 39", 0)
+
+
+def test_what_is_said_of_many_classes_is_less_their_mean():
+    parts = np.random.default_rng(0).normal(size=(5, 4))
+    np.testing.assert_allclose(speaks_for(parts), parts - parts.mean(axis=1, keepdims=True))
+    np.testing.assert_allclose(speaks_for(parts[:, :2])[:, 1], parts[:, 1] - parts[:, 0])
+
+
+@pytest.mark.parametrize("label", ["-", "+", "?", "__"])
+def test_a_sign_is_called_a_class(label):
+    assert class_name(label) == f"class {label}"
+
+
+def test_strong_features_say_what_their_components_add_up_to():
+    rng = np.random.default_rng(0)
+    ill = rng.random(800) < 0.4
+    table = pd.DataFrame(
+        {
+            "age": np.where(ill, rng.normal(60, 9, 800), rng.normal(45, 15, 800)),
+            "flag": rng.random(800) < 0.2 + 0.4 * ill,
+        }
+    )
+    model = MaxEntClassifier(prior=1.0, random_state=0).fit(table, np.where(ill, "+", "-"))
+    ranking = strongest_features(model)
+    assert [entry["strength"] for entry in ranking] == sorted(model.constraints().strength.values())[::-1]
+    found = {entry["feature"]: entry for entry in ranking}
+    assert found["age"]["loudest"]["class"] == "-" and found["age"]["loudest"]["value"].startswith("below ")
+    assert found["flag"]["loudest"] | {"nats": 0} == {"value": "True", "class": "+", "nats": 0}
+    why = model.explain(table.assign(flag=True), label="+")
+    assert found["flag"]["loudest"]["nats"] == pytest.approx(why.by_column[0, why.names.index("flag")])
+    assert found["age"]["strength"] == pytest.approx(why.by_column[:, why.names.index("age")].std(), rel=1e-6)
 
 
 # which features
@@ -237,7 +424,12 @@ def test_the_path_is_the_model_s(mixed):
         ax = drawn(display)
         assert ("BIC" if selection == "bic" else "held-out log-loss") in ax.get_xlabel()
         np.testing.assert_array_equal(ax.lines[0].get_xdata(), display.score)
-        assert len(ax.get_yticklabels()) == len(model.path_)
+        assert len(ax.get_yticklabels()) == len(model.path_) + (selection == "bic")
+        if selection == "bic":  # of the class shares alone
+            p = np.unique(y, return_counts=True)[1] / len(y)
+            assert display.start == pytest.approx(-2 * len(y) * p @ np.log(p) + np.log(len(y)))
+        else:
+            assert display.start is None
         ax = drawn(display, quantity="gain")
         np.testing.assert_allclose([bar.get_width() for bar in ax.patches], display.gain)
 

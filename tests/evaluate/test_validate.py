@@ -55,6 +55,19 @@ def test_folds_are_disjoint_cover_and_stratified(folds):
     np.testing.assert_array_equal(found, stratified_folds(Y[:140], folds=folds, repeats=3, random_state=1))
 
 
+def test_one_estimator_alone():
+    alone, named = cross_validate(GaussianNB(), X, Y, folds=3), cross_validate({"nb": GaussianNB()}, X, Y, folds=3)
+    assert alone.methods == ["GaussianNB"]
+    np.testing.assert_array_equal(alone.proba["GaussianNB"], named.proba["nb"])
+    assert cross_validate(make_pipeline(StandardScaler(), GaussianNB()), X, Y, folds=2).methods == ["Pipeline"]
+
+
+@pytest.mark.parametrize(("what", "got"), [([GaussianNB()], "a list"), (GaussianNB, "the class GaussianNB")])
+def test_what_is_no_estimator_is_refused(what, got):
+    with pytest.raises(TypeError, match=f"must be a classifier, or a dict of name to classifier; got {got}"):
+        cross_validate(what, X, Y)
+
+
 def test_scores_are_those_of_the_out_of_fold_probabilities():
     cv = cross_validate({"nb": GaussianNB()}, X, Y, folds=4)
     for record in cv.records:

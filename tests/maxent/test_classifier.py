@@ -393,7 +393,7 @@ def test_progress_is_told():
         ({"groups": [["number", "number"]]}, "groups uses a column twice"),
         ({"pairs": "every"}, "pairs must be 'auto', None or a list of pairs of feature names; got 'every'"),
         ({"pairs": [("colour",)]}, "pairs must be 'auto', None or a list of pairs of feature names; got"),
-        ({"pairs": [("colour", "taste")]}, "pairs names a feature 'taste'; features are colour"),
+        ({"pairs": [("colour", "taste")]}, "pairs names a feature 'taste'; features are 'colour'"),
         ({"probabilistic": ["a"]}, "probabilistic must be a dict, feature name -> list of at least two columns; got"),
         ({"probabilistic": {"p": ["number"]}}, "list of at least two columns; 'p' has"),
         ({"probabilistic": {"p": ["number", "number"]}}, r"probabilistic\['p'\] uses a column twice"),

@@ -6,6 +6,8 @@ from itertools import pairwise, product
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -620,7 +622,7 @@ def test_a_wrong_option_is_named(options, message):
 @pytest.mark.parametrize(
     ("target", "message"),
     [
-        ("colour", "target names a column 'colour' the model does not have; it has 6: shape, big"),
+        ("colour", "target names a column 'colour' the model does not have; its columns are 'shape', 'big'"),
         (6, "target names a column 6 the model does not have"),
         (-7, "target names a column -7 the model does not have"),
         (True, "target names a column True"),
@@ -632,6 +634,49 @@ def test_a_wrong_option_is_named(options, message):
 def test_a_wrong_target_is_named(fitted, target, message):
     with pytest.raises(ValueError, match=message):
         fitted.predict(frame(5), target)
+
+
+@pytest.mark.parametrize("target", ["class", "size", None, 0, ("big", "legs"), ["class", "shape"]])
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_a_table_may_lack_what_is_predicted(fitted, target, kind):
+    X = frame(20, seed=3, gaps=0.1)
+    columns = [X.columns[j] for j in fitted._target(target)]
+    short = X.drop(columns=columns)
+    if kind == "polars":
+        short = pl.from_pandas(short)
+    elif kind == "pyarrow":
+        short = pa.Table.from_pandas(short, preserve_index=False)
+    np.testing.assert_allclose(fitted.predict_proba(short, target), fitted.predict_proba(X, target), rtol=1e-9)
+    said, expected = fitted.predict(short, target), fitted.predict(X, target)
+    assert said.tolist() == (pytest.approx(expected, rel=1e-9) if target == "size" else expected.tolist())
+    if len(columns) == 2:  # one of two
+        half = X.drop(columns=columns[0])
+        np.testing.assert_array_equal(fitted.predict(half, target), fitted.predict(X, target))
+
+
+def test_other_columns_may_not_be_lacking(fitted):
+    X = frame(5)
+    with pytest.raises(ValueError, match="now missing:\n- big"):
+        fitted.predict(X.drop(columns="big"), "class")
+    with pytest.raises(ValueError, match="now missing:\n- big"):
+        fitted.predict(X.drop(columns=["big", "class"]), "class")
+    with pytest.raises(ValueError, match="same order"):
+        fitted.predict(X.drop(columns="class").iloc[:, ::-1], "class")
+    with pytest.raises(ValueError, match="now missing:\n- class"):
+        fitted.impute(X.drop(columns="class"))
+    array = X.to_numpy(dtype=object)
+    with pytest.raises(ValueError, match="X has 5 features"):
+        MaxEntJoint(prior=1.0).fit(array).predict(array[:, :5], 5)  # an array does not say which column it lacks
+
+
+def test_without_a_prior_pairs_never_seen_are_no_optimum():
+    X = [["a", "p"], ["b", "q"]] * 10
+    with pytest.warns(UserWarning, match="pairs of values never occur together"):
+        model = MaxEntJoint(prior=None).fit(X)
+    assert "have no optimum" in model.run_.message
+    assert (
+        "no optimum" not in MaxEntJoint(prior=None).fit([["a", "p"], ["b", "q"], ["a", "q"], ["b", "p"]]).run_.message
+    )
 
 
 def test_an_unfitted_model_says_so():

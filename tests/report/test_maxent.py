@@ -1,5 +1,6 @@
 """The section of a maximum entropy classifier in a report."""
 
+import html
 import re
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from mixent import MaxEntClassifier, MixtureClassifier
 from mixent.evaluate import cross_validate
+from mixent.evaluate.cases import strongest_features
 from mixent.report import build, comparison_report
 from mixent.report.maxent import _examples
 
@@ -56,7 +58,12 @@ def test_the_section_has_everything(tmp_path, cv):
     strength = model.constraints().strength
     for name in model.feature_terms_:
         assert f"{strength[name]:.3f}" in said
-    assert "Multipliers by value of" in page and "beside each value the share of the rows" in said
+    assert "Parts of the log-odds by value of" in page and "grey, where the rows are" in said
+    assert "beside each value the share of the rows" in said
+    for entry in strongest_features(model):  # no sign before the number: it is always for the class
+        loud, adds = entry["loudest"], f"{entry['loudest']['nats']:.2f}"
+        told = f"{html.escape(loud['value'])} {html.escape(loud['class'])} {adds}"
+        assert told in said, told
     for example in ("A case like most: row", "The least sure case: row", "The surest error: row"):
         assert example in said
     section = page[page.index("The maximum entropy model</h2>") :]

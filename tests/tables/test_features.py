@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from mixent.tables import names_out, problems, read_features
+from mixent.tables import few_numbers, names_out, problems, read_features
 
 ROWS = [[1.5, 3, "a", True], [None, 4, "b", None], [2.5, None, "a", False], [3.5, 7, None, True]]
 NAMES = ["p", "q", "r", "s"]
@@ -390,7 +390,7 @@ def test_many_numbers_as_text_are_fine_when_listed():
         ("all", "categorical must be 'auto' or a list .* got 'all'"),
         (None, "categorical must be 'auto' or a list .* got None"),
         (["sise"], "names a column 'sise' that X does not have; did you mean 'size'"),
-        (["zzz"], "X does not have; columns are size, shape"),
+        (["zzz"], "X does not have; the columns are 'size', 'shape'"),
         ([2], "names position 2, but X has 2 columns"),
         ([True], "column names or positions; got True"),
         ([1.5], "column names or positions; got 1.5"),
@@ -399,6 +399,17 @@ def test_many_numbers_as_text_are_fine_when_listed():
 def test_bad_categorical(categorical, message):
     with pytest.raises(ValueError, match=message):
         fit(pd.DataFrame({"size": [1.5, 2.5], "shape": [1, 2]}), categorical=categorical)
+
+
+def test_few_whole_numbers_are_found():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"code": rng.integers(1, 4, 30), "size": rng.normal(size=30), "half": [0.5, 1.0] * 15})
+    frame = frame.assign(gap=[1.0, 2.0, np.nan] * 10, same=1, four=[1, 2, 3, 4, 4] * 6, word=["a", "b"] * 15)
+    assert few_numbers(fit(frame)[1]) == {"code": [1, 2, 3], "gap": [1, 2]}
+    assert few_numbers(fit(frame, categorical=["code"])[1]) == {"gap": [1, 2]}
+    assert few_numbers(fit(frame[:9])[1]) == {}  # too few rows to tell
+    late = pd.DataFrame({"late": [0, 1] * 1000 + [2, 3]})
+    assert few_numbers(fit(late)[1]) == {}
 
 
 def test_missing_may_be_forbidden(mixed):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mixent.tables import read_frame, split_target, to_frame, write_frame
+from mixent.tables import read_cells, read_frame, split_target, to_frame, write_frame
 from mixent.tables.schema import Column, Schema
 
 ENDINGS = [".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".CSV"]
@@ -139,8 +139,9 @@ def test_bad_paths(tmp_path):
 
 @pytest.mark.parametrize("kind", [object, "category", "str"])
 def test_no_cell_runs_as_a_formula(tmp_path, kind):
-    cells = ["=1+1", "+x", "-x", "@x", "\tx", "\rx", "-1.5", "+2", "safe", "'x", "x=1"]
-    write_frame(pd.DataFrame({"=h": pd.Series(cells, dtype=kind), "n": np.arange(-5.0, 6.0)}), tmp_path / "t.csv")
+    cells = ["=1+1", "+x", "-x", "@x", "\tx", "\rx", "-1.5", "+2", "safe", "+", "x=1"]
+    frame = pd.DataFrame({"=h": pd.Series(cells, dtype=kind), "n": np.arange(-5.0, 6.0)})
+    assert write_frame(frame, tmp_path / "t.csv") == 7
     back = pd.read_csv(tmp_path / "t.csv", dtype=str, keep_default_na=False, lineterminator="\n")
     assert list(back.columns) == ["'=h", "n"]
     assert back["'=h"].tolist() == ["'" + c for c in cells[:6]] + cells[6:]
@@ -155,8 +156,35 @@ def test_no_text_at_all_runs_as_a_formula(tmp_path, cells):
     write_frame(pd.DataFrame({"k": range(len(cells)), "c": cells}), tmp_path / "t.tsv")
     raw = pd.read_csv(tmp_path / "t.tsv", sep="\t", dtype=str, keep_default_na=False)["c"].tolist()
     for cell in raw:
-        if cell.startswith(("=", "+", "-", "@", "\t", "\r")):
+        if cell.startswith(("=", "+", "-", "@", "\t", "\r")) and len(cell) > 1:  # a sign alone computes nothing
             float(cell)
+
+
+def test_some_text_is_plain(tmp_path):
+    frame = pd.DataFrame({"c": ["-x", "=y"]})
+    assert write_frame(frame, tmp_path / "t.csv", plain={"-x"}) == 1
+    assert (tmp_path / "t.csv").read_text() == "c\n-x\n'=y\n"
+    assert write_frame(frame, tmp_path / "t.parquet") == 0  # no spreadsheet reads it
+
+
+def test_codes_are_read_as_text(tmp_path):
+    path = written(tmp_path, "zip,n\n01234,1\n1234,2\n?,3\n1e3,4\n")
+    frame = read_frame(path, text=["zip", "absent"])
+    assert frame["zip"].dropna().tolist() == ["01234", "1234", "1e3"] and frame["zip"].isna().tolist()[2]
+    assert frame["n"].tolist() == [1, 2, 3, 4]
+    frame.to_parquet(tmp_path / "t.parquet")
+    pd.testing.assert_frame_equal(read_frame(tmp_path / "t.parquet", text=["zip"]), frame)
+
+
+@pytest.mark.parametrize("text", ["a,b\n007,NA\n\n 38.50, x\n  \n,?\n", "\n\na\n01\n\n+1\n"])
+def test_cells_as_they_are_written(tmp_path, text):
+    path = written(tmp_path, text)
+    cells, frame = read_cells(path), read_frame(path)
+    assert cells.shape == frame.shape and list(cells.columns) == list(frame.columns)
+    expected = {"a": ["007", "38.50", ""], "b": ["NA", "x", "?"]} if "," in text else {"a": ["01", "", "+1"]}
+    assert cells.to_dict("list") == expected
+    frame.to_parquet(tmp_path / "t.parquet")
+    assert read_cells(tmp_path / "t.parquet") is None
 
 
 def test_the_frame_written_is_not_changed(tmp_path):
@@ -218,5 +246,7 @@ def test_split_target():
         split_target(frame, "clas")
     with pytest.raises(ValueError, match="there is no column 'zzz'; the columns are 'size', 'class'"):
         split_target(frame, "zzz")
+    with pytest.raises(ValueError, match=r"the columns are 'c0', .*, 'c9', ... \(19 in all\)$"):
+        split_target(pd.DataFrame(columns=[f"c{j}" for j in range(19)]), "zzz")
     with pytest.raises(ValueError, match="'class' is the only column; features are needed"):
         split_target(frame[["class"]], "class")

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import re
+import sys
+import tempfile
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mixent.cli.screen import Screen, count, shown
+
+STDOUT = Path("-")
+CALLS = ("(", "|", "!")  # what text has to hold to call anything, unless it begins with =
 
 
 @dataclass(frozen=True)
@@ -20,18 +26,39 @@ class Data:
     y: Any  # Series of labels, or None
     weight: Any  # (n,) array, or None
     notes: list[str]  # what a person should know about it; rows without a label are for the report to tell
+    categorical: list[str] = field(default_factory=list)  # columns named so
+    hints: list[str] = field(default_factory=list)  # what may have been meant otherwise
 
 
-def read_table(path: Path) -> Any:
-    """Read a file into a DataFrame whose columns are named by text."""
+def read_table(path: Path, text: Iterable[str] = ()) -> Any:
+    """Read a file into a DataFrame whose columns are named by text; a CSV's columns `text` hold codes, not numbers."""
     from mixent.tables import read_frame
 
-    frame = read_frame(path)
+    frame = read_frame(path, text=list(text))
     frame.columns = [str(name) for name in frame.columns]
     repeated = frame.columns[frame.columns.duplicated()]
     if len(repeated):
         raise ValueError(f"{path}: the column name {repeated[0]!r} appears more than once; rename")
     return frame
+
+
+def read_for(fitted: Any, path: Path, text: Sequence[str] = ()) -> Any:
+    """Read a table for a model: what were words or codes at fit, and the columns `text`, is read as it is written."""
+    codes = {c.name: c for c in fitted.schema_.columns if c.kind == "categorical" and isinstance(c.categories[0], str)}
+    frame = read_table(path, [*codes, *text])
+    for name in codes.keys() & set(frame.columns):
+        known = set(codes[name].categories)
+        other = {text: _respelt(text) for text in frame[name].dropna().unique() if isinstance(text, str)}
+        other = {text: code for text, code in other.items() if text not in known and code in known}
+        if other:
+            frame[name] = frame[name].replace(other)
+    return frame
+
+
+def _respelt(code: str) -> str:
+    """1 for 1.0 and back: beside gaps, programs write whole numbers so."""
+    whole = re.fullmatch(r"(-?\d+)\.0+", code)
+    return whole[1] if whole else f"{code}.0"
 
 
 def read_data(
@@ -43,11 +70,17 @@ def read_data(
     categorical: Sequence[str],
     screen: Screen,
     models: Sequence[str] = ("mixture",),
+    shares: Sequence[str] = (),
 ) -> Data:
-    """Read a table, split it into features, labels and weights, and tell what was found in it for these models."""
+    """Read a table, split it into features, labels and weights, and tell what was found in it for these models.
+
+    Columns `shares` hold probabilities: whole numbers in them are no codes.
+    """
+    from mixent.cli.hints import codes_in, number_for_class
     from mixent.tables import split_target
 
-    frame = read_table(path)
+    frame = read_table(path, [*categorical, *(part for name in categorical for part in parts(name))])
+    ignore, categorical = names_of(ignore, frame.columns), names_of(categorical, frame.columns)
     need_columns(
         path,
         frame.columns,
@@ -62,7 +95,31 @@ def read_data(
         raise ValueError(f"{path}: no column is left to fit; ignore fewer")
     X, y = (frame, None) if target is None else split_target(frame, target)
     need_columns(path, X.columns, categorical)
-    return Data(X, y, weights, _describe(path, X, y, target, categorical, screen, models))
+    for hint in [] if y is None else number_for_class(y, str(target)):
+        screen.say(shown(hint))
+    table = _typed(X, categorical)
+    notes = _describe(path, table, y, target, categorical, screen, models)
+    return Data(X, y, weights, notes, categorical, codes_in(table, shares))
+
+
+def parts(text: str) -> list[str]:
+    """Names in a list such as A,B."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def names_of(given: Sequence[str], columns: Iterable[str]) -> list[str]:
+    """Column names from what was typed: a name, or several as A,B."""
+    have = set(columns)
+    found = [name for text in given for name in ([text] if text in have or "," not in text else parts(text))]
+    return list(dict.fromkeys(found))
+
+
+def _typed(X: Any, categorical: Sequence[str]) -> Any:
+    from types import SimpleNamespace
+
+    from mixent.tables import read_features
+
+    return read_features(SimpleNamespace(), X, reset=True, categorical=list(categorical) or "auto")
 
 
 def need_columns(path: Path, have: Iterable[str], wanted: Iterable[str]) -> None:
@@ -77,11 +134,11 @@ def need_columns(path: Path, have: Iterable[str], wanted: Iterable[str]) -> None
     raise ValueError(f"{path} has no {plural} {listed(missing)}; {hint}")
 
 
-def listed(names: Sequence[Any], most: int = 8) -> str:
+def listed(names: Sequence[Any]) -> str:
     """Names in quotes, not too many."""
-    return ", ".join(repr(name) for name in names[:most]) + (
-        f", ... ({len(names)} in all)" if len(names) > most else ""
-    )
+    from mixent.tables import listed
+
+    return listed(list(names))
 
 
 def weight_column(column: Any, name: str) -> Any:
@@ -97,16 +154,19 @@ def weight_column(column: Any, name: str) -> Any:
 
 
 def _describe(
-    path: Path, X: Any, y: Any, target: str | None, categorical: Sequence[str], screen: Screen, models: Sequence[str]
+    path: Path,
+    table: Any,
+    y: Any,
+    target: str | None,
+    categorical: Sequence[str],
+    screen: Screen,
+    models: Sequence[str],
 ) -> list[str]:
     """Say how large the table is, that labels are absent, and what is wrong with it; returns the problems."""
-    from types import SimpleNamespace
-
     import numpy as np
 
-    from mixent.tables import problems, read_features
+    from mixent.tables import problems
 
-    table = read_features(SimpleNamespace(), X, reset=True, categorical=list(categorical) or "auto")
     n_gaps = int(np.isnan(table.X).sum()) + (0 if table.codes is None else int((table.codes < 0).sum()))
     kinds: dict[str, int] = {}
     for column in table.schema.columns:
@@ -162,3 +222,26 @@ def check_output(path: Path, inputs: Sequence[Path], endings: Sequence[str] = ()
     for source in inputs:
         if path.exists() and source.exists() and path.samefile(source):
             raise ValueError(f"cannot write {path}: it is an input of this command; give another name")
+
+
+def write_table(screen: Screen, frame: Any, output: Path, plain: Collection[str] = ()) -> None:
+    """Write a table to a file, or to standard output as CSV; text in `plain` stays as it is, formulas are disarmed."""
+    from mixent.tables import write_frame
+
+    if output != STDOUT:
+        n_quoted = write_frame(frame, output, plain)
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "table.csv"
+            n_quoted = write_frame(frame, path, plain)
+            sys.stdout.flush()
+            sys.stdout.buffer.write(path.read_bytes())
+            sys.stdout.buffer.flush()
+    if n_quoted:
+        screen.say(f"{count(n_quoted, 'cell')} that a spreadsheet would run as a formula got a leading ' (see --help)")
+
+
+def harmless(labels: Iterable[Any]) -> set[str]:
+    """Class labels to be written as they are, even if they begin with + - or @: all that call nothing."""
+    names = [str(label) for label in labels]
+    return {name for name in names if name[:1] in ("+", "-", "@") and not any(sign in name for sign in CALLS)}

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from mixent.cli import options as opt
-from mixent.cli.data import check_output, read_data
+from mixent.cli.data import check_output, read_data, write_table
 from mixent.cli.fit import fit_with_bar
 from mixent.cli.models import MIXTURES, Choices, make_models
 from mixent.cli.screen import Screen, grid, session, shown
@@ -96,22 +96,24 @@ def evaluate(
             probabilistic=tuple(probabilistic),
         )
         made = make_models(model, chosen, target=target, categorical=categorical, seed=seed, jobs=jobs)
+        _check_outputs(data, report, output)
+        table = read_data(
+            data, target, ignore=ignore, weight=weight, categorical=categorical, screen=screen, models=model
+        )
+        for estimator in made.values():
+            estimator.set_params(categorical=table.categorical or "auto")  # as the columns are named
         if "joint" in made:
             from mixent.cli.joint import JointClassifier
 
             made["joint"] = JointClassifier(made["joint"], target)
         ours = {"mixent " + kind: estimator for kind, estimator in made.items()}
-        _check_outputs(data, report, output)
-        table = read_data(
-            data, target, ignore=ignore, weight=weight, categorical=categorical, screen=screen, models=model
-        )
         notes = [*table.notes, *_two_meanings(model, chosen)]
         for note in notes[len(table.notes) :]:
             screen.say(shown(note))
         from mixent.cli.baselines import baselines as simple
         from mixent.evaluate import cross_validate
 
-        methods = {**ours, **(simple(categorical or "auto") if baselines else {})}
+        methods = {**ours, **(simple(table.categorical or "auto") if baselines else {})}
         with screen.progress("cross-validation") as show:
             cv = cross_validate(
                 methods,
@@ -125,7 +127,7 @@ def evaluate(
             )
         show_scores(screen, cv)
         if output is not None:
-            write_scores(cv, output)
+            write_scores(screen, cv, output)
             screen.say(f"Wrote [bold]{shown(output)}[/]")
         if report is not None:
             from mixent.report import comparison_report
@@ -199,10 +201,8 @@ def _score(entry: dict[str, Any], metric: str, best: float | None) -> str:
     return f"[bold green]{text}[/]" if mean == best else text
 
 
-def write_scores(cv: Any, path: Path) -> None:
+def write_scores(screen: Screen, cv: Any, path: Path) -> None:
     """Write one row per method, repeat and fold."""
     import pandas as pd
 
-    from mixent.tables import write_frame
-
-    write_frame(pd.DataFrame(cv.records), path)
+    write_table(screen, pd.DataFrame(cv.records), path)

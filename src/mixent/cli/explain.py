@@ -9,11 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from mixent.cli import options as opt
-from mixent.cli.data import check_output, listed, read_table
+from mixent.cli.data import STDOUT, check_output, harmless, listed, read_for, write_table
 from mixent.cli.predict import model_columns
 from mixent.cli.screen import Screen, count, grid, named, session, shown
 
-MOST_ROWS, MOST_PARTS = 10, 15
+MOST_LINES, MOST_PARTS, MOST_LOUD = 30, 15, 3
+FEW_ROWS = 3  # more are told in a line each, unless asked for
 
 
 @dataclass(frozen=True)
@@ -34,34 +35,48 @@ def explain(
     ],
     data: opt.Data,
     row: Annotated[
-        list[int], typer.Option(metavar="N", min=0, help="Row to explain, the first is 0; repeat for more; else all.")
+        list[str],
+        typer.Option(
+            "--row",
+            "--rows",
+            metavar="N|A-B",
+            help="Row to explain in full, the first is 0, or rows A to B; repeat for more. Without it all rows, more "
+            "than three in a line each.",
+            show_default=False,
+        ),
     ] = [],  # noqa: B006
     label: Annotated[
         str | None, typer.Option(metavar="CLASS", help="Class to explain; the most probable of each row unless given.")
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write all parts: .csv, .tsv, .parquet or .json."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write all parts: .csv, .tsv, .parquet or .json; - prints CSV." + opt.ESCAPED,
+        ),
     ] = None,
     quiet: opt.Quiet = False,
     debug: opt.Debug = False,
 ) -> None:
     """Say of each row why it is of its class rather than of the strongest other.
 
-    The log-odds log p(class | row) / p(rival | row), in nats, is a sum: of the class term, and of a part for each
+    The log-odds log p(class | row) / p(rival | row), in nats, is a sum: of the average row's, and of a part for each
     column (maximum entropy) or component (mixtures). Positive parts speak for the class. The parts add up exactly.
 
     \b
     Examples:
       mixent explain m.mixent new.csv --row 3
-      mixent explain m.mixent new.csv --row 3 --label yes
+      mixent explain m.mixent new.csv --rows 0-4 --label yes
       mixent explain m.mixent new.csv -o why.csv
     """  # noqa: D301  (typer needs the backspace itself)
-    with session(quiet=quiet, debug=debug) as screen:
+    with session(quiet=quiet, debug=debug, to_stderr=output == STDOUT) as screen:
         from mixent import load
         from mixent.tables.files import ENDINGS
 
-        if output is not None:
+        asked = _rows(row)
+        if output is not None and output != STDOUT:
             check_output(output, [model, data], (*ENDINGS, ".json"))
         fitted = load(model)
         if not hasattr(fitted, "explain"):
@@ -69,20 +84,35 @@ def explain(
                 f"{model} holds a {type(fitted).__name__}, which has no classes to explain; fit a classifier: give "
                 "`mixent fit` a --target"
             )
-        frame = read_table(data)
-        rows = list(dict.fromkeys(row)) or list(range(len(frame)))
+        frame = read_for(fitted, data)
+        rows = asked or list(range(len(frame)))
         beyond = [n for n in rows if n >= len(frame)]
         if beyond:
             raise ValueError(f"{data} has {count(len(frame), 'row')}, numbered from 0; there is no row {beyond[0]}")
         X = model_columns(fitted, frame.iloc[rows], data)
         cases = read_cases(fitted, X, rows, None if label is None else _label(label, fitted.classes_))
-        for case in cases[:MOST_ROWS]:
-            show_case(screen, case)
-        if len(cases) > MOST_ROWS:
-            screen.say(f"... and {count(len(cases) - MOST_ROWS, 'row')} more; choose with --row, or write all with -o")
+        if output == STDOUT:
+            screen.say(f"{count(len(cases), 'row')} explained")
+        elif asked or len(cases) <= FEW_ROWS:
+            for case in cases:
+                show_case(screen, case)
+        else:
+            show_lines(screen, cases)
         if output is not None:
-            write_cases(cases, output)
+            write_cases(screen, cases, output, fitted.classes_)
+        if output not in (None, STDOUT):
             screen.say(f"Wrote [bold]{shown(output)}[/]")
+
+
+def _rows(texts: list[str]) -> list[int]:
+    """Row numbers from N or A-B, each once."""
+    found: list[int] = []
+    for text in texts:
+        first, dash, last = text.strip().partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()) or int(last or first) < int(first):
+            raise typer.BadParameter(f"--row must be a row number >= 0, or a range such as 0-4; got {text!r}")
+        found += range(int(first), int(last or first) + 1)
+    return list(dict.fromkeys(found))
 
 
 def _label(text: str, classes: Any) -> Any:
@@ -102,7 +132,7 @@ def read_cases(fitted: Any, X: Any, rows: list[int], label: Any) -> list[Case]:
     if hasattr(why, "by_column"):
         from mixent.evaluate.cases import case_values
 
-        parts, first, names, values = why.by_column, "class term", list(why.names), case_values(fitted, X)
+        parts, first, names, values = why.by_column, "average row", list(why.names), case_values(fitted, X)
     else:
         parts, first = why.by_component, "class priors"
         names = [f"component {k}" for k in range(parts.shape[1])]
@@ -132,9 +162,10 @@ def show_case(screen: Screen, case: Case) -> None:
     by_component = any(name.startswith("component ") for name, _, _ in case.parts)
     table = grid("part", "log-odds\nnats")
     table.add_column("speaks for" if by_component else "value", overflow="fold")
-    for name, value, size in case.parts[:MOST_PARTS]:
+    most = MOST_PARTS if len(case.parts) > MOST_PARTS + 1 else len(case.parts)  # one alone takes no less room unnamed
+    for name, value, size in case.parts[:most]:
         table.add_row(shown(name), f"{size:+.3f}", shown(value))
-    rest = case.parts[MOST_PARTS:]
+    rest = case.parts[most:]
     if rest:
         table.add_row(count(len(rest), "other"), f"{sum(size for _, _, size in rest):+.3f}", "")
     table.add_row("[bold]total[/]", f"[bold]{case.log_odds:+.3f}[/]", "")
@@ -142,31 +173,44 @@ def show_case(screen: Screen, case: Case) -> None:
     screen.say()
 
 
-def write_cases(cases: list[Case], path: Path) -> None:
-    """One line for each row and part, or a JSON list of rows."""
-    if path.name.lower().endswith(".json"):
-        import json
+def show_lines(screen: Screen, cases: list[Case]) -> None:
+    """Print a line for each row: class, probability, rival, and the parts that speak loudest."""
+    from mixent.evaluate.displays.explanation import probability_text
 
-        keys = ("part", "value", "log_odds")
-        told = [vars(case) | {"parts": [dict(zip(keys, part)) for part in case.parts]} for case in cases]
-        path.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
-        return
-    import pandas as pd
+    table = grid("row", "class", "probability", "rival")
+    for place in (1, 3):
+        table.columns[place].justify, table.columns[place].no_wrap = "left", False
+    table.add_column("loudest parts, log-odds in nats", overflow="fold")
+    for case in cases[:MOST_LINES]:
+        loud = ", ".join(f"{shown(name)} {size:+.2f}" for name, _, size in case.parts[:MOST_LOUD])
+        table.add_row(str(case.row), shown(case.label), probability_text(case.probability), shown(case.rival), loud)
+    screen.show(table)
+    more = len(cases) - MOST_LINES
+    if more > 0:
+        screen.say(f"... and {count(more, 'row')} more; write all with -o")
+    screen.say("Choose a row with --row to see all its parts.")
 
-    from mixent.tables import write_frame
 
-    lines = [
+def write_cases(screen: Screen, cases: list[Case], path: Path, classes: Any) -> None:
+    """One line for each row and part, or a JSON list of rows, with the same names."""
+    heads = [
         {
             "row": case.row,
             "class": case.label,
             "probability": case.probability,
             "rival": case.rival,
             "log_odds": case.log_odds,
-            "part": name,
-            "value": value,
-            "part_log_odds": size,
         }
         for case in cases
-        for name, value, size in case.parts
     ]
-    write_frame(pd.DataFrame(lines), path)
+    parts = [[dict(zip(("part", "value", "part_log_odds"), part)) for part in case.parts] for case in cases]
+    if path.name.lower().endswith(".json"):
+        import json
+
+        told = [head | {"parts": mine} for head, mine in zip(heads, parts)]
+        path.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+        return
+    import pandas as pd
+
+    lines = [head | part for head, mine in zip(heads, parts) for part in mine]
+    write_table(screen, pd.DataFrame(lines), path, harmless(classes))

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from mixent.cli import options as opt
-from mixent.cli.data import Data, check_output, read_data
+from mixent.cli.data import Data, check_output, parts, read_data
 from mixent.cli.models import Choices, make_models
 from mixent.cli.screen import Screen, count, grid, named, session, shown
 from mixent.cli.summary import describe, show_model
@@ -101,8 +101,18 @@ def fit(
         estimator = make_models([model], chosen, target=target, categorical=categorical, seed=seed, jobs=jobs)[model]
         check_output(output, [data])
         table = read_data(
-            data, target, ignore=ignore, weight=weight, categorical=categorical, screen=screen, models=[model]
+            data,
+            target,
+            ignore=ignore,
+            weight=weight,
+            categorical=categorical,
+            screen=screen,
+            models=[model],
+            shares=[name for text in probabilistic for name in parts(text.partition("=")[2])],
         )
+        estimator.set_params(categorical=table.categorical or "auto")  # as the columns are named
+        for hint in table.hints:
+            screen.say(shown(hint))
         if target is None and model != "joint":
             screen.say("No --target: fitting clusters (a mixture without classes).")
         seconds = fit_with_bar(screen, estimator, table)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from mixent.cli import options as opt
-from mixent.cli.data import check_output, listed, read_table
+from mixent.cli.data import check_output, listed, read_for, write_table
 from mixent.cli.predict import model_columns
 from mixent.cli.screen import count, session, shown
 
@@ -23,7 +23,12 @@ def impute(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Table to write: .csv, .tsv or .parquet.", show_default=False
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Table to write: .csv, .tsv or .parquet. Known cells stay as they are; a category that a "
+            "spreadsheet would run as a formula (=... and the like) is filled in with a leading '.",
+            show_default=False,
         ),
     ],
     quiet: opt.Quiet = False,
@@ -32,7 +37,8 @@ def impute(
     """Fill the gaps of a table with what a model expects there.
 
     Numbers get their expected value, categories the most probable one, given the rest of the row. What is known stays
-    as it is, and so do columns the model does not have. For models of --model joint and for mixtures.
+    as it is (in a text file to the letter), and so do columns the model does not have. For models of --model joint and
+    for mixtures.
 
     \b
     Examples:
@@ -41,7 +47,7 @@ def impute(
     """  # noqa: D301  (typer needs the backspace itself)
     with session(quiet=quiet, debug=debug) as screen:
         from mixent import load
-        from mixent.tables import write_frame
+        from mixent.tables import read_cells
         from mixent.tables.files import ENDINGS
 
         check_output(output, [model, data], ENDINGS)
@@ -51,9 +57,10 @@ def impute(
                 f"{model} holds a {type(fitted).__name__}, which has no model of the columns to fill them from; "
                 "fit one with --model joint, or a mixture"
             )
-        frame = read_table(data)
-        filled, gaps = fill(fitted, frame, data)
-        write_frame(filled, output)
+        frame = read_for(fitted, data)
+        cells = None if output.suffix.lower() == ".parquet" else read_cells(data)
+        filled, gaps = fill(fitted, frame, data, cells)
+        write_table(screen, filled, output, set() if cells is None else _texts(cells))
         total = sum(gaps.values())
         told = [f"{shown(name)}: {n}" for name, n in list(gaps.items())[:MOST_COLUMNS]]
         told += ["..."] * (len(gaps) > MOST_COLUMNS)
@@ -65,18 +72,26 @@ def impute(
         screen.say(f"Wrote [bold]{shown(output)}[/]")
 
 
-def fill(fitted: Any, frame: Any, path: Path) -> tuple[Any, dict[str, int]]:
-    """The table without gaps in the model's columns, and how many each had."""
+def fill(fitted: Any, frame: Any, path: Path, cells: Any = None) -> tuple[Any, dict[str, int]]:
+    """The table (or its cells as they are written) without gaps in the model's columns, and how many each had."""
     import pandas as pd
+
+    from mixent.tables import missing_mask
 
     expected = pd.DataFrame(fitted.impute(model_columns(fitted, frame, path)))
     expected.columns = list(fitted.schema_.names)
-    out, gaps = frame.copy(), {}
+    known = frame if cells is None else cells
+    out, gaps = known.copy(), {}
     for name in fitted.schema_.names:
-        absent = frame[name].isna().to_numpy()
+        absent = missing_mask(frame[name].astype(object).to_numpy())
         if absent.any():
             gaps[name] = int(absent.sum())
-            values = frame[name].astype(object).to_numpy(copy=True)
+            values = known[name].astype(object).to_numpy(copy=True)
             values[absent] = expected[name].astype(object).to_numpy()[absent]
             out[name] = pd.Series(values, index=frame.index, dtype=object).infer_objects()
     return out, gaps
+
+
+def _texts(cells: Any) -> set[str]:
+    """All that a file holds."""
+    return {*cells.columns, *(text for name in cells.columns for text in cells[name].unique())}

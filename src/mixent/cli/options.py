@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+ESCAPED = " Text a spreadsheet would run as a formula (=... and the like) gets a leading '."
 Data = Annotated[
     Path, typer.Argument(metavar="DATA", help="Table: .csv, .tsv (also .gz) or .parquet.", show_default=False)
 ]
@@ -157,8 +158,9 @@ Pairs = Annotated[
     str | None,
     typer.Option(
         "--pairs",
-        metavar="none|A,B;C,D",
-        help="Pairs of features to constrain together. With --select forward, those it may add: all unless given.",
+        metavar="auto|none|A,B;C,D",
+        help="Pairs of features to constrain together: A with B, C with D. With --select forward, those it may add: "
+        "these, none, or auto (all; so unless given).",
         rich_help_panel=MAXENT,
     ),
 ]
@@ -191,12 +193,19 @@ Probabilistic = Annotated[
     ),
 ]
 Ignore = Annotated[
-    list[str], typer.Option("--ignore", metavar="COL", help="Column to leave out; repeat for more.", show_default=False)
+    list[str],
+    typer.Option(
+        "--ignore", metavar="COL", help="Column to leave out, or several as A,B; repeat for more.", show_default=False
+    ),
 ]
 Categorical = Annotated[
     list[str],
     typer.Option(
-        "--categorical", metavar="COL", help="Column of numbers that are codes; repeat for more.", show_default=False
+        "--categorical",
+        metavar="COL",
+        help="Column of numbers that are codes, or several as A,B; repeat for more. Read as they are written: 01 is "
+        "not 1.",
+        show_default=False,
     ),
 ]
 Weight = Annotated[str | None, typer.Option("--weight", metavar="COL", help="Column of row weights.")]

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from mixent.cli import options as opt
-from mixent.cli.data import check_output, listed, need_columns, read_table
+from mixent.cli.data import (
+    STDOUT,
+    check_output,
+    harmless,
+    listed,
+    names_of,
+    need_columns,
+    read_for,
+    read_table,
+    write_table,
+)
 from mixent.cli.screen import Screen, count, named, session, shown
-
-STDOUT = Path("-")
 
 
 def predict(
@@ -26,14 +33,17 @@ def predict(
             "--output",
             "-o",
             metavar="FILE",
-            help="Table to write: .csv, .tsv or .parquet; - prints CSV.",
+            help="Table to write: .csv, .tsv or .parquet; - prints CSV." + opt.ESCAPED,
             show_default=False,
         ),
     ],
     keep: Annotated[
         list[str],
         typer.Option(
-            "--keep", metavar="COL", help="Input column to copy to the output; repeat for more.", show_default=False
+            "--keep",
+            metavar="COL",
+            help="Input column to copy to the output, or several as A,B; repeat for more.",
+            show_default=False,
         ),
     ] = [],  # noqa: B006
     keep_all: Annotated[bool, typer.Option("--keep-all", help="Copy all input columns.")] = False,
@@ -112,7 +122,8 @@ def predict(
             _refuse(told, {"--density": density or None})
         if not joint:
             _refuse(f"has no effect: {model} predicts one thing; it serves --model joint", {"--target": target})
-        frame = read_table(data)
+        frame = read_for(fitted, data)
+        keep = names_of(keep, frame.columns)
         need_columns(data, frame.columns, keep)
         if joint:
             target = _wanted(fitted, target, model)
@@ -136,11 +147,11 @@ def predict(
                 explain=explain,
             )
         )
-        kept = frame if keep_all else frame[list(dict.fromkeys(keep))]
+        kept = _kept(frame, data, output, None if keep_all else keep)
         clash = [name for name in found if name in kept.columns]
         if clash:
             raise ValueError(f"{data} has a column {clash[0]!r} too, as the output has; rename it, or do not keep it")
-        _write(kept, found, output)
+        _write(screen, kept, found, output, fitted.values(target) if joint else getattr(fitted, "classes_", ()))
         _say(screen, found, output)
 
 
@@ -235,23 +246,20 @@ def _explanation(fitted: Any, X: Any) -> dict[str, Any]:
     return found | {"feature": names[why.by_column.argmax(axis=1)], "feature_part": why.by_column.max(axis=1)}
 
 
-def _write(kept: Any, found: dict[str, Any], output: Path) -> None:
-    import tempfile
+def _kept(frame: Any, data: Path, output: Path, names: list[str] | None) -> Any:
+    """Input columns (None: all) for the output; from text to text, as they are written."""
+    from mixent.tables import read_cells
 
+    names = list(frame.columns) if names is None else names
+    cells = None if not names or output.suffix.lower() == ".parquet" else read_cells(data)
+    return (frame if cells is None else cells)[names]
+
+
+def _write(screen: Screen, kept: Any, found: dict[str, Any], output: Path, labels: Any) -> None:
     import pandas as pd
 
-    from mixent.tables import write_frame
-
     frame = pd.concat([kept.reset_index(drop=True), pd.DataFrame(found)], axis=1)
-    if output != STDOUT:
-        write_frame(frame, output)
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "table.csv"
-        write_frame(frame, path)
-        sys.stdout.flush()
-        sys.stdout.buffer.write(path.read_bytes())
-        sys.stdout.buffer.flush()
+    write_table(screen, frame, output, harmless(labels))
 
 
 def _say(screen: Screen, found: dict[str, Any], output: Path) -> None:

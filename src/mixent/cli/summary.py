@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from mixent.cli.screen import Screen, count, grid, named, shown
-from mixent.cli.summary_maxent import describe_joint, describe_maxent, show_maxent
+from mixent.cli.summary_maxent import describe_joint, describe_maxent, endless_multipliers, show_maxent
 
 MOST_ROWS = 30
 
 
 def describe(model: Any) -> dict[str, Any]:
     """What a model is, in plain values."""
-    run = model.run_
     n_parameters = int(model.n_parameters_)
     found: dict[str, Any] = {
         "columns": [
@@ -20,13 +19,7 @@ def describe(model: Any) -> dict[str, Any]:
             for c in model.schema_.columns
         ],
         "n_parameters": n_parameters,
-        "run": {
-            "status": run.status.name.lower(),
-            "ok": run.status.ok,
-            "passes": int(run.n_passes),
-            "objective": float(run.objective),
-            "message": run.message,
-        },
+        "run": _run(model),
     }
     if hasattr(model, "layout_"):
         return found | describe_maxent(model)
@@ -40,6 +33,19 @@ def describe(model: Any) -> dict[str, Any]:
     if model.path_:
         found["path"] = _path(model)
     return found
+
+
+def _run(model: Any) -> dict[str, Any]:
+    """How the fit ended; to stand still on the way to infinity is not to converge."""
+    run = model.run_
+    endless = endless_multipliers(model) if run.status.name == "CONVERGED" else None
+    return {
+        "status": run.status.name.lower() if endless is None else "endless",
+        "ok": run.status.ok and endless is None,
+        "passes": int(run.n_passes),
+        "objective": float(run.objective),
+        "message": run.message if endless is None else endless,
+    }
 
 
 def _classes(model: Any) -> dict[str, Any]:
@@ -93,7 +99,7 @@ def show_model(screen: Screen, about: dict[str, Any], n_rows: dict[Any, float] |
         screen.say(_growth(about))
     run = about["run"]
     colour, word = ("green", "Converged") if run["ok"] else ("yellow", "Did not converge")
-    word = "Stopped" if run["status"] == "stopped" else word
+    word = "Stopped" if run["status"] in ("stopped", "endless") else word
     said = run["message"].removeprefix("converged: ")
     screen.say(f"[{colour}]{word}[/] after {count(run['passes'], 'pass')}: {shown(said)}")
 

@@ -7,23 +7,24 @@ from typing import Any
 from mixent.cli.screen import Screen, count, grid, named, shown
 
 MOST_CLASSES = 30
+NEARLY_CERTAIN = 1e-2  # nats per row; where the log-loss is a thousandth, the entropy is below this
 
 
 def describe_maxent(model: Any) -> dict[str, Any]:
     """Of a classifier: features, prior, certificate, entropy, strongest features and path, in plain values."""
-    from mixent.evaluate.cases import strongest
+    from mixent.evaluate.cases import strongest_features
 
     found, prior = model.constraints(), model.class_prior_
     about: dict[str, Any] = {
         "classes": [{"class": c, "prior": float(p)} for c, p in zip(model.classes_.tolist(), prior)],
-        "latent": model.latent,
+        "latent": model.latent if _has_numbers(model) else None,
         "features": list(model.feature_terms_),
         "constraints": len(found.features) * len(found.classes),
         "prior": _prior(model),
         "certificate": {"gap": _number(model.gap_), "residual": float(model.residual_)},
         "entropy": float(model.entropy_),
         "entropy_of_classes": -sum(float(p) * _log(p) for p in prior),
-        "strongest": strongest(found),
+        "strongest": strongest_features(model),
     }
     if model.path_:
         about["selection"] = model.selection
@@ -37,6 +38,33 @@ def describe_maxent(model: Any) -> dict[str, Any]:
 def describe_joint(model: Any) -> dict[str, Any]:
     """Of a joint model, in plain values."""
     return {"cells": len(model.params_.single), "prior": _prior(model)}
+
+
+def _has_numbers(model: Any) -> bool:
+    """Are there columns of numbers beside those that hold probabilities?"""
+    shares = {column for columns in (model.probabilistic or {}).values() for column in columns}
+    schema = model.schema_
+    return any(not shares & {j, schema.names[j]} for j in schema.continuous)
+
+
+def endless_multipliers(model: Any) -> str | None:
+    """Why the multipliers of a model without a prior have no optimum; None where they have one, or no multipliers."""
+    if getattr(model, "prior_", "no multipliers") is not None:
+        return None
+    found = None
+    if hasattr(model, "terms_"):
+        found = "pairs of values never occur together" if "no optimum" in model.run_.message else None
+    elif hasattr(model, "layout_"):
+        truth, mask = model.truth_[1:], model.layout_.mask(len(model.classes_))
+        never = (truth == 0) & (truth.sum(axis=1, keepdims=True) > 0)
+        if (never if mask is None else never & (mask > 0)).any():
+            found = "a value never occurs with a class"
+        elif model.entropy_ < NEARLY_CERTAIN:
+            found = "the classes look separable"
+    return found and (
+        f"the gain per row fell below tol, but there is no optimum: {found}, and without a prior multipliers grow "
+        "without end; give --prior auto"
+    )
 
 
 def _prior(model: Any) -> dict[str, Any]:
@@ -84,15 +112,15 @@ def show_maxent(screen: Screen, about: dict[str, Any], n_rows: dict[Any, float] 
 
 
 def _show_strongest(screen: Screen, about: dict[str, Any]) -> None:
-    n, of = len(about["features"]), f"{count(about['constraints'], 'constraint')}; numbers as {about['latent']}"
-    screen.say(f"{count(n, 'feature')}, {of}")
+    n, numbers = len(about["features"]), f"; numbers as {about['latent']}" if about["latent"] else ""
+    screen.say(f"{count(n, 'feature')}, {count(about['constraints'], 'constraint')}{numbers}")
     if not n:
         return
     table = grid("strongest", "strength\nnats")
     table.add_column("loudest value", overflow="fold")
     for entry in about["strongest"]:
         loud = entry["loudest"]
-        says = f"{shown(loud['value'])}: {named(loud['class'])} {loud['multiplier']:+.2f}"
+        says = f"{shown(loud['value'])}: for {named(loud['class'])}, {loud['nats']:.2f}"
         table.add_row(shown(entry["feature"]), f"{entry['strength']:.3f}", says)
     screen.show(table)
     if n > len(about["strongest"]):

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from mixent.cli import options as opt
-from mixent.cli.data import check_output, need_columns, read_table, weight_column
+from mixent.cli.data import check_output, need_columns, read_for, weight_column
 from mixent.cli.predict import model_columns
 from mixent.cli.screen import count, session, shown
 from mixent.cli.summary import describe, show_model
@@ -69,7 +69,8 @@ def update(
                 f"{model} was trained with --objective {fitted.objective} and kept no statistics to go on from; fit it "
                 "anew on all rows, or use --objective likelihood"
             )
-        frame = read_table(data)
+        worded = target is not None and isinstance(fitted.classes_.tolist()[0], str)
+        frame = read_for(fitted, data, [str(target)] if worded else [])
         need_columns(data, frame.columns, [name for name in (target, weight) if name is not None])
         X = model_columns(fitted, frame, data)
         own = fitted.forgetting

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mixent.evaluate.parts import loudest, what_is_said
 from mixent.maxent.terms import Binned, Coded, Crossed, CrossedDense, Given, Grouped
 from mixent.tables import Schema, Table, read_features
 
@@ -32,26 +33,24 @@ def case_values(model: Any, X: Any) -> list[list[str]]:
     return [list(row) for row in zip(*columns)] if columns else [[] for _ in range(table.n_rows)]
 
 
-def strongest(found: Any, most: int = 8) -> list[dict[str, Any]]:
-    """The features that move the log-odds most, and of each the value that speaks loudest for a class.
+def strongest_features(model: Any, most: int = 8) -> list[dict[str, Any]]:
+    """The features that move the log-odds most, and of each where it speaks loudest for a class.
 
     Parameters
     ----------
-    found : Constraints
+    model : fitted MaxEntClassifier
     most : int
 
     Returns
     -------
-    list of dict: feature, strength (nats), loudest (value, class, multiplier)
+    list of dict: feature, strength (nats), loudest (value, or range of values; class; nats it adds, against the average
+    row: of two classes to the log-odds, of more to the logit less the classes' mean)
     """
-    names, out = np.array(found.features), []
-    for name, strength in sorted(found.strength.items(), key=lambda item: -item[1])[:most]:
-        mine = np.flatnonzero(names == name)
-        weight = np.sqrt(np.maximum(found.truth[mine].sum(axis=1, keepdims=True), 0.0))
-        s, c = np.unravel_index(int((found.multipliers[mine] * weight).argmax()), (len(mine), len(found.classes)))
-        loudest = {"value": found.values[mine[s]], "class": found.classes.tolist()[c]}
-        multiplier = float(found.multipliers[mine[s], c])
-        out.append({"feature": name, "strength": strength, "loudest": loudest | {"multiplier": multiplier}})
+    out = []
+    for said in what_is_said(model)[:most]:
+        value, c, nats = loudest(said)
+        found = {"value": value, "class": model.classes_.tolist()[c], "nats": nats}
+        out.append({"feature": said.name, "strength": said.strength, "loudest": found})
     return out
 
 

@@ -29,6 +29,7 @@ class Curve(Short):
     x: Array  # (G,) rising; twice where a bin ends and the next begins
     parts: Array  # (G, C) nats
     mass: Array  # (G,) share of the rows about each point: of the mixtures, of the bins, or of a normal (moments)
+    counted: bool = True  # was the mass learned from the rows?
 
 
 @dataclass(frozen=True, repr=False)
@@ -119,10 +120,9 @@ def _said(term: Any, strength: float, gamma: Array, shares: Array, silent: Any, 
     missing_share = float("nan")
     if not isinstance(term, Moments):
         known[:n] = shares[:n]
-        once = (
-            n if not (isinstance(term, Hidden) and term.kind == "class") else int((np.asarray(term.owner) == 0).sum())
-        )
-        missing_share = max(0.0, 1.0 - float(shares[:once].sum()))
+        own = isinstance(term, Hidden) and term.kind == "class"  # each class's cells sum to one
+        seen = shares[:n][np.asarray(term.owner) == 0] if own else shares[:n]
+        missing_share = max(0.0, 1.0 - float(seen.sum()))
     curve = _curve(term, gamma, shares, usual, schema)
     values = tuple(map(str, term.values))
     return Said(term.name, strength, values, known, parts, -usual, missing_share, curve)
@@ -143,7 +143,7 @@ def _curve(term: Any, gamma: Array, shares: Array, usual: Array, schema: Any) ->
         return None
     X = np.full((len(x), term.place + 1), np.nan)
     X[:, term.place] = x
-    return Curve(x, term.cells(Table(X, None, schema)).T @ gamma - usual, mass)
+    return Curve(x, term.cells(Table(X, None, schema)).T @ gamma - usual, mass, not isinstance(term, Moments))
 
 
 def _steps(edges: Array) -> Array:

@@ -13,7 +13,7 @@ from mixent.maxent.binning import bins_of, entropy_bins
 from mixent.maxent.terms import Binned, Coded, Given, Grouped, Latent, Moments, Slope, Term, crossable, crossed
 from mixent.mixtures import GaussianMixture, MixtureClassifier
 from mixent.mixtures.univariate import fit_columns
-from mixent.tables import Schema, Table
+from mixent.tables import Schema, Table, listed
 
 HIDDEN = ("union", "class", "pooled")
 KINDS = (*HIDDEN, "quantize", "moments")
@@ -239,9 +239,7 @@ def _place(column: Any, schema: Schema, option: str) -> int:
     known = column in names if isinstance(column, str) else isinstance(column, (int, np.integer))
     at = names.index(column) if known and isinstance(column, str) else column
     if not known or not 0 <= at < len(names):
-        raise ValueError(
-            f"{option} names a column {column!r} that X does not have; columns are {', '.join(names[:10])}"
-        )
+        raise ValueError(f"{option} names a column {column!r} that X does not have; columns are {listed(names)}")
     if at not in schema.continuous:
         raise ValueError(f"{option} names the column {names[at]!r}, which is categorical; it needs numbers")
     return schema.continuous.index(int(at))
@@ -299,7 +297,7 @@ def read_pairs(pairs: Any, names: Sequence[str]) -> tuple[tuple[str, str], ...]:
             raise ValueError(f"{wanted}; got {pair!r} among them")
         strange = [name for name in two if name not in names]
         if strange:
-            raise ValueError(f"pairs names a feature {strange[0]!r}; features are {', '.join(names[:10])}")
+            raise ValueError(f"pairs names a feature {strange[0]!r}; features are {listed(names)}")
         out.append((str(two[0]), str(two[1])))
     if len({frozenset(pair) for pair in out}) < len(out):
         raise ValueError("pairs names the same pair twice")

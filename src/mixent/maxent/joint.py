@@ -36,6 +36,7 @@ from mixent.tables import (
 
 CHUNK = 4096  # rows answered at a time
 WIDEST = 4000  # values of all columns
+NO_OPTIMUM = "the gain per row fell below tol, but multipliers of pairs that never occur together have no optimum"
 
 
 class MaxEntJoint(BaseEstimator):
@@ -175,8 +176,8 @@ class MaxEntJoint(BaseEstimator):
             done = solve(problem, source, self.solver, stop, executor, observers=observers)
         self.schema_, self.terms_, self.prior_ = table.schema, terms, variance
         self.params_, self.shares_, self.run_ = done.params, problem.shares, replace(done, last=None)
-        if variance is None:
-            _warn_unattested(problem)
+        if variance is None and _warn_unattested(problem):
+            self.run_ = replace(self.run_, message=NO_OPTIMUM) if done.status is Status.CONVERGED else self.run_
         tell(done, type(self).__name__, searched=False)
         return self
 
@@ -388,9 +389,7 @@ class MaxEntJoint(BaseEstimator):
             return int(target) % len(names)
         if isinstance(target, str) and target in names:
             return names.index(target)
-        raise ValueError(
-            f"target names a column {target!r} the model does not have; its columns are {listed(names)}"
-        )
+        raise ValueError(f"target names a column {target!r} the model does not have; its columns are {listed(names)}")
 
 
 def _check_width(layout: Layout) -> None:
@@ -410,7 +409,8 @@ def _filled(answers: Answers, terms: tuple[Term, ...]) -> list[np.ndarray]:
     return [p.argmax(axis=0) if t.discrete else np.array(t.values) @ p for t, p in zip(terms, pmfs)]
 
 
-def _warn_unattested(problem: JointProblem) -> None:
+def _warn_unattested(problem: JointProblem) -> bool:
+    """Warn of pairs of values that never occur together, if there are any."""
     possible = problem.between * np.outer(problem.seen, problem.seen) > 0
     never = possible & (problem.pair_counts <= 0)
     if never.any():
@@ -421,3 +421,4 @@ def _warn_unattested(problem: JointProblem) -> None:
             UserWarning,
             stacklevel=3,
         )
+    return bool(never.any())

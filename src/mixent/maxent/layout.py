@@ -66,7 +66,7 @@ class Layout:
         apart = np.zeros((len(multipliers), len(self.terms), C))
         for i, span in enumerate(self.spans):
             apart[span, i] = multipliers[span]
-        logits = self.cells.logits(apart.reshape(len(multipliers), -1), rows)
+        logits = self.cells.logits(apart.reshape(len(multipliers), len(self.terms) * C), rows)
         return logits.reshape(len(self.terms), C, rows.n_rows)
 
     def mask(self, n_classes: int) -> Array | None:

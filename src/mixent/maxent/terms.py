@@ -15,10 +15,8 @@ from typing import Any
 import numpy as np
 
 from mixent.core.arrays import Array, softmax_columns
-from mixent.mixtures.columns import ColumnMixture
+from mixent.mixtures.columns import FAR, ColumnMixture
 from mixent.tables import Table
-
-FAR = 1e6  # standard deviations beyond which only the widest component has a say anyway
 
 
 @dataclass(frozen=True)

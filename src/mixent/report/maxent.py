@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.cases import strongest
+from mixent.evaluate.cases import strongest_features
 from mixent.evaluate.displays import ConstraintsDisplay, ExplanationDisplay, PathDisplay
 from mixent.evaluate.displays.explanation import probability_text
 from mixent.evaluate.displays.palette import class_name
@@ -77,33 +77,39 @@ def _least_met(model: Any) -> str:
 
 def _features(model: Any) -> Table:
     rows: list = []
-    for entry in strongest(model.constraints(), LISTED):
+    for entry in strongest_features(model, LISTED):
         loud = entry["loudest"]
-        says = [str(loud["value"]), class_name(loud["class"]), Number(f"{loud['multiplier']:+.2f}")]
+        says = [str(loud["value"]), class_name(loud["class"]), Number(f"{loud['nats']:.2f}")]
         rows.append([entry["feature"], Number(f"{entry['strength']:.3f}"), *says])
     n = len(model.feature_terms_)
     some = f"the {len(rows)} strongest of {n} features" if n > len(rows) else "the features, strongest first"
+    adds = "log-odds" if len(model.classes_) == 2 else "logit of that class, less the mean of all classes"
     caption = (
-        f"{some[0].upper()}{some[1:]}. Strength: how far a feature moves the log-odds, the standard deviation over "
-        "rows; and the value that speaks loudest, for which class, by how much"
+        f"{some[0].upper()}{some[1:]}. Strength: the standard deviation over rows of the feature's part of the "
+        f"log-odds. Then the values that speak loudest, for which class, and what they add to the {adds}, against the "
+        "average row"
     )
-    return Table(caption, ["feature", "strength (nats)", "loudest value", "speaks for", "multiplier (nats)"], rows)
+    return Table(caption, ["feature", "strength (nats)", "loudest at", "speaks for", "adds (nats)"], rows)
 
 
 def _constraints(model: Any) -> Figure:
     display = ConstraintsDisplay.from_estimator(model, n_features=DRAWN)
     canvas = figure(*display.size())
     display.plot(canvas.subplots())
-    names = ", ".join(block.name for block in display.blocks)
-    caption = "The multipliers of the strongest features: what each value adds to the "
-    caption += "log-odds" if len(model.classes_) == 2 else "logit of each class"
-    caption += "; beside each value the share of the rows that have it."
-    return Figure(canvas, f"Multipliers by value of {names}.", caption)
+    names = ", ".join(said.name for said in display.said)
+    caption = "What the strongest features add to the "
+    caption += "log-odds" if len(model.classes_) == 2 else "logit of each class, less the mean of all classes"
+    caption += ", against the average row"
+    if any(said.curve is None for said in display.said):
+        caption += "; beside each value the share of the rows that have it"
+    if any(said.curve is not None and said.curve.counted for said in display.said):
+        caption += "; grey, where the rows are"
+    return Figure(canvas, f"Parts of the log-odds by value of {names}.", f"{caption}.")
 
 
 def _path(model: Any) -> Figure:
     display = PathDisplay.from_estimator(model)
-    canvas = figure(6.8, 1.6 + 0.25 * len(display.names))
+    canvas = figure(*display.size())
     display.plot(canvas.subplots())
     kept = [name for name, is_kept in zip(display.names, display.kept) if is_kept]
     told = f"kept {len(kept)} of {len(display.names)} additions"

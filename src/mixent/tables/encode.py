@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 
 import numpy as np
@@ -76,20 +75,14 @@ def _spellings(value, column):
     kind = family(type(value))
     if kind == "text" and column.kind == "boolean":
         return ({"true": True, "false": False}.get(value.strip().lower()),)
-    if kind == "text":
-        return _whole_spellings(value) if as_text else (number(value),)
+    if kind == "text":  # text at fit too: only the exact word counts
+        return () if as_text else (number(value),)
     if not as_text or kind not in ("boolean", "whole", "number"):
         return ()
     if kind == "boolean":
         return (str(value), str(value).lower(), str(value).upper())
     real = _float(value)
     return (str(real), f"{real:.0f}") if real.is_integer() else (str(real),)
-
-
-def _whole_spellings(text):
-    """1 for 1.0 and back (programs write codes so beside gaps); else only the exact word counts: 01 is not 1."""
-    found = re.fullmatch(r"(-?\d+)(\.0+)?", text)
-    return () if found is None else (found[1], found[1] + ".0")
 
 
 def _warn_unseen(column, values, n_rows):

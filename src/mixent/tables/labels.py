@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from mixent.tables.frames import check_names, is_frame, unwrapped
 from mixent.tables.soft import read_probabilities
-from mixent.tables.values import families, family, missing_mask
+from mixent.tables.values import families, family, listed, missing_mask
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ def _places_in(classes, found):
     place = {value: i for i, value in enumerate(classes.tolist())}
     strange = [value for value in found.tolist() if value not in place]
     if strange:
-        raise ValueError(f"y holds the label {strange[0]!r}, which is none of the classes {listed(classes.tolist())}")
+        raise ValueError(f"y holds the label {strange[0]!r}, which is none of the classes [{listed(classes.tolist())}]")
     return np.array([place[value] for value in found.tolist()], np.int32)
 
 

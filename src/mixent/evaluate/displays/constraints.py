@@ -116,7 +116,9 @@ class ConstraintsDisplay(Short):
         if quantity == "parts":
             rows, columns = self._grid()
             wide, high = (5.2, 3.4) if len(self.said) == 1 else PANEL
-            return wide * columns + beside, high * rows + 0.3
+            values = [len(value) for said in self.said if said.curve is None for value in said.values]
+            room = 0.03 * min(max(values, default=0), 30)  # for names of values beside the panels
+            return (wide + room) * columns + beside, high * rows + 0.3
         lines = sum(len(block.values) + 1.35 for block in self.blocks)
         if len(names) > MOST_DOTS:
             return float(np.clip(4.6 + 0.34 * len(names), 6, 14)), 1.7 + 0.21 * lines

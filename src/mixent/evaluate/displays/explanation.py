@@ -22,7 +22,7 @@ class ExplanationDisplay(Short):
     rival: Any
     probability: float | None  # p(label | x), among all classes; None: not known
     log_odds: float  # log p(label | x) / p(rival | x), nats
-    prior: float  # the part of the class priors (of the class term, of a maximum entropy model)
+    prior: float  # the part of the class priors (of a maximum entropy model, of the average row)
     parts: np.ndarray  # (K,) the part of each component, or of each feature
     names: list[str]  # (K,) what each is called
     first: str = "class priors"
@@ -55,7 +55,7 @@ class ExplanationDisplay(Short):
         parts = (explanation.by_column if by_column else explanation.by_component)[row]
         names = list(explanation.names) if by_column else [f"component {k}" for k in range(len(parts))]
         odds, prior = float(explanation.log_odds[row]), float(explanation.prior[row])
-        first = "class term" if by_column else "class priors"
+        first = "average row" if by_column else "class priors"
         return cls(explanation.label[row], explanation.rival[row], None, odds, prior, parts, names, first)
 
     def bars(self) -> list[tuple[str, float]]:

@@ -24,7 +24,8 @@ MOST_VALUES = 10  # of a feature; the others are counted
 MOST_DOTS = 6  # classes up to which each has a dot; beyond, shades in a table
 SEEN = 0.005  # share of the rows from which missing values are shown
 FAR_FROM_OTHERS = 4  # times the median height of the panels: one as high has a scale of its own
-LABEL = 24  # characters of a value
+LABEL = 30  # characters of a value
+NAME, SHORT = 28, 24  # characters of a feature; of a line that fits beside values' names
 NATS = "nats"
 
 Limits = tuple[float, float]
@@ -73,17 +74,24 @@ def draw_panel(ax: Any, said: Said, classes: np.ndarray, limits: Limits) -> None
     tidy(ax)
     if said.curve is None:
         ax.tick_params(axis="y", length=0)
-    left = len(said.values) - MOST_VALUES
-    some = f", {MOST_VALUES} of {len(said.values)} values" if said.curve is None and left > 0 else ""
-    text = f"{plain(said.name, 40 - len(some)).strip()}{2 * NARROW}({said.strength:.2g} nats{some})"
-    ax.set_title(text, fontsize="small", weight="bold", color=INK, loc="left")
+    _say_name(ax, said)
+
+
+def _say_name(ax: Any, said: Said) -> None:
+    """Above the panel; a long line reaches over the values' names at the left, not out of the picture."""
+    many = said.curve is None and len(said.values) > MOST_VALUES
+    some = f", {MOST_VALUES} of {len(said.values)} values" if many else ""
+    text = f"{plain(said.name, NAME - len(some)).strip()}{2 * NARROW}({said.strength:.2g} nats{some})"
+    side = "right" if said.curve is None and len(text) > SHORT else "left"
+    ax.set_title(text, fontsize="small", weight="bold", color=INK, loc=side)
 
 
 def _draw_curve(ax: Any, said: Said, classes: np.ndarray, limits: Limits) -> None:
     curve = said.curve
     assert curve is not None
     says, ends = speaks_for(curve.parts), speaks_for(said.missing[None])[0]
-    _draw_rows(ax, curve)
+    if curve.counted:
+        _draw_rows(ax, curve)
     ax.axhline(0, color=FAINT, lw=0.8, zorder=1)
     if len(classes) == 2:
         odds = says[:, 1]

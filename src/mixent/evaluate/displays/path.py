@@ -26,6 +26,7 @@ class PathDisplay(Short):
     expected_gain: np.ndarray  # (T,) what the counts promised, at least
     kept: np.ndarray  # (T,) bool
     selection: str
+    start: float | None = None  # the score without features, where it is known
     ax_: Any = field(default=None, repr=False)
     figure_: Any = field(default=None, repr=False)
 
@@ -39,32 +40,44 @@ class PathDisplay(Short):
             name: np.array([getattr(step, name) for step in path]) for name in ("score", "gain", "expected_gain")
         }
         kept = np.array([step.kept for step in path])
-        return cls([step.name for step in path], **columns, kept=kept, selection=est.selection)
+        start = _bic_of_nothing(path, len(est.classes_)) if est.selection == "bic" else None
+        return cls([step.name for step in path], **columns, kept=kept, selection=est.selection, start=start)
 
     def plot(self, ax: Any = None, *, quantity: str = "score"):
         """Draw a line for each step; `quantity`: "score", or "gain" beside what was expected of it."""
         if quantity not in QUANTITIES:
             raise ValueError(f"quantity must be one of {', '.join(map(repr, QUANTITIES))}; got {quantity!r}")
         n = len(self.names)
-        ax = axes_or_new(ax, (6.8, 1.6 + 0.25 * n))
+        ax = axes_or_new(ax, self.size())
         at = np.arange(n)
+        names = [f"{plain(name, 44).strip()}\u00a0\u00a0{i}" for i, name in enumerate(self.names, 1)]
+        below = self.start is not None and quantity == "score"
         self._draw_score(ax, at) if quantity == "score" else self._draw_gain(ax, at)
-        ax.set_yticks(
-            at, [f"{plain(name, 44).strip()}\u00a0\u00a0{i}" for i, name in enumerate(self.names, 1)], fontsize="small"
-        )
-        ax.set_ylim(n - 0.4, -0.6)
+        ax.set_yticks([-1, *at] if below else at, ["no feature", *names] if below else names, fontsize="small")
+        ax.set_ylim(n - 0.4, -1.6 if below else -0.6)
         ax.set_ylabel("added, in this order")
+        if not self.kept.any():
+            ax.set_title("no feature was kept", fontsize="medium", loc="left")
         ax.margins(x=0.1)
-        ax.legend(frameon=False, fontsize="small", loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3)
+        ax.legend(frameon=False, fontsize="small", loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=4)
         tidy(ax)
         ax.tick_params(axis="y", length=0)
-        for label, kept in zip(ax.get_yticklabels(), self.kept):
+        for label, kept in zip(ax.get_yticklabels()[-n:], self.kept):
             label.set_color(INK if kept else FAINT)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
+    def size(self) -> tuple[float, float]:
+        """Inches the picture needs."""
+        return 6.8, 1.6 + 0.25 * (len(self.names) + (self.start is not None))
+
     def _draw_score(self, ax: Any, at: np.ndarray) -> None:
         ax.plot(self.score, at, color=FAINT, lw=1.2, zorder=1)
+        if self.start is not None:
+            ax.plot([self.start, self.score[0]], [-1, 0], color=FAINT, lw=1.2, zorder=1)
+            ax.plot(self.start, -1, color=INK, ls="none", marker="D", ms=5, zorder=3, label="no feature")
+            if not self.kept.any():
+                ax.plot(self.start, -1, label="chosen model", **RING | {"ms": 11})
         kept, look = self.kept, {"ls": "none", "marker": "o", "ms": 6, "zorder": 3}
         if not kept.all():
             ax.plot(self.score[~kept], at[~kept], mfc="white", mec=FAINT, label="not kept", **look)
@@ -82,3 +95,12 @@ class PathDisplay(Short):
         )
         ax.axvline(0, color=INK, lw=0.8)
         ax.set_xlabel("log-likelihood of the training rows (nats)")
+
+
+def _bic_of_nothing(path: list, n_classes: int) -> float | None:
+    """BIC = -2 log_lik + k log n of the class priors alone, from two steps of which the gains and k are known."""
+    if len(path) < 2 or path[1].n_parameters == path[0].n_parameters:
+        return None
+    first, second = path[:2]
+    log_n = (second.score - first.score + 2 * second.gain) / (second.n_parameters - first.n_parameters)
+    return float(first.score + 2 * first.gain - log_n * (first.n_parameters - (n_classes - 1)))
