@@ -335,7 +335,7 @@ def test_explain_adds_up_and_is_sorted(mixent, entropy, X):
     sizes = [part["part_log_odds"] for part in case["parts"]]
     assert sum(sizes) == pytest.approx(case["log_odds"]) and sizes == sorted(sizes, key=abs, reverse=True)
     parts = {part["part"]: part for part in case["parts"]}
-    assert parts["class term"]["part_log_odds"] == why.prior[0]
+    assert parts["average row"]["part_log_odds"] == why.prior[0]
     assert [parts[name]["part_log_odds"] for name in why.names] == why.by_column[0].tolist()
     assert parts["colour"]["value"] == X["colour"][3] and parts["size"]["value"] == f"{X['size'][3]:.6g}"
 
