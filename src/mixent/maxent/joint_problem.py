@@ -26,6 +26,7 @@ from mixent.core.driver import Observer, Problem, Run, Stop, run
 from mixent.core.executors import Executor
 from mixent.core.proposals import Squarem
 from mixent.core.stats import Stats
+from mixent.maxent.rows import Blocks
 
 SOLVERS = ("lbfgs", "iis")
 BLOCK_BYTES = 2 << 20  # of a block's cells
@@ -65,26 +66,11 @@ class Rows:
         return replace(self.part(first), weight=np.bincount(which, self.weight).astype(float))
 
 
-class RowBlocks:
-    """A source of blocks for the driver."""
+class RowBlocks(Blocks):
+    """Blocks of these rows."""
 
     def __init__(self, rows: Rows) -> None:
-        self.rows = rows
-        self.size = int(np.clip(BLOCK_BYTES // (8 * max(len(rows.phi), 1)), 256, 32768))
-
-    @property
-    def n_rows(self) -> int:
-        return self.rows.n_rows
-
-    @property
-    def total_weight(self) -> float:
-        return float(self.rows.weight.sum())
-
-    def __len__(self) -> int:
-        return max(1, -(-self.n_rows // self.size))
-
-    def __getitem__(self, i: int) -> Any:  # Rows: to the driver a block is whatever its problem reads
-        return self.rows.part(slice(i * self.size, min((i + 1) * self.size, self.n_rows)))
+        super().__init__(rows, 8 * len(rows.phi), BLOCK_BYTES)
 
 
 @dataclass(frozen=True)

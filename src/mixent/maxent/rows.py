@@ -39,17 +39,16 @@ class Rows:
         return self.part(order)
 
 
-class RowBlocks:
-    """A source of blocks for the driver."""
+class Blocks:
+    """A source of blocks for the driver, of any rows that have `part`, `n_rows` and `weight`."""
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: Any, row_bytes: int, block_bytes: int = BLOCK_BYTES) -> None:
         self.rows = rows
-        width = rows.packed.shape[1] + len(rows.dense) + 4 * len(rows.target)
-        self.size = int(np.clip(BLOCK_BYTES // (8 * width), 256, 32768))
+        self.size = int(np.clip(block_bytes // max(row_bytes, 1), 256, 32768))
 
     @property
     def n_rows(self) -> int:
-        return self.rows.n_rows
+        return int(self.rows.n_rows)
 
     @property
     def total_weight(self) -> float:
@@ -58,8 +57,15 @@ class RowBlocks:
     def __len__(self) -> int:
         return max(1, -(-self.n_rows // self.size))
 
-    def __getitem__(self, i: int) -> Any:  # Rows: to the driver a block is whatever its problem reads
+    def __getitem__(self, i: int) -> Any:  # to the driver a block is whatever its problem reads
         return self.rows.part(slice(i * self.size, min((i + 1) * self.size, self.n_rows)))
+
+
+class RowBlocks(Blocks):
+    """Blocks of these rows."""
+
+    def __init__(self, rows: Rows) -> None:
+        super().__init__(rows, 8 * (rows.packed.shape[1] + len(rows.dense) + 4 * len(rows.target)))
 
     def sample(self, n_rows: int) -> RowBlocks:
         """About so many rows: runs of neighbours, evenly spread, for single ones would touch as much memory as all."""
