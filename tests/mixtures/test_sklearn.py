@@ -145,8 +145,8 @@ def test_feature_names(estimator, table):
     with pytest.warns(UserWarning, match="X does not have valid feature names"):
         estimator.predict(X.to_numpy())
     with pytest.raises(ValueError, match="X has 2 features, but"):
-        type(estimator)(2).fit(X.to_numpy(), y).predict(X.to_numpy()[:, :2])
-    assert not hasattr(type(estimator)(1).fit(X.to_numpy(), y), "feature_names_in_")
+        type(estimator)(2, random_state=0).fit(X.to_numpy(), y).predict(X.to_numpy()[:, :2])
+    assert not hasattr(type(estimator)(1, random_state=0).fit(X.to_numpy(), y), "feature_names_in_")
 
 
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "score_samples", "impute", "sample", "marginal"])
