@@ -74,27 +74,7 @@ def evaluate(
       mixent evaluate data.csv -t class --model mixture --model shared --model maxent
     """  # noqa: D301  (typer needs the backspace itself)
     with session(quiet=quiet, debug=debug) as screen:
-        chosen = Choices(
-            components=components,
-            covariance=covariance,
-            prior=prior,
-            objective=objective,
-            alpha=alpha,
-            validation=validation,
-            growth=growth,
-            select=select,
-            max_components=max_components,
-            per_class=per_class,
-            latent=latent,
-            bins=bins,
-            n_bins=n_bins,
-            no_means=no_means,
-            groups=groups,
-            pairs=pairs,
-            selection=selection,
-            solver=solver,
-            probabilistic=tuple(probabilistic),
-        )
+        chosen = Choices.typed_in(ctx.params)
         made = make_models(model, chosen, target=target, categorical=categorical, seed=seed, jobs=jobs)
         _check_outputs(data, report, output)
         table = read_data(

@@ -16,6 +16,7 @@ from mixent.cli.summary import describe, show_model
 
 
 def fit(
+    ctx: typer.Context,
     data: opt.Data,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="Model file to write.", show_default=False)
@@ -73,27 +74,7 @@ def fit(
       mixent fit data.csv -o table.mixent --model joint  (any column from the others)
     """  # noqa: D301  (typer needs the backspace itself)
     with session(quiet=quiet, debug=debug) as screen:
-        chosen = Choices(
-            components=components,
-            covariance=covariance,
-            prior=prior,
-            objective=objective,
-            alpha=alpha,
-            validation=validation,
-            growth=growth,
-            select=select,
-            max_components=max_components,
-            per_class=per_class,
-            latent=latent,
-            bins=bins,
-            n_bins=n_bins,
-            no_means=no_means,
-            groups=groups,
-            pairs=pairs,
-            selection=selection,
-            solver=solver,
-            probabilistic=tuple(probabilistic),
-        )
+        chosen = Choices.typed_in(ctx.params)
         if model == "joint" and target is not None:
             raise typer.BadParameter(
                 "--target has no effect with --model joint, which predicts any column: give it to `mixent predict`"

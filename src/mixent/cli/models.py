@@ -55,6 +55,12 @@ class Choices:
     solver: str | None = None
     probabilistic: tuple[str, ...] = ()
 
+    @classmethod
+    def typed_in(cls, params: dict[str, Any]) -> Choices:
+        """From the parameters of a command, which has these among others."""
+        given = {f.name: params[f.name] for f in fields(cls)}
+        return cls(**given | {"probabilistic": tuple(given["probabilistic"])})
+
     def searched(self, clusters: bool) -> bool:
         """Is there anything to select?"""
         wide = clusters and self.covariance.lower() == "auto"  # clusters try all structures whatever their number

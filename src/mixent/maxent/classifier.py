@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixent.base import ProbabilisticClassifier
 from mixent.base.priors import read_class_prior
+from mixent.base.runs import FittedByRun
 from mixent.core.arrays import Array
 from mixent.core.driver import Stop
 from mixent.maxent.building import (
@@ -50,7 +51,7 @@ AT_ONCE = 65536  # rows predicted together
 CERTAIN = 1e-3  # nats per row: a log-loss so small without a prior goes on falling to zero
 
 
-class MaxEntClassifier(ProbabilisticClassifier):
+class MaxEntClassifier(FittedByRun, ProbabilisticClassifier):
     """Maximum entropy classification from pairwise constraints, on discrete, continuous and probabilistic columns.
 
     Of all P[class | row] that reproduce the training counts of every class with every value of every feature, takes
@@ -400,16 +401,6 @@ class MaxEntClassifier(ProbabilisticClassifier):
     def feature_terms_(self) -> tuple[str, ...]:
         """Names of the features the columns became."""
         return tuple(term.name for term in self.layout_.terms)
-
-    @property
-    def converged_(self) -> bool:
-        """Did solving end at the optimum?"""
-        return self.run_.status.ok
-
-    @property
-    def n_iter_(self) -> int:
-        """Passes over the data."""
-        return self.run_.n_passes
 
     @property
     def n_parameters_(self) -> int:

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mixent.base.runs import FittedByRun
 from mixent.core.arrays import Array
 from mixent.core.driver import Run, Status, Stop
 from mixent.core.executors import Serial
@@ -39,7 +40,7 @@ WIDEST = 4000  # values of all columns
 NO_OPTIMUM = "the gain per row fell below tol, but multipliers of pairs that never occur together have no optimum"
 
 
-class MaxEntJoint(BaseEstimator):
+class MaxEntJoint(FittedByRun, BaseEstimator):
     """One maximum entropy model of a whole table: any column, or any two, is predicted from the rest.
 
     Maximises  sum_n w_n sum_m log P[F_m = f_nm | all other columns of row n] - |Gamma|^2 / (2 prior),  Besag's
@@ -187,16 +188,6 @@ class MaxEntJoint(BaseEstimator):
         check_positive("tol", self.tol, zero=True)
         check_count("max_iter", self.max_iter)
         read_variance(self.prior)
-
-    @property
-    def converged_(self) -> bool:
-        """Did the search reach its tolerance?"""
-        return self.run_.status is Status.CONVERGED
-
-    @property
-    def n_iter_(self) -> int:
-        """Passes over the data."""
-        return self.run_.n_passes
 
     @property
     def n_parameters_(self) -> int:

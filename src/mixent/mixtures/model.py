@@ -11,9 +11,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mixent.base.runs import FittedByRun
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
-from mixent.core.driver import Run, Status, Stop, run
+from mixent.core.driver import Run, Stop, run
 from mixent.core.proposals import Squarem
 from mixent.mixtures.arriving import Kept, keep, with_kept
 from mixent.mixtures.by_row import RowFunction, block_resp, each_row, log_density, responsibilities
@@ -45,7 +46,7 @@ def taking_part(table: Table, varying: np.ndarray, label: Array | None = None, w
     return Block(X, table.codes, label, weight)
 
 
-class MixtureModel(BaseEstimator):
+class MixtureModel(FittedByRun, BaseEstimator):
     """The generative side of an estimator whose fitted state is `problem_`, `params_`, `schema_`, `run_`.
 
     A column that was constant in training says nothing and is left out of the density (its likelihood would be
@@ -258,16 +259,6 @@ class MixtureModel(BaseEstimator):
         if column in names:
             return names.index(column)
         raise ValueError(f"no column {column!r}; the model has {', '.join(map(str, names[:20]))}")
-
-    @property
-    def converged_(self) -> bool:
-        """Did EM reach its tolerance?"""
-        return self.run_.status is Status.CONVERGED
-
-    @property
-    def n_iter_(self) -> int:
-        """Passes over the data."""
-        return self.run_.n_passes
 
     @property
     def means_(self) -> Array:
