@@ -97,7 +97,8 @@ def test_printed_tables_of_004():
 @pytest.mark.parametrize("options", METHODS.values(), ids=METHODS)
 def test_options_are_taken(options):
     X, y = np.random.default_rng(0).standard_normal((40, 2)), np.arange(40) % 2
-    MaxEntClassifier(**({"prior": 1.0, "tol": 0.01} | options), max_components=1).fit(X, y)
+    model = MaxEntClassifier(**({"prior": 1.0, "tol": 0.01} | options), max_components=1).fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
 
 
 def test_peers_are_told_from_ours():

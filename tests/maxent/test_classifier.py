@@ -13,6 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mixent import MaxEntClassifier
 from mixent.core.driver import Status
+from mixent.maxent import induction
 
 SHARP = {"tol": 1e-14, "max_iter": 5000}
 
@@ -529,3 +530,13 @@ def test_borders_that_differ_in_a_late_digit_have_different_names():
     model = MaxEntClassifier("quantize", prior=1.0).fit(x[:, None], np.arange(200) % 2)
     values = model.constraints().values
     assert len(set(values)) == len(values) == 8
+
+
+def test_pairs_of_too_many_cells_are_refused(votes, monkeypatch):
+    X, y = votes
+    monkeypatch.setattr(induction, "WIDEST", 5)
+    with pytest.raises(
+        ValueError, match="counts pairs of at most 5 cells, and there are 9; set pairs=None, or leave out"
+    ):
+        MaxEntClassifier(select="forward").fit(X, y)
+    assert MaxEntClassifier(select="forward", pairs=None).fit(X, y).path_

@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from mixent.core import saved
 from mixent.core.driver import Run, Status, Step, Stop
 from mixent.core.executors import Serial
-from mixent.maxent import joint_problem
+from mixent.maxent import joint, joint_problem
 from mixent.maxent.joint import MaxEntJoint
 from mixent.maxent.joint_answers import Answers
 from mixent.maxent.joint_cells import Category, Constant, Hidden, Layout, _cut
@@ -702,3 +702,25 @@ def test_layout_puts_every_column_in_its_own_cells(fitted):
     for span in layout.spans.values():
         assert not fitted.params_.pairs[span, span].any()
         assert fitted.shares_[span].sum() == pytest.approx(1)
+
+
+def test_rows_that_repeat_are_learned_from_as_well_as_held_out():
+    """Few discrete columns and many rows: every row to be predicted has been seen, and a wide prior is right."""
+    rng = np.random.default_rng(0)
+    a = rng.integers(3, size=2000)
+    b = np.where(rng.random(2000) < 0.7, a, rng.integers(3, size=2000))
+    c = (rng.random(2000) < 0.2 + 0.3 * (a == b)).astype(int)
+    X = pd.DataFrame({"a": a, "b": b, "c": c}).astype(str)
+    train, fresh = X[:1000], X[1000:]
+    scores = {v: MaxEntJoint(prior=v).fit(train).score(fresh) for v in VARIANCES}
+    chosen = MaxEntJoint(random_state=0).fit(train)
+    assert chosen.prior_ >= 1.0 and scores[chosen.prior_] > max(scores.values()) - 0.005
+
+
+def test_too_many_values_are_refused_with_the_widest_column(monkeypatch):
+    monkeypatch.setattr(joint, "WIDEST", 30)
+    X = pd.DataFrame({"id": [f"r{i}" for i in range(40)], "b": ["x", "y"] * 20})
+    with pytest.raises(
+        ValueError, match=r"the columns have 42 values.*leave out or merge values of 'id', which has 40"
+    ):
+        MaxEntJoint().fit(X)
