@@ -14,6 +14,9 @@ _HOMES = {
     "SharedMixtureClassifier": "mixent.mixtures",
     "MaxEntClassifier": "mixent.maxent",
     "MaxEntJoint": "mixent.maxent",
+    "FisherKernel": "mixent.med",
+    "MEDClassifier": "mixent.med",
+    "MEDGaussianClassifier": "mixent.med",
     "save": "mixent.files",
     "load": "mixent.files",
 }

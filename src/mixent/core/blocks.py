@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mixent.core.arrays import Array
 
 Index = NDArray[np.intp]
+BLOCK_BYTES = 4 << 20  # of a block's arrays
 
 
 @dataclass(frozen=True)
@@ -148,3 +149,25 @@ def _even(n_rows: int, most: int) -> int:
     if n_blocks > 1:
         n_blocks = 4 * -(-n_blocks // 4)
     return max(1, -(-n_rows // n_blocks))
+
+
+class Blocks:
+    """A source of blocks for the driver, of any rows that have `part`, `n_rows` and `weight`."""
+
+    def __init__(self, rows: Any, row_bytes: int, block_bytes: int = BLOCK_BYTES) -> None:
+        self.rows = rows
+        self.size = int(np.clip(block_bytes // max(row_bytes, 1), 256, 32768))
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.rows.n_rows)
+
+    @property
+    def total_weight(self) -> float:
+        return float(self.rows.weight.sum())
+
+    def __len__(self) -> int:
+        return max(1, -(-self.n_rows // self.size))
+
+    def __getitem__(self, i: int) -> Any:  # to the driver a block is whatever its problem reads
+        return self.rows.part(slice(i * self.size, min((i + 1) * self.size, self.n_rows)))

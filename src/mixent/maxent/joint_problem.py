@@ -26,7 +26,7 @@ from mixent.core.driver import Observer, Problem, Run, Stop, run
 from mixent.core.executors import Executor
 from mixent.core.proposals import Squarem
 from mixent.core.stats import Stats
-from mixent.maxent.rows import Blocks
+from mixent.core.blocks import Blocks
 
 SOLVERS = ("lbfgs", "iis")
 BLOCK_BYTES = 2 << 20  # of a block's cells

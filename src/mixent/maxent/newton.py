@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from mixent.core.arrays import Array
+from mixent.core.linalg import solve_positive
 from mixent.maxent.problem import Expected, MaxEntProblem, Multipliers, Ready
 from mixent.maxent.rows import Rows
 
@@ -66,19 +66,7 @@ class Newton(MaxEntProblem):
             free[1:] = self.mask > 0
         index = np.flatnonzero(free.ravel())
         move = np.zeros(width * C)
-        move[index] = _solved(
+        move[index] = solve_positive(
             matrix[np.ix_(index, index)] if len(index) < len(matrix) else matrix, slope.ravel()[index]
         )
         return move.reshape(width, C)
-
-
-def _solved(matrix: Array, slope: Array) -> Array:
-    """matrix^-1 slope, with as little added to the diagonal as it takes: without a prior some directions are free."""
-    ridge = 1e-13 * max(float(np.trace(matrix)) / len(matrix), 1e-300)
-    diagonal = np.diagonal(matrix).copy()
-    while True:
-        matrix[np.diag_indices_from(matrix)] = diagonal + ridge
-        try:
-            return cho_solve(cho_factor(matrix, lower=True), slope)
-        except LinAlgError:
-            ridge *= 100

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from mixent.core.arrays import Array
+from mixent.core.blocks import Blocks
 
-BLOCK_BYTES = 4 << 20  # of a block's arrays
 RUN = 64  # neighbouring rows in a sample
 
 
@@ -37,28 +36,6 @@ class Rows:
         if len(order) == self.n_rows and (np.diff(order) == 1).all():
             return self
         return self.part(order)
-
-
-class Blocks:
-    """A source of blocks for the driver, of any rows that have `part`, `n_rows` and `weight`."""
-
-    def __init__(self, rows: Any, row_bytes: int, block_bytes: int = BLOCK_BYTES) -> None:
-        self.rows = rows
-        self.size = int(np.clip(block_bytes // max(row_bytes, 1), 256, 32768))
-
-    @property
-    def n_rows(self) -> int:
-        return int(self.rows.n_rows)
-
-    @property
-    def total_weight(self) -> float:
-        return float(self.rows.weight.sum())
-
-    def __len__(self) -> int:
-        return max(1, -(-self.n_rows // self.size))
-
-    def __getitem__(self, i: int) -> Any:  # to the driver a block is whatever its problem reads
-        return self.rows.part(slice(i * self.size, min((i + 1) * self.size, self.n_rows)))
 
 
 class RowBlocks(Blocks):

@@ -1,0 +1,327 @@
+"""What every classifier by maximum entropy discrimination does around its discriminant functions."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from mixent.base import ProbabilisticClassifier
+from mixent.base.folds import label_folds
+from mixent.base.runs import FittedByRun
+from mixent.core.arrays import Array
+from mixent.core.driver import Event, Run
+from mixent.med.calibration import Calibration, fit_calibration, log_loss
+from mixent.med.contests import Contests, pairs
+from mixent.med.labels import Beliefs, with_uncertain_labels
+from mixent.med.margins import Margin
+from mixent.med.solving import Discriminant, Search, Solution
+from mixent.med.spaces import Part, Space
+from mixent.mixtures.options import check_choice, check_count, check_folds, check_number, check_positive
+from mixent.tables import Labels
+
+Folds = list[tuple[np.ndarray, np.ndarray]]
+CALIBRATIONS = ("temperature", "affine")
+PATIENCE = 3  # values of c in succession that are no better
+REPEATED = 400  # labelled rows up to which folds are drawn again, so often that as many are held out in all; at most
+REPEATS = 5
+ROUGH = 1e-4  # gap per row of the fits that only choose
+
+
+class Trained:
+    """A solution with all it was found from."""
+
+    def __init__(self, part: Part, discriminant: Discriminant, margin: Margin, found: Solution, labels: Run | None):
+        self.part, self.discriminant, self.margin, self.solution, self.labels = part, discriminant, margin, found, labels
+        self.q = part.prior if labels is None else labels.params.q
+        self.contests = Contests.of(self.q, part.weight, part.prior)
+
+
+class MEDBase(FittedByRun, ProbabilisticClassifier):
+    """Fit, choice of `c`, calibration: a subclass gives a `Space` and the margin prior."""
+
+    c: Any
+    bias: Any
+    calibration: Any
+    relaxation: float
+    cv: Any
+    tol: float
+    max_iter: int
+    random_state: Any
+    calibration_: Calibration
+
+    def _check_common(self) -> None:
+        if not (isinstance(self.c, str) and self.c == "auto"):
+            check_positive("c", self.c)
+        if self.calibration is not None:
+            check_choice("calibration", self.calibration, self._calibrations())
+        check_folds("cv", self.cv)
+        check_positive("tol", self.tol)
+        check_count("max_iter", self.max_iter)
+        if not check_number(self.relaxation) or not 0 < self.relaxation <= 1:
+            raise ValueError(
+                f"relaxation must be the share of a label update to take, above 0 and at most 1; "
+                f"got {self.relaxation!r}"
+            )
+        if not (isinstance(self.bias, str) and self.bias == "flat"):
+            if not check_number(self.bias) or not 0 < self.bias < np.inf:
+                raise ValueError(f"bias must be 'flat', or the variance > 0 of its Gaussian prior; got {self.bias!r}")
+
+    def _calibrations(self) -> tuple[str, ...]:
+        return CALIBRATIONS
+
+    def _bias_variance(self) -> float:
+        return np.inf if isinstance(self.bias, str) else float(self.bias)
+
+    def _margin(self, c: float | None, discriminant: Discriminant, contests: Contests) -> Margin:
+        raise NotImplementedError
+
+    def _needs_c(self) -> bool:
+        return isinstance(self.c, str)
+
+    def _grid(self) -> tuple[float, ...]:
+        """Values of `c` to try, rising."""
+        raise NotImplementedError
+
+    # --- one fit ------------------------------------------------------------------------------------------------
+
+    def _train(self, space: Space, part: Part, c: float | None, search: Search, start: Any = None) -> Trained:
+        discriminant = space.discriminant(part, self._bias_variance())
+        contests = Contests.of(part.prior, part.weight)
+        margin = self._margin(c, discriminant, contests)
+        if not part.uncertain:
+            return Trained(part, discriminant, margin, discriminant.solve(contests, margin, search, start), None)
+        found = with_uncertain_labels(
+            discriminant,
+            margin,
+            part.prior,
+            part.weight,
+            search,
+            relaxation=float(self.relaxation),
+            tol=max(self.tol, 1e-8),
+            max_rounds=self.max_iter,
+        )
+        beliefs: Beliefs = found.params
+        return Trained(part, discriminant, margin, beliefs.solution, replace(found, last=None))
+
+    def _fit_space(self, space: Space, labels: Labels, part: Part, search: Search, show: Any) -> Trained:
+        """Choose `c`, train on all rows, calibrate; set the attributes all such classifiers have."""
+        self.classes_ = labels.classes
+        rounds = self._folds(part)
+        c, self.c_tried_, held = self._choose(space, part, rounds, search, show)
+        self.c_ = c
+        trained = self._train(space, part, c, _watched(search, show))
+        known = part.labelled & (part.weight > 0)
+        shares = (part.prior[known] * part.weight[known, None]).sum(axis=0)
+        self.class_prior_ = shares / shares.sum()
+        self.calibration_ = self._calibrate(space, part, rounds, c, held, search, show)
+        self._keep(trained)
+        return trained
+
+    def _folds(self, part: Part) -> list[Folds]:
+        """Folds, drawn more than once where rows are few; each time every labelled row is held out once."""
+        if not self._needs_c() and self.calibration not in CALIBRATIONS:
+            return []
+        codes = np.where(part.labelled, part.prior.argmax(axis=1), -1)
+        counted = np.where(part.weight > 0, codes, -1)
+        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=REPEATS)
+        often = min(REPEATS, max(1, round(REPEATED / max((counted >= 0).sum(), 1)))) if self._draws() else 1
+        rounds = [label_folds(codes, counted >= 0, int(seed), self.cv) for seed in seeds[:often]]
+        rounds = [[fold for fold in folds if _both(counted, fold[0], part.n_classes)] for folds in rounds]
+        return [folds for folds in rounds if folds]
+
+    def _draws(self) -> bool:
+        """Are folds drawn at random, or the user's?"""
+        return isinstance(self.cv, (int, np.integer))
+
+    def _choose(
+        self, space: Space, part: Part, rounds: list[Folds], search: Search, show: Any
+    ) -> tuple[float | None, list[dict], list[Array] | None]:
+        """`c`, what was tried, and the held-out scores at it (None: none of use)."""
+        if not self._needs_c():
+            return (None if isinstance(self.c, str) else float(self.c)), [], None
+        grid = self._grid()
+        if not rounds:
+            return grid[len(grid) // 2], [], None
+        rough = replace(search, gap=max(search.gap, ROUGH))
+        states: dict = {}
+        tried: list[dict] = []
+        best: tuple[float, float, list[Array] | None] = (np.inf, grid[0], None)
+        for i, c in enumerate(grid):
+            if show is not None:
+                show(i, len(grid), f"c = {c:g}")
+            held = self._held_scores(space, part, rounds, c, rough, states, labelled_only=True)
+            scores, target, weight = _stacked(held, part)
+            loss = log_loss(_calibrated(scores, target, weight), target, weight)
+            tried.append({"c": c, "log_loss": loss})
+            if loss < best[0]:
+                best = (loss, c, held)
+            elif i - grid.index(best[1]) >= PATIENCE:
+                break
+        return best[1], tried, None if part.uncertain else best[2]
+
+    def _held_scores(
+        self,
+        space: Space,
+        part: Part,
+        rounds: list[Folds],
+        c: float | None,
+        search: Search,
+        states: dict | None = None,
+        *,
+        labelled_only: bool = False,
+    ) -> list[Array]:
+        """(n, C) for each round: scores of each row by a model not trained on it; NaN for rows never held out.
+
+        `states` are those of an earlier `c`, to start from; they are brought up to date.
+        """
+        out = []
+        states = {} if states is None else states
+        for r, folds in enumerate(rounds):
+            scores = np.full(part.prior.shape, np.nan)
+            for f, (train, held) in enumerate(folds):
+                if labelled_only:
+                    train = train[part.labelled[train]]
+                sub = sub_part(part, train)
+                trained = self._train(space, sub, c, search, states.get((r, f)))
+                states[r, f] = trained.solution.state
+                fitted = trained.discriminant, trained.solution, trained.contests
+                scores[held] = space.scores(sub, *fitted, part.rows[held])
+            out.append(scores)
+        return out
+
+    def _calibrate(
+        self,
+        space: Space,
+        part: Part,
+        rounds: list[Folds],
+        c: float | None,
+        held: list[Array] | None,
+        search: Search,
+        show: Any,
+    ) -> Calibration:
+        if self.calibration not in CALIBRATIONS or not rounds:
+            return Calibration(1.0, np.zeros(part.n_classes))
+        if show is not None:
+            show(0, 1, "calibration")
+        if held is None:
+            held = self._held_scores(space, part, rounds[:1], c, replace(search, gap=max(search.gap, ROUGH)))
+        scores, target, weight = _stacked(held, part)
+        return fit_calibration(scores, target, weight / len(held), affine=self.calibration == "affine")
+
+    def _keep(self, trained: Trained) -> None:
+        """What the solution says of the training rows."""
+        solution, part, n = trained.solution, trained.part, self.n_rows_
+        self.run_ = replace(solution.run, last=None) if trained.labels is None else trained.labels
+        self.run_ = replace(self.run_, params=None)
+        self.objective_, self.gap_ = solution.dual, solution.gap
+        self.margin_ = trained.margin
+        lam = np.zeros((n, solution.multipliers.shape[1]))
+        lam[part.rows] = solution.multipliers
+        self.support_ = np.flatnonzero(lam.any(axis=1))
+        self.multipliers_ = lam[:, 0] if lam.shape[1] == 1 else lam
+        used = part.weight > 0
+        self.loo_estimate_ = float(solution.multipliers.any(axis=1)[used].mean())
+        a, b = pairs(part.n_classes)
+        self.pairs_ = [(self.classes_[i], self.classes_[j]) for i, j in zip(a, b)]
+        self.label_posterior_ = np.full((n, part.n_classes), np.nan)
+        self.label_posterior_[part.rows] = trained.q
+        if not self.run_.status.ok:
+            warnings.warn(
+                f"{type(self).__name__} did not converge: {self.run_.message}", ConvergenceWarning, stacklevel=4
+            )
+
+    # --- predictions --------------------------------------------------------------------------------------------
+
+    def _scores(self, X: Any) -> Array:
+        """(n, C) expected discriminant functions."""
+        raise NotImplementedError
+
+    def decision_function(self, X: Any) -> Array:
+        """The expected discriminant functions (equation 8).
+
+        Parameters
+        ----------
+        X : table of n rows
+
+        Returns
+        -------
+        (n,) array, positive for the second class, where there are two; else (n, C), the largest of a row wins.
+        """
+        check_is_fitted(self)
+        scores = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def _log_joint(self, X: Any) -> Array:
+        return self.calibration_(self._scores(X))
+
+    def _set_class_prior(self, prior: Array) -> None:
+        prior = np.maximum(prior, 1e-12)  # a class the batch seems to lack stays possible
+        prior = prior / prior.sum()
+        moved = np.log(prior) - np.log(np.maximum(self.class_prior_, 1e-12))
+        self.calibration_ = replace(self.calibration_, offset=self.calibration_.offset + moved)
+        self.class_prior_ = prior
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _both(codes: np.ndarray, train: np.ndarray, n_classes: int) -> bool:
+    """Does every class have a row to train on?"""
+    return len(np.unique(codes[train][codes[train] >= 0])) == n_classes
+
+
+def _stacked(rounds: list[Array], part: Part) -> tuple[Array, Array, Array]:
+    """Held-out scores of all rounds, with their labels and weights."""
+    at = [np.flatnonzero(~np.isnan(scores[:, 0]) & (part.weight > 0)) for scores in rounds]
+    every = np.concatenate(at)
+    return np.concatenate([s[rows] for s, rows in zip(rounds, at)]), part.prior[every], part.weight[every]
+
+
+def _calibrated(scores: Array, target: Array, weight: Array) -> Array:
+    return fit_calibration(scores, target, weight, affine=False)(scores)
+
+
+def sub_part(part: Part, at: np.ndarray) -> Part:
+    """Some of the rows of a part."""
+    prior, weight = part.prior[at], part.weight[at]
+    return Part(part.rows[at], prior, part.labelled[at], weight, bool(in_doubt(prior[weight > 0]).any()))
+
+
+def in_doubt(prior: Array) -> np.ndarray:
+    """(n,) bool: rows whose label could be more than one."""
+    return (prior > 0).sum(axis=1) > 1
+
+
+def read_part(labels: Labels, weight: Array | None) -> Part:
+    """All rows, their label distributions; even ones for a row without a label."""
+    likelihood = labels.likelihood
+    absent = likelihood.min(axis=1) == 1.0
+    prior = likelihood / likelihood.sum(axis=1, keepdims=True)
+    weight = np.ones(len(prior)) if weight is None else weight
+    labelled = ~absent & (np.ptp(prior, axis=1) > 0)
+    counted = labelled & (weight > 0)
+    missing = [c for c, n in zip(labels.classes.tolist(), prior[counted].sum(axis=0)) if n == 0]
+    if missing:
+        raise ValueError(
+            f"no row with a weight has the label {missing[0]!r}, which y names; label some rows of each class"
+        )
+    return Part(np.arange(len(prior)), prior, labelled, weight, bool(in_doubt(prior[weight > 0]).any()))
+
+
+def _watched(search: Search, show: Any) -> Search:
+    """The search with a progress bar."""
+    if show is None:
+        return search
+
+    def watch(event: Event) -> None:
+        show(event.n_pass, search.max_iter, f"pass {event.n_pass}, objective {event.objective:.6g}")
+
+    return replace(search, observers=(*search.observers, watch))

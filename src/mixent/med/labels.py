@@ -1,0 +1,206 @@
+"""Labels that are uncertain or missing (001, section 5 and appendix C).
+
+The distribution sought factorises, P(theta, g) P(y), each row's label has a prior P0_t(y), and of
+
+    D(P(theta) || P0(theta)) + sum_t w_t [ sum_ab loss(p_tab (F_a(x_t) - F_b(x_t))) + D(P_t(y) || P0_t(y)) ],
+
+the relative entropy of the whole with the margins minimised out, step 1 finds the least over theta and step 2 over
+the labels, of which a share is taken (relaxation). It is convex in each, so it never rises (Theorem 7).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import rel_entr
+
+from mixent.core.arrays import Array
+from mixent.core.blocks import Blocks
+from mixent.core.driver import Problem, Run, Stop, run
+from mixent.core.executors import Serial
+from mixent.core.stats import Stats
+from mixent.med.contests import Contests, pairs
+from mixent.med.margins import Fixed, Margin
+from mixent.med.solving import Discriminant, Search, Solution
+
+STEPS = 60  # of Newton's method, and halvings of one
+FLAT = 1e-14  # what a step must promise, relative
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """Label distributions, and the best discriminant for them."""
+
+    q: Array  # (n, C)
+    solution: Solution
+
+
+@dataclass(frozen=True)
+class Spread(Stats):
+    divergence: float  # sum_t w_t D(P_t(y) || P0_t(y))
+
+
+@dataclass(frozen=True)
+class LabelRows:
+    """Rows by their numbers."""
+
+    index: np.ndarray
+    weight: Array
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.index)
+
+    def part(self, rows: slice) -> LabelRows:
+        return LabelRows(self.index[rows], self.weight[rows])
+
+
+@dataclass(frozen=True)
+class LabelProblem(Problem[Beliefs, Beliefs, Spread]):
+    """Maximises minus the relative entropy; one update is both steps."""
+
+    discriminant: Discriminant
+    margin: Margin
+    search: Search
+    prior: Array  # (n, C) P0_t(y)
+    weight: Array  # (n,)
+    first_step: float = 1.0  # the relaxation
+    safe_step: float = 2.0**-20
+
+    def start(self) -> Beliefs:
+        """Labels as the prior has them."""
+        return Beliefs(self.prior, self._solve(self.prior, None))
+
+    def source(self) -> Blocks:
+        return Blocks(LabelRows(np.arange(len(self.weight)), self.weight), 64)
+
+    def _solve(self, q: Array, start: Solution | None) -> Solution:
+        """Step 1."""
+        contests = Contests.of(q, self.weight, self.prior)
+        state = None if start is None else start.state
+        return self.discriminant.solve(contests, self.margin, self.search, state)
+
+    def prepare(self, params: Beliefs) -> Beliefs:
+        return params
+
+    def stats(self, ready: Beliefs, block: LabelRows) -> Spread:  # type: ignore[override]
+        apart = rel_entr(ready.q[block.index], self.prior[block.index]).sum(axis=1)
+        return Spread(float(block.weight @ apart))
+
+    def objective(self, params: Beliefs, total: Spread) -> float:
+        return -(params.solution.minimum + total.divergence)
+
+    def update(self, params: Beliefs, total: Spread, step: float) -> Beliefs:
+        best = best_labels(params.solution.scores, self.prior, self.margin)
+        q = (1.0 - step) * params.q + step * best
+        return Beliefs(q, self._solve(q, params.solution))
+
+
+def best_labels(scores: Array, prior: Array, margin: Margin) -> Array:
+    """Step 2: the label distributions (n, C) for fixed discriminant functions (equations 77 to 79, in their dual).
+
+    Row by row, the q that minimises  D(q || P0) + sum_ab loss((q_a - q_b)(F_a - F_b)): convex, by Newton's method.
+    The multipliers of equation 77 are l_ab = multiplier((q_a - q_b)(F_a - F_b)), and q ~ P0 exp(sum l_ab s_ab d_ab).
+    """
+    q = prior / prior.sum(axis=1, keepdims=True)
+    doubtful = np.flatnonzero((prior > 0).sum(axis=1) > 1)
+    if len(doubtful):
+        q[doubtful] = _Rowwise(scores[doubtful], q[doubtful], margin).minimum()
+    return q
+
+
+class _Rowwise:
+    """As many small problems as there are rows, side by side."""
+
+    def __init__(self, scores: Array, prior: Array, margin: Margin) -> None:
+        a, b = pairs(prior.shape[1])
+        self.e = np.eye(prior.shape[1])[a] - np.eye(prior.shape[1])[b]  # (pairs, C)
+        self.d = scores @ self.e.T  # (n, pairs)
+        self.prior, self.margin = prior, margin
+        self.open = (prior[:, a] + prior[:, b]) > 0
+
+    def value(self, q: Array, rows: np.ndarray) -> Array:
+        """(n,)."""
+        loss = np.where(self.open[rows], self.margin.loss((q @ self.e.T) * self.d[rows]), 0.0)
+        return rel_entr(q, self.prior[rows]).sum(axis=1) + loss.sum(axis=1)
+
+    def minimum(self) -> Array:
+        """(n, C)."""
+        q = self.prior.copy()
+        moving = np.arange(len(q))
+        now = self.value(q, moving)
+        for _ in range(STEPS):
+            slope, step = self._step(q[moving], moving)
+            promise = -(slope * step).sum(axis=1)
+            some = promise > FLAT * (1.0 + np.abs(now[moving]))
+            moving, step, promise = moving[some], step[some], promise[some]
+            if len(moving) == 0:
+                break
+            self._search(q, now, moving, step, promise)
+        return q
+
+    def _step(self, q: Array, rows: np.ndarray) -> tuple[Array, Array]:
+        """Slopes and Newton steps, sums held; a class the prior rules out stays out."""
+        C = q.shape[1]
+        possible = self.prior[rows] > 0
+        ahead, d = q @ self.e.T, self.d[rows]
+        lam = np.where(self.open[rows], self.margin.multiplier(ahead * d), 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slope = np.where(possible, np.log(q / self.prior[rows]), 0.0) - (lam * d) @ self.e
+        bend = np.where(self.open[rows], self.margin.bend(lam), 0.0) * d**2
+        system = np.zeros((len(q), C + 1, C + 1))
+        system[:, :C, :C] = np.einsum("np,pi,pj->nij", bend, self.e, self.e)
+        diagonal = np.arange(C)
+        system[:, diagonal, diagonal] += 1.0 / np.maximum(q, 1e-300)  # all but rigid where the class is ruled out
+        system[:, :C, C] = system[:, C, :C] = possible
+        slope = np.where(possible, slope, 0.0)
+        right = np.concatenate([-slope, np.zeros((len(q), 1))], axis=1)
+        step = np.linalg.solve(system, right[:, :, None])[:, :C, 0]
+        return slope, np.where(possible, step, 0.0)
+
+    def _search(self, q: Array, now: Array, rows: np.ndarray, step: Array, promise: Array) -> None:
+        """Halve the steps of those rows whose value does not fall."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            room = np.where(step < 0, -q[rows] / step, np.inf).min(axis=1)
+        length = np.minimum(1.0, 0.99 * room)
+        left = np.arange(len(rows))
+        for _ in range(STEPS):
+            trial = np.maximum(q[rows[left]] + length[left, None] * step[left], 0.0)
+            value = self.value(trial, rows[left])
+            good = value <= now[rows[left]] - 1e-4 * length[left] * promise[left]
+            q[rows[left[good]]] = trial[good]
+            now[rows[left[good]]] = value[good]
+            left = left[~good]
+            length[left] *= 0.5
+            if len(left) == 0:
+                break
+
+
+def with_uncertain_labels(
+    discriminant: Discriminant,
+    margin: Margin,
+    prior: Array,
+    weight: Array,
+    search: Search,
+    *,
+    relaxation: float,
+    tol: float,
+    max_rounds: int,
+) -> Run:
+    """The two-step algorithm; the run's params are `Beliefs`."""
+    if isinstance(margin, Fixed):
+        raise ValueError(
+            "a row whose label is in doubt cannot keep a margin that is certain; with margin='fixed' give every "
+            "label, or take margin='exponential'"
+        )
+    inner = replace(search, gap=min(search.gap, 1e-9), observers=())  # a step must not lose what the last one found
+    problem = LabelProblem(discriminant, margin, inner, prior, weight, first_step=relaxation)
+    return run(
+        problem,
+        problem.source(),
+        problem.start(),
+        stop=Stop(tol, max_rounds),
+        executor=search.executor or Serial(),
+        observers=search.observers,
+    )

@@ -1,0 +1,214 @@
+"""Margin priors (001, equations 9 and 15): potentials of the dual, and losses of its dual.
+
+A prior P0(g) on a row's margin gives the dual the potential
+
+    u(l) = -log int P0(g) exp(-l g) dg,      0 <= l < upper,
+
+concave, with u'(l) the margin's mean under the solution. Maximised over the multiplier it is a loss of the margin m
+that the discriminant function keeps,
+
+    loss(m) = max_{l >= 0} u(l) - l m,       multiplier(m) = the l that does = -loss'(m),
+
+so that  min_F  D(F || prior) + sum_k w_k loss(m_k(F))  is the dual's dual, and the difference of the two a gap.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mixent.core.arrays import Array
+
+
+class Margin(ABC):
+    """What a margin prior must tell; numbers and arrays alike."""
+
+    at: float  # where the prior has its mode: the margin that is wanted
+
+    @property
+    def upper(self) -> float:
+        """Multipliers stay below this."""
+        return float("inf")
+
+    @abstractmethod
+    def potential(self, multiplier: Any) -> Any:
+        """u(l)."""
+
+    @abstractmethod
+    def mean(self, multiplier: Any) -> Any:
+        """u'(l): the expected margin."""
+
+    @abstractmethod
+    def curvature(self, multiplier: Any) -> Any:
+        """-u''(l): the margin's variance."""
+
+    @abstractmethod
+    def multiplier(self, margin: Array) -> Array:
+        """The l that maximises u(l) - l m; zero where the row does not speak."""
+
+    def loss(self, margin: Array) -> Array:
+        """max u(l) - l m."""
+        best = self.multiplier(margin)
+        return self.potential(best) - best * margin
+
+    def bend(self, multiplier: Array) -> Array:
+        """loss''(m) where the multiplier is l; zero where the row does not speak."""
+        return np.where(multiplier > 0, 1.0 / self.curvature(multiplier), 0.0)
+
+
+@dataclass(frozen=True)
+class Exponential(Margin):
+    """P0(g) = c exp(-c (at - g)), g <= at:   u(l) = at l + log(1 - l / c).
+
+    A margin short of at - 1/c, its mean, costs about c times what is lacking.
+
+    Parameters
+    ----------
+    c : float
+        Bound of the multipliers.
+    at : float
+        Largest margin the prior allows.
+    """
+
+    c: float
+    at: float = 1.0
+
+    @property
+    def upper(self) -> float:
+        return self.c
+
+    def potential(self, multiplier: Any) -> Any:
+        return self.at * multiplier + np.log1p(-multiplier / self.c)
+
+    def mean(self, multiplier: Any) -> Any:
+        return self.at - 1.0 / (self.c - multiplier)
+
+    def curvature(self, multiplier: Any) -> Any:
+        return 1.0 / (self.c - multiplier) ** 2
+
+    def multiplier(self, margin: Array) -> Array:
+        lacking = np.maximum(self.at - margin, 1.0 / self.c)
+        return np.where(self.at - margin > 1.0 / self.c, np.maximum(self.c - 1.0 / lacking, 0.0), 0.0)
+
+    def loss(self, margin: Array) -> Array:
+        # in what is lacking: 1 - l/c would lose its digits where l is next to c
+        lacking = np.maximum(self.at - margin, 1.0 / self.c)
+        return np.where(self.at - margin > 1.0 / self.c, self.c * lacking - 1.0 - np.log(self.c * lacking), 0.0)
+
+    def bend(self, multiplier: Array) -> Array:
+        return np.where(multiplier > 0, (self.c - multiplier) ** 2, 0.0)
+
+
+@dataclass(frozen=True)
+class Laplace(Margin):
+    """P0(g) = c/2 exp(-c |at - g|):   u(l) = at l + log(1 - (l / c)^2).
+
+    Parameters
+    ----------
+    c : float
+        Bound of the multipliers.
+    at : float
+        The prior's mean.
+    """
+
+    c: float
+    at: float = 1.0
+
+    @property
+    def upper(self) -> float:
+        return self.c
+
+    def potential(self, multiplier: Any) -> Any:
+        return self.at * multiplier + np.log1p(-((multiplier / self.c) ** 2))
+
+    def mean(self, multiplier: Any) -> Any:
+        return self.at - 2.0 * multiplier / ((self.c - multiplier) * (self.c + multiplier))
+
+    def curvature(self, multiplier: Any) -> Any:
+        return 2.0 * (self.c**2 + multiplier**2) / ((self.c - multiplier) * (self.c + multiplier)) ** 2
+
+    def multiplier(self, margin: Array) -> Array:
+        lacking = np.maximum(self.at - margin, 0.0)
+        return lacking * self.c**2 / (1.0 + np.sqrt(1.0 + (lacking * self.c) ** 2))  # no cancellation near zero
+
+
+@dataclass(frozen=True)
+class Gaussian(Margin):
+    """P0(g) = N(at, 1 / c^2):   u(l) = at l - l^2 / (2 c^2): a ridge 1 / c^2 on the kernel's diagonal.
+
+    Parameters
+    ----------
+    c : float
+        One over the prior's standard deviation.
+    at : float
+        The prior's mean.
+    """
+
+    c: float
+    at: float = 1.0
+
+    def potential(self, multiplier: Any) -> Any:
+        return self.at * multiplier - 0.5 * (multiplier / self.c) ** 2
+
+    def mean(self, multiplier: Any) -> Any:
+        return self.at - multiplier / self.c**2
+
+    def curvature(self, multiplier: Any) -> Any:
+        return 0.0 * multiplier + 1.0 / self.c**2
+
+    def multiplier(self, margin: Array) -> Array:
+        return self.c**2 * np.maximum(self.at - margin, 0.0)
+
+
+@dataclass(frozen=True)
+class Fixed(Margin):
+    """The margin is `at`, for certain:   u(l) = at l.  There is a solution only where all rows can keep it.
+
+    Parameters
+    ----------
+    at : float
+        The margin.
+    """
+
+    at: float = 1.0
+
+    def potential(self, multiplier: Any) -> Any:
+        return self.at * multiplier
+
+    def mean(self, multiplier: Any) -> Any:
+        return self.at + 0.0 * multiplier
+
+    def curvature(self, multiplier: Any) -> Any:
+        return 0.0 * multiplier
+
+    def multiplier(self, margin: Array) -> Array:
+        raise NotImplementedError("no loss stands for a margin that is certain; see `solving.by_multipliers`")
+
+
+MARGINS = {"exponential": Exponential, "laplace": Laplace, "gaussian": Gaussian}
+
+
+def read_margin(margin: Any, c: Any, at: float = 1.0) -> Margin:
+    """The user's margin prior: a name with its `c`, or an object."""
+    if isinstance(margin, Margin):
+        return margin
+    if isinstance(margin, str) and margin == "fixed":
+        return Fixed(at)
+    if not isinstance(margin, str) or margin not in MARGINS:
+        names = ", ".join(map(repr, (*MARGINS, "fixed")))
+        raise ValueError(f"margin must be one of {names}, or an object of mixent.med.margins; got {margin!r}")
+    return MARGINS[margin](float(c), at)
+
+
+def check_speaks(margin: Margin) -> None:
+    """Where the discriminant is zero before any row speaks, a prior that expects no margin asks for nothing."""
+    if not margin.mean(0.0) > 0:
+        c = getattr(margin, "c", None)
+        raise ValueError(
+            f"with c = {c!r} the margin prior expects a margin of {margin.mean(0.0):.3g} (at - 1/c), which a "
+            f"discriminant function of zero already keeps: every multiplier would be 0, and there would be no "
+            f"classifier; take c > {1 / margin.at:.3g}, or margin='laplace' or 'gaussian'"
+        )

@@ -1,0 +1,261 @@
+"""Discriminant functions and how each is solved: linear, with a kernel, Gaussian.
+
+All say the same of a solution: expected scores, multipliers, the minimum, the dual's value and the gap between.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mixent.core.arrays import Array
+from mixent.core.blocks import Blocks
+from mixent.core.driver import Observer, Run, Status, Stop, run
+from mixent.core.dual import BoxDual
+from mixent.core.executors import Executor, Serial
+from mixent.med.contests import Contests, contrasts
+from mixent.med.gaussians import Ensemble, GaussianProblem
+from mixent.med.kernels import factor
+from mixent.med.margins import Fixed, Gaussian, Margin
+from mixent.med.newton import LinearProblem, MedProblem, Plane, Sequential, row_blocks
+
+SHORT = 12  # Newton steps before local problems are solved as they are
+HARD = 1e4  # bound of the multipliers from which two classes are solved in them
+SQUARE = 5000  # most rows for that
+STIFF = 1e3  # how a margin that is certain is approached: c of the Gaussian prior about it
+ROUNDS = 60  # most approaches
+HELD = 1e-8  # what may lack of a margin that is certain, relative
+BROKEN = 1e-4  # what lacks of one that cannot be kept
+
+
+@dataclass(frozen=True)
+class Search:
+    """How long to search, who computes, who watches."""
+
+    gap: float = 1e-6  # nats per unit of weight
+    max_iter: int = 1000
+    executor: Executor | None = None
+    observers: Sequence[Observer] = ()
+
+    @property
+    def stop(self) -> Stop:
+        return Stop(1e-14, self.max_iter, gap=self.gap)
+
+    def run(self, problem: Any, source: Blocks, start: Any) -> Run:
+        """One run of the driver."""
+        return run(
+            problem,
+            source,
+            start,
+            stop=self.stop,
+            executor=self.executor or Serial(),
+            observers=self.observers,
+        )
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Where a search ended."""
+
+    scores: Array  # (n, C) expected discriminant functions at the training rows; differences count
+    multipliers: Array  # (n, pairs)
+    minimum: float  # D(P || P0) + sum w loss: the least relative entropy, from above
+    dual: float | None  # J(l): from below
+    run: Run
+    state: Any  # what the next search may start from, and predictions need
+
+    @property
+    def gap(self) -> float | None:
+        """Nats by which the solution may miss the optimum."""
+        return None if self.dual is None else max(self.minimum - self.dual, 0.0)
+
+
+class Discriminant(ABC):
+    """A family of discriminant functions with a prior, on given rows."""
+
+    @abstractmethod
+    def solve(self, contests: Contests, margin: Margin, search: Search, start: Any = None) -> Solution:
+        """The minimum relative entropy solution for these constraints."""
+
+    def divergence(self, solution: Solution) -> float:
+        """D(P(theta) || P0(theta)) at a solution."""
+        raise NotImplementedError
+
+
+def _newton(
+    problem: MedProblem, X: Array, contests: Contests, margin: Margin, search: Search, start: Any, width: int
+) -> tuple[Run, Array, float, float | None]:
+    """Run; multipliers, minimum and dual value at its end."""
+    if isinstance(margin, Fixed):
+        return _by_multipliers(problem, X, contests, margin, search, start, width)
+    source = row_blocks(X, contests, width=width)
+    found = _run(problem, source, search, start)
+    total = (search.executor or Serial()).total(lambda block: problem.stats(found.params, block), source)  # type: ignore[arg-type,return-value]
+    lam = problem.multipliers(found.params, source.rows)
+    return found, lam, -found.objective, problem.dual(found.params, total)
+
+
+def _run(problem: Any, source: Blocks, search: Search, start: Any) -> Run:
+    """Newton's steps while they serve, then one local problem after the other."""
+    first = replace(search, max_iter=min(SHORT, search.max_iter)).run(problem, source, start)
+    if first.status is Status.CONVERGED or first.n_passes >= search.max_iter:
+        return first
+    more = replace(search, max_iter=search.max_iter - first.n_passes)
+    second = more.run(Sequential(problem, source.rows), source, first.params)
+    return replace(second, n_passes=first.n_passes + second.n_passes)
+
+
+def _by_multipliers(
+    problem: Any, X: Array, contests: Contests, margin: Fixed, search: Search, start: Any, width: int
+) -> tuple[Run, Array, float, float | None]:
+    """A certain margin by the method of multipliers: a stiff Gaussian about it, moved until no row lacks anything."""
+    soft = replace(problem, margin=Gaussian(STIFF, margin.at))
+    live = contests.open & (contests.signs != 0) & (contests.weight > 0)[:, None]
+    lam = np.zeros(contests.signs.shape)
+    lacking = np.inf
+    for _ in range(ROUNDS):
+        source = row_blocks(X, contests, lam / STIFF**2, width)
+        found = _run(soft, source, search, start)
+        start, lam = found.params, soft.multipliers(found.params, source.rows)
+        kept = contests.signs * (soft.scores(start, X) @ soft.outputs.T)
+        before, lacking = lacking, float((margin.at - kept)[live].max(initial=0.0))
+        if lacking <= HELD * abs(margin.at) or not lacking < 0.99 * before:
+            break
+    if lacking > BROKEN * abs(margin.at):
+        raise ValueError(
+            f"no solution keeps the fixed margin {margin.at:.3g} in every row (one lacks {lacking:.3g}): the rows "
+            f"cannot be separated so far; ask for less, or take margin='exponential', which forgives"
+        )
+    total = (search.executor or Serial()).total(lambda block: soft.stats(found.params, block), source)
+    dual = soft.dual(found.params, total)
+    if dual is not None:  # at l alone, without the stiff prior's part and the shift
+        pushed = contests.weight[:, None] * lam
+        dual += 0.5 * float((pushed * lam).sum()) / STIFF**2 - float((pushed * source.rows.shift).sum())
+    return found, lam, soft.divergence(found.params), dual
+
+
+class LinearDiscriminant(Discriminant):
+    """f(x) = theta x + b, theta ~ N(0, 1), on rows of features."""
+
+    def __init__(self, X: Array, n_classes: int, bias_variance: float) -> None:
+        self.X, self.n_classes, self.bias_variance = X, n_classes, bias_variance
+        self.contrast = contrasts(n_classes)
+        n, d = X.shape
+        self.narrow = factor(X @ X.T) if d > n else X  # as many features as rows suffice
+
+    def solve(self, contests: Contests, margin: Margin, search: Search, start: Any = None) -> Solution:
+        hard = HARD <= margin.upper < np.inf and len(self.X) <= SQUARE
+        if self.n_classes == 2 and hard:
+            return self._through_the_kernel(contests, margin, search)
+        problem = LinearProblem(contests.differences @ self.contrast, margin, self.bias_variance)
+        plane = problem.start(self.narrow.shape[1]) if start is None else start
+        found, lam, minimum, dual = _newton(problem, self.narrow, contests, margin, search, plane, 0)
+        scores = problem.scores(found.params, self.narrow) @ self.contrast.T
+        return Solution(scores, lam, minimum, dual, found, found.params)
+
+    def _through_the_kernel(self, contests: Contests, margin: Margin, search: Search) -> Solution:
+        """All but a hard margin: the loss is a kink, and the multipliers are what has digits."""
+        kernel = KernelDiscriminant(self.narrow @ self.narrow.T, self.n_classes, self.bias_variance)
+        found = kernel.solve(contests, margin, search)
+        return replace(found, state=Plane(found.state.alpha.T @ self.narrow, found.state.bias))
+
+    def divergence(self, solution: Solution) -> float:
+        plane = solution.state
+        return 0.5 * float((plane.coef**2).sum() + (plane.bias**2).sum() / self.bias_variance)
+
+    def plane(self, solution: Solution, contests: Contests) -> Plane:
+        """The solution in the features themselves."""
+        if self.narrow is self.X:
+            return solution.state
+        alpha = row_pulls(solution, contests, self.contrast)
+        return Plane(alpha.T @ self.X, solution.state.bias)
+
+
+def row_pulls(solution: Solution, contests: Contests, contrast: Array) -> Array:
+    """(n, G): what each row adds to each function, w l p e."""
+    pushed = contests.weight[:, None] * solution.multipliers * contests.signs
+    return pushed @ (contests.differences @ contrast)
+
+
+@dataclass(frozen=True)
+class Field:
+    """A function in a kernel's space: what the rows pull, and the bias."""
+
+    alpha: Array  # (n, G)
+    bias: Array  # (G,)
+    plane: Plane | None = None  # where Newton's method may start again
+
+
+class KernelDiscriminant(Discriminant):
+    """f ~ a Gaussian process with this kernel. Two classes: pairs of multipliers; more: Newton on a factor of it.
+
+    `in_turns`: to be solved again and again, each time from where it was; Newton does that.
+    """
+
+    def __init__(self, K: Array, n_classes: int, bias_variance: float, *, in_turns: bool = False) -> None:
+        self.K, self.contrast, self.bias_variance = K, contrasts(n_classes), bias_variance
+        self.in_turns = in_turns
+        self._linear: LinearDiscriminant | None = None
+
+    def solve(self, contests: Contests, margin: Margin, search: Search, start: Any = None) -> Solution:
+        if contests.n_classes == 2 and not isinstance(margin, Fixed) and not self.in_turns:
+            return self._in_pairs(contests, margin, search)
+        if self._linear is None:
+            self._linear = LinearDiscriminant(factor(self.K), contests.n_classes, self.bias_variance)
+        found = self._linear.solve(contests, margin, search, None if start is None else start.plane)
+        alpha = row_pulls(found, contests, self.contrast)
+        return replace(found, state=Field(alpha, found.state.bias, plane=found.state))
+
+    def _in_pairs(self, contests: Contests, margin: Margin, search: Search) -> Solution:
+        pull = -contests.signs[:, 0] * contests.open[:, 0]  # f = F_1 - F_0
+        flat = bool(np.isinf(self.bias_variance))
+        kernel = self.K if flat else self.K + self.bias_variance
+        dual = BoxDual(kernel, pull, contests.weight, margin, balanced=flat)
+        found = search.run(dual, dual.source(), dual.start())
+        end = found.params
+        alpha = dual.alpha(end)
+        constant = dual.constant(end)
+        bias = constant if dual.balanced else self.bias_variance * float(alpha.sum())
+        f = end.f + constant
+        energy = 0.5 * float(alpha @ end.f)
+        loss = float(contests.weight @ np.where(contests.open[:, 0], margin.loss(pull * f), 0.0))
+        silent = contests.weight @ np.where(contests.open[:, 0] & (pull == 0), margin.loss(0.0 * f), 0.0)
+        lam = np.where(pull != 0, end.lam, 0.0)[:, None]
+        field = Field(alpha[:, None], np.array([bias]))
+        scores = f[:, None] * self.contrast.T
+        return Solution(scores, lam, energy + loss, found.objective + float(silent), found, field)
+
+    def divergence(self, solution: Solution) -> float:
+        field = solution.state
+        energy = float((field.alpha * (self.K @ field.alpha)).sum())
+        return 0.5 * (energy + float(field.bias @ field.bias) / self.bias_variance)
+
+
+class GaussianDiscriminant(Discriminant):
+    """Log-ratios of Gaussians with Normal-Wishart distributions."""
+
+    def __init__(self, X: Array, prior: Ensemble, bias_variance: float) -> None:
+        self.X, self.prior, self.bias_variance = X, prior, bias_variance
+        self.contrast = contrasts(len(prior.classes))
+
+    def problem(self, contests: Contests, margin: Margin) -> GaussianProblem:
+        """Equation 18 for these constraints."""
+        return GaussianProblem(contests.differences, margin, self.bias_variance, self.prior, self.contrast)
+
+    def solve(self, contests: Contests, margin: Margin, search: Search, start: Any = None) -> Solution:
+        problem = self.problem(contests, margin)
+        d = self.X.shape[1]
+        width = len(self.prior.classes) * (d + 1) * (d + 2) // 2
+        begin = self.prior if start is None else start
+        found, lam, minimum, dual = _newton(problem, self.X, contests, margin, search, begin, width)
+        return Solution(problem.scores(found.params, self.X), lam, minimum, dual, found, found.params)
+
+    def divergence(self, solution: Solution) -> float:
+        away = solution.state.bias - self.prior.bias
+        parts = [one.divergence(prior) for one, prior in zip(solution.state.classes, self.prior.classes)]
+        return sum(parts) + 0.5 * float(away @ away) / self.bias_variance
+

@@ -1,0 +1,134 @@
+"""The rows of a fit as a discriminant sees them: any part of them can be trained on, and any other scored."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from mixent.core.arrays import Array
+from mixent.core.driver import OutsideDomainError
+from mixent.med.contests import Contests, contrasts
+from mixent.med.gaussians import Ensemble, NormalWishart, class_statistics
+from mixent.med.solving import (
+    Discriminant,
+    GaussianDiscriminant,
+    KernelDiscriminant,
+    LinearDiscriminant,
+    Solution,
+    row_pulls,
+)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some rows to train on."""
+
+    rows: np.ndarray  # positions
+    prior: Array  # (m, C) label distributions before training
+    labelled: np.ndarray  # (m,) bool: the label is more than a guess
+    weight: Array  # (m,)
+    uncertain: bool  # is some label in doubt?
+
+    @property
+    def n_classes(self) -> int:
+        return self.prior.shape[1]
+
+
+class Space(ABC):
+    """All rows."""
+
+    @abstractmethod
+    def discriminant(self, part: Part, bias_variance: float) -> Discriminant:
+        """The family of functions on these rows."""
+
+    @abstractmethod
+    def scores(
+        self, part: Part, fitted: Discriminant, solution: Solution, contests: Contests, rows: np.ndarray
+    ) -> Array:
+        """(m, C) of other rows."""
+
+
+@dataclass(frozen=True)
+class FeatureSpace(Space):
+    """Rows as features: linear discriminants."""
+
+    features: Array  # (n, r)
+
+    def discriminant(self, part: Part, bias_variance: float) -> LinearDiscriminant:
+        return LinearDiscriminant(self.features[part.rows], part.n_classes, bias_variance)
+
+    def scores(self, part, fitted, solution, contests, rows):  # noqa: D102
+        plane = fitted.plane(solution, contests)
+        return (self.features[rows] @ plane.coef.T + plane.bias) @ contrasts(part.n_classes).T
+
+
+@dataclass(frozen=True)
+class KernelSpace(Space):
+    """Rows as a kernel matrix."""
+
+    K: Array  # (n, n)
+
+    def discriminant(self, part: Part, bias_variance: float) -> KernelDiscriminant:
+        everything = len(part.rows) == len(self.K) and (np.diff(part.rows) == 1).all()
+        K = self.K if everything else self.K[np.ix_(part.rows, part.rows)]
+        return KernelDiscriminant(K, part.n_classes, bias_variance, in_turns=part.uncertain)
+
+    def scores(self, part, fitted, solution, contests, rows):  # noqa: D102
+        pulls = row_pulls(solution, contests, contrasts(part.n_classes))
+        f = self.K[np.ix_(rows, part.rows)] @ pulls + solution.state.bias
+        return f @ contrasts(part.n_classes).T
+
+
+@dataclass(frozen=True)
+class GaussianSpace(Space):
+    """Rows as numbers: Gaussians of every class, with a prior of `k` rows."""
+
+    X: Array  # (n, d)
+    k: float | None  # None: 1, or as many as the columns take
+    mean: Array | None  # (d,); None: the mean of the rows
+    cov: Array | None  # (d, d); None: the covariance within classes
+    classes: np.ndarray
+
+    def discriminant(self, part: Part, bias_variance: float) -> GaussianDiscriminant:
+        X = self.X[part.rows]
+        member = part.prior * (part.labelled * part.weight)[:, None]  # a row without a label is of no class yet
+        return GaussianDiscriminant(X, self._prior(X, member, part.weight), bias_variance)
+
+    def _prior(self, X: Array, member: Array, weight: Array) -> Ensemble:
+        mean = np.average(X, axis=0, weights=weight) if self.mean is None else self.mean
+        cov = _within(X, member) if self.cov is None else self.cov
+        k = max(1.0, X.shape[1] + 2.0 - float(member.sum(axis=0).min())) if self.k is None else self.k
+        gaussians = tuple(self._class_prior(X, member, s, k, mean, cov) for s in range(member.shape[1]))
+        log_share = np.log(np.maximum(member.sum(axis=0), 1e-300))
+        contrast = contrasts(member.shape[1])
+        # the contrasts' columns are orthogonal, of squared length 1/2
+        return Ensemble(gaussians, 2.0 * contrast.T @ log_share)
+
+    def _class_prior(self, X: Array, member: Array, s: int, k: float, mean: Array, cov: Array) -> NormalWishart:
+        try:
+            return class_statistics(X, member[:, s], k, mean, cov)
+        except OutsideDomainError as error:
+            raise ValueError(
+                f"class {self.classes[s]} {error}: its Gaussian has no distribution; "
+                f"raise k (now {k:g}), give more rows, or drop such columns"
+            ) from error
+
+    def scores(self, part, fitted, solution, contests, rows):  # noqa: D102
+        X = self.X[rows]
+        log_prob = np.column_stack([one.expected_log_prob(X) for one in solution.state.classes])
+        return log_prob + contrasts(part.n_classes) @ solution.state.bias
+
+
+def _within(X: Array, member: Array) -> Array:
+    """Covariance within the classes, a touch of the columns' own variance added: it must be positive definite."""
+    out = np.zeros((X.shape[1], X.shape[1]))
+    for own in member.T:
+        if own.sum() > 0:
+            left = X - np.average(X, axis=0, weights=own)
+            out += (left * own[:, None]).T @ left
+    out /= member.sum()
+    spread = np.diagonal(out)
+    floor = np.where(spread > 0, spread, np.maximum(X.var(axis=0), 1e-300))
+    return out + 1e-3 * np.diag(floor)
