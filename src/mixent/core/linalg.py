@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from mixent.core.arrays import Array
 
 
-def solve_positive(matrix: Array, right: Array, ridge: float = 1e-13) -> Array:
-    """matrix^-1 right for a matrix that should be positive definite; its diagonal is overwritten.
+def solver_of(matrix: Array, ridge: float = 1e-13) -> Callable[[Array], Array]:
+    """right -> matrix^-1 right for a matrix that should be positive definite; its diagonal is overwritten.
 
     As little is added to the diagonal as it takes: `ridge` of its mean at first, for some directions may be free.
     """
@@ -18,6 +20,12 @@ def solve_positive(matrix: Array, right: Array, ridge: float = 1e-13) -> Array:
     while True:
         matrix[np.diag_indices_from(matrix)] = diagonal + ridge
         try:
-            return np.asarray(cho_solve(cho_factor(matrix, lower=True), right))
+            factor = cho_factor(matrix, lower=True)
+            return lambda right: np.asarray(cho_solve(factor, right))
         except LinAlgError:
             ridge *= 100
+
+
+def solve_positive(matrix: Array, right: Array, ridge: float = 1e-13) -> Array:
+    """matrix^-1 right, once; see `solver_of`."""
+    return solver_of(matrix, ridge)(right)

@@ -47,8 +47,9 @@ class MEDClassifier(MEDBase):
         J(l) = sum_k w_k u(l_k) - log Z(l),   for two classes  sum_t w_t u(l_t) - 1/2 |sum_t w_t l_t y_t x_t|^2,
 
     over multipliers 0 <= l < c, one for each row and other class, all classes jointly; u(l) = l + log(1 - (l/c)^2) for
-    the Laplace prior of the margins, l + log(1 - l/c) for the exponential one of Theorem 2. Coordinate ascent raises J, Newton's method lowers the bound of which J is the dual: what
-    is driven never falls, and the difference of both is the gap. The solution is sparse: rows with l = 0 play no part.
+    the Laplace prior of the margins, l + log(1 - l/c) for the exponential one of Theorem 2. Coordinate ascent raises
+    J, Newton's method lowers the bound of which J is the dual: what is driven never falls, and the difference of both
+    is the gap. The solution is sparse: rows with l = 0 play no part.
 
     Probabilities are those of a softmax of `a` times the discriminant functions, `a` fitted to the scores of rows held
     out by `cv` (calibration="temperature"): they rank rows as `decision_function` does, and `predict` agrees with it.
@@ -209,9 +210,9 @@ class MEDClassifier(MEDBase):
             raise ValueError(f"standardize must be True or False; got {self.standardize!r}")
         if not self._needs_c():
             check_speaks(read_margin(self.margin, None if isinstance(self.c, str) else self.c))
-        if isinstance(self.margin, Margin) or (isinstance(self.margin, str) and self.margin == "fixed"):
-            if not isinstance(self.c, str):
-                raise ValueError(f"c={self.c!r} has no effect with margin={self.margin!r}, which needs none; leave it")
+        certain = isinstance(self.margin, Margin) or (isinstance(self.margin, str) and self.margin == "fixed")
+        if certain and not isinstance(self.c, str):
+            raise ValueError(f"c={self.c!r} has no effect with margin={self.margin!r}, which needs none; leave it")
 
     def _check_kernel(self) -> None:
         if not isinstance(self.kernel, str):
@@ -255,7 +256,10 @@ class MEDClassifier(MEDBase):
     # --- spaces -------------------------------------------------------------------------------------------------
 
     def _space(self, X: Any, y: Any, table: Table, part: Part, executor: Any) -> Space:
-        self.encoder_ = self.map_ = self.kernel_ = self._rows = None
+        self.encoder_: Encoder | None = None
+        self.kernel_: Kernel | None = None
+        self.map_: Any = None
+        self._rows: Array | None = None
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
             return KernelSpace(_square_matrix(table))
         if hasattr(self.kernel, "transform"):
@@ -335,6 +339,7 @@ class MEDClassifier(MEDBase):
             if self.map_ is not None:
                 Z = self.map_(Z)
             elif function.vectors is not None:
+                assert self.kernel_ is not None
                 Z = self.kernel_.gram(Z, function.vectors)
             out[rows] = function.plane(Z)
         return out

@@ -37,7 +37,13 @@ class Trained:
     """A solution with all it was found from."""
 
     def __init__(self, part: Part, discriminant: Discriminant, margin: Margin, found: Solution, labels: Run | None):
-        self.part, self.discriminant, self.margin, self.solution, self.labels = part, discriminant, margin, found, labels
+        self.part, self.discriminant, self.margin, self.solution, self.labels = (
+            part,
+            discriminant,
+            margin,
+            found,
+            labels,
+        )
         self.q = part.prior if labels is None else labels.params.q
         self.contests = Contests.of(self.q, part.weight, part.prior)
 
@@ -68,9 +74,9 @@ class MEDBase(FittedByRun, ProbabilisticClassifier):
                 f"relaxation must be the share of a label update to take, above 0 and at most 1; "
                 f"got {self.relaxation!r}"
             )
-        if not (isinstance(self.bias, str) and self.bias == "flat"):
-            if not check_number(self.bias) or not 0 < self.bias < np.inf:
-                raise ValueError(f"bias must be 'flat', or the variance > 0 of its Gaussian prior; got {self.bias!r}")
+        flat = isinstance(self.bias, str) and self.bias == "flat"
+        if not flat and not (check_number(self.bias) and 0 < self.bias < np.inf):
+            raise ValueError(f"bias must be 'flat', or the variance > 0 of its Gaussian prior; got {self.bias!r}")
 
     def _calibrations(self) -> tuple[str, ...]:
         return CALIBRATIONS
@@ -226,7 +232,7 @@ class MEDBase(FittedByRun, ProbabilisticClassifier):
         self.support_ = np.flatnonzero(lam.any(axis=1))
         self.multipliers_ = lam[:, 0] if lam.shape[1] == 1 else lam
         used = part.weight > 0
-        self.loo_estimate_ = float(solution.multipliers.any(axis=1)[used].mean())
+        self.loo_estimate_ = float(np.mean(solution.multipliers[used].any(axis=1)))
         a, b = pairs(part.n_classes)
         self.pairs_ = [(self.classes_[i], self.classes_[j]) for i, j in zip(a, b)]
         self.label_posterior_ = np.full((n, part.n_classes), np.nan)

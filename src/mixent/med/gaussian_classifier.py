@@ -46,7 +46,7 @@ class MEDGaussianClassifier(MEDBase):
     c : "auto" or float
         How much a row may say (any c > 0: with none saying anything the Gaussians are those of the prior). "auto"
         chooses it by cross-validated log-loss.
-    margin : "exponential", "laplace" or "gaussian"
+    margin : "laplace", "exponential" or "gaussian"
         Prior of the margins, about the margin `alpha` stands for.
     alpha : float
         Which quantile of the margins under the prior is asked of every row (l_alpha of the document).
@@ -111,7 +111,7 @@ class MEDGaussianClassifier(MEDBase):
         self,
         *,
         c: str | float = "auto",
-        margin: str = "exponential",
+        margin: str = "laplace",
         alpha: float = 0.1,
         k: str | float = "auto",
         prior_mean: Any = None,
@@ -200,9 +200,7 @@ class MEDGaussianClassifier(MEDBase):
         if not (isinstance(self.gamma, str) and self.gamma == "scale"):
             check_positive("gamma", self.gamma)
         if not (self.kernel is None or self.kernel in ("rbf", "poly") or callable(self.kernel)):
-            raise ValueError(
-                f"kernel must be None, 'rbf', 'poly' or a function of two matrices; got {self.kernel!r}"
-            )
+            raise ValueError(f"kernel must be None, 'rbf', 'poly' or a function of two matrices; got {self.kernel!r}")
         self._check_idle()
 
     def _check_idle(self) -> None:
@@ -230,7 +228,7 @@ class MEDGaussianClassifier(MEDBase):
     def _margin(self, c: float | None, discriminant: Discriminant, contests: Contests) -> Margin:
         """The margin prior about l_alpha: a quantile of the margins before discrimination."""
         assert isinstance(discriminant, GaussianDiscriminant)
-        problem = discriminant.problem(contests, MARGINS[self.margin](1.0))
+        problem = discriminant.problem(contests, MARGINS[self.margin](1.0, 1.0))
         kept = contests.signs * (problem.scores(discriminant.prior, discriminant.X) @ contests.differences.T)
         live = contests.open & (np.abs(contests.signs) > 0)
         weight = np.broadcast_to(contests.weight[:, None], kept.shape)

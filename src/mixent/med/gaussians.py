@@ -149,15 +149,18 @@ def class_statistics(X: Array, weight: Array, k: float, mean: Array, cov: Array)
     away = mean - m
     S = k * cov + (left * weight[:, None]).T @ left + k * np.outer(away, away)
     d = X.shape[1]
-    if not N > d - 1:
+    if not d - 1 < N:
         raise OutsideDomainError(f"counts {N:.3g} rows, and {d} columns take more than {d - 1}")
     scale = np.sqrt(np.maximum(np.diagonal(S), 1e-300))
+    dependent = "has columns that are constant or depend on each other"
+    if (scale**2 <= 1e-12 * N * X.var(axis=0)).any():  # rounding about a constant
+        raise OutsideDomainError(dependent)
     try:
         root = cholesky(S / np.outer(scale, scale), lower=True)
     except LinAlgError as error:
-        raise OutsideDomainError("has columns that are constant or depend on each other") from error
+        raise OutsideDomainError(dependent) from error
     if np.diagonal(root).min() < 1e-7:
-        raise OutsideDomainError("has columns that are constant or depend on each other")
+        raise OutsideDomainError(dependent)
     return NormalWishart(N, m, scale[:, None] * root)
 
 
@@ -171,7 +174,9 @@ class Ensemble:
 
 @dataclass(frozen=True)
 class GaussianProblem(MedProblem[Ensemble]):
-    """Equation 18, through its dual:  max  - sum_s D(P_s || P0_s) - |bias - start|^2 / (2 bias_variance) - sum w loss."""
+    """Equation 18, through its dual:  max  - sum_s D(P_s || P0_s) - |b - b0|^2 / (2 bias_variance) - sum w loss."""
+
+    newton_steps = 6  # margins in nats are large: their losses soon break
 
     outputs: Array  # (pairs, C)
     margin: Margin

@@ -15,6 +15,7 @@ so that  min_F  D(F || prior) + sum_k w_k loss(m_k(F))  is the dual's dual, and 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -188,7 +189,11 @@ class Fixed(Margin):
         raise NotImplementedError("no loss stands for a margin that is certain; see `solving.by_multipliers`")
 
 
-MARGINS = {"exponential": Exponential, "laplace": Laplace, "gaussian": Gaussian}
+MARGINS: dict[str, Callable[[float, float], Margin]] = {
+    "exponential": Exponential,
+    "laplace": Laplace,
+    "gaussian": Gaussian,
+}
 
 
 def read_margin(margin: Any, c: Any, at: float = 1.0) -> Margin:

@@ -107,6 +107,7 @@ class MedProblem(Problem[P, Any, Pull]):
     """What linear and Gaussian discriminants have in common."""
 
     safe_step = 2.0**-30  # a step shortened so far descends, or the numbers are at their end
+    newton_steps = 20  # before local problems are solved as they are
     margin: Margin
     outputs: Array  # (pairs, S)
 
@@ -181,6 +182,7 @@ class Sequential(Problem[P, Any, Pull]):
 
     whole: Any  # a MedProblem
     rows: Rows
+    precise: float
     safe_step: float = 2.0**-30
 
     def prepare(self, params: P) -> Any:
@@ -197,7 +199,7 @@ class Sequential(Problem[P, Any, Pull]):
 
     def update(self, params: P, total: Pull, step: float) -> P:
         here = self.whole.local(params, self.rows)
-        move = local_minimum(here.Q, here.g, here.A, here.margins, here.weight, self.whole.margin)
+        move = local_minimum(here.Q, here.g, here.A, here.margins, here.weight, self.whole.margin, self.precise)
         return self.whole.moved(params, step * move)
 
 

@@ -23,7 +23,6 @@ from mixent.med.kernels import factor
 from mixent.med.margins import Fixed, Gaussian, Margin
 from mixent.med.newton import LinearProblem, MedProblem, Plane, Sequential, row_blocks
 
-SHORT = 12  # Newton steps before local problems are solved as they are
 HARD = 1e4  # bound of the multipliers from which two classes are solved in them
 SQUARE = 5000  # most rows for that
 STIFF = 1e3  # how a margin that is certain is approached: c of the Gaussian prior about it
@@ -94,18 +93,19 @@ def _newton(
         return _by_multipliers(problem, X, contests, margin, search, start, width)
     source = row_blocks(X, contests, width=width)
     found = _run(problem, source, search, start)
-    total = (search.executor or Serial()).total(lambda block: problem.stats(found.params, block), source)  # type: ignore[arg-type,return-value]
+    total = (search.executor or Serial()).total(lambda block: problem.stats(found.params, block), source)
     lam = problem.multipliers(found.params, source.rows)
     return found, lam, -found.objective, problem.dual(found.params, total)
 
 
 def _run(problem: Any, source: Blocks, search: Search, start: Any) -> Run:
     """Newton's steps while they serve, then one local problem after the other."""
-    first = replace(search, max_iter=min(SHORT, search.max_iter)).run(problem, source, start)
+    first = replace(search, max_iter=min(problem.newton_steps, search.max_iter)).run(problem, source, start)
     if first.status is Status.CONVERGED or first.n_passes >= search.max_iter:
         return first
+    precise = float(np.clip(1e-3 * search.gap, 1e-13, 1e-9))
     more = replace(search, max_iter=search.max_iter - first.n_passes)
-    second = more.run(Sequential(problem, source.rows), source, first.params)
+    second = more.run(Sequential(problem, source.rows, precise), source, first.params)
     return replace(second, n_passes=first.n_passes + second.n_passes)
 
 
@@ -258,4 +258,3 @@ class GaussianDiscriminant(Discriminant):
         away = solution.state.bias - self.prior.bias
         parts = [one.divergence(prior) for one, prior in zip(solution.state.classes, self.prior.classes)]
         return sum(parts) + 0.5 * float(away @ away) / self.bias_variance
-

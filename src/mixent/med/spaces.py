@@ -59,7 +59,7 @@ class FeatureSpace(Space):
     def discriminant(self, part: Part, bias_variance: float) -> LinearDiscriminant:
         return LinearDiscriminant(self.features[part.rows], part.n_classes, bias_variance)
 
-    def scores(self, part, fitted, solution, contests, rows):  # noqa: D102
+    def scores(self, part, fitted, solution, contests, rows):
         plane = fitted.plane(solution, contests)
         return (self.features[rows] @ plane.coef.T + plane.bias) @ contrasts(part.n_classes).T
 
@@ -75,7 +75,7 @@ class KernelSpace(Space):
         K = self.K if everything else self.K[np.ix_(part.rows, part.rows)]
         return KernelDiscriminant(K, part.n_classes, bias_variance, in_turns=part.uncertain)
 
-    def scores(self, part, fitted, solution, contests, rows):  # noqa: D102
+    def scores(self, part, fitted, solution, contests, rows):
         pulls = row_pulls(solution, contests, contrasts(part.n_classes))
         f = self.K[np.ix_(rows, part.rows)] @ pulls + solution.state.bias
         return f @ contrasts(part.n_classes).T
@@ -115,7 +115,7 @@ class GaussianSpace(Space):
                 f"raise k (now {k:g}), give more rows, or drop such columns"
             ) from error
 
-    def scores(self, part, fitted, solution, contests, rows):  # noqa: D102
+    def scores(self, part, fitted, solution, contests, rows):
         X = self.X[rows]
         log_prob = np.column_stack([one.expected_log_prob(X) for one in solution.state.classes])
         return log_prob + contrasts(part.n_classes) @ solution.state.bias

@@ -1,0 +1,389 @@
+"""MEDClassifier as a user meets it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, clone
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.model_selection import StratifiedKFold
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from mixent import FisherKernel, GaussianMixture, MEDClassifier
+from mixent.med import Exponential, Fixed, Gaussian, Laplace
+from mixent.med import classifier as module
+
+
+@parametrize_with_checks(
+    [MEDClassifier(), MEDClassifier("rbf", c=5.0, margin="exponential", calibration=None), MEDClassifier(bias=10.0)]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def two():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=150)
+    X = rng.normal(size=(150, 4)) + 1.2 * y[:, None] * np.array([1.0, -1.0, 0.5, 0.0])
+    return X, np.array(["no", "yes"])[y]
+
+
+@pytest.fixture(scope="module")
+def three():
+    return load_iris(return_X_y=True)
+
+
+def mixed_table(seed=0, n=200):
+    """Numbers and words, gaps in both, a label that hangs on both."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(3, size=n)
+    X = pd.DataFrame(
+        {
+            "size": y + rng.normal(size=n),
+            "colour": np.array(["red", "green", "blue"])[(y + (rng.random(n) < 0.3)) % 3],
+            "noise": rng.normal(size=n),
+        }
+    )
+    return X.mask(rng.random(X.shape) < 0.15), np.array(["a", "b", "c"])[y]
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
+@pytest.mark.parametrize("margin", ["laplace", "exponential", "gaussian"])
+def test_the_solution_keeps_the_conditions_of_an_optimum(two, kernel, margin):
+    X, y = two
+    model = MEDClassifier(kernel, c=4.0, margin=margin, tol=1e-10, calibration=None).fit(X, y)
+    lam, f = model.multipliers_, np.where(y == "yes", 1, -1) * model.decision_function(X)
+    silent = lam == 0
+    expected = model.margin_.mean(lam)
+    assert model.gap_ < 1e-7
+    assert (f[silent] >= model.margin_.mean(0.0) - 1e-3).all()
+    np.testing.assert_allclose(f[~silent], expected[~silent], atol=1e-3)
+    assert abs(lam @ np.where(y == "yes", 1, -1)) < 1e-6 * lam.sum()
+    assert set(model.support_) == set(np.flatnonzero(lam))
+    assert model.loo_estimate_ == pytest.approx(np.mean(lam > 0))
+
+
+def test_leaving_out_a_row_without_a_multiplier_changes_nothing(two):
+    X, y = two
+    whole = MEDClassifier(c=4.0, tol=1e-10, standardize=False, calibration=None).fit(X, y)
+    silent = np.flatnonzero(whole.multipliers_ == 0)[0]
+    part = MEDClassifier(c=4.0, tol=1e-10, standardize=False, calibration=None)
+    part.fit(np.delete(X, silent, axis=0), np.delete(y, silent))
+    np.testing.assert_allclose(part.decision_function(X), whole.decision_function(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_a_large_c_gives_the_hard_margin_machine(kernel):
+    rng = np.random.default_rng(1)
+    X = np.concatenate([rng.normal(size=(40, 2)) + 3, rng.normal(size=(40, 2)) - 3])
+    y = np.repeat([0, 1], 40)
+    gamma = {} if kernel == "linear" else {"gamma": 0.1}
+    peer = SVC(kernel=kernel, C=1e9, tol=1e-9, **gamma).fit(X, y).decision_function(X)
+    options = {"standardize": False, "calibration": None, "tol": 1e-12, **gamma}
+    apart = []
+    for c in (1e2, 1e4, 1e6):
+        ours = MEDClassifier(kernel, c=c, margin="exponential", **options).fit(X, y)
+        apart.append(np.abs(ours.decision_function(X) - peer).max())
+    assert apart[0] > apart[1] > apart[2]
+    assert apart[2] < 1e-3
+    fixed = MEDClassifier(kernel, margin="fixed", **options).fit(X, y)
+    np.testing.assert_allclose(fixed.decision_function(X), peer, atol=1e-4)
+
+
+def test_every_kernel_says_the_same_in_its_own_words(two):
+    X, y = two
+    options = {"c": 4.0, "tol": 1e-9, "standardize": False, "calibration": None}
+    plain = MEDClassifier(**options).fit(X, y).decision_function(X)
+    K = X @ X.T
+    given = MEDClassifier("precomputed", **options).fit(K, y).decision_function(K)
+    called = MEDClassifier(lambda A, B: A @ B.T, **options).fit(X, y).decision_function(X)
+    poly = MEDClassifier("poly", degree=1, gamma=1.0, coef0=0.0, **options).fit(X, y).decision_function(X)
+    for other in (given, called, poly):
+        np.testing.assert_allclose(other, plain, atol=1e-4)
+
+
+def test_the_fisher_kernel_is_a_kernel_like_any_other(two):
+    X, y = two
+    unfitted = FisherKernel(GaussianMixture(2, "VVI", random_state=0), random_state=0)
+    fisher = clone(unfitted).fit(X)
+    options = {"c": 2.0, "tol": 1e-9, "calibration": None}
+    mapped = MEDClassifier(fisher, **options).fit(X, y)
+    K = fisher(X)
+    given = MEDClassifier("precomputed", **options).fit(K, y)
+    np.testing.assert_allclose(mapped.decision_function(X), given.decision_function(K), atol=1e-3)
+    fresh = MEDClassifier(unfitted, **options).fit(X, y)
+    np.testing.assert_allclose(fresh.decision_function(X), mapped.decision_function(X), atol=1e-9)
+
+
+def test_landmarks_at_every_row_are_the_kernel_itself(two):
+    X, y = two
+    options = {"c": 4.0, "tol": 1e-9, "calibration": None, "random_state": 0}
+    exact = MEDClassifier("rbf", n_features=None, **options).fit(X, y).decision_function(X)
+    through = MEDClassifier("rbf", n_features=len(X), **options).fit(X, y).decision_function(X)
+    few = MEDClassifier("rbf", n_features=40, **options).fit(X, y).decision_function(X)
+    np.testing.assert_allclose(through, exact, atol=1e-4)
+    assert np.corrcoef(few, exact)[0, 1] > 0.95
+
+
+def test_many_rows_go_through_features_by_themselves(two, monkeypatch):
+    X, y = two
+    monkeypatch.setattr(module, "MOST_PAIRS", 100)
+    monkeypatch.setattr(module, "LANDMARKS", 30)
+    model = MEDClassifier("rbf", c=4.0, random_state=0).fit(X, y)
+    assert len(model.map_.landmarks) == 30
+
+
+def test_classes_are_solved_jointly(three):
+    """No one-vs-rest: the scores of three classes sum to zero, and the multipliers of a row are those of its pairs."""
+    X, y = three
+    model = MEDClassifier(c=4.0, tol=1e-9, calibration=None).fit(X, y)
+    scores = model.decision_function(X)
+    np.testing.assert_allclose(scores.sum(axis=1), 0, atol=1e-9)
+    assert model.multipliers_.shape == (150, 3)
+    assert model.pairs_ == [(0, 1), (0, 2), (1, 2)]
+    strangers = [(k, c) for k, pair in enumerate(model.pairs_) for c in range(3) if c not in pair]
+    for k, c in strangers:
+        assert not model.multipliers_[y == c, k].any()
+    assert model.coef_.shape == (3, 4) and model.intercept_.shape == (3,)
+    rbf = MEDClassifier("rbf", c=4.0, tol=1e-9, calibration=None).fit(X, y)
+    assert rbf.gap_ < 1e-5 and rbf.score(X, y) > 0.95
+
+
+def test_two_classes_are_the_joint_problem_too(two):
+    X, y = two
+    model = MEDClassifier(c=4.0, calibration=None, tol=1e-10).fit(X, y)
+    f = model.encoder_(_table(model, X)) @ model.coef_ + model.intercept_
+    np.testing.assert_allclose(f, model.decision_function(X), atol=1e-12)
+
+
+def _table(model, X):
+    from mixent.tables import read_features
+
+    return read_features(model, X, reset=False)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_weight_two_is_the_row_twice(two, kernel):
+    X, y = two
+    rng = np.random.default_rng(2)
+    weight = rng.integers(0, 4, size=len(X)).astype(float)
+    options = {"c": 3.0, "tol": 1e-11, "calibration": None}
+    weighted = MEDClassifier(kernel, **options).fit(X, y, weight)
+    index = np.repeat(np.arange(len(X)), weight.astype(int))
+    repeated = MEDClassifier(kernel, **options).fit(X[index], y[index])
+    np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=1e-4)
+    assert not weighted.multipliers_[weight == 0].any()
+
+
+def test_probabilities_rank_as_the_decision_function_and_are_calibrated():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(2000, 3))
+    y = (X @ [1.0, -1.0, 0.5] + rng.logistic(size=2000) > 0).astype(int)
+    model = MEDClassifier(c=1.0, random_state=0).fit(X[:1000], y[:1000])
+    p = model.predict_proba(X[1000:])[:, 1]
+    f = model.decision_function(X[1000:])
+    assert (np.argsort(p) == np.argsort(f)).all()
+    assert ((p > 0.5) == (f > 0)).all()
+    truth = 1 / (1 + np.exp(-(X[1000:] @ [1.0, -1.0, 0.5])))
+    assert np.abs(p - truth).mean() < 0.05
+    raw = MEDClassifier(c=1.0, calibration=None).fit(X[:1000], y[:1000]).predict_proba(X[1000:])[:, 1]
+    assert np.abs(raw - truth).mean() > np.abs(p - truth).mean()
+
+
+def test_affine_calibration_moves_the_threshold():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(3000, 2))
+    y = (X[:, 0] + rng.logistic(size=3000) > 2.5).astype(int)  # few of one class
+    plain = MEDClassifier(c=1.0, random_state=0).fit(X, y)
+    moved = MEDClassifier(c=1.0, calibration="affine", random_state=0).fit(X, y)
+
+    def loss(model):
+        return -np.log(model.predict_proba(X)[np.arange(3000), y]).mean()
+
+    assert loss(moved) < loss(plain)
+    assert moved.calibration_.offset.any() and not plain.calibration_.offset.any()
+
+
+def test_c_is_chosen_by_cross_validated_log_loss(two):
+    X, y = two
+    model = MEDClassifier(random_state=0).fit(X, y)
+    best = min(model.c_tried_, key=lambda tried: tried["log_loss"])
+    assert model.c_ == best["c"]
+    again = MEDClassifier(random_state=0).fit(X, y)
+    assert again.c_tried_ == model.c_tried_
+    folds = MEDClassifier(cv=StratifiedKFold(3), random_state=0).fit(X, y)
+    assert len(folds.c_tried_) >= 1
+
+
+def test_tables_with_words_and_gaps(three):
+    X, y = mixed_table()
+    for kernel in ("linear", "rbf"):
+        model = MEDClassifier(kernel, random_state=0).fit(X, y)
+        assert model.score(X, y) > 0.65
+        assert np.isfinite(model.predict_proba(X.iloc[:5])).all()
+    assert "colour = red" in model.feature_names_ and "size is missing" in model.feature_names_
+    shuffled = X.sample(frac=1.0, random_state=1)
+    np.testing.assert_allclose(model.predict_proba(shuffled), model.predict_proba(X)[shuffled.index], atol=1e-12)
+
+
+def test_rows_without_a_label_take_part(two):
+    X, y = two
+    rng = np.random.default_rng(5)
+    hidden = rng.random(len(y)) < 0.8
+    partly = y.astype(object)
+    partly[hidden] = None
+    options = {"c": 3.0, "calibration": None}
+    with_them = MEDClassifier(**options).fit(X, partly)
+    without = MEDClassifier(**options).fit(X[~hidden], y[~hidden])
+    assert np.abs(with_them.decision_function(X) - without.decision_function(X)).max() > 1e-3
+    q = with_them.label_posterior_
+    np.testing.assert_allclose(q.sum(axis=1), 1)
+    np.testing.assert_array_equal(q[~hidden], np.eye(2)[(y[~hidden] == "yes").astype(int)])
+    guessed = with_them.classes_[q[hidden].argmax(axis=1)]
+    assert (guessed == y[hidden]).mean() > without.score(X[hidden], y[hidden]) - 0.05
+    objective = [step.objective for step in with_them.run_.trace if step.accepted]
+    assert np.diff(objective).min() > -1e-8
+
+
+def test_probabilities_as_labels(two):
+    X, y = two
+    hard = (y == "yes").astype(float)
+    certain = pd.DataFrame({"no": 1 - hard, "yes": hard})
+    options = {"c": 3.0, "calibration": None, "tol": 1e-9}
+    plain = MEDClassifier(**options).fit(X, y)
+    same = MEDClassifier(**options).fit(X, certain)
+    np.testing.assert_allclose(same.decision_function(X), plain.decision_function(X), atol=1e-6)
+    doubt = 0.1 + 0.8 * certain
+    soft = MEDClassifier(**options).fit(X, doubt)
+    assert ((soft.label_posterior_ > 0) & (soft.label_posterior_ < 1)).any()
+    assert soft.score(X, y) > plain.score(X, y) - 0.05
+
+
+def test_adjusted_priors_move_the_probabilities():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = MEDClassifier(c=0.3, random_state=0).fit(X, y)
+    batch = np.concatenate([X[y == 0], X[y == 1][:40]])
+    other = model.adjust_priors(batch)
+    assert other.class_prior_[0] > 0.7 > model.class_prior_[0]
+
+
+def test_margins_may_be_objects(two):
+    X, y = two
+    options = {"calibration": None, "tol": 1e-10}
+    for name, made in (("exponential", Exponential(4.0)), ("laplace", Laplace(4.0)), ("gaussian", Gaussian(4.0))):
+        ours = MEDClassifier(margin=made, **options).fit(X, y).decision_function(X)
+        np.testing.assert_allclose(
+            ours, MEDClassifier(margin=name, c=4.0, **options).fit(X, y).decision_function(X), atol=1e-8
+        )
+    # a margin of 2 is asked of functions twice as large: their prior is half as wide
+    twice = MEDClassifier(margin=Laplace(4.0, at=2.0), **options).fit(X, y)
+    assert twice.margin_.at == 2.0
+
+
+def test_c_at_most_one_is_refused_where_and_only_where_no_row_would_speak(two):
+    X, y = two
+    with pytest.raises(ValueError, match="there would be no classifier; take c > 1"):
+        MEDClassifier(c=1.0, margin="exponential").fit(X, y)
+    with pytest.raises(ValueError, match=r"take c > 0\.5"):
+        MEDClassifier(margin=Exponential(0.4, at=2.0)).fit(X, y)
+    for margin in ("laplace", "gaussian"):
+        assert MEDClassifier(c=0.5, margin=margin, calibration=None).fit(X, y).score(X, y) > 0.7
+    assert MEDClassifier(margin=Exponential(0.6, at=2.0), calibration=None).fit(X, y).score(X, y) > 0.7
+    assert MEDClassifier(c=1.01, margin="exponential", calibration=None).fit(X, y).multipliers_.any()
+
+
+def test_a_fixed_margin_that_cannot_be_kept_is_an_error(two):
+    X, y = two
+    with pytest.raises(ValueError, match="no solution keeps the fixed margin 1 in every row"):
+        MEDClassifier(margin="fixed", calibration=None).fit(X, y)
+    apart = X + 20.0 * (y == "yes")[:, None]
+    assert MEDClassifier(margin=Fixed(2.0), calibration=None).fit(apart, y).score(apart, y) == 1.0
+
+
+BAD = [
+    ({"kernel": "sigmoid"}, "kernel must be one of 'linear', 'poly', 'rbf', 'precomputed'"),
+    ({"kernel": 3}, "kernel must be one of"),
+    ({"c": -1.0}, "c must be a number > 0"),
+    ({"c": "best"}, "c must be a number > 0"),
+    ({"margin": "hinge"}, "margin must be one of 'exponential', 'laplace', 'gaussian', 'fixed'"),
+    ({"margin": "fixed", "c": 2.0}, "c=2.0 has no effect with margin='fixed'"),
+    ({"bias": 0.0}, "bias must be 'flat', or the variance > 0"),
+    ({"bias": "none"}, "bias must be 'flat'"),
+    ({"relaxation": 0.0}, "relaxation must be the share of a label update to take"),
+    ({"calibration": "isotonic"}, "calibration must be one of 'temperature', 'affine'"),
+    ({"n_features": 0, "kernel": "rbf"}, "n_features must be a whole number >= 1, or 'auto' or None"),
+    ({"n_features": 10}, "n_features=10 has no effect with kernel='linear'"),
+    ({"degree": 2}, "degree=2 has no effect with kernel='linear'"),
+    ({"gamma": 2.0}, "gamma=2.0 has no effect with kernel='linear'"),
+    ({"gamma": "auto", "kernel": "rbf"}, "gamma must be a number > 0"),
+    ({"coef0": -1.0, "kernel": "poly"}, "coef0 must be a number >= 0"),
+    ({"standardize": "yes"}, "standardize must be True or False"),
+    ({"tol": 0.0}, "tol must be a number > 0"),
+    ({"max_iter": 0}, "max_iter must be a whole number >= 1"),
+    ({"cv": 1}, "cv must be a whole number >= 2"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), BAD)
+def test_bad_options_are_refused_in_words(two, options, message):
+    with pytest.raises(ValueError, match=message):
+        MEDClassifier(**options).fit(*two)
+
+
+def test_bad_data_is_refused_in_words(two):
+    X, y = two
+    with pytest.raises(ValueError, match="takes the square kernel matrix of the training rows; got shape"):
+        MEDClassifier("precomputed", c=2.0).fit(X, y)
+    K = X @ X.T
+    K[3, 5] += 1
+    with pytest.raises(ValueError, match="the precomputed kernel must be symmetric"):
+        MEDClassifier("precomputed", c=2.0).fit(K, y)
+    with pytest.raises(ValueError, match="must be positive semi-definite; on 150 rows its smallest eigenvalue is -"):
+        MEDClassifier("precomputed", c=2.0).fit(-X @ X.T, y)
+    K[3, 5] = np.nan
+    with pytest.raises(ValueError, match=r"a kernel matrix cannot have gaps; entry \[3, 5\] is missing"):
+        MEDClassifier("precomputed", c=2.0).fit(K, y)
+    words = pd.DataFrame(np.where(X @ X.T > 0, "a", "b"))
+    with pytest.raises(ValueError, match="takes a matrix of numbers; X has categorical columns"):
+        MEDClassifier("precomputed", c=2.0).fit(words, y)
+    with pytest.raises(ValueError, match="must give a finite matrix of shape"):
+        MEDClassifier(lambda A, B: np.ones(3), c=2.0).fit(X, y)
+    with pytest.raises(ValueError, match="a kernel would see the first alone; scale the columns"):
+        MEDClassifier(c=2.0, standardize=False).fit(X * [1e12, 1, 1, 1], y)
+    with pytest.raises(ValueError, match="no row with a weight has the label 'yes'"):
+        MEDClassifier(c=2.0).fit(X, y, (y == "no").astype(float))
+    model = MEDClassifier("rbf", c=2.0, calibration=None).fit(X, y)
+    with pytest.raises(AttributeError, match="has no coefficients; they are those of kernel='linear'"):
+        model.coef_  # noqa: B018
+    model = MEDClassifier("precomputed", c=2.0, calibration=None).fit(X @ X.T, y)
+    with pytest.raises(AttributeError, match="has no encoded columns"):
+        model.feature_names_  # noqa: B018
+
+
+def test_a_transformer_must_give_features(two):
+    class Broken(BaseEstimator):
+        def fit(self, X, y=None):
+            return self
+
+        def __sklearn_is_fitted__(self):
+            return True
+
+        def transform(self, X):
+            return np.full((len(X), 2), np.inf)
+
+    with pytest.raises(ValueError, match="transform must give a matrix of finite features; Broken gave shape"):
+        MEDClassifier(Broken(), c=2.0).fit(*two)
+
+
+def test_too_few_passes_are_told(two):
+    from sklearn.exceptions import ConvergenceWarning
+
+    with pytest.warns(ConvergenceWarning, match="MEDClassifier did not converge: max_iter was reached first"):
+        MEDClassifier(c=5.0, max_iter=2, calibration=None).fit(*two)
+
+
+def test_progress_is_told(two):
+    told = []
+    MEDClassifier(random_state=0, progress=lambda *news: told.append(news)).fit(*two)
+    assert any("c = " in text for _, _, text in told) and any("pass" in text for _, _, text in told)

@@ -1,0 +1,210 @@
+"""MEDGaussianClassifier as a user meets it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import multivariate_t
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from mixent import MEDGaussianClassifier
+from mixent.med import gaussian_classifier as module
+
+
+@parametrize_with_checks([MEDGaussianClassifier(c=1.0, calibration=None), MEDGaussianClassifier(c=1.0, cv=3)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def ring():
+    """A class inside another: two Gaussians of equal mean tell them apart."""
+    rng = np.random.default_rng(0)
+    angle = rng.uniform(0, 2 * np.pi, 80)
+    outer = np.column_stack([np.cos(angle), np.sin(angle)]) * rng.normal(3.0, 0.4, 80)[:, None]
+    X = np.concatenate([rng.normal(size=(60, 2)) * [1.0, 0.6], outer])
+    return X, np.repeat(["in", "out"], [60, 80])
+
+
+def test_the_prior_is_what_no_multiplier_changes(ring):
+    """So small a c that no row speaks: the Gaussians are those of maximum likelihood, smoothed."""
+    X, y = ring
+    model = MEDGaussianClassifier(c=1e-6, margin="exponential", calibration=None, k=0.0).fit(X, y)
+    assert not model.multipliers_.any() and model.loo_estimate_ == 0
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    for mean, cov, label in zip(model.means_, model.covariances_, model.classes_):
+        np.testing.assert_allclose(mean, Z[y == label].mean(axis=0), atol=1e-10)
+        np.testing.assert_allclose(cov, np.cov(Z[y == label].T, bias=True), atol=1e-10)
+
+
+@pytest.mark.parametrize("margin", ["exponential", "laplace", "gaussian"])
+def test_the_solution_keeps_the_conditions_of_an_optimum(ring, margin):
+    X, y = ring
+    model = MEDGaussianClassifier(c=2.0, margin=margin, alpha=0.3, tol=1e-10, calibration=None).fit(X, y)
+    kept = np.where(y == "out", 1, -1) * model.decision_function(X)
+    lam = model.multipliers_
+    assert model.gap_ < 1e-6 and 0 < np.mean(lam > 0) < 1
+    np.testing.assert_allclose(kept[lam > 0], model.margin_.mean(lam[lam > 0]), atol=1e-4)
+    assert (kept[lam == 0] >= model.margin_.mean(0.0) - 1e-6).all()
+    assert abs(lam @ np.where(y == "out", 1, -1)) < 1e-6 * lam.sum()
+    objective = [step.objective for step in model.run_.trace if step.accepted]
+    assert np.diff(objective).min() > -1e-8
+
+
+def test_the_statistics_are_those_of_weighted_rows(ring):
+    """Equation 17: row t weighs 1 + l in its own class and -l in the other."""
+    X, y = ring
+    model = MEDGaussianClassifier(c=2.0, alpha=0.3, k=0.0, tol=1e-12, calibration=None).fit(X, y)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    lam = model.multipliers_
+    for one, label in zip(model.gaussians_, model.classes_):
+        w = np.where(y == label, 1 + lam, -lam)
+        N = w.sum()
+        mean = w @ Z / N
+        S = (Z * w[:, None]).T @ Z - N * np.outer(mean, mean)
+        assert one.rows == pytest.approx(N, rel=1e-6)
+        np.testing.assert_allclose(one.mean, mean, atol=1e-5)
+        np.testing.assert_allclose(one.root @ one.root.T, S, rtol=1e-4, atol=1e-4)
+
+
+def test_three_classes_are_solved_jointly():
+    rng = np.random.default_rng(6)
+    y = rng.integers(3, size=150)
+    X = rng.normal(size=(150, 3)) * (1 + y[:, None]) + np.eye(3)[y]
+    model = MEDGaussianClassifier(c=3.0, tol=1e-9, calibration=None).fit(X, y)
+    assert model.multipliers_.shape == (150, 3) and model.gap_ < 1e-5
+    assert model.score(X, y) > 0.6
+    order = [2, 0, 1]
+    other = MEDGaussianClassifier(c=3.0, tol=1e-9, calibration=None).fit(X, np.array(order)[y])
+    np.testing.assert_allclose(other.decision_function(X)[:, order], model.decision_function(X), atol=1e-4)
+
+
+def test_weight_two_is_the_row_twice(ring):
+    X, y = ring
+    weight = np.random.default_rng(1).integers(0, 3, size=len(X)).astype(float)
+    options = {"c": 2.0, "alpha": 0.3, "calibration": None, "tol": 1e-11}
+    weighted = MEDGaussianClassifier(**options).fit(X, y, weight)
+    index = np.repeat(np.arange(len(X)), weight.astype(int))
+    repeated = MEDGaussianClassifier(**options).fit(X[index], y[index])
+    np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=1e-4)
+
+
+def test_units_do_not_matter(ring):
+    X, y = ring
+    options = {"c": 2.0, "calibration": None, "tol": 1e-11}
+    plain = MEDGaussianClassifier(**options).fit(X, y).decision_function(X)
+    moved = X @ np.array([[3.0, 1.0], [-2.0, 0.5]]) + 1e4
+    turned = MEDGaussianClassifier(**options, k=0.0).fit(moved, y).decision_function(moved)
+    again = MEDGaussianClassifier(**options, k=0.0).fit(X, y).decision_function(X)
+    np.testing.assert_allclose(turned, again, atol=1e-4)
+    scaled = MEDGaussianClassifier(**options).fit(X * [1e3, 1e-3], y).decision_function(X * [1e3, 1e-3])
+    np.testing.assert_allclose(scaled, plain, atol=1e-6)
+
+
+def test_the_prior_of_the_user_counts_for_its_rows(ring):
+    X, y = ring
+    mean, cov = np.array([1.0, -1.0]), np.array([[2.0, 0.3], [0.3, 1.0]])
+    model = MEDGaussianClassifier(
+        c=1e-6, margin="exponential", k=7.0, prior_mean=mean, prior_cov=cov, calibration=None
+    ).fit(X, y)
+    own = X[y == "in"]
+    N = 7.0 + len(own)
+    m = (7.0 * mean + own.sum(axis=0)) / N
+    S = 7.0 * cov + own.T @ own + 7.0 * np.outer(mean, mean) - N * np.outer(m, m)
+    one, centre, scale = model.gaussians_[0], X.mean(axis=0), X.std(axis=0)
+    assert one.rows == N
+    np.testing.assert_allclose(one.mean * scale + centre, m, atol=1e-9)
+    np.testing.assert_allclose((one.root @ one.root.T) * np.outer(scale, scale), S, rtol=1e-9)
+
+
+def test_predictive_probabilities_are_bayes_rule_with_student_densities(ring):
+    X, y = ring
+    model = MEDGaussianClassifier(c=1.0, alpha=0.3, calibration="predictive").fit(X, y)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    log_joint = []
+    for one, b in zip(model.gaussians_, model._bias()):
+        free = one.rows - 1
+        shape = one.root @ one.root.T * (one.rows + 1) / (one.rows * free)
+        log_joint.append(multivariate_t(one.mean, shape, df=free).logpdf(Z) + b)
+    joint = np.exp(np.array(log_joint))
+    np.testing.assert_allclose(model.predict_proba(X).T, joint / joint.sum(axis=0), rtol=1e-9)
+
+
+def test_kernel_components_bend_the_boundary():
+    rng = np.random.default_rng(2)
+    X = rng.uniform(-2, 2, size=(300, 2))
+    y = (np.sin(2.5 * X[:, 0]) > X[:, 1]).astype(int)
+    plain = MEDGaussianClassifier(c=1.0, random_state=0).fit(X[:200], y[:200])
+    bent = MEDGaussianClassifier(c=1.0, kernel="rbf", gamma=1.0, n_features=12, random_state=0).fit(X[:200], y[:200])
+    assert bent.score(X[200:], y[200:]) > plain.score(X[200:], y[200:]) + 0.03
+    assert len(bent.means_[0]) == 12
+    cubic = MEDGaussianClassifier(c=1.0, kernel="poly", n_features=6, random_state=0).fit(X[:200], y[:200])
+    own = MEDGaussianClassifier(c=1.0, kernel=lambda A, B: (A @ B.T + 1) ** 2, n_features=4, random_state=0)
+    assert cubic.score(X, y) > 0.8 and own.fit(X, y).score(X, y) > 0.8
+
+
+@pytest.mark.parametrize("relaxation", [0.3, 1.0])
+def test_rows_without_a_label_take_part(ring, relaxation):
+    X, y = ring
+    hidden = np.random.default_rng(3).random(len(y)) < 0.6
+    partly = y.astype(object)
+    partly[hidden] = None
+    options = {"c": 2.0, "alpha": 0.5, "calibration": None}
+    model = MEDGaussianClassifier(relaxation=relaxation, **options).fit(X, partly)
+    objective = [step.objective for step in model.run_.trace if step.accepted]
+    assert len(objective) > 2 and np.diff(objective).min() > -1e-8
+    assert (model.classes_[model.label_posterior_[hidden].argmax(axis=1)] == y[hidden]).mean() > 0.85
+    np.testing.assert_array_equal(model.label_posterior_[~hidden].max(axis=1), 1.0)
+
+
+def test_tables_with_words_and_gaps():
+    rng = np.random.default_rng(4)
+    y = rng.integers(2, size=150)
+    X = pd.DataFrame(
+        {
+            "size": (1 + y) * rng.normal(size=150),
+            "colour": np.array(["red", "green"])[(y + (rng.random(150) < 0.3)) % 2],
+        }
+    ).mask(rng.random((150, 2)) < 0.1)
+    model = MEDGaussianClassifier(c=1.0, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.6
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+
+
+BAD = [
+    ({"margin": "fixed"}, "margin must be one of 'exponential', 'laplace', 'gaussian'; got 'fixed'"),
+    ({"alpha": 1.5}, "alpha must be a quantile, from 0 to 1"),
+    ({"k": -1.0}, "k must be a number >= 0"),
+    ({"kernel": "linear"}, "kernel must be None, 'rbf', 'poly' or a function"),
+    ({"n_features": 0, "kernel": "rbf"}, "n_features must be a whole number >= 1"),
+    ({"n_features": 3}, "n_features=3 has no effect with kernel=None"),
+    ({"gamma": 3.0}, "gamma=3.0 has no effect with kernel=None"),
+    ({"gamma": -3.0, "kernel": "rbf"}, "gamma must be a number > 0"),
+    ({"coef0": -1.0, "kernel": "poly"}, "coef0 must be a number >= 0"),
+    ({"calibration": "sigmoid"}, "calibration must be one of 'temperature', 'affine', 'predictive'"),
+    ({"prior_mean": [0.0]}, r"prior_mean must be finite numbers of shape \(2,\)"),
+    ({"prior_mean": "none"}, r"prior_mean must be finite numbers of shape \(2,\)"),
+    ({"prior_cov": -np.eye(2)}, "prior_cov must be symmetric and positive definite"),
+    ({"prior_cov": np.eye(2), "k": 0}, "prior_cov has no effect with k=0"),
+    ({"prior_cov": np.eye(2), "kernel": "rbf"}, "prior_cov is in the units of the columns"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), BAD)
+def test_bad_options_are_refused_in_words(ring, options, message):
+    with pytest.raises(ValueError, match=message):
+        MEDGaussianClassifier(**options).fit(*ring)
+
+
+def test_bad_data_is_refused_in_words(ring, monkeypatch):
+    X, y = ring
+    flat = np.column_stack([X, np.where(y == "in", 1.0, X[:, 0])])
+    with pytest.raises(ValueError, match="class in has columns that are constant or depend on each other"):
+        MEDGaussianClassifier(k=0.0, c=1.0).fit(flat, y)
+    assert MEDGaussianClassifier(c=1.0, calibration=None).fit(flat, y).score(flat, y) > 0.9  # k="auto" mends it
+    few = np.r_[0:3, 60:140]
+    wide = np.random.default_rng(5).normal(size=(140, 6))
+    with pytest.raises(ValueError, match="class in counts 3 rows, and 6 columns take more than 5"):
+        MEDGaussianClassifier(k=0.0, c=1.0).fit(wide[few], y[few])
+    monkeypatch.setattr(module, "MOST_COLUMNS", 5)
+    with pytest.raises(ValueError, match="Gaussians of 6 encoded columns have 28 numbers each, and 5 columns"):
+        MEDGaussianClassifier(c=1.0).fit(wide, y)
