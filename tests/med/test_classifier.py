@@ -351,7 +351,7 @@ def test_bad_data_is_refused_in_words(two):
         MEDClassifier(lambda A, B: np.ones(3), c=2.0).fit(X, y)
     with pytest.raises(ValueError, match="a kernel would see the first alone; scale the columns"):
         MEDClassifier(c=2.0, standardize=False).fit(X * [1e12, 1, 1, 1], y)
-    with pytest.raises(ValueError, match="no row with a weight has the label 'yes'"):
+    with pytest.raises(ValueError, match="no row with a weight has 'yes' as its label, or its most probable one"):
         MEDClassifier(c=2.0).fit(X, y, (y == "no").astype(float))
     model = MEDClassifier("rbf", c=2.0, calibration=None).fit(X, y)
     with pytest.raises(AttributeError, match="has no coefficients; they are those of kernel='linear'"):

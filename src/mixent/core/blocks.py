@@ -151,6 +151,25 @@ def _even(n_rows: int, most: int) -> int:
     return max(1, -(-n_rows // n_blocks))
 
 
+@dataclass(frozen=True)
+class NumberedRows:
+    """Rows by their numbers, for problems that hold all else themselves."""
+
+    index: Index
+    weight: Array
+
+    @classmethod
+    def of(cls, weight: Array) -> NumberedRows:
+        return cls(np.arange(len(weight)), weight)
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.index)
+
+    def part(self, rows: slice) -> NumberedRows:
+        return NumberedRows(self.index[rows], self.weight[rows])
+
+
 class Blocks:
     """A source of blocks for the driver, of any rows that have `part`, `n_rows` and `weight`."""
 

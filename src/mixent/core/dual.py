@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import daxpy
 
 from mixent.core.arrays import Array
-from mixent.core.blocks import Blocks
+from mixent.core.blocks import Blocks, NumberedRows
 from mixent.core.driver import Problem
 from mixent.core.stats import Stats
 
@@ -66,21 +66,6 @@ class Parts(Stats):
 
 
 @dataclass(frozen=True)
-class PointRows:
-    """Rows of a dual by their numbers: the driver only adds up what they contribute."""
-
-    index: NDArray[np.intp]
-    weight: Array
-
-    @property
-    def n_rows(self) -> int:
-        return len(self.index)
-
-    def part(self, rows: slice) -> PointRows:
-        return PointRows(self.index[rows], self.weight[rows])
-
-
-@dataclass(frozen=True)
 class BoxDual(Problem[Point, Point, Parts]):
     """J over the box; `update` is a sweep of as many moves as there are rows."""
 
@@ -97,12 +82,12 @@ class BoxDual(Problem[Point, Point, Parts]):
         return Point(np.zeros(n), np.zeros(n))
 
     def source(self) -> Blocks:
-        return Blocks(PointRows(np.arange(len(self.pull)), self.weight), 64)
+        return Blocks(NumberedRows.of(self.weight), 64)
 
     def prepare(self, params: Point) -> Point:
         return params
 
-    def stats(self, ready: Point, block: PointRows) -> Parts:  # type: ignore[override]
+    def stats(self, ready: Point, block: NumberedRows) -> Parts:  # type: ignore[override]
         rows = block.index
         potential = block.weight @ self.potential.potential(ready.lam[rows])
         return Parts(float(potential), float(self.alpha(ready)[rows] @ ready.f[rows]))

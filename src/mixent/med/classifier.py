@@ -11,13 +11,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from mixent.core.arrays import Array
 from mixent.med.contests import Contests, contrasts
 from mixent.med.encoding import Encoder
 from mixent.med.estimator import MEDBase, Trained, read_part
-from mixent.med.kernels import RBF, Called, Kernel, Linear, Nystrom, Polynomial, check_kernel_matrix
+from mixent.med.kernels import Called, Kernel, Linear, Nystrom, check_kernel_matrix, read_kernel
 from mixent.med.margins import Margin, check_speaks, read_margin
 from mixent.med.newton import Plane
 from mixent.med.solving import Discriminant, Search, row_pulls
@@ -263,12 +263,12 @@ class MEDClassifier(MEDBase):
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
             return KernelSpace(_square_matrix(table))
         if hasattr(self.kernel, "transform"):
-            self.map_ = _fitted_map(self.kernel, X, y)
+            self.map_ = _fitted_map(self.kernel, X, y, part.weight)
             return FeatureSpace(_mapped(self.map_, X))
         weight = part.weight
         self.encoder_ = Encoder.of(table, weight, bool(self.standardize))
         Z = self.encoder_(table)
-        self.kernel_ = self._read_kernel(Z, weight)
+        self.kernel_ = read_kernel(self.kernel, self.degree, self.gamma, self.coef0, Z, weight)
         if isinstance(self.kernel_, Linear):
             return FeatureSpace(Z)
         n_landmarks = self._n_landmarks(part)
@@ -282,22 +282,6 @@ class MEDClassifier(MEDBase):
             check_kernel_matrix(K, "the matrix of the kernel function")
         self._rows = Z
         return KernelSpace(K)
-
-    def _read_kernel(self, Z: Array, weight: Array) -> Kernel:
-        if self.kernel == "linear":
-            return Linear()
-        if callable(self.kernel):
-            return Called(self.kernel)
-        if isinstance(self.gamma, str):
-            used = Z[weight > 0]
-            share = weight[weight > 0] / weight.sum()
-            # over all entries, as scikit-learn does, weights as counts
-            mean = float((share @ used).mean())
-            variance = float((share @ (used - mean) ** 2).mean())
-            gamma = 1.0 / (Z.shape[1] * variance) if variance > 0 else 1.0
-        else:
-            gamma = float(self.gamma)
-        return RBF(gamma) if self.kernel == "rbf" else Polynomial(int(self.degree), gamma, float(self.coef0))
 
     def _n_landmarks(self, part: Part) -> int | None:
         if self.n_features is None:
@@ -410,13 +394,14 @@ def _square_matrix(table: Table) -> Array:
     return K
 
 
-def _fitted_map(given: Any, X: Any, y: Any) -> Any:
+def _fitted_map(given: Any, X: Any, y: Any, weight: Array) -> Any:
     """The user's transformer, fitted if it is not; the user's own stays as it is."""
     try:
         check_is_fitted(given)
         return copy.deepcopy(given)
     except NotFittedError:
-        return clone(given).fit(X, y)
+        weighted = {"sample_weight": weight} if has_fit_parameter(given, "sample_weight") else {}
+        return clone(given).fit(X, y, **weighted)
 
 
 def _mapped(transformer: Any, X: Any) -> Array:

@@ -314,10 +314,12 @@ def read_part(labels: Labels, weight: Array | None) -> Part:
     weight = np.ones(len(prior)) if weight is None else weight
     labelled = ~absent & (np.ptp(prior, axis=1) > 0)
     counted = labelled & (weight > 0)
-    missing = [c for c, n in zip(labels.classes.tolist(), prior[counted].sum(axis=0)) if n == 0]
+    likeliest = np.unique(prior[counted].argmax(axis=1))
+    missing = [c for i, c in enumerate(labels.classes.tolist()) if i not in likeliest]
     if missing:
         raise ValueError(
-            f"no row with a weight has the label {missing[0]!r}, which y names; label some rows of each class"
+            f"no row with a weight has {missing[0]!r} as its label, or its most probable one; label some rows of "
+            f"each class"
         )
     return Part(np.arange(len(prior)), prior, labelled, weight, bool(in_doubt(prior[weight > 0]).any()))
 

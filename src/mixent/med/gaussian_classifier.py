@@ -16,7 +16,7 @@ from mixent.med.contests import Contests, contrasts
 from mixent.med.encoding import Encoder
 from mixent.med.estimator import CALIBRATIONS, MEDBase, Trained, read_part
 from mixent.med.gaussians import Ensemble
-from mixent.med.kernels import CUT, RBF, Called, Kernel, Nystrom, Polynomial
+from mixent.med.kernels import CUT, Kernel, Nystrom, read_kernel
 from mixent.med.margins import MARGINS, Margin, read_margin
 from mixent.med.solving import Discriminant, GaussianDiscriminant, Search
 from mixent.med.spaces import GaussianSpace, Part
@@ -242,7 +242,8 @@ class MEDGaussianClassifier(MEDBase):
         Z = self.encoder_(table)
         self.components_ = None
         if self.kernel is not None:
-            self.components_ = KernelComponents.of(self._read_kernel(Z), Z, weight, self.n_features, self.random_state)
+            kernel = read_kernel(self.kernel, self.degree, self.gamma, self.coef0, Z, weight)
+            self.components_ = KernelComponents.of(kernel, Z, weight, self.n_features, self.random_state)
             Z = self.components_(Z)
         if Z.shape[1] > MOST_COLUMNS:
             raise ValueError(
@@ -250,12 +251,6 @@ class MEDGaussianClassifier(MEDBase):
                 f"each, and {MOST_COLUMNS} columns are the most; choose columns, or take kernel='rbf' and n_features"
             )
         return Z
-
-    def _read_kernel(self, Z: Array) -> Kernel:
-        if callable(self.kernel):
-            return Called(self.kernel)
-        gamma = 1.0 / (Z.shape[1] * max(float(Z.var()), 1e-300)) if isinstance(self.gamma, str) else float(self.gamma)
-        return RBF(gamma) if self.kernel == "rbf" else Polynomial(int(self.degree), gamma, float(self.coef0))
 
     def _read_prior(self, d: int) -> tuple[Array | None, Array | None]:
         """The user's mean and covariance, in encoded columns."""

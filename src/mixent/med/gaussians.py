@@ -24,7 +24,7 @@ from mixent.core.arrays import Array
 from mixent.core.driver import OutsideDomainError
 from mixent.core.linalg import solve_positive
 from mixent.med.margins import Margin
-from mixent.med.newton import Local, MedProblem, Pull, Rows, pull, spoken, unbalanced
+from mixent.med.newton import PROXIMAL, Local, MedProblem, Pull, Rows, pull, spoken, unbalanced
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ class GaussianProblem(MedProblem[Ensemble]):
     def update(self, params: Ensemble, total: Pull, step: float) -> Ensemble:
         """The Newton step, in mean parameters:  (H^-1 + B) d_eta = r,  d_T = H^-1 d_eta."""
         reach = self._reach(params)
-        Q, g = self._held(params)
+        Q, g = self._held(params, total.weight)
         force = reach.T @ np.concatenate(total.force)
         return self.moved(params, step * solve_positive(Q + reach.T @ total.curvature @ reach, force - g))
 
@@ -216,7 +216,7 @@ class GaussianProblem(MedProblem[Ensemble]):
         reach[::width, C * width :] = self.contrast
         return reach
 
-    def _held(self, params: Ensemble) -> tuple[Array, Array]:
+    def _held(self, params: Ensemble, weight: float) -> tuple[Array, Array]:
         """Curvature and slope of D in mean parameters and bias."""
         C, G = self.contrast.shape
         width = len(params.classes[0].gradient)
@@ -225,14 +225,14 @@ class GaussianProblem(MedProblem[Ensemble]):
             at = slice(s * width, (s + 1) * width)
             Q[at, at] = one.metric_inverse
         bias = np.arange(C * width, C * width + G)
-        Q[bias, bias] = 1.0 / self.bias_variance
+        Q[bias, bias] = 1.0 / self.bias_variance + PROXIMAL * weight
         away = [one.seen_from(one) - prior.seen_from(one) for one, prior in zip(params.classes, self.prior.classes)]
         return Q, np.concatenate([*away, (params.bias - self.prior.bias) / self.bias_variance])
 
     def local(self, params: Ensemble, rows: Rows) -> Local:
         features = [one.features(rows.X) for one in params.classes]
         A, m, weight = spoken(rows, self.scores(params, rows.X), features, self.outputs)
-        Q, g = self._held(params)
+        Q, g = self._held(params, float(rows.weight.sum()))
         return Local(Q, g, A @ self._reach(params), m, weight)
 
     def moved(self, params: Ensemble, move: Array) -> Ensemble:

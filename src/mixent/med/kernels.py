@@ -100,6 +100,20 @@ class Called(Kernel):
         return self.gram(A, A)
 
 
+def read_kernel(kernel: Any, degree: int, gamma: Any, coef0: float, Z: Array, weight: Array) -> Kernel:
+    """The user's kernel; gamma="scale" is one over the number of encoded columns times the variance of all entries."""
+    if callable(kernel):
+        return Called(kernel)
+    if kernel == "linear":
+        return Linear()
+    if isinstance(gamma, str):
+        share = weight / weight.sum()
+        mean = float((share @ Z).mean())
+        variance = float((share @ (Z - mean) ** 2).mean())
+        gamma = 1.0 / (Z.shape[1] * variance) if variance > 0 else 1.0
+    return RBF(float(gamma)) if kernel == "rbf" else Polynomial(int(degree), float(gamma), float(coef0))
+
+
 @dataclass(frozen=True)
 class Nystrom:
     """Features whose inner products are nearly the kernel: exactly on the landmarks."""

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import rel_entr
 
 from mixent.core.arrays import Array
-from mixent.core.blocks import Blocks
+from mixent.core.blocks import Blocks, NumberedRows
 from mixent.core.driver import Problem, Run, Stop, run
 from mixent.core.executors import Serial
 from mixent.core.stats import Stats
@@ -42,21 +42,6 @@ class Spread(Stats):
 
 
 @dataclass(frozen=True)
-class LabelRows:
-    """Rows by their numbers."""
-
-    index: np.ndarray
-    weight: Array
-
-    @property
-    def n_rows(self) -> int:
-        return len(self.index)
-
-    def part(self, rows: slice) -> LabelRows:
-        return LabelRows(self.index[rows], self.weight[rows])
-
-
-@dataclass(frozen=True)
 class LabelProblem(Problem[Beliefs, Beliefs, Spread]):
     """Maximises minus the relative entropy; one update is both steps."""
 
@@ -73,7 +58,7 @@ class LabelProblem(Problem[Beliefs, Beliefs, Spread]):
         return Beliefs(self.prior, self._solve(self.prior, None))
 
     def source(self) -> Blocks:
-        return Blocks(LabelRows(np.arange(len(self.weight)), self.weight), 64)
+        return Blocks(NumberedRows.of(self.weight), 64)
 
     def _solve(self, q: Array, start: Solution | None) -> Solution:
         """Step 1."""
@@ -84,7 +69,7 @@ class LabelProblem(Problem[Beliefs, Beliefs, Spread]):
     def prepare(self, params: Beliefs) -> Beliefs:
         return params
 
-    def stats(self, ready: Beliefs, block: LabelRows) -> Spread:  # type: ignore[override]
+    def stats(self, ready: Beliefs, block: NumberedRows) -> Spread:  # type: ignore[override]
         apart = rel_entr(ready.q[block.index], self.prior[block.index]).sum(axis=1)
         return Spread(float(block.weight @ apart))
 

@@ -27,6 +27,8 @@ from mixent.med.interior import local_minimum
 from mixent.med.margins import Margin
 
 P = TypeVar("P")
+# a step is held back so much, per unit of weight, where nothing else holds a flat bias: else rounding would move it
+PROXIMAL = 1e-8
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class Pull(Stats):
 
     loss: float
     potential: float  # sum w (u(l) + l shift)
-    mass: float  # sum w l
+    weight: float  # sum w
     force: tuple[Array, ...]  # per output s (m_s,): sum w l p e_s psi_s
     curvature: Array  # (M, M) over the features of all outputs
 
@@ -81,7 +83,7 @@ def pull(rows: Rows, scores: Array, features: list[Array], outputs: Array, margi
     return Pull(
         float((weight * loss).sum()),
         float((weight * potential).sum()),
-        float(pushed.sum()),
+        float(rows.weight.sum()),
         force,
         _curvature(stiff, features, outputs),
     )
@@ -239,16 +241,17 @@ class LinearProblem(MedProblem[Plane]):
 
     def update(self, params: Plane, total: Pull, step: float) -> Plane:
         force = np.array(total.force)  # (G, d + 1)
-        held, pulled = self._held(params)
-        matrix = total.curvature + np.diag(held)  # a flat bias may have nothing to hold it
+        held, pulled = self._held(params, total.weight)
+        matrix = total.curvature + np.diag(held)
         return self.moved(params, step * solve_positive(matrix, force.ravel() - pulled))
 
-    def _held(self, params: Plane) -> tuple[Array, Array]:
+    def _held(self, params: Plane, weight: float) -> tuple[Array, Array]:
         """Curvature (its diagonal) and slope of D."""
         held = np.ones((len(params.bias), params.coef.shape[1] + 1))
         held[:, -1] = 1.0 / self.bias_variance
-        now = np.column_stack([params.coef, params.bias])
-        return held.ravel(), (held * now).ravel()
+        slope = held * np.column_stack([params.coef, params.bias])
+        held[:, -1] += PROXIMAL * weight
+        return held.ravel(), slope.ravel()
 
     def moved(self, params: Plane, move: Array) -> Plane:
         move = move.reshape(len(params.bias), -1)
@@ -257,7 +260,7 @@ class LinearProblem(MedProblem[Plane]):
     def local(self, params: Plane, rows: Rows) -> Local:
         features = np.concatenate([rows.X, np.ones((rows.n_rows, 1))], axis=1)
         A, m, weight = spoken(rows, self.scores(params, rows.X), [features] * len(params.bias), self.outputs)
-        held, pulled = self._held(params)
+        held, pulled = self._held(params, float(rows.weight.sum()))
         return Local(np.diag(held), pulled, A, m, weight)
 
     def dual(self, params: Plane, total: Pull) -> float | None:

@@ -23,6 +23,7 @@ from mixent.med.kernels import factor
 from mixent.med.margins import Fixed, Gaussian, Margin
 from mixent.med.newton import LinearProblem, MedProblem, Plane, Sequential, row_blocks
 
+MOST_LOCAL = 10**8  # numbers of a local problem, written out
 HARD = 1e4  # bound of the multipliers from which two classes are solved in them
 SQUARE = 5000  # most rows for that
 STIFF = 1e3  # how a margin that is certain is approached: c of the Gaussian prior about it
@@ -103,6 +104,9 @@ def _run(problem: Any, source: Blocks, search: Search, start: Any) -> Run:
     first = replace(search, max_iter=min(problem.newton_steps, search.max_iter)).run(problem, source, start)
     if first.status is Status.CONVERGED or first.n_passes >= search.max_iter:
         return first
+    if np.count_nonzero(source.rows.signs) * source.rows.X.shape[1] * problem.outputs.shape[1] > MOST_LOCAL:
+        rest = search.run(problem, source, first.params)
+        return replace(rest, n_passes=first.n_passes + rest.n_passes)
     precise = float(np.clip(1e-3 * search.gap, 1e-13, 1e-9))
     more = replace(search, max_iter=search.max_iter - first.n_passes)
     second = more.run(Sequential(problem, source.rows, precise), source, first.params)
