@@ -27,6 +27,7 @@ from mixent.core.driver import Problem
 from mixent.core.stats import Stats
 
 ASIDE = 0.7  # copy the kernel of the rows at work once they are less than this share of those it was copied for
+NEAR = 0.99  # of the upper end a start may reach
 SOLVED = 1e-6  # relative: a line's maximum is found so well; the next move mends the rest
 
 
@@ -77,9 +78,19 @@ class BoxDual(Problem[Point, Point, Parts]):
     tol: float = 1e-10  # largest slope left
     work: list[_Work] = field(default_factory=list, repr=False)  # the kernel of the rows at work: a memo
 
-    def start(self) -> Point:
+    def start(self, alpha: Array | None = None) -> Point:
+        """Nothing, or as near to what rows added to the field in another problem as this one allows."""
         n = len(self.pull)
-        return Point(np.zeros(n), np.zeros(n))
+        if alpha is None:
+            return Point(np.zeros(n), np.zeros(n))
+        scale = self.weight * self.pull
+        lam = np.divide(alpha, scale, out=np.zeros(n), where=scale != 0)
+        lam = np.clip(lam, 0.0, NEAR * self.potential.upper)
+        if self.balanced:
+            up, down = float((scale * lam)[scale > 0].sum()), -float((scale * lam)[scale < 0].sum())
+            lam[scale > 0] *= min(1.0, down / up) if up > 0 else 0.0
+            lam[scale < 0] *= min(1.0, up / down) if down > 0 else 0.0
+        return Point(lam, np.asarray(self.kernel @ (scale * lam)))
 
     def source(self) -> Blocks:
         return Blocks(NumberedRows.of(self.weight), 64)

@@ -22,11 +22,11 @@ import numpy as np
 from scipy.special import wrightomega
 
 from mixent.core.arrays import Array, softmax_columns
+from mixent.core.blocks import Blocks
 from mixent.core.driver import Observer, Problem, Run, Stop, run
 from mixent.core.executors import Executor
 from mixent.core.proposals import Squarem
 from mixent.core.stats import Stats
-from mixent.core.blocks import Blocks
 
 SOLVERS = ("lbfgs", "iis")
 BLOCK_BYTES = 2 << 20  # of a block's cells

@@ -49,7 +49,8 @@ class MEDGaussianClassifier(MEDBase):
     margin : "laplace", "exponential" or "gaussian"
         Prior of the margins, about the margin `alpha` stands for.
     alpha : float
-        Which quantile of the margins under the prior is asked of every row (l_alpha of the document).
+        Which quantile of the labelled rows' margins under the prior is asked of every row (l_alpha of the document).
+        Rows without a label speak only if that margin is positive: give them a larger alpha, 0.5 say.
     k : "auto" or float
         Rows the prior counts for; "auto": 1, or as many as the number of columns takes. 0 is the document's.
     prior_mean, prior_cov : arrays or None

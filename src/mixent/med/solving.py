@@ -195,31 +195,27 @@ class Field:
 
 
 class KernelDiscriminant(Discriminant):
-    """f ~ a Gaussian process with this kernel. Two classes: pairs of multipliers; more: Newton on a factor of it.
+    """f ~ a Gaussian process with this kernel. Two classes: pairs of multipliers; more: Newton on a factor of it."""
 
-    `in_turns`: to be solved again and again, each time from where it was; Newton does that.
-    """
-
-    def __init__(self, K: Array, n_classes: int, bias_variance: float, *, in_turns: bool = False) -> None:
+    def __init__(self, K: Array, n_classes: int, bias_variance: float) -> None:
         self.K, self.contrast, self.bias_variance = K, contrasts(n_classes), bias_variance
-        self.in_turns = in_turns
         self._linear: LinearDiscriminant | None = None
 
     def solve(self, contests: Contests, margin: Margin, search: Search, start: Any = None) -> Solution:
-        if contests.n_classes == 2 and not isinstance(margin, Fixed) and not self.in_turns:
-            return self._in_pairs(contests, margin, search)
+        if contests.n_classes == 2 and not isinstance(margin, Fixed):
+            return self._in_pairs(contests, margin, search, start)
         if self._linear is None:
             self._linear = LinearDiscriminant(factor(self.K), contests.n_classes, self.bias_variance)
         found = self._linear.solve(contests, margin, search, None if start is None else start.plane)
         alpha = row_pulls(found, contests, self.contrast)
         return replace(found, state=Field(alpha, found.state.bias, plane=found.state))
 
-    def _in_pairs(self, contests: Contests, margin: Margin, search: Search) -> Solution:
+    def _in_pairs(self, contests: Contests, margin: Margin, search: Search, start: Any) -> Solution:
         pull = -contests.signs[:, 0] * contests.open[:, 0]  # f = F_1 - F_0
         flat = bool(np.isinf(self.bias_variance))
         kernel = self.K if flat else self.K + self.bias_variance
         dual = BoxDual(kernel, pull, contests.weight, margin, balanced=flat)
-        found = search.run(dual, dual.source(), dual.start())
+        found = search.run(dual, dual.source(), dual.start(None if start is None else start.alpha[:, 0]))
         end = found.params
         alpha = dual.alpha(end)
         constant = dual.constant(end)

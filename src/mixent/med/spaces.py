@@ -73,7 +73,7 @@ class KernelSpace(Space):
     def discriminant(self, part: Part, bias_variance: float) -> KernelDiscriminant:
         everything = len(part.rows) == len(self.K) and (np.diff(part.rows) == 1).all()
         K = self.K if everything else self.K[np.ix_(part.rows, part.rows)]
-        return KernelDiscriminant(K, part.n_classes, bias_variance, in_turns=part.uncertain)
+        return KernelDiscriminant(K, part.n_classes, bias_variance)
 
     def scores(self, part, fitted, solution, contests, rows):
         pulls = row_pulls(solution, contests, contrasts(part.n_classes))
