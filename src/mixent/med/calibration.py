@@ -68,6 +68,8 @@ def fit_calibration(scores: Array, target: Array, weight: Array, *, affine: bool
         return value, np.append((left * scaled).sum(), left.sum(axis=0)[:-1])
 
     bounds = [(1e-6 * start, None), *[(None, None)] * (C - 1)]
-    found = minimize(both, np.append(start, np.zeros(C - 1)), jac=True, method="L-BFGS-B", bounds=bounds)
+    sharp = {"ftol": 1e-14, "gtol": 1e-9, "maxiter": 1000}
+    begin = np.append(start, np.zeros(C - 1))
+    found = minimize(both, begin, jac=True, method="L-BFGS-B", bounds=bounds, options=sharp)
     offset = np.append(found.x[1:], 0.0)
     return Calibration(float(found.x[0]) / size, offset - offset.mean())

@@ -30,6 +30,7 @@ CALIBRATIONS = ("temperature", "affine")
 PATIENCE = 3  # values of c in succession that are no better
 REPEATED = 400  # labelled rows up to which folds are drawn again, so often that as many are held out in all; at most
 REPEATS = 5
+WIDE, VISIBLE = 1e3, 1e-6  # gap worth a word: times the one asked for, and per row at least
 ROUGH = 1e-4  # gap per row of the fits that only choose
 
 
@@ -237,9 +238,19 @@ class MEDBase(FittedByRun, ProbabilisticClassifier):
         self.pairs_ = [(self.classes_[i], self.classes_[j]) for i, j in zip(a, b)]
         self.label_posterior_ = np.full((n, part.n_classes), np.nan)
         self.label_posterior_[part.rows] = trained.q
+        self._tell(float(part.weight.sum()))
+
+    def _tell(self, weight: float) -> None:
+        if self.run_.status.ok and self.gap_ is not None and self.gap_ > max(WIDE * self.tol, VISIBLE) * weight:
+            warnings.warn(
+                f"{type(self).__name__} stopped where no step gains anything, at a gap of {self.gap_ / weight:.2g} "
+                f"per row; a smaller c, or scaled columns, leave more digits",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
         if not self.run_.status.ok:
             warnings.warn(
-                f"{type(self).__name__} did not converge: {self.run_.message}", ConvergenceWarning, stacklevel=4
+                f"{type(self).__name__} did not converge: {self.run_.message}", ConvergenceWarning, stacklevel=5
             )
 
     # --- predictions --------------------------------------------------------------------------------------------

@@ -262,6 +262,7 @@ class GaussianProblem(MedProblem[Ensemble]):
         try:
             for one, prior, force in zip(params.classes, self.prior.classes, total.force):
                 value -= one.at(prior.seen_from(one) + force).log_partition(one) - prior.log_partition(one)
+                value += float(force[0]) * one.log_det  # coordinates stretch densities, row by row
         except OutsideDomainError:
             return None
         return value

@@ -4,12 +4,13 @@
 
 Where multipliers may grow large a loss all but breaks at the margin's prior mean, and a quadratic model of it points
 nowhere. Here multipliers l and slacks z = m + a v - u'(l) are unknowns of their own, both positive, with l z led to
-zero: some twenty linear systems, whatever c is.
+zero. Where multipliers are bounded, u'(l) = apart(l) - h with (upper - l) h = 1, and h is a third unknown: linear in l
+alone, 1 / (upper - l) would throw a step far past the bound, and one row would hold up all others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,65 +20,113 @@ from mixent.med.margins import Margin
 
 MOST = 100  # linear systems
 EDGE = 0.99  # of the way to the border a step may go
+SHORT = 0.1  # a step that may go no farther is taken to the middle instead
+STALE = 4  # systems without progress, so near the end that rounding has the last word
+
+
+@dataclass(frozen=True)
+class Move:
+    """A step, or where steps have led."""
+
+    v: Array  # (p,)
+    lam: Array  # (K,)
+    z: Array  # (K,)
+    h: Array  # (K,)
+    left: Array  # (K,) upper - l: next to the bound the difference itself has no digits
 
 
 def local_minimum(
     Q: Array, g: Array, A: Array, m: Array, weight: Array, margin: Margin, precise: float = 1e-13
 ) -> Array:
     """(p,) v; Q (p, p) positive semi-definite, A (K, p), weights > 0; `precise`: l z at the end, relative."""
-    v = np.zeros(len(g))
-    upper = margin.upper
-    lam = np.minimum(np.full(len(m), 1.0), 0.5 * upper)
-    z = np.maximum(m - margin.mean(lam), 1.0)
-    for _ in range(MOST):
-        kept = m + A @ v
-        dual = Q @ v + g - A.T @ (weight * lam)
-        lacking = kept - margin.mean(lam) - z
-        mu = float(weight @ (lam * z) / weight.sum())
-        apart = max(mu, np.abs(lacking).max(initial=0.0) * float(lam.mean())) / (1.0 + float(np.abs(kept).mean()))
-        pulled = np.abs(dual).max() / (1.0 + np.abs(g).max() + float(weight @ lam))
-        if apart <= precise and pulled <= 100 * precise:
-            break
-        stiff = z + lam * margin.curvature(lam)
-        matrix = Q + (A * (weight * lam / stiff)[:, None]).T @ A
-        solve = solver_of(matrix)
-        step = _direction(solve, dual, A, weight, lam, z, lacking, stiff, 0.0, None)
-        # Mehrotra: how far the plain step gets tells how much to centre, and what to correct
-        reach = min(_room(lam, step[1], upper), _room(z, step[2], np.inf), 1.0)
-        after = float(weight @ ((lam + reach * step[1]) * (z + reach * step[2])) / weight.sum())
-        aim = mu * min(max(after / max(mu, 1e-300), 0.0), 1.0) ** 3
-        step = _direction(solve, dual, A, weight, lam, z, lacking, stiff, aim, step)
-        reach = min(EDGE * _room(lam, step[1], upper), EDGE * _room(z, step[2], np.inf), 1.0)
-        v, lam, z = v + reach * step[0], lam + reach * step[1], z + reach * step[2]
-    return v
+    return _Interior(Q, g, A, m, weight, margin).minimum(precise)
 
 
-def _direction(
-    solve: Callable[[Array], Array],
-    dual: Array,
-    A: Array,
-    weight: Array,
-    lam: Array,
-    z: Array,
-    lacking: Array,
-    stiff: Array,
-    aim: float,
-    plain: tuple[Array, Array, Array] | None,
-) -> tuple[Array, Array, Array]:
-    """Steps of v, l and z towards  l z = aim."""
-    product = aim - lam * z
-    if plain is not None:
-        product = product - plain[1] * plain[2]
-    push = (product - lam * lacking) / stiff
-    dv = solve(A.T @ (weight * push) - dual)
-    dl = push - lam * (A @ dv) / stiff
-    dz = (product - z * dl) / lam
-    return dv, dl, dz
+class _Interior:
+    """The problem, and the point that moves through it."""
 
+    def __init__(self, Q: Array, g: Array, A: Array, m: Array, weight: Array, margin: Margin) -> None:
+        self.Q, self.g, self.A, self.m, self.weight, self.margin = Q, g, A, m, weight, margin
+        self.share = weight / weight.sum()
+        self.bounded = margin.upper < np.inf
+        lam = np.minimum(np.ones(len(m)), 0.5 * margin.upper)
+        left = margin.upper - lam if self.bounded else np.ones(len(m))
+        apart, _ = margin.apart(lam)
+        h = np.maximum(apart - m, 1.0 / left) if self.bounded else np.zeros(len(m))
+        self.at = Move(np.zeros(len(g)), lam, np.maximum(m - apart + h, 1.0), h, left)
 
-def _room(values: Array, step: Array, upper: float) -> float:
-    """How far values may go before one is zero, or at its upper end."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        down = np.where(step < 0, -values / step, np.inf).min(initial=np.inf)
-        up = np.where(step > 0, (upper - values) / step, np.inf).min(initial=np.inf) if upper < np.inf else np.inf
-    return float(min(down, up))
+    def minimum(self, precise: float) -> Array:
+        least, stale = np.inf, 0
+        for _ in range(MOST):
+            self._look()
+            off = self.off / (1.0 + float(np.abs(self.kept).mean()))
+            pulled = np.abs(self.dual).max() / (1.0 + np.abs(self.g).max() + float(self.weight @ self.at.lam))
+            if off <= precise and pulled <= 100 * precise:
+                break
+            least, stale = (off, 0) if off < 0.5 * least else (least, stale + 1)
+            if stale == STALE and off < 1e-6 * (1.0 + float(self.at.lam.mean())):
+                break
+            self._go()
+        return self.at.v
+
+    def _look(self) -> None:
+        """What lacks of each condition here."""
+        at = self.at
+        apart, self.bend = self.margin.apart(at.lam)
+        self.kept = self.m + self.A @ at.v
+        self.dual = self.Q @ at.v + self.g - self.A.T @ (self.weight * at.lam)
+        self.lacking = self.kept - apart + at.h - at.z
+        self.over = at.left * at.h - 1.0 if self.bounded else np.zeros(len(at.h))
+        self.mu = float(self.share @ (at.lam * at.z + np.abs(self.over)))
+        self.off = max(self.mu, np.abs(self.lacking).max(initial=0.0) * float(at.lam.mean()))
+
+    def _go(self) -> None:
+        """One step: Mehrotra's, or where that is short one to the middle."""
+        at = self.at
+        ratio = at.h / at.left
+        self.stiff = at.z + at.lam * (self.bend + ratio)
+        self.solve = solver_of(self.Q + (self.A * (self.weight * at.lam / self.stiff)[:, None]).T @ self.A)
+        # how far the plain step gets tells how much to centre, and what to correct
+        plain = self._direction(0.0, None)
+        there = self._after(plain, min(self._room(plain), 1.0))
+        over = np.abs(there.left * there.h - 1.0) if self.bounded else 0.0
+        ahead = float(self.share @ (there.lam * there.z + over))
+        step = self._direction(self.mu * min(ahead / max(self.mu, 1e-300), 1.0) ** 3, plain)
+        reach = min(EDGE * self._room(step), 1.0)
+        if reach < SHORT:
+            step = self._direction(0.5 * self.mu, None)
+            reach = min(EDGE * self._room(step), 1.0)
+        self.at = self._after(step, reach)
+
+    def _direction(self, aim: float, plain: Move | None) -> Move:
+        """Towards  l z = aim  and  (upper - l) h = 1 + aim."""
+        at = self.at
+        product = aim - at.lam * at.z
+        second = aim - self.over if self.bounded else np.zeros(len(at.h))
+        if plain is not None:
+            product = product - plain.lam * plain.z
+            second = second + plain.lam * plain.h
+        push = (product - at.lam * (self.lacking + second / at.left)) / self.stiff
+        dv = self.solve(self.A.T @ (self.weight * push) - self.dual)
+        dl = push - at.lam * (self.A @ dv) / self.stiff
+        dh = (second + at.h * dl) / at.left if self.bounded else np.zeros(len(at.h))
+        return Move(dv, dl, (product - at.z * dl) / at.lam, dh, -dl if self.bounded else np.zeros(len(dl)))
+
+    def _after(self, step: Move, reach: float) -> Move:
+        at = self.at
+        return Move(
+            at.v + reach * step.v,
+            at.lam + reach * step.lam,
+            at.z + reach * step.z,
+            at.h + reach * step.h,
+            at.left + reach * step.left,
+        )
+
+    def _room(self, step: Move) -> float:
+        """How far the step may go before something positive is zero."""
+        at = self.at
+        ways = [(at.lam, step.lam), (at.z, step.z)]
+        if self.bounded:
+            ways += [(at.h, step.h), (at.left, step.left)]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return min(float(np.where(way < 0, -now / way, np.inf).min(initial=np.inf)) for now, way in ways)

@@ -24,7 +24,10 @@ from mixent.med.contests import Contests, pairs
 from mixent.med.margins import Fixed, Margin
 from mixent.med.solving import Discriminant, Search, Solution
 
-STEPS = 60  # of Newton's method, and halvings of one
+STEPS = 200  # of Newton's method
+HALVINGS = 60  # of one
+SOFT, SOFTER = 3.0, 1.5  # c from which step 2 comes by way of smaller ones, and by which factor
+INSIDE = 1e-3  # share of its prior probability a label has at least where such a way begins
 FLAT = 1e-14  # what a step must promise, relative
 
 
@@ -95,6 +98,14 @@ def best_labels(scores: Array, prior: Array, margin: Margin) -> Array:
     return q
 
 
+def _rising(c: float) -> list[float]:
+    """From a small one to c."""
+    out = [c]
+    while out[-1] > SOFT:
+        out.append(out[-1] / SOFTER)
+    return out[::-1]
+
+
 class _Rowwise:
     """As many small problems as there are rows, side by side."""
 
@@ -111,8 +122,16 @@ class _Rowwise:
         return rel_entr(q, self.prior[rows]).sum(axis=1) + loss.sum(axis=1)
 
     def minimum(self) -> Array:
-        """(n, C)."""
+        """(n, C); a large c by way of smaller ones, for a loss that all but breaks points nowhere."""
         q = self.prior.copy()
+        whole = self.margin
+        for c in _rising(getattr(whole, "c", 1.0)):
+            self.margin = replace(whole, c=c) if hasattr(whole, "c") else whole  # type: ignore[type-var]
+            q = np.maximum(q, INSIDE * self.prior)  # off the border
+            self._descend(q := q / q.sum(axis=1, keepdims=True))
+        return q
+
+    def _descend(self, q: Array) -> None:
         moving = np.arange(len(q))
         now = self.value(q, moving)
         for _ in range(STEPS):
@@ -122,8 +141,9 @@ class _Rowwise:
             moving, step, promise = moving[some], step[some], promise[some]
             if len(moving) == 0:
                 break
+            before = now[moving]
             self._search(q, now, moving, step, promise)
-        return q
+            moving = moving[now[moving] < before]
 
     def _step(self, q: Array, rows: np.ndarray) -> tuple[Array, Array]:
         """Slopes and Newton steps, sums held; a class the prior rules out stays out."""
@@ -150,7 +170,7 @@ class _Rowwise:
             room = np.where(step < 0, -q[rows] / step, np.inf).min(axis=1)
         length = np.minimum(1.0, 0.99 * room)
         left = np.arange(len(rows))
-        for _ in range(STEPS):
+        for _ in range(HALVINGS):
             trial = np.maximum(q[rows[left]] + length[left, None] * step[left], 0.0)
             value = self.value(trial, rows[left])
             good = value <= now[rows[left]] - 1e-4 * length[left] * promise[left]

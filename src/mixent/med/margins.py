@@ -55,6 +55,10 @@ class Margin(ABC):
         best = self.multiplier(margin)
         return self.potential(best) - best * margin
 
+    def apart(self, multiplier: Array) -> tuple[Array, Array]:
+        """u'(l) without the part -1 / (upper - l) that keeps l from its bound, and minus its slope."""
+        return self.mean(multiplier), self.curvature(multiplier)
+
     def bend(self, multiplier: Array) -> Array:
         """loss''(m) where the multiplier is l; zero where the row does not speak."""
         return np.where(multiplier > 0, 1.0 / self.curvature(multiplier), 0.0)
@@ -99,6 +103,9 @@ class Exponential(Margin):
         lacking = np.maximum(self.at - margin, 1.0 / self.c)
         return np.where(self.at - margin > 1.0 / self.c, self.c * lacking - 1.0 - np.log(self.c * lacking), 0.0)
 
+    def apart(self, multiplier: Array) -> tuple[Array, Array]:
+        return self.at + 0.0 * multiplier, 0.0 * multiplier
+
     def bend(self, multiplier: Array) -> Array:
         return np.where(multiplier > 0, (self.c - multiplier) ** 2, 0.0)
 
@@ -133,7 +140,19 @@ class Laplace(Margin):
 
     def multiplier(self, margin: Array) -> Array:
         lacking = np.maximum(self.at - margin, 0.0)
-        return lacking * self.c**2 / (1.0 + np.sqrt(1.0 + (lacking * self.c) ** 2))  # no cancellation near zero
+        return lacking * self.c**2 / (1.0 + np.hypot(1.0, lacking * self.c))  # no cancellation near zero
+
+    def loss(self, margin: Array) -> Array:
+        # in what is lacking: 1 - (l/c)^2 would lose its digits where l is next to c
+        root = np.hypot(1.0, self.c * np.maximum(self.at - margin, 0.0))
+        return root - 1.0 + np.log(2.0 / (1.0 + root))
+
+    def apart(self, multiplier: Array) -> tuple[Array, Array]:
+        return self.at + 1.0 / (self.c + multiplier), 1.0 / (self.c + multiplier) ** 2
+
+    def bend(self, multiplier: Array) -> Array:
+        square = ((self.c - multiplier) * (self.c + multiplier)) ** 2
+        return np.where(multiplier > 0, square / (2.0 * (self.c**2 + multiplier**2)), 0.0)
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,7 @@ def _run(problem: Any, source: Blocks, search: Search, start: Any) -> Run:
     if np.count_nonzero(source.rows.signs) * source.rows.X.shape[1] * problem.outputs.shape[1] > MOST_LOCAL:
         rest = search.run(problem, source, first.params)
         return replace(rest, n_passes=first.n_passes + rest.n_passes)
-    precise = float(np.clip(1e-3 * search.gap, 1e-13, 1e-9))
+    precise = float(np.clip(1e-6 * search.gap, 1e-13, 1e-10))
     more = replace(search, max_iter=search.max_iter - first.n_passes)
     second = more.run(Sequential(problem, source.rows, precise), source, first.params)
     return replace(second, n_passes=first.n_passes + second.n_passes)

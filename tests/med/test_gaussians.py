@@ -1,0 +1,568 @@
+"""Gaussians with Normal-Wishart distributions: partition functions are integrals, and the dual is equation 18."""
+
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.optimize import minimize
+from scipy.special import gammaln
+from scipy.stats import invgamma, invwishart, multivariate_normal, multivariate_t, norm
+
+from mixent.core.driver import OutsideDomainError, Status, rounding
+from mixent.med.contests import Contests, contrasts
+from mixent.med.gaussians import Ensemble, GaussianProblem, NormalWishart, class_statistics
+from mixent.med.margins import Exponential, Gaussian, Laplace
+from mixent.med.newton import row_blocks
+from mixent.med.solving import GaussianDiscriminant, Search
+from mixent.med.spaces import GaussianSpace, Part
+
+TIGHT = Search(gap=1e-11, max_iter=3000)
+
+
+def some(d, seed=0, rows=9.5):
+    rng = np.random.default_rng(seed)
+    half = rng.normal(size=(d, d))
+    return NormalWishart(rows, 3 * rng.normal(size=d), np.linalg.cholesky(half @ half.T + np.eye(d)))
+
+
+def tilted(one, X, weight):
+    """The distribution times prod_t N(x_t; mean, V)^w_t."""
+    return one.at(one.seen_from(one) + weight @ one.features(X))
+
+
+# --- one class --------------------------------------------------------------------------------------------------------
+
+
+def over_mean_and_variance(function, one):
+    """int int f(m, V) N(m; m0, V/N) IW(V; S, N) dm dV for one column: V is inverse gamma (N/2, S/2)."""
+    N, m0, S = one.rows, one.mean[0], one.root[0, 0] ** 2
+    variance = invgamma(0.5 * N, scale=0.5 * S)
+    low, high = np.log(variance.ppf(1e-15)), np.log(variance.isf(1e-15))
+    nodes, weights = np.polynomial.legendre.leggauss(300)
+    z, log_v = 10.0 * nodes[:, None], 0.5 * (high + low) + 0.5 * (high - low) * nodes
+    v = np.exp(log_v)
+    density = norm.pdf(z) * variance.pdf(v) * v * 10.0 * 0.5 * (high - low)
+    return weights @ (function(m0 + z * np.sqrt(v / N), v) * density) @ weights
+
+
+def test_the_partition_function_is_the_integral_of_weighted_densities():
+    """Z(w) / Z(0) = E prod_t N(x_t; m, V)^w_t, with weights of either sign."""
+    one = NormalWishart(9.5, np.array([0.7]), np.array([[2.5]]))
+    X, weight = np.array([[0.1], [1.4], [-0.8]]), np.array([0.7, -0.5, -0.2])
+
+    def product(m, v):
+        return np.exp(sum(w * norm.logpdf(x, m, np.sqrt(v)) for w, x in zip(weight, X[:, 0])))
+
+    ratio = over_mean_and_variance(product, one)
+    # the log-partition is known up to a multiple of N: -(d/2) log pi each, and the coordinates' scale
+    there = tilted(one, X, weight)
+    exact = there.log_partition(one) - one.log_partition(one) - weight.sum() * (0.5 * np.log(np.pi) + one.log_det)
+    assert exact == pytest.approx(np.log(ratio), abs=1e-7)
+
+
+def test_equation_16_is_the_log_partition():
+    """log Z = -d/2 log N - N/2 log|pi S| + sum_j log Gamma((N + 1 - j) / 2), from weights alone."""
+    rng = np.random.default_rng(1)
+    d, n = 3, 30
+    X, weight = 2 + rng.normal(size=(n, d)), rng.uniform(0.2, 1.0, size=n)
+    weight[:4] *= -0.3
+
+    def log_z(w):
+        N = w.sum()
+        mean = w @ X / N
+        S = (X * w[:, None]).T @ X - N * np.outer(mean, mean)
+        gamma = gammaln(0.5 * (N + 1 - np.arange(1, d + 1))).sum()
+        return -0.5 * d * np.log(N) - 0.5 * N * (d * np.log(np.pi) + np.linalg.slogdet(S)[1]) + gamma
+
+    one = class_statistics(X, weight, 0.0, np.zeros(d), np.eye(d))
+    change = 0.2 * rng.normal(size=n)
+    there = tilted(one, X, change)
+    moved = there.log_partition(one) - one.log_partition(one) - change.sum() * (0.5 * d * np.log(np.pi) + one.log_det)
+    assert moved == pytest.approx(log_z(weight + change) - log_z(weight), rel=1e-10)
+
+
+@pytest.mark.parametrize("d", [1, 2, 4])
+def test_gradient_and_metric_are_the_log_partitions_derivatives(d):
+    one = some(d, d)
+    here = one.seen_from(one)
+    size = len(here)
+    assert size == (d + 1) * (d + 2) // 2
+
+    def A(statistics):
+        return one.at(statistics).log_partition(one)
+
+    def gradient(statistics):
+        """In the coordinates of `one`, by differences of A."""
+        return np.array([(A(statistics + e) - A(statistics - e)) / 2e-4 for e in 1e-4 * np.eye(size)])
+
+    np.testing.assert_allclose(one.gradient, gradient(here), rtol=1e-6, atol=1e-6)
+    hessian = np.array([(gradient(here + e) - gradient(here - e)) / 2e-3 for e in 1e-3 * np.eye(size)])
+    np.testing.assert_allclose(one.metric_inverse @ hessian, np.eye(size), atol=1e-4)
+
+
+def test_coordinates_of_any_distribution_tell_the_same():
+    one, other = some(3, 0), some(3, 1, rows=6.0)
+    back = other.at(one.seen_from(other))
+    np.testing.assert_allclose(back.mean, one.mean, rtol=1e-12)
+    np.testing.assert_allclose(back.root, one.root, rtol=1e-10)
+    X = np.random.default_rng(0).normal(size=(5, 3))
+    weight = np.array([0.4, -0.1, 0.3, -0.2, 1.0])
+    by_one, by_other = tilted(one, X, weight), other.at(one.seen_from(other) + weight @ other.features(X))
+    np.testing.assert_allclose(by_other.mean, by_one.mean, rtol=1e-10)
+    np.testing.assert_allclose(by_other.root, by_one.root, rtol=1e-9)
+
+
+def test_features_times_gradient_are_the_expected_log_density():
+    for d in (1, 3):
+        one, X = some(d), np.random.default_rng(2).normal(size=(6, d))
+        by_features = one.features(X) @ one.gradient - one.log_det - 0.5 * d * np.log(np.pi)
+        np.testing.assert_allclose(by_features, one.expected_log_prob(X), rtol=1e-12)
+
+
+def test_the_expected_log_density_of_one_column_is_the_integral():
+    one = NormalWishart(4.5, np.array([0.7]), np.array([[2.5]]))
+    for x in (-3.0, 0.7, 1.5):
+        integral = over_mean_and_variance(lambda m, v, x=x: norm.logpdf(x, m, np.sqrt(v)), one)
+        assert float(one.expected_log_prob(np.array([[x]]))[0]) == pytest.approx(integral, abs=1e-7)
+
+
+def test_expected_and_predictive_log_density_are_those_of_samples():
+    one = some(3, rows=12.0)
+    rng = np.random.default_rng(0)
+    X = one.mean + rng.normal(size=(4, 3))
+    covs = invwishart(df=12.0, scale=one.root @ one.root.T).rvs(20_000, random_state=rng)
+    roots = np.linalg.cholesky(covs)
+    means = one.mean + np.einsum("nij,nj->ni", roots, rng.normal(size=(20_000, 3))) / np.sqrt(12.0)
+    log_det = np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
+    for x, expected, predictive in zip(X, one.expected_log_prob(X), one.predictive_log_prob(X)):
+        z = np.linalg.solve(roots, (x - means)[:, :, None])[:, :, 0]
+        log_prob = -1.5 * np.log(2 * np.pi) - log_det - 0.5 * (z**2).sum(axis=1)
+        assert abs(log_prob.mean() - expected) < 4 * log_prob.std() / np.sqrt(20_000)
+        p = np.exp(log_prob)
+        assert abs(p.mean() - np.exp(predictive)) < 4 * p.std() / np.sqrt(20_000)
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_the_predictive_density_is_students_t(d):
+    one = some(d, rows=d + 0.8)
+    free = one.rows + 1 - d
+    shape = one.root @ one.root.T * (one.rows + 1) / (one.rows * free)
+    X = one.mean + 5 * np.random.default_rng(3).normal(size=(8, d))
+    peer = multivariate_t(one.mean, shape, df=free).logpdf(X)
+    np.testing.assert_allclose(one.predictive_log_prob(X), peer, rtol=1e-9)
+    if d == 1:
+        mass = quad(lambda x: np.exp(one.predictive_log_prob(np.array([[x]]))[0]), -np.inf, np.inf)[0]
+        assert mass == pytest.approx(1.0, abs=1e-6)
+
+
+def test_the_expected_covariance_is_that_of_the_inverse_wishart():
+    one = some(3, rows=12.0)
+    np.testing.assert_allclose(one.expected_cov, invwishart(df=12.0, scale=one.root @ one.root.T).mean())
+    assert some(3, rows=4.0).expected_cov is None
+
+
+def test_the_divergence_is_the_integral_of_the_log_ratio():
+    one = NormalWishart(7.5, np.array([0.7]), np.array([[2.5]]))
+    prior = NormalWishart(4.0, np.array([-0.3]), np.array([[1.5]]))
+
+    def log_density(of, m, v):
+        N, S = of.rows, of.root[0, 0] ** 2
+        return norm.logpdf(m, of.mean[0], np.sqrt(v / N)) + invgamma.logpdf(v, 0.5 * N, scale=0.5 * S)
+
+    integral = over_mean_and_variance(lambda m, v: log_density(one, m, v) - log_density(prior, m, v), one)
+    assert one.divergence(prior) == pytest.approx(integral, abs=1e-6)
+
+
+@pytest.mark.parametrize("d", [1, 3])
+def test_the_divergence_is_zero_only_at_the_prior(d):
+    prior = some(d)
+    assert prior.divergence(prior) == pytest.approx(0.0, abs=1e-12)
+    rng = np.random.default_rng(4)
+    for size in (1e-3, 0.1, 1.0):
+        for _ in range(5):
+            X = prior.mean + rng.normal(size=(4, d))
+            other = tilted(prior, X, size * rng.normal(size=4) if size < 1 else rng.random(4))
+            small = other.seen_from(prior) - prior.seen_from(prior)
+            second = 0.5 * small @ np.linalg.solve(prior.metric_inverse, small)
+            assert other.divergence(prior) > 0
+            if size == 1e-3:
+                assert other.divergence(prior) == pytest.approx(second, rel=0.05)
+
+
+def test_the_domain_ends_where_the_rows_or_the_scatter_do():
+    one = some(3, rows=4.0)
+    few = one.seen_from(one)
+    few[0] = 2.0
+    with pytest.raises(OutsideDomainError, match="a class would count 2 rows, and 3 columns take more than 2"):
+        one.at(few)
+    flat = one.seen_from(one)
+    flat[4] = -0.1
+    with pytest.raises(OutsideDomainError, match="the scatter of a class would not be positive definite"):
+        one.at(flat)
+
+
+def test_class_statistics_pool_the_prior_and_the_rows():
+    rng = np.random.default_rng(5)
+    X, w, k = 1e3 + rng.normal(size=(20, 3)), rng.random(20), 2.5
+    m0, V0 = 1e3 + rng.normal(size=3), np.diag([1.0, 2.0, 3.0])
+    one = class_statistics(X, w, k, m0, V0)
+    N = k + w.sum()
+    mean = (k * m0 + w @ X) / N
+    S = k * V0 + (X * w[:, None]).T @ X + k * np.outer(m0, m0) - N * np.outer(mean, mean)
+    assert one.rows == pytest.approx(N)
+    np.testing.assert_allclose(one.mean, mean, rtol=1e-12)
+    np.testing.assert_allclose(one.root @ one.root.T, S, atol=1e-6)  # the formula loses six digits, the code none
+    near = class_statistics(X - 1e3, w, k, m0 - 1e3, V0)
+    np.testing.assert_allclose(one.root, near.root, rtol=1e-10)
+    twice = class_statistics(np.vstack([X, X]), np.r_[w, w], k, m0, V0)
+    np.testing.assert_allclose(class_statistics(X, 2 * w, k, m0, V0).root, twice.root, rtol=1e-10)
+
+
+# --- all classes: equation 18 -----------------------------------------------------------------------------------------
+
+
+def draw(seed=0, n=24, d=1, C=2, *, apart=1.0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % C
+    X = apart * rng.normal(size=(C, d))[y] + rng.normal(size=(n, d)) * (1 + y[:, None])
+    return X, y
+
+
+def prior_of(X, y, C, k=3.0, bias=None):
+    mean, cov = X.mean(axis=0), np.atleast_2d(np.cov(X.T))
+    classes = tuple(class_statistics(X, (y == s).astype(float), k, mean, cov) for s in range(C))
+    return Ensemble(classes, np.zeros(C - 1) if bias is None else bias), mean, cov
+
+
+class Equation18:
+    """J(l) of equations 16 to 18 with the general prior (k, m0, V0), from the weights w_t^s alone; l is (n, C)."""
+
+    def __init__(self, X, y, C, margin, k, mean, cov, weight):
+        self.X, self.y, self.C, self.margin, self.k, self.mean, self.cov = X, y, C, margin, k, mean, cov
+        self.weight = weight
+
+    def weights(self, lam, s):
+        """w_t^s = [y = s] (1 + sum_y l_ty) - [y != s] l_ts."""
+        own = self.y == s
+        pushed = self.weight[:, None] * lam
+        return np.where(own, 1.0 + pushed.sum(axis=1), -pushed[:, s])
+
+    def log_z(self, w):
+        d = self.X.shape[1]
+        N = self.k + w.sum()
+        m = (self.k * self.mean + w @ self.X) / N
+        S = self.k * self.cov + (self.X * w[:, None]).T @ self.X + self.k * np.outer(self.mean, self.mean)
+        S -= N * np.outer(m, m)
+        if not d - 1 < N or np.linalg.eigvalsh(S).min() <= 0:
+            return np.inf, None
+        log_det = np.linalg.slogdet(np.pi * S)[1]
+        value = -0.5 * d * np.log(N) - 0.5 * N * log_det + gammaln(0.5 * (N + 1 - np.arange(1, d + 1))).sum()
+        return value, (N, m, S)
+
+    def __call__(self, lam):
+        """lam (n, C), zero at the own class."""
+        total = (self.weight[:, None] * self.margin.potential(lam)).sum()
+        for s in range(self.C):
+            total -= self.log_z(self.weights(lam, s))[0] - self.log_z((self.y == s).astype(float))[0]
+        return total
+
+    def scores(self, lam):
+        """(n, C) expected log-densities at the distribution of these multipliers."""
+        parts = []
+        for s in range(self.C):
+            N, m, S = self.log_z(self.weights(lam, s))[1]
+            parts.append(NormalWishart(N, m, np.linalg.cholesky(S)).expected_log_prob(self.X))
+        return np.column_stack(parts)
+
+    def slope(self, lam):
+        F = self.scores(lam)
+        kept = F[np.arange(len(self.y)), self.y][:, None] - F
+        return self.weight[:, None] * (self.margin.mean(lam) - kept)
+
+
+def by_class(contests, multipliers, y):
+    """(n, C): the multiplier of the pair {y_t, s}."""
+    n, C = len(y), contests.n_classes
+    out = np.zeros((n, C))
+    for k, (a, b) in enumerate(combinations(range(C), 2)):
+        out[y == a, b] = multipliers[y == a, k]
+        out[y == b, a] = multipliers[y == b, k]
+    return out
+
+
+ASKED = (Exponential(2.0, 0.5), Laplace(1.0, 0.5), Gaussian(1.0, 0.5))
+GAUSSIAN_CASES = [(d, C, margin) for d, C in ((1, 2), (2, 2), (1, 3)) for margin in ASKED]
+
+
+@pytest.mark.parametrize(("d", "C", "margin"), GAUSSIAN_CASES)
+def test_the_gradient_of_equation_18_is_mean_minus_margin(d, C, margin):
+    X, y = draw(d, d=d, C=C)
+    _, mean, cov = prior_of(X, y, C)
+    weight = np.random.default_rng(6).uniform(0.5, 1.5, size=len(y))
+    J = Equation18(X, y, C, margin, 3.0, mean, cov, weight)
+    rng = np.random.default_rng(7)
+    free = np.arange(C) != y[:, None]
+    lam = free * rng.uniform(0.0, 0.15, size=(len(y), C))
+    assert np.isfinite(J(lam))
+    for _ in range(5):
+        way = free * rng.normal(size=lam.shape)
+        numeric = (J(lam + 1e-5 * way) - J(lam - 1e-5 * way)) / 2e-5
+        assert (J.slope(lam) * way).sum() == pytest.approx(numeric, rel=1e-5, abs=1e-5)
+    # concave along segments inside its domain
+    for _ in range(5):
+        ends = [free * rng.uniform(0.0, 0.2, size=lam.shape) for _ in range(2)]
+        a, b, middle = J(ends[0]), J(ends[1]), J(0.5 * (ends[0] + ends[1]))
+        assert np.isfinite([a, b]).all()
+        assert middle >= 0.5 * (a + b) - 1e-10
+
+
+@pytest.mark.parametrize("bias_variance", [np.inf, 2.0], ids=["flat", "gaussian"])
+@pytest.mark.parametrize(("d", "C", "margin"), GAUSSIAN_CASES)
+def test_the_solution_maximises_equation_18(d, C, margin, bias_variance):
+    """One dual written out and climbed by SLSQP, the other's own dual by Newton."""
+    X, y = draw(d, d=d, C=C, n=12 * C)
+    prior, mean, cov = prior_of(X, y, C)
+    weight = np.random.default_rng(8).uniform(0.5, 1.5, size=len(y))
+    contests = Contests.of(np.eye(C)[y], weight)
+    found = GaussianDiscriminant(X, prior, bias_variance).solve(contests, margin, TIGHT)
+    assert found.run.status is Status.CONVERGED
+    J = Equation18(X, y, C, margin, 3.0, mean, cov, weight)
+    t, s = np.nonzero(np.arange(C) != y[:, None])
+    M = contrasts(C)
+
+    def spread(v):
+        lam = np.zeros((len(y), C))
+        lam[t, s] = v
+        return lam
+
+    def drift(v):
+        """(C - 1,) what the multipliers add to each bias function; zero under a flat prior."""
+        lam = spread(v)
+        pulls = np.stack([J.weights(lam, s) - (y == s) for s in range(C)], axis=1)
+        return pulls.sum(axis=0) @ M
+
+    jacobian = np.array([drift(e) for e in np.eye(len(t))]).T
+    ridge = 0.0 if np.isinf(bias_variance) else bias_variance
+
+    def fall(v):
+        return -J(spread(v)) + 0.5 * ridge * drift(v) @ drift(v)
+
+    def slope(v):
+        return -J.slope(spread(v))[t, s] + ridge * jacobian.T @ drift(v)
+
+    high = None if np.isinf(margin.upper) else margin.upper * (1 - 1e-9)
+    own = by_class(contests, found.multipliers, y)[t, s]
+    equality = [{"type": "eq", "fun": drift, "jac": lambda v: jacobian}] if np.isinf(bias_variance) else []
+    peer = minimize(
+        fall,
+        0.5 * own,  # inside the domain, which is convex and holds zero
+        jac=slope,
+        bounds=[(0.0, high)] * len(t),
+        constraints=equality,
+        method="SLSQP",
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    assert -fall(own) == pytest.approx(-peer.fun, rel=1e-6)
+    assert found.minimum == pytest.approx(-peer.fun, rel=1e-6)
+    assert found.dual == pytest.approx(-peer.fun, rel=1e-6)
+    assert found.gap <= 1e-8
+    assert found.minimum > 1e-2  # something was asked for
+    np.testing.assert_allclose(drift(own) if equality else 0.0, 0.0, atol=1e-6)
+    # the discriminant is equation 19 at these multipliers, and its bias that of the prior's
+    F = J.scores(spread(own)) + M @ found.state.bias
+    np.testing.assert_allclose(F, found.scores, atol=1e-5)
+    if not equality:
+        np.testing.assert_allclose(found.state.bias, bias_variance * drift(own), atol=1e-5)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_steps_stay_inside_the_domain_and_the_objective_never_falls(seed):
+    """Little prior and large multipliers: classes are pushed to the border."""
+    d, C = 3, 2 + seed % 2
+    X, y = draw(seed, n=10 * C, d=d, C=C, apart=0.5)
+    prior, _, _ = prior_of(X, y, C, k=0.1)
+    contests = Contests.of(np.eye(C)[y], np.ones(len(y)))
+    for margin in (Exponential(50.0, 5.0), Laplace(20.0, 5.0), Gaussian(10.0, 5.0)):
+        seen = []
+        watch = lambda event, seen=seen: seen.append(event.params)  # noqa: E731
+        search = Search(gap=1e-9, max_iter=2000, observers=[watch])
+        found = GaussianDiscriminant(X, prior, np.inf).solve(contests, margin, search)
+        assert found.run.status is Status.CONVERGED
+        accepted = [step.objective for step in found.run.trace if step.accepted]
+        assert all(b >= a - rounding(a, len(y)) for a, b in pairwise(accepted))
+        assert len(seen) > 3
+        for params in seen:
+            for one in params.classes:
+                assert one.rows > d - 1
+                assert (np.diagonal(one.root) > 0).all()
+
+
+def test_a_step_beyond_the_border_is_shortened():
+    X, y = draw(1, d=2)
+    prior, _, _ = prior_of(X, y, 2)
+    contests = Contests.of(np.eye(2)[y], np.ones(len(y)))
+    problem = GaussianProblem(contests.differences, Exponential(2.0), np.inf, prior, contrasts(2))
+    move = np.zeros(2 * 6 + 1)
+    move[0] = -1e9  # rows of the first class
+    moved = problem.moved(prior, move)
+    assert 1 < moved.classes[0].rows < prior.classes[0].rows
+
+
+def test_the_newton_step_is_the_objectives_second_order_step():
+    """In mean parameters: the objective along the step has the slope and bend that the parts say."""
+    X, y = draw(2, d=2, C=3)
+    prior, _, _ = prior_of(X, y, 3)
+    contests = Contests.of(np.eye(3)[y], np.random.default_rng(9).uniform(0.5, 1.5, size=len(y)))
+    rows = row_blocks(X, contests).rows
+    for bias_variance in (np.inf, 2.0):
+        problem = GaussianProblem(contests.differences, Laplace(1.0, 0.5), bias_variance, prior, contrasts(3))
+        rng = np.random.default_rng(10)
+        here = problem.moved(prior, 0.02 * rng.normal(size=3 * 6 + 2))
+        total = problem.stats(here, rows)
+        local = problem.local(here, rows)
+        g, reach = local.g, problem._reach(here)
+        slope = reach.T @ np.concatenate(total.force) - g
+
+        def along(v, here=here, problem=problem):
+            there = problem.moved(here, v)
+            return problem.objective(there, problem.stats(there, rows))
+
+        for _ in range(6):
+            way = rng.normal(size=len(g))
+            numeric = (along(1e-4 * way) - along(-1e-4 * way)) / 2e-4
+            assert slope @ way == pytest.approx(numeric, rel=1e-4, abs=1e-4)
+        push = local.A.T @ (local.weight * problem.margin.multiplier(local.margins))
+        np.testing.assert_allclose(push, reach.T @ np.concatenate(total.force), atol=1e-9)
+        gap = problem.gap(here, total)
+        best = GaussianDiscriminant(X, prior, bias_variance).solve(contests, problem.margin, TIGHT).minimum
+        assert gap is None or gap >= -problem.objective(here, total) - best - 1e-9
+
+
+@pytest.mark.parametrize("C", [2, 3])
+def test_shifted_scaled_and_turned_columns_give_the_same_classifier(C):
+    X, y = draw(3, n=45, d=2, C=C)
+    contests = Contests.of(np.eye(C)[y], np.ones(len(y)))
+    turn = np.array([[2e3, 1.0], [-0.5, 1e-2]])
+    moved = X @ turn.T + [1e4, -3.0]
+    for margin in (Exponential(3.0, 1.0), Gaussian(1.0, 1.0)):
+        one, other = (
+            GaussianDiscriminant(Z, prior_of(Z, y, C)[0], np.inf).solve(contests, margin, TIGHT) for Z in (X, moved)
+        )
+        assert one.minimum == pytest.approx(other.minimum, rel=1e-7)
+        np.testing.assert_allclose(one.multipliers, other.multipliers, atol=1e-4)
+        difference = one.scores - other.scores  # all classes lose log|turn|
+        np.testing.assert_allclose(difference, np.log(abs(np.linalg.det(turn))), atol=1e-5)
+
+
+def test_rows_classes_and_weights_of_gaussians():
+    X, y = draw(4, n=36, d=2, C=3)
+    margin = Exponential(3.0, 1.0)
+
+    def solve(X, y, weight, prior):
+        return GaussianDiscriminant(X, prior, np.inf).solve(Contests.of(np.eye(3)[y], weight), margin, TIGHT)
+
+    prior, _, _ = prior_of(X, y, 3)
+    one = solve(X, y, np.ones(36), prior)
+    rows, classes = np.random.default_rng(0).permutation(36), np.array([2, 0, 1])
+    turned = Ensemble(tuple(prior.classes[s] for s in np.argsort(classes)), np.zeros(2))
+    other = solve(X[rows], classes[y[rows]], np.ones(36), turned)
+    np.testing.assert_allclose(other.scores[:, classes], one.scores[rows], atol=1e-5)
+    weight = 1.0 + (np.arange(36) % 4 == 0)
+    twice = np.repeat(np.arange(36), weight.astype(int))
+    np.testing.assert_allclose(
+        solve(X, y, weight, prior).scores[twice],
+        solve(X[twice], y[twice], np.ones(len(twice)), prior).scores,
+        atol=1e-5,
+    )
+
+
+def test_rows_that_keep_their_margin_leave_the_prior_as_it_is():
+    X, y = draw(5, apart=20.0)
+    prior, _, _ = prior_of(X, y, 2)
+    found = GaussianDiscriminant(X, prior, 1.0).solve(
+        Contests.of(np.eye(2)[y], np.ones(len(y))), Exponential(1.0, -50.0), TIGHT
+    )
+    assert not found.multipliers.any()
+    assert found.minimum == pytest.approx(0.0, abs=1e-9)
+    np.testing.assert_allclose(
+        found.scores, np.column_stack([one.expected_log_prob(X) for one in prior.classes]), rtol=1e-12
+    )
+
+
+def test_the_solutions_relative_entropy_adds_up():
+    X, y = draw(6, d=2)
+    prior, _, _ = prior_of(X, y, 2, bias=np.array([0.3]))
+    margin, contests = Exponential(3.0, 1.0), Contests.of(np.eye(2)[y], np.ones(len(y)))
+    for bias_variance in (np.inf, 2.0):
+        one = GaussianDiscriminant(X, prior, bias_variance)
+        found = one.solve(contests, margin, TIGHT)
+        kept = np.where(y == 0, 1, -1) * (found.scores[:, 0] - found.scores[:, 1])
+        assert one.divergence(found) + margin.loss(kept).sum() == pytest.approx(found.minimum, rel=1e-9)
+        assert found.dual == pytest.approx(found.minimum, rel=1e-8)
+
+
+# --- the door ---------------------------------------------------------------------------------------------------------
+
+
+def space(X, k=1.0):
+    return GaussianSpace(X, k, None, None, np.array(["cat", "dog"]))
+
+
+def part(y, weight=None):
+    n = len(y)
+    return Part(np.arange(n), np.eye(2)[y], np.ones(n, dtype=bool), np.ones(n) if weight is None else weight, False)
+
+
+def test_the_space_pools_the_classes_and_starts_from_their_shares():
+    X, y = draw(7, n=30, d=2)
+    y[:6] = 1
+    weight = np.random.default_rng(0).random(30)
+    found = space(X).discriminant(part(y, weight), np.inf)
+    share = np.array([weight[y == s].sum() for s in (0, 1)])
+    np.testing.assert_allclose(np.diff(found.contrast @ found.prior.bias), np.log(share[1] / share[0]))
+    within = sum(np.cov(X[y == s].T, aweights=weight[y == s], ddof=0) * share[s] for s in (0, 1)) / weight.sum()
+    within += 1e-3 * np.diag(np.diagonal(within))
+    for s, one in enumerate(found.prior.classes):
+        peer = class_statistics(X, weight * (y == s), 1.0, np.average(X, axis=0, weights=weight), within)
+        np.testing.assert_allclose(one.mean, peer.mean)
+        np.testing.assert_allclose(one.root, peer.root, rtol=1e-9)
+
+
+def test_scores_of_other_rows_are_those_of_the_training_rows():
+    X, y = draw(8, n=30, d=2)
+    here = space(X)
+    one = here.discriminant(part(y), np.inf)
+    contests = Contests.of(np.eye(2)[y], np.ones(30))
+    found = one.solve(contests, Exponential(3.0), TIGHT)
+    np.testing.assert_allclose(here.scores(part(y), one, found, contests, np.arange(5, 9)), found.scores[5:9])
+
+
+def test_a_class_too_small_for_its_columns_is_named():
+    X, y = draw(9, n=30, d=4)
+    y[:] = 0
+    y[:2] = 1
+    with pytest.raises(
+        ValueError, match=r"class dog counts 2\.5 rows, and 4 columns take more than 3: .*raise k \(now 0\.5\)"
+    ):
+        space(X, 0.5).discriminant(part(y), np.inf)
+
+
+def test_columns_that_depend_on_each_other_are_named_with_the_class():
+    X, y = draw(10, n=30, d=2)
+    given = GaussianSpace(np.column_stack([X, X.sum(axis=1)]), 1e-12, None, None, np.array(["cat", "dog"]))
+    with pytest.raises(ValueError, match=r"class cat has columns that are constant or depend on each other"):
+        given.discriminant(part(y), np.inf)
+    X[:, 1] = 4.0
+    with pytest.raises(ValueError, match=r"class cat has columns that are constant or depend on each other"):
+        GaussianSpace(X, 1e-18, None, np.zeros((2, 2)), np.array(["cat", "dog"])).discriminant(part(y), np.inf)
+
+
+def test_multivariate_normal_is_the_limit_of_many_rows():
+    one = NormalWishart(
+        1e8, np.array([1.0, -1.0]), np.sqrt(1e8) * np.linalg.cholesky(np.array([[2.0, 0.5], [0.5, 1.0]]))
+    )
+    X = np.random.default_rng(0).normal(size=(5, 2))
+    peer = multivariate_normal([1.0, -1.0], [[2.0, 0.5], [0.5, 1.0]]).logpdf(X)
+    np.testing.assert_allclose(one.expected_log_prob(X), peer, atol=1e-6)
+    np.testing.assert_allclose(one.predictive_log_prob(X), peer, atol=1e-6)

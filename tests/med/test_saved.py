@@ -1,0 +1,252 @@
+"""Maximum entropy discrimination in files: the same answers, bit for bit; what is no plain number refused."""
+
+import json
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.preprocessing import StandardScaler
+
+import mixent
+from mixent import FisherKernel, GaussianMixture, MEDClassifier, MEDGaussianClassifier, MixtureClassifier
+from mixent.core import saved
+from mixent.files import CLASSES, SavedFileError
+from mixent.med.margins import Exponential, Gaussian
+
+
+def table(n=90, seed=0):
+    """Numbers with gaps, categories with gaps; two and three classes, and labels of which some are absent."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(3, size=n)
+    frame = pd.DataFrame(
+        {
+            "size": rng.normal(size=n) + 2 * codes,
+            "colour": np.array(["red", "blue", "green"])[(codes + rng.integers(2, size=n)) % 3],
+            "count": rng.integers(10, size=n) + codes,
+        }
+    )
+    frame.loc[::7, "size"] = np.nan
+    frame.loc[::5, "colour"] = None
+    three = np.array(["low", "mid", "top"])[codes]
+    partly = three.astype(object)
+    partly[::4] = None
+    return frame, {"two": np.where(codes > 1, "yes", "no"), "three": three, "partly": partly}
+
+
+X, LABELS = table()
+MIXTURE = GaussianMixture(2, "EII", random_state=0)
+OPTIONS = {"c": 3.0, "cv": 2, "tol": 1e-3, "random_state": 0}
+MODELS = {
+    "linear": MEDClassifier(**OPTIONS),
+    "c chosen": MEDClassifier(cv=2, random_state=0),
+    "poly": MEDClassifier("poly", degree=2, **OPTIONS),
+    "rbf": MEDClassifier("rbf", gamma=0.3, **OPTIONS),
+    "rbf by features": MEDClassifier("rbf", n_features=20, **OPTIONS),
+    "laplace, affine": MEDClassifier(margin="laplace", calibration="affine", bias=2.0, **OPTIONS),
+    "margin object": MEDClassifier(margin=Gaussian(2.0), cv=2, random_state=0),
+    "fisher": MEDClassifier(FisherKernel(MIXTURE, n_samples=500, random_state=0), **OPTIONS),
+    "Gaussians": MEDGaussianClassifier(**OPTIONS),
+    "Gaussians, predictive": MEDGaussianClassifier(k=5, alpha=0.5, calibration="predictive", **OPTIONS),
+    "Gaussians, rbf": MEDGaussianClassifier(kernel="rbf", n_features=3, **OPTIONS),
+    "Gaussians, poly, watched": MEDGaussianClassifier(
+        kernel="poly", degree=2, n_features=3, progress=lambda *a: None, **OPTIONS
+    ),
+}
+
+
+def same(a, b, rows=X):
+    """Predictions and what was found, to the bit."""
+    np.testing.assert_array_equal(a.predict_proba(rows), b.predict_proba(rows))
+    np.testing.assert_array_equal(a.decision_function(rows), b.decision_function(rows))
+    for name in ("multipliers_", "support_", "label_posterior_", "classes_", "class_prior_"):
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
+    for name in ("c_", "c_tried_", "gap_", "objective_", "loo_estimate_", "margin_", "schema_", "pairs_"):
+        assert getattr(a, name) == getattr(b, name), name
+    assert replace(a.run_, trace=()) == replace(b.run_, trace=()) and len(a.run_.trace) == len(b.run_.trace)
+
+
+@pytest.mark.parametrize("labels", list(LABELS))
+@pytest.mark.parametrize("name", list(MODELS))
+def test_a_loaded_classifier_is_the_saved_one(name, labels, tmp_path):
+    model = MODELS[name].fit(X, LABELS[labels])
+    watched = model.progress
+    mixent.save(model, tmp_path / "m.mixent")
+    again = mixent.load(tmp_path / "m.mixent")
+    assert type(again) is type(model) and again.progress is False and model.progress is watched
+    same(again, model)
+    mixent.save(again, tmp_path / "twice.mixent")
+    assert (tmp_path / "twice.mixent").read_bytes() == (tmp_path / "m.mixent").read_bytes()
+
+
+def test_a_precomputed_kernel(tmp_path):
+    Z = np.random.default_rng(0).normal(size=(60, 3))
+    model = MEDClassifier("precomputed", **OPTIONS).fit(Z @ Z.T, Z[:, 0] > 0)
+    mixent.save(model, tmp_path / "m.mixent")
+    same(mixent.load(tmp_path / "m.mixent"), model, Z[:7] @ Z.T)
+
+
+def test_a_margin_that_is_certain(tmp_path):
+    Z = np.random.default_rng(0).normal(size=(40, 2))
+    y = Z[:, 0] > 0
+    Z[:, 0] += np.where(y, 1.0, -1.0)
+    model = MEDClassifier(margin="fixed", cv=2, random_state=0).fit(Z, y)
+    mixent.save(model, tmp_path / "m.mixent")
+    same(mixent.load(tmp_path / "m.mixent"), model, Z)
+
+
+def test_what_is_computed_on_the_way_is_not_written(tmp_path):
+    """Distributions over Gaussians keep what was once computed from them."""
+    model = MODELS["Gaussians"].fit(X, LABELS["two"])
+    model.predict_proba(X)
+    one = model.gaussians_[0]
+    assert {"constant", "log_det"} & set(vars(one))
+    mixent.save(model, tmp_path / "a.mixent")
+    state = json.loads(zipfile.ZipFile(tmp_path / "a.mixent").read("header.json"))["model"]["state"]
+    assert set(state["ensemble_"]["state"]["classes"]["$tuple"][0]["state"]) == {"rows", "mean", "root"}
+    for each in (*model.gaussians_, *model.prior_gaussians_):
+        for name in set(vars(each)) - {"rows", "mean", "root"}:
+            del vars(each)[name]
+    mixent.save(model, tmp_path / "b.mixent")
+    assert (tmp_path / "a.mixent").read_bytes() == (tmp_path / "b.mixent").read_bytes()
+
+
+def test_a_loaded_model_can_be_fitted_again(tmp_path):
+    for name in ("linear", "rbf by features", "fisher", "Gaussians"):
+        model = MODELS[name].fit(X, LABELS["three"])
+        mixent.save(model, tmp_path / "m.mixent")
+        again = mixent.load(tmp_path / "m.mixent").fit(X, LABELS["three"])
+        np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_after_adjust_priors(tmp_path):
+    model = MODELS["linear"].fit(X, LABELS["two"]).adjust_priors(X[LABELS["two"] == "yes"])
+    mixent.save(model, tmp_path / "m.mixent")
+    again = mixent.load(tmp_path / "m.mixent")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(again.class_prior_, model.class_prior_)
+
+
+# the Fisher kernel by itself
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_loaded_fisher_kernel_is_the_saved_one(wrapped, tmp_path):
+    mixture = GaussianMixture(2, "EII", random_state=0, progress=lambda *a: None).fit(X)
+    kernel = FisherKernel(FrozenEstimator(mixture) if wrapped else mixture, n_samples=500, random_state=0).fit(X)
+    mixent.save(kernel, tmp_path / "k.mixent")
+    again = mixent.load(tmp_path / "k.mixent")
+    assert type(again) is FisherKernel and type(again.model) is GaussianMixture and again.rank_ == kernel.rank_
+    np.testing.assert_array_equal(again.transform(X), kernel.transform(X))
+    assert isinstance(kernel.model, FrozenEstimator) is wrapped and callable(mixture.progress)  # the user's own stays
+    again.fit(X)
+    np.testing.assert_array_equal(again.transform(X), kernel.transform(X))
+
+
+def test_a_fisher_kernel_of_a_classifier_and_one_that_was_fitted_before(tmp_path):
+    y = LABELS["two"]
+    kernel = FisherKernel(MixtureClassifier(1, "EII", random_state=0), n_samples=500, random_state=0).fit(X, y)
+    for given in (kernel, FrozenEstimator(kernel)):
+        model = MEDClassifier(given, **OPTIONS).fit(X, y)
+        mixent.save(model, tmp_path / "m.mixent")
+        again = mixent.load(tmp_path / "m.mixent")
+        same(again, model)
+        assert type(again.map_) is FisherKernel
+
+
+# what a file cannot hold
+
+
+def dot(A, B):
+    return A @ B.T
+
+
+def test_functions_and_foreign_transformers_are_refused(tmp_path):
+    y = LABELS["two"]
+    path = tmp_path / "m.mixent"
+    with pytest.raises(
+        TypeError, match="is a function, and a mixent file holds no code; take kernel='rbf' or 'poly', "
+    ):
+        mixent.save(MEDClassifier(dot, **OPTIONS).fit(X, y), path)
+    gaussian = MEDGaussianClassifier(kernel=dot, n_features=3, **OPTIONS).fit(X, y)
+    with pytest.raises(TypeError, match="holds no code; take kernel='rbf' or 'poly'$"):
+        mixent.save(gaussian, path)
+    numbers = X[["count"]]
+    with pytest.raises(TypeError, match="is a StandardScaler, which a mixent file cannot hold; transform the rows"):
+        mixent.save(MEDClassifier(StandardScaler(), **OPTIONS).fit(numbers, y), path)
+    with pytest.raises(NotFittedError):
+        mixent.save(MEDClassifier(), path)
+    assert not path.exists()
+
+
+def test_a_margin_that_mixent_does_not_know_is_refused(tmp_path):
+    class Own(Exponential):
+        pass
+
+    model = MEDClassifier(margin=Own(3.0), cv=2, random_state=0).fit(X, LABELS["two"])
+    with pytest.raises(TypeError, match="is a Own, which a mixent file cannot hold"):
+        mixent.save(model, tmp_path / "m.mixent")
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "said"),
+    [
+        ("linear", "function_", "no Function"),
+        ("linear", "encoder_", "no Encoder or NoneType"),
+        ("rbf", "kernel_", "no Kernel or NoneType"),
+        ("rbf by features", "map_", "no Nystrom or FisherKernel or NoneType"),
+        ("linear", "calibration_", "no Calibration"),
+        ("linear", "margin_", "no Margin"),
+        ("linear", "schema_", "no Schema"),
+        ("linear", "run_", "no Run"),
+        ("Gaussians", "ensemble_", "no Ensemble"),
+        ("Gaussians", "encoder_", "no Encoder"),
+        ("Gaussians, rbf", "components_", "no KernelComponents or NoneType"),
+    ],
+)
+def test_a_model_without_a_part_is_refused(name, part, said, tmp_path):
+    model = MODELS[name].fit(X, LABELS["two"])
+    delattr(model, part)
+    for _ in range(2):  # missing, then something else
+        saved.save(tmp_path / "m.mixent", model.set_params(progress=False), CLASSES, {})
+        with pytest.raises(SavedFileError, match=rf"damaged \({part} is missing or {said}\)"):
+            mixent.load(tmp_path / "m.mixent")
+        setattr(model, part, "something else")
+
+
+def test_a_damaged_kernel_inside_a_model_is_refused(tmp_path):
+    model = MODELS["fisher"].fit(X, LABELS["two"])
+    del model.map_.model_.params_
+    saved.save(tmp_path / "m.mixent", model, CLASSES, {})
+    with pytest.raises(SavedFileError, match=r"damaged \(params_ is missing"):
+        mixent.load(tmp_path / "m.mixent")
+    model.map_.root_ = None
+    saved.save(tmp_path / "m.mixent", model, CLASSES, {})
+    with pytest.raises(SavedFileError, match=r"damaged \(root_ is missing or no ndarray"):
+        mixent.load(tmp_path / "m.mixent")
+
+
+def test_a_cut_or_altered_file_is_refused(tmp_path):
+    path = tmp_path / "m.mixent"
+    mixent.save(MODELS["rbf"].fit(X, LABELS["three"]), path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(SavedFileError, match="damaged or cut short"):
+        mixent.load(path)
+    with zipfile.ZipFile(path, "w") as pack, zipfile.ZipFile(_spare(tmp_path, whole)) as old:
+        for item in old.infolist():
+            data = old.read(item)
+            if item.filename == "header.json":
+                data = data.replace(b'"$object": "Function"', b'"$object": "eval"')
+            pack.writestr(item, data)
+    with pytest.raises(SavedFileError, match="names an object 'eval' this mixent does not know"):
+        mixent.load(path)
+
+
+def _spare(folder, content):
+    path = folder / "whole.zip"
+    path.write_bytes(content)
+    return path

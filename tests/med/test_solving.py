@@ -1,0 +1,590 @@
+"""Linear and kernel discriminants: Newton, pairs of multipliers and a generic solver meet in one optimum."""
+
+from dataclasses import replace
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from sklearn.svm import SVC
+
+from mixent.core.driver import Status, rounding
+from mixent.core.executors import Serial, Threads
+from mixent.med import solving
+from mixent.med.contests import Contests, contrasts, pairs
+from mixent.med.interior import local_minimum
+from mixent.med.margins import Exponential, Fixed, Gaussian, Laplace
+from mixent.med.newton import LinearProblem, Plane, Sequential, row_blocks
+from mixent.med.solving import KernelDiscriminant, LinearDiscriminant, Search, row_pulls
+
+MARGINS = [Exponential(3.0), Laplace(2.0), Gaussian(1.5)]
+TIGHT = Search(gap=1e-12, max_iter=3000)
+BIASES = [np.inf, 4.0]
+
+
+def draw(seed, n=40, d=3, C=2, *, apart=1.2, weights=False, soft=False):
+    """Rows about C centres, label distributions, weights."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % C
+    X = apart * rng.normal(size=(C, d))[y] + rng.normal(size=(n, d))
+    belief = np.eye(C)[y]
+    if soft:
+        belief = 0.7 * belief + 0.3 * rng.dirichlet(np.ones(C), n)
+        belief[:4] = np.eye(C)[y[:4]]
+        belief[4:6] = 1.0 / C  # says nothing
+    return X, belief, rng.gamma(2.0, size=n) if weights else np.ones(n)
+
+
+def with_zero(weight):
+    weight = weight.copy()
+    weight[::7] = 0.0
+    return weight
+
+
+def objective(X, belief, weight, margin, bias_variance):
+    """The primal written out: class functions F_s = sum_g M_sg (theta_g x + b_g), one loss for each pair and row."""
+    n, C = belief.shape
+    M = contrasts(C)
+    ones = np.column_stack([X, np.ones(n)])
+
+    def value(v):
+        planes = v.reshape(C - 1, -1)
+        F = ones @ planes.T @ M.T
+        slope = planes.copy()
+        slope[:, -1] /= bias_variance
+        total = 0.5 * (planes[:, :-1] ** 2).sum() + 0.5 * (planes[:, -1] ** 2).sum() / bias_variance
+        push = np.zeros((n, C))
+        for a, b in combinations(range(C), 2):
+            p = belief[:, a] - belief[:, b]
+            possible = (belief[:, a] + belief[:, b]) > 0
+            m = p * (F[:, a] - F[:, b])
+            total += weight @ np.where(possible, margin.loss(m), 0.0)
+            pushed = np.where(possible, weight * margin.multiplier(m) * p, 0.0)
+            push[:, a] += pushed
+            push[:, b] -= pushed
+        return total, (slope - M.T @ push.T @ ones).ravel()
+
+    return value
+
+
+def searched(X, belief, weight, margin, bias_variance):
+    """(value, scores) by BFGS."""
+    value = objective(X, belief, weight, margin, bias_variance)
+    C = belief.shape[1]
+    start = np.zeros((C - 1) * (X.shape[1] + 1))
+    found = minimize(value, start, jac=True, method="BFGS", options={"gtol": 1e-9, "maxiter": 5000})
+    planes = found.x.reshape(C - 1, -1)
+    return found.fun, np.column_stack([X, np.ones(len(X))]) @ planes.T @ contrasts(C).T
+
+
+def linear(X, belief, weight, margin, bias_variance=np.inf, search=TIGHT):
+    contests = Contests.of(belief, weight)
+    return LinearDiscriminant(X, belief.shape[1], bias_variance).solve(contests, margin, search)
+
+
+def kernel(X, belief, weight, margin, bias_variance=np.inf, search=TIGHT):
+    contests = Contests.of(belief, weight)
+    return KernelDiscriminant(X @ X.T, belief.shape[1], bias_variance).solve(contests, margin, search)
+
+
+# --- the prior over functions and the constraints -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("C", [2, 3, 5])
+def test_differences_of_class_functions_have_the_prior_of_theorem_2_and_their_sum_is_fixed(C):
+    cov = contrasts(C) @ contrasts(C).T
+    for a, b in combinations(range(C), 2):
+        assert cov[a, a] + cov[b, b] - 2 * cov[a, b] == pytest.approx(1.0)
+    np.testing.assert_allclose(contrasts(C).sum(axis=0), 0.0, atol=1e-15)
+    np.testing.assert_allclose(contrasts(C).T @ contrasts(C), 0.5 * np.eye(C - 1), atol=1e-15)
+    if C == 2:
+        np.testing.assert_allclose(np.diff(contrasts(2), axis=0), 1.0)
+
+
+def test_a_known_label_has_the_m_minus_1_constraints_of_equation_5():
+    C = 4
+    contests = Contests.of(np.eye(C), np.ones(C))
+    a, b = pairs(C)
+    for y in range(C):
+        speaks = contests.open[y] & (contests.signs[y] != 0)
+        assert speaks.sum() == C - 1
+        for k in np.flatnonzero(speaks):
+            wins = np.where(contests.signs[y, k] > 0, a[k], b[k])
+            assert wins == y
+            assert set(contests.differences[k]) == {-1.0, 0.0, 1.0}
+
+
+# --- one optimum ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weights_and_soft", [(False, False), (True, True)], ids=["plain", "weighted and soft"])
+@pytest.mark.parametrize("C", [2, 3, 4])
+@pytest.mark.parametrize("bias_variance", BIASES, ids=["flat", "gaussian"])
+@pytest.mark.parametrize("margin", MARGINS, ids=repr)
+def test_newton_the_kernel_and_a_generic_solver_agree(margin, bias_variance, C, weights_and_soft):
+    weights, soft = weights_and_soft
+    X, belief, weight = draw(C, C=C, weights=weights, soft=soft)
+    if weights:
+        weight = with_zero(weight)
+    value, scores = searched(X, belief, weight, margin, bias_variance)
+    for solve in (linear, kernel):
+        found = solve(X, belief, weight, margin, bias_variance)
+        assert found.run.status is Status.CONVERGED
+        assert found.minimum == pytest.approx(value, rel=1e-9)
+        assert found.minimum <= value + 1e-9 * (1 + value)
+        np.testing.assert_allclose(found.scores, scores, atol=2e-5)
+        assert found.dual == pytest.approx(value, rel=1e-8)
+        assert 0 <= found.gap <= 1e-10 * weight.sum()
+        accepted = [step.objective for step in found.run.trace if step.accepted]
+        assert all(b >= a - rounding(a, weight.sum()) for a, b in pairwise(accepted))
+
+
+@pytest.mark.parametrize("margin", MARGINS, ids=repr)
+@pytest.mark.parametrize("bias_variance", BIASES, ids=["flat", "gaussian"])
+def test_the_solution_says_its_relative_entropy_and_its_dual(margin, bias_variance):
+    """Minimum = D + losses from the scores alone; dual = sum w u(l) - a K a / 2 from the multipliers alone."""
+    for C in (2, 3):
+        X, belief, weight = draw(3, C=C, weights=True, soft=True)
+        contests = Contests.of(belief, weight)
+        for one in (LinearDiscriminant(X, C, bias_variance), KernelDiscriminant(X @ X.T, C, bias_variance)):
+            found = one.solve(contests, margin, TIGHT)
+            losses = 0.0
+            for k, (a, b) in enumerate(zip(*pairs(C))):
+                kept = contests.signs[:, k] * (found.scores[:, a] - found.scores[:, b])
+                losses += weight @ (margin.loss(kept) * contests.open[:, k])
+                np.testing.assert_allclose(
+                    np.where(contests.signs[:, k] != 0, margin.multiplier(kept), 0.0),
+                    found.multipliers[:, k],
+                    atol=1e-3,
+                )
+            assert one.divergence(found) + losses == pytest.approx(found.minimum, rel=1e-9)
+            alpha = row_pulls(found, contests, contrasts(C))
+            quiet = contests.open & (contests.signs == 0)  # the loss at margin zero, whatever the function
+            J = (weight[:, None] * np.where(quiet, margin.loss(0.0), margin.potential(found.multipliers))).sum()
+            J -= 0.5 * np.einsum("tg,ts,sg->", alpha, X @ X.T, alpha)
+            if np.isfinite(bias_variance):
+                J -= 0.5 * bias_variance * (alpha.sum(axis=0) ** 2).sum()
+            assert found.dual == pytest.approx(J, rel=1e-6)
+
+
+def test_two_classes_maximise_the_objective_of_theorem_2():
+    X, belief, weight = draw(5)
+    y, c = 2 * belief[:, 1] - 1, 3.0
+    found = linear(X, belief, weight, Exponential(c))
+    lam = found.multipliers[:, 0]
+
+    def J(lam):
+        pulled = (lam * y) @ X
+        return (lam + np.log(1 - lam / c)).sum() - 0.5 * pulled @ pulled
+
+    assert found.minimum == pytest.approx(J(lam), rel=1e-9)
+    assert abs(lam @ y) < 1e-6
+    assert ((lam >= 0) & (lam < c)).all()
+    rng = np.random.default_rng(0)
+    for _ in range(20):  # no other feasible point is better
+        way = rng.normal(size=len(y)) * (lam > 0)
+        way -= y * (lam > 0) * (way @ y) / (lam > 0).sum()
+        assert J(np.clip(lam + 1e-3 * way, 0, c)) <= J(lam) + 1e-9
+    f = found.scores[:, 1] - found.scores[:, 0]
+    active = lam > 0
+    np.testing.assert_allclose(y[active] * f[active], 1 - 1 / (c - lam[active]), atol=1e-6)
+    assert (y[~active] * f[~active] >= 1 - 1 / c - 1e-9).all()
+    np.testing.assert_allclose(found.state.coef[0], (lam * y) @ X, atol=1e-6)
+
+
+@pytest.mark.parametrize("C", [3, 4])
+def test_with_known_labels_many_classes_keep_equation_5_and_no_other_constraint(C):
+    X, belief, weight = draw(11, C=C)
+    y, margin, M = belief.argmax(axis=1), Exponential(3.0), contrasts(C)
+
+    def value(v):
+        planes = v.reshape(C - 1, -1)
+        total = 0.5 * (planes[:, :-1] ** 2).sum()
+        for t in range(len(y)):
+            F = M @ (planes[:, :-1] @ X[t] + planes[:, -1])
+            for other in range(C):
+                if other != y[t]:
+                    lacking = 1.0 - (F[y[t]] - F[other])
+                    if lacking > 1 / 3:
+                        total += 3 * lacking - 1 - np.log(3 * lacking)
+        return total
+
+    found = linear(X, belief, weight, margin)
+    there = np.column_stack([found.state.coef, found.state.bias]).ravel()
+    assert found.minimum == pytest.approx(value(there), rel=1e-10)
+    start = there + 0.1 * np.random.default_rng(0).normal(size=len(there))
+    peer = minimize(value, start, method="BFGS", options={"gtol": 1e-6})
+    assert found.minimum == pytest.approx(peer.fun, rel=1e-8)
+    assert ((found.multipliers > 0).sum(axis=1) <= C - 1).all()
+
+
+# --- what must change nothing -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("C", [2, 3])
+@pytest.mark.parametrize("margin", MARGINS, ids=repr)
+def test_more_columns_than_rows_go_through_a_factor_to_the_same(margin, C):
+    X, belief, weight = draw(6, n=15, d=40, C=C, apart=0.4)
+    one = LinearDiscriminant(X, C, np.inf)
+    assert one.narrow.shape[1] <= 15
+    contests = Contests.of(belief, weight)
+    found = one.solve(contests, margin, TIGHT)
+    value, scores = searched(X, belief, weight, margin, np.inf)
+    assert found.minimum == pytest.approx(value, rel=1e-9)
+    np.testing.assert_allclose(found.scores, scores, atol=1e-5)
+    plane = one.plane(found, contests)  # in the columns themselves
+    np.testing.assert_allclose((X @ plane.coef.T + plane.bias) @ contrasts(C).T, scores, atol=1e-4)
+
+
+@pytest.mark.parametrize("solve", [linear, kernel])
+@pytest.mark.parametrize("C", [2, 3])
+def test_weight_two_is_the_row_twice(solve, C):
+    X, belief, _ = draw(8, C=C, soft=True)
+    weight = 1.0 + (np.arange(len(X)) % 3 == 0)
+    rows = np.repeat(np.arange(len(X)), weight.astype(int))
+    for margin in MARGINS:
+        heavy = solve(X, belief, weight, margin)
+        twice = solve(X[rows], belief[rows], np.ones(len(rows)), margin)
+        np.testing.assert_allclose(heavy.scores[rows], twice.scores, atol=1e-5)
+        assert heavy.minimum == pytest.approx(twice.minimum, rel=1e-9)
+
+
+@pytest.mark.parametrize("solve", [linear, kernel])
+@pytest.mark.parametrize("C", [2, 3, 4])
+def test_rows_columns_and_classes_may_be_permuted(solve, C):
+    X, belief, weight = draw(9, C=C, weights=True, soft=True)
+    rng = np.random.default_rng(1)
+    rows, columns, classes = rng.permutation(len(X)), rng.permutation(3), np.roll(np.arange(C), 1)
+    for margin in MARGINS:
+        one = solve(X, belief, weight, margin).scores
+        other = solve(X[rows][:, columns], belief[rows][:, classes], weight[rows], margin).scores
+        np.testing.assert_allclose(other, one[rows][:, classes], atol=2e-5)
+
+
+def test_a_column_of_zeros_and_a_row_of_no_weight_change_nothing():
+    X, belief, weight = draw(10, C=3)
+    one = linear(X, belief, weight, Laplace(2.0))
+    wide = linear(np.column_stack([X, np.zeros(len(X))]), belief, weight, Laplace(2.0))
+    np.testing.assert_allclose(wide.scores, one.scores, atol=1e-6)
+    for solve in (linear, kernel):
+        keep = weight.copy()
+        keep[:5] = 0.0
+        without = solve(X[5:], belief[5:], weight[5:], Laplace(2.0))
+        np.testing.assert_allclose(solve(X, belief, keep, Laplace(2.0)).scores[5:], without.scores, atol=1e-6)
+
+
+def test_threads_change_no_bit():
+    X, belief, weight = draw(12, n=3000, C=3)
+    one, other = (
+        linear(X, belief, weight, Exponential(3.0), search=replace(TIGHT, executor=e)) for e in (Serial(), Threads(2))
+    )
+    np.testing.assert_array_equal(one.scores, other.scores)
+
+
+# --- Newton's parts -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("margin", MARGINS, ids=repr)
+@pytest.mark.parametrize("bias_variance", BIASES, ids=["flat", "gaussian"])
+def test_force_and_curvature_are_the_objectives_slopes(margin, bias_variance):
+    X, belief, weight = draw(13, C=3, weights=True, soft=True)
+    contests = Contests.of(belief, weight)
+    problem = LinearProblem(contests.differences @ contrasts(3), margin, bias_variance)
+    rows = row_blocks(X, contests).rows
+    rng = np.random.default_rng(2)
+    v = 0.3 * rng.normal(size=8)
+
+    def at(v):
+        plane = Plane(v.reshape(2, 4)[:, :-1], v.reshape(2, 4)[:, -1])
+        return plane, problem.stats(plane, rows)
+
+    def slope(v):
+        plane, total = at(v)
+        held = np.column_stack([plane.coef, plane.bias / bias_variance])
+        return np.concatenate(total.force) - held.ravel()
+
+    plane, total = at(v)
+    assert problem.objective(plane, total) == pytest.approx(-objective(X, belief, weight, margin, bias_variance)(v)[0])
+    held = np.tile([1.0, 1.0, 1.0, 1 / bias_variance], 2)
+    for e in 1e-5 * np.eye(8):
+        numeric = (problem.objective(*at(v + e)) - problem.objective(*at(v - e))) / 2e-5
+        assert slope(v) @ e / 1e-5 == pytest.approx(numeric, rel=1e-6, abs=1e-6)
+        second = (slope(v + e) - slope(v - e)) / 2e-5
+        np.testing.assert_allclose(-(total.curvature + np.diag(held)) @ e / 1e-5, second, rtol=1e-5, atol=1e-4)
+
+
+def test_at_any_point_the_gap_bounds_the_distance_to_the_optimum():
+    X, belief, weight = draw(14, C=3, weights=True, soft=True)
+    contests = Contests.of(belief, weight)
+    rows = row_blocks(X, contests).rows
+    rng = np.random.default_rng(3)
+    for margin in MARGINS:
+        for bias_variance in BIASES:
+            best = linear(X, belief, weight, margin, bias_variance).minimum
+            problem = LinearProblem(contests.differences @ contrasts(3), margin, bias_variance)
+            for size in (0.01, 0.3, 3.0):
+                plane = Plane(size * rng.normal(size=(2, 3)), size * rng.normal(size=2))
+                total = problem.stats(plane, rows)
+                assert problem.gap(plane, total) >= -problem.objective(plane, total) - best - 1e-9
+
+
+def test_the_gap_holds_where_multipliers_miss_the_bias_equality():
+    """Far from the origin the bias is large, and so is what an unbalanced dual value would promise too much."""
+    X, belief, weight = draw(14, C=2, weights=True)
+    X = X + 5.0
+    contests = Contests.of(belief, weight)
+    rows = row_blocks(X, contests).rows
+    rng = np.random.default_rng(5)
+    for margin in MARGINS:
+        best = linear(X, belief, weight, margin)
+        problem = LinearProblem(contests.differences @ contrasts(2), margin, np.inf)
+        assert abs(best.state.bias[0]) > 1
+        for _ in range(40):
+            size = 10.0 ** rng.uniform(-4, -1)
+            plane = Plane(best.state.coef + size * rng.normal(size=(1, 3)), best.state.bias + size * rng.normal(size=1))
+            total = problem.stats(plane, rows)
+            assert problem.gap(plane, total) >= -problem.objective(plane, total) - best.minimum - 1e-9
+
+
+@pytest.mark.parametrize("C", [2, 3])
+@pytest.mark.parametrize("bias_variance", BIASES, ids=["flat", "gaussian"])
+@pytest.mark.parametrize("margin", [*MARGINS, Exponential(300.0), Laplace(300.0), Gaussian(100.0)], ids=repr)
+def test_local_problems_solved_as_they_are_end_where_newtons_steps_do(margin, bias_variance, C, monkeypatch):
+    X, belief, weight = draw(15, C=C, weights=True, soft=True)
+    newton = linear(X, belief, weight, margin, bias_variance, replace(TIGHT, gap=1e-10))
+    seen = []
+    update = Sequential.update
+    monkeypatch.setattr(Sequential, "update", lambda self, *args: seen.append(1) or update(self, *args))
+    monkeypatch.setattr(LinearProblem, "newton_steps", 1)
+    local = linear(X, belief, weight, margin, bias_variance, replace(TIGHT, gap=1e-10))
+    assert seen
+    assert local.minimum == pytest.approx(newton.minimum, rel=1e-8)
+    np.testing.assert_allclose(local.scores, newton.scores, atol=1e-4)
+    assert local.run.n_passes <= 12  # the linear problem is its own local one
+
+
+@pytest.mark.parametrize(
+    ("seed", "C", "soft", "margin"),
+    [(0, 2, False, Laplace(100.0)), (5, 3, True, Exponential(1000.0)), (5, 3, True, Laplace(5000.0))],
+)
+def test_rows_that_cannot_be_separated_are_solved_for_large_multipliers_too(seed, C, soft, margin):
+    """Multipliers next to their upper end: converged means that the gap is as small as was asked for."""
+    X, belief, weight = draw(seed, C=C, weights=True, soft=soft)
+    found = linear(X, belief, weight, margin, search=Search(gap=1e-6))
+    assert found.run.status is Status.CONVERGED
+    assert found.gap <= 1e-6 * weight.sum()
+
+
+def test_the_local_problem_at_a_point_is_the_problem_moved_there():
+    X, belief, weight = draw(16, C=3, weights=True, soft=True)
+    weight = with_zero(weight)
+    contests = Contests.of(belief, weight)
+    problem = LinearProblem(contests.differences @ contrasts(3), Laplace(2.0), 4.0)
+    rng = np.random.default_rng(4)
+    rows = row_blocks(X, contests, 0.3 * rng.random(contests.signs.shape)).rows
+    plane = Plane(rng.normal(size=(2, 3)), rng.normal(size=2))
+    here = problem.local(plane, rows)
+
+    def by_local(v):
+        loss = here.weight @ problem.margin.loss(here.margins + here.A @ v)
+        return 0.5 * v @ here.Q @ v + here.g @ v + loss
+
+    def itself(v):
+        moved = problem.moved(plane, v)
+        return -problem.objective(moved, problem.stats(moved, rows))
+
+    origin = np.zeros(8)
+    for _ in range(5):
+        v = rng.normal(size=8)
+        assert by_local(v) - by_local(origin) == pytest.approx(
+            itself(v) - itself(origin), rel=1e-5
+        )  # and a touch that holds a flat bias
+
+
+# --- interior points ----------------------------------------------------------------------------------------------
+
+
+class Local:
+    """A random local problem, Q all but singular for seed 0."""
+
+    def __init__(self, seed, margin, K=40, p=5):
+        rng = np.random.default_rng(seed)
+        half = rng.normal(size=(p, p))
+        self.Q = half @ half.T + (0.1 * np.eye(p) if seed else 0.0)
+        self.g, self.A = rng.normal(size=p), rng.normal(size=(K, p))
+        self.m, self.w = rng.normal(size=K), rng.gamma(2.0, size=K)
+        self.margin = margin
+
+    def value(self, v):
+        return 0.5 * v @ self.Q @ v + self.g @ v + self.w @ self.margin.loss(self.m + self.A @ v)
+
+    def slope(self, v):
+        return self.Q @ v + self.g - self.A.T @ (self.w * self.margin.multiplier(self.m + self.A @ v))
+
+    def searched(self):
+        v = np.zeros(len(self.g))
+        for _ in range(2):  # a kink of slope 1e4 stops a line search before the end
+            v = minimize(self.value, v, jac=self.slope, method="BFGS", options={"gtol": 1e-12, "maxiter": 5000}).x
+        return v
+
+    def dual(self, lam):
+        rest = self.A.T @ (self.w * lam) - self.g
+        return self.w @ (self.margin.potential(lam) - lam * self.m) - 0.5 * rest @ np.linalg.solve(self.Q, rest)
+
+    def solved(self):
+        return local_minimum(self.Q, self.g, self.A, self.m, self.w, self.margin)
+
+
+@pytest.mark.parametrize("margin", [*MARGINS, Gaussian(1e2), Exponential(0.5, 0.2)], ids=repr)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_local_minimum_is_a_generic_solvers(margin, seed):
+    here = Local(seed, margin)
+    found, peer = here.solved(), here.searched()
+    assert here.value(found) <= here.value(peer) + 1e-9 * (1 + abs(here.value(peer)))
+    np.testing.assert_allclose(found, peer, atol=1e-4)
+    # and none is below: the dual at its multipliers says so
+    lam = margin.multiplier(here.m + here.A @ found)
+    assert here.value(found) - here.dual(lam) <= 1e-6 * (1 + abs(here.value(found)))
+
+
+@pytest.mark.parametrize("margin", [Exponential(1e3), Exponential(1e4), Laplace(1e4)], ids=repr)
+def test_the_local_minimum_is_found_where_losses_all_but_break(margin):
+    """Rows that cannot be separated: many multipliers are next to their upper end."""
+    for seed in (1, 2, 10, 11, 15, 17, 24, 27, 32):
+        here = Local(seed, margin)
+        best = here.value(here.searched())
+        assert here.value(here.solved()) <= best + 1e-6 * (1 + abs(best)), f"seed {seed}"
+
+
+def test_a_local_problem_without_a_term_for_the_bias_is_solved():
+    """Q has a free direction: what a flat bias leaves."""
+    X, belief, weight = draw(17)
+    ones = np.column_stack([X, np.ones(len(X))])
+    A = (2 * belief[:, [1]] - 1) * ones
+    for margin in (Exponential(3.0), Exponential(1e4)):
+        v = local_minimum(np.diag([1.0, 1.0, 1.0, 0.0]), np.zeros(4), A, np.zeros(len(X)), weight, margin)
+        peer = linear(X, belief, weight, margin)
+        value = 0.5 * v[:3] @ v[:3] + margin.loss(A @ v).sum()
+        assert value == pytest.approx(peer.minimum, rel=1e-6)
+
+
+# --- hard margins -------------------------------------------------------------------------------------------------
+
+
+def separable(seed=0, n=40):
+    """Two classes with a gap between."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    X = X[np.abs(X[:, 0] + 0.5 * X[:, 1] - 0.2) > 0.3]
+    y = (X[:, 0] + 0.5 * X[:, 1] > 0.2).astype(int)
+    return X, np.eye(2)[y], y
+
+
+def rings(seed=0, n=40):
+    """Two classes that a ring divides."""
+    X = np.random.default_rng(seed).normal(size=(n, 2))
+    radius = np.hypot(*X.T)
+    X = X[np.abs(radius - 1.1) > 0.15]
+    y = (np.hypot(*X.T) > 1.1).astype(int)
+    return X, np.eye(2)[y], y
+
+
+def rbf(X):
+    return np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2))
+
+
+def decision(found):
+    return found.scores[:, 1] - found.scores[:, 0]
+
+
+def test_as_c_grows_the_linear_discriminant_becomes_the_hard_margin_machine():
+    X, belief, y = separable()
+    svm = SVC(C=1e9, kernel="linear", tol=1e-8).fit(X, y)
+    found = [linear(X, belief, np.ones(len(X)), Exponential(c)) for c in (1e2, 1e4, 1e6)]
+    far = [np.abs(decision(one) - svm.decision_function(X)).max() for one in found]
+    assert far[0] > far[1] > far[2]
+    assert far[2] < 1e-3
+    gauss = linear(X, belief, np.ones(len(X)), Gaussian(1e3))
+    np.testing.assert_allclose(decision(gauss), svm.decision_function(X), atol=1e-3)
+
+
+def test_as_c_grows_the_kernel_discriminant_becomes_the_hard_margin_machine():
+    X, belief, y = rings()
+    K = rbf(X)
+    svm = SVC(C=1e9, kernel="precomputed", tol=1e-8).fit(K, y)
+    for margin in (Exponential(1e7), Laplace(1e7)):
+        found = KernelDiscriminant(K, 2, np.inf).solve(Contests.of(belief, np.ones(len(X))), margin, TIGHT)
+        np.testing.assert_allclose(decision(found), svm.decision_function(K), atol=1e-3)
+
+
+def test_a_certain_margin_is_the_hard_margin_machine():
+    X, belief, y = separable()
+    svm = SVC(C=1e9, kernel="linear", tol=1e-10).fit(X, y)
+    found = linear(X, belief, np.ones(len(X)), Fixed(1.0))
+    np.testing.assert_allclose(decision(found), svm.decision_function(X), atol=1e-6)
+    np.testing.assert_allclose(found.state.coef, svm.coef_, atol=1e-6)
+    lam = np.zeros(len(X))
+    lam[svm.support_] = np.abs(svm.dual_coef_[0])
+    np.testing.assert_allclose(found.multipliers[:, 0], lam, atol=1e-4 * lam.max())
+    assert found.minimum == pytest.approx(0.5 * (svm.coef_**2).sum(), rel=1e-6)
+    assert found.dual == pytest.approx(found.minimum, rel=1e-5)
+    # four times the margin is four times the function
+    wider = linear(X, belief, np.ones(len(X)), Fixed(4.0))
+    np.testing.assert_allclose(wider.scores, 4 * found.scores, atol=1e-5)
+    K = rbf(rings()[0])
+    machine = SVC(C=1e9, kernel="precomputed", tol=1e-10).fit(K, rings()[2])
+    contests = Contests.of(rings()[1], np.ones(len(K)))
+    round_one = KernelDiscriminant(K, 2, np.inf).solve(contests, Fixed(1.0), TIGHT)
+    np.testing.assert_allclose(decision(round_one), machine.decision_function(K), atol=1e-6)
+
+
+def test_many_classes_keep_a_certain_margin_and_no_smaller_function_does():
+    rng = np.random.default_rng(2)
+    y = np.arange(30) % 3
+    X = 4 * np.array([[0, 0], [1, 0], [0, 1]])[y] + 0.4 * rng.normal(size=(30, 2))
+    belief, M = np.eye(3)[y], contrasts(3)
+    found = linear(X, belief, np.ones(30), Fixed(1.0))
+
+    def kept(v):
+        planes = v.reshape(2, 3)
+        F = (X @ planes[:, :-1].T + planes[:, -1]) @ M.T
+        return np.concatenate([F[np.arange(30), y] - F[np.arange(30), (y + k) % 3] - 1.0 for k in (1, 2)])
+
+    there = np.column_stack([found.state.coef, found.state.bias]).ravel()
+    assert kept(there).min() >= -1e-7
+    peer = minimize(
+        lambda v: 0.5 * (v.reshape(2, 3)[:, :-1] ** 2).sum(),
+        there,
+        constraints=[{"type": "ineq", "fun": kept}],
+        method="SLSQP",
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    assert found.minimum == pytest.approx(peer.fun, rel=1e-6)
+
+
+@pytest.mark.parametrize("solve", [linear, kernel])
+def test_a_certain_margin_that_cannot_be_kept_is_refused_with_the_reason(solve):
+    X, belief, weight = draw(0)
+    with pytest.raises(
+        ValueError, match=r"no solution keeps the fixed margin 2 in every row .*'exponential', which forgives"
+    ):
+        solve(X, belief, weight, Fixed(2.0))
+
+
+def test_a_row_of_no_weight_need_not_keep_a_certain_margin():
+    X, belief, y = separable()
+    wrong = np.vstack([belief, np.eye(2)[1 - y[0]]])
+    weight = np.r_[np.ones(len(X)), 0.0]
+    found = linear(np.vstack([X, X[:1]]), wrong, weight, Fixed(1.0))
+    np.testing.assert_allclose(found.scores[:-1], linear(X, belief, np.ones(len(X)), Fixed(1.0)).scores, atol=1e-6)
+
+
+def test_nearly_hard_margins_of_linear_discriminants_go_through_the_kernel_to_the_same():
+    X, belief, weight = draw(18, n=20, weights=True)
+    margin = Exponential(solving.HARD)
+    through = linear(X, belief, weight, margin)
+    problem = LinearProblem(Contests.of(belief, weight).differences @ contrasts(2), margin, np.inf)
+    source = row_blocks(X, Contests.of(belief, weight))
+    newton = solving._run(problem, source, replace(TIGHT, gap=1e-7), problem.start(3))
+    assert through.minimum == pytest.approx(-newton.objective, rel=1e-6)
+    np.testing.assert_allclose(through.state.coef, newton.params.coef, atol=1e-4)
