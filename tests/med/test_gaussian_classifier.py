@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import multivariate_t
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mixent import MEDGaussianClassifier
+from mixent import FisherKernel, MEDGaussianClassifier
 from mixent.med import gaussian_classifier as module
 
 
@@ -174,6 +174,7 @@ BAD = [
     ({"margin": "fixed"}, "margin must be one of 'exponential', 'laplace', 'gaussian'; got 'fixed'"),
     ({"alpha": 1.5}, "alpha must be a quantile, from 0 to 1"),
     ({"k": -1.0}, "k must be a number >= 0"),
+    ({"kernel": FisherKernel()}, "is a transformer; put it before this classifier in a pipeline"),
     ({"kernel": "linear"}, "kernel must be None, 'rbf', 'poly' or a function"),
     ({"n_features": 0, "kernel": "rbf"}, "n_features must be a whole number >= 1"),
     ({"n_features": 3}, "n_features=3 has no effect with kernel=None"),

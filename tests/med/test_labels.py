@@ -6,10 +6,10 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 from scipy.optimize import minimize, minimize_scalar
-from scipy.special import log_softmax, rel_entr, softmax
+from scipy.special import rel_entr, softmax
 
 from mixent.core.driver import rounding
-from mixent.med.calibration import Calibration, fit_calibration, leaning, log_loss
+from mixent.med.calibration import Calibration, fit_calibration, log_loss, penalty, usual_lead
 from mixent.med.contests import Contests
 from mixent.med.gaussians import Ensemble, class_statistics
 from mixent.med.labels import LabelProblem, best_labels, with_uncertain_labels
@@ -289,19 +289,26 @@ def test_calibration_recovers_slope_and_offset(C):
 def test_calibration_is_the_maximum_of_the_likelihood():
     scores, target = simulated(300)
     weight = np.random.default_rng(1).random(300)
-    aim = leaning(target, weight)
+
+    def loss(made):
+        prior = penalty(np.log(made.slope * usual_lead(scores, weight))) / weight.sum()
+        return log_loss(made(scores), target, weight) + prior
+
     for affine in (True, False):
         found = fit_calibration(scores, target, weight, affine=affine)
-        best = log_loss(found(scores), aim, weight)
         for slope in (0.98, 1.0, 1.02):
             for s in range(3):
                 for step in (-0.03, 0.03) if affine else (0.0,):
-                    moved = Calibration(slope * found.slope, found.offset + step * np.eye(3)[s])
-                    assert log_loss(moved(scores), aim, weight) >= best - 1e-9
-    logits = found(scores)
-    assert log_loss(logits, target, weight) == pytest.approx(
-        -(weight @ (target * log_softmax(logits, axis=1)).sum(axis=1)) / weight.sum()
-    )
+                    offset = found.offset + step * np.eye(3)[s]
+                    assert loss(Calibration(slope * found.slope, offset, found.lapse)) >= loss(found) - 1e-9
+
+
+def test_probabilities_are_a_softmax_and_a_lapse():
+    scores, _ = simulated(50)
+    made = Calibration(0.7, np.array([0.2, -0.1, -0.1]), 0.01)
+    np.testing.assert_allclose(np.exp(made(scores)), 0.99 * softmax(0.7 * scores + made.offset, axis=1) + 0.01 / 3)
+    plain = Calibration(0.7, np.zeros(3))(1e4 * scores)  # no lapse: logits with all their digits, not log 0
+    assert np.isfinite(plain).all()
 
 
 def test_a_temperature_keeps_the_ranking_and_the_winner():
@@ -309,25 +316,34 @@ def test_a_temperature_keeps_the_ranking_and_the_winner():
     found = fit_calibration(scores, target, np.ones(300), affine=False)
     assert found.slope > 0
     np.testing.assert_array_equal(found.offset, 0.0)
-    p = softmax(found(scores), axis=1)
-    np.testing.assert_array_equal(p.argmax(axis=1), scores.argmax(axis=1))
+    np.testing.assert_array_equal(found(scores).argmax(axis=1), scores.argmax(axis=1))
     two, which = simulated(300, C=2)
-    p = softmax(fit_calibration(two, which, np.ones(300), affine=False)(two), axis=1)[:, 1]
+    p = fit_calibration(two, which, np.ones(300), affine=False)(two)[:, 1]
     np.testing.assert_array_equal(p.argsort(kind="stable"), (two[:, 1] - two[:, 0]).argsort(kind="stable"))
 
 
 @pytest.mark.parametrize("affine", [True, False])
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
-def test_scores_that_separate_the_classes_stay_finite_whatever_their_unit(affine, scale):
+def test_scores_that_separate_the_classes_make_nothing_certain_whatever_their_unit(affine, scale):
     y = np.arange(60) % 3
     scores = scale * (np.eye(3)[y] * 4 + np.random.default_rng(0).random((60, 3)))
     found = fit_calibration(scores, np.eye(3)[y], np.ones(60), affine=affine)
     assert 0 < found.slope < np.inf
     assert np.isfinite(found.offset).all()
-    p = softmax(found(scores), axis=1)
-    assert 0.9 < p.max(axis=1).mean() < 0.99  # Platt: as if one of twenty-two were of another class
+    p = np.exp(found(scores))
+    assert 0.9 < p.max(axis=1).mean() < 1 - 0.5 / 62
+    assert p.min() >= 1 / 62 / 3
     unit = fit_calibration(scores / scale, np.eye(3)[y], np.ones(60), affine=affine)
     assert found.slope * scale == pytest.approx(unit.slope, rel=1e-3)
+
+
+def test_one_row_far_on_the_wrong_side_does_not_blur_the_others():
+    y = np.arange(200) % 2
+    scores = np.eye(2)[y] * 5 + np.random.default_rng(0).normal(size=(200, 2))
+    before = fit_calibration(scores, np.eye(2)[y], np.ones(200), affine=False)
+    scores[0] = [-1e4, 1e4]
+    after = fit_calibration(scores, np.eye(2)[y], np.ones(200), affine=False)
+    assert after.slope > 0.5 * before.slope
 
 
 @pytest.mark.parametrize("affine", [True, False])
@@ -345,16 +361,9 @@ def test_scores_that_say_nothing_or_the_contrary_give_a_slope_of_nearly_zero():
     scores, target = simulated(300)
     for affine in (True, False):
         contrary = fit_calibration(-scores, target, np.ones(300), affine=affine)
-        assert 0 < contrary.slope < 1e-4
+        assert 0 < contrary.slope < 0.01
         nothing = fit_calibration(np.zeros((300, 3)), target, np.ones(300), affine=affine)
         assert np.isfinite(nothing.slope)
         if affine:
-            p = softmax(nothing(np.zeros((1, 3))), axis=1)[0]
-            np.testing.assert_allclose(p, leaning(target, np.ones(300)).mean(axis=0), atol=1e-4)
-
-
-def test_targets_lean_as_platt_has_them():
-    target = np.eye(2)[[0, 0, 0, 1]]
-    np.testing.assert_allclose(leaning(target, np.ones(4)), [[4 / 5, 1 / 5]] * 3 + [[1 / 3, 2 / 3]])
-    soft = leaning(np.array([[0.3, 0.7]]), np.array([2.0]))
-    assert soft.sum() == pytest.approx(1.0)
+            p = np.exp(nothing(np.zeros((1, 3))))[0]
+            np.testing.assert_allclose(p, target.mean(axis=0), atol=1e-4)

@@ -80,3 +80,11 @@ def safe_log(values: Array) -> Array:
     """Logarithm with log 0 = -inf and no warning: a zero weight is a mask."""
     with np.errstate(divide="ignore"):
         return np.log(values)
+
+
+def weighted_quantile(values: Array, weight: Array, share: float) -> float:
+    """Smallest value with at least that share of the weight at or below it."""
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(weight[order])
+    at = int(np.searchsorted(reached, share * reached[-1] * (1.0 - 1e-12)))
+    return float(values[order][min(at, len(order) - 1)])

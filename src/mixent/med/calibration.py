@@ -1,75 +1,94 @@
 """From expected discriminant functions to probabilities: scores of rows that were held out, and their labels.
 
-    P(c | x) ~ exp(a F_c(x) + o_c),      a > 0 and (affine only) o by maximum likelihood,
+    P(c | x) = (1 - e) p(c) + e / C,     p(c) ~ exp(a F_c(x) + o_c),      a > 0 and (affine only) o,
 
-on label distributions that lean a little towards the other classes (Platt's remedy for scores that separate them).
+by maximum likelihood with a weak prior of log a. The lapse e = 1 / (n + 2), n the rows held out, is what they cannot
+exclude: scores that separate the classes make nothing certain, and one row on the wrong side, however far, costs no
+more than log(n C) and does not blur all others.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
+from scipy.special import softmax
 
-from mixent.core.arrays import Array, log_sum_exp
+from mixent.core.arrays import Array, weighted_quantile
 
-REACH = 12.0  # of log a
+USUAL, SPREAD = np.log(3.0), 2.0  # mean and standard deviation of log a, in units of the usual lead
+TRIED = np.linspace(-10.0, 10.0, 41)  # log a: the likelihood may have more than one maximum
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """log P(c | x) = a F_c + o_c - log sum."""
+    """How scores become probabilities."""
 
     slope: float
     offset: Array  # (C,)
+    lapse: float = 0.0
 
     def __call__(self, scores: Array) -> Array:
-        """(n, C) log-probabilities up to a constant of each row."""
-        return self.slope * scores + self.offset
+        """(n, C) log-probabilities."""
+        p = softmax(self.slope * scores + self.offset, axis=1)
+        if self.lapse == 0:
+            top = self.slope * scores + self.offset
+            return top - top.max(axis=1, keepdims=True)  # up to a constant of the row, with all its digits
+        return np.log((1.0 - self.lapse) * p + self.lapse / p.shape[1])
 
 
-def leaning(target: Array, weight: Array) -> Array:
-    """(n, C) label distributions, as if one row more of each class were of another, and one were not."""
-    mass = weight @ target  # (C,)
-    C = target.shape[1]
-    kept = (mass + 1.0) / (mass + 2.0)  # of a row of each class
-    others = (1.0 - kept) / (C - 1)
-    spread = np.where(np.eye(C, dtype=bool), kept[:, None], others[:, None])  # (C, C)
-    return target @ spread
-
-
-def log_loss(scores: Array, target: Array, weight: Array) -> float:
+def log_loss(log_prob: Array, target: Array, weight: Array) -> float:
     """Mean cross-entropy, nats."""
-    log_prob = scores - log_sum_exp(scores, axis=1)[:, None]
     return -float(weight @ (target * log_prob).sum(axis=1)) / float(weight.sum())
+
+
+def usual_lead(scores: Array, weight: Array) -> float:
+    """By how much the best class of a row leads: the median."""
+    order = np.sort(scores, axis=1)
+    lead = weighted_quantile(order[:, -1] - order[:, -2], weight, 0.5)
+    return lead if lead > 0 else float(np.abs(scores).max(initial=0.0)) or 1.0
+
+
+def penalty(log_slope: float) -> float:
+    """Minus the log-prior of the slope, in units of the usual lead."""
+    return 0.5 * ((log_slope - USUAL) / SPREAD) ** 2
 
 
 def fit_calibration(scores: Array, target: Array, weight: Array, *, affine: bool) -> Calibration:
     """By maximum likelihood on held-out rows."""
-    target = leaning(target, weight)
-    size = float(np.ptp(scores, axis=1).mean()) or 1.0
-    scaled = scores / size
+    C, n = scores.shape[1], float(weight.sum())
+    lead, lapse = usual_lead(scores, weight), 1.0 / (n + 2.0)
+    scaled = scores / lead
 
     def loss(log_slope: float) -> float:
-        return log_loss(np.exp(log_slope) * scaled, target, weight)
+        made = Calibration(float(np.exp(log_slope)), np.zeros(C), lapse)
+        return log_loss(made(scaled), target, weight) + penalty(log_slope) / n
 
-    best = minimize_scalar(loss, bounds=(-REACH, REACH), method="bounded", options={"xatol": 1e-8})
-    C = scores.shape[1]
-    start = float(np.exp(best.x))
-    if not affine:
-        return Calibration(start / size, np.zeros(C))
+    best = TRIED[int(np.argmin([loss(t) for t in TRIED]))]
+    step = TRIED[1] - TRIED[0]
+    found = minimize_scalar(loss, bounds=(best - step, best + step), method="bounded", options={"xatol": 1e-9})
+    made = Calibration(float(np.exp(found.x)), np.zeros(C), lapse)
+    if affine:
+        made = _affine(scaled, target, weight, made)
+    return replace(made, slope=made.slope / lead)
 
-    def both(v: Array) -> tuple[float, Array]:
-        logits = v[0] * scaled + np.append(v[1:], 0.0)
-        log_prob = logits - log_sum_exp(logits, axis=1)[:, None]
-        left = (np.exp(log_prob) * target.sum(axis=1, keepdims=True) - target) * weight[:, None] / weight.sum()
-        value = -float(weight @ (target * log_prob).sum(axis=1)) / float(weight.sum())
-        return value, np.append((left * scaled).sum(), left.sum(axis=0)[:-1])
 
-    bounds = [(1e-6 * start, None), *[(None, None)] * (C - 1)]
+def _affine(scores: Array, target: Array, weight: Array, start: Calibration) -> Calibration:
+    """Offsets beside the slope."""
+    n, C, lapse = float(weight.sum()), scores.shape[1], start.lapse
+
+    def loss(v: Array) -> tuple[float, Array]:
+        p = softmax(np.exp(v[0]) * scores + np.append(v[1:], 0.0), axis=1)
+        mixed = (1.0 - lapse) * p + lapse / C
+        value = log_loss(np.log(mixed), target, weight) + penalty(v[0]) / n
+        pull = -target * (1.0 - lapse) / mixed * weight[:, None] / n
+        logit = p * (pull - (pull * p).sum(axis=1, keepdims=True))
+        by_slope = np.exp(v[0]) * (logit * scores).sum() + (v[0] - USUAL) / SPREAD**2 / n
+        return value, np.append(by_slope, logit.sum(axis=0)[:-1])
+
+    begin = np.append(np.log(start.slope), np.zeros(C - 1))
     sharp = {"ftol": 1e-14, "gtol": 1e-9, "maxiter": 1000}
-    begin = np.append(start, np.zeros(C - 1))
-    found = minimize(both, begin, jac=True, method="L-BFGS-B", bounds=bounds, options=sharp)
+    found = minimize(loss, begin, jac=True, method="L-BFGS-B", options=sharp)
     offset = np.append(found.x[1:], 0.0)
-    return Calibration(float(found.x[0]) / size, offset - offset.mean())
+    return Calibration(float(np.exp(found.x[0])), offset - offset.mean(), lapse)

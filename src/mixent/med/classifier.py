@@ -52,7 +52,8 @@ class MEDClassifier(MEDBase):
     is the gap. The solution is sparse: rows with l = 0 play no part.
 
     Probabilities are those of a softmax of `a` times the discriminant functions, `a` fitted to the scores of rows held
-    out by `cv` (calibration="temperature"): they rank rows as `decision_function` does, and `predict` agrees with it.
+    out by `cv` (calibration="temperature"), a share of 1 / (n + 2) spread over all classes: they rank rows of two
+    classes as `decision_function` does, and `predict` agrees with it.
 
     Parameters
     ----------
@@ -194,9 +195,9 @@ class MEDClassifier(MEDBase):
         self.schema_, self.n_rows_ = table.schema, table.n_rows
         workers = choose_executor(self.n_jobs, table.n_rows, 20)
         with progress_bar(self.progress, "discrimination") as show, workers as executor:
-            space = self._space(X, y, table, part, executor)
+            space, rows = self._space(X, y, table, part, executor)
             search = Search(float(self.tol), int(self.max_iter), executor)
-            self._keep_function(space, self._fit_space(space, labels, part, search, show))
+            self._keep_function(space, self._fit_space(space, labels, part, search, show), rows)
         return self
 
     # --- options ------------------------------------------------------------------------------------------------
@@ -255,33 +256,32 @@ class MEDClassifier(MEDBase):
 
     # --- spaces -------------------------------------------------------------------------------------------------
 
-    def _space(self, X: Any, y: Any, table: Table, part: Part, executor: Any) -> Space:
+    def _space(self, X: Any, y: Any, table: Table, part: Part, executor: Any) -> tuple[Space, Array | None]:
+        """The rows as the discriminant sees them, and encoded where the kernel is taken with some of them later."""
         self.encoder_: Encoder | None = None
         self.kernel_: Kernel | None = None
         self.map_: Any = None
-        self._rows: Array | None = None
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
-            return KernelSpace(_square_matrix(table))
+            return KernelSpace(_square_matrix(table)), None
         if hasattr(self.kernel, "transform"):
             self.map_ = _fitted_map(self.kernel, X, y, part.weight)
-            return FeatureSpace(_mapped(self.map_, X))
+            return FeatureSpace(_mapped(self.map_, X)), None
         weight = part.weight
         self.encoder_ = Encoder.of(table, weight, bool(self.standardize))
         Z = self.encoder_(table)
         self.kernel_ = read_kernel(self.kernel, self.degree, self.gamma, self.coef0, Z, weight)
         if isinstance(self.kernel_, Linear):
-            return FeatureSpace(Z)
+            return FeatureSpace(Z), None
         n_landmarks = self._n_landmarks(part)
         if n_landmarks is not None:
             rng = check_random_state(self.random_state)
             chosen = np.sort(rng.permutation(part.rows[part.weight > 0])[:n_landmarks])
             self.map_ = Nystrom.of(self.kernel_, Z[chosen])
-            return FeatureSpace(self.map_(Z))
+            return FeatureSpace(self.map_(Z)), None
         K = self.kernel_.square(Z, executor)
         if isinstance(self.kernel_, Called):
             check_kernel_matrix(K, "the matrix of the kernel function")
-        self._rows = Z
-        return KernelSpace(K)
+        return KernelSpace(K), Z
 
     def _n_landmarks(self, part: Part) -> int | None:
         if self.n_features is None:
@@ -291,7 +291,7 @@ class MEDClassifier(MEDBase):
         many = part.n_classes > 2 or part.uncertain
         return LANDMARKS if len(part.rows) > (MOST_JOINT if many else MOST_PAIRS) else None
 
-    def _keep_function(self, space: Space, trained: Trained) -> None:
+    def _keep_function(self, space: Space, trained: Trained, encoded: Array | None) -> None:
         """All that predictions need: a plane, or the rows that support the function."""
         contests, solution = trained.contests, trained.solution
         contrast = contrasts(contests.n_classes)
@@ -302,9 +302,8 @@ class MEDClassifier(MEDBase):
         pulls = row_pulls(solution, contests, contrast)
         used = np.flatnonzero(pulls.any(axis=1))
         rows = trained.part.rows[used]
-        vectors = None if self._rows is None else self._rows[rows]
+        vectors = None if encoded is None else encoded[rows]
         self.function_ = Function(pulls[used] @ contrast.T, contrast @ solution.state.bias, rows, vectors)
-        del self._rows
 
     # --- predictions --------------------------------------------------------------------------------------------
 

@@ -110,7 +110,7 @@ class MEDBase(FittedByRun, ProbabilisticClassifier):
             part.weight,
             search,
             relaxation=float(self.relaxation),
-            tol=max(self.tol, 1e-8),
+            tol=10.0 * float(self.tol),
             max_rounds=self.max_iter,
         )
         beliefs: Beliefs = found.params
@@ -164,7 +164,8 @@ class MEDBase(FittedByRun, ProbabilisticClassifier):
                 show(i, len(grid), f"c = {c:g}")
             held = self._held_scores(space, part, rounds, c, rough, states, labelled_only=True)
             scores, target, weight = _stacked(held, part)
-            loss = log_loss(_calibrated(scores, target, weight), target, weight)
+            weight = weight / len(held)
+            loss = log_loss(fit_calibration(scores, target, weight, affine=False)(scores), target, weight)
             tried.append({"c": c, "log_loss": loss})
             if loss < best[0]:
                 best = (loss, c, held)
@@ -300,10 +301,6 @@ def _stacked(rounds: list[Array], part: Part) -> tuple[Array, Array, Array]:
     at = [np.flatnonzero(~np.isnan(scores[:, 0]) & (part.weight > 0)) for scores in rounds]
     every = np.concatenate(at)
     return np.concatenate([s[rows] for s, rows in zip(rounds, at)]), part.prior[every], part.weight[every]
-
-
-def _calibrated(scores: Array, target: Array, weight: Array) -> Array:
-    return fit_calibration(scores, target, weight, affine=False)(scores)
 
 
 def sub_part(part: Part, at: np.ndarray) -> Part:

@@ -11,7 +11,7 @@ from scipy.linalg import eigh
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mixent.core.arrays import Array
+from mixent.core.arrays import Array, weighted_quantile
 from mixent.med.contests import Contests, contrasts
 from mixent.med.encoding import Encoder
 from mixent.med.estimator import CALIBRATIONS, MEDBase, Trained, read_part
@@ -96,7 +96,7 @@ class MEDGaussianClassifier(MEDBase):
     means_, covariances_ : lists of arrays
         Expected mean of each class, and its covariance about which the distribution is centred, in encoded columns.
     support_, multipliers_, pairs_, loo_estimate_, c_, c_tried_, objective_, gap_, run_, label_posterior_, margin_
-        As for MEDClassifier.
+        As for MEDClassifier; but the prior is made of all rows, and leaving one out moves it a little.
 
     Examples
     --------
@@ -200,6 +200,11 @@ class MEDGaussianClassifier(MEDBase):
             raise ValueError(f"coef0 must be a number >= 0, or the kernel would not be positive; got {self.coef0!r}")
         if not (isinstance(self.gamma, str) and self.gamma == "scale"):
             check_positive("gamma", self.gamma)
+        if hasattr(self.kernel, "transform"):
+            raise ValueError(
+                f"kernel={type(self.kernel).__name__}(...) is a transformer; put it before this classifier in a "
+                f"pipeline"
+            )
         if not (self.kernel is None or self.kernel in ("rbf", "poly") or callable(self.kernel)):
             raise ValueError(f"kernel must be None, 'rbf', 'poly' or a function of two matrices; got {self.kernel!r}")
         self._check_idle()
@@ -233,7 +238,7 @@ class MEDGaussianClassifier(MEDBase):
         kept = contests.signs * (problem.scores(discriminant.prior, discriminant.X) @ contests.differences.T)
         live = contests.open & (np.abs(contests.signs) > 0)
         weight = np.broadcast_to(contests.weight[:, None], kept.shape)
-        return read_margin(self.margin, c, _quantile(kept[live], weight[live], float(self.alpha)))
+        return read_margin(self.margin, c, weighted_quantile(kept[live], weight[live], float(self.alpha)))
 
     # --- columns ------------------------------------------------------------------------------------------------
 
@@ -339,14 +344,6 @@ class KernelComponents:
     def __call__(self, Z: Array) -> Array:
         """(n, m)."""
         return (self.nystrom(Z) - self.centre) @ self.axes
-
-
-def _quantile(values: Array, weight: Array, share: float) -> float:
-    """Smallest value with at least that share of the weight at or below it."""
-    order = np.argsort(values, kind="stable")
-    reached = np.cumsum(weight[order])
-    at = int(np.searchsorted(reached, share * reached[-1] * (1.0 - 1e-12)))
-    return float(values[order][min(at, len(order) - 1)])
 
 
 def _numbers(name: str, value: Any, shape: tuple[int, ...]) -> Array:
