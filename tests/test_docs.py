@@ -49,13 +49,35 @@ def test_the_page_on_maximum_entropy_runs_as_printed():
     pyplot.close("all")
 
 
+def test_the_page_on_discrimination_runs_as_printed():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("Agg")
+    names = {}
+    for block in python_blocks("docs/discrimination.md"):
+        exec(block, names)
+    X, y, iris = names["X"], names["y"], names["iris"]
+    assert 0 <= names["model"].gap_ < 1e-4 and iris.multipliers_.shape == (150, 3) and len(iris.pairs_) == 3
+    errors = {name: 1 - one.score(X, y) for name, one in names["four"].items()}
+    assert errors["linear MED"] > 0.1 > 2 * max(errors["MED, cubic kernel"], errors["MED Gaussians"])
+    assert errors["MED Gaussians"] < errors["Gaussians by maximum likelihood"]
+    estimates = [f"{one.loo_estimate_:.2f}" for one in names["four"].values() if hasattr(one, "loo_estimate_")]
+    assert "{}, {} and {}".format(*estimates) in (ROOT / "docs/discrimination.md").read_text()
+    np.testing.assert_allclose(names["hard"].margin_.at, 1.0)
+    same = names["as_kernel"].decision_function(X), names["in_line"].decision_function(X)
+    np.testing.assert_allclose(*same, rtol=1e-6)
+    np.testing.assert_allclose(names["doubtful"].label_posterior_.sum(axis=1), 1)
+    assert all(both < few for few, both in names["helped"]) and all(both > few for few, both in names["harmed"])
+    assert len(pyplot.get_fignums()) == 2
+    pyplot.close("all")
+
+
 def test_commands_in_the_docs_have_options_that_exist():
     from typer.main import get_command
 
     from mixent.cli import app
 
     commands = get_command(app).commands
-    for page in ("README.md", "docs/discriminative.md", "docs/maxent.md"):
+    for page in ("README.md", "docs/discriminative.md", "docs/maxent.md", "docs/discrimination.md"):
         for block in re.findall(r"```sh\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL):
             for line in re.findall(r"^mixent (.*)$", block, flags=re.MULTILINE):
                 name, *words = line.split()
@@ -79,6 +101,28 @@ def orchestra():
 @pytest.fixture(scope="module")
 def shapes():
     return example("shapes")
+
+
+@pytest.fixture(scope="module")
+def arc():
+    return example("arc")
+
+
+def test_the_arc_example_prints_and_draws(arc, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(arc, "SEEDS", range(2))
+    monkeypatch.setattr(arc, "N_TEST", 500)
+    arc.main(tmp_path / "new")
+    said = capsys.readouterr().out
+    assert "over 2 training tables of 120 rows" in said and "MED Gaussians" in said
+    assert (tmp_path / "new" / "arc.png").stat().st_size > 10_000
+
+
+def test_gaussians_are_moved_to_where_they_part_the_classes(arc):
+    found = arc.measure(range(4))
+    test = {name: errors[:, 1] for name, errors in found.items()}
+    for name in ("MED, cubic kernel", "MED Gaussians"):
+        assert (test[name] < test["Gaussians by maximum likelihood"] - 0.003).all()
+        assert (test[name] < test["linear MED"] - 0.08).all()
 
 
 def test_the_orchestra_example_prints_and_draws(orchestra, tmp_path, monkeypatch, capsys):
@@ -138,16 +182,22 @@ def test_the_shapes_example_prints_and_draws(shapes, tmp_path, capsys, monkeypat
 def test_every_line_of_the_picture_page_draws():
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("Agg")
-    names = {}  # as a reader, from the top of the page
+    names, n_figures = {}, 0  # as a reader, from the top of the page
     for block in python_blocks("docs/pictures.md"):
         exec(block, names)
-    assert len(pyplot.get_fignums()) == 19
-    pyplot.close("all")
+        n_figures += len(pyplot.get_fignums())
+        pyplot.close("all")
+    assert n_figures == 24
 
 
 @pytest.mark.parametrize(
     "page",
-    ["README.md", "CHANGELOG.md", "docs/discriminative.md", "docs/maxent.md", "docs/mixtures.md", "docs/pictures.md"],
+    [
+        "README.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")),
+    ],
 )
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([\w./-]+)\)", (ROOT / page).read_text()):

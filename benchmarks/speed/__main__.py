@@ -16,6 +16,8 @@ from benchmarks.speed.growth import growth, layout
 from benchmarks.speed.imports import imports
 from benchmarks.speed.maxent import QUICK as MAXENT_QUICK
 from benchmarks.speed.maxent import maxent
+from benchmarks.speed.med import QUICK as MED_QUICK
+from benchmarks.speed.med import med
 from benchmarks.speed.memory import peaks
 from benchmarks.speed.passes import gaps, measure
 from benchmarks.speed.records import HEAD, Record
@@ -57,6 +59,10 @@ def _entropy(options: argparse.Namespace) -> Iterator[Record]:
     return maxent(MAXENT_QUICK, 1) if options.quick else maxent(rounds=options.rounds)
 
 
+def _discrimination(options: argparse.Namespace) -> Iterator[Record]:
+    return med(MED_QUICK, 1) if options.quick else med(rounds=options.rounds)
+
+
 def _mixtures(options: argparse.Namespace) -> Iterator[Record]:
     without = tuple(options.without)
     for case in options.sizes or (QUICK if options.quick else CASES):
@@ -69,7 +75,7 @@ def _mixtures(options: argparse.Namespace) -> Iterator[Record]:
     yield from _untargeted(imports(1)) if options.quick else imports()
 
 
-CASES_BY_NAME = {"mixtures": _mixtures, "discriminative": _training, "maxent": _entropy}
+CASES_BY_NAME = {"mixtures": _mixtures, "discriminative": _training, "maxent": _entropy, "med": _discrimination}
 
 
 def _untargeted(records: Iterable[Record]) -> Iterator[Record]:

@@ -10,17 +10,20 @@ from rich.console import Console
 
 from benchmarks.tables.accuracy import ACCURACY
 from benchmarks.tables.data import SHARED, NoDataError, load
+from benchmarks.tables.discrimination import DISCRIMINATION
 from benchmarks.tables.incremental import INCREMENTAL
 from benchmarks.tables.inference import INFERENCE
 from benchmarks.tables.maxent import CONTINUOUS, MIXED
 from benchmarks.tables.run import code_version, plan, run_setting
 from benchmarks.tables.show import show
+from benchmarks.tables.splice import SPLICE
 from benchmarks.tables.store import RESULTS, Store
 from benchmarks.tables.summary import planned_records, summarise
 from benchmarks.tables.table import Setting, Table
 from benchmarks.tables.waveform import WAVEFORM
 
-TABLES = {table.name: table for table in (ACCURACY, INCREMENTAL, WAVEFORM, CONTINUOUS, MIXED, INFERENCE)}
+ALL = (ACCURACY, INCREMENTAL, WAVEFORM, CONTINUOUS, MIXED, INFERENCE, DISCRIMINATION, SPLICE)
+TABLES = {table.name: table for table in ALL}
 
 
 def read_arguments(given: list[str] | None) -> argparse.Namespace:
@@ -35,6 +38,7 @@ def read_arguments(given: list[str] | None) -> argparse.Namespace:
         "--redo", nargs="+", metavar="METHOD", default=[], help="run these (or all) again if src/mixent has changed"
     )
     parser.add_argument("--show", action="store_true", help="run nothing, show what is there")
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="draw the curves of a table that has some")
     parser.add_argument("--data", type=Path, default=SHARED, help="folder with manifest.json and the CSV files")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--quiet", action="store_true", help="no line per fold")
@@ -55,6 +59,9 @@ def settings_of(table: Table, args: argparse.Namespace) -> list[Setting]:
 def main(given: list[str] | None = None) -> int:
     args = read_arguments(given)
     table, store, console = TABLES[args.table], Store(args.table, args.results), Console()
+    if args.picture is not None and table.picture is None:
+        print(f"error: table {table.name} has no picture", file=sys.stderr)
+        return 1
     try:
         found = {s: _one_set(table, s, args, store) for s in settings_of(table, args)}
     except NoDataError as error:
@@ -64,6 +71,9 @@ def main(given: list[str] | None = None) -> int:
     path = store.write_summary(records, table.name + "-quick" * args.quick)
     (table.view or show)(table, found, code_version(), console)
     console.print(f"{len(records)} records in {path}", markup=False, highlight=False)
+    if args.picture is not None and table.picture is not None:
+        table.picture(found, args.picture)
+        console.print(f"picture in {args.picture}", markup=False, highlight=False)
     return 0
 
 

@@ -197,3 +197,43 @@ def table_of_004(
         for column, value in zip(columns, row, strict=True)
         if value is not None
     }
+
+
+# document 001, Tables 1 (120 test rows) and 2 (169): training and test errors, one split
+TABLES_OF_001: dict[str, dict[str, tuple[int | None, int]]] = {
+    "crabs": {
+        "neural network (1)": (None, 3),
+        "neural network (2)": (None, 3),
+        "linear discriminant": (None, 8),
+        "logistic regression": (None, 4),
+        "MARS (degree 1)": (None, 4),
+        "PP (4 ridge functions)": (None, 6),
+        "Gaussian process (HMC)": (None, 3),
+        "Gaussian process (MAP)": (None, 3),
+        "SVM linear": (5, 3),
+        "SVM RBF": (1, 18),
+        "SVM cubic": (3, 6),
+        "ML Gaussians": (4, 7),
+        "MED Gaussians": (2, 3),
+    },
+    "breast_w": {
+        "nearest neighbour": (None, 11),
+        "SVM linear": (8, 10),
+        "SVM RBF": (0, 11),
+        "SVM cubic": (1, 13),
+        "ML Gaussians": (10, 16),
+        "MED Gaussians": (3, 8),
+    },
+}
+
+
+def tables_of_001(methods: dict[str, tuple[str, ...]]) -> dict[tuple[str, str, str], Printed]:
+    """Both tables by set, our method, metric; `methods` names those of ours that stand beside one of theirs."""
+    return {
+        (name, ours, metric): Printed(value, f"document 001, table {number}")
+        for number, (name, rows) in enumerate(TABLES_OF_001.items(), 1)
+        for theirs, errors in rows.items()
+        for ours in methods.get(theirs, ())
+        for metric, value in zip(("train_errors", "test_errors"), errors, strict=True)
+        if value is not None
+    }

@@ -55,8 +55,10 @@ def run_setting(table: Table, setting: Setting, keys: list[Key], data: Dataset, 
 def folds_of(setting: Setting, data: Dataset, repeat: int) -> list[Fold]:
     """(training rows, test rows) of each fold: the same for every method."""
     n_folds, n_train = setting.folds, setting.train_rows
+    seeds = range(repeat * n_folds, (repeat + 1) * n_folds)
+    if setting.splits is not None:
+        return [setting.splits(data, seed) for seed in seeds]
     if n_train is not None:
-        seeds = range(repeat * n_folds, (repeat + 1) * n_folds)
         orders = [np.random.default_rng(seed).permutation(len(data.y)) for seed in seeds]
         return [(order[:n_train], order[n_train:]) for order in orders]
     if n_folds == 1:
@@ -88,7 +90,7 @@ def score_fold(
             proba = aligned_proba(model, _safe_indexing(data.X, test), classes)
             scores = score_table(data.y[test], proba, classes)
             measured = {metric: measure(model) for metric, measure in table.measures.items()}
-            for metric, score in table.scores.items():
+            for metric, score in {**table.scores, **table.curves}.items():
                 measured[metric] = score(model, _safe_indexing(data.X, test), data.y[test])
         except Exception as error:  # one method's trouble must not lose the others' results
             return size | {"failed": " ".join(f"{type(error).__name__}: {error}".split())[:300]}

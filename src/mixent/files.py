@@ -6,8 +6,10 @@ import copy
 import inspect
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_args
 
+import numpy as np
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 import mixent
@@ -25,19 +27,30 @@ from mixent.maxent.joint_problem import Pairwise
 from mixent.maxent.layout import Layout
 from mixent.maxent.problem import Multipliers
 from mixent.maxent.terms import Binned, Coded, Crossed, CrossedDense, Given, Grouped, Latent, Moments, Slope
+from mixent.med import FisherKernel, MEDClassifier, MEDGaussianClassifier
+from mixent.med.calibration import Calibration
+from mixent.med.classifier import Function
+from mixent.med.encoding import Encoder
+from mixent.med.gaussian_classifier import KernelComponents
+from mixent.med.gaussians import Ensemble, NormalWishart
+from mixent.med.kernels import RBF, Kernel, Linear, Nystrom, Polynomial
+from mixent.med.margins import Exponential, Fixed, Gaussian, Laplace, Margin
 from mixent.mixtures import GaussianMixture, MixtureClassifier, SharedMixtureClassifier
 from mixent.mixtures.arriving import Kept
 from mixent.mixtures.columns import ColumnMixture
 from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.growth import Stage
+from mixent.mixtures.model import MixtureModel
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 from mixent.tables import Column, Schema
 
 MIXTURES = (GaussianMixture, MixtureClassifier, SharedMixtureClassifier)
-ESTIMATORS = (*MIXTURES, MaxEntClassifier, MaxEntJoint)
+DISCRIMINATIONS = (MEDClassifier, MEDGaussianClassifier)
+ESTIMATORS = (*MIXTURES, FisherKernel, *DISCRIMINATIONS, MaxEntClassifier, MaxEntJoint)
 PARTS = (
     Added,
     Binned,
+    Calibration,
     CategoricalFamily,
     Categoricals,
     Category,
@@ -48,23 +61,36 @@ PARTS = (
     Constant,
     Crossed,
     CrossedDense,
+    Encoder,
+    Ensemble,
+    Exponential,
     Fitted,
+    Fixed,
+    Function,
+    Gaussian,
     GaussianFamily,
     Gaussians,
     Given,
     Group,
     Grouped,
     Hidden,
+    KernelComponents,
     Kept,
+    Laplace,
     Latent,
     Layout,
+    Linear,
     MixtureParams,
     MixtureProblem,
     Moments,
     Multipliers,
+    NormalWishart,
+    Nystrom,
     Pairwise,
+    Polynomial,
     Prior,
     ProductFamily,
+    RBF,
     Run,
     Schema,
     Slope,
@@ -73,13 +99,32 @@ PARTS = (
     Status,
     Step,
 )
-STATE: dict[type, dict[str, type]] = {  # what a fitted model cannot do without
+MARGINAL = {"schema_": Schema, "calibration_": Calibration, "margin_": Margin, "run_": Run}
+STATE: dict[type, dict[str, Any]] = {  # what a fitted model cannot do without
     **{
         kind: {"schema_": Schema, "problem_": MixtureProblem, "params_": MixtureParams, "run_": Run}
         for kind in MIXTURES
     },
     MaxEntClassifier: {"schema_": Schema, "layout_": Layout, "params_": Multipliers, "run_": Run},
     MaxEntJoint: {"schema_": Schema, "terms_": tuple, "params_": Pairwise, "run_": Run},
+    MEDClassifier: {
+        **MARGINAL,
+        "function_": Function,
+        "encoder_": Encoder | None,
+        "kernel_": Kernel | None,
+        "map_": Nystrom | FisherKernel | None,
+    },
+    MEDGaussianClassifier: {
+        **MARGINAL,
+        "ensemble_": Ensemble,
+        "encoder_": Encoder,
+        "components_": KernelComponents | None,
+    },
+    FisherKernel: {"model_": MixtureModel, "information_": np.ndarray, "root_": np.ndarray, "rank_": int},
+}
+INSIDE: dict[type, tuple[str, ...]] = {  # where models may hold others
+    MEDClassifier: ("kernel", "map_"),
+    FisherKernel: ("model", "model_"),
 }
 CLASSES = {cls.__name__: cls for cls in (*ESTIMATORS, *PARTS)}
 
@@ -99,10 +144,45 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
             f"save takes a mixent estimator ({', '.join(c.__name__ for c in ESTIMATORS)}); got {type(model).__name__}"
         )
     check_is_fitted(model)
-    if callable(getattr(model, "progress", None)):  # a function of this process, no part of the model
-        model = copy.copy(model).set_params(progress=False)
+    model = _bare(model)
+    if isinstance(model, DISCRIMINATIONS):
+        _check_kernel(model)
     about = {"class": type(model).__name__, "mixent_version": mixent.__version__}
     saved.save(path, model, CLASSES, about)
+
+
+def _bare(model: Any) -> Any:
+    """A copy without what is of this process alone: functions that show progress, and scikit-learn's wrapping."""
+    if isinstance(model, FrozenEstimator):
+        return _bare(model.estimator)
+    if not isinstance(model, ESTIMATORS):
+        return model
+    model = copy.copy(model)
+    if callable(getattr(model, "progress", None)):
+        model.progress = False
+    for name in INSIDE.get(type(model), ()):
+        if hasattr(model, name):
+            setattr(model, name, _bare(getattr(model, name)))
+    return model
+
+
+def _check_kernel(model: Any) -> None:
+    """A file holds numbers, no code: neither the user's functions nor classes that mixent does not know."""
+    by_pairs = isinstance(model, MEDGaussianClassifier)  # its kernels are functions of two rows, whatever else they are
+    for kernel in (model.kernel, getattr(model, "map_", None)):
+        if kernel is None or isinstance(kernel, str if by_pairs else str | FisherKernel | Nystrom):
+            continue
+        if hasattr(kernel, "transform") and not by_pairs:
+            raise TypeError(
+                f"the kernel of this model is a {type(kernel).__name__}, which a mixent file cannot hold; transform "
+                f"the rows first, fit {type(model).__name__}() to the features and keep the transformer apart, or take "
+                "kernel='linear', 'poly', 'rbf' or a FisherKernel"
+            )
+        other = "" if by_pairs else ", or give the matrix with kernel='precomputed'"
+        raise TypeError(
+            "the kernel of this model is a function, and a mixent file holds no code; take kernel='rbf' or 'poly'"
+            f"{other}"
+        )
 
 
 def load(path: str | os.PathLike[str], *, max_bytes: int = saved.MAX_BYTES) -> Any:
@@ -125,17 +205,28 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = saved.MAX_BYTES) -> A
 
 
 def _checked(model: Any, path: Any) -> Any:
-    """A whole model, and whole models inside it: those of columns that share a mixture."""
+    """A whole model, and whole models inside it: those of columns that share a mixture, and those of a kernel."""
     for name, kind in STATE[type(model)].items():
-        if not isinstance(getattr(model, name, None), kind):
-            raise SavedFileError(f"{path}: the contents are damaged ({name} is missing or no {kind.__name__})")
+        if not isinstance(getattr(model, name, ABSENT), kind):
+            raise SavedFileError(f"{path}: the contents are damaged ({name} is missing or no {_name_of(kind)})")
     if isinstance(model, MaxEntClassifier):
         for term in _single(model.layout_):
             if isinstance(term, Grouped):
                 if not isinstance(term.mixture, MIXTURES):
                     raise SavedFileError(f"{path}: the contents are damaged (a group of columns has no mixture)")
                 _checked(term.mixture, path)
+    for name in INSIDE.get(type(model), ()):
+        if name.endswith("_") and isinstance(getattr(model, name), ESTIMATORS):  # an option need not be fitted
+            _checked(getattr(model, name), path)
     return _brought_up_to_date(model)
+
+
+ABSENT = object()
+
+
+def _name_of(kind: Any) -> str:
+    """Of a class, or of several that would do."""
+    return getattr(kind, "__name__", None) or " or ".join(getattr(k, "__name__", "None") for k in get_args(kind))
 
 
 def _single(layout: Layout) -> Iterator[Any]:
@@ -157,6 +248,9 @@ def _brought_up_to_date(model: Any) -> Any:
             state[new] = state.pop(old)
     for name, option in options.items():
         state.setdefault(name, option.default)
-    for name, value in LATER.items() if isinstance(model, MIXTURES) else ():
+    for name, value in LATER.items() if isinstance(model, MIXTURES) and "params_" in state else ():
         state.setdefault(name, copy.copy(value))
+    for name in INSIDE.get(type(model), ()):
+        if isinstance(state.get(name), ESTIMATORS):
+            _brought_up_to_date(state[name])
     return model

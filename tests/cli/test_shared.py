@@ -141,7 +141,10 @@ IDLE = "has no effect with --components 2; it serves --components auto"
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--model", "forest"], "--model must be one of mixture, shared, maxent, joint; got 'forest'"),
+        (
+            ["--model", "forest"],
+            "--model must be one of mixture, shared, maxent, joint, med, med-gaussian; got 'forest'",
+        ),
         (["--objective", "fun"], "--objective must be one of likelihood, conditional, error; got 'fun'"),
         (["--growth", "up"], "--growth must be one of restart, incremental; got 'up'"),
         (["--select", "aic"], "--select must be one of cv, bic, icl, dic, dic_robust, cbic; got 'aic'"),

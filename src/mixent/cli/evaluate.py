@@ -10,7 +10,8 @@ import typer
 from mixent.cli import options as opt
 from mixent.cli.data import check_output, read_data, write_table
 from mixent.cli.fit import fit_with_bar
-from mixent.cli.models import MIXTURES, Choices, make_models
+from mixent.cli.models import ENTROPIES, MIXTURES, Choices, make_models, name_codes
+from mixent.cli.models_med import MED
 from mixent.cli.screen import Screen, grid, session, shown
 
 COLUMNS = {  # metric: (heading, factor, decimals)
@@ -56,6 +57,14 @@ def evaluate(
     selection: opt.Selection = None,
     solver: opt.Solver = None,
     probabilistic: opt.Probabilistic = [],  # noqa: B006
+    kernel: opt.Kernel = None,
+    c: opt.Bound = None,
+    margin: opt.Margin = None,
+    bias: opt.Bias = None,
+    gamma: opt.Gamma = None,
+    degree: opt.Degree = None,
+    calibration: opt.CalibrationName = None,
+    n_features: opt.NumberOfFeatures = None,
     ignore: opt.Ignore = [],  # noqa: B006
     categorical: opt.Categorical = [],  # noqa: B006
     weight: opt.Weight = None,
@@ -72,6 +81,7 @@ def evaluate(
       mixent evaluate data.csv -t class --folds 10 --report report.html
       mixent evaluate data.csv -t class -k 1 --covariance EEE --no-baselines
       mixent evaluate data.csv -t class --model mixture --model shared --model maxent
+      mixent evaluate data.csv -t class --model med --model med-gaussian --kernel rbf
     """  # noqa: D301  (typer needs the backspace itself)
     with session(quiet=quiet, debug=debug) as screen:
         chosen = Choices.typed_in(ctx.params)
@@ -81,7 +91,7 @@ def evaluate(
             data, target, ignore=ignore, weight=weight, categorical=categorical, screen=screen, models=model
         )
         for estimator in made.values():
-            estimator.set_params(categorical=table.categorical or "auto")  # as the columns are named
+            name_codes(estimator, table.categorical)  # as the columns are named
         if "joint" in made:
             from mixent.cli.joint import JointClassifier
 
@@ -134,10 +144,17 @@ def _two_meanings(models: list[str], chosen: Choices) -> list[str]:
     if chosen.components.lower() != "auto" and kinds >= set(MIXTURES):
         k = chosen.components
         notes.append(f"--components {k}: mixent mixture has {k} for each class, mixent shared {k} in all.")
-    if chosen.prior.lower() not in ("auto", "none") and kinds & set(MIXTURES) and kinds - set(MIXTURES):
-        others = " and ".join("mixent " + kind for kind in dict.fromkeys(models) if kind not in MIXTURES)
-        notes.append(f"--prior {chosen.prior}: pseudo-rows of a mixture, the variance of the multipliers of {others}.")
-    if chosen.max_components is not None and kinds & set(MIXTURES) and kinds - set(MIXTURES):
+    counted = {"a mixture": kinds & set(MIXTURES), "mixent med-gaussian": kinds & {"med-gaussian"}}
+    if chosen.prior.lower() not in ("auto", "none") and any(counted.values()) and kinds & set(ENTROPIES):
+        rows = " and of ".join(name for name, there in counted.items() if there)
+        others = " and ".join("mixent " + kind for kind in dict.fromkeys(models) if kind in ENTROPIES)
+        notes.append(f"--prior {chosen.prior}: pseudo-rows of {rows}, the variance of the multipliers of {others}.")
+    if chosen.alpha is not None and chosen.objective == "conditional" and all(counted.values()):
+        told = "what a mixture is trained for, and the quantile of the margins mixent med-gaussian asks for"
+        notes.append(f"--alpha {chosen.alpha:g}: {told}.")
+    if chosen.n_features is not None and kinds >= set(MED):
+        notes.append(f"--n-features {chosen.n_features}: in place of the kernel, and components of the kernel's space.")
+    if chosen.max_components is not None and kinds & set(MIXTURES) and kinds & set(ENTROPIES):
         notes.append(f"--max-components {chosen.max_components}: of a model of rows, and of each column's mixture.")
     return notes
 

@@ -80,10 +80,10 @@ def explain(
             check_output(output, [model, data], (*ENDINGS, ".json"))
         fitted = load(model)
         if not hasattr(fitted, "explain"):
-            raise ValueError(
-                f"{model} holds a {type(fitted).__name__}, which has no classes to explain; fit a classifier: give "
-                "`mixent fit` a --target"
-            )
+            why = "which has no classes to explain; fit a classifier: give `mixent fit` a --target"
+            if hasattr(fitted, "classes_"):
+                why = "which explains nothing; fit a mixture, or --model maxent"
+            raise ValueError(f"{model} holds a {type(fitted).__name__}, {why}")
         frame = read_for(fitted, data)
         rows = asked or list(range(len(frame)))
         beyond = [n for n in rows if n >= len(frame)]

@@ -10,7 +10,7 @@ import typer
 
 from mixent.cli import options as opt
 from mixent.cli.data import Data, check_output, parts, read_data
-from mixent.cli.models import Choices, make_models
+from mixent.cli.models import Choices, make_models, name_codes
 from mixent.cli.screen import Screen, count, grid, named, session, shown
 from mixent.cli.summary import describe, show_model
 
@@ -50,6 +50,14 @@ def fit(
     selection: opt.Selection = None,
     solver: opt.Solver = None,
     probabilistic: opt.Probabilistic = [],  # noqa: B006
+    kernel: opt.Kernel = None,
+    c: opt.Bound = None,
+    margin: opt.Margin = None,
+    bias: opt.Bias = None,
+    gamma: opt.Gamma = None,
+    degree: opt.Degree = None,
+    calibration: opt.CalibrationName = None,
+    n_features: opt.NumberOfFeatures = None,
     ignore: opt.Ignore = [],  # noqa: B006  (typer reads it, nobody writes it)
     categorical: opt.Categorical = [],  # noqa: B006
     weight: opt.Weight = None,
@@ -70,6 +78,7 @@ def fit(
       mixent fit data.csv -t class -o m.mixent -k 1 --covariance VVV   (QDA)
       mixent fit data.csv -t class -o m.mixent --model shared -k 6 --objective conditional
       mixent fit data.csv -t class -o m.mixent --model maxent --select forward
+      mixent fit data.csv -t class -o m.mixent --model med --kernel rbf
       mixent fit data.csv -o clusters.mixent             (no target: clusters)
       mixent fit data.csv -o table.mixent --model joint  (any column from the others)
     """  # noqa: D301  (typer needs the backspace itself)
@@ -91,7 +100,7 @@ def fit(
             models=[model],
             shares=[name for text in probabilistic for name in parts(text.partition("=")[2])],
         )
-        estimator.set_params(categorical=table.categorical or "auto")  # as the columns are named
+        name_codes(estimator, table.categorical)  # as the columns are named
         for hint in table.hints:
             screen.say(shown(hint))
         if target is None and model != "joint":

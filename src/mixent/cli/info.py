@@ -45,4 +45,5 @@ def info(
         show_columns(screen, about)
         screen.say()
         show_model(screen, about)
-        screen.say(count(about["n_parameters"], "free parameter"))
+        if "n_parameters" in about:
+            screen.say(count(about["n_parameters"], "free parameter"))

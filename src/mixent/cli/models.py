@@ -8,16 +8,22 @@ from typing import Any
 
 import typer
 
-KINDS = ("mixture", "shared", "maxent", "joint")
+from mixent.cli.models_med import MED, belongs_to_others, check_words, discrimination
+from mixent.cli.words import one_of, read_prior, refuse_idle, share, word_or
+
+KINDS = ("mixture", "shared", "maxent", "joint", *MED)
 MIXTURES = ("mixture", "shared")
+ENTROPIES = ("maxent", "joint")
 SERVES = {  # option: the models it does anything for, where that is not all of them
     "--components": MIXTURES,
     "--covariance": MIXTURES,
     "--objective": MIXTURES,
-    "--alpha": MIXTURES,
+    "--prior": (*MIXTURES, *ENTROPIES, "med-gaussian"),
+    "--alpha": (*MIXTURES, "med-gaussian"),
     "--validation": (*MIXTURES, "maxent"),
     "--growth": MIXTURES,
     "--select": (*MIXTURES, "maxent"),
+    "--max-components": (*MIXTURES, *ENTROPIES),
     "--per-class": MIXTURES,
     "--latent": ("maxent",),
     "--bins": ("maxent",),
@@ -26,8 +32,10 @@ SERVES = {  # option: the models it does anything for, where that is not all of 
     "--groups": ("maxent",),
     "--pairs": ("maxent",),
     "--selection": ("maxent",),
-    "--solver": ("maxent", "joint"),
+    "--solver": ENTROPIES,
     "--probabilistic": ("maxent",),
+    **dict.fromkeys(("--kernel", "--c", "--margin", "--bias", "--gamma", "--degree"), MED),
+    **dict.fromkeys(("--calibration", "--n-features"), MED),
 }
 
 
@@ -54,6 +62,14 @@ class Choices:
     selection: str | None = None
     solver: str | None = None
     probabilistic: tuple[str, ...] = ()
+    kernel: str | None = None
+    c: str | None = None
+    margin: str | None = None
+    bias: str | None = None
+    gamma: str | None = None
+    degree: int | None = None
+    calibration: str | None = None
+    n_features: int | None = None
 
     @classmethod
     def typed_in(cls, params: dict[str, Any]) -> Choices:
@@ -80,6 +96,7 @@ class Choices:
             foreign += ["--max-components"] * (self.latent in ("quantize", "moments"))
         if kind in MIXTURES and "maxent" in kinds and self.objective == "likelihood":
             foreign.append("--validation")
+        foreign += belongs_to_others(kind, kinds, self)
         names = {name.removeprefix("--").replace("-", "_") for name in foreign}
         untyped: dict[str, Any] = {f.name: f.default for f in fields(self) if f.name in names}
         return replace(self, **untyped)
@@ -90,7 +107,7 @@ def make_models(
 ) -> dict[str, Any]:
     """The unfitted estimators these options describe, by kind; an option that serves none of them is refused."""
     for kind in kinds:
-        _one_of("--model", kind, KINDS)
+        one_of("--model", kind, KINDS)
     for name in chosen.typed():
         serves = SERVES.get(name, KINDS)
         if not set(serves) & set(kinds):
@@ -98,6 +115,7 @@ def make_models(
                 f"{name} has no effect with --model {' and '.join(kinds)}; it serves --model {' and '.join(serves)}"
             )
     _check_select(kinds, chosen, target is None)
+    check_words(kinds, chosen)
     parts = {kind: chosen.of(kind, kinds) for kind in kinds}
     for name in chosen.typed():
         if not any(name in part.typed() for part in parts.values()):
@@ -105,11 +123,21 @@ def make_models(
                 f"{name} has no effect on any of these models with the other options; leave it out"
             )
     common = {"categorical": categorical or "auto", "random_state": seed, "n_jobs": jobs}
-    makers = {"maxent": _maxent, "joint": _joint}
-    return {
-        kind: makers[kind](part, target, common) if kind in makers else _mixture(kind, part, target is None, common)
-        for kind, part in parts.items()
-    }
+    return {kind: _made(kind, part, target, common) for kind, part in parts.items()}
+
+
+def _made(kind: str, chosen: Choices, target: str | None, common: dict[str, Any]) -> Any:
+    if kind in MED:
+        return discrimination(kind, chosen, target, common)
+    if kind in MIXTURES:
+        return _mixture(kind, chosen, target is None, common)
+    return _maxent(chosen, target, common) if kind == "maxent" else _joint(chosen, target, common)
+
+
+def name_codes(estimator: Any, categorical: list[str]) -> None:
+    """Tell an estimator, and models inside it, which columns hold codes."""
+    named = [name for name in estimator.get_params() if name.split("__")[-1] == "categorical"]
+    estimator.set_params(**dict.fromkeys(named, categorical or "auto"))
 
 
 def _check_select(kinds: Sequence[str], chosen: Choices, clusters: bool) -> None:
@@ -120,7 +148,7 @@ def _check_select(kinds: Sequence[str], chosen: Choices, clusters: bool) -> None
     choices: tuple[str, ...] = ()
     if set(kinds) & set(MIXTURES):
         choices += ("bic", "icl", "cv") if clusters else SELECTIONS
-    _one_of("--select", chosen.select, (*choices, "forward") if "maxent" in kinds else choices)
+    one_of("--select", chosen.select, (*choices, "forward") if "maxent" in kinds else choices)
 
 
 def _maxent(chosen: Choices, target: str | None, common: dict[str, Any]) -> Any:
@@ -139,7 +167,7 @@ def _maxent(chosen: Choices, target: str | None, common: dict[str, Any]) -> Any:
         ("--solver", chosen.solver, SOLVERS),
     ):
         if value is not None:
-            _one_of(option, value, choices)
+            one_of(option, value, choices)
     _refuse_idle_maxent(chosen, latent)
     options: dict[str, Any] = {
         "latent": latent,
@@ -150,7 +178,7 @@ def _maxent(chosen: Choices, target: str | None, common: dict[str, Any]) -> Any:
         "groups": None if chosen.groups is None else _groups("--groups", chosen.groups, ("auto",)),
         "select": chosen.select,
         "selection": chosen.selection,
-        "validation": None if chosen.validation is None else _share("--validation", chosen.validation),
+        "validation": None if chosen.validation is None else share("--validation", chosen.validation),
         "solver": chosen.solver,
         "probabilistic": _probabilistic(chosen.probabilistic),
     }
@@ -158,7 +186,7 @@ def _maxent(chosen: Choices, target: str | None, common: dict[str, Any]) -> Any:
     if chosen.pairs is not None:
         pairs = _groups("--pairs", chosen.pairs, ("auto", "none"), exactly=2)
         options["pairs"] = None if pairs == "none" else pairs
-    return MaxEntClassifier(**options, prior=_prior(chosen), **common)
+    return MaxEntClassifier(**options, prior=read_prior(chosen.prior), **common)
 
 
 def _refuse_idle_maxent(chosen: Choices, latent: str) -> None:
@@ -167,7 +195,7 @@ def _refuse_idle_maxent(chosen: Choices, latent: str) -> None:
 
     forward, held = chosen.select == "forward", chosen.selection == "validation"
     numbers = f"has no effect with --latent {latent}; it serves"
-    for idle, message in (
+    refuse_idle(
         (chosen.bins is not None and latent != "quantize", f"--bins {numbers} --latent quantize"),
         (chosen.n_bins is not None and latent != "quantize", f"--n-bins {numbers} --latent quantize"),
         (chosen.no_means and latent not in HIDDEN, f"--no-means {numbers} --latent union, class or pooled"),
@@ -189,9 +217,7 @@ def _refuse_idle_maxent(chosen: Choices, latent: str) -> None:
             latent == "moments" and chosen.solver == "iis",
             "--solver iis cannot take --latent moments, which may be negative; use auto, bohning or lbfgs",
         ),
-    ):
-        if idle:
-            raise typer.BadParameter(message)
+    )
 
 
 def _joint(chosen: Choices, target: str | None, common: dict[str, Any]) -> Any:
@@ -199,10 +225,10 @@ def _joint(chosen: Choices, target: str | None, common: dict[str, Any]) -> Any:
     from mixent.maxent.joint_problem import SOLVERS
 
     if chosen.solver is not None:
-        _one_of("--solver", chosen.solver, SOLVERS)
+        one_of("--solver", chosen.solver, SOLVERS)
     options = {"max_components": chosen.max_components, "solver": chosen.solver}
     options = {name: value for name, value in options.items() if value is not None}
-    return MaxEntJoint(**options, prior=_prior(chosen), **common)
+    return MaxEntJoint(**options, prior=read_prior(chosen.prior), **common)
 
 
 def _mixture(kind: str, chosen: Choices, clusters: bool, common: dict[str, Any]) -> Any:
@@ -210,32 +236,28 @@ def _mixture(kind: str, chosen: Choices, clusters: bool, common: dict[str, Any])
     from mixent.mixtures.options import GROWTHS
     from mixent.mixtures.training import OBJECTIVES
 
-    _one_of("--objective", chosen.objective, OBJECTIVES)
-    _one_of("--growth", chosen.growth, GROWTHS)
+    one_of("--objective", chosen.objective, OBJECTIVES)
+    one_of("--growth", chosen.growth, GROWTHS)
     _refuse_idle(kind, chosen, clusters)
     options: dict[str, Any] = {
-        "n_components": _auto_or("--components", chosen.components, int),
+        "n_components": word_or("--components", chosen.components, int),
         "covariance": _structure(chosen.covariance),
         "growth": chosen.growth,
         "selection": chosen.select,
         "max_components": chosen.max_components,
     }
     options = {name: value for name, value in options.items() if value is not None}  # else the estimator's own
-    options |= {"prior": _prior(chosen), **common}
+    options |= {"prior": read_prior(chosen.prior), **common}
     if clusters:
         return GaussianMixture(**options)
     options["objective"] = chosen.objective
     if chosen.alpha is not None:
         options["alpha"] = chosen.alpha
     if chosen.validation is not None:
-        options["validation"] = _share("--validation", chosen.validation)
+        options["validation"] = share("--validation", chosen.validation)
     if kind == "shared":
         return SharedMixtureClassifier(**options)
     return MixtureClassifier(**options, per_class=chosen.per_class)
-
-
-def _prior(chosen: Choices) -> Any:
-    return None if chosen.prior.lower() == "none" else _auto_or("--prior", chosen.prior, float)
 
 
 def _groups(option: str, text: str, words: tuple[str, ...], exactly: int | None = None) -> Any:
@@ -273,44 +295,20 @@ def _refuse_idle(kind: str, chosen: Choices, clusters: bool) -> None:
     no_classes = "needs --target: clusters have no classes"
     fixed = f"has no effect with --components {chosen.components}; it serves --components auto"
     other = f"has no effect with --objective {chosen.objective}; it serves --objective conditional"
-    for idle, message in (
+    refuse_idle(
         (kind == "shared" and clusters, f"--model shared {no_classes}"),
         (trained and clusters, f"--objective {chosen.objective} {no_classes}"),
         (chosen.per_class and clusters, f"--per-class {no_classes}"),
-        (chosen.per_class and kind == "shared", "--per-class has no effect with --model shared: one set of components"),
+        (
+            chosen.per_class and kind == "shared",
+            "--per-class has no effect with --model shared: one set of components",
+        ),
         (chosen.per_class and not auto, f"--per-class {fixed}"),
         (chosen.select is not None and not chosen.searched(clusters), f"--select {fixed}"),
         (chosen.max_components is not None and not auto, f"--max-components {fixed}"),
         (chosen.alpha is not None and chosen.objective != "conditional", f"--alpha {other}"),
         (chosen.validation is not None and not trained, f"--validation {other} or error"),
-    ):
-        if idle:
-            raise typer.BadParameter(message)
-
-
-def _share(option: str, value: float) -> float:
-    if not 0 < value < 1:
-        raise typer.BadParameter(f"{option} must be a share, more than 0 and less than 1; got {value:g}")
-    return value
-
-
-def _one_of(option: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise typer.BadParameter(f"{option} must be one of {', '.join(choices)}; got {value!r}")
-
-
-def _auto_or(option: str, text: str, kind: type) -> Any:
-    """The word auto, or a positive number."""
-    if text.lower() == "auto":
-        return "auto"
-    try:
-        value = kind(text)
-    except ValueError:
-        value = 0
-    if not 0 < value < float("inf"):
-        what = "a whole number >= 1" if kind is int else "none or a number > 0"
-        raise typer.BadParameter(f"{option} must be auto, or {what}; got {text!r}")
-    return value
+    )
 
 
 def _structure(name: str) -> str:

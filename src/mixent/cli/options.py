@@ -17,7 +17,8 @@ Target = Annotated[
 ]
 MODEL_HELP = (
     "mixture: a mixture for each class; shared: components that all classes share; maxent: maximum entropy; joint: one "
-    "maximum entropy model of all columns."
+    "maximum entropy model of all columns; med: maximum entropy discrimination, linear or with a kernel; med-gaussian: "
+    "the same with Gaussians."
 )
 Model = Annotated[str, typer.Option("--model", metavar="NAME", help=MODEL_HELP, rich_help_panel="Model")]
 Models = Annotated[
@@ -68,7 +69,8 @@ Alpha = Annotated[
         metavar="SHARE",
         min=0.0,
         max=1.0,
-        help="For conditional: 1 is the conditional likelihood, 0 the likelihood; 1 unless given.",
+        help="For conditional: 1 is the conditional likelihood, 0 the likelihood; 1 unless given. med-gaussian: the "
+        "quantile of the Gaussians' own margins that is asked of every row; 0.1 unless given.",
         rich_help_panel="Model",
     ),
 ]
@@ -190,6 +192,80 @@ Probabilistic = Annotated[
         help="Columns that hold the probabilities of a feature's values; repeat for more.",
         show_default=False,
         rich_help_panel=MAXENT,
+    ),
+]
+DISCRIMINATION = "Maximum entropy discrimination"
+Kernel = Annotated[
+    str | None,
+    typer.Option(
+        "--kernel",
+        metavar="NAME",
+        help="What stands for the inner product of rows: linear, poly, rbf, or fisher (of a mixture of the rows); "
+        "linear unless given. med-gaussian: Gaussians of the columns unless given; poly or rbf, of kernel components.",
+        rich_help_panel=DISCRIMINATION,
+    ),
+]
+Bound = Annotated[
+    str | None,
+    typer.Option(
+        "--c",
+        metavar="auto|X",
+        help="How much a row may say at most; auto, so unless given, chooses it by cross-validated log-loss.",
+        rich_help_panel=DISCRIMINATION,
+    ),
+]
+Margin = Annotated[
+    str | None,
+    typer.Option(
+        "--margin",
+        metavar="NAME",
+        help="Prior of the margins: exponential, laplace, gaussian, or fixed (med only: every row keeps it).",
+        rich_help_panel=DISCRIMINATION,
+    ),
+]
+Bias = Annotated[
+    str | None,
+    typer.Option(
+        "--bias",
+        metavar="flat|X",
+        help="Prior of the threshold between classes: flat (so unless given), or the variance of a Gaussian.",
+        rich_help_panel=DISCRIMINATION,
+    ),
+]
+Gamma = Annotated[
+    str | None,
+    typer.Option(
+        "--gamma",
+        metavar="scale|X",
+        help="For poly and rbf: scale of the kernel; 1 / (columns x their variance) unless given.",
+        rich_help_panel=DISCRIMINATION,
+    ),
+]
+Degree = Annotated[
+    int | None,
+    typer.Option(
+        "--degree", metavar="N", min=1, help="For poly: its degree; 3 unless given.", rich_help_panel=DISCRIMINATION
+    ),
+]
+CalibrationName = Annotated[
+    str | None,
+    typer.Option(
+        "--calibration",
+        metavar="NAME",
+        help="How scores become probabilities: temperature (so unless given) or affine, on rows held out; predictive "
+        "(med-gaussian: Bayes' rule); or none.",
+        rich_help_panel=DISCRIMINATION,
+    ),
+]
+NumberOfFeatures = Annotated[
+    int | None,
+    typer.Option(
+        "--n-features",
+        metavar="N",
+        min=1,
+        help="For poly and rbf: features that stand in for the kernel; unless given, only for many rows. med-gaussian: "
+        "kernel components; 10 unless given.",
+        rich_help_panel=DISCRIMINATION,
     ),
 ]
 Ignore = Annotated[

@@ -112,6 +112,11 @@ def predict(
         if output != STDOUT:
             check_output(output, [model, data], ENDINGS)
         fitted = load(model)
+        if not hasattr(fitted, "predict_proba"):
+            raise ValueError(
+                f"{model} holds a {type(fitted).__name__}, which predicts nothing by itself; fit a classifier with it: "
+                "--model med --kernel fisher"
+            )
         joint = hasattr(fitted, "terms_")
         classes_only = {"--costs": costs, "--reject": reject}
         classes_only |= {"--adjust-priors": adjust_priors or None, "--explain": explain or None}
@@ -120,6 +125,9 @@ def predict(
         if joint or not hasattr(fitted, "score_samples"):
             told = f"needs a mixture; {model} holds a {type(fitted).__name__}, which has no density"
             _refuse(told, {"--density": density or None})
+        if not hasattr(fitted, "explain"):
+            told = f"needs a mixture or --model maxent; {model} holds a {type(fitted).__name__}, which explains nothing"
+            _refuse(told, {"--explain": explain or None})
         if not joint:
             _refuse(f"has no effect: {model} predicts one thing; it serves --model joint", {"--target": target})
         frame = read_for(fitted, data)

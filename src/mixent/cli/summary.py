@@ -6,21 +6,25 @@ from typing import Any
 
 from mixent.cli.screen import Screen, count, grid, named, shown
 from mixent.cli.summary_maxent import describe_joint, describe_maxent, endless_multipliers, show_maxent
+from mixent.cli.summary_med import describe_med, show_med
 
 MOST_ROWS = 30
 
 
 def describe(model: Any) -> dict[str, Any]:
     """What a model is, in plain values."""
-    n_parameters = int(model.n_parameters_)
+    if hasattr(model, "rank_"):  # a Fisher kernel
+        return describe(model.model_) | {"fisher_features": int(model.rank_)}
     found: dict[str, Any] = {
         "columns": [
             {"name": c.name, "kind": c.kind, "categories": [_plain(v) for v in c.categories]}
             for c in model.schema_.columns
         ],
-        "n_parameters": n_parameters,
         "run": _run(model),
     }
+    if hasattr(model, "multipliers_"):
+        return found | describe_med(model)
+    found["n_parameters"] = int(model.n_parameters_)
     if hasattr(model, "layout_"):
         return found | describe_maxent(model)
     if hasattr(model, "terms_"):
@@ -87,10 +91,14 @@ def show_model(screen: Screen, about: dict[str, Any], n_rows: dict[Any, float] |
     """Print classes, components or features, structure and how the fit ended."""
     if "certificate" in about or "cells" in about:
         show_maxent(screen, about, n_rows)
+    elif "support" in about:
+        show_med(screen, about, n_rows)
     elif "classes" in about:
         _show_classes(screen, about, n_rows)
     if "components" in about:
         _show_components(screen, about)
+    if "fisher_features" in about:
+        screen.say(f"Fisher kernel of this mixture: {count(about['fisher_features'], 'feature')}.")
     if about.get("temperature", 1.0) != 1.0:
         screen.say(_temperature(about["temperature"]))
     if about.get("objective", "likelihood") != "likelihood":

@@ -20,12 +20,14 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import daxpy
+from scipy.optimize import brentq
 
 from mixent.core.arrays import Array
 from mixent.core.blocks import Blocks, NumberedRows
 from mixent.core.driver import Problem
 from mixent.core.stats import Stats
 
+LEAST = 200  # moves of a sweep
 ASIDE = 0.7  # copy the kernel of the rows at work once they are less than this share of those it was copied for
 NEAR = 0.99  # of the upper end a start may reach
 SOLVED = 1e-6  # relative: a line's maximum is found so well; the next move mends the rest
@@ -68,7 +70,7 @@ class Parts(Stats):
 
 @dataclass(frozen=True)
 class BoxDual(Problem[Point, Point, Parts]):
-    """J over the box; `update` is a sweep of as many moves as there are rows."""
+    """J over the box; `update` is a sweep of half as many moves as there are rows."""
 
     kernel: Array  # (n, n)
     pull: Array  # (n,) e_t, zero: the row cannot pull
@@ -117,13 +119,13 @@ class BoxDual(Problem[Point, Point, Parts]):
         if len(rows) == 0:
             return params
         work = self._work(rows)
-        lam, n_moves = params.lam.copy(), len(self.pull)
+        lam, n_moves = params.lam.copy(), max(LEAST, len(self.pull) // 2)
         moved = _Moves(self, work, lam[work.rows], params.f[work.rows])
         (moved.in_pairs if self.balanced else moved.one_by_one)(n_moves)
         lam[work.rows] = moved.lam
-        change = self.weight[work.rows] * self.pull[work.rows] * (moved.lam - params.lam[work.rows])
-        some = change != 0
-        return Point(lam, params.f + self.kernel[:, work.rows[some]] @ change[some])
+        change = np.zeros(len(lam))
+        change[work.rows] = self.weight[work.rows] * self.pull[work.rows] * (moved.lam - params.lam[work.rows])
+        return Point(lam, params.f + self.kernel @ change)
 
     def _slope(self, params: Point) -> Array:
         """(n,) of J in a_t; inf for rows that cannot pull, which `_may_move` leaves out."""
@@ -329,7 +331,7 @@ class _Mover:
 
 
 def best_constant(potential: Potential, f: Array, pull: Array, weight: Array, guess: float) -> float:
-    """The b that minimises  sum_t w_t loss(e_t (f_t + b)): convex, its slope found by bisection about a guess."""
+    """The b that minimises  sum_t w_t loss(e_t (f_t + b)): convex; where its slope is zero, near a guess."""
 
     def slope(b: float) -> float:
         return -float((weight * pull) @ potential.multiplier(pull * (f + b)))
@@ -342,12 +344,6 @@ def best_constant(potential: Potential, f: Array, pull: Array, weight: Array, gu
     while slope(high) < 0 and width < 1e12:
         width *= 4
         high = guess + width
-    for _ in range(200):
-        middle = 0.5 * (low + high)
-        if high - low <= 1e-13 * (1.0 + abs(middle)):
-            break
-        if slope(middle) > 0:
-            high = middle
-        else:
-            low = middle
-    return 0.5 * (low + high)
+    if not slope(low) < 0 < slope(high):
+        return 0.5 * (low + high)
+    return float(brentq(slope, low, high, xtol=1e-13, rtol=1e-13))

@@ -2,6 +2,7 @@
 
 from mixent.evaluate.bounds import ErrorReport, Quantity, bayes_error, error_bounds, error_report
 from mixent.evaluate.displays import (
+    BoundaryDisplay,
     CalibrationDisplay,
     ComponentsDisplay,
     ConfusionDisplay,
@@ -9,6 +10,8 @@ from mixent.evaluate.displays import (
     ConvergenceDisplay,
     ExplanationDisplay,
     GrowthDisplay,
+    MarginsDisplay,
+    MultipliersDisplay,
     PathDisplay,
     RegionsDisplay,
     SelectionDisplay,
@@ -19,6 +22,7 @@ from mixent.evaluate.scores import balanced_error, brier, calibration_error, err
 from mixent.evaluate.validate import CrossValidation, cross_validate, stratified_folds
 
 __all__ = [
+    "BoundaryDisplay",
     "CalibrationDisplay",
     "ComponentsDisplay",
     "ConfusionDisplay",
@@ -28,6 +32,8 @@ __all__ = [
     "ErrorReport",
     "ExplanationDisplay",
     "GrowthDisplay",
+    "MarginsDisplay",
+    "MultipliersDisplay",
     "PathDisplay",
     "Quantity",
     "RegionsDisplay",

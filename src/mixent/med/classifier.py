@@ -28,7 +28,7 @@ from mixent.tables import Table, read_features, read_labels, read_weights
 
 GRIDS = {  # of c, for c="auto"; the exponential prior near 1 asks for hardly any margin, which regularises as a small c
     "exponential": (1.1, 1.3, 1.8, 4.0, 12.0, 40.0, 150.0, 500.0),
-    "laplace": (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0),
+    "laplace": (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0),
     "gaussian": (0.1, 0.2, 0.5, 1.0, 3.0, 10.0, 30.0),
 }
 NAMES = ("linear", "poly", "rbf", "precomputed")
@@ -62,7 +62,8 @@ class MEDClassifier(MEDBase):
         to features whose inner product is the kernel. With "precomputed", X is the kernel matrix.
     c : "auto" or float
         Bound of the multipliers: how much a row may say, as C of a support vector machine. "auto" chooses it by
-        cross-validated log-loss. The exponential margin needs c > 1: with less no row asks for anything.
+        cross-validated log-loss of the labelled rows (at most 3 where labels are in doubt). The exponential margin
+        needs c > 1: with less no row asks for anything.
     margin : "laplace", "exponential", "gaussian", "fixed", or an object of `mixent.med.margins`
         Prior of the margins, about 1. "fixed" is the hard margin: rows that cannot keep it are an error.
     degree, gamma, coef0

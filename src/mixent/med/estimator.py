@@ -30,6 +30,7 @@ CALIBRATIONS = ("temperature", "affine")
 PATIENCE = 3  # values of c in succession that are no better
 REPEATED = 400  # labelled rows up to which folds are drawn again, so often that as many are held out in all; at most
 REPEATS = 5
+DOUBTFUL = 3.0  # most of c="auto" where labels are in doubt: with more, the first guess of a label is the last
 WIDE, VISIBLE = 1e3, 1e-6  # gap worth a word: times the one asked for, and per row at least
 ROUGH = 1e-4  # gap per row of the fits that only choose
 
@@ -153,6 +154,8 @@ class MEDBase(FittedByRun, ProbabilisticClassifier):
         if not self._needs_c():
             return (None if isinstance(self.c, str) else float(self.c)), [], None
         grid = self._grid()
+        if part.uncertain:
+            grid = tuple(c for c in grid if c <= DOUBTFUL)
         if not rounds:
             return grid[len(grid) // 2], [], None
         rough = replace(search, gap=max(search.gap, ROUGH))
@@ -238,7 +241,7 @@ class MEDBase(FittedByRun, ProbabilisticClassifier):
         a, b = pairs(part.n_classes)
         self.pairs_ = [(self.classes_[i], self.classes_[j]) for i, j in zip(a, b)]
         self.label_posterior_ = np.full((n, part.n_classes), np.nan)
-        self.label_posterior_[part.rows] = trained.q
+        self.label_posterior_[part.rows[used]] = trained.q[used]
         self._tell(float(part.weight.sum()))
 
     def _tell(self, weight: float) -> None:

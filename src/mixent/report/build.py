@@ -30,6 +30,7 @@ from mixent.report.common import count as _count
 from mixent.report.common import figure as _figure
 from mixent.report.html import Bullets, Code, Content, Figure, Number, Paragraph, Section, Table, readable, write_report
 from mixent.report.maxent import maxent_section
+from mixent.report.med import med_section
 
 SHOWN = {  # metric: (heading, factor, decimals)
     "error": ("error (%)", 100, 1),
@@ -81,7 +82,7 @@ def comparison_report(
     title : heading of the page
     cv : what `cross_validate` returned
     data_notes : sentences on what was found in the data and done about it
-    models : name to estimator fitted on all rows, for the map, the convergence, and the components or constraints
+    models : name to estimator fitted on all rows, for the map and the section of each model
     X, y : the data behind `models`
     commands : what to type to get this again
 
@@ -100,9 +101,7 @@ def comparison_report(
         sections.append(Section("Map of two columns", _map(models, leader, X, y)))
     fitted = {n: m for n, m in models.items() if getattr(m, "run_", None) is not None or hasattr(m, "means_")}
     for name, model in fitted.items():
-        entropic = hasattr(model, "constraints")
-        only = "The maximum entropy model" if entropic else "The mixture model"
-        content = maxent_section(name, model, X, y, draw=_can_draw()) if entropic else _mixture(name, model, X)
+        only, content = _model(name, model, X, y)
         sections.append(Section(only if len(fitted) == 1 else f"The model: {name}", content))
     sections.append(Section("How to reproduce", _reproduce(cv, commands)))
     return write_report(path, title, [section for section in sections if section.content])
@@ -352,6 +351,15 @@ def _between(column: np.ndarray, true: np.ndarray) -> float:
     count = np.bincount(true)
     mean = np.bincount(true, column) / np.maximum(count, 1)
     return float(np.sum(count * (mean - column.mean()) ** 2) / (np.sum((column - column.mean()) ** 2) or 1))
+
+
+def _model(name: str, model: Any, X: Any, y: Any) -> tuple[str, list[Content]]:
+    """The heading of the section of a model that is the only one, and what stands there."""
+    if hasattr(model, "constraints"):
+        return "The maximum entropy model", maxent_section(name, model, X, y, draw=_can_draw())
+    if hasattr(model, "multipliers_"):
+        return "The discrimination model", med_section(name, model, X, y, draw=_can_draw())
+    return "The mixture model", _mixture(name, model, X)
 
 
 def _mixture(name: str, model: Any, X: Any) -> list[Content]:

@@ -1,5 +1,6 @@
 """Pictures: each display computes in `from_...` and draws in `plot`. Needs matplotlib (`pip install mixent[plot]`)."""
 
+from mixent.evaluate.displays.boundary import BoundaryDisplay
 from mixent.evaluate.displays.calibration import CalibrationDisplay
 from mixent.evaluate.displays.components import ComponentsDisplay
 from mixent.evaluate.displays.confusion import ConfusionDisplay
@@ -7,12 +8,15 @@ from mixent.evaluate.displays.constraints import ConstraintsDisplay
 from mixent.evaluate.displays.convergence import ConvergenceDisplay
 from mixent.evaluate.displays.explanation import ExplanationDisplay
 from mixent.evaluate.displays.growth import GrowthDisplay
+from mixent.evaluate.displays.margins import MarginsDisplay
+from mixent.evaluate.displays.multipliers import MultipliersDisplay
 from mixent.evaluate.displays.path import PathDisplay
 from mixent.evaluate.displays.regions import RegionsDisplay
 from mixent.evaluate.displays.selection import SelectionDisplay
 from mixent.evaluate.displays.uncertainty import UncertaintyDisplay
 
 __all__ = [
+    "BoundaryDisplay",
     "CalibrationDisplay",
     "ComponentsDisplay",
     "ConfusionDisplay",
@@ -20,6 +24,8 @@ __all__ = [
     "ConvergenceDisplay",
     "ExplanationDisplay",
     "GrowthDisplay",
+    "MarginsDisplay",
+    "MultipliersDisplay",
     "PathDisplay",
     "RegionsDisplay",
     "SelectionDisplay",

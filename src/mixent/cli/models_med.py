@@ -1,0 +1,101 @@
+"""From the options of a command to classifiers by maximum entropy discrimination."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from mixent.cli.words import one_of, read_prior, refuse_idle, word_or
+
+if TYPE_CHECKING:
+    from mixent.cli.models import Choices
+
+MED = ("med", "med-gaussian")
+TAKES = {  # option: the words each model takes
+    "--kernel": {"med": ("linear", "poly", "rbf", "fisher"), "med-gaussian": ("poly", "rbf")},
+    "--margin": {
+        "med": ("exponential", "laplace", "gaussian", "fixed"),
+        "med-gaussian": ("exponential", "laplace", "gaussian"),
+    },
+    "--calibration": {
+        "med": ("temperature", "affine", "none"),
+        "med-gaussian": ("temperature", "affine", "predictive", "none"),
+    },
+}
+
+
+def check_words(kinds: Sequence[str], chosen: Choices) -> None:
+    """Refuse a word that none of these models takes."""
+    for option, takes in TAKES.items():
+        word = getattr(chosen, option.removeprefix("--"))
+        words = dict.fromkeys(w for kind in kinds for w in takes.get(kind, ()))
+        if word is not None and words:
+            one_of(option, word, tuple(words))
+
+
+def belongs_to_others(kind: str, kinds: Sequence[str], chosen: Choices) -> list[str]:
+    """Options that, among these models, do nothing for this one."""
+    foreign = []
+    for option, takes in TAKES.items():
+        word = getattr(chosen, option.removeprefix("--"))
+        if word is not None and kind in takes and word not in takes[kind]:
+            foreign.append(option)
+    if kind == "med" and chosen.margin == "fixed" and "med-gaussian" in kinds:
+        foreign.append("--c")
+    if kind not in MED and "med-gaussian" in kinds and chosen.objective != "conditional":
+        foreign.append("--alpha")
+    return foreign
+
+
+def discrimination(kind: str, chosen: Choices, target: str | None, common: dict[str, Any]) -> Any:
+    """The unfitted classifier."""
+    from mixent import MEDClassifier, MEDGaussianClassifier
+
+    if target is None:
+        raise typer.BadParameter(f"--model {kind} needs --target: clusters have no classes")
+    _refuse_idle(kind, chosen)
+    options: dict[str, Any] = {
+        "kernel": chosen.kernel,
+        "c": None if chosen.c is None else word_or("--c", chosen.c, float),
+        "margin": chosen.margin,
+        "bias": None if chosen.bias is None else word_or("--bias", chosen.bias, float, "flat"),
+        "gamma": None if chosen.gamma is None else word_or("--gamma", chosen.gamma, float, "scale"),
+        "degree": chosen.degree,
+        "n_features": chosen.n_features,
+    }
+    if kind == "med-gaussian":
+        options |= {"alpha": chosen.alpha, "k": read_prior(chosen.prior, none=0)}
+    options = {name: value for name, value in options.items() if value is not None}  # else the estimator's own
+    if chosen.calibration is not None:
+        options["calibration"] = None if chosen.calibration == "none" else chosen.calibration
+    if kind == "med-gaussian":
+        return MEDGaussianClassifier(**options, **common)
+    if chosen.kernel == "fisher":
+        options["kernel"] = _fisher(common)
+    return MEDClassifier(**options, **common)
+
+
+def _fisher(common: dict[str, Any]) -> Any:
+    from mixent import FisherKernel, GaussianMixture
+
+    return FisherKernel(GaussianMixture("auto", **common), random_state=common["random_state"])
+
+
+def _refuse_idle(kind: str, chosen: Choices) -> None:
+    kernel = chosen.kernel or ("linear" if kind == "med" else None)
+    told = "has no effect " + (f"with --kernel {kernel}" if kernel else "without --kernel") + "; it serves --kernel"
+    fixed = kind == "med" and chosen.margin == "fixed"
+    refuse_idle(
+        (chosen.degree is not None and kernel != "poly", f"--degree {told} poly"),
+        (chosen.gamma is not None and kernel not in ("poly", "rbf"), f"--gamma {told} poly and rbf"),
+        (chosen.n_features is not None and kernel not in ("poly", "rbf"), f"--n-features {told} poly and rbf"),
+        (fixed and chosen.c is not None, "--c has no effect with --margin fixed, where every margin is kept"),
+    )
+    c: Any = "auto" if chosen.c is None else word_or("--c", chosen.c, float)
+    if kind == "med" and chosen.margin == "exponential" and c != "auto" and c <= 1:
+        raise typer.BadParameter(
+            f"--c must be more than 1 with --margin exponential, which with less asks for no margin; got {chosen.c}. "
+            "Take more, or --margin laplace"
+        )

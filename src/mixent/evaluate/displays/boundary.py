@@ -1,0 +1,262 @@
+"""Where two columns are parted, and by which rows: boundary, margins, support, Gaussians before and after."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mixent.evaluate.displays.palette import INK, Short, axes_or_new, class_name, colour, legend, marker, plain, tidy
+from mixent.evaluate.displays.regions import (
+    MANY_POINTS,
+    _columns,
+    _components,
+    _darker,
+    _named,
+    _point_classes,
+    _refuse_categories,
+    _span,
+    _two_columns,
+    _values,
+)
+from mixent.evaluate.validate import aligned_proba
+
+RADIUS = 1.0  # of the ellipses, standard deviations
+UNLABELLED = "#555555"
+
+
+@dataclass(frozen=True, repr=False)
+class Ellipses(Short):
+    """A Gaussian of each class, in the units of the columns."""
+
+    means: np.ndarray  # (C, 2)
+    covariances: np.ndarray  # (C, 2, 2)
+
+
+@dataclass(repr=False)
+class BoundaryDisplay(Short):
+    """The decision boundary of a classifier of two columns, and what holds it there.
+
+    Of two classes the boundary is where the discriminant function f is zero; the line of a class is where it has the
+    margin that the prior expects, E[margin]: rows of the class beyond it say nothing. More classes have regions. Rings
+    are rows with a multiplier that is not zero. Of Gaussians the ellipse of each class is solid, and dashed before
+    discrimination.
+
+    The boundary is that of `decision_function` (where there is none, of the probabilities): a calibration that moves
+    the threshold ("affine", "predictive", `adjust_priors`) is not in it.
+    """
+
+    grid: tuple[np.ndarray, np.ndarray]  # (G,) first and (G,) second column
+    scores: np.ndarray  # (G, G) f of two classes, else (G, G, C); at [second, first]
+    margin: float | None  # E[margin] before a row speaks; None: not known, or more than two classes
+    points: np.ndarray  # (n, 2)
+    point_class: np.ndarray  # (n,) class index, -1 without label
+    support: np.ndarray  # (n,) bool: has a multiplier that is not zero
+    classes: Any  # (C,)
+    names: tuple[str, str]
+    before: Ellipses | None = None  # Gaussians of the prior
+    after: Ellipses | None = None  # of the model
+    ax_: Any = field(default=None, repr=False)
+    figure_: Any = field(default=None, repr=False)
+
+    @classmethod
+    def from_estimator(cls, est: Any, X: Any, y: Any = None, *, columns: Any = None, grid_size: int = 200):
+        """Boundary of a fitted classifier of two columns.
+
+        Parameters
+        ----------
+        est : fitted classifier
+            `MEDClassifier` and `MEDGaussianClassifier` have margins and support. Any other will do: one with
+            `decision_function` or `predict_proba`.
+        X : table
+            The rows it was fitted to; of as many others as these, rings would mean nothing.
+        y : labels, optional
+            Colours the points. None: what the model knows of its training rows.
+        columns : two positions or names, optional
+            First the horizontal one. A mixture of more columns is seen through its marginal.
+        grid_size : int
+            Points of the grid along each column.
+
+        Returns
+        -------
+        BoundaryDisplay
+        """
+        if not hasattr(est, "classes_"):
+            raise ValueError(f"{type(est).__name__} has no classes_; fit a classifier first")
+        names, where = _columns(est, X, (0, 1) if columns is None else columns)
+        whole = getattr(est, "n_features_in_", 2) == 2 and set(where) == {0, 1}
+        model = est if whole else _two_columns(est, where)
+        turned = whole and where == (1, 0)
+        _refuse_categories(model, tuple(reversed(names)) if turned else names)  # type: ignore[arg-type]
+        points = _values(X, where)
+        shown = np.isfinite(points).all(axis=1)
+        if not shown.any():
+            raise ValueError(f"no row of X has values in both {names[0]!r} and {names[1]!r}; choose other columns")
+        axes = _span(points[shown, 0], grid_size), _span(points[shown, 1], grid_size)
+        mesh = np.stack([a.ravel() for a in np.meshgrid(*axes)], axis=1)
+        scores = _scores(model, _named(mesh[:, ::-1] if turned else mesh, model, X))
+        before, after = _gaussians(model, turned)
+        return cls(
+            axes,
+            scores.reshape(grid_size, grid_size, *scores.shape[1:]),
+            _margin(model),
+            points[shown],
+            _classes_of(model, y, len(points))[shown],
+            _support(model, len(points))[shown],
+            model.classes_,
+            names,
+            before,
+            after,
+        )
+
+    def plot(self, ax: Any = None):
+        """Draw the boundary, the margins, the rows and the ellipses."""
+        ax = axes_or_new(ax, (5.8, 4.4))
+        if self.scores.ndim == 2:
+            self._draw_boundary(ax)
+        else:
+            self._draw_regions(ax)
+        self._draw_points(ax)
+        for ellipses, style in ((self.before, "--"), (self.after, "-")):
+            if ellipses is not None:
+                _draw_ellipses(ax, ellipses, style)
+        ax.set(xlim=self.grid[0][[0, -1]], ylim=self.grid[1][[0, -1]])
+        ax.set(xlabel=plain(self.names[0]), ylabel=plain(self.names[1]))
+        handles, labels = self._legend_entries()
+        legend(ax, len(labels), handles=handles, labels=labels, beside=True)
+        tidy(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _draw_boundary(self, ax: Any) -> None:
+        f = self.scores
+        for side in range(2):
+            level = [f.min() - 1, 0] if side == 0 else [0, f.max() + 1]
+            if level[0] < level[1]:
+                ax.contourf(*self.grid, f, levels=level, colors=[colour(side)], alpha=0.1, zorder=0)
+        _contour(ax, self.grid, f, 0.0, colors=INK, linewidths=1.8, zorder=3)
+        if self._has_margins():
+            for side, sign in enumerate((-1, 1)):
+                style = {"colors": [_darker(colour(side))], "linewidths": 1.1, "linestyles": [(0, (1, 1.5))]}
+                _contour(ax, self.grid, f, sign * self.margin, zorder=3, **style)  # type: ignore[operator]
+
+    def _draw_regions(self, ax: Any) -> None:
+        from matplotlib.colors import to_rgb
+
+        best = self.scores.argmax(axis=2)
+        paint = np.array([to_rgb(colour(c)) for c in range(self.scores.shape[2])])[best]
+        ends = [*self.grid[0][[0, -1]], *self.grid[1][[0, -1]]]
+        ax.imshow(1 - 0.12 * (1 - paint), extent=ends, origin="lower", aspect="auto", zorder=0)
+        for c in range(self.scores.shape[2]):  # where it leads, by how much over the best of the others
+            lead = self.scores[..., c] - np.delete(self.scores, c, axis=2).max(axis=2)
+            _contour(ax, self.grid, lead, 0.0, colors=INK, linewidths=1.4, zorder=3)
+
+    def _draw_points(self, ax: Any) -> None:
+        many = len(self.points) > MANY_POINTS
+        style = {"s": 6 if many else 18, "alpha": 0.4 if many else 0.9, "lw": 0 if many else 0.5, "rasterized": many}
+        for c in np.unique(self.point_class):
+            rows = self.point_class == c
+            look = {"color": UNLABELLED if c < 0 else colour(int(c)), "marker": marker(int(c)) if c >= 0 else "o"}
+            ax.scatter(*self.points[rows].T, edgecolors="white", zorder=2, **look, **style)
+        if self.support.any():
+            ring = {"s": 24 if many else 60, "lw": 0.5 if many else 0.9, "facecolors": "none", "edgecolors": INK}
+            ax.scatter(*self.points[self.support].T, zorder=2.5, rasterized=many, **ring)
+
+    def _has_margins(self) -> bool:
+        return self.margin is not None and self.margin != 0.0 and self.scores.ndim == 2
+
+    def _legend_entries(self) -> tuple[list, list[str]]:
+        from matplotlib.lines import Line2D
+
+        entries = []
+        for c, label in enumerate(self.classes):
+            look: dict[str, Any] = {"color": colour(c), "markeredgecolor": "white", "ls": "none", "ms": 7}
+            entries.append((Line2D([], [], marker=marker(c), **look), plain(class_name(label), 24)))
+        if (self.point_class < 0).any():
+            entries.append((Line2D([], [], marker="o", color=UNLABELLED, ls="none", ms=5), "no label"))
+        if self.support.any():
+            ring: dict[str, Any] = {"marker": "o", "mfc": "none", "mec": INK, "ls": "none", "ms": 7}
+            entries.append((Line2D([], [], **ring), f"support: {self.support.sum()} of {len(self.support)} rows"))
+        entries.append((Line2D([], [], color=INK, lw=1.8), "boundary"))
+        if self._has_margins():
+            entries.append(
+                (Line2D([], [], color=INK, lw=1.1, ls=(0, (1, 1.5))), f"margin {self.margin:.3g} of a class")
+            )
+        for ellipses, style, when in ((self.before, "--", "before"), (self.after, "-", "after")):
+            if ellipses is not None:
+                text = f"{RADIUS:g}σ of a class" + (f", {when}" if self.before is not None else "")
+                entries.append((Line2D([], [], color=INK, lw=1.4, ls=style, marker="+", ms=7), text))
+        return [e[0] for e in entries], [e[1] for e in entries]
+
+
+def _scores(model: Any, mesh: Any) -> np.ndarray:
+    """(G^2,) f of two classes, positive for the second; else (G^2, C)."""
+    if hasattr(model, "decision_function"):
+        f = np.asarray(model.decision_function(mesh))
+        if f.shape[1:] in ((), (len(model.classes_),)):
+            return f
+    log_p = np.log(np.maximum(aligned_proba(model, mesh, model.classes_), 1e-300))
+    return log_p[:, 1] - log_p[:, 0] if log_p.shape[1] == 2 else log_p
+
+
+def _margin(model: Any) -> float | None:
+    prior = getattr(model, "margin_", None)
+    return None if prior is None or len(model.classes_) != 2 else float(prior.mean(0.0))
+
+
+def _classes_of(model: Any, y: Any, n_rows: int) -> np.ndarray:
+    if y is not None and np.ndim(y) < 2:
+        return _point_classes(y, model.classes_, n_rows)
+    known = np.asarray(getattr(model, "label_posterior_", np.empty((0, 0))))
+    if len(known) != n_rows:
+        return np.full(n_rows, -1)
+    best = np.where(np.isnan(known), -1.0, known)
+    return np.where(np.isnan(known).any(axis=1), -1, best.argmax(axis=1))
+
+
+def _support(model: Any, n_rows: int) -> np.ndarray:
+    """(n,) bool; none where X are not the training rows."""
+    ringed = np.zeros(n_rows, dtype=bool)
+    if hasattr(model, "multipliers_") and len(model.multipliers_) == n_rows:
+        ringed[model.support_] = True
+    return ringed
+
+
+def _gaussians(model: Any, turned: bool) -> tuple[Ellipses | None, Ellipses | None]:
+    """Before and after discrimination; of a model that was not discriminated, its components."""
+    if not hasattr(model, "prior_gaussians_"):
+        means, covs = _components(model)
+        return None, None if means is None else _turned(Ellipses(means, np.asarray(covs)), turned)
+    if model.components_ is not None:  # of a kernel: not in these columns
+        return None, None
+    return _in_units(model, model.prior_gaussians_, turned), _in_units(model, model.gaussians_, turned)
+
+
+def _in_units(model: Any, gaussians: Any, turned: bool) -> Ellipses:
+    """Means and S / N of the two columns, standardisation undone."""
+    centre, scale = model.encoder_.centre, model.encoder_.scale
+    means = np.array([centre + scale * one.mean[:2] for one in gaussians])
+    covs = np.array([np.outer(scale, scale) * (one.root @ one.root.T / one.rows)[:2, :2] for one in gaussians])
+    return _turned(Ellipses(means, covs), turned)
+
+
+def _turned(found: Ellipses, turned: bool) -> Ellipses:
+    return Ellipses(found.means[:, ::-1], found.covariances[:, ::-1, ::-1]) if turned else found
+
+
+def _draw_ellipses(ax: Any, ellipses: Ellipses, style: str) -> None:
+    from matplotlib.patches import Ellipse
+
+    for c, (mean, cov) in enumerate(zip(ellipses.means, ellipses.covariances)):
+        spread, turn = np.linalg.eigh(cov)
+        width, height = 2 * RADIUS * np.sqrt(np.maximum(spread[::-1], 0))
+        angle = np.degrees(np.arctan2(turn[1, 1], turn[0, 1]))
+        look = {"fill": False, "edgecolor": _darker(colour(c)), "lw": 1.5 if style == "-" else 1.2, "ls": style}
+        ax.add_patch(Ellipse(mean, width, height, angle=angle, zorder=4, **look))
+        ax.plot(*mean, marker="+", color=_darker(colour(c)), ms=8, mew=1.6 if style == "-" else 0.9, zorder=4)
+
+
+def _contour(ax: Any, grid: Any, values: np.ndarray, level: float, **look: Any) -> None:
+    if values.min() < level < values.max():  # else matplotlib warns
+        ax.contour(*grid, values, levels=[level], **look)
