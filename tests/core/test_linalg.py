@@ -27,6 +27,14 @@ def test_a_free_direction_is_left_alone_where_nothing_pulls(scale):
     assert np.isfinite(found).all()
 
 
+def test_unknowns_may_have_any_units():
+    scale = np.array([1e6, 1.0, 1e-6, 1e-3])
+    half = np.random.default_rng(2).normal(size=(4, 4))
+    matrix = (half @ half.T + np.eye(4)) * np.outer(scale, scale)
+    x = 1.0 / scale
+    np.testing.assert_allclose(solve_positive(matrix.copy(), matrix @ x), x, rtol=1e-8)
+
+
 def test_a_matrix_of_zeros_and_one_that_rounding_made_indefinite_are_mended():
     assert np.isfinite(solve_positive(np.zeros((3, 3)), np.zeros(3))).all()
     almost = np.diag([1.0, 1.0, -1e-10])

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -260,12 +260,81 @@ def test_probabilities_as_labels(two):
     assert soft.score(X, y) > plain.score(X, y) - 0.05
 
 
-def test_adjusted_priors_move_the_probabilities():
+def test_adjusted_priors_are_those_of_the_probabilities_they_give():
     X, y = load_breast_cancer(return_X_y=True)
     model = MEDClassifier(c=0.3, random_state=0).fit(X, y)
     batch = np.concatenate([X[y == 0], X[y == 1][:40]])
     other = model.adjust_priors(batch)
     assert other.class_prior_[0] > 0.7 > model.class_prior_[0]
+    np.testing.assert_allclose(other.predict_proba(batch).mean(axis=0), other.class_prior_, atol=1e-4)
+    np.testing.assert_allclose(other.adjust_priors(batch).class_prior_, other.class_prior_, atol=1e-3)
+
+
+@pytest.mark.parametrize("margin", ["laplace", "exponential"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_an_offset_of_all_columns_changes_nothing(margin, classes):
+    rng = np.random.default_rng(9)
+    y = np.arange(90) % classes
+    X = rng.normal(size=(90, 2)) + 2 * np.column_stack([y == 1, y == 2])
+    options = {"c": 5.0, "margin": margin, "standardize": False, "calibration": None, "tol": 1e-9}
+    here = MEDClassifier(**options).fit(X, y)
+    for away in (1e3, 1e6):
+        there = MEDClassifier(**options).fit(X + away, y)
+        assert there.objective_ == pytest.approx(here.objective_, rel=1e-5)
+        np.testing.assert_allclose(there.decision_function(X + away), here.decision_function(X), atol=1e-3)
+
+
+def test_a_class_never_held_out_keeps_its_place():
+    rng = np.random.default_rng(10)
+    X = np.concatenate([rng.normal(size=(60, 3)) + np.repeat([[0.0], [1.5]], 30, axis=0), [[8.0, 8.0, 8.0]]])
+    y = np.repeat([0, 1, 2], [30, 30, 1])
+    model = MEDClassifier(c=2.0, calibration="affine", random_state=0).fit(X, y)
+    assert model.calibration_.offset[2] == 0 and model.predict(X[60:]) == 2
+
+
+def test_the_leave_one_out_estimate_counts_labelled_rows_by_weight(two):
+    X, y = two
+    options = {"c": 3.0, "calibration": None, "tol": 1e-9}
+    weight = np.random.default_rng(11).integers(1, 4, size=len(X)).astype(float)
+    weighted = MEDClassifier(**options).fit(X, y, weight)
+    index = np.repeat(np.arange(len(X)), weight.astype(int))
+    assert weighted.loo_estimate_ == pytest.approx(MEDClassifier(**options).fit(X[index], y[index]).loo_estimate_)
+    partly = y.astype(object)
+    partly[::2] = None
+    model = MEDClassifier(c=1.0, calibration=None).fit(X, partly)
+    assert model.loo_estimate_ == pytest.approx(np.mean(model.multipliers_[1::2] > 0))
+
+
+def test_with_labels_in_doubt_c_is_chosen_small_and_by_the_labelled_rows(two):
+    X, y = two
+    partly = y.astype(object)
+    partly[40:] = None
+    model = MEDClassifier(random_state=0).fit(X, partly)
+    alone = MEDClassifier(random_state=0).fit(X[:40], y[:40])
+    assert max(tried["c"] for tried in model.c_tried_) <= 3
+    assert len(alone.c_tried_) > 0 and model.c_ <= 3
+
+
+def test_a_repeated_splitter_is_used_in_full(two):
+    X, y = two
+    often = RepeatedStratifiedKFold(n_splits=3, n_repeats=4, random_state=0)
+    last = list(often.split(X, y))[-3:]
+    slopes = [MEDClassifier(c=2.0, cv=cv).fit(X, y).calibration_.slope for cv in (often, last)]
+    assert slopes[0] != slopes[1]
+
+
+def test_unscaled_kernels_are_solved_too(two):
+    X, y = two
+    options = {"c": 5.0, "standardize": False, "calibration": None}
+    plain = MEDClassifier(**options).fit(100 * X, y)
+    called = MEDClassifier(lambda A, B: A @ B.T, **options).fit(100 * X, y)
+    assert called.objective_ == pytest.approx(plain.objective_, rel=1e-4)
+
+
+def test_close_rows_keep_a_fixed_margin():
+    X = np.concatenate([np.linspace(-2, -1e-4, 20), np.linspace(1e-4, 2, 20)])[:, None]
+    model = MEDClassifier(margin="fixed", standardize=False, calibration=None).fit(X, X[:, 0] > 0)
+    assert model.coef_[0] == pytest.approx(1e4, rel=1e-3)
 
 
 def test_margins_may_be_objects(two):
@@ -307,6 +376,8 @@ BAD = [
     ({"c": -1.0}, "c must be a number > 0"),
     ({"c": "best"}, "c must be a number > 0"),
     ({"margin": "hinge"}, "margin must be one of 'exponential', 'laplace', 'gaussian', 'fixed'"),
+    ({"margin": Laplace(-5.0)}, "c of a margin prior must be a number > 0"),
+    ({"margin": Fixed(0.0)}, "at of a margin prior must be a number > 0"),
     ({"margin": "fixed", "c": 2.0}, "c=2.0 has no effect with margin='fixed'"),
     ({"bias": 0.0}, "bias must be 'flat', or the variance > 0"),
     ({"bias": "none"}, "bias must be 'flat'"),
@@ -353,6 +424,14 @@ def test_bad_data_is_refused_in_words(two):
         MEDClassifier(c=2.0, standardize=False).fit(X * [1e12, 1, 1, 1], y)
     with pytest.raises(ValueError, match="no row with a weight has 'yes' as its label, or its most probable one"):
         MEDClassifier(c=2.0).fit(X, y, (y == "no").astype(float))
+    with pytest.raises(ValueError, match="cv must train on rows of every class and hold out rows with a label"):
+        MEDClassifier(c=2.0, cv=[(np.flatnonzero(y == "no"), np.flatnonzero(y == "yes"))]).fit(X, y)
+    with pytest.raises(ValueError, match="too little"):
+        MEDClassifier(c=2.0).fit(X * 1e-200, y)
+    cubic = MEDClassifier("poly", c=2.0, calibration=None).fit(X, y)
+    far = np.array([[0.0] * 4, [1e140] * 4])
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match="row 1 is so far from the training rows that its"):
+        cubic.predict(far)
     model = MEDClassifier("rbf", c=2.0, calibration=None).fit(X, y)
     with pytest.raises(AttributeError, match="has no coefficients; they are those of kernel='linear'"):
         model.coef_  # noqa: B018

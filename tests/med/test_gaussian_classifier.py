@@ -121,7 +121,7 @@ def test_predictive_probabilities_are_bayes_rule_with_student_densities(ring):
     model = MEDGaussianClassifier(c=1.0, alpha=0.3, calibration="predictive").fit(X, y)
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     log_joint = []
-    for one, b in zip(model.gaussians_, model._bias()):
+    for one, b in zip(model.gaussians_, np.log(model.class_prior_)):
         free = one.rows - 1
         shape = one.root @ one.root.T * (one.rows + 1) / (one.rows * free)
         log_joint.append(multivariate_t(one.mean, shape, df=free).logpdf(Z) + b)
@@ -209,3 +209,44 @@ def test_bad_data_is_refused_in_words(ring, monkeypatch):
     monkeypatch.setattr(module, "MOST_COLUMNS", 5)
     with pytest.raises(ValueError, match="Gaussians of 6 encoded columns have 28 numbers each, and 5 columns"):
         MEDGaussianClassifier(c=1.0).fit(wide, y)
+
+
+def test_predictive_probabilities_respect_unequal_classes():
+    rng = np.random.default_rng(7)
+    y = (rng.random(1500) < 0.1).astype(int)
+    X = rng.normal(size=(1500, 2)) + 1.5 * y[:, None]
+    model = MEDGaussianClassifier(calibration="predictive", random_state=0).fit(X[:700], y[:700])
+    p = model.predict_proba(X[700:])[:, 1]
+    assert abs(p.mean() - y[700:].mean()) < 0.04
+    delivered = -np.log(np.where(y[700:] == 1, p, 1 - p)).mean()
+    told = min(tried["log_loss"] for tried in model.c_tried_)
+    assert abs(delivered - told) < 0.06  # c is judged by the probabilities that are delivered
+
+
+def test_a_rare_bit_breaks_nothing():
+    """Constant where a fold, or a class, lacks it: no overflow, no certainty."""
+    rng = np.random.default_rng(8)
+    y = rng.integers(2, size=200)
+    X = pd.DataFrame(rng.normal(size=(200, 2)) + y[:, None], columns=["a", "b"]).assign(flag="no")
+    X.loc[5, "flag"] = "yes"
+    model = MEDGaussianClassifier(random_state=0).fit(X, y)
+    assert all(np.isfinite(tried["log_loss"]) for tried in model.c_tried_)
+    assert np.abs(model.decision_function(X)).max() < 1e3
+    plain = MEDGaussianClassifier(random_state=0).fit(X[["a", "b"]], y)
+    assert np.abs(model.predict_proba(X) - plain.predict_proba(X[["a", "b"]]))[np.arange(200) != 5].max() < 0.25
+
+
+@pytest.mark.parametrize("size", [1e3, 1e6])
+def test_many_rows_are_as_easy_as_few(ring, size):
+    X, y = ring
+    model = MEDGaussianClassifier(c=2.0, calibration=None).fit(X, y, np.full(len(X), size))
+    assert model.converged_ and model.n_iter_ < 60 and model.gap_ < 1e-3 * size
+
+
+def test_a_row_without_weight_says_nothing(ring):
+    X, y = ring
+    far = np.concatenate([X, [[1e8, 1e8]]])
+    weight = np.append(np.ones(len(X)), 0.0)
+    options = {"c": 2.0, "calibration": None, "tol": 1e-10}
+    ours = MEDGaussianClassifier(**options).fit(far, np.append(y, "in"), weight).decision_function(X)
+    np.testing.assert_allclose(ours, MEDGaussianClassifier(**options).fit(X, y).decision_function(X), atol=1e-6)

@@ -156,12 +156,6 @@ def test_the_predictive_density_is_students_t(d):
         assert mass == pytest.approx(1.0, abs=1e-6)
 
 
-def test_the_expected_covariance_is_that_of_the_inverse_wishart():
-    one = some(3, rows=12.0)
-    np.testing.assert_allclose(one.expected_cov, invwishart(df=12.0, scale=one.root @ one.root.T).mean())
-    assert some(3, rows=4.0).expected_cov is None
-
-
 def test_the_divergence_is_the_integral_of_the_log_ratio():
     one = NormalWishart(7.5, np.array([0.7]), np.array([[2.5]]))
     prior = NormalWishart(4.0, np.array([-0.3]), np.array([[1.5]]))

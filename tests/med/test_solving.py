@@ -195,6 +195,7 @@ def test_two_classes_maximise_the_objective_of_theorem_2():
 @pytest.mark.parametrize("C", [3, 4])
 def test_with_known_labels_many_classes_keep_equation_5_and_no_other_constraint(C):
     X, belief, weight = draw(11, C=C)
+    X = X - X.mean(axis=0)  # as the solver sees them
     y, margin, M = belief.argmax(axis=1), Exponential(3.0), contrasts(C)
 
     def value(v):
@@ -336,12 +337,14 @@ def test_the_gap_holds_where_multipliers_miss_the_bias_equality():
     rows = row_blocks(X, contests).rows
     rng = np.random.default_rng(5)
     for margin in MARGINS:
-        best = linear(X, belief, weight, margin)
+        fitted = LinearDiscriminant(X, 2, np.inf)
+        best = fitted.solve(contests, margin, TIGHT)
+        there = fitted.plane(best, contests)
         problem = LinearProblem(contests.differences @ contrasts(2), margin, np.inf)
-        assert abs(best.state.bias[0]) > 1
+        assert abs(there.bias[0]) > 1
         for _ in range(40):
             size = 10.0 ** rng.uniform(-4, -1)
-            plane = Plane(best.state.coef + size * rng.normal(size=(1, 3)), best.state.bias + size * rng.normal(size=1))
+            plane = Plane(there.coef + size * rng.normal(size=(1, 3)), there.bias + size * rng.normal(size=1))
             total = problem.stats(plane, rows)
             assert problem.gap(plane, total) >= -problem.objective(plane, total) - best.minimum - 1e-9
 
@@ -542,6 +545,7 @@ def test_many_classes_keep_a_certain_margin_and_no_smaller_function_does():
     rng = np.random.default_rng(2)
     y = np.arange(30) % 3
     X = 4 * np.array([[0, 0], [1, 0], [0, 1]])[y] + 0.4 * rng.normal(size=(30, 2))
+    X = X - X.mean(axis=0)  # as the solver sees them
     belief, M = np.eye(3)[y], contrasts(3)
     found = linear(X, belief, np.ones(30), Fixed(1.0))
 

@@ -174,7 +174,7 @@ class Blocks:
     """A source of blocks for the driver, of any rows that have `part`, `n_rows` and `weight`."""
 
     def __init__(self, rows: Any, row_bytes: int, block_bytes: int = BLOCK_BYTES) -> None:
-        self.rows = rows
+        self.rows, self.row_bytes = rows, row_bytes
         self.size = int(np.clip(block_bytes // max(row_bytes, 1), 256, 32768))
 
     @property

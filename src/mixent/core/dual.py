@@ -70,7 +70,7 @@ class Parts(Stats):
 
 @dataclass(frozen=True)
 class BoxDual(Problem[Point, Point, Parts]):
-    """J over the box; `update` is a sweep of half as many moves as there are rows."""
+    """J over the box; `update` is a sweep of half as many moves as there are rows, 200 at least."""
 
     kernel: Array  # (n, n)
     pull: Array  # (n,) e_t, zero: the row cannot pull
@@ -114,7 +114,7 @@ class BoxDual(Problem[Point, Point, Parts]):
 
     def update(self, params: Point, total: Parts, step: float) -> Point:
         slope = self._slope(params)
-        rising, falling = self._may_move(params.lam, slope)
+        rising, falling = self._may_move(params.lam)
         rows = self._at_work(params.lam, slope, rising, falling)
         if len(rows) == 0:
             return params
@@ -132,7 +132,7 @@ class BoxDual(Problem[Point, Point, Parts]):
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(self.potential.mean(params.lam) / self.pull - params.f)  # type: ignore[arg-type]
 
-    def _may_move(self, lam: Array, slope: Array) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def _may_move(self, lam: Array) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Rows whose a_t may rise, and may fall."""
         usable = self.weight > 0
         rising = usable & ((self.pull > 0) | ((self.pull < 0) & (lam > 0)))
@@ -344,6 +344,9 @@ def best_constant(potential: Potential, f: Array, pull: Array, weight: Array, gu
     while slope(high) < 0 and width < 1e12:
         width *= 4
         high = guess + width
+    for end in (low, high):
+        if slope(end) == 0:  # level there: all rows are content
+            return end
     if not slope(low) < 0 < slope(high):
         return 0.5 * (low + high)
     return float(brentq(slope, low, high, xtol=1e-13, rtol=1e-13))

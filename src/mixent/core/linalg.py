@@ -11,19 +11,29 @@ from mixent.core.arrays import Array
 
 
 def solver_of(matrix: Array, ridge: float = 1e-13) -> Callable[[Array], Array]:
-    """right -> matrix^-1 right for a matrix that should be positive definite; its diagonal is overwritten.
+    """right -> matrix^-1 right for a matrix that should be positive definite; it is overwritten.
 
-    As little is added to the diagonal as it takes: `ridge` of its mean at first, for some directions may be free.
+    It is brought to a diagonal of ones, for its unknowns may have any units, and as little is added to that as it
+    takes: `ridge` at first, for some directions may be free.
     """
-    ridge *= max(float(np.trace(matrix)) / len(matrix), 1e-300)
-    diagonal = np.diagonal(matrix).copy()
+    diagonal = np.diagonal(matrix)
+    top = float(diagonal.max(initial=0.0)) or 1.0
+    scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, top))
+    matrix *= scale[:, None]
+    matrix *= scale
     while True:
-        matrix[np.diag_indices_from(matrix)] = diagonal + ridge
+        matrix[np.diag_indices_from(matrix)] = 1.0 + ridge
         try:
             factor = cho_factor(matrix, lower=True)
-            return lambda right: np.asarray(cho_solve(factor, right))
+            break
         except LinAlgError:
             ridge *= 100
+
+    def solve(right: Array) -> Array:
+        units = scale if right.ndim == 1 else scale[:, None]
+        return np.asarray(units * cho_solve(factor, units * right))
+
+    return solve
 
 
 def solve_positive(matrix: Array, right: Array, ridge: float = 1e-13) -> Array:

@@ -4,7 +4,7 @@
 
 by maximum likelihood with a weak prior of log a. The lapse e = 1 / (n + 2), n the rows held out, is what they cannot
 exclude: scores that separate the classes make nothing certain, and one row on the wrong side, however far, costs no
-more than log(n C) and does not blur all others.
+more than log((n + 2) C) and does not blur all others.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from scipy.special import softmax
 from mixent.core.arrays import Array, weighted_quantile
 
 USUAL, SPREAD = np.log(3.0), 2.0  # mean and standard deviation of log a, in units of the usual lead
+FAR = 1e100  # scores are cut there: an overflow says no more
+OFFSET = 5.0  # standard deviation of an offset, before any row is seen
 TRIED = np.linspace(-10.0, 10.0, 41)  # log a: the likelihood may have more than one maximum
 
 
@@ -28,14 +30,15 @@ class Calibration:
     slope: float
     offset: Array  # (C,)
     lapse: float = 0.0
+    moved: Array | None = None  # (C,) log-ratio of other class priors to those of the rows it was fitted to
 
     def __call__(self, scores: Array) -> Array:
-        """(n, C) log-probabilities."""
-        p = softmax(self.slope * scores + self.offset, axis=1)
-        if self.lapse == 0:
-            top = self.slope * scores + self.offset
-            return top - top.max(axis=1, keepdims=True)  # up to a constant of the row, with all its digits
-        return np.log((1.0 - self.lapse) * p + self.lapse / p.shape[1])
+        """(n, C) log-probabilities, up to a constant of the row."""
+        logits = self.slope * np.clip(scores, -FAR, FAR) + self.offset
+        if self.lapse > 0:
+            p = softmax(logits, axis=1)
+            logits = np.log((1.0 - self.lapse) * p + self.lapse / p.shape[1])
+        return logits if self.moved is None else logits + self.moved
 
 
 def log_loss(log_prob: Array, target: Array, weight: Array) -> float:
@@ -59,7 +62,7 @@ def fit_calibration(scores: Array, target: Array, weight: Array, *, affine: bool
     """By maximum likelihood on held-out rows."""
     C, n = scores.shape[1], float(weight.sum())
     lead, lapse = usual_lead(scores, weight), 1.0 / (n + 2.0)
-    scaled = scores / lead
+    scaled = np.clip(scores / lead, -FAR, FAR)
 
     def loss(log_slope: float) -> float:
         made = Calibration(float(np.exp(log_slope)), np.zeros(C), lapse)
@@ -75,20 +78,21 @@ def fit_calibration(scores: Array, target: Array, weight: Array, *, affine: bool
 
 
 def _affine(scores: Array, target: Array, weight: Array, start: Calibration) -> Calibration:
-    """Offsets beside the slope."""
+    """Offsets beside the slope; none for a class that no row held out has."""
     n, C, lapse = float(weight.sum()), scores.shape[1], start.lapse
+    met = (weight @ target > 0).astype(float)
 
     def loss(v: Array) -> tuple[float, Array]:
-        p = softmax(np.exp(v[0]) * scores + np.append(v[1:], 0.0), axis=1)
+        p = softmax(np.exp(v[0]) * scores + met * v[1:], axis=1)
         mixed = (1.0 - lapse) * p + lapse / C
-        value = log_loss(np.log(mixed), target, weight) + penalty(v[0]) / n
+        held = 0.5 * float(v[1:] @ v[1:]) / OFFSET**2
+        value = log_loss(np.log(mixed), target, weight) + (penalty(v[0]) + held) / n
         pull = -target * (1.0 - lapse) / mixed * weight[:, None] / n
         logit = p * (pull - (pull * p).sum(axis=1, keepdims=True))
         by_slope = np.exp(v[0]) * (logit * scores).sum() + (v[0] - USUAL) / SPREAD**2 / n
-        return value, np.append(by_slope, logit.sum(axis=0)[:-1])
+        return value, np.append(by_slope, met * logit.sum(axis=0) + v[1:] / OFFSET**2 / n)
 
-    begin = np.append(np.log(start.slope), np.zeros(C - 1))
+    begin = np.append(np.log(start.slope), np.zeros(C))
     sharp = {"ftol": 1e-14, "gtol": 1e-9, "maxiter": 1000}
     found = minimize(loss, begin, jac=True, method="L-BFGS-B", options=sharp)
-    offset = np.append(found.x[1:], 0.0)
-    return Calibration(float(np.exp(found.x[0])), offset - offset.mean(), lapse)
+    return Calibration(float(np.exp(found.x[0])), met * found.x[1:], lapse)

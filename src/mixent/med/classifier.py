@@ -24,7 +24,7 @@ from mixent.med.solving import Discriminant, Search, row_pulls
 from mixent.med.spaces import FeatureSpace, KernelSpace, Part, Space
 from mixent.mixtures.fitting import choose_executor
 from mixent.mixtures.options import check_count, check_number, check_positive, progress_bar
-from mixent.tables import Table, read_features, read_labels, read_weights
+from mixent.tables import Table, check_spread, read_features, read_labels, read_weights
 
 GRIDS = {  # of c, for c="auto"; the exponential prior near 1 asks for hardly any margin, which regularises as a small c
     "exponential": (1.1, 1.3, 1.8, 4.0, 12.0, 40.0, 150.0, 500.0),
@@ -53,7 +53,7 @@ class MEDClassifier(MEDBase):
 
     Probabilities are those of a softmax of `a` times the discriminant functions, `a` fitted to the scores of rows held
     out by `cv` (calibration="temperature"), a share of 1 / (n + 2) spread over all classes: they rank rows of two
-    classes as `decision_function` does, and `predict` agrees with it.
+    classes as `decision_function` does (far out they tie), and `predict` agrees with it.
 
     Parameters
     ----------
@@ -76,12 +76,13 @@ class MEDClassifier(MEDBase):
         How scores become probabilities. "affine" moves the threshold between classes too; `predict` follows the
         probabilities then. None: a softmax of the scores as they are, no fit beyond the one.
     n_features : "auto", int or None
-        Nyström features that stand in for a kernel; "auto": 1000 beyond 10 000 rows (2000 with more than two classes);
+        Nyström features that stand in for a kernel; "auto": 1000 beyond 10 000 rows (2000 with more than two classes or
+        labels in doubt);
         None: never, the whole kernel matrix.
     standardize : bool
         Bring every continuous column to mean 0 and variance 1 first.
     cv : int, splitter or list of (train, test)
-        Folds of c="auto" and of the calibration.
+        Folds of c="auto" and of the calibration; a list counts labelled rows only.
     tol : float
         Stop when the gap per row is smaller, in nats.
     max_iter : int
@@ -112,11 +113,13 @@ class MEDClassifier(MEDBase):
         Of the linear discriminant, in the encoded columns `feature_names_`; (d,) and a number for two classes, else
         (C, d) and (C,).
     objective_, gap_ : float
-        J at the solution in nats, and by how much it may miss the optimum.
+        J at the solution in nats (all rows together), and by how much it may miss the optimum; with labels in doubt
+        both are of the labels as they were believed at the end.
     run_ : Run
         How solving went.
     label_posterior_ : (n, C) array
-        P(y) of every training row: what its label most probably is, where it was in doubt.
+        P(y) of every training row: what its label most probably is, where it was in doubt; NaN for rows of weight 0.
+        It leaves the prior as far as `c` lets it: for the class of a row ask `predict_proba`.
     margin_, calibration_
         The margin prior and the map to probabilities in use.
 
@@ -191,6 +194,8 @@ class MEDClassifier(MEDBase):
         """
         self._check()
         table = read_features(self, X, reset=True, categorical=self.categorical)
+        if not (isinstance(self.kernel, str) and self.kernel == "precomputed"):
+            check_spread(table)
         labels = read_labels(y, table.n_rows)
         part = read_part(labels, read_weights(sample_weight, table.n_rows))
         self.schema_, self.n_rows_ = table.schema, table.n_rows
@@ -237,7 +242,7 @@ class MEDClassifier(MEDBase):
         for name, (default, serves) in idle.items():
             if getattr(self, name) != default and self.kernel not in serves:
                 raise ValueError(f"{name}={getattr(self, name)!r} has no effect with kernel={self.kernel!r}")
-        if isinstance(self.n_features, int) and not self._has_kernel():
+        if isinstance(self.n_features, (int, np.integer)) and not self._has_kernel():
             raise ValueError(f"n_features={self.n_features!r} has no effect with kernel={self.kernel!r}")
 
     def _needs_c(self) -> bool:
@@ -326,6 +331,9 @@ class MEDClassifier(MEDBase):
                 assert self.kernel_ is not None
                 Z = self.kernel_.gram(Z, function.vectors)
             out[rows] = function.plane(Z)
+        lost = ~np.isfinite(out).all(axis=1)
+        if lost.any():
+            raise ValueError(f"row {int(lost.argmax())} is so far from the training rows that its kernel overflows")
         return out
 
     @property

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.special import log_softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -22,7 +23,7 @@ from mixent.med.labels import Beliefs, with_uncertain_labels
 from mixent.med.margins import Margin
 from mixent.med.solving import Discriminant, Search, Solution
 from mixent.med.spaces import Part, Space
-from mixent.mixtures.options import check_choice, check_count, check_folds, check_number, check_positive
+from mixent.mixtures.options import check_count, check_folds, check_number, check_positive
 from mixent.tables import Labels
 
 Folds = list[tuple[np.ndarray, np.ndarray]]
@@ -67,7 +68,9 @@ class MEDBase(FittedByRun, ProbabilisticClassifier):
         if not (isinstance(self.c, str) and self.c == "auto"):
             check_positive("c", self.c)
         if self.calibration is not None:
-            check_choice("calibration", self.calibration, self._calibrations())
+            names = ", ".join(map(repr, self._calibrations()))
+            if not isinstance(self.calibration, str) or self.calibration not in self._calibrations():
+                raise ValueError(f"calibration must be one of {names}, or None; got {self.calibration!r}")
         check_folds("cv", self.cv)
         check_positive("tol", self.tol)
         check_count("max_iter", self.max_iter)
@@ -139,9 +142,14 @@ class MEDBase(FittedByRun, ProbabilisticClassifier):
         counted = np.where(part.weight > 0, codes, -1)
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=REPEATS)
         often = min(REPEATS, max(1, round(REPEATED / max((counted >= 0).sum(), 1)))) if self._draws() else 1
-        rounds = [label_folds(codes, counted >= 0, int(seed), self.cv) for seed in seeds[:often]]
-        rounds = [[fold for fold in folds if _both(counted, fold[0], part.n_classes)] for folds in rounds]
-        return [folds for folds in rounds if folds]
+        drawn = [label_folds(codes, counted >= 0, int(seed), self.cv) for seed in seeds[:often]]
+        sound = [[fold for fold in folds if _sound(counted, fold, part.n_classes)] for folds in drawn]
+        if not self._draws() and len(sound[0]) < len(drawn[0]):
+            raise ValueError(
+                "cv must train on rows of every class and hold out rows with a label and a weight; "
+                f"{len(drawn[0]) - len(sound[0])} of its {len(drawn[0])} splits do not"
+            )
+        return [folds for one in sound for folds in _apart(one)]
 
     def _draws(self) -> bool:
         """Are folds drawn at random, or the user's?"""
@@ -167,14 +175,19 @@ class MEDBase(FittedByRun, ProbabilisticClassifier):
                 show(i, len(grid), f"c = {c:g}")
             held = self._held_scores(space, part, rounds, c, rough, states, labelled_only=True)
             scores, target, weight = _stacked(held, part)
-            weight = weight / len(held)
-            loss = log_loss(fit_calibration(scores, target, weight, affine=False)(scores), target, weight)
+            loss = self._held_loss(scores, target, weight / len(held))
             tried.append({"c": c, "log_loss": loss})
             if loss < best[0]:
                 best = (loss, c, held)
             elif i - grid.index(best[1]) >= PATIENCE:
                 break
         return best[1], tried, None if part.uncertain else best[2]
+
+    def _held_loss(self, scores: Array, target: Array, weight: Array) -> float:
+        """Log-loss of the probabilities that would be delivered; "affine" is judged as "temperature"."""
+        if self.calibration is None or self.calibration in CALIBRATIONS:
+            return log_loss(fit_calibration(scores, target, weight, affine=False)(scores), target, weight)
+        return log_loss(log_softmax(scores, axis=1), target, weight)
 
     def _held_scores(
         self,
@@ -237,7 +250,8 @@ class MEDBase(FittedByRun, ProbabilisticClassifier):
         self.support_ = np.flatnonzero(lam.any(axis=1))
         self.multipliers_ = lam[:, 0] if lam.shape[1] == 1 else lam
         used = part.weight > 0
-        self.loo_estimate_ = float(np.mean(solution.multipliers[used].any(axis=1)))
+        known = used & part.labelled  # a row without a label cannot be wrong
+        self.loo_estimate_ = float(np.average(solution.multipliers[known].any(axis=1), weights=part.weight[known]))
         a, b = pairs(part.n_classes)
         self.pairs_ = [(self.classes_[i], self.classes_[j]) for i, j in zip(a, b)]
         self.label_posterior_ = np.full((n, part.n_classes), np.nan)
@@ -285,7 +299,8 @@ class MEDBase(FittedByRun, ProbabilisticClassifier):
         prior = np.maximum(prior, 1e-12)  # a class the batch seems to lack stays possible
         prior = prior / prior.sum()
         moved = np.log(prior) - np.log(np.maximum(self.class_prior_, 1e-12))
-        self.calibration_ = replace(self.calibration_, offset=self.calibration_.offset + moved)
+        before = 0.0 if self.calibration_.moved is None else self.calibration_.moved
+        self.calibration_ = replace(self.calibration_, moved=before + moved)
         self.class_prior_ = prior
 
     def __sklearn_tags__(self):
@@ -294,9 +309,26 @@ class MEDBase(FittedByRun, ProbabilisticClassifier):
         return tags
 
 
-def _both(codes: np.ndarray, train: np.ndarray, n_classes: int) -> bool:
-    """Does every class have a row to train on?"""
-    return len(np.unique(codes[train][codes[train] >= 0])) == n_classes
+def _sound(codes: np.ndarray, fold: tuple[np.ndarray, np.ndarray], n_classes: int) -> bool:
+    """Does every class have a row to train on, and is some row held out?"""
+    train, held = (codes[rows] for rows in fold)
+    return len(np.unique(train[train >= 0])) == n_classes and bool((held >= 0).any())
+
+
+def _apart(folds: Folds) -> list[Folds]:
+    """Folds in rounds, such that none holds out a row twice."""
+    rounds: list[Folds] = []
+    seen: list[set] = []
+    for fold in folds:
+        held = set(fold[1].tolist())
+        at = next((i for i, rows in enumerate(seen) if not rows & held), None)
+        if at is None:
+            rounds.append([])
+            seen.append(set())
+            at = len(rounds) - 1
+        rounds[at].append(fold)
+        seen[at] |= held
+    return rounds
 
 
 def _stacked(rounds: list[Array], part: Part) -> tuple[Array, Array, Array]:

@@ -19,13 +19,15 @@ from mixent.med.gaussians import Ensemble
 from mixent.med.kernels import CUT, Kernel, Nystrom, read_kernel
 from mixent.med.margins import MARGINS, Margin, read_margin
 from mixent.med.solving import Discriminant, GaussianDiscriminant, Search
-from mixent.med.spaces import GaussianSpace, Part
+from mixent.med.spaces import GaussianSpace, Part, predictive_scores
 from mixent.mixtures.fitting import choose_executor
 from mixent.mixtures.options import check_count, check_number, check_positive, progress_bar
 from mixent.tables import Table, check_spread, read_features, read_labels, read_weights
 
 GRID = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 LANDMARKS = 500
+WIDE = 20  # encoded columns from which every second c is tried
+BIT = 0.02  # least variance of a bit within classes
 MOST_COLUMNS = 60  # a Newton step has (d + 1)(d + 2) / 2 unknowns per class
 
 
@@ -45,7 +47,7 @@ class MEDGaussianClassifier(MEDBase):
     ----------
     c : "auto" or float
         How much a row may say (any c > 0: with none saying anything the Gaussians are those of the prior). "auto"
-        chooses it by cross-validated log-loss.
+        chooses it by cross-validated log-loss: dozens of fits, each of some seconds from about 20 encoded columns on.
     margin : "laplace", "exponential" or "gaussian"
         Prior of the margins, about the margin `alpha` stands for.
     alpha : float
@@ -67,11 +69,12 @@ class MEDGaussianClassifier(MEDBase):
     relaxation : float
         Where labels are in doubt: the share of each label update that is taken.
     calibration : "temperature", "affine", "predictive" or None
-        How scores become probabilities; "temperature" and "affine" as for MEDClassifier. "predictive": Bayes' rule with
-        each class's predictive density, a Student t. `predict` follows the probabilities; with "temperature" and None
-        these agree with `decision_function`.
+        How scores become probabilities; "temperature" and "affine" (better where classes are few and unequal) as for
+        MEDClassifier. "predictive": Bayes' rule with each class's predictive density, a Student t, and the training
+        shares, whatever the bias. `predict` follows the probabilities; with "temperature" and None these agree with
+        `decision_function`.
     cv : int, splitter or list of (train, test)
-        Folds of c="auto" and of the calibration.
+        Folds of c="auto" and of the calibration; a list counts labelled rows only.
     tol : float
         Stop when the gap per row is smaller, in nats.
     max_iter : int
@@ -181,7 +184,8 @@ class MEDGaussianClassifier(MEDBase):
         workers = choose_executor(self.n_jobs, table.n_rows, Z.shape[1])
         with progress_bar(self.progress, "discrimination") as show, workers as executor:
             k = None if isinstance(self.k, str) else float(self.k)
-            space = GaussianSpace(Z, k, *self._read_prior(Z.shape[1]), labels.classes)
+            predictive = self.calibration == "predictive"
+            space = GaussianSpace(Z, k, *self._read_prior(Z.shape[1]), labels.classes, self._floor(), predictive)
             trained = self._fit_space(space, labels, part, Search(float(self.tol), int(self.max_iter), executor), show)
         self._keep_gaussians(trained)
         return self
@@ -229,7 +233,14 @@ class MEDGaussianClassifier(MEDBase):
         return (*CALIBRATIONS, "predictive")
 
     def _grid(self) -> tuple[float, ...]:
-        return GRID
+        return GRID if self.width_ <= WIDE else GRID[1::2]
+
+    def _floor(self) -> Array:
+        """(width,) least variance within classes: bits that are rare, or absent where a fold has none, stay bits."""
+        floor = np.zeros(self.width_)
+        if self.components_ is None:
+            floor[len(self.encoder_.centre) :] = BIT
+        return floor
 
     def _margin(self, c: float | None, discriminant: Discriminant, contests: Contests) -> Margin:
         """The margin prior about l_alpha: a quantile of the margins before discrimination."""
@@ -256,6 +267,7 @@ class MEDGaussianClassifier(MEDBase):
                 f"Gaussians of {Z.shape[1]} encoded columns have {(Z.shape[1] + 1) * (Z.shape[1] + 2) // 2} numbers "
                 f"each, and {MOST_COLUMNS} columns are the most; choose columns, or take kernel='rbf' and n_features"
             )
+        self.width_ = Z.shape[1]
         return Z
 
     def _read_prior(self, d: int) -> tuple[Array | None, Array | None]:
@@ -276,6 +288,7 @@ class MEDGaussianClassifier(MEDBase):
 
     def _keep_gaussians(self, trained: Trained) -> None:
         self.ensemble_: Ensemble = trained.solution.state
+        self.shares_ = self.class_prior_.copy()  # of the training rows
         assert isinstance(trained.discriminant, GaussianDiscriminant)
         self.prior_gaussians_ = list(trained.discriminant.prior.classes)
 
@@ -312,9 +325,7 @@ class MEDGaussianClassifier(MEDBase):
     def _log_joint(self, X: Any) -> Array:
         if self.calibration != "predictive":
             return super()._log_joint(X)
-        Z = self._read(X)
-        log_prob = np.column_stack([one.predictive_log_prob(Z) for one in self.gaussians_])
-        return self.calibration_(log_prob + self._bias())
+        return self.calibration_(predictive_scores(self.ensemble_.classes, self._read(X), self.shares_[None]))
 
 
 @dataclass(frozen=True)

@@ -68,12 +68,6 @@ class NormalWishart:
         ratio = gammaln(0.5 * (N + 1)) - gammaln(0.5 * free) - 0.5 * d * np.log(np.pi)
         return ratio - 0.5 * d * np.log((N + 1) / N) - self.log_det - 0.5 * (N + 1) * far
 
-    @property
-    def expected_cov(self) -> Array | None:
-        """E V; None where it does not exist."""
-        left = self.rows - self.d - 1
-        return self.root @ self.root.T / left if left > 0 else None
-
     def features(self, X: Array) -> Array:
         """(n, m) of rows, m = (d + 1)(d + 2) / 2."""
         Z = self.whiten(X)
@@ -138,8 +132,12 @@ class NormalWishart:
         return float(moved @ self.gradient) - self.log_partition(self) + prior.log_partition(self)
 
 
-def class_statistics(X: Array, weight: Array, k: float, mean: Array, cov: Array) -> NormalWishart:
+def class_statistics(
+    X: Array, weight: Array, k: float, mean: Array, cov: Array, spread: Array | float = 0.0
+) -> NormalWishart:
     """The posterior of the prior (k, mean, cov) and these rows: the prior of discrimination (16, mended).
+
+    `spread` (d,) is the variance of all rows, of any class.
 
     N = k + sum w,  m = (k mean + sum w x) / N,  S = k cov + sum w x x^T + k mean mean^T - N m m^T.
     """
@@ -153,7 +151,7 @@ def class_statistics(X: Array, weight: Array, k: float, mean: Array, cov: Array)
         raise OutsideDomainError(f"counts {N:.3g} rows, and {d} columns take more than {d - 1}")
     scale = np.sqrt(np.maximum(np.diagonal(S), 1e-300))
     dependent = "has columns that are constant or depend on each other"
-    if (scale**2 <= 1e-12 * N * X.var(axis=0)).any():  # rounding about a constant
+    if (scale**2 <= 1e-12 * N * spread).any():  # rounding about a constant
         raise OutsideDomainError(dependent)
     try:
         root = cholesky(S / np.outer(scale, scale), lower=True)

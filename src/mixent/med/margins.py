@@ -17,6 +17,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -205,7 +206,7 @@ class Fixed(Margin):
         return 0.0 * multiplier
 
     def multiplier(self, margin: Array) -> Array:
-        raise NotImplementedError("no loss stands for a margin that is certain; see `solving.by_multipliers`")
+        raise NotImplementedError("no loss stands for a margin that is certain; see `solving._by_multipliers`")
 
 
 MARGINS: dict[str, Callable[[float, float], Margin]] = {
@@ -218,21 +219,24 @@ MARGINS: dict[str, Callable[[float, float], Margin]] = {
 def read_margin(margin: Any, c: Any, at: float = 1.0) -> Margin:
     """The user's margin prior: a name with its `c`, or an object."""
     if isinstance(margin, Margin):
+        for name in ("c", "at"):
+            value = getattr(margin, name, 1.0)
+            if not isinstance(value, Real) or not 0 < float(value) < np.inf:
+                raise ValueError(f"{name} of a margin prior must be a number > 0; got {margin!r}")
         return margin
     if isinstance(margin, str) and margin == "fixed":
         return Fixed(at)
     if not isinstance(margin, str) or margin not in MARGINS:
         names = ", ".join(map(repr, (*MARGINS, "fixed")))
-        raise ValueError(f"margin must be one of {names}, or an object of mixent.med.margins; got {margin!r}")
+        raise ValueError(f"margin must be one of {names}, or an object such as mixent.med.Laplace(5); got {margin!r}")
     return MARGINS[margin](float(c), at)
 
 
 def check_speaks(margin: Margin) -> None:
     """Where the discriminant is zero before any row speaks, a prior that expects no margin asks for nothing."""
-    if not margin.mean(0.0) > 0:
-        c = getattr(margin, "c", None)
+    if isinstance(margin, Exponential) and not margin.mean(0.0) > 0:
         raise ValueError(
-            f"with c = {c!r} the margin prior expects a margin of {margin.mean(0.0):.3g} (at - 1/c), which a "
+            f"with c = {margin.c!r} the margin prior expects a margin of {margin.mean(0.0):.3g} (at - 1/c), which a "
             f"discriminant function of zero already keeps: every multiplier would be 0, and there would be no "
             f"classifier; take c > {1 / margin.at:.3g}, or margin='laplace' or 'gaussian'"
         )

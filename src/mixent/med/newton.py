@@ -40,6 +40,7 @@ class Rows:
     open: np.ndarray  # (n, pairs) bool
     weight: Array  # (n,)
     shift: Array | None = None  # (n, pairs) subtracted from each margin
+    lam: Array | None = None  # (n, pairs) multipliers, where they are not those of the margins
 
     @property
     def n_rows(self) -> int:
@@ -47,7 +48,8 @@ class Rows:
 
     def part(self, rows: slice | np.ndarray) -> Rows:
         shift = None if self.shift is None else self.shift[rows]
-        return Rows(self.X[rows], self.signs[rows], self.open[rows], self.weight[rows], shift)
+        lam = None if self.lam is None else self.lam[rows]
+        return Rows(self.X[rows], self.signs[rows], self.open[rows], self.weight[rows], shift, lam)
 
 
 def row_blocks(X: Array, contests: Contests, shift: Array | None = None, width: int = 0) -> Blocks:
@@ -73,13 +75,16 @@ def pull(rows: Rows, scores: Array, features: list[Array], outputs: Array, margi
     m = kept if rows.shift is None else kept - rows.shift
     speaks = rows.open & (rows.signs != 0)
     weight = rows.weight[:, None]
-    lam = margin.multiplier(m)
+    lam = margin.multiplier(m) if rows.lam is None else rows.lam
     loss = np.where(rows.open, margin.loss(m), 0.0)
     pushed = np.where(speaks, weight * lam, 0.0)
     alpha = (pushed * rows.signs) @ outputs  # (n, S)
     stiff = np.where(speaks, weight * rows.signs**2 * margin.bend(lam), 0.0)
     force = tuple(phi.T @ alpha[:, s] for s, phi in enumerate(features))
-    potential = loss + np.where(speaks, lam * kept, 0.0)
+    if rows.lam is None:
+        potential = loss + np.where(speaks, lam * kept, 0.0)
+    else:
+        potential = np.where(speaks, margin.potential(lam), loss)
     return Pull(
         float((weight * loss).sum()),
         float((weight * potential).sum()),
@@ -111,6 +116,7 @@ class MedProblem(Problem[P, Any, Pull]):
     safe_step = 2.0**-30  # a step shortened so far descends, or the numbers are at their end
     newton_steps = 20  # before local problems are solved as they are
     margin: Margin
+    bias_variance: float  # inf: flat
     outputs: Array  # (pairs, S)
 
     @abstractmethod
@@ -148,10 +154,19 @@ class MedProblem(Problem[P, Any, Pull]):
         return np.where(rows.open & (rows.signs != 0), self.margin.multiplier(m), 0.0)
 
 
+def balanced(lam: Array, contests: Contests) -> Array:
+    """Multipliers of two classes that keep the bias equality: the heavier side takes back what it has too much."""
+    pushed = (contests.weight * contests.signs[:, 0] * lam[:, 0]) * contests.open[:, 0]
+    up, down = float(pushed[pushed > 0].sum()), -float(pushed[pushed < 0].sum())
+    share = np.where(pushed > 0, down / up if up > down else 1.0, up / down if down > up else 1.0)
+    return lam * share[:, None]
+
+
 def unbalanced(drift: Array, bias: Array) -> float:
     """What the dual's value is worth less when the multipliers miss the bias equality.
 
-    The bound is short of  drift * (optimal bias), taken to be no farther out than twice the present one and one more.
+    The bound is short of  drift * (optimal bias), taken to be no farther out than twice the present one and one more:
+    enough to tell a search when to stop. Of two classes the result is judged by `balanced` multipliers.
     """
     return float(np.abs(drift) @ (1.0 + 2.0 * np.abs(bias)))
 

@@ -21,14 +21,16 @@ from mixent.med.contests import Contests, contrasts
 from mixent.med.gaussians import Ensemble, GaussianProblem
 from mixent.med.kernels import factor
 from mixent.med.margins import Fixed, Gaussian, Margin
-from mixent.med.newton import LinearProblem, MedProblem, Plane, Sequential, row_blocks
+from mixent.med.newton import LinearProblem, MedProblem, Plane, Sequential, balanced, row_blocks
 
 MOST_LOCAL = 10**8  # numbers of a local problem, written out
 HARD = 1e4  # bound of the multipliers from which two classes are solved in them
 SQUARE = 5000  # most rows for that
-STIFF = 1e3  # how a margin that is certain is approached: c of the Gaussian prior about it
+STIFF = 1e3  # how a margin that is certain is approached: c of the Gaussian prior about it, for features of size 1
+FACTOR, SWEEPS = 3000, 200  # rows up to which so many sweeps of pairs are enough before Newton takes over
 ROUNDS = 60  # most approaches
 HELD = 1e-8  # what may lack of a margin that is certain, relative
+SLOW, HARDEST = 0.25, 1e5  # where so much is still lacking it is made stiffer, up to so many times
 BROKEN = 1e-4  # what lacks of one that cannot be kept
 
 
@@ -94,8 +96,11 @@ def _newton(
         return _by_multipliers(problem, X, contests, margin, search, start, width)
     source = row_blocks(X, contests, width=width)
     found = _run(problem, source, search, start)
-    total = (search.executor or Serial()).total(lambda block: problem.stats(found.params, block), source)
     lam = problem.multipliers(found.params, source.rows)
+    if contests.n_classes == 2 and np.isinf(problem.bias_variance):
+        lam = balanced(lam, contests)
+        source = Blocks(replace(source.rows, lam=lam), source.row_bytes)
+    total = (search.executor or Serial()).total(lambda block: problem.stats(found.params, block), source)
     return found, lam, -found.objective, problem.dual(found.params, total)
 
 
@@ -117,18 +122,25 @@ def _by_multipliers(
     problem: Any, X: Array, contests: Contests, margin: Fixed, search: Search, start: Any, width: int
 ) -> tuple[Run, Array, float, float | None]:
     """A certain margin by the method of multipliers: a stiff Gaussian about it, moved until no row lacks anything."""
-    soft = replace(problem, margin=Gaussian(STIFF, margin.at))
+    size = float(np.sqrt((X**2).sum(axis=1).mean())) if isinstance(problem, LinearProblem) else 1.0
+    stiff = STIFF * abs(margin.at) / max(size, 1e-150)  # multipliers grow as the features shrink
+    hardest = HARDEST * stiff
     live = contests.open & (contests.signs != 0) & (contests.weight > 0)[:, None]
     lam = np.zeros(contests.signs.shape)
     lacking = np.inf
     for _ in range(ROUNDS):
-        source = row_blocks(X, contests, lam / STIFF**2, width)
+        soft = replace(problem, margin=Gaussian(stiff, margin.at))
+        source = row_blocks(X, contests, lam / stiff**2, width)
         found = _run(soft, source, search, start)
         start, lam = found.params, soft.multipliers(found.params, source.rows)
         kept = contests.signs * (soft.scores(start, X) @ soft.outputs.T)
         before, lacking = lacking, float((margin.at - kept)[live].max(initial=0.0))
-        if lacking <= HELD * abs(margin.at) or not lacking < 0.99 * before:
+        if lacking <= HELD * abs(margin.at):
             break
+        if lacking > SLOW * before:
+            if stiff >= hardest:
+                break
+            stiff *= 10.0
     if lacking > BROKEN * abs(margin.at):
         raise ValueError(
             f"no solution keeps the fixed margin {margin.at:.3g} in every row (one lacks {lacking:.3g}): the rows "
@@ -138,7 +150,7 @@ def _by_multipliers(
     dual = soft.dual(found.params, total)
     if dual is not None:  # at l alone, without the stiff prior's part and the shift
         pushed = contests.weight[:, None] * lam
-        dual += 0.5 * float((pushed * lam).sum()) / STIFF**2 - float((pushed * source.rows.shift).sum())
+        dual += 0.5 * float((pushed * lam).sum()) / stiff**2 - float((pushed * source.rows.shift).sum())
     return found, lam, soft.divergence(found.params), dual
 
 
@@ -146,10 +158,13 @@ class LinearDiscriminant(Discriminant):
     """f(x) = theta x + b, theta ~ N(0, 1), on rows of features."""
 
     def __init__(self, X: Array, n_classes: int, bias_variance: float) -> None:
-        self.X, self.n_classes, self.bias_variance = X, n_classes, bias_variance
+        self.n_classes, self.bias_variance = n_classes, bias_variance
         self.contrast = contrasts(n_classes)
+        # a flat bias takes up any shift of the features; far from zero they would cost it its digits
+        self.centre = X.mean(axis=0) if np.isinf(bias_variance) else np.zeros(X.shape[1])
+        self.X = X - self.centre
         n, d = X.shape
-        self.narrow = factor(X @ X.T) if d > n else X  # as many features as rows suffice
+        self.narrow = factor(self.X @ self.X.T) if d > n else self.X  # as many features as rows suffice
 
     def solve(self, contests: Contests, margin: Margin, search: Search, start: Any = None) -> Solution:
         hard = HARD <= margin.upper < np.inf and len(self.X) <= SQUARE
@@ -173,10 +188,10 @@ class LinearDiscriminant(Discriminant):
 
     def plane(self, solution: Solution, contests: Contests) -> Plane:
         """The solution in the features themselves."""
-        if self.narrow is self.X:
-            return solution.state
-        alpha = row_pulls(solution, contests, self.contrast)
-        return Plane(alpha.T @ self.X, solution.state.bias)
+        coef = solution.state.coef
+        if self.narrow is not self.X:
+            coef = row_pulls(solution, contests, self.contrast).T @ self.X
+        return Plane(coef, solution.state.bias - coef @ self.centre)
 
 
 def row_pulls(solution: Solution, contests: Contests, contrast: Array) -> Array:
@@ -204,18 +219,28 @@ class KernelDiscriminant(Discriminant):
     def solve(self, contests: Contests, margin: Margin, search: Search, start: Any = None) -> Solution:
         if contests.n_classes == 2 and not isinstance(margin, Fixed):
             return self._in_pairs(contests, margin, search, start)
+        return self._by_newton(contests, margin, search, start)
+
+    def _by_newton(self, contests: Contests, margin: Margin, search: Search, start: Any) -> Solution:
         if self._linear is None:
             self._linear = LinearDiscriminant(factor(self.K), contests.n_classes, self.bias_variance)
         found = self._linear.solve(contests, margin, search, None if start is None else start.plane)
         alpha = row_pulls(found, contests, self.contrast)
-        return replace(found, state=Field(alpha, found.state.bias, plane=found.state))
+        bias = self._linear.plane(found, contests).bias
+        return replace(found, state=Field(alpha, bias, plane=found.state))
 
     def _in_pairs(self, contests: Contests, margin: Margin, search: Search, start: Any) -> Solution:
         pull = -contests.signs[:, 0] * contests.open[:, 0]  # f = F_1 - F_0
         flat = bool(np.isinf(self.bias_variance))
         kernel = self.K if flat else self.K + self.bias_variance
         dual = BoxDual(kernel, pull, contests.weight, margin, balanced=flat)
-        found = search.run(dual, dual.source(), dual.start(None if start is None else start.alpha[:, 0]))
+        point = dual.start(None if start is None or start.alpha is None else start.alpha[:, 0])
+        few = len(self.K) <= FACTOR
+        found = (replace(search, max_iter=min(SWEEPS, search.max_iter)) if few else search).run(
+            dual, dual.source(), point
+        )
+        if found.status is Status.MAX_PASSES and few and search.max_iter > SWEEPS:
+            return self._by_newton(contests, margin, search, None)
         end = found.params
         alpha = dual.alpha(end)
         constant = dual.constant(end)

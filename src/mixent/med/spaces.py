@@ -90,6 +90,8 @@ class GaussianSpace(Space):
     mean: Array | None  # (d,); None: the mean of the rows
     cov: Array | None  # (d, d); None: the covariance within classes
     classes: np.ndarray
+    floor: Array | float = 0.0  # (d,) least variance of a column within classes, where that is taken
+    predictive: bool = False  # scores are those of Bayes' rule with predictive densities
 
     def discriminant(self, part: Part, bias_variance: float) -> GaussianDiscriminant:
         X = self.X[part.rows]
@@ -98,17 +100,22 @@ class GaussianSpace(Space):
 
     def _prior(self, X: Array, member: Array, weight: Array) -> Ensemble:
         mean = np.average(X, axis=0, weights=weight) if self.mean is None else self.mean
-        cov = _within(X, member) if self.cov is None else self.cov
+        spread = np.average((X - np.average(X, axis=0, weights=weight)) ** 2, axis=0, weights=weight)
         k = max(1.0, X.shape[1] + 2.0 - float(member.sum(axis=0).min())) if self.k is None else self.k
-        gaussians = tuple(self._class_prior(X, member, s, k, mean, cov) for s in range(member.shape[1]))
+        # k rows bring it about, so they need as much more of it as there are rows for one of them
+        floor = self.floor * (member.sum() / member.shape[1]) / max(k, 1e-300)
+        cov = _within(X, member, spread, floor) if self.cov is None else self.cov
+        gaussians = tuple(self._class_prior(X, member, s, k, mean, cov, spread) for s in range(member.shape[1]))
         log_share = np.log(np.maximum(member.sum(axis=0), 1e-300))
         contrast = contrasts(member.shape[1])
         # the contrasts' columns are orthogonal, of squared length 1/2
         return Ensemble(gaussians, 2.0 * contrast.T @ log_share)
 
-    def _class_prior(self, X: Array, member: Array, s: int, k: float, mean: Array, cov: Array) -> NormalWishart:
+    def _class_prior(
+        self, X: Array, member: Array, s: int, k: float, mean: Array, cov: Array, spread: Array
+    ) -> NormalWishart:
         try:
-            return class_statistics(X, member[:, s], k, mean, cov)
+            return class_statistics(X, member[:, s], k, mean, cov, spread)
         except OutsideDomainError as error:
             raise ValueError(
                 f"class {self.classes[s]} {error}: its Gaussian has no distribution; "
@@ -116,12 +123,20 @@ class GaussianSpace(Space):
             ) from error
 
     def scores(self, part, fitted, solution, contests, rows):
-        X = self.X[rows]
-        log_prob = np.column_stack([one.expected_log_prob(X) for one in solution.state.classes])
-        return log_prob + contrasts(part.n_classes) @ solution.state.bias
+        X, found = self.X[rows], solution.state
+        if self.predictive:
+            return predictive_scores(found.classes, X, part.prior * (part.labelled * part.weight)[:, None])
+        log_prob = np.column_stack([one.expected_log_prob(X) for one in found.classes])
+        return log_prob + contrasts(part.n_classes) @ found.bias
 
 
-def _within(X: Array, member: Array) -> Array:
+def predictive_scores(classes: tuple[NormalWishart, ...], X: Array, member: Array) -> Array:
+    """(n, C) log p(class) + log E p(x | class); classes as frequent as among the members."""
+    log_share = np.log(member.sum(axis=0) / member.sum())
+    return np.column_stack([one.predictive_log_prob(X) for one in classes]) + log_share
+
+
+def _within(X: Array, member: Array, overall: Array, floor: Array | float) -> Array:
     """Covariance within the classes, a touch of the columns' own variance added: it must be positive definite."""
     out = np.zeros((X.shape[1], X.shape[1]))
     for own in member.T:
@@ -130,5 +145,5 @@ def _within(X: Array, member: Array) -> Array:
             out += (left * own[:, None]).T @ left
     out /= member.sum()
     spread = np.diagonal(out)
-    floor = np.where(spread > 0, spread, np.maximum(X.var(axis=0), 1e-300))
-    return out + 1e-3 * np.diag(floor)
+    least = np.where(spread > 0, spread, np.where(overall > 0, overall, 1.0))  # a constant column: encoded units
+    return out + np.diag(np.maximum(1e-3 * least, floor))

@@ -1,0 +1,5 @@
+"""`python -m mixent`: the command line."""
+
+from mixent.cli import main
+
+main()
