@@ -41,7 +41,11 @@ def describe_discrimination(model: Any) -> dict[str, Any]:
         "c": _bound(model),
         "margin": margin,
         "bias": model.bias if isinstance(model.bias, str) else float(model.bias),
-        "support": {"rows": len(model.support_), "of": model.n_rows_, "leave_one_out": float(model.loo_estimate_)},
+        "support": {
+            "rows": len(model.support_),
+            "of": int((~np.isnan(certain)).sum()),
+            "leave_one_out": float(model.loo_estimate_),
+        },
         "gap": None if model.gap_ is None else float(model.gap_),
         "calibration": {
             "kind": model.calibration,

@@ -25,7 +25,7 @@ class MarginsDisplay(Short):
 
     margin: np.ndarray  # (n,)
     support: np.ndarray  # (n,) bool: has the row a multiplier?
-    wanted: float  # margin the prior is about
+    wanted: float  # margin the prior expects: rows that keep it say nothing
     ax_: Any = field(default=None, repr=False)
     figure_: Any = field(default=None, repr=False)
 
@@ -49,7 +49,7 @@ class MarginsDisplay(Short):
         mine = scores[at, own]
         scores[at, own] = -np.inf
         support: np.ndarray = np.reshape(est.multipliers_, (len(y), -1)).max(axis=1) > 0
-        return cls(mine - scores.max(axis=1), support[known], float(est.margin_.at))
+        return cls(mine - scores.max(axis=1), support[known], float(est.margin_.mean(0.0)))
 
     @property
     def n_wrong(self) -> int:

@@ -33,10 +33,10 @@ class MultipliersDisplay(Short):
 
     multipliers: np.ndarray  # (n,) falling
     row: np.ndarray  # (n,) which row
-    row_class: np.ndarray  # (n,) class index, the likeliest
+    row_class: np.ndarray  # (n,) class index; -1: the label was in doubt
     classes: Any  # (C,)
     upper: float | None  # multipliers of two classes stay below; None: no bound, or a sum
-    loo_estimate: float  # share of rows, of those with a weight, that are not zero
+    loo_estimate: float  # share of the labelled rows that are not zero
     ax_: Any = field(default=None, repr=False)
     figure_: Any = field(default=None, repr=False)
 
@@ -48,8 +48,10 @@ class MultipliersDisplay(Short):
                 f"{type(est).__name__} has no multipliers_; fit a MEDClassifier or a MEDGaussianClassifier first"
             )
         whole = est.multipliers_ if est.multipliers_.ndim == 1 else est.multipliers_.sum(axis=1)
-        order = np.argsort(-whole, kind="stable")
-        label = est.label_posterior_[order].argmax(axis=1)
+        used = np.flatnonzero(~np.isnan(est.label_posterior_[:, 0]))  # rows with a weight
+        order = used[np.argsort(-whole[used], kind="stable")]
+        sure = est.label_posterior_[order]
+        label = np.where(sure.max(axis=1) == 1.0, sure.argmax(axis=1), -1)
         bounded = est.multipliers_.ndim == 1 and np.isfinite(est.margin_.upper)
         upper = float(est.margin_.upper) if bounded else None
         return cls(whole[order], order, label, est.classes_, upper, float(est.loo_estimate_))
@@ -57,7 +59,7 @@ class MultipliersDisplay(Short):
     @property
     def zero_share(self) -> float:
         """Share of rows that say nothing."""
-        return 1.0 - self.loo_estimate
+        return float(np.mean(self.multipliers == 0))
 
     def plot(self, ax: Any = None):
         """Draw the rows one beside the other."""
@@ -66,6 +68,10 @@ class MultipliersDisplay(Short):
         place = np.arange(1, n + 1)
         n_support = int((self.multipliers > 0).sum())
         ax.vlines(place[:n_support], 0, self.multipliers[:n_support], color=FAINT, lw=0.5, zorder=1)
+        doubtful = self.row_class < 0
+        if doubtful.any():
+            look = {"color": FAINT, "marker": ".", "s": 16, "label": "label in doubt"}
+            ax.scatter(place[doubtful], self.multipliers[doubtful], zorder=2, **look)
         for c, label in enumerate(self.classes):
             rows = self.row_class == c
             look = {"color": colour(c), "marker": marker(c), "s": 16, "edgecolors": "white", "lw": 0.4}
@@ -79,7 +85,7 @@ class MultipliersDisplay(Short):
         ax.set_title(said, loc="left", fontsize="small", color=INK)
         ax.set(xlim=(0, n + 1), ylim=(-0.03 * top, 1.08 * top))
         ax.set(xlabel="rows, by how much they say", ylabel="multiplier" + (", sum" if len(self.classes) > 2 else ""))
-        legend(ax, len(self.classes) + 1, loc="center right")
+        legend(ax, len(self.classes) + 2, loc="center right")
         tidy(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
