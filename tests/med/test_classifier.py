@@ -96,7 +96,7 @@ def test_every_kernel_says_the_same_in_its_own_words(two):
     options = {"c": 4.0, "tol": 1e-9, "standardize": False, "calibration": None}
     plain = MEDClassifier(**options).fit(X, y).decision_function(X)
     K = X @ X.T
-    given = MEDClassifier("precomputed", **options).fit(K, y).decision_function(K)
+    given = MEDClassifier("precomputed", c=4.0, tol=1e-9, calibration=None).fit(K, y).decision_function(K)
     called = MEDClassifier(lambda A, B: A @ B.T, **options).fit(X, y).decision_function(X)
     poly = MEDClassifier("poly", degree=1, gamma=1.0, coef0=0.0, **options).fit(X, y).decision_function(X)
     for other in (given, called, poly):
@@ -387,9 +387,10 @@ BAD = [
     ({"n_features": 10}, "n_features=10 has no effect with kernel='linear'"),
     ({"degree": 2}, "degree=2 has no effect with kernel='linear'"),
     ({"gamma": 2.0}, "gamma=2.0 has no effect with kernel='linear'"),
-    ({"gamma": "auto", "kernel": "rbf"}, "gamma must be a number > 0"),
+    ({"gamma": "auto", "kernel": "rbf"}, "gamma must be 'scale' or a number > 0"),
     ({"coef0": -1.0, "kernel": "poly"}, "coef0 must be a number >= 0"),
     ({"standardize": "yes"}, "standardize must be True or False"),
+    ({"standardize": False, "kernel": "precomputed"}, "standardize=False has no effect with kernel='precomputed'"),
     ({"tol": 0.0}, "tol must be a number > 0"),
     ({"max_iter": 0}, "max_iter must be a whole number >= 1"),
     ({"cv": 1}, "cv must be a whole number >= 2"),

@@ -179,7 +179,7 @@ BAD = [
     ({"n_features": 0, "kernel": "rbf"}, "n_features must be a whole number >= 1"),
     ({"n_features": 3}, "n_features=3 has no effect with kernel=None"),
     ({"gamma": 3.0}, "gamma=3.0 has no effect with kernel=None"),
-    ({"gamma": -3.0, "kernel": "rbf"}, "gamma must be a number > 0"),
+    ({"gamma": -3.0, "kernel": "rbf"}, "gamma must be 'scale' or a number > 0"),
     ({"coef0": -1.0, "kernel": "poly"}, "coef0 must be a number >= 0"),
     ({"calibration": "sigmoid"}, "calibration must be one of 'temperature', 'affine', 'predictive'"),
     ({"prior_mean": [0.0]}, r"prior_mean must be finite numbers of shape \(2,\)"),

@@ -17,13 +17,13 @@ from mixent.core.arrays import Array
 from mixent.med.contests import Contests, contrasts
 from mixent.med.encoding import Encoder
 from mixent.med.estimator import MEDBase, Trained, read_part
-from mixent.med.kernels import Called, Kernel, Linear, Nystrom, check_kernel_matrix, read_kernel
+from mixent.med.kernels import Called, Kernel, Linear, Nystrom, check_kernel_matrix, check_shape, read_kernel
 from mixent.med.margins import Margin, check_speaks, read_margin
 from mixent.med.newton import Plane
 from mixent.med.solving import Discriminant, Search, row_pulls
 from mixent.med.spaces import FeatureSpace, KernelSpace, Part, Space
 from mixent.mixtures.fitting import choose_executor
-from mixent.mixtures.options import check_count, check_number, check_positive, progress_bar
+from mixent.mixtures.options import check_count, progress_bar
 from mixent.tables import Table, check_spread, read_features, read_labels, read_weights
 
 GRIDS = {  # of c, for c="auto"; the exponential prior near 1 asks for hardly any margin, which regularises as a small c
@@ -215,6 +215,8 @@ class MEDClassifier(MEDBase):
             check_count("n_features", self.n_features, "'auto' or None")
         if not isinstance(self.standardize, (bool, np.bool_)):
             raise ValueError(f"standardize must be True or False; got {self.standardize!r}")
+        if not self.standardize and (self.kernel == "precomputed" or hasattr(self.kernel, "transform")):
+            raise ValueError(f"standardize=False has no effect with kernel={self.kernel!r}, which sees no columns")
         if not self._needs_c():
             check_speaks(read_margin(self.margin, None if isinstance(self.c, str) else self.c))
         certain = isinstance(self.margin, Margin) or (isinstance(self.margin, str) and self.margin == "fixed")
@@ -222,26 +224,14 @@ class MEDClassifier(MEDBase):
             raise ValueError(f"c={self.c!r} has no effect with margin={self.margin!r}, which needs none; leave it")
 
     def _check_kernel(self) -> None:
-        if not isinstance(self.kernel, str):
-            if not callable(self.kernel) and not hasattr(self.kernel, "transform"):
-                raise ValueError(
-                    f"kernel must be one of {', '.join(map(repr, NAMES))}, a function of two matrices, or a "
-                    f"transformer; got {self.kernel!r}"
-                )
-        elif self.kernel not in NAMES:
+        named = isinstance(self.kernel, str) and self.kernel in NAMES
+        able = not isinstance(self.kernel, str) and (callable(self.kernel) or hasattr(self.kernel, "transform"))
+        if not named and not able:
             raise ValueError(
                 f"kernel must be one of {', '.join(map(repr, NAMES))}, a function of two matrices, or a transformer; "
                 f"got {self.kernel!r}"
             )
-        check_count("degree", self.degree)
-        if not check_number(self.coef0) or not self.coef0 >= 0:
-            raise ValueError(f"coef0 must be a number >= 0, or the kernel would not be positive; got {self.coef0!r}")
-        if not (isinstance(self.gamma, str) and self.gamma == "scale"):
-            check_positive("gamma", self.gamma)
-        idle = {"degree": (3, ("poly",)), "coef0": (1.0, ("poly",)), "gamma": ("scale", ("poly", "rbf"))}
-        for name, (default, serves) in idle.items():
-            if getattr(self, name) != default and self.kernel not in serves:
-                raise ValueError(f"{name}={getattr(self, name)!r} has no effect with kernel={self.kernel!r}")
+        check_shape(self)
         if isinstance(self.n_features, (int, np.integer)) and not self._has_kernel():
             raise ValueError(f"n_features={self.n_features!r} has no effect with kernel={self.kernel!r}")
 

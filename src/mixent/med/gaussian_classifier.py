@@ -16,7 +16,7 @@ from mixent.med.contests import Contests, contrasts
 from mixent.med.encoding import Encoder
 from mixent.med.estimator import CALIBRATIONS, MEDBase, Trained, read_part
 from mixent.med.gaussians import Ensemble
-from mixent.med.kernels import CUT, Kernel, Nystrom, read_kernel
+from mixent.med.kernels import CUT, Kernel, Nystrom, check_shape, read_kernel
 from mixent.med.margins import MARGINS, Margin, read_margin
 from mixent.med.solving import Discriminant, GaussianDiscriminant, Search
 from mixent.med.spaces import GaussianSpace, Part, predictive_scores
@@ -199,11 +199,6 @@ class MEDGaussianClassifier(MEDBase):
         if not (isinstance(self.k, str) and self.k == "auto"):
             check_positive("k", self.k, zero=True)
         check_count("n_features", self.n_features)
-        check_count("degree", self.degree)
-        if not check_number(self.coef0) or not self.coef0 >= 0:
-            raise ValueError(f"coef0 must be a number >= 0, or the kernel would not be positive; got {self.coef0!r}")
-        if not (isinstance(self.gamma, str) and self.gamma == "scale"):
-            check_positive("gamma", self.gamma)
         if hasattr(self.kernel, "transform"):
             raise ValueError(
                 f"kernel={type(self.kernel).__name__}(...) is a transformer; put it before this classifier in a "
@@ -214,15 +209,9 @@ class MEDGaussianClassifier(MEDBase):
         self._check_idle()
 
     def _check_idle(self) -> None:
-        serves = {
-            "n_features": (10, self.kernel is not None),
-            "degree": (3, self.kernel == "poly"),
-            "coef0": (1.0, self.kernel == "poly"),
-            "gamma": ("scale", self.kernel in ("rbf", "poly")),
-        }
-        for name, (default, used) in serves.items():
-            if getattr(self, name) != default and not used:
-                raise ValueError(f"{name}={getattr(self, name)!r} has no effect with kernel={self.kernel!r}")
+        check_shape(self)
+        if self.n_features != 10 and self.kernel is None:
+            raise ValueError(f"n_features={self.n_features!r} has no effect with kernel=None")
         for name in ("prior_mean", "prior_cov"):
             if getattr(self, name) is not None and self.kernel is not None:
                 raise ValueError(f"{name} is in the units of the columns, and kernel={self.kernel!r} has others")

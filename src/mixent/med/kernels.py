@@ -13,6 +13,7 @@ from scipy.linalg.lapack import dpstrf
 
 from mixent.core.arrays import Array
 from mixent.core.executors import Executor
+from mixent.mixtures.options import check_count, check_number
 
 CHUNK = 512  # rows of a tile: four of them stay in the cache
 CUT = 1e-12  # eigenvalues and pivots below this share of the largest are rounding
@@ -98,6 +99,22 @@ class Called(Kernel):
 
     def square(self, A: Array, executor: Executor) -> Array:
         return self.gram(A, A)
+
+
+SHAPES = {"degree": (3, ("poly",)), "coef0": (1.0, ("poly",)), "gamma": ("scale", ("poly", "rbf"))}
+
+
+def check_shape(est: Any) -> None:
+    """The options degree, gamma and coef0, and that none stands idle."""
+    check_count("degree", est.degree)
+    if not check_number(est.coef0) or not est.coef0 >= 0:
+        raise ValueError(f"coef0 must be a number >= 0, or the kernel would not be positive; got {est.coef0!r}")
+    if not (isinstance(est.gamma, str) and est.gamma == "scale") and not (check_number(est.gamma) and est.gamma > 0):
+        raise ValueError(f"gamma must be 'scale' or a number > 0; got {est.gamma!r}")
+    for name, (default, serves) in SHAPES.items():
+        named = isinstance(est.kernel, str) and est.kernel in serves
+        if getattr(est, name) != default and not named:
+            raise ValueError(f"{name}={getattr(est, name)!r} has no effect with kernel={est.kernel!r}")
 
 
 def read_kernel(kernel: Any, degree: int, gamma: Any, coef0: float, Z: Array, weight: Array) -> Kernel:
