@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import minimize, minimize_scalar
+from scipy.optimize import brentq, minimize
 from scipy.special import softmax
 
 from mixent.core.arrays import Array, weighted_quantile
@@ -60,39 +60,50 @@ def penalty(log_slope: float) -> float:
 
 def fit_calibration(scores: Array, target: Array, weight: Array, *, affine: bool) -> Calibration:
     """By maximum likelihood on held-out rows."""
-    C, n = scores.shape[1], float(weight.sum())
-    lead, lapse = usual_lead(scores, weight), 1.0 / (n + 2.0)
-    scaled = np.clip(scores / lead, -FAR, FAR)
-
-    def loss(log_slope: float) -> float:
-        made = Calibration(float(np.exp(log_slope)), np.zeros(C), lapse)
-        return log_loss(made(scaled), target, weight) + penalty(log_slope) / n
-
-    best = TRIED[int(np.argmin([loss(t) for t in TRIED]))]
-    step = TRIED[1] - TRIED[0]
-    found = minimize_scalar(loss, bounds=(best - step, best + step), method="bounded", options={"xatol": 1e-9})
-    made = Calibration(float(np.exp(found.x)), np.zeros(C), lapse)
+    lead = usual_lead(scores, weight)
+    held = _Held(np.clip(scores / lead, -FAR, FAR), target, weight)
+    made = held.temperature()
     if affine:
-        made = _affine(scaled, target, weight, made)
+        made = held.affine(made)
     return replace(made, slope=made.slope / lead)
 
 
-def _affine(scores: Array, target: Array, weight: Array, start: Calibration) -> Calibration:
-    """Offsets beside the slope; none for a class that no row held out has."""
-    n, C, lapse = float(weight.sum()), scores.shape[1], start.lapse
-    met = (weight @ target > 0).astype(float)
+class _Held:
+    """Rows held out: scores in units of the usual lead, label distributions, weights."""
 
-    def loss(v: Array) -> tuple[float, Array]:
-        p = softmax(np.exp(v[0]) * scores + met * v[1:], axis=1)
-        mixed = (1.0 - lapse) * p + lapse / C
+    def __init__(self, scores: Array, target: Array, weight: Array) -> None:
+        self.scores, self.target, self.weight = scores, target, weight
+        self.n, self.C = float(weight.sum()), scores.shape[1]
+        self.lapse = 1.0 / (self.n + 2.0)
+        self.met = (weight @ target > 0).astype(float)  # a class that no row has gets no offset
+
+    def loss(self, v: Array) -> tuple[float, Array]:
+        """Of log a and the offsets, with its gradient."""
+        p = softmax(np.exp(v[0]) * self.scores + self.met * v[1:], axis=1)
+        mixed = (1.0 - self.lapse) * p + self.lapse / self.C
         held = 0.5 * float(v[1:] @ v[1:]) / OFFSET**2
-        value = log_loss(np.log(mixed), target, weight) + (penalty(v[0]) + held) / n
-        pull = -target * (1.0 - lapse) / mixed * weight[:, None] / n
+        value = log_loss(np.log(mixed), self.target, self.weight) + (penalty(v[0]) + held) / self.n
+        pull = -self.target * (1.0 - self.lapse) / mixed * self.weight[:, None] / self.n
         logit = p * (pull - (pull * p).sum(axis=1, keepdims=True))
-        by_slope = np.exp(v[0]) * (logit * scores).sum() + (v[0] - USUAL) / SPREAD**2 / n
-        return value, np.append(by_slope, met * logit.sum(axis=0) + v[1:] / OFFSET**2 / n)
+        by_slope = np.exp(v[0]) * (logit * self.scores).sum() + (v[0] - USUAL) / SPREAD**2 / self.n
+        return value, np.append(by_slope, self.met * logit.sum(axis=0) + v[1:] / OFFSET**2 / self.n)
 
-    begin = np.append(np.log(start.slope), np.zeros(C))
-    sharp = {"ftol": 1e-14, "gtol": 1e-9, "maxiter": 1000}
-    found = minimize(loss, begin, jac=True, method="L-BFGS-B", options=sharp)
-    return Calibration(float(np.exp(found.x[0])), met * found.x[1:], lapse)
+    def temperature(self) -> Calibration:
+        """The best slope: of those tried, and then where the derivative is zero."""
+
+        def at(log_slope: float) -> tuple[float, Array]:
+            return self.loss(np.append(log_slope, np.zeros(self.C)))
+
+        best = float(TRIED[int(np.argmin([at(t)[0] for t in TRIED]))])
+        step = float(TRIED[1] - TRIED[0])
+        low, high = best - step, best + step
+        if at(low)[1][0] < 0 < at(high)[1][0]:
+            best = float(brentq(lambda t: at(t)[1][0], low, high, xtol=1e-13, rtol=1e-13))
+        return Calibration(float(np.exp(best)), np.zeros(self.C), self.lapse)
+
+    def affine(self, start: Calibration) -> Calibration:
+        """Offsets beside the slope."""
+        begin = np.append(np.log(start.slope), np.zeros(self.C))
+        sharp = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 1000}
+        found = minimize(self.loss, begin, jac=True, method="L-BFGS-B", options=sharp)
+        return Calibration(float(np.exp(found.x[0])), self.met * found.x[1:], self.lapse)
