@@ -250,3 +250,13 @@ def test_a_row_without_weight_says_nothing(ring):
     options = {"c": 2.0, "calibration": None, "tol": 1e-10}
     ours = MEDGaussianClassifier(**options).fit(far, np.append(y, "in"), weight).decision_function(X)
     np.testing.assert_allclose(ours, MEDGaussianClassifier(**options).fit(X, y).decision_function(X), atol=1e-6)
+
+
+def test_rows_without_a_label_are_of_no_class_before_discrimination(ring):
+    X, y = ring
+    partly = y.astype(object)
+    partly[::2] = None
+    prior = {"k": 2.0, "prior_mean": [0.0, 0.0], "prior_cov": np.eye(2)}
+    model = MEDGaussianClassifier(c=1.0, calibration=None, **prior).fit(X, partly)
+    for one, label in zip(model.prior_gaussians_, model.classes_):
+        assert one.rows == 2.0 + np.sum(y[1::2] == label)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -16,15 +16,14 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from mixent.core.arrays import Array
 from mixent.med.contests import Contests, contrasts
 from mixent.med.encoding import Encoder
-from mixent.med.estimator import MEDBase, Trained, read_part
+from mixent.med.estimator import MEDBase, Trained
 from mixent.med.kernels import Called, Kernel, Linear, Nystrom, check_kernel_matrix, check_shape, read_kernel
 from mixent.med.margins import Margin, check_speaks, read_margin
 from mixent.med.newton import Plane
-from mixent.med.solving import Discriminant, Search, row_pulls
+from mixent.med.solving import Discriminant, row_pulls
 from mixent.med.spaces import FeatureSpace, KernelSpace, Part, Space
-from mixent.mixtures.fitting import choose_executor
-from mixent.mixtures.options import check_count, progress_bar
-from mixent.tables import Table, check_spread, read_features, read_labels, read_weights
+from mixent.mixtures.options import check_count
+from mixent.tables import Table, check_spread, read_features
 
 GRIDS = {  # of c, for c="auto"; the exponential prior near 1 asks for hardly any margin, which regularises as a small c
     "exponential": (1.1, 1.3, 1.8, 4.0, 12.0, 40.0, 150.0, 500.0),
@@ -174,38 +173,6 @@ class MEDClassifier(MEDBase):
         self.n_jobs = n_jobs
         self.progress = progress
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : table of n rows
-            Array or DataFrame; NaN, None or null are missing, text columns are categories. With kernel="precomputed"
-            the (n, n) kernel matrix.
-        y : (n,) labels or (n, C) label probabilities
-            None, NaN or "" for a row without a label: it takes part all the same (section 5), and its
-            `label_posterior_` says what it most probably is.
-        sample_weight : (n,) array, optional
-            Counts: at a given `c` weight two is the row twice.
-
-        Returns
-        -------
-        self
-        """
-        self._check()
-        table = read_features(self, X, reset=True, categorical=self.categorical)
-        if not (isinstance(self.kernel, str) and self.kernel == "precomputed"):
-            check_spread(table)
-        labels = read_labels(y, table.n_rows)
-        part = read_part(labels, read_weights(sample_weight, table.n_rows))
-        self.schema_, self.n_rows_ = table.schema, table.n_rows
-        workers = choose_executor(self.n_jobs, table.n_rows, 20)
-        with progress_bar(self.progress, "discrimination") as show, workers as executor:
-            space, rows = self._space(X, y, table, part, executor)
-            search = Search(float(self.tol), int(self.max_iter), executor)
-            self._keep_function(space, self._fit_space(space, labels, part, search, show), rows)
-        return self
-
     # --- options ------------------------------------------------------------------------------------------------
 
     def _check(self) -> None:
@@ -252,32 +219,32 @@ class MEDClassifier(MEDBase):
 
     # --- spaces -------------------------------------------------------------------------------------------------
 
-    def _space(self, X: Any, y: Any, table: Table, part: Part, executor: Any) -> tuple[Space, Array | None]:
-        """The rows as the discriminant sees them, and encoded where the kernel is taken with some of them later."""
+    def _space(self, X: Any, y: Any, table: Table, part: Part, executor: Any) -> Space:
         self.encoder_: Encoder | None = None
         self.kernel_: Kernel | None = None
         self.map_: Any = None
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
-            return KernelSpace(_square_matrix(table)), None
+            return KernelSpace(_square_matrix(table))
+        check_spread(table)
         if hasattr(self.kernel, "transform"):
             self.map_ = _fitted_map(self.kernel, X, y, part.weight)
-            return FeatureSpace(_mapped(self.map_, X)), None
+            return FeatureSpace(_mapped(self.map_, X))
         weight = part.weight
         self.encoder_ = Encoder.of(table, weight, bool(self.standardize))
         Z = self.encoder_(table)
         self.kernel_ = read_kernel(self.kernel, self.degree, self.gamma, self.coef0, Z, weight)
         if isinstance(self.kernel_, Linear):
-            return FeatureSpace(Z), None
+            return FeatureSpace(Z)
         n_landmarks = self._n_landmarks(part)
         if n_landmarks is not None:
             rng = check_random_state(self.random_state)
             chosen = np.sort(rng.permutation(part.rows[part.weight > 0])[:n_landmarks])
             self.map_ = Nystrom.of(self.kernel_, Z[chosen])
-            return FeatureSpace(self.map_(Z)), None
+            return FeatureSpace(self.map_(Z))
         K = self.kernel_.square(Z, executor)
         if isinstance(self.kernel_, Called):
             check_kernel_matrix(K, "the matrix of the kernel function")
-        return KernelSpace(K), Z
+        return KernelSpace(K, Z)
 
     def _n_landmarks(self, part: Part) -> int | None:
         if self.n_features is None:
@@ -287,7 +254,7 @@ class MEDClassifier(MEDBase):
         many = part.n_classes > 2 or part.uncertain
         return LANDMARKS if len(part.rows) > (MOST_JOINT if many else MOST_PAIRS) else None
 
-    def _keep_function(self, space: Space, trained: Trained, encoded: Array | None) -> None:
+    def _keep_function(self, space: Space, trained: Trained) -> None:
         """All that predictions need: a plane, or the rows that support the function."""
         contests, solution = trained.contests, trained.solution
         contrast = contrasts(contests.n_classes)
@@ -298,7 +265,8 @@ class MEDClassifier(MEDBase):
         pulls = row_pulls(solution, contests, contrast)
         used = np.flatnonzero(pulls.any(axis=1))
         rows = trained.part.rows[used]
-        vectors = None if encoded is None else encoded[rows]
+        assert isinstance(space, KernelSpace)
+        vectors = None if space.encoded is None else space.encoded[rows]
         self.function_ = Function(pulls[used] @ contrast.T, contrast @ solution.state.bias, rows, vectors)
 
     # --- predictions --------------------------------------------------------------------------------------------

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import log_softmax
@@ -23,9 +24,11 @@ from mixent.med.labels import Beliefs, with_uncertain_labels
 from mixent.med.margins import Margin
 from mixent.med.solving import Discriminant, Search, Solution
 from mixent.med.spaces import KernelSpace, Part, Space
-from mixent.mixtures.options import check_count, check_folds, check_number, check_positive
-from mixent.tables import Labels
+from mixent.mixtures.fitting import choose_executor
+from mixent.mixtures.options import check_count, check_folds, check_number, check_positive, progress_bar
+from mixent.tables import Labels, Table, read_features, read_labels, read_weights
 
+FEATURES = 20  # of a row, about: what decides whether threads pay
 Folds = list[tuple[np.ndarray, np.ndarray]]
 CALIBRATIONS = ("temperature", "affine")
 PATIENCE = 3  # values of c in succession that are no better
@@ -51,7 +54,7 @@ class Trained:
         self.contests = Contests.of(self.q, part.weight, part.prior)
 
 
-class MEDBase(FittedByRun, ProbabilisticClassifier):
+class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
     """Fit, choice of `c`, calibration: a subclass gives a `Space` and the margin prior."""
 
     c: Any
@@ -62,7 +65,52 @@ class MEDBase(FittedByRun, ProbabilisticClassifier):
     tol: float
     max_iter: int
     random_state: Any
+    categorical: Any
+    n_jobs: int | None
+    progress: Any
     calibration_: Calibration
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : table of n rows
+            Array or DataFrame; NaN, None or null are missing, text columns are categories. With kernel="precomputed"
+            the (n, n) kernel matrix.
+        y : (n,) labels or (n, C) label probabilities
+            None, NaN or "" for a row without a label: it takes part all the same (section 5), and its
+            `label_posterior_` says what it most probably is.
+        sample_weight : (n,) array, optional
+            Counts: at a given `c` weight two is the row twice.
+
+        Returns
+        -------
+        self
+        """
+        self._check()
+        table = read_features(self, X, reset=True, categorical=self.categorical)
+        labels = read_labels(y, table.n_rows)
+        part = read_part(labels, read_weights(sample_weight, table.n_rows))
+        self.schema_, self.n_rows_, self.classes_ = table.schema, table.n_rows, labels.classes
+        workers = choose_executor(self.n_jobs, table.n_rows, FEATURES)
+        with progress_bar(self.progress, "discrimination") as show, workers as executor:
+            space = self._space(X, y, table, part, executor)
+            search = Search(float(self.tol), int(self.max_iter), executor)
+            self._keep_function(space, self._fit_space(space, part, search, show))
+        return self
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Refuse bad options."""
+
+    @abstractmethod
+    def _space(self, X: Any, y: Any, table: Table, part: Part, executor: Any) -> Space:
+        """The rows as the discriminant sees them; `encoder_` and the like are set."""
+
+    @abstractmethod
+    def _keep_function(self, space: Space, trained: Trained) -> None:
+        """Keep all that predictions need."""
 
     def _check_common(self) -> None:
         if not (isinstance(self.c, str) and self.c == "auto"):
@@ -89,15 +137,16 @@ class MEDBase(FittedByRun, ProbabilisticClassifier):
     def _bias_variance(self) -> float:
         return np.inf if isinstance(self.bias, str) else float(self.bias)
 
+    @abstractmethod
     def _margin(self, c: float | None, discriminant: Discriminant, contests: Contests) -> Margin:
-        raise NotImplementedError
+        """The margin prior at this `c`."""
 
     def _needs_c(self) -> bool:
         return isinstance(self.c, str)
 
+    @abstractmethod
     def _grid(self) -> tuple[float, ...]:
         """Values of `c` to try, rising."""
-        raise NotImplementedError
 
     # --- one fit ------------------------------------------------------------------------------------------------
 
@@ -120,9 +169,8 @@ class MEDBase(FittedByRun, ProbabilisticClassifier):
         beliefs: Beliefs = found.params
         return Trained(part, discriminant, margin, beliefs.solution, replace(found, last=None))
 
-    def _fit_space(self, space: Space, labels: Labels, part: Part, search: Search, show: Any) -> Trained:
+    def _fit_space(self, space: Space, part: Part, search: Search, show: Any) -> Trained:
         """Choose `c`, train on all rows, calibrate; set the attributes all such classifiers have."""
-        self.classes_ = labels.classes
         rounds = self._folds(part)
         c, self.c_tried_, held = self._choose(space, part, rounds, search, show)
         self.c_ = c
@@ -273,9 +321,9 @@ class MEDBase(FittedByRun, ProbabilisticClassifier):
 
     # --- predictions --------------------------------------------------------------------------------------------
 
+    @abstractmethod
     def _scores(self, X: Any) -> Array:
         """(n, C) expected discriminant functions."""
-        raise NotImplementedError
 
     def decision_function(self, X: Any) -> Array:
         """The expected discriminant functions (equation 8).

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
@@ -14,15 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 from mixent.core.arrays import Array, weighted_quantile
 from mixent.med.contests import Contests, contrasts
 from mixent.med.encoding import Encoder
-from mixent.med.estimator import CALIBRATIONS, MEDBase, Trained, read_part
+from mixent.med.estimator import CALIBRATIONS, MEDBase, Trained
 from mixent.med.gaussians import Ensemble
 from mixent.med.kernels import CUT, Kernel, Nystrom, check_shape, read_kernel
 from mixent.med.margins import MARGINS, Margin, read_margin
-from mixent.med.solving import Discriminant, GaussianDiscriminant, Search
-from mixent.med.spaces import GaussianSpace, Part, predictive_scores
-from mixent.mixtures.fitting import choose_executor
-from mixent.mixtures.options import check_count, check_number, check_positive, progress_bar
-from mixent.tables import Table, check_spread, read_features, read_labels, read_weights
+from mixent.med.solving import Discriminant, GaussianDiscriminant
+from mixent.med.spaces import GaussianSpace, Part, Space, predictive_scores
+from mixent.mixtures.options import check_count, check_number, check_positive
+from mixent.tables import Table, check_spread, read_features
 
 GRID = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 LANDMARKS = 500
@@ -158,37 +157,12 @@ class MEDGaussianClassifier(MEDBase):
         self.n_jobs = n_jobs
         self.progress = progress
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : table of n rows
-            Array or DataFrame; NaN, None or null are missing, text columns are categories.
-        y : (n,) labels or (n, C) label probabilities
-            None, NaN or "" for a row without a label: it takes part all the same (section 5).
-        sample_weight : (n,) array, optional
-            Counts: at a given `c` weight two is the row twice.
-
-        Returns
-        -------
-        self
-        """
-        self._check()
-        table = read_features(self, X, reset=True, categorical=self.categorical)
+    def _space(self, X: Any, y: Any, table: Table, part: Part, executor: Any) -> GaussianSpace:
         check_spread(table)
-        labels = read_labels(y, table.n_rows)
-        part = read_part(labels, read_weights(sample_weight, table.n_rows))
-        self.schema_, self.n_rows_ = table.schema, table.n_rows
         Z = self._encode(table, part)
-        workers = choose_executor(self.n_jobs, table.n_rows, Z.shape[1])
-        with progress_bar(self.progress, "discrimination") as show, workers as executor:
-            k = None if isinstance(self.k, str) else float(self.k)
-            predictive = self.calibration == "predictive"
-            space = GaussianSpace(Z, k, *self._read_prior(Z.shape[1]), labels.classes, self._floor(), predictive)
-            trained = self._fit_space(space, labels, part, Search(float(self.tol), int(self.max_iter), executor), show)
-        self._keep_gaussians(trained)
-        return self
+        k = None if isinstance(self.k, str) else float(self.k)
+        predictive = self.calibration == "predictive"
+        return GaussianSpace(Z, k, *self._read_prior(Z.shape[1]), self.classes_, self._floor(), predictive)
 
     def _check(self) -> None:
         self._check_common()
@@ -275,7 +249,7 @@ class MEDGaussianClassifier(MEDBase):
                 raise ValueError("prior_cov must be symmetric and positive definite")
         return mean, cov
 
-    def _keep_gaussians(self, trained: Trained) -> None:
+    def _keep_function(self, space: Space, trained: Trained) -> None:
         self.ensemble_: Ensemble = trained.solution.state
         self.shares_ = self.class_prior_.copy()  # of the training rows
         assert isinstance(trained.discriminant, GaussianDiscriminant)

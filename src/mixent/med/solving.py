@@ -83,9 +83,9 @@ class Discriminant(ABC):
     def solve(self, contests: Contests, margin: Margin, search: Search, start: Any = None) -> Solution:
         """The minimum relative entropy solution for these constraints."""
 
+    @abstractmethod
     def divergence(self, solution: Solution) -> float:
         """D(P(theta) || P0(theta)) at a solution."""
-        raise NotImplementedError
 
 
 def _newton(

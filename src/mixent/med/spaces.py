@@ -69,6 +69,7 @@ class KernelSpace(Space):
     """Rows as a kernel matrix."""
 
     K: Array  # (n, n)
+    encoded: Array | None = None  # (n, d) the rows themselves, where the kernel is taken with some of them later
 
     def discriminant(self, part: Part, bias_variance: float) -> KernelDiscriminant:
         everything = len(part.rows) == len(self.K) and (np.diff(part.rows) == 1).all()
