@@ -23,7 +23,7 @@ from mixent.med.contests import Contests, pairs
 from mixent.med.labels import Beliefs, with_uncertain_labels
 from mixent.med.margins import Margin
 from mixent.med.solving import Discriminant, Search, Solution
-from mixent.med.spaces import KernelSpace, Part, Space
+from mixent.med.spaces import Part, Space
 from mixent.mixtures.fitting import choose_executor
 from mixent.mixtures.options import check_count, check_folds, check_number, check_positive, progress_bar
 from mixent.tables import Labels, Table, read_features, read_labels, read_weights
@@ -36,7 +36,6 @@ REPEATED = 400  # labelled rows up to which folds are drawn again, so often that
 REPEATS = 5
 DOUBTFUL = 3.0  # most of c="auto" where labels are in doubt: with more, the first guess of a label is the last
 WIDE, VISIBLE = 1e3, 1e-6  # gap worth a word: times the one asked for, and per row at least
-ROUGH, SHARP = 1e-5, 1e-9  # gap per row in folds: pairs of multipliers take their time, Newton takes a step more
 
 
 class Trained:
@@ -214,7 +213,7 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
             grid = tuple(c for c in grid if c <= DOUBTFUL)
         if not rounds:
             return grid[len(grid) // 2], [], None
-        rough = _for_folds(search, space)
+        rough = space.for_folds(search)
         states: dict = {}
         tried: list[dict] = []
         best: tuple[float, float, list[Array] | None] = (np.inf, grid[0], None)
@@ -282,7 +281,7 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
         if show is not None:
             show(0, 1, "calibration")
         if held is None:
-            held = self._held_scores(space, part, rounds[:1], c, _for_folds(search, space))
+            held = self._held_scores(space, part, rounds[:1], c, space.for_folds(search))
         scores, target, weight = _stacked(held, part)
         return fit_calibration(scores, target, weight / len(held), affine=self.calibration == "affine")
 
@@ -377,12 +376,6 @@ def _apart(folds: Folds) -> list[Folds]:
         rounds[at].append(fold)
         seen[at] |= held
     return rounds
-
-
-def _for_folds(search: Search, space: Space) -> Search:
-    """Fits whose scores choose and calibrate."""
-    in_pairs = isinstance(space, KernelSpace)
-    return replace(search, gap=max(search.gap, ROUGH) if in_pairs else min(search.gap, SHARP))
 
 
 def _stacked(rounds: list[Array], part: Part) -> tuple[Array, Array, Array]:

@@ -1,0 +1,369 @@
+"""Distributions over a model's parameters or structure, each known by natural statistics T that rows add to.
+
+A family gives a log-partition A(T), convex; its gradient holds the coefficients of the expected log-probability of a
+row, E log p(x) = <gradient A(T), phi(x)>, and its Hessian the covariance of the log-probabilities of two rows. That is
+all that discrimination and novelty detection need to know of a model (001, Theorem 1).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import gammaln, polygamma, psi
+
+from mixent.core.arrays import Array
+from mixent.core.driver import OutsideDomainError
+from mixent.med.spanning import SpanningTrees, n_vertices, packed, unpacked
+
+
+class Distribution(ABC):
+    """One member of a family."""
+
+    T: Array  # (M,)
+
+    @property
+    @abstractmethod
+    def log_partition(self) -> float:
+        """A(T), up to what is linear in T."""
+
+    @property
+    @abstractmethod
+    def mean(self) -> Array:
+        """(M,) gradient of A."""
+
+    @abstractmethod
+    def metric(self, f: Array) -> Array:
+        """(M,) Hessian of A times f."""
+
+    def gram(self, F: Array) -> Array:
+        """(K, K) F Hessian F^T for the rows of F (K, M)."""
+        return F @ np.array([self.metric(f) for f in F]).T
+
+    @abstractmethod
+    def at(self, T: Array) -> Distribution:
+        """The member with these statistics; an OutsideDomainError where there is none."""
+
+    @property
+    def farthest(self) -> float:
+        """No distribution of the family is farther from this one, in nats of relative entropy."""
+        return float("inf")
+
+    def divergence(self, prior: Distribution) -> float:
+        """Relative entropy from the prior, nats."""
+        return float((self.T - prior.T) @ self.mean) - self.log_partition + prior.log_partition
+
+
+@dataclass(frozen=True)
+class Trees(Distribution):
+    """Over tree structures, the parameters of every edge being known: T are logarithms of edge weights (30, 31)."""
+
+    T: Array  # (E,)
+
+    @cached_property
+    def trees(self) -> SpanningTrees:
+        """The structure's distribution."""
+        return SpanningTrees(self.T)
+
+    @property
+    def log_partition(self) -> float:
+        return self.trees.log_partition
+
+    @property
+    def mean(self) -> Array:
+        return self.trees.mean
+
+    @property
+    def farthest(self) -> float:
+        """From the least probable tree."""
+        return self.log_partition + float(SpanningTrees(-self.T).tree_weights.sum())
+
+    def metric(self, f: Array) -> Array:
+        return self.trees.metric(f)
+
+    def gram(self, F: Array) -> Array:
+        return self.trees.gram(F)
+
+    def at(self, T: Array) -> Trees:
+        if not np.isfinite(T).all():
+            raise OutsideDomainError("a tree's edge weights are not finite")
+        return Trees(T)
+
+
+@dataclass(frozen=True)
+class OneTree(Distribution):
+    """A single tree, for certain: T are ones at its edges, and rows change nothing."""
+
+    T: Array  # (E,)
+
+    @property
+    def edges(self) -> np.ndarray:
+        """(n - 1, 2)."""
+        return np.argwhere(np.triu(unpacked(self.T, n_vertices(len(self.T)))) > 0)
+
+    @property
+    def log_partition(self) -> float:
+        return 0.0
+
+    @property
+    def mean(self) -> Array:
+        return self.T
+
+    def metric(self, f: Array) -> Array:
+        return np.zeros_like(f)
+
+    def at(self, T: Array) -> OneTree:
+        return self
+
+
+@dataclass(frozen=True)
+class Dirichlets(Distribution):
+    """Independent Dirichlet distributions side by side: T are counts, every one of a group (a table's row)."""
+
+    T: Array  # (M,)
+    group: np.ndarray  # (M,) which distribution each count belongs to, numbered from 0
+
+    def __post_init__(self) -> None:
+        if not (self.T > 0).all() or not np.isfinite(self.T).all():
+            raise OutsideDomainError("a count would not be positive")
+
+    @cached_property
+    def totals(self) -> Array:
+        """(groups,)."""
+        return np.bincount(self.group, self.T)
+
+    @cached_property
+    def log_partition(self) -> float:
+        return float(gammaln(self.T).sum() - gammaln(self.totals).sum())
+
+    @cached_property
+    def mean(self) -> Array:
+        return np.asarray(psi(self.T) - psi(self.totals)[self.group])
+
+    @cached_property
+    def _curvatures(self) -> tuple[Array, Array]:
+        return polygamma(1, self.T), polygamma(1, self.totals)
+
+    def metric(self, f: Array) -> Array:
+        own, whole = self._curvatures
+        return own * f - (whole * np.bincount(self.group, f))[self.group]
+
+    def gram(self, F: Array) -> Array:
+        own, whole = self._curvatures
+        sums = np.zeros((len(F), len(whole)))
+        np.add.at(sums.T, self.group, F.T)
+        return (F * own) @ F.T - (sums * whole) @ sums.T
+
+    def at(self, T: Array) -> Dirichlets:
+        return Dirichlets(T, self.group)
+
+    @property
+    def log_predictive(self) -> Array:
+        """(M,) logarithms of the expected probabilities: a new row's predictive probability has these."""
+        return np.log(self.T) - np.log(self.totals)[self.group]
+
+
+@dataclass(frozen=True)
+class CellLayout:
+    """Columns as cells: column v has cells starts[v] to starts[v] + sizes[v]."""
+
+    sizes: tuple[int, ...]
+
+    @property
+    def n(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def n_cells(self) -> int:
+        return sum(self.sizes)
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        return np.concatenate([[0], np.cumsum(self.sizes)[:-1]]).astype(np.intp)
+
+    @cached_property
+    def apart(self) -> np.ndarray:
+        """(R, R) bool: cells of different columns."""
+        column = np.repeat(np.arange(self.n), self.sizes)
+        return np.asarray(column[:, None] != column)
+
+    def by_column(self, cells: Array) -> Array:
+        """(n,) sums of each column's cells (R,)."""
+        return np.add.reduceat(cells, self.starts)
+
+    def by_pair(self, cells: Array) -> Array:
+        """(n, n) sums of each pair's cells (R, R)."""
+        return np.add.reduceat(np.add.reduceat(cells, self.starts, axis=0), self.starts, axis=1)
+
+    def spread(self, columns: Array) -> Array:
+        """(R,) each column's number at its cells."""
+        return np.repeat(columns, self.sizes)
+
+    def spread_pairs(self, pairs: Array) -> Array:
+        """(R, R) each pair's number at its cells."""
+        return np.repeat(np.repeat(pairs, self.sizes, axis=0), self.sizes, axis=1)
+
+
+@dataclass(frozen=True)
+class TreeTables(Distribution):
+    """Over tree structures and the tables of their edges, Dirichlet given the structure (3.5 and appendix B).
+
+    T is a symmetric (1 + R, 1 + R) matrix of counts, laid out in one line: the number of rows, the counts of every
+    cell (in the first row and column), and of every pair of cells of different columns; it is what rows (1, cells)
+    add up to as (1, cells)^T (1, cells). Cells of one column count nothing.
+
+        A = - log Gamma(N) + sum_v sum_i log Gamma(N_v(i)) + log |Q(W)|,
+        log W_uv = sum_ij log Gamma(N_uv(i, j)) - sum_i log Gamma(N_u(i)) - sum_j log Gamma(N_v(j)) + log W0_uv,
+
+    where W0 is the structure's own part. With `uniform` as the prior all trees are equally probable to begin with (the
+    document's prior); with log W0 = 0 they are as probable as the counts of the prior make them.
+    """
+
+    T: Array  # ((1 + R)^2,)
+    layout: CellLayout
+    structure: Array  # (E,) log W0
+
+    def __post_init__(self) -> None:
+        counted = min(self.table[0].min(), self.pairs[self.layout.apart].min(initial=np.inf))
+        if not counted > 0 or not np.isfinite(self.T).all():
+            raise OutsideDomainError("a count would not be positive")
+
+    @cached_property
+    def table(self) -> Array:
+        """(1 + R, 1 + R)."""
+        width = 1 + self.layout.n_cells
+        return self.T.reshape(width, width)
+
+    @property
+    def rows(self) -> float:
+        """N."""
+        return float(self.table[0, 0])
+
+    @property
+    def cells(self) -> Array:
+        """(R,) N_v(i)."""
+        return self.table[0, 1:]
+
+    @property
+    def pairs(self) -> Array:
+        """(R, R) N_uv(i, j)."""
+        return self.table[1:, 1:]
+
+    def _on_pairs(self, function: object) -> Array:
+        """(R, R) a function of the counts of pairs, zero where nothing counts."""
+        out = np.zeros_like(self.pairs)
+        apart = self.layout.apart
+        out[apart] = function(self.pairs[apart])  # type: ignore[operator]
+        return out
+
+    def _edge_sums(self, pairs: Array, cells: Array) -> Array:
+        """(E,) sum over a pair's cells, less the sums over its columns' cells."""
+        by_column = self.layout.by_column(cells)
+        return packed(self.layout.by_pair(pairs) - by_column[:, None] - by_column)
+
+    @cached_property
+    def trees(self) -> SpanningTrees:
+        """The structure's distribution, the tables integrated out."""
+        return SpanningTrees(self._evidence + self.structure)
+
+    @cached_property
+    def _evidence(self) -> Array:
+        return self._edge_sums(self._on_pairs(gammaln), gammaln(self.cells))
+
+    @property
+    def uniform(self) -> TreeTables:
+        """The same tables, all trees equally probable."""
+        return TreeTables(self.T, self.layout, -self._evidence)
+
+    @cached_property
+    def log_partition(self) -> float:
+        return float(-gammaln(self.rows) + gammaln(self.cells).sum()) + self.trees.log_partition
+
+    @cached_property
+    def _edges(self) -> Array:
+        """(n, n) edge marginals."""
+        return unpacked(self.trees.mean, self.layout.n)
+
+    @cached_property
+    def _digammas(self) -> tuple[Array, Array]:
+        return psi(self.cells), self._on_pairs(psi)
+
+    @cached_property
+    def _trigammas(self) -> tuple[Array, Array]:
+        return polygamma(1, self.cells), self._on_pairs(lambda x: polygamma(1, x))
+
+    def _laid_out(self, whole: float, cells: Array, pairs: Array) -> Array:
+        """One line; what counts in two places is halved."""
+        out = np.empty_like(self.table)
+        out[0, 0] = whole
+        out[0, 1:] = out[1:, 0] = 0.5 * cells
+        out[1:, 1:] = 0.5 * pairs
+        return out.ravel()
+
+    @cached_property
+    def mean(self) -> Array:
+        digamma, digammas = self._digammas
+        cells = digamma * (1.0 - self.layout.spread(self._edges.sum(axis=1)))
+        return self._laid_out(-float(psi(self.rows)), cells, digammas * self.layout.spread_pairs(self._edges))
+
+    def metric(self, f: Array) -> Array:
+        f = f.reshape(self.table.shape)
+        (digamma, digammas), (trigamma, trigammas) = self._digammas, self._trigammas
+        moved = unpacked(
+            self.trees.metric(self._edge_sums(digammas * f[1:, 1:], digamma * f[0, 1:])), self.layout.n
+        )
+        spread = self.layout.spread
+        cells = trigamma * f[0, 1:] * (1.0 - spread(self._edges.sum(axis=1))) - digamma * spread(moved.sum(axis=1))
+        pairs = trigammas * f[1:, 1:] * self.layout.spread_pairs(self._edges)
+        pairs += digammas * self.layout.spread_pairs(moved)
+        return self._laid_out(-float(polygamma(1, self.rows)) * f[0, 0], cells, pairs)
+
+    def gram(self, F: Array) -> Array:
+        """Of rows that are counted as `views.Counted` does."""
+        K, width = len(F), len(self.table)
+        square = F.reshape(K, width, width)
+        (digamma, digammas), (trigamma, trigammas) = self._digammas, self._trigammas
+        cells, pairs = square[:, 0, 1:], square[:, 1:, 1:]
+        edges = np.array([self._edge_sums(digammas * q, digamma * c) for q, c in zip(pairs, cells)])
+        out = self.trees.gram(edges.reshape(K, -1))
+        out += (cells * (trigamma * (1.0 - self.layout.spread(self._edges.sum(axis=1))))) @ cells.T
+        flat = pairs.reshape(K, -1)
+        out += (flat * (0.5 * trigammas * self.layout.spread_pairs(self._edges)).ravel()) @ flat.T
+        return out - polygamma(1, self.rows) * np.outer(F[:, 0], F[:, 0])
+
+    def at(self, T: Array) -> TreeTables:
+        return TreeTables(T, self.layout, self.structure)
+
+
+@dataclass(frozen=True)
+class Product(Distribution):
+    """Independent parts side by side."""
+
+    parts: tuple[Distribution, ...]
+
+    @cached_property
+    def T(self) -> Array:  # type: ignore[override]
+        return np.concatenate([part.T for part in self.parts])
+
+    @cached_property
+    def cuts(self) -> np.ndarray:
+        return np.cumsum([len(part.T) for part in self.parts])[:-1]
+
+    @property
+    def log_partition(self) -> float:
+        return sum(part.log_partition for part in self.parts)
+
+    @cached_property
+    def mean(self) -> Array:
+        return np.concatenate([part.mean for part in self.parts])
+
+    def metric(self, f: Array) -> Array:
+        return np.concatenate([part.metric(own) for part, own in zip(self.parts, np.split(f, self.cuts))])
+
+    def gram(self, F: Array) -> Array:
+        return sum(part.gram(own) for part, own in zip(self.parts, np.split(F, self.cuts, axis=1)))  # type: ignore
+
+    def at(self, T: Array) -> Product:
+        return Product(tuple(part.at(own) for part, own in zip(self.parts, np.split(T, self.cuts))))

@@ -1,0 +1,101 @@
+"""How a problem of natural statistics is solved, for every margin prior."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mixent.core.arrays import Array
+from mixent.core.driver import Run, Status
+from mixent.med.margins import Fixed, Gaussian
+from mixent.med.natural import WRITTEN, Joint, NaturalProblem, NaturalSequential, Push
+from mixent.med.solving import BROKEN, HARDEST, HELD, ROUNDS, SLOW, STIFF, Search
+
+NEWTON = 30  # steps before local problems are solved as they are
+LOCAL = 2 * WRITTEN  # most demands of such a one
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where a search ended."""
+
+    run: Run
+    joint: Joint
+    multipliers: Array  # (n, P)
+    minimum: float  # D(P || P0) + sum w loss, from above
+    dual: float | None  # from below
+
+
+def solve(problem: NaturalProblem, search: Search, start: Joint | None = None) -> Found:
+    """The minimum relative entropy solution."""
+    if isinstance(problem.margin, Fixed):
+        return _by_multipliers(problem, search, start or problem.prior)
+    found = climb(problem, search, start or problem.prior)
+    lam = balanced(problem, problem.multipliers(found.params))
+    return Found(found, found.params, lam, -found.objective, problem.dual(found.params, push_of(problem, lam)))
+
+
+def push_of(problem: NaturalProblem, lam: Array) -> Push:
+    """What the rows do with these multipliers."""
+    asked = problem.demands
+    silent = np.zeros(lam.shape)
+    if not isinstance(problem.margin, Fixed):  # of one that is certain a demand that cannot change says nothing
+        silent = np.where(asked.open & ~asked.speaks, problem.margin.loss(asked.given), 0.0)
+    return problem.pushed(lam, asked, problem.views, silent)
+
+
+def balanced(problem: NaturalProblem, lam: Array) -> Array:
+    """Multipliers that keep the equality of one flat bias: the heavier side takes back what it has too much."""
+    if problem.contrast.shape[1] != 1 or np.isfinite(problem.bias_variance):
+        return lam
+    pushed = problem.demands.weight[:, None] * lam * (problem.demands.coef @ problem.contrast)[:, :, 0]
+    up, down = float(pushed[pushed > 0].sum()), -float(pushed[pushed < 0].sum())
+    share = np.where(pushed > 0, down / up if up > down else 1.0, up / down if down > up else 1.0)
+    return lam * share
+
+
+def climb(problem: NaturalProblem, search: Search, start: Joint) -> Run:
+    """Newton's steps while they serve, then one local problem after the other where they can be written out."""
+    small = np.count_nonzero(problem.demands.speaks) <= LOCAL
+    steps = min(NEWTON, search.max_iter) if small else search.max_iter
+    first = replace(search, max_iter=steps).run(problem, problem.source(), start)
+    if first.status is Status.CONVERGED or first.n_passes >= search.max_iter:
+        return first
+    precise = float(np.clip(1e-6 * search.gap, 1e-13, 1e-10))
+    more = replace(search, max_iter=search.max_iter - first.n_passes)
+    second = more.run(NaturalSequential(problem, precise), problem.source(), first.params)
+    return replace(second, n_passes=first.n_passes + second.n_passes)
+
+
+def _by_multipliers(problem: NaturalProblem, search: Search, start: Joint) -> Found:
+    """A certain margin by the method of multipliers: a stiff Gaussian about it, moved until no row lacks anything."""
+    margin, asked = problem.margin, problem.demands
+    stiff = STIFF / max(abs(margin.at), 1.0)
+    hardest = HARDEST * stiff
+    live = asked.speaks & (asked.weight > 0)[:, None]
+    lam, lacking = np.zeros(live.shape), np.inf
+    farthest = sum(part.farthest for part in problem.prior.parts) if np.isinf(problem.bias_variance) else np.inf
+    for _ in range(ROUNDS):
+        near = replace(asked, given=asked.given - lam / stiff**2)
+        soft = replace(problem, margin=Gaussian(stiff, margin.at), demands=near)
+        found = climb(soft, search, start)
+        start, lam = found.params, soft.multipliers(found.params)
+        kept = soft.margins(start) - near.given + asked.given
+        before, lacking = lacking, float((margin.at - kept)[live].max(initial=0.0))
+        if lacking <= HELD * abs(margin.at):
+            break
+        bound = problem.dual(start, push_of(problem, balanced(problem, lam)))
+        if bound is not None and bound > farthest:  # the least relative entropy would be more than there can be
+            break
+        if lacking > SLOW * before:
+            if stiff >= hardest:
+                break
+            stiff *= 10.0
+    if lacking > BROKEN * abs(margin.at):
+        raise ValueError(
+            f"no solution keeps the fixed margin {margin.at:.3g} in every row (one lacks {lacking:.3g}): the rows "
+            f"cannot be separated so far; ask for less, or take margin='laplace', which forgives"
+        )
+    lam = balanced(problem, lam)
+    return Found(found, start, lam, problem.divergence(start), problem.dual(start, push_of(problem, lam)))

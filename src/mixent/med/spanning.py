@@ -1,0 +1,152 @@
+"""Distributions over all spanning trees of n vertices (001, sections 3.4 and appendix A).
+
+    P(E) = 1/Z  prod_{uv in E} W_uv,      log Z = log |Q(W)|      (the matrix-tree theorem)
+
+Everything is written in the edges of the heaviest tree instead of the vertices. An edge e joins two vertices by a path
+c_e in {-1, 0, 1}^(n-1) along that tree, and none of the path's edges is lighter than e, so that
+
+    Q = sum_e W_e c_e c_e^T,     Y_e = c_e sqrt(W_e / W_path),     log Z = sum_tree log W + log |Y^T Y|
+
+has entries of Y that are at most 1 and Y^T Y at least the identity: the weights may span thousands of nats, and the
+smallest edge marginal still has all its digits, without a logarithm or a subtraction of nearly equal numbers anywhere
+(the determinant of Q itself, or its inverse, loses them beyond some 36 nats).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+
+from mixent.core.arrays import Array
+from mixent.core.driver import OutsideDomainError
+
+
+def n_edges(n: int) -> int:
+    """Pairs of n vertices."""
+    return n * (n - 1) // 2
+
+
+def n_vertices(edges: int) -> int:
+    """Of so many pairs."""
+    return round(0.5 + np.sqrt(0.25 + 2 * edges))
+
+
+def packed(matrix: Array) -> Array:
+    """(E,) entries u < v, row by row, of a symmetric (n, n) matrix."""
+    return np.ascontiguousarray(matrix[np.triu_indices(len(matrix), 1)])
+
+
+def unpacked(edges: Array, n: int) -> Array:
+    """(n, n) symmetric, zeros on the diagonal."""
+    out = np.zeros((n, n))
+    u, v = np.triu_indices(n, 1)
+    out[u, v] = out[v, u] = edges
+    return out
+
+
+def heaviest_tree(log_weights: Array) -> tuple[np.ndarray, np.ndarray]:
+    """Prim's algorithm on a symmetric (n, n) matrix: vertices (n,) in the order they join, and whom each joins (n,).
+
+    The first joins nobody (-1); of equally heavy edges the one to the earliest vertex is taken.
+    """
+    n = len(log_weights)
+    order, parent = np.zeros(n, dtype=np.intp), np.full(n, -1, dtype=np.intp)
+    outside = np.ones(n, dtype=bool)
+    outside[0] = False
+    best, by = np.array(log_weights[0], dtype=float), np.zeros(n, dtype=np.intp)
+    for step in range(1, n):
+        v = int(np.where(outside, best, -np.inf).argmax())
+        if not (outside[v] and best[v] > -np.inf):
+            raise OutsideDomainError("no tree spans these vertices: too many edges have weight zero")
+        order[step], parent[v], outside[v] = v, by[v], False
+        nearer = log_weights[v] > best
+        best, by = np.where(nearer, log_weights[v], best), np.where(nearer, v, by)
+    return order, parent
+
+
+@dataclass(frozen=True)
+class SpanningTrees:
+    """P(E) from the logarithms of its edge weights, packed as u < v."""
+
+    log_weights: Array  # (E,) -inf: an edge no tree has
+
+    @cached_property
+    def n(self) -> int:
+        """Vertices."""
+        return n_vertices(len(self.log_weights))
+
+    @cached_property
+    def _joined(self) -> tuple[np.ndarray, np.ndarray]:
+        weights = unpacked(self.log_weights, self.n)
+        np.fill_diagonal(weights, -np.inf)
+        return heaviest_tree(weights)
+
+    @cached_property
+    def best(self) -> np.ndarray:
+        """(n - 1, 2) edges u < v of the most probable tree."""
+        order, parent = self._joined
+        return np.sort(np.column_stack([order[1:], parent[order[1:]]]), axis=1)
+
+    @cached_property
+    def tree_weights(self) -> Array:
+        """(n - 1,) logarithms of the weights of its edges."""
+        u, v = self.best.T
+        return np.asarray(unpacked(self.log_weights, self.n)[u, v])
+
+    @cached_property
+    def _relative(self) -> Array:
+        """Y, (E, n - 1)."""
+        order, parent = self._joined
+        roots = np.zeros((self.n, self.n - 1))  # the path from the first vertex to each
+        for step in range(1, self.n):
+            v = order[step]
+            roots[v] = roots[parent[v]]
+            roots[v, step - 1] = 1.0
+        u, v = np.triu_indices(self.n, 1)
+        path = roots[u] - roots[v]
+        lighter = np.where(path != 0, self.log_weights[:, None] - self.tree_weights, -np.inf)
+        return path * np.exp(0.5 * lighter)
+
+    @cached_property
+    def _factor(self) -> Array:
+        Y = self._relative
+        return np.asarray(cholesky(Y.T @ Y, lower=True))
+
+    @cached_property
+    def log_partition(self) -> float:
+        """log Z, nats."""
+        return float(self.tree_weights.sum() + 2.0 * np.log(np.diagonal(self._factor)).sum())
+
+    @cached_property
+    def _flows(self) -> Array:
+        """V (E, n - 1): V V^T is the matrix of transfer currents, a projection."""
+        return np.ascontiguousarray(solve_triangular(self._factor, self._relative.T, lower=True).T)
+
+    @cached_property
+    def mean(self) -> Array:
+        """(E,) probability that a tree has each edge: the gradient of log Z."""
+        return np.asarray((self._flows**2).sum(axis=1))
+
+    def metric(self, f: Array) -> Array:
+        """(E,) Hessian of log Z times f: covariance of each edge with sum_{uv in E} f_uv."""
+        V = self._flows
+        return np.asarray(self.mean * f - ((V @ ((V.T * f) @ V)) * V).sum(axis=1))
+
+    def gram(self, F: Array) -> Array:
+        """(K, K) covariances of the edge functions in the rows of F (K, E)."""
+        V = self._flows
+        i, j = np.triu_indices(V.shape[1])
+        squares = V[:, i] * V[:, j] * np.where(i == j, 1.0, np.sqrt(2.0))
+        P = F @ squares
+        return np.asarray((F * self.mean) @ F.T - P @ P.T)
+
+    def average(self, f: Array) -> float:
+        """Lemma 5: the expectation of sum_{uv in E} f_uv."""
+        return float(self.mean @ f)
+
+    def covariance(self, f: Array, g: Array) -> float:
+        """Lemma 4: the covariance of two edge functions."""
+        return float(f @ self.metric(g))

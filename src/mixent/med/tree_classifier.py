@@ -1,0 +1,301 @@
+"""Maximum entropy discrimination with distributions over trees (001, sections 3.3 to 3.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from mixent.core.arrays import Array, weighted_quantile
+from mixent.med.contests import Contests
+from mixent.med.estimator import MEDBase, Trained
+from mixent.med.families import OneTree
+from mixent.med.margins import MARGINS, Margin, read_margin
+from mixent.med.natural import Joint
+from mixent.med.solving import Discriminant
+from mixent.med.spaces import Part, Space
+from mixent.med.spanning import unpacked
+from mixent.med.trees import TreeDiscriminant, TreeModel, TreeSpace
+from mixent.mixtures.options import check_choice, check_count, check_number, check_positive
+from mixent.tables import Table, check_spread, read_features
+
+GRID = (0.1, 0.3, 1.0, 3.0)
+
+
+class MEDTreeClassifier(MEDBase):
+    """Maximum entropy discrimination with distributions over trees: every class has all of them at once.
+
+    A class's columns depend on each other along a tree (equation 27), and which tree is not decided: every spanning
+    tree has a probability, and their n^(n-2) terms are summed exactly by the matrix-tree theorem. Of all distributions
+    that keep the margins of the training labels, on average, takes that of least relative entropy to the prior.
+    Maximises the dual
+
+        J(l) = sum_k w_k u(l_k) - sum_s log Z_s(l) / Z_s(0),     log Z_s = log W_0 + log |Q(W_s)|      (32, 35, 66)
+
+    over the multipliers l. Newton's method lowers the bound of which J is the dual; minus it never falls, and the
+    difference of both is the gap. With objective="likelihood" no margin is asked: the tree of highest likelihood of
+    each class, found by Chow and Liu's algorithm on the same tables.
+
+    Parameters
+    ----------
+    parameters : "fixed" or "integrated"
+        The tables of every edge are the class's marginals, smoothed; or they have Dirichlet distributions that are
+        learned with the structure (appendix B).
+    c : "auto" or float
+        How much a row may say; "auto" chooses it by cross-validated log-loss.
+    margin : "laplace", "exponential", "gaussian" or "fixed"
+        Prior of the margins, about `gamma`; "fixed": every row keeps it for certain (section 3.7), and an error tells
+        where that cannot be.
+    gamma : float or None
+        The margin, in nats of the log-likelihood ratio; None: what a share `alpha` of the rows does not reach before
+        discrimination.
+    alpha : float
+        That share.
+    objective : "margin" or "likelihood"
+        Discrimination; or Chow and Liu's trees, a baseline.
+    structure : "separate" or "shared"
+        A tree per class; or the same for all classes, each with tables of its own: with objective="likelihood" that is
+        tree-augmented naive Bayes.
+    structure_prior : "uniform" or "posterior"
+        All trees are equally probable to begin with; or as probable as the class's rows make them.
+    n_components : int
+        Trees of a class: more than one makes a mixture of trees, by the bound of section 4.1.
+    continuous : "auto", "gaussian" or "quantised"
+        Numbers: Gaussian marginals of pairs; or probabilities of the components of one mixture per column. "auto":
+        "gaussian" where it can be ("integrated" and mixtures take "quantised").
+    ess : float
+        Rows spread evenly over every table.
+    bias : "flat" or float
+        Prior of the log-ratio of the class priors: flat, or Gaussian with this variance about the training rows' own.
+    relaxation : float
+        Where labels are in doubt: the share of each label update that is taken.
+    calibration : "temperature", "affine" or None
+        How scores become probabilities; see MEDClassifier.
+    cv : int, splitter or list of (train, test)
+        Folds of c="auto" and of the calibration; a list counts labelled rows only.
+    tol : float
+        Stop when the gap per row is smaller, in nats.
+    max_iter : int
+        Most passes.
+    categorical : "auto" or list
+        Columns to treat as categories whatever their type.
+    random_state : int, RandomState or None
+        For folds and the starts of mixtures.
+    n_jobs : int or None
+        Threads; None takes all cores.
+    progress : bool or callable
+        True shows a bar; a callable is told (done, total, text).
+
+    Attributes
+    ----------
+    classes_, class_prior_
+        Class labels and their shares among the labelled rows.
+    edge_marginals_ : list of (n, n) arrays
+        Probability that a tree of the class (of the component) has each edge.
+    edge_weights_ : list of (n, n) arrays
+        log W_uv, up to a constant; Figure 8 of the document. NaN with objective="likelihood".
+    mutual_information_ : list of (n, n) arrays
+        I_uv of the class's rows, nats; with parameters="fixed" only.
+    trees_ : list of lists of (name, name)
+        Edges of the most probable tree.
+    column_names_ : tuple of str
+        Names of the vertices.
+    joint_, model_
+        The distributions, and what turns rows into scores.
+    support_, multipliers_, pairs_, loo_estimate_, c_, c_tried_, objective_, gap_, run_, label_posterior_, margin_
+        As for MEDClassifier; but the tables are made of all rows, and leaving one out moves them a little.
+
+    Notes
+    -----
+    A missing value drops out: so do the edges that meet it, and the rest of the tree counts. With
+    parameters="integrated" and in mixtures the column's overall shares stand for it.
+
+    Examples
+    --------
+    >>> from mixent import MEDTreeClassifier
+    >>> X = [["a", "x", "k"], ["a", "y", "k"], ["b", "x", "m"], ["b", "y", "m"]] * 10
+    >>> y = ["same", "other", "other", "same"] * 10  # the first two columns together tell
+    >>> model = MEDTreeClassifier(c=1, random_state=0).fit(X, y)
+    >>> model.score(X, y), model.edge_marginals_[0].shape
+    (1.0, (3, 3))
+    """
+
+    def __init__(
+        self,
+        parameters: str = "fixed",
+        *,
+        c: str | float = "auto",
+        margin: str = "laplace",
+        gamma: float | None = None,
+        alpha: float = 0.1,
+        objective: str = "margin",
+        structure: str = "separate",
+        structure_prior: str = "uniform",
+        n_components: int = 1,
+        continuous: str = "auto",
+        ess: float = 1.0,
+        bias: str | float = "flat",
+        relaxation: float = 0.5,
+        calibration: str | None = "temperature",
+        cv: Any = 5,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        categorical: Any = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        progress: bool | Callable[[int, int, str], None] = False,
+    ) -> None:
+        self.parameters = parameters
+        self.c = c
+        self.margin = margin
+        self.gamma = gamma
+        self.alpha = alpha
+        self.objective = objective
+        self.structure = structure
+        self.structure_prior = structure_prior
+        self.n_components = n_components
+        self.continuous = continuous
+        self.ess = ess
+        self.bias = bias
+        self.relaxation = relaxation
+        self.calibration = calibration
+        self.cv = cv
+        self.tol = tol
+        self.max_iter = max_iter
+        self.categorical = categorical
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.progress = progress
+
+    # --- options ------------------------------------------------------------------------------------------------
+
+    def _check(self) -> None:
+        self._check_common()
+        check_choice("parameters", self.parameters, ("fixed", "integrated"))
+        check_choice("margin", self.margin, (*MARGINS, "fixed"))
+        check_choice("objective", self.objective, ("margin", "likelihood"))
+        check_choice("structure", self.structure, ("separate", "shared"))
+        check_choice("structure_prior", self.structure_prior, ("uniform", "posterior"))
+        check_choice("continuous", self.continuous, ("auto", "gaussian", "quantised"))
+        check_count("n_components", self.n_components)
+        check_positive("ess", self.ess)
+        if self.gamma is not None:
+            check_positive("gamma", self.gamma)
+        if not check_number(self.alpha) or not 0 <= self.alpha <= 1:
+            raise ValueError(f"alpha must be a share, from 0 to 1; got {self.alpha!r}")
+        self._check_idle()
+        self._check_together()
+
+    def _check_idle(self) -> None:
+        if self.gamma is not None and self.alpha != 0.1:
+            raise ValueError(f"alpha={self.alpha!r} has no effect with gamma={self.gamma!r}")
+        if self.margin == "fixed" and not isinstance(self.c, str):
+            raise ValueError(f"c={self.c!r} has no effect with margin='fixed'; leave it")
+        if self.objective == "likelihood":
+            idle = {"c": "auto", "margin": "laplace", "gamma": None, "alpha": 0.1, "structure_prior": "uniform"}
+            for name, default in idle.items():
+                if getattr(self, name) != default:
+                    raise ValueError(f"{name}={getattr(self, name)!r} has no effect with objective='likelihood'")
+
+    def _check_together(self) -> None:
+        if self.parameters == "integrated":
+            for name, other in (("objective", "likelihood"), ("structure", "shared"), ("continuous", "gaussian")):
+                if getattr(self, name) == other:
+                    raise ValueError(f"{name}={other!r} needs parameters='fixed'; got parameters='integrated'")
+        if self.n_components > 1:
+            for name, other in (("structure", "shared"), ("continuous", "gaussian")):
+                if getattr(self, name) == other:
+                    raise ValueError(f"{name}={other!r} needs n_components=1; got n_components={self.n_components}")
+
+    def _needs_c(self) -> bool:
+        return isinstance(self.c, str) and self.margin in MARGINS and self.objective == "margin"
+
+    def _grid(self) -> tuple[float, ...]:
+        return GRID
+
+    def _margin(self, c: float | None, discriminant: Discriminant, contests: Contests) -> Margin:
+        assert isinstance(discriminant, TreeDiscriminant)
+        at = self.gamma
+        if at is None:
+            kept = discriminant.prior_margins(contests)
+            live = contests.open & (np.abs(contests.signs) > 0)
+            weight = np.broadcast_to(contests.weight[:, None], kept.shape)
+            at = weighted_quantile(kept[live], weight[live], float(self.alpha))
+        return read_margin(self.margin, 1.0 if c is None else c, float(at))
+
+    # --- one fit ------------------------------------------------------------------------------------------------
+
+    def _space(self, X: Any, y: Any, table: Table, part: Part, executor: Any) -> TreeSpace:
+        check_spread(table)
+        if self.n_components > 1 and part.uncertain:
+            raise ValueError(
+                "a mixture of trees needs to know the label of every row; give them all, or n_components=1"
+            )
+        tables = self.parameters == "integrated" or self.n_components > 1
+        continuous = self.continuous if self.continuous != "auto" else ("quantised" if tables else "gaussian")
+        return TreeSpace(
+            table,
+            self.parameters,
+            self.objective,
+            self.structure,
+            self.structure_prior,
+            continuous,
+            self.n_components,
+            float(self.ess),
+            int(check_random_state(self.random_state).randint(2**31 - 1)),
+            {},
+        )
+
+    def _keep_function(self, space: Space, trained: Trained) -> None:
+        assert isinstance(trained.discriminant, TreeDiscriminant)
+        self.joint_: Joint = trained.solution.state
+        self.model_: TreeModel = trained.discriminant.model
+
+    # --- what was found -----------------------------------------------------------------------------------------
+
+    @property
+    def column_names_(self) -> tuple[str, ...]:
+        """Names of the vertices."""
+        check_is_fitted(self)
+        return self.model_.columns.names
+
+    def _matrices(self, edges: list[Array]) -> list[Array]:
+        return [unpacked(one, len(self.column_names_)) for one in edges]
+
+    def _structures(self) -> list[Any]:
+        return [part if isinstance(part, OneTree) else part.trees for part in self.joint_.parts]
+
+    @property
+    def edge_marginals_(self) -> list[Array]:
+        """Probability that a tree has each edge, of each class (component)."""
+        check_is_fitted(self)
+        return self._matrices([one.mean for one in self._structures()])
+
+    @property
+    def edge_weights_(self) -> list[Array]:
+        """log W_uv of each class (component)."""
+        check_is_fitted(self)
+        alone = [np.full_like(o.mean, np.nan) if isinstance(o, OneTree) else o.log_weights for o in self._structures()]
+        return self._matrices(alone)
+
+    @property
+    def mutual_information_(self) -> list[Array]:
+        """I_uv of each class (component), nats."""
+        check_is_fitted(self)
+        if self.model_.tables is None:
+            raise AttributeError("mutual_information_ is that of known tables; parameters='integrated' has none")
+        return self._matrices([one.gains / max(one.rows, 1e-300) for one in self.model_.tables])
+
+    @property
+    def trees_(self) -> list[list[tuple[str, str]]]:
+        """Edges of the most probable tree, of each class (component)."""
+        names = self.column_names_
+        best = [one.edges if isinstance(one, OneTree) else one.best for one in self._structures()]
+        return [[(names[u], names[v]) for u, v in edges] for edges in best]
+
+    def _scores(self, X: Any) -> Array:
+        check_is_fitted(self)
+        return self.model_.scores(self.joint_, read_features(self, X, reset=False))

@@ -1,0 +1,252 @@
+"""Discriminants of tree-structured models: log-ratios of trees whose structure, and perhaps tables, are distributed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import log_softmax, logsumexp, xlogy
+
+from mixent.core.arrays import Array
+from mixent.med.contests import Contests, contrasts, pairs
+from mixent.med.demands import Demands
+from mixent.med.families import Distribution, OneTree, Trees
+from mixent.med.latent import Guess, LatentProblem, two_steps
+from mixent.med.margins import Margin
+from mixent.med.natural import Joint, NaturalProblem
+from mixent.med.natural_solving import Found, solve
+from mixent.med.solving import Discriminant, Search, Solution
+from mixent.med.spaces import Part, Space
+from mixent.med.tree_columns import TreeColumns
+from mixent.med.tree_mixture import fit_tree_mixture
+from mixent.med.tree_tables import EdgeTables, best_tree, counted_tables, fixed_tables
+from mixent.med.views import Counted, View
+from mixent.tables import Table
+
+AT_ONCE = 4096  # rows whose cells are written out together
+MANY = 1000
+
+
+@dataclass(frozen=True)
+class TreeModel:
+    """What turns rows into scores, beside the distributions themselves."""
+
+    columns: TreeColumns
+    class_of: np.ndarray  # (S,) class of each output: a class has as many as components
+    log_shares: Array  # (S,) of the components within their class
+    tables: tuple[EdgeTables, ...] | None  # of each output; None: they are distributed
+
+    @property
+    def n_classes(self) -> int:
+        return int(self.class_of.max()) + 1
+
+    @property
+    def mixed(self) -> bool:
+        return len(self.class_of) > self.n_classes
+
+    @property
+    def contrast(self) -> Array:
+        """(S, C - 1)."""
+        return contrasts(self.n_classes)[self.class_of]
+
+    def views(self, cells: Array) -> tuple[View, ...]:
+        """Of each output."""
+        if self.tables is None:
+            counted = Counted.of(cells)
+            return tuple(counted.shifted(float(share)) for share in self.log_shares)
+        layout = self.columns.layout
+        return tuple(one.view(cells, layout, float(share)) for one, share in zip(self.tables, self.log_shares))
+
+    def outputs(self, joint: Joint, cells: Array) -> Array:
+        """(n, S) expected log-probabilities, and bias."""
+        owners = [joint.parts[0]] * len(self.class_of) if len(joint.parts) == 1 else joint.parts
+        parts = [view.dot(one.mean) + view.offset for view, one in zip(self.views(cells), owners)]
+        return np.column_stack(parts) + self.contrast @ joint.bias
+
+    def scores(self, joint: Joint, table: Table) -> Array:
+        """(n, C)."""
+        out = np.empty((table.n_rows, self.n_classes))
+        for start in range(0, table.n_rows, AT_ONCE):
+            rows = slice(start, start + AT_ONCE)
+            out[rows] = self.merged(self.outputs(joint, self.columns(table.take(rows))))
+        return out
+
+    def merged(self, outputs: Array) -> Array:
+        """(n, C) from (n, S): log of the sum over a class's components."""
+        if not self.mixed:
+            return outputs
+        return np.column_stack([logsumexp(outputs[:, self.class_of == s], axis=1) for s in range(self.n_classes)])
+
+
+class TreeDiscriminant(Discriminant):
+    """On some rows."""
+
+    def __init__(self, model: TreeModel, cells: Array, prior: Joint, bias_variance: float) -> None:
+        self.model, self.cells, self.prior, self.bias_variance = model, cells, prior, bias_variance
+        shared = len(prior.parts) == 1
+        self.owner = tuple(0 if shared else s for s in range(len(model.class_of)))
+        self.certain = all(isinstance(part, OneTree) for part in prior.parts)
+
+    def problem(self, demands: Demands, margin: Margin) -> NaturalProblem:
+        """The dual's dual for these demands."""
+        return NaturalProblem(
+            self.model.views(self.cells),
+            self.owner,
+            demands,
+            margin,
+            self.prior,
+            self.model.contrast,
+            self.bias_variance,
+        )
+
+    def prior_margins(self, contests: Contests) -> Array:
+        """(n, pairs) before discrimination."""
+        scores = self.model.merged(self.model.outputs(self.prior, self.cells))
+        return contests.signs * (scores @ contests.differences.T)
+
+    def solve(self, contests: Contests, margin: Margin, search: Search, start: Any = None) -> Solution:
+        if self.certain:
+            contests = replace(contests, open=np.zeros_like(contests.open))
+        if self.model.mixed and not self.certain:
+            return self._solve_mixture(contests, margin, search, start)
+        found = solve(self.problem(Demands.contests(contests), margin), search, start)
+        return self._solution(found, found.multipliers, found.run)
+
+    def _solution(self, found: Found, lam: Array, run: Any) -> Solution:
+        scores = self.model.merged(self.model.outputs(found.joint, self.cells))
+        return Solution(scores, lam, found.minimum, found.dual, run, found.joint)
+
+    def divergence(self, solution: Solution) -> float:
+        joint: Joint = solution.state
+        away = joint.bias - self.prior.bias
+        parts = [one.divergence(prior) for one, prior in zip(joint.parts, self.prior.parts)]
+        return sum(parts) + 0.5 * float(away @ away) / self.bias_variance
+
+    # --- mixtures -----------------------------------------------------------------------------------------------
+
+    def _solve_mixture(self, contests: Contests, margin: Margin, search: Search, start: Any) -> Solution:
+        """A class's components share its rows; each rival component is a rival."""
+        label = _labels(contests)
+        inner = replace(search, gap=min(search.gap, 1e-9), observers=())
+
+        def step(hidden: Array, before: Found | None) -> Found:
+            problem = self.problem(self._demands(hidden, label, contests), margin)
+            return solve(problem, inner, before.joint if before is not None else start)
+
+        def reveal(found: Found) -> Array:
+            return self._hidden(found.joint, label)
+
+        hidden = self._hidden(self.prior if start is None else start, label)
+        whole = two_steps(LatentProblem(step, reveal), hidden, contests.weight, search, 10.0 * search.gap)
+        guess: Guess = whole.params
+        return self._solution(guess.found, self._by_pair(guess.found.multipliers, label), whole)
+
+    def _hidden(self, joint: Joint, label: np.ndarray) -> Array:
+        """(n, S) Q_t, over the components of the row's own class (49)."""
+        outputs = self.model.outputs(joint, self.cells)
+        own = self.model.class_of == label[:, None]
+        return np.exp(log_softmax(np.where(own, outputs, -np.inf), axis=1))
+
+    def _demands(self, hidden: Array, label: np.ndarray, contests: Contests) -> Demands:
+        rivals = (self.model.class_of != label[:, None]) & contests.open.any(axis=1)[:, None]
+        coef = hidden[:, None, :] - np.eye(len(self.model.class_of))
+        entropy = -xlogy(hidden, hidden).sum(axis=1)
+        given = np.broadcast_to(entropy[:, None], rivals.shape)
+        return Demands(np.where(rivals[:, :, None], coef, 0.0), rivals, contests.weight, given)
+
+    def _by_pair(self, lam: Array, label: np.ndarray) -> Array:
+        """(n, pairs) what a row's multipliers (n, S) say against each class."""
+        a, b = pairs(self.model.n_classes)
+        against = np.column_stack([lam[:, self.model.class_of == s].sum(axis=1) for s in range(self.model.n_classes)])
+        rival = np.where(label[:, None] == a, b, a)
+        ours = (label[:, None] == a) | (label[:, None] == b)
+        return np.where(ours, np.take_along_axis(against, rival, axis=1), 0.0)
+
+
+def _labels(contests: Contests) -> np.ndarray:
+    """(n,) the class of each row, whose labels are all known."""
+    return np.asarray((contests.signs @ contests.differences).argmax(axis=1))
+
+
+@dataclass(frozen=True)
+class TreeSpace(Space):
+    """Rows as a table: trees of every class."""
+
+    table: Table
+    parameters: str
+    objective: str
+    structure: str
+    structure_prior: str
+    continuous: str
+    n_components: int
+    ess: float
+    seed: int
+    known: dict  # discriminants of the parts seen so far
+
+    def discriminant(self, part: Part, bias_variance: float) -> TreeDiscriminant:
+        key = part.rows.tobytes(), part.weight.tobytes()
+        if key not in self.known:
+            self.known[key] = self._discriminant(part, bias_variance)
+        return self.known[key]
+
+    def _discriminant(self, part: Part, bias_variance: float) -> TreeDiscriminant:
+        member = part.prior * (part.labelled * part.weight)[:, None]  # a row without a label is of no class yet
+        table = self.table.take(part.rows)
+        fill = self.parameters == "integrated" or self.n_components > 1
+        columns = TreeColumns.of(table, member, part.weight, self.continuous, fill)
+        cells = columns(table)
+        weights, class_of, log_shares = self._components(cells, member, columns)
+        model = TreeModel(columns, class_of, log_shares, None)
+        parts: tuple[Distribution, ...]
+        if self.parameters == "integrated":
+            parts = tuple(counted_tables(cells, w, columns.layout, self.ess, self.structure_prior) for w in weights)
+        else:
+            within = _within(cells, member, columns)
+            tables = tuple(fixed_tables(cells, w, columns, self.ess, within) for w in weights)
+            model, parts = replace(model, tables=tables), self._structures(tables)
+        log_prior = np.log(np.maximum(member.sum(axis=0), 1e-300))
+        bias = 2.0 * contrasts(part.n_classes).T @ log_prior  # the contrasts' columns have squared length 1/2
+        return TreeDiscriminant(model, cells, Joint(parts, bias), bias_variance)
+
+    def _components(self, cells: Array, member: Array, columns: TreeColumns) -> tuple[list[Array], np.ndarray, Array]:
+        """Row weights of each output, its class, and its share within it."""
+        if self.n_components == 1:
+            return list(member.T), np.arange(member.shape[1]), np.zeros(member.shape[1])
+        weights, log_shares = [], []
+        for s, own in enumerate(member.T):
+            seen = own > 0
+            found, resp = fit_tree_mixture(
+                cells[seen], own[seen], columns, self.ess, self.n_components, self.seed + s
+            )
+            whole = np.zeros((len(own), self.n_components))
+            whole[seen] = resp
+            weights += list((whole * own[:, None]).T)
+            log_shares.append(found.log_shares)
+        return weights, np.repeat(np.arange(member.shape[1]), self.n_components), np.concatenate(log_shares)
+
+    def _structures(self, tables: tuple[EdgeTables, ...]) -> tuple[Distribution, ...]:
+        shared = self.structure == "shared"
+        gains = [sum(one.gains for one in tables)] if shared else [one.gains for one in tables]
+        if self.objective == "likelihood":
+            return tuple(best_tree(np.asarray(g)) for g in gains)
+        even = self.structure_prior == "uniform"
+        return tuple(Trees(np.zeros_like(g) if even else np.asarray(g)) for g in gains)
+
+    def for_folds(self, search: Search) -> Search:
+        """With many rows a step more is dear, and no digit of a probability that is printed hangs on it."""
+        return search if self.table.n_rows >= MANY else super().for_folds(search)
+
+    def scores(self, part, fitted, solution, contests, rows):
+        return fitted.model.scores(solution.state, self.table.take(rows))
+
+
+def _within(cells: Array, member: Array, columns: TreeColumns) -> Array:
+    """(n,) variance of each number within classes; 0 for other columns."""
+    out = np.zeros(columns.layout.n)
+    for v in columns.powers:
+        at = columns.layout.starts[v]
+        sums = member.T @ cells[:, at : at + 3]  # (C, 3)
+        mass = np.maximum(sums[:, 0], 1e-300)
+        out[v] = max(float((sums[:, 2] - sums[:, 1] ** 2 / mass).sum() / mass.sum()), 0.0)
+    return out

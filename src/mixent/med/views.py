@@ -1,0 +1,142 @@
+"""Rows as a family sees them: what they add to its statistics, and their expected log-probabilities.
+
+Both are linear and each the other's transpose, so no view needs to write its features out.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from mixent.core.arrays import Array
+from mixent.med.families import CellLayout
+from mixent.med.spanning import packed, unpacked
+
+
+class View(ABC):
+    """Features phi (n, M) of rows, and what a row's log-probability has beside them."""
+
+    offset: Array  # (n,) known parts of the log-probability
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.offset)
+
+    @property
+    @abstractmethod
+    def row_bytes(self) -> int:
+        """What a row takes at work."""
+
+    @abstractmethod
+    def dot(self, mean: Array) -> Array:
+        """(n,) phi mean."""
+
+    @abstractmethod
+    def gather(self, alpha: Array) -> Array:
+        """(M,) sum_t alpha_t phi_t."""
+
+    @abstractmethod
+    def take(self, rows: Any) -> View:
+        """Some rows."""
+
+    @abstractmethod
+    def features(self) -> Array:
+        """(n, M) written out."""
+
+
+class Matrix(View):
+    """Features written out, dense or sparse."""
+
+    def __init__(self, phi: Any, offset: Array | None = None) -> None:
+        self.phi = phi
+        self.offset = np.zeros(phi.shape[0]) if offset is None else offset
+
+    @property
+    def row_bytes(self) -> int:
+        return 8 * self.phi.size // max(self.n_rows, 1)
+
+    def dot(self, mean: Array) -> Array:
+        return np.asarray(self.phi @ mean)
+
+    def gather(self, alpha: Array) -> Array:
+        return np.asarray(self.phi.T @ alpha)
+
+    def take(self, rows: Any) -> Matrix:
+        return Matrix(self.phi[rows], self.offset[rows])
+
+    def features(self) -> Array:
+        return self.phi if isinstance(self.phi, np.ndarray) else self.phi.toarray()
+
+
+class Edges(View):
+    """Of known tables: a row's feature of edge uv is w_uv(x) = sum_ij o_u(i) table_uv(i, j) o_v(j) (28).
+
+    o are the row's cells: ones where a category is, nothing where it is missing, probabilities where a number is
+    softly quantised, or (1, z, z^2) of a number z.
+    """
+
+    def __init__(self, cells: Array, table: Array, alone: Array, layout: CellLayout, offset: Array | None = None) -> None:
+        """`table` (R, R) is symmetric with nothing within a column; `alone` (R,) is w_0."""
+        self.cells, self.table, self.alone, self.layout = cells, table, alone, layout
+        self.offset = cells @ alone if offset is None else offset
+
+    @property
+    def row_bytes(self) -> int:
+        return 24 * self.cells.shape[1]
+
+    def dot(self, mean: Array) -> Array:
+        weights = self.table * self.layout.spread_pairs(0.5 * unpacked(mean, self.layout.n))
+        return np.asarray(np.einsum("nr,nr->n", self.cells @ weights, self.cells))
+
+    def gather(self, alpha: Array) -> Array:
+        counts = (self.cells.T * alpha) @ self.cells
+        return packed(self.layout.by_pair(self.table * counts))
+
+    def take(self, rows: Any) -> Edges:
+        return Edges(self.cells[rows], self.table, self.alone, self.layout, self.offset[rows])
+
+    def features(self) -> Array:
+        n, starts = self.layout.n, self.layout.starts
+        out = np.empty((self.n_rows, n, n))
+        for v, size in enumerate(self.layout.sizes):
+            span = slice(starts[v], starts[v] + size)
+            weighted = (self.cells[:, span] @ self.table[span]) * self.cells
+            out[:, v] = np.add.reduceat(weighted, starts, axis=1)
+        u, v = np.triu_indices(n, 1)
+        return out[:, u, v]
+
+
+class Counted(View):
+    """Of tables that are not known: a row adds (1, cells)^T (1, cells) to the counts (63)."""
+
+    def __init__(self, cells: Array, offset: Array) -> None:
+        """`cells` (n, 1 + R), a one in front."""
+        self.cells, self.offset = cells, offset
+
+    @classmethod
+    def of(cls, cells: Array) -> Counted:
+        """From the cells (n, R) themselves."""
+        return cls(np.concatenate([np.ones((len(cells), 1)), cells], axis=1), np.zeros(len(cells)))
+
+    def shifted(self, by: float) -> Counted:
+        """The same rows, their log-probabilities larger by so much."""
+        return Counted(self.cells, self.offset + by)
+
+    @property
+    def row_bytes(self) -> int:
+        return 24 * self.cells.shape[1]
+
+    def dot(self, mean: Array) -> Array:
+        width = self.cells.shape[1]
+        return np.asarray(np.einsum("nr,nr->n", self.cells @ mean.reshape(width, width), self.cells))
+
+    def gather(self, alpha: Array) -> Array:
+        return ((self.cells.T * alpha) @ self.cells).ravel()
+
+    def take(self, rows: Any) -> Counted:
+        return Counted(self.cells[rows], self.offset[rows])
+
+    def features(self) -> Array:
+        return (self.cells[:, :, None] * self.cells[:, None, :]).reshape(self.n_rows, -1)
