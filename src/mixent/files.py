@@ -20,6 +20,10 @@ from mixent.families.categorical import CategoricalFamily, Categoricals
 from mixent.families.gaussian.family import GaussianFamily, Gaussians, Group
 from mixent.families.gaussian.prior import Prior
 from mixent.families.product import Components, ProductFamily
+from mixent.hmm import HiddenMarkovModel, HMMClassifier
+from mixent.hmm.fitting import FittedChain
+from mixent.hmm.model import SequenceModel
+from mixent.hmm.problem import ChainParams, ChainProblem
 from mixent.maxent import MaxEntClassifier, MaxEntJoint
 from mixent.maxent.induction import Added
 from mixent.maxent.joint_cells import Category, Constant, Hidden
@@ -46,7 +50,8 @@ from mixent.tables import Column, Schema
 
 MIXTURES = (GaussianMixture, MixtureClassifier, SharedMixtureClassifier)
 DISCRIMINATIONS = (MEDClassifier, MEDGaussianClassifier)
-ESTIMATORS = (*MIXTURES, FisherKernel, *DISCRIMINATIONS, MaxEntClassifier, MaxEntJoint)
+SEQUENCES = (HMMClassifier, HiddenMarkovModel)
+ESTIMATORS = (*MIXTURES, *SEQUENCES, FisherKernel, *DISCRIMINATIONS, MaxEntClassifier, MaxEntJoint)
 PARTS = (
     Added,
     Binned,
@@ -54,6 +59,8 @@ PARTS = (
     CategoricalFamily,
     Categoricals,
     Category,
+    ChainParams,
+    ChainProblem,
     Coded,
     Column,
     ColumnMixture,
@@ -65,6 +72,7 @@ PARTS = (
     Ensemble,
     Exponential,
     Fitted,
+    FittedChain,
     Fixed,
     Function,
     Gaussian,
@@ -105,6 +113,8 @@ STATE: dict[type, dict[str, Any]] = {  # what a fitted model cannot do without
         kind: {"schema_": Schema, "problem_": MixtureProblem, "params_": MixtureParams, "run_": Run}
         for kind in MIXTURES
     },
+    HiddenMarkovModel: {"schema_": Schema, "variables_": Schema, "by_row_": bool, "chain_": FittedChain},
+    HMMClassifier: {"schema_": Schema, "variables_": Schema, "by_row_": bool, "chains_": tuple},
     MaxEntClassifier: {"schema_": Schema, "layout_": Layout, "params_": Multipliers, "run_": Run},
     MaxEntJoint: {"schema_": Schema, "terms_": tuple, "params_": Pairwise, "run_": Run},
     MEDClassifier: {
@@ -120,7 +130,12 @@ STATE: dict[type, dict[str, Any]] = {  # what a fitted model cannot do without
         "encoder_": Encoder,
         "components_": KernelComponents | None,
     },
-    FisherKernel: {"model_": MixtureModel, "information_": np.ndarray, "root_": np.ndarray, "rank_": int},
+    FisherKernel: {
+        "model_": MixtureModel | SequenceModel,
+        "information_": np.ndarray,
+        "root_": np.ndarray,
+        "rank_": int,
+    },
 }
 INSIDE: dict[type, tuple[str, ...]] = {  # where models may hold others
     MEDClassifier: ("kernel", "map_"),

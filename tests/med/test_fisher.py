@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
-from mixent import GaussianMixture, MixtureClassifier, SharedMixtureClassifier
+from mixent import GaussianMixture, HiddenMarkovModel, HMMClassifier, MixtureClassifier, SharedMixtureClassifier
 from mixent.med.fisher import FisherKernel, inverse_root
 from mixent.med.fisher_scores import contrasts
 from mixent.mixtures.by_row import log_density
@@ -550,3 +550,136 @@ def test_as_a_kernel_of_a_support_vector_machine():
     called = SVC(kernel=kernel).fit(X, y).decision_function(X)
     given = SVC(kernel="precomputed").fit(kernel(X), y).decision_function(kernel(X))
     np.testing.assert_allclose(called, given, atol=1e-9)
+
+
+# --- hidden Markov models --------------------------------------------------------------------------------------------
+
+
+def walks(n=60, length=5, missing=0.0, words=False, seed=0):
+    """Sequences of two states that like to stay, and which of two kinds they are."""
+    rng = np.random.default_rng(seed)
+    kind = rng.integers(2, size=n)
+    change = rng.random((n, length)) < np.where(kind, 0.7, 0.2)[:, None]
+    states = np.cumsum(change, axis=1) % 2
+    if words:
+        X = np.array(["a", "b", "c"], dtype=object)[np.where(rng.random(states.shape) < 0.7, states, 2)]
+    else:
+        X = 2.0 * states + rng.normal(size=states.shape)
+    X[rng.random(X.shape) < missing] = None if words else np.nan
+    return X, kind
+
+
+def chain_vector(params):
+    """Free coordinates of a chain: log-ratios of probabilities, means, log standard deviations."""
+
+    def ratios(logs):
+        return [row[1:] - row[0] for row in np.atleast_2d(logs)]
+
+    parts = [*ratios(params.log_start), *ratios(params.log_trans)]
+    if params.components.gaussian is not None:
+        parts += [params.components.gaussian.means.ravel(), 0.5 * np.log(params.components.gaussian.covs).ravel()]
+    else:
+        parts += ratios(params.components.categorical.log_probs)
+    return np.concatenate(parts)
+
+
+def chain_params(vector, like):
+    S, at = like.n_states, 0
+
+    def shares(rows, width):
+        nonlocal at
+        logs = np.hstack([np.zeros((rows, 1)), vector[at : at + rows * (width - 1)].reshape(rows, width - 1)])
+        at += rows * (width - 1)
+        return logs - np.logaddexp.reduce(logs, axis=1, keepdims=True)
+
+    log_start, log_trans, components = shares(1, S)[0], shares(S, S), like.components
+    if components.gaussian is not None:
+        means, log_std = vector[at:].reshape(2, S, 1)
+        components = replace(components, gaussian=replace(components.gaussian, means=means, covs=np.exp(2 * log_std)))
+    else:
+        width = components.categorical.log_probs.shape[1]
+        components = replace(components, categorical=replace(components.categorical, log_probs=shares(S, width)))
+    return replace(like, log_start=log_start, log_trans=log_trans, components=components)
+
+
+def chain_differences(model, X, step=1e-5):
+    """(n, P) central differences of log p(sequence)."""
+    like, sequences = model.chain_.params, model._read(X)
+    origin = chain_vector(like)
+
+    def at(vector):
+        return model._log_lik(replace(model.chain_, params=chain_params(vector, like)), sequences)
+
+    return np.stack([(at(origin + e) - at(origin - e)) / (2 * step) for e in step * np.eye(len(origin))], axis=1)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize("words", [False, True])
+@pytest.mark.parametrize("n_states", [1, 2, 3])
+def test_scores_of_sequences_are_differences_of_their_log_likelihood(n_states, words, missing):
+    X, _ = walks(80, missing=missing, words=words)
+    model = HiddenMarkovModel(n_states, random_state=0, tol=1e-3, transition_prior=3.0).fit(X)
+    kernel = FisherKernel(model, n_samples=500, random_state=0).fit(X)
+    slopes = chain_differences(model, X)
+    assert kernel.scores(X).shape == slopes.shape == (80, model.n_parameters_)
+    assert_same_gradient(kernel.scores(X), slopes)
+
+
+@pytest.mark.parametrize("class_prior", ["empirical", [0.3, 0.7]], ids=str)
+def test_scores_of_classes_of_sequences(class_prior):
+    """p(x) = sum_c p_c p(x | c): posterior of the class times the score of its chain, and of the priors unless held."""
+    X, y = walks(80)
+    model = HMMClassifier(2, class_prior=class_prior, tol=1e-3).fit(X, y)
+    kernel = FisherKernel(model, n_samples=500, random_state=0).fit(X)
+    share = model.predict_proba(X)
+    slopes = [share[:, [c]] * chain_differences(own, X) for c, own in enumerate(model.models_)]
+    if class_prior == "empirical":
+        slopes.append(share[:, [0]] / model.class_prior_[0] - share[:, [1]] / model.class_prior_[1])
+    slopes = np.concatenate(slopes, axis=1)
+    assert kernel.scores(X).shape == slopes.shape
+    assert_same_gradient(kernel.scores(X), slopes)
+
+
+def test_the_information_of_sequences():
+    """The identity for one state; for several between 0 and the identity; the second moment of the scores."""
+    X, y = walks(300, length=6)
+    one = FisherKernel(HiddenMarkovModel(1).fit(X)).fit(X)
+    np.testing.assert_array_equal(one.information_, np.eye(2))
+    drawn = FisherKernel(HiddenMarkovModel(1).fit(X), information="sampled", n_samples=20_000, random_state=0).fit(X)
+    np.testing.assert_allclose(drawn.information_, np.eye(2), atol=0.05)
+    for model in (HiddenMarkovModel(2).fit(X), HMMClassifier(2).fit(X, y)):
+        kernel = FisherKernel(model, n_samples=20_000, random_state=0).fit(X)
+        values = np.linalg.eigvalsh(kernel.information_)
+        assert values[0] > -1e-9 and values[-1] < 1.1
+        rows = model.sample(20_000, random_state=1)[0]
+        scores = kernel.scores(rows)
+        np.testing.assert_allclose(scores.T @ scores / len(scores), kernel.information_, atol=0.06)
+        np.testing.assert_allclose(scores.mean(axis=0), 0.0, atol=0.05)
+        assert np.isfinite(kernel.transform(X)).all()
+    weight = np.arange(300.0)
+    empirical = FisherKernel(HiddenMarkovModel(2), information="empirical").fit(X, sample_weight=weight)
+    scores = empirical.scores(X)
+    np.testing.assert_allclose(empirical.information_, scores.T @ (scores * weight[:, None]) / weight.sum(), rtol=1e-9)
+
+
+def test_the_fisher_kernel_of_sequences_tells_kinds_apart():
+    X, y = walks(200, length=12)
+    kernel = FisherKernel(HiddenMarkovModel(2), random_state=0)
+    assert make_pipeline(kernel, LogisticRegression(max_iter=1000)).fit(X, y).score(X, y) > 0.8
+    np.testing.assert_allclose(kernel(X[:5]), kernel.transform(X[:5]) @ kernel.transform(X[:5]).T)
+    left = FisherKernel(HiddenMarkovModel(3, topology="left-right"), n_samples=500, random_state=0).fit(X)
+    assert np.isfinite(left.transform(X)).all()
+    wanted = get_tags(FisherKernel(HMMClassifier())).target_tags.required
+    assert wanted and not get_tags(FisherKernel(HMMClassifier().fit(X, y))).target_tags.required
+
+
+def test_sequences_the_fisher_kernel_does_not_take():
+    X, _ = walks()
+    with pytest.raises(ValueError, match="needs a hidden Markov model of a sequence per row, fitted without lengths"):
+        FisherKernel(HiddenMarkovModel(2).fit(X.reshape(-1, 1), lengths=[len(X.ravel())])).fit(X)
+    with pytest.raises(ValueError, match="knows hidden Markov models with one transition matrix"):
+        FisherKernel(HiddenMarkovModel(2, transitions="per_step")).fit(X)
+    with pytest.raises(ValueError, match="needs what the states emit; emissions='precomputed' does not say"):
+        FisherKernel(HiddenMarkovModel(2, emissions="precomputed")).fit(X)
+    with pytest.raises(ValueError, match="row 0 lies so far from every component that its score is no number"):
+        FisherKernel(HiddenMarkovModel(2).fit(1e-9 * X)).fit(1e-9 * X).scores(np.full((1, 5), 1e149))

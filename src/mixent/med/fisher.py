@@ -1,4 +1,4 @@
-"""The Fisher kernel of a mixture, as features: the model's own view of how rows differ."""
+"""The Fisher kernel of a mixture or hidden Markov model, as features: the model's own view of how rows differ."""
 
 from __future__ import annotations
 
@@ -13,10 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
-from mixent.med.fisher_scores import MixtureScores
+from mixent.hmm import HMMClassifier
+from mixent.hmm.fitting import blocks_of
+from mixent.hmm.model import SequenceModel
+from mixent.hmm.sequences import Sequences, from_rows, in_columns
+from mixent.med.fisher_scores import MixtureScores, SequenceScores
 from mixent.mixtures import GaussianMixture
 from mixent.mixtures.bayes import BayesMixture
 from mixent.mixtures.by_row import each_row
+from mixent.mixtures.fitting import choose_executor
 from mixent.mixtures.model import MixtureModel
 from mixent.mixtures.options import check_choice, check_count, check_positive
 from mixent.tables import Schema, Table, read_features, read_weights
@@ -37,14 +42,17 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     Of a row with missing values the score is that of the density of what was observed, exactly. Of a classifier the
     density is p(x), summed over its classes: of the weights of components that classes share, p(x) knows the sums.
 
+    Of a hidden Markov model x is a sequence, a row of X; theta are the probabilities of first states, of transitions,
+    and what the states emit.
+
     Parameters
     ----------
-    model : GaussianMixture, MixtureClassifier, SharedMixtureClassifier or None
+    model : GaussianMixture, MixtureClassifier, SharedMixtureClassifier, HiddenMarkovModel, HMMClassifier or None
         A fitted one is used as it is; of one that is not, a copy is fitted. scikit-learn's `clone` forgets a fit: in a
         grid search or cross-validation, wrap a fitted one in `sklearn.frozen.FrozenEstimator`. None stands for
         ``GaussianMixture("auto")``.
     information : "auto", "analytic", "sampled" or "empirical"
-        How F is found. "analytic" is exact, and known for one component; "sampled" is the mean of U U^T over
+        How F is found. "analytic" is exact, and known for one component (or state); "sampled" is the mean of U U^T over
         `n_samples` rows drawn from the model; "empirical" that over the rows of `fit`, gaps and all. "auto" takes the
         first that serves of the first two.
     n_samples : int
@@ -59,7 +67,7 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     Attributes
     ----------
-    model_ : fitted mixture
+    model_ : fitted mixture or hidden Markov model
     information_ : (p, p) array
         F, in the coordinates of `scores`: the identity for one component, between 0 and the identity for several.
     rank_ : int
@@ -85,7 +93,7 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     True
     """
 
-    model_: MixtureModel
+    model_: MixtureModel | SequenceModel
     information_: Array
     root_: Array
     rank_: int
@@ -109,7 +117,7 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         model = self._unwrapped()
-        tags.target_tags.required = isinstance(model, BayesMixture) and not hasattr(model, "params_")
+        tags.target_tags.required = isinstance(model, BayesMixture | HMMClassifier) and not _is_fitted(model)
         return tags
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -143,26 +151,28 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _unwrapped(self) -> Any:
         return self.model.estimator if isinstance(self.model, FrozenEstimator) else self.model
 
-    def _fitted(self, X: Any, y: Any, sample_weight: Any) -> MixtureModel:
+    def _fitted(self, X: Any, y: Any, sample_weight: Any) -> MixtureModel | SequenceModel:
         model = self._unwrapped()
         if model is None:
             model = GaussianMixture("auto")
-        if not isinstance(model, MixtureModel):
+        if not isinstance(model, MixtureModel | SequenceModel):
             raise ValueError(
-                "model must be a GaussianMixture, MixtureClassifier or SharedMixtureClassifier, fitted or not, or "
-                f"None; got {model!r}"
+                "model must be a GaussianMixture, MixtureClassifier, SharedMixtureClassifier, HiddenMarkovModel or "
+                f"HMMClassifier, fitted or not, or None; got {model!r}"
             )
-        if hasattr(model, "params_"):
+        if isinstance(model, SequenceModel):
+            _check_sequences(model)
+        if _is_fitted(model):
             return copy.copy(model)  # what becomes of the user's own is no matter
         model = clone(model)
         if model.random_state is None:
             model.set_params(random_state=self.random_state)
         return model.fit(X, y, sample_weight=sample_weight)
 
-    def _information(self, coordinates: MixtureScores, table: Table, weight: Array | None) -> Array:
-        n_live, p = len(coordinates.live), coordinates.size
+    def _information(self, coordinates: Any, table: Table, weight: Array | None) -> Array:
+        n_live, p = coordinates.n_live, coordinates.size
         if self.information == "empirical":
-            scores = self._each(coordinates, self.model_._block(table))
+            scores = self._each(coordinates, self._taking_part(table))
             weight = np.ones(len(scores)) if weight is None else weight
             return scores.T @ (scores * (weight / weight.sum())[:, None])
         if self.information == "analytic" and n_live > 1:
@@ -176,7 +186,22 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                 f"n_samples={self.n_samples} rows cannot tell {p} coordinates apart; draw at least as many, or give "
                 "the model fewer components or a simpler covariance"
             )
+        if isinstance(coordinates, SequenceScores):
+            return self._sampled_sequences(coordinates)
         return self._sampled(coordinates)
+
+    def _sampled_sequences(self, coordinates: SequenceScores) -> Array:
+        """sum_c p_c E_c[U U^T], from as many sequences of each class."""
+        model, length = self.model_, self.model_.n_features_in_
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        n_rows = -(-self.n_samples // len(coordinates.chains))
+        total = np.zeros((coordinates.size, coordinates.size))
+        for share, chain in zip(coordinates.class_prior, model._chains()):
+            X, codes, _ = model._draw(chain, n_rows, length, rng)
+            drawn = in_columns(Sequences(Block(X, codes), np.full(n_rows, length)), model.varying_)
+            scores = self._each(coordinates, drawn)
+            total += share / n_rows * (scores.T @ scores)
+        return total
 
     def _sampled(self, coordinates: MixtureScores) -> Array:
         """sum_k w_k E_k[U U^T], from as many rows of each component: the light ones too are to be known."""
@@ -214,23 +239,44 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         check_is_fitted(self)
         return read_features(self, X, reset=False)
 
-    def _coordinates(self) -> MixtureScores:
-        return MixtureScores(self.model_.problem_, self.model_.params_)
+    def _coordinates(self) -> MixtureScores | SequenceScores:
+        model = self.model_
+        if not isinstance(model, SequenceModel):
+            return MixtureScores(model.problem_, model.params_)
+        prior = getattr(model, "class_prior_", np.ones(1))
+        held = not isinstance(getattr(model, "class_prior", "empirical"), str)
+        return SequenceScores(model._chains(), prior, model.n_features_in_, held=held)
 
-    def _each(self, coordinates: MixtureScores, block: Block, root: Array | None = None) -> Array:
+    def _taking_part(self, table: Table) -> Block | Sequences:
+        """The columns that take part."""
+        model = self.model_
+        return in_columns(from_rows(table), model.varying_) if isinstance(model, SequenceModel) else model._block(table)
+
+    def _each(self, coordinates: Any, block: Any, root: Array | None = None) -> Array:
         """Scores (n, p), or features (n, rank), block by block."""
+        if isinstance(coordinates, SequenceScores):
+            return _found(self._each_sequence(coordinates, block, root))
 
         def rows(ready: Any, part: Block) -> Array:
             scores = coordinates.rows(ready, part)
             return scores if root is None else scores @ root
 
         model, width = self.model_, coordinates.size if root is None else root.shape[1]
-        out = each_row(model.problem_, model.params_, block, rows, width, model.n_jobs)
-        lost = np.flatnonzero(~np.isfinite(out).all(axis=1))
-        if len(lost):
-            raise ValueError(
-                f"row {lost[0]} lies so far from every component that its score is no number; correct or remove it"
-            )
+        return _found(each_row(model.problem_, model.params_, block, rows, width, model.n_jobs))
+
+    def _each_sequence(self, coordinates: SequenceScores, sequences: Sequences, root: Array | None) -> Array:
+        chains = self.model_._chains()
+        width = max(chain.params.n_states for chain in chains)
+        out = np.empty((sequences.n_sequences, coordinates.size if root is None else root.shape[1]))
+
+        def fill(block: Any) -> None:
+            with np.errstate(over="ignore", invalid="ignore"):
+                scores = coordinates.rows(readies, block)
+                out[block.index] = scores if root is None else scores @ root
+
+        with choose_executor(self.model_.n_jobs, sequences.table.n_rows, width) as executor:
+            readies = [chain.problem.prepare(chain.params) for chain in chains]
+            executor.map(fill, blocks_of(chains[0].problem, width + coordinates.size // 4, sequences, None))
         return out
 
     def scores(self, X: Any) -> Array:
@@ -245,7 +291,7 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         (n, p) array: weights first, then means and covariances, then category probabilities.
         """
         table = self._read(X)
-        return self._each(self._coordinates(), self.model_._block(table))
+        return self._each(self._coordinates(), self._taking_part(table))
 
     def transform(self, X: Any) -> Array:
         """Features whose inner products are the Fisher kernel: F^(-1/2) U_x, of unit variance under the model.
@@ -262,7 +308,7 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def _features(self, X: Any) -> Array:
         table = self._read(X)
-        return self._each(self._coordinates(), self.model_._block(table), self.root_)
+        return self._each(self._coordinates(), self._taking_part(table), self.root_)
 
     def __call__(self, X: Any, Y: Any = None) -> Array:
         """The kernel of every row of X with every row of Y.
@@ -279,6 +325,29 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """
         features = self._features(X)  # not `transform`: `set_output` may make a DataFrame of it
         return features @ (features if Y is None else self._features(Y)).T
+
+
+def _is_fitted(model: Any) -> bool:
+    return any(hasattr(model, name) for name in ("params_", "chain_", "chains_"))
+
+
+def _check_sequences(model: SequenceModel) -> None:
+    """Rows of X are to be sequences, with coordinates that all their steps share."""
+    if getattr(model, "emissions", "fitted") != "fitted":
+        raise ValueError("FisherKernel needs what the states emit; emissions='precomputed' does not say")
+    if model.transitions != "shared":
+        raise ValueError("FisherKernel knows hidden Markov models with one transition matrix: transitions='shared'")
+    if _is_fitted(model) and not model.by_row_:
+        raise ValueError("FisherKernel needs a hidden Markov model of a sequence per row, fitted without lengths")
+
+
+def _found(scores: Array) -> Array:
+    lost = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+    if len(lost):
+        raise ValueError(
+            f"row {lost[0]} lies so far from every component that its score is no number; correct or remove it"
+        )
+    return scores
 
 
 def inverse_root(information: Array, ridge: float = 0.0) -> Array:

@@ -16,6 +16,9 @@ one coordinate for the group and the components' scores add.
 
 So the information F = E[U U^T] is the identity for one component; for several it lies between 0 and the identity, and
 its eigenvalues are the shares of what could be known that remain when components are not seen.
+
+Of a hidden Markov model a row is a sequence, and what is not seen are its states: first states, pairs of successive
+states and emissions have the same coordinates, under the posteriors of states and pairs, summed over the steps.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from mixent.core.arrays import Array
@@ -33,6 +37,10 @@ from mixent.families.gaussian.charts import GroupChart
 from mixent.families.gaussian.family import GaussianFamily, Gaussians
 from mixent.families.gaussian.gaps import Gapped
 from mixent.families.gaussian.kernels import Ready as GaussianReady
+from mixent.hmm.fitting import FittedChain
+from mixent.hmm.lattice import sweep
+from mixent.hmm.problem import Ready as ChainReady
+from mixent.hmm.sequences import SequenceBlock
 from mixent.mixtures.by_row import block_resp
 from mixent.mixtures.problem import MixtureParams, MixtureProblem, Ready
 
@@ -70,6 +78,11 @@ class MixtureScores:
             self.categorical = TableScores(family.categorical, params.components.categorical, self.live, self.size)
             self.size = self.categorical.stop
         self.unit = self._unit(params.weights.sum(axis=0))
+
+    @property
+    def n_live(self) -> int:
+        """Components that were not dropped."""
+        return len(self.live)
 
     def _unit(self, mass: Array) -> Array:
         """(size,) that makes one of what is known of each coordinate when components are: sum_k w_k E_k[score^2]."""
@@ -213,3 +226,107 @@ class TableScores:
         assert block.codes is not None
         for j, k, table, where in self.members:
             np.multiply(resp[k][:, None], table[block.codes[:, j]], out=out[:, where])
+
+
+ABSENT = 1e-12  # a probability up to this is none: nothing can be known of it
+
+
+class ChainScores:
+    """Coordinates of a hidden Markov model, for sequences of one length: first states, transitions, emissions."""
+
+    def __init__(self, chain: FittedChain, length: int) -> None:
+        self.problem, self.params = chain.problem, chain.params
+        start, trans = np.exp(self.params.log_start), np.exp(self.params.log_trans)
+        visits = _visits(start, trans, length)  # (length, S)
+        mass, left = visits.sum(axis=0), visits[:-1].sum(axis=0)
+        live = mass > ABSENT
+        self.n_live = int(live.sum())
+        self.start = _row_contrasts(start)
+        self.trans: list[tuple] = []  # state, contrasts, where
+        at = self.start.shape[1]
+        for state in np.flatnonzero(live & (left > ABSENT)).tolist():
+            rows = _row_contrasts(trans[state])
+            self.trans.append((state, rows, slice(at, at + rows.shape[1])))
+            at += rows.shape[1]
+        family, components = self.problem.family, self.params.components
+        assert family is not None and components is not None
+        self.gaussian = self.categorical = None
+        if family.gaussian is not None and components.gaussian is not None:
+            self.gaussian = GaussianScores(family.gaussian, components.gaussian, live, at)
+            at = self.gaussian.stop
+        if family.categorical is not None and components.categorical is not None:
+            self.categorical = TableScores(family.categorical, components.categorical, np.flatnonzero(live), at)
+            at = self.categorical.stop
+        self.size = at
+        self.known = np.zeros(at)  # of each coordinate, when states are seen
+        self.known[: self.start.shape[1]] = 1.0
+        for state, _, where in self.trans:
+            self.known[where] = left[state]
+        for part in (self.gaussian, self.categorical):
+            if part is not None:
+                part.add_known(self.known, mass)
+
+    def rows(self, ready: ChainReady, block: SequenceBlock) -> tuple[Array, Array]:
+        """Scores (n, size) and log-likelihoods (n,), in the order of `block.index`."""
+        layout = block.layout
+        n = len(layout.lengths)
+        found = sweep(ready.chain, self.problem.log_emissions(ready, block), layout, pairs="sequence")
+        assert found.pairs is not None
+        out = np.zeros((n, self.size))  # by place first
+        out[:, : self.start.shape[1]] = found.states[:, :n].T @ self.start
+        for part in block.emitted:
+            at = slice(None) if part.rows is None else part.rows
+            resp = np.ascontiguousarray(found.states[:, at])
+            steps = np.zeros((part.n_rows, self.size))
+            if self.gaussian is not None:
+                self.gaussian.add(steps, ready.family[0], part, resp)
+            if self.categorical is not None:
+                self.categorical.add(steps, part, resp)
+            member = (np.ones(part.n_rows), (layout.place[at], np.arange(part.n_rows)))
+            out += sparse.csr_array(member, shape=(n, part.n_rows)) @ steps
+        in_order = np.empty_like(out)
+        in_order[layout.order] = out
+        for state, rows, where in self.trans:
+            in_order[:, where] = found.pairs[:, state] @ rows
+        return in_order, found.log_lik
+
+
+def _visits(start: Array, trans: Array, length: int) -> Array:
+    """(length, S) probabilities of the states at each step, before anything is seen."""
+    out = [start]
+    for _ in range(1, length):
+        out.append(out[-1] @ trans)
+    return np.array(out)
+
+
+def _row_contrasts(p: Array) -> Array:
+    """(S, coordinates) of probabilities of which some may be zero."""
+    index = np.flatnonzero(p > ABSENT)
+    out = np.zeros((len(p), len(index) - 1))
+    out[index] = contrasts(p[index])
+    return out
+
+
+class SequenceScores:
+    """Coordinates of sequences: those of each class's chain, and of the class priors unless they are held."""
+
+    def __init__(self, chains: tuple[FittedChain, ...], class_prior: Array, length: int, *, held: bool) -> None:
+        self.chains = [ChainScores(chain, length) for chain in chains]
+        self.class_prior = class_prior
+        self.priors = np.zeros((len(chains), 0)) if held or len(chains) == 1 else contrasts(class_prior)
+        self.n_live = sum(chain.n_live for chain in self.chains)
+        known = [np.ones(self.priors.shape[1]), *(p * chain.known for p, chain in zip(class_prior, self.chains))]
+        together = np.concatenate(known)
+        self.size = len(together)
+        self.unit = np.divide(1.0, np.sqrt(together), out=np.zeros(self.size), where=together > 0)
+
+    def rows(self, readies: list[ChainReady], block: SequenceBlock) -> Array:
+        """(n, size), in the order of `block.index`; NaN where no class has a density."""
+        found = [chain.rows(ready, block) for chain, ready in zip(self.chains, readies)]
+        joint = np.stack([log_lik for _, log_lik in found]) + np.log(self.class_prior)[:, None]
+        top = joint.max(axis=0)
+        with np.errstate(invalid="ignore"):
+            share = np.exp(joint - top)  # (C, n)
+        share /= share.sum(axis=0)
+        parts = [share.T @ self.priors, *(p[:, None] * scores for p, (scores, _) in zip(share, found))]
+        return np.concatenate(parts, axis=1) * self.unit

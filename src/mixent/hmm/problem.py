@@ -1,0 +1,222 @@
+"""Baum-Welch: EM for a chain of hidden states with any emission family.
+
+    maximise  sum_n w_n log sum_z  p(z_0) b_{z_0}(x_n0)  prod_{t>0} A(z_{t-1}, z_t) b_{z_t}(x_nt)
+              + sum_s a_s log p(s) + sum_rs a_rs log A(r, s) + log prior(b)
+
+Statistics are posterior counts of first states, of pairs of successive states, and the family's own under the state
+posteriors; they add over sequences. The update maximises a lower bound that touches the objective, so it never falls.
+A zero in p or A forbids, and stays. Instead of a family, log b may be given for every step and state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mixent.core.arrays import Array, safe_log
+from mixent.core.blocks import Block
+from mixent.core.driver import Problem
+from mixent.core.stats import Stats
+from mixent.families.product import ComponentStats, ProductFamily
+from mixent.hmm.lattice import Chain, sweep, sweep_forward
+from mixent.hmm.sequences import SequenceBlock
+
+
+@dataclass(frozen=True)
+class ChainParams:
+    log_start: Array  # (S,)
+    log_trans: Array  # (S, S), or (T - 1, S, S) where every step has its own
+    components: Any  # Components; None: emissions are given
+    repairs: int = 0  # so far
+
+    @property
+    def n_states(self) -> int:
+        return len(self.log_start)
+
+
+@dataclass(frozen=True)
+class ChainStats(Stats):
+    start: Array  # (S,) expected first states
+    trans: Array  # (S, S) or (T - 1, S, S) expected pairs
+    components: Any  # ComponentStats, or None
+    log_lik: float
+
+
+@dataclass(frozen=True)
+class Ready:
+    chain: Chain
+    family: Any
+
+
+@dataclass(frozen=True)
+class ChainProblem(Problem):
+    """What a hidden Markov model maximises."""
+
+    family: ProductFamily | None
+    start_rows: float = 0.0  # pseudo-counts of the first state, spread over the states allowed
+    trans_rows: float = 0.0  # pseudo-counts of what follows each state, spread in the same way
+
+    def prepare(self, params: ChainParams) -> Ready:
+        family = None if self.family is None else self.family.prepare(params.components)
+        return Ready(Chain(params.log_start, params.log_trans), family)
+
+    def stats(self, ready: Ready, block: Any) -> ChainStats:
+        log_emit, works = self._open(ready, block)
+        chain, layout = ready.chain, block.layout
+        found = sweep(chain, log_emit, layout, block.weight, pairs="step" if chain.by_step else "sum")
+        assert found.pairs is not None
+        resp = found.states
+        by_place = block.weight[layout.order]
+        if not (by_place == 1.0).all():
+            resp *= by_place[layout.place]
+        n = len(layout.lengths)
+        components = None
+        for rows, work in works:
+            part = resp if isinstance(rows, slice) else np.ascontiguousarray(resp[:, rows])
+            moments = work.moments(part)
+            components = moments if components is None else components + moments
+        if components is None and self.family is not None:
+            components = self._nothing(ready)
+        # weight zero is the sequence left out, whatever its likelihood
+        log_lik = float(np.where(block.weight > 0, found.log_lik, 0.0) @ block.weight)
+        return ChainStats(resp[:, :n].sum(axis=1), found.pairs, components, log_lik)
+
+    def _open(self, ready: Ready, block: SequenceBlock) -> tuple[Array, list[tuple[Any, Any]]]:
+        """Log-likelihoods of the states (S, N) by position, and the family's work on the steps."""
+        if block.given is not None:
+            return block.given, []
+        assert self.family is not None
+        works = []
+        log_emit = None
+        for part in block.emitted:
+            work = self.family.open(ready.family, part)
+            log_prob = work.log_prob()
+            whole = isinstance(part.rows, slice) or part.rows is None
+            if whole:
+                log_emit = log_prob
+            else:
+                if log_emit is None:
+                    log_emit = np.zeros((ready.chain.n_states, block.n_rows))
+                log_emit[:, part.rows] = log_prob
+            works.append((slice(None) if whole else part.rows, work))
+        if log_emit is None:  # nothing was seen at all
+            log_emit = np.zeros((ready.chain.n_states, block.n_rows))
+        return log_emit, works
+
+    def _nothing(self, ready: Ready) -> ComponentStats:
+        """Statistics of no rows."""
+        family = self.family
+        assert family is not None
+        d = family.gaussian.n_columns if family.gaussian is not None else 0
+        codes = np.empty((0, len(family.categorical.sizes)), np.int32) if family.categorical is not None else None
+        work = family.open(ready.family, Block(np.empty((0, d)), codes))
+        work.log_prob()
+        return work.moments(np.empty((ready.chain.n_states, 0)))
+
+    def objective(self, params: ChainParams, total: ChainStats) -> float:
+        return total.log_lik + self.log_prior(params)
+
+    def log_prior(self, params: ChainParams) -> float:
+        value = _dirichlet(params.log_start, self.start_rows) + _dirichlet(params.log_trans, self.trans_rows)
+        if self.family is not None:
+            value += self.family.log_prior(params.components)
+        return value
+
+    def update(self, params: ChainParams, total: ChainStats, step: float = 1.0) -> ChainParams:
+        log_start = _shares(total.start, params.log_start, self.start_rows)
+        log_trans = _shares(total.trans, params.log_trans, self.trans_rows)
+        components = params.components
+        if self.family is not None:
+            components = self.family.update(components, total.components)
+        return replace(params, log_start=log_start, log_trans=log_trans, components=components)
+
+    def repair(self, params: ChainParams, total: ChainStats) -> tuple[ChainParams, str] | None:
+        """Re-seed a state whose emissions collapsed beside the one that is most often visited."""
+        if self.family is None:
+            return None
+        bad = self.family.broken(params.components)
+        if not bad.any() or bad.all():
+            return None
+        child = int(np.flatnonzero(bad)[0])
+        pairs = total.trans if total.trans.ndim == 2 else total.trans.sum(axis=0)
+        visits = np.where(bad, -np.inf, total.start + pairs.sum(axis=0))
+        parent = int(visits.argmax())
+        if params.repairs < params.n_states:
+            components = self.family.split(params.components, parent, child)
+            what = f"re-seeded beside state {parent}"
+        else:
+            components = self.family.copied(params.components, parent, child)
+            what = f"made a copy of state {parent}"
+        note = f"state {child} collapsed onto too few distinct values; {what}"
+        return replace(params, components=components, repairs=params.repairs + 1), note
+
+    def pack(self, params: ChainParams) -> Array:
+        logs = [part[part > -np.inf] for part in (params.log_start, params.log_trans)]
+        tail = [] if self.family is None else [self.family.pack(params.components)]
+        return np.concatenate([*logs, *tail])
+
+    def unpack(self, vector: Array, like: ChainParams) -> ChainParams | None:
+        if not np.isfinite(vector).all():
+            return None
+        parts, at = [], 0
+        for part in (like.log_start, like.log_trans):
+            allowed = part > -np.inf
+            logs = np.full_like(part, -np.inf)
+            logs[allowed] = vector[at : at + int(allowed.sum())]
+            at += int(allowed.sum())
+            logs -= np.where(np.isneginf(top := logs.max(axis=-1, keepdims=True)), 0.0, top)
+            table = np.where(allowed, np.maximum(np.exp(logs), 1e-300), 0.0)
+            parts.append(safe_log(table / np.maximum(table.sum(axis=-1, keepdims=True), 1e-300)))
+        components = like.components
+        if self.family is not None:
+            components = self.family.unpack(vector[at:], like.components, np.ones(like.n_states))
+            if components is None:
+                return None
+        return replace(like, log_start=parts[0], log_trans=parts[1], components=components)
+
+    def n_free(self, params: ChainParams) -> int:
+        """Free parameters: emissions, first states, transitions that are allowed."""
+        n = 0 if self.family is None else self.family.n_free(params.n_states)
+        for part in (params.log_start[None], params.log_trans):
+            allowed = (part > -np.inf).sum(axis=-1)
+            n += int(np.maximum(allowed - 1, 0).sum())
+        return n
+
+    # what predictions need ------------------------------------------------------------------------------------
+
+    def log_emissions(self, ready: Ready, block: SequenceBlock) -> Array:
+        """log b_s(x) by position, (S, N)."""
+        return _possible(np.array(self._open(ready, block)[0]))
+
+    def log_likelihood(self, ready: Ready, block: SequenceBlock) -> Array:
+        """(n,) of each sequence of the block."""
+        return sweep_forward(ready.chain, _possible(self._open(ready, block)[0]), block.layout)
+
+
+def _possible(log_emit: Array) -> Array:
+    """Where a step lies so far out that its density is no number, it has none."""
+    lost = np.isnan(log_emit)
+    if lost.any():
+        log_emit[lost] = -np.inf
+    return log_emit
+
+
+def _shares(counts: Array, log_probs: Array, rows: float) -> Array:
+    """Maximise  sum (counts + rows / allowed) log p  over each row of p; what nothing counts for stays as it is."""
+    allowed = log_probs > -np.inf
+    spread = rows / np.maximum(allowed.sum(axis=-1, keepdims=True), 1)
+    counts = np.where(allowed, counts + spread, 0.0)
+    total = counts.sum(axis=-1, keepdims=True)
+    table = np.divide(counts, total, out=np.exp(log_probs), where=total > 0)
+    return safe_log(table)
+
+
+def _dirichlet(log_probs: Array, rows: float) -> float:
+    """The sum of pseudo-counts times log p, over what is allowed."""
+    if rows == 0:
+        return 0.0
+    allowed = log_probs > -np.inf
+    spread = rows / np.maximum(allowed.sum(axis=-1, keepdims=True), 1)
+    return float((spread * np.where(allowed, log_probs, 0.0)).sum())
