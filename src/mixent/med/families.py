@@ -311,9 +311,7 @@ class TreeTables(Distribution):
     def metric(self, f: Array) -> Array:
         f = f.reshape(self.table.shape)
         (digamma, digammas), (trigamma, trigammas) = self._digammas, self._trigammas
-        moved = unpacked(
-            self.trees.metric(self._edge_sums(digammas * f[1:, 1:], digamma * f[0, 1:])), self.layout.n
-        )
+        moved = unpacked(self.trees.metric(self._edge_sums(digammas * f[1:, 1:], digamma * f[0, 1:])), self.layout.n)
         spread = self.layout.spread
         cells = trigamma * f[0, 1:] * (1.0 - spread(self._edges.sum(axis=1))) - digamma * spread(moved.sum(axis=1))
         pairs = trigammas * f[1:, 1:] * self.layout.spread_pairs(self._edges)

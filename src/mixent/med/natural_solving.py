@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mixent.core.arrays import Array
-from mixent.core.driver import Run, Status
+from mixent.core.driver import Event, Halt, Observer, Run, Status
 from mixent.med.margins import Fixed, Gaussian
 from mixent.med.natural import WRITTEN, Joint, NaturalProblem, NaturalSequential, Push
 from mixent.med.solving import BROKEN, HARDEST, HELD, ROUNDS, SLOW, STIFF, Search
 
 NEWTON = 30  # steps before local problems are solved as they are
+SOFT, HARDER = 1.0, 3.0  # how a certain margin is approached: where it cannot be kept, a stiff beginning takes long
 LOCAL = 2 * WRITTEN  # most demands of such a one
 
 
@@ -60,7 +61,7 @@ def climb(problem: NaturalProblem, search: Search, start: Joint) -> Run:
     small = np.count_nonzero(problem.demands.speaks) <= LOCAL
     steps = min(NEWTON, search.max_iter) if small else search.max_iter
     first = replace(search, max_iter=steps).run(problem, problem.source(), start)
-    if first.status is Status.CONVERGED or first.n_passes >= search.max_iter:
+    if first.status.ok or first.n_passes >= search.max_iter:
         return first
     precise = float(np.clip(1e-6 * search.gap, 1e-13, 1e-10))
     more = replace(search, max_iter=search.max_iter - first.n_passes)
@@ -68,30 +69,39 @@ def climb(problem: NaturalProblem, search: Search, start: Joint) -> Run:
     return replace(second, n_passes=first.n_passes + second.n_passes)
 
 
+def _too_far(problem: NaturalProblem, farthest: float) -> Observer:
+    """Stops where the least relative entropy, bounded from below, would be more than there can be."""
+
+    def look(event: Event) -> Halt | None:
+        lam = balanced(problem, problem.multipliers(event.params))
+        bound = problem.dual(event.params, push_of(problem, lam))
+        return Halt("no distribution is so far from the prior") if bound is not None and bound > farthest else None
+
+    return look
+
+
 def _by_multipliers(problem: NaturalProblem, search: Search, start: Joint) -> Found:
     """A certain margin by the method of multipliers: a stiff Gaussian about it, moved until no row lacks anything."""
     margin, asked = problem.margin, problem.demands
-    stiff = STIFF / max(abs(margin.at), 1.0)
-    hardest = HARDEST * stiff
+    stiff, hardest = SOFT, HARDEST * STIFF
     live = asked.speaks & (asked.weight > 0)[:, None]
     lam, lacking = np.zeros(live.shape), np.inf
     farthest = sum(part.farthest for part in problem.prior.parts) if np.isinf(problem.bias_variance) else np.inf
     for _ in range(ROUNDS):
         near = replace(asked, given=asked.given - lam / stiff**2)
         soft = replace(problem, margin=Gaussian(stiff, margin.at), demands=near)
-        found = climb(soft, search, start)
+        found = climb(soft, replace(search, observers=(*search.observers, _too_far(soft, farthest))), start)
         start, lam = found.params, soft.multipliers(found.params)
         kept = soft.margins(start) - near.given + asked.given
         before, lacking = lacking, float((margin.at - kept)[live].max(initial=0.0))
         if lacking <= HELD * abs(margin.at):
             break
-        bound = problem.dual(start, push_of(problem, balanced(problem, lam)))
-        if bound is not None and bound > farthest:  # the least relative entropy would be more than there can be
+        if found.status is Status.STOPPED:
             break
         if lacking > SLOW * before:
             if stiff >= hardest:
                 break
-            stiff *= 10.0
+            stiff *= HARDER
     if lacking > BROKEN * abs(margin.at):
         raise ValueError(
             f"no solution keeps the fixed margin {margin.at:.3g} in every row (one lacks {lacking:.3g}): the rows "

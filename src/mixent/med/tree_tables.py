@@ -131,4 +131,3 @@ def counted_tables(cells: Array, weight: Array, layout: CellLayout, ess: float, 
     T = Counted.of(cells).gather(weight) + ess * np.outer(spread, spread).ravel()
     tables = TreeTables(T, layout, np.zeros(layout.n * (layout.n - 1) // 2))
     return tables.uniform if structure == "uniform" else tables
-

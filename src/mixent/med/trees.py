@@ -216,9 +216,7 @@ class TreeSpace(Space):
         weights, log_shares = [], []
         for s, own in enumerate(member.T):
             seen = own > 0
-            found, resp = fit_tree_mixture(
-                cells[seen], own[seen], columns, self.ess, self.n_components, self.seed + s
-            )
+            found, resp = fit_tree_mixture(cells[seen], own[seen], columns, self.ess, self.n_components, self.seed + s)
             whole = np.zeros((len(own), self.n_components))
             whole[seen] = resp
             weights += list((whole * own[:, None]).T)

@@ -77,7 +77,9 @@ class Edges(View):
     softly quantised, or (1, z, z^2) of a number z.
     """
 
-    def __init__(self, cells: Array, table: Array, alone: Array, layout: CellLayout, offset: Array | None = None) -> None:
+    def __init__(
+        self, cells: Array, table: Array, alone: Array, layout: CellLayout, offset: Array | None = None
+    ) -> None:
         """`table` (R, R) is symmetric with nothing within a column; `alone` (R,) is w_0."""
         self.cells, self.table, self.alone, self.layout = cells, table, alone, layout
         self.offset = cells @ alone if offset is None else offset
@@ -120,7 +122,7 @@ class Counted(View):
         """From the cells (n, R) themselves."""
         return cls(np.concatenate([np.ones((len(cells), 1)), cells], axis=1), np.zeros(len(cells)))
 
-    def shifted(self, by: float) -> Counted:
+    def shifted(self, by: Any) -> Counted:
         """The same rows, their log-probabilities larger by so much."""
         return Counted(self.cells, self.offset + by)
 

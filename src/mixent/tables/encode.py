@@ -40,11 +40,12 @@ def _float(value):
         return np.inf if value > 0 else -np.inf
 
 
-def to_codes(raw: Raw, column: Column) -> np.ndarray:
+def to_codes(raw: Raw, column: Column, new: bool = False) -> np.ndarray:
     """Return the position of each value among the column's categories, -1 for missing or unseen.
 
     Numbers and text that spell the same category are the same (a file read twice may type them
-    differently). Unseen categories are treated as missing, with a warning that names them.
+    differently). Unseen categories are treated as missing, with a warning that names them; or with `new` they are one
+    category more, after the others.
     """
     if raw.values.dtype.kind == "b" and column.kind == "boolean":
         return raw.values.astype(np.int32)
@@ -53,6 +54,9 @@ def to_codes(raw: Raw, column: Column) -> np.ndarray:
     rows = np.flatnonzero(codes < 0)
     rows = rows[~missing_mask(raw.values[rows])]
     codes[rows] = [_respelt(value, column, place) for value in raw.values[rows]]
+    if new:
+        codes[rows[codes[rows] < 0]] = len(column.categories)
+        return codes
     _warn_unseen(column, raw.values[rows[codes[rows] < 0]], len(codes))
     return codes
 

@@ -42,7 +42,9 @@ class Table:
         return Table(self.X[rows], None if self.codes is None else self.codes[rows], self.schema)
 
 
-def read_features(estimator, X, *, reset: bool, categorical="auto", allow_missing: bool = True) -> Table:
+def read_features(
+    estimator, X, *, reset: bool, categorical="auto", allow_missing: bool = True, new: bool = False
+) -> Table:
     """Check X once and turn it into a Table.
 
     Parameters
@@ -60,6 +62,8 @@ def read_features(estimator, X, *, reset: bool, categorical="auto", allow_missin
         A list names further columns (by name or position) that are categorical whatever their type.
     allow_missing : bool, default True
         Whether missing values may be present.
+    new : bool, default False
+        Whether categories not seen at fit are one category more, after the others, and not missing.
 
     Returns
     -------
@@ -85,7 +89,7 @@ def read_features(estimator, X, *, reset: bool, categorical="auto", allow_missin
     else:
         schema = estimator.schema_
         source = _renamed(source, schema)
-    table = Table(_floats(source, schema), _codes(source, schema), schema)
+    table = Table(_floats(source, schema), _codes(source, schema, new), schema)
     check_values(table, allow_missing, type(estimator).__name__)
     return table
 
@@ -133,10 +137,10 @@ def _floats(source: Source, schema: Schema) -> np.ndarray:
     return X
 
 
-def _codes(source: Source, schema: Schema) -> np.ndarray | None:
+def _codes(source: Source, schema: Schema, new: bool) -> np.ndarray | None:
     if not schema.categorical:
         return None
     codes = np.empty((source.n_rows, len(schema.categorical)), np.int32)
     for place, j in enumerate(schema.categorical):
-        codes[:, place] = to_codes(source.columns[j], schema.columns[j])
+        codes[:, place] = to_codes(source.columns[j], schema.columns[j], new)
     return codes

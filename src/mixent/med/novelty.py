@@ -1,0 +1,332 @@
+"""Novelty detection by level sets of probability models (001, section 4)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from mixent.base.runs import FittedByRun
+from mixent.core.arrays import Array, weighted_quantile
+from mixent.core.blocks import Block
+from mixent.core.driver import Event
+from mixent.hmm.sequences import from_rows, one_alphabet, step_schema
+from mixent.med.families import Distribution
+from mixent.med.margins import MARGINS, Margin
+from mixent.med.novelty_fit import bayes, level_set
+from mixent.med.novelty_models import ChainModel, MixtureModel, NoveltyModel, TreeNovelty
+from mixent.med.solving import Search
+from mixent.mixtures.options import check_choice, check_count, check_number, check_positive, progress_bar
+from mixent.tables import Table, check_spread, read_features, read_weights
+
+MODELS = ("auto", "product", "tree", "gaussian", "mixture", "hmm")
+HIDDEN = ("mixture", "hmm")  # with components or states
+MOST_COLUMNS = 100  # continuous, of a joint Gaussian
+AT_ONCE = 4096  # rows scored together
+
+
+class MEDNoveltyDetector(FittedByRun, OutlierMixin, BaseEstimator):
+    """Novelty detection by maximum entropy: a level set of a probability model, not the best fit on average.
+
+    Of all distributions over the parameters of a model under which every training row is as probable as its margin,
+    on average, takes that of least relative entropy to the prior: nothing is gained by making rows still more probable
+    that are typical already. The margins have a prior about `l`, the quantile `alpha` of the training rows'
+    log-probabilities under the Bayesian fit.  Maximises the dual
+
+        J(m) = sum_t w_t [ l m_t + log(1 - m_t / c) ] - log Z(m),    0 <= m_t < c                    (001, equation 45)
+
+    for margin="exponential", where log Z is the log-partition with every row counted m_t times (a Bayesian fit counts
+    each once). Newton's method lowers the bound of which J is the dual; minus it never falls. Where components, states
+    or numbers are hidden, a lower bound takes the place of each log-probability, and the relative entropy of the two
+    alternating steps never rises (Theorem 6).
+
+    Parameters
+    ----------
+    model : "auto", "product", "tree", "gaussian", "mixture" or "hmm"
+        "product": columns independent of each other; "tree": all trees at once (categories; numbers are softly
+        quantised); "gaussian": numbers jointly Gaussian, categories independent; "mixture": of `n_hidden` such;
+        "hmm": each row is a sequence, emitted by `n_hidden` hidden states. "auto": "tree" where all columns are
+        categories, else "gaussian" ("product" beyond 100 numbers).
+    n_hidden : int
+        Components of a mixture, states of an hmm.
+    objective : "margin" or "bayes"
+        The level set; or the Bayesian fit with the same prior, a baseline.
+    margin : "exponential", "laplace" or "gaussian"
+        Prior of the margins.
+    alpha : float
+        Which quantile of the training log-probabilities is asked of every row.
+    c : float
+        How often a row may count at most.
+    ess : float
+        Rows the prior counts for: spread evenly over every table, and as many of a standard Gaussian (more where the
+        number of columns takes more).
+    contamination : float
+        Share of the training rows that `predict` calls outliers: where the threshold lies.
+    tol : float
+        Stop when the gap per row is smaller, in nats.
+    max_iter : int
+        Most passes.
+    categorical : "auto" or list
+        Columns to treat as categories whatever their type.
+    progress : bool or callable
+        True shows a bar; a callable is told (done, total, text).
+
+    Attributes
+    ----------
+    offset_ : float
+        The threshold: `decision_function` is `score_samples` minus it.
+    scores_ : (n,) array
+        `score_samples` of the training rows.
+    bayes_scores_ : (n,) array
+        The same under the Bayesian fit.
+    multipliers_ : (n,) array
+        How often each row counts; zero for a row that is typical anyway.
+    support_ : array
+        Rows that count.
+    level_ : float
+        l, nats.
+    relative_entropy_ : float
+        D(P || P0) plus what the margins cost: the minimum found.
+    objective_, gap_ : float or None
+        J at the solution, and by how much it may miss the optimum.
+    run_
+        How the search went; with something hidden, its trace is the sequence of Theorem 6.
+    distribution_, bayes_, model_
+        The distributions over the parameters (solution and Bayesian fit), and what turns rows into scores.
+
+    Notes
+    -----
+    A category that no training row had is new, not missing, and improbable. A missing value drops out; missing numbers
+    of a Gaussian are distributed as the others say.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixent import MEDNoveltyDetector
+    >>> rng = np.random.default_rng(0)
+    >>> typical = rng.normal(size=(200, 2))
+    >>> model = MEDNoveltyDetector().fit(typical)
+    >>> model.predict([[0.0, 0.0], [6.0, -6.0]])
+    array([ 1, -1])
+    """
+
+    def __init__(
+        self,
+        model: str = "auto",
+        *,
+        n_hidden: int = 3,
+        objective: str = "margin",
+        margin: str = "exponential",
+        alpha: float = 0.5,
+        c: float = 1.0,
+        ess: float = 1.0,
+        contamination: float = 0.05,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        categorical: Any = "auto",
+        progress: bool | Callable[[int, int, str], None] = False,
+    ) -> None:
+        self.model = model
+        self.n_hidden = n_hidden
+        self.objective = objective
+        self.margin = margin
+        self.alpha = alpha
+        self.c = c
+        self.ess = ess
+        self.contamination = contamination
+        self.tol = tol
+        self.max_iter = max_iter
+        self.categorical = categorical
+        self.progress = progress
+
+    # --- options ------------------------------------------------------------------------------------------------
+
+    def _check(self) -> None:
+        check_choice("model", self.model, MODELS)
+        check_choice("objective", self.objective, ("margin", "bayes"))
+        check_choice("margin", self.margin, tuple(MARGINS))
+        check_count("n_hidden", self.n_hidden)
+        check_positive("c", self.c)
+        check_positive("ess", self.ess)
+        check_positive("tol", self.tol)
+        check_count("max_iter", self.max_iter)
+        if not check_number(self.alpha) or not 0 <= self.alpha <= 1:
+            raise ValueError(f"alpha must be a quantile, from 0 to 1; got {self.alpha!r}")
+        if not check_number(self.contamination) or not 0 <= self.contamination <= 0.5:
+            raise ValueError(f"contamination must be a share of the rows, from 0 to 0.5; got {self.contamination!r}")
+        if self.n_hidden != 3 and self.model not in HIDDEN:
+            raise ValueError(
+                f"n_hidden={self.n_hidden!r} has no effect with model={self.model!r}; it serves "
+                f"{' and '.join(map(repr, HIDDEN))}"
+            )
+        if self.objective == "bayes":
+            for name, default in {"margin": "exponential", "alpha": 0.5, "c": 1.0}.items():
+                if getattr(self, name) != default:
+                    raise ValueError(f"{name}={getattr(self, name)!r} has no effect with objective='bayes'")
+
+    # --- fit ----------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the detector to typical rows.
+
+        Parameters
+        ----------
+        X : table of n rows
+            Array or DataFrame; NaN, None or null are missing, text columns are categories.
+        y : ignored
+        sample_weight : (n,) array, optional
+            Counts: weight two is the row twice.
+
+        Returns
+        -------
+        self
+        """
+        self._check()
+        table = read_features(self, X, reset=True, categorical=self.categorical)
+        given = read_weights(sample_weight, table.n_rows)
+        weight = np.ones(table.n_rows) if given is None else given
+        if self.model == "hmm":
+            table = one_alphabet(table)
+        check_spread(table)
+        self.schema_ = table.schema
+        self.model_ = self._model(table, weight)
+        data = self._data(table)
+        with progress_bar(self.progress, "novelty") as show:
+            self._search(data, weight, show)
+        return self
+
+    def _model(self, table: Table, weight: Array) -> NoveltyModel:
+        kind, ess = self._kind(table), float(self.ess)
+        used = np.flatnonzero(weight > 0)
+        table, weight = table.take(used), weight[used]
+        if kind == "tree":
+            return TreeNovelty.of(table, weight, ess)
+        if kind == "hmm":
+            steps, lengths = _steps(table)
+            return ChainModel.of(steps, np.repeat(weight, lengths), self.n_hidden, ess)
+        joint = kind != "product"
+        if joint and table.X.shape[1] > MOST_COLUMNS:
+            raise ValueError(
+                f"model={kind!r} has a joint Gaussian of {table.X.shape[1]} numbers, and {MOST_COLUMNS} are the most; "
+                f"choose columns, or take model='product'"
+            )
+        return MixtureModel.of(table, weight, self.n_hidden if kind == "mixture" else 1, joint, ess)
+
+    def _kind(self, table: Table) -> str:
+        if self.model != "auto":
+            return self.model
+        d = table.X.shape[1]
+        return "tree" if d == 0 else "gaussian" if d <= MOST_COLUMNS else "product"
+
+    def _data(self, table: Table) -> Any:
+        if isinstance(self.model_, ChainModel):
+            return self.model_.read_steps(*_steps(table))
+        return self.model_.read(table)
+
+    def _search(self, data: Any, weight: Array, show: Any) -> None:
+        watch = () if show is None else (_watching(show, int(self.max_iter)),)
+        search = Search(float(self.tol), int(self.max_iter), observers=watch)
+        start = bayes(self.model_, data, weight, search)
+        self.bayes_: Distribution = start.params
+        self.bayes_scores_ = self.model_.look(self.bayes_, data).bound
+        self.level_ = weighted_quantile(self.bayes_scores_, weight, float(self.alpha))
+        if self.objective == "bayes":
+            self.distribution_, run = self.bayes_, start
+            lam, self.relative_entropy_ = weight > 0, self.bayes_.divergence(self.model_.prior)
+            self.objective_, self.gap_, self.margin_ = start.objective, None, None
+        else:
+            self.margin_: Margin | None = MARGINS[self.margin](float(self.c), self.level_)
+            found, run = level_set(self.model_, data, weight, self.margin_, search, self.bayes_)
+            self.distribution_, lam = found.joint.parts[0], found.multipliers[:, 0]
+            self.relative_entropy_, self.objective_ = found.minimum, found.dual
+            self.gap_ = None if found.dual is None else max(found.minimum - found.dual, 0.0)
+        self.run_ = replace(run, last=None, params=None)
+        self.multipliers_ = np.asarray(lam, dtype=float)
+        self.support_ = np.flatnonzero(self.multipliers_)
+        self.scores_ = self.model_.look(self.distribution_, data).bound
+        self.offset_ = _threshold(self.scores_, weight, float(self.contamination))
+        if not self.run_.status.ok:
+            warnings.warn(
+                f"{type(self).__name__} did not converge: {self.run_.message}", ConvergenceWarning, stacklevel=3
+            )
+
+    # --- scores -------------------------------------------------------------------------------------------------
+
+    def score_samples(self, X: Any) -> Array:
+        """The expected log-probability of each row, nats; a lower bound of it where something is hidden.
+
+        Parameters
+        ----------
+        X : table of n rows
+
+        Returns
+        -------
+        (n,) array; low for rows that are not typical.
+        """
+        check_is_fitted(self)
+        table = read_features(self, X, reset=False, new=True)
+        out = np.empty(table.n_rows)
+        for start in range(0, table.n_rows, AT_ONCE):
+            rows = slice(start, start + AT_ONCE)
+            out[rows] = self.model_.look(self.distribution_, self._data(table.take(rows))).bound
+        return out
+
+    def decision_function(self, X: Any) -> Array:
+        """`score_samples` minus `offset_`: negative for outliers.
+
+        Parameters
+        ----------
+        X : table of n rows
+
+        Returns
+        -------
+        (n,) array.
+        """
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: Any) -> np.ndarray:
+        """1 for typical rows, -1 for outliers.
+
+        Parameters
+        ----------
+        X : table of n rows
+
+        Returns
+        -------
+        (n,) array of int.
+        """
+        return np.where(self.decision_function(X) < 0, -1, 1)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _steps(table: Table) -> tuple[Table, np.ndarray]:
+    """The steps of rows that are sequences, as a table, and the length of each."""
+    found = from_rows(table)
+    steps: Block = found.table
+    return Table(steps.X, steps.codes, step_schema(table.schema)), found.lengths
+
+
+def _threshold(scores: Array, weight: Array, share: float) -> float:
+    """Half-way between the rows that are to be outliers and the others."""
+    order = np.argsort(scores, kind="stable")
+    order = order[weight[order] > 0]
+    scores, below = scores[order], np.cumsum(weight[order])
+    k = int(np.searchsorted(below, share * below[-1] * (1 + 1e-12), side="right"))
+    return float(scores[0] if k == 0 else 0.5 * (scores[k - 1] + scores[min(k, len(scores) - 1)]))
+
+
+def _watching(show: Any, most: int) -> Callable[[Event], None]:
+    def watch(event: Event) -> None:
+        show(event.n_pass, most, f"pass {event.n_pass}, objective {event.objective:.6g}")
+
+    return watch
