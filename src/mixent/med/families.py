@@ -132,7 +132,7 @@ class Dirichlets(Distribution):
     @cached_property
     def totals(self) -> Array:
         """(groups,)."""
-        return np.bincount(self.group, self.T)
+        return np.bincount(self.group, self.T).astype(float)
 
     @cached_property
     def log_partition(self) -> float:

@@ -70,7 +70,7 @@ class NaturalProblem(Problem[Joint, Joint, Push]):
 
     def source(self) -> Blocks:
         widest = max(view.row_bytes for view in self.views)
-        return Blocks(NumberedRows.of(self.demands.weight), 8 * self.demands.coef[0].size + widest)
+        return Blocks(NumberedRows.of(self.demands.weight), 32 * self.demands.signs.shape[1] + widest)
 
     def prepare(self, params: Joint) -> Joint:
         return params
@@ -86,7 +86,7 @@ class NaturalProblem(Problem[Joint, Joint, Push]):
 
     def margins(self, params: Joint) -> Array:
         """(n, P) kept by every row."""
-        return np.einsum("nps,ns->np", self.demands.coef, self.training_scores(params)) + self.demands.given
+        return self.demands.kept(self.training_scores(params)) + self.demands.given
 
     def multipliers(self, params: Joint) -> Array:
         """(n, P)."""
@@ -96,14 +96,14 @@ class NaturalProblem(Problem[Joint, Joint, Push]):
         rows = slice(int(block.index[0]), int(block.index[-1]) + 1)
         views = tuple(view.take(rows) for view in self.views)
         asked = self.demands.part(rows)
-        m = np.einsum("nps,ns->np", asked.coef, self.scores(ready, views)) + asked.given
+        m = asked.kept(self.scores(ready, views)) + asked.given
         lam = np.where(asked.speaks, self.margin.multiplier(m), 0.0)
         return self.pushed(lam, asked, views, np.where(asked.open, self.margin.loss(m), 0.0))
 
     def pushed(self, lam: Array, asked: Demands, views: tuple[View, ...], loss: Array) -> Push:
         """Statistics at these multipliers (n, P); `loss` (n, P) is the constant of demands that cannot speak."""
-        alpha = np.einsum("np,nps->ns", asked.weight[:, None] * lam, asked.coef)
-        known = np.einsum("nps,ns->np", asked.coef, np.column_stack([view.offset for view in views])) + asked.given
+        alpha = asked.pushes(asked.weight[:, None] * lam)
+        known = asked.kept(np.column_stack([view.offset for view in views])) + asked.given
         potential = np.where(asked.speaks, self.margin.potential(lam) - lam * known, loss)
         force = self.gathered(alpha, views)
         weight = asked.weight
@@ -182,7 +182,7 @@ class Active:
         self.which = rows, k = np.nonzero(stiff > 0)
         self.rows, self.at = np.unique(rows, return_inverse=True)
         self.views = tuple(view.take(self.rows) for view in problem.views)
-        self.coef = problem.demands.coef[rows, k]  # (K, S)
+        self.coef = problem.demands.of(rows, k)  # (K, S)
         self.soft = 1.0 / stiff[rows, k]  # S^-1
         self.push = self.coef @ problem.contrast  # B (K, G)
 
@@ -230,8 +230,8 @@ class Active:
         across = solve(self.push)  # (K, G)
         inner = self.push.T @ across + held * np.eye(self.push.shape[1])
         alone = solve(right)
-        bias = np.linalg.solve(inner, slope - self.push.T @ alone) if len(slope) else slope
-        return alone + across @ bias, bias
+        bias = np.asarray(np.linalg.solve(inner, slope - self.push.T @ alone)) if len(slope) else slope
+        return np.asarray(alone + across @ bias), bias
 
     def _by_gradients(self, right: Array, slope: Array, held: float) -> tuple[Array, Array]:
         """Conjugate gradients, preconditioned by the same system with a multiple of 1 for K.

@@ -50,7 +50,7 @@ def balanced(problem: NaturalProblem, lam: Array) -> Array:
     """Multipliers that keep the equality of one flat bias: the heavier side takes back what it has too much."""
     if problem.contrast.shape[1] != 1 or np.isfinite(problem.bias_variance):
         return lam
-    pushed = problem.demands.weight[:, None] * lam * (problem.demands.coef @ problem.contrast)[:, :, 0]
+    pushed = problem.demands.weight[:, None] * lam * problem.demands.kept(np.tile(problem.contrast.T, (len(lam), 1)))
     up, down = float(pushed[pushed > 0].sum()), -float(pushed[pushed < 0].sum())
     share = np.where(pushed > 0, down / up if up > down else 1.0, up / down if down > up else 1.0)
     return lam * share

@@ -18,7 +18,7 @@ from mixent.core.blocks import Block
 from mixent.core.driver import Event
 from mixent.hmm.sequences import from_rows, one_alphabet, step_schema
 from mixent.med.families import Distribution
-from mixent.med.margins import MARGINS, Margin
+from mixent.med.margins import MARGINS
 from mixent.med.novelty_fit import bayes, level_set
 from mixent.med.novelty_models import ChainModel, MixtureModel, NoveltyModel, TreeNovelty
 from mixent.med.solving import Search
@@ -94,7 +94,7 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, BaseEstimator):
     relative_entropy_ : float
         D(P || P0) plus what the margins cost: the minimum found.
     objective_, gap_ : float or None
-        J at the solution, and by how much it may miss the optimum.
+        J at the solution, and by how much it may miss the optimum; None with objective="bayes".
     run_
         How the search went; with something hidden, its trace is the sequence of Theorem 6.
     distribution_, bayes_, model_
@@ -236,18 +236,18 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, BaseEstimator):
         self.bayes_: Distribution = start.params
         self.bayes_scores_ = self.model_.look(self.bayes_, data).bound
         self.level_ = weighted_quantile(self.bayes_scores_, weight, float(self.alpha))
-        if self.objective == "bayes":
-            self.distribution_, run = self.bayes_, start
-            lam, self.relative_entropy_ = weight > 0, self.bayes_.divergence(self.model_.prior)
-            self.objective_, self.gap_, self.margin_ = start.objective, None, None
+        self.margin_ = None if self.objective == "bayes" else MARGINS[self.margin](float(self.c), self.level_)
+        if self.margin_ is None:
+            self.distribution_, run, lam = self.bayes_, start, np.where(weight > 0, 1.0, 0.0)
+            minimum, dual = self.bayes_.divergence(self.model_.prior), None
         else:
-            self.margin_: Margin | None = MARGINS[self.margin](float(self.c), self.level_)
             found, run = level_set(self.model_, data, weight, self.margin_, search, self.bayes_)
             self.distribution_, lam = found.joint.parts[0], found.multipliers[:, 0]
-            self.relative_entropy_, self.objective_ = found.minimum, found.dual
-            self.gap_ = None if found.dual is None else max(found.minimum - found.dual, 0.0)
+            minimum, dual = found.minimum, found.dual
+        self.relative_entropy_, self.objective_ = minimum, dual
+        self.gap_ = None if dual is None else max(minimum - dual, 0.0)
         self.run_ = replace(run, last=None, params=None)
-        self.multipliers_ = np.asarray(lam, dtype=float)
+        self.multipliers_ = lam
         self.support_ = np.flatnonzero(self.multipliers_)
         self.scores_ = self.model_.look(self.distribution_, data).bound
         self.offset_ = _threshold(self.scores_, weight, float(self.contamination))

@@ -149,11 +149,9 @@ class TreeDiscriminant(Discriminant):
         return np.exp(log_softmax(np.where(own, outputs, -np.inf), axis=1))
 
     def _demands(self, hidden: Array, label: np.ndarray, contests: Contests) -> Demands:
-        rivals = (self.model.class_of != label[:, None]) & contests.open.any(axis=1)[:, None]
-        coef = hidden[:, None, :] - np.eye(len(self.model.class_of))
+        rivals = (self.model.class_of != label[:, None]) & np.asarray(contests.open.any(axis=1))[:, None]
         entropy = -xlogy(hidden, hidden).sum(axis=1)
-        given = np.broadcast_to(entropy[:, None], rivals.shape)
-        return Demands(np.where(rivals[:, :, None], coef, 0.0), rivals, contests.weight, given)
+        return Demands.rivals(hidden, rivals, contests.weight, np.tile(entropy[:, None], rivals.shape[1]))
 
     def _by_pair(self, lam: Array, label: np.ndarray) -> Array:
         """(n, pairs) what a row's multipliers (n, S) say against each class."""

@@ -106,8 +106,8 @@ class Edges(View):
             span = slice(starts[v], starts[v] + size)
             weighted = (self.cells[:, span] @ self.table[span]) * self.cells
             out[:, v] = np.add.reduceat(weighted, starts, axis=1)
-        u, v = np.triu_indices(n, 1)
-        return out[:, u, v]
+        rows, columns = np.triu_indices(n, 1)
+        return out[:, rows, columns]
 
 
 class Counted(View):
