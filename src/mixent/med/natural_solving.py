@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mixent.core.arrays import Array
-from mixent.core.driver import Event, Halt, Observer, Run, Status
+from mixent.core.driver import Event, Halt, Observer, Run
 from mixent.med.margins import Fixed, Gaussian
 from mixent.med.natural import WRITTEN, Joint, NaturalProblem, NaturalSequential, Push
-from mixent.med.solving import BROKEN, HARDEST, HELD, ROUNDS, SLOW, STIFF, Search
+from mixent.med.newton import evened
+from mixent.med.solving import HARDEST, STIFF, Search, approach
 
 NEWTON = 30  # steps before local problems are solved as they are
-SOFT, HARDER = 1.0, 3.0  # how a certain margin is approached: where it cannot be kept, a stiff beginning takes long
+SOFT, HARDER = 1.0, 3.0  # how a certain margin is approached
 LOCAL = 2 * WRITTEN  # most demands of such a one
 
 
@@ -47,13 +48,11 @@ def push_of(problem: NaturalProblem, lam: Array) -> Push:
 
 
 def balanced(problem: NaturalProblem, lam: Array) -> Array:
-    """Multipliers that keep the equality of one flat bias: the heavier side takes back what it has too much."""
+    """Multipliers that keep the equality of one flat bias."""
     if problem.contrast.shape[1] != 1 or np.isfinite(problem.bias_variance):
         return lam
     pushed = problem.demands.weight[:, None] * lam * problem.demands.kept(np.tile(problem.contrast.T, (len(lam), 1)))
-    up, down = float(pushed[pushed > 0].sum()), -float(pushed[pushed < 0].sum())
-    share = np.where(pushed > 0, down / up if up > down else 1.0, up / down if down > up else 1.0)
-    return lam * share
+    return lam * evened(pushed)
 
 
 def climb(problem: NaturalProblem, search: Search, start: Joint) -> Run:
@@ -81,31 +80,20 @@ def _too_far(problem: NaturalProblem, farthest: float) -> Observer:
 
 
 def _by_multipliers(problem: NaturalProblem, search: Search, start: Joint) -> Found:
-    """A certain margin by the method of multipliers: a stiff Gaussian about it, moved until no row lacks anything."""
-    margin, asked = problem.margin, problem.demands
-    stiff, hardest = SOFT, HARDEST * STIFF
-    live = asked.speaks & (asked.weight > 0)[:, None]
-    lam, lacking = np.zeros(live.shape), np.inf
+    """A certain margin: softly at first, for where it cannot be kept a stiff beginning takes long."""
+    margin, asked, at = problem.margin, problem.demands, start
+    assert isinstance(margin, Fixed)
     farthest = sum(part.farthest for part in problem.prior.parts) if np.isinf(problem.bias_variance) else np.inf
-    for _ in range(ROUNDS):
+
+    def step(stiff: float, lam: Array) -> tuple[Run, Array, Array, None]:
+        nonlocal at
         near = replace(asked, given=asked.given - lam / stiff**2)
         soft = replace(problem, margin=Gaussian(stiff, margin.at), demands=near)
-        found = climb(soft, replace(search, observers=(*search.observers, _too_far(soft, farthest))), start)
-        start, lam = found.params, soft.multipliers(found.params)
-        kept = soft.margins(start) - near.given + asked.given
-        before, lacking = lacking, float((margin.at - kept)[live].max(initial=0.0))
-        if lacking <= HELD * abs(margin.at):
-            break
-        if found.status is Status.STOPPED:
-            break
-        if lacking > SLOW * before:
-            if stiff >= hardest:
-                break
-            stiff *= HARDER
-    if lacking > BROKEN * abs(margin.at):
-        raise ValueError(
-            f"no solution keeps the fixed margin {margin.at:.3g} in every row (one lacks {lacking:.3g}): the rows "
-            f"cannot be separated so far; ask for less, or take margin='laplace', which forgives"
-        )
+        found = climb(soft, replace(search, observers=(*search.observers, _too_far(soft, farthest))), at)
+        at = found.params
+        return found, soft.multipliers(at), problem.margins(at), None
+
+    live = asked.speaks & (asked.weight > 0)[:, None]
+    found, lam, _, _ = approach(margin, live, step, SOFT, HARDER, HARDEST * STIFF)
     lam = balanced(problem, lam)
-    return Found(found, start, lam, problem.divergence(start), problem.dual(start, push_of(problem, lam)))
+    return Found(found, at, lam, problem.divergence(at), problem.dual(at, push_of(problem, lam)))

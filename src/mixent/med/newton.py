@@ -155,11 +155,14 @@ class MedProblem(Problem[P, Any, Pull]):
 
 
 def balanced(lam: Array, contests: Contests) -> Array:
-    """Multipliers of two classes that keep the bias equality: the heavier side takes back what it has too much."""
-    pushed = (contests.weight * contests.signs[:, 0] * lam[:, 0]) * contests.open[:, 0]
+    """Multipliers of two classes that keep the bias equality."""
+    return lam * evened((contests.weight[:, None] * contests.signs * lam) * contests.open)
+
+
+def evened(pushed: Array) -> Array:
+    """What to multiply each with that all add up to zero: the heavier side takes back what it has too much."""
     up, down = float(pushed[pushed > 0].sum()), -float(pushed[pushed < 0].sum())
-    share = np.where(pushed > 0, down / up if up > down else 1.0, up / down if down > up else 1.0)
-    return lam * share[:, None]
+    return np.where(pushed > 0, down / up if up > down else 1.0, up / down if down > up else 1.0)
 
 
 def unbalanced(drift: Array, bias: Array) -> float:

@@ -6,7 +6,7 @@ All say the same of a solution: expected scores, multipliers, the minimum, the d
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -118,34 +118,52 @@ def _run(problem: Any, source: Blocks, search: Search, start: Any) -> Run:
     return replace(second, n_passes=first.n_passes + second.n_passes)
 
 
-def _by_multipliers(
-    problem: Any, X: Array, contests: Contests, margin: Fixed, search: Search, start: Any, width: int
-) -> tuple[Run, Array, float, float | None]:
-    """A certain margin by the method of multipliers: a stiff Gaussian about it, moved until no row lacks anything."""
-    size = float(np.sqrt((X**2).sum(axis=1).mean())) if isinstance(problem, LinearProblem) else 1.0
-    stiff = STIFF * abs(margin.at) / max(size, 1e-150)  # multipliers grow as the features shrink
-    hardest = HARDEST * stiff
-    live = contests.open & (contests.signs != 0) & (contests.weight > 0)[:, None]
-    lam = np.zeros(contests.signs.shape)
-    lacking = np.inf
+def approach(
+    margin: Fixed, live: np.ndarray, step: Callable[..., Any], stiff: float, harder: float, hardest: float
+) -> tuple[Run, Array, float, Any]:
+    """A certain margin by the method of multipliers: a stiff Gaussian about it, moved until no row lacks anything.
+
+    `step(stiff, l)` solves with the Gaussian moved by l / stiff^2 and tells the run, the multipliers (n, P), what is
+    kept (n, P), and what else is wanted of the last step; `live` (n, P) says which margins must be kept.
+    """
+    lam, lacking = np.zeros(live.shape), np.inf
     for _ in range(ROUNDS):
-        soft = replace(problem, margin=Gaussian(stiff, margin.at))
-        source = row_blocks(X, contests, lam / stiff**2, width)
-        found = _run(soft, source, search, start)
-        start, lam = found.params, soft.multipliers(found.params, source.rows)
-        kept = contests.signs * (soft.scores(start, X) @ soft.outputs.T)
+        found, lam, kept, rest = step(stiff, lam)
         before, lacking = lacking, float((margin.at - kept)[live].max(initial=0.0))
-        if lacking <= HELD * abs(margin.at):
+        if lacking <= HELD * abs(margin.at) or found.status is Status.STOPPED:
             break
         if lacking > SLOW * before:
             if stiff >= hardest:
                 break
-            stiff *= 10.0
+            stiff *= harder
     if lacking > BROKEN * abs(margin.at):
         raise ValueError(
             f"no solution keeps the fixed margin {margin.at:.3g} in every row (one lacks {lacking:.3g}): the rows "
             f"cannot be separated so far; ask for less, or take margin='exponential', which forgives"
         )
+    return found, lam, stiff, rest
+
+
+def _by_multipliers(
+    problem: Any, X: Array, contests: Contests, margin: Fixed, search: Search, start: Any, width: int
+) -> tuple[Run, Array, float, float | None]:
+    """A certain margin."""
+    size = float(np.sqrt((X**2).sum(axis=1).mean())) if isinstance(problem, LinearProblem) else 1.0
+    stiff = STIFF * abs(margin.at) / max(size, 1e-150)  # multipliers grow as the features shrink
+    hardest = HARDEST * stiff
+    live = contests.open & (contests.signs != 0) & (contests.weight > 0)[:, None]
+    at = start
+
+    def step(stiff: float, lam: Array) -> tuple[Run, Array, Array, tuple[Any, Blocks]]:
+        nonlocal at
+        soft = replace(problem, margin=Gaussian(stiff, margin.at))
+        source = row_blocks(X, contests, lam / stiff**2, width)
+        found = _run(soft, source, search, at)
+        at = found.params
+        kept = contests.signs * (soft.scores(at, X) @ soft.outputs.T)
+        return found, soft.multipliers(at, source.rows), kept, (soft, source)
+
+    found, lam, stiff, (soft, source) = approach(margin, live, step, stiff, 10.0, hardest)
     total = (search.executor or Serial()).total(lambda block: soft.stats(found.params, block), source)
     dual = soft.dual(found.params, total)
     if dual is not None:  # at l alone, without the stiff prior's part and the shift
