@@ -21,6 +21,9 @@ from benchmarks.speed.med import med
 from benchmarks.speed.memory import peaks
 from benchmarks.speed.passes import gaps, measure
 from benchmarks.speed.records import HEAD, Record
+from benchmarks.speed.trees import QUICK as TREES_QUICK
+from benchmarks.speed.trees import SETTINGS as TREES
+from benchmarks.speed.trees import trees
 from benchmarks.tables.data import SHARED
 
 
@@ -63,6 +66,10 @@ def _discrimination(options: argparse.Namespace) -> Iterator[Record]:
     return med(MED_QUICK, 1) if options.quick else med(rounds=options.rounds)
 
 
+def _trees(options: argparse.Namespace) -> Iterator[Record]:
+    return trees(options.data, TREES_QUICK if options.quick else TREES, options.rounds)
+
+
 def _mixtures(options: argparse.Namespace) -> Iterator[Record]:
     without = tuple(options.without)
     for case in options.sizes or (QUICK if options.quick else CASES):
@@ -75,7 +82,13 @@ def _mixtures(options: argparse.Namespace) -> Iterator[Record]:
     yield from _untargeted(imports(1)) if options.quick else imports()
 
 
-CASES_BY_NAME = {"mixtures": _mixtures, "discriminative": _training, "maxent": _entropy, "med": _discrimination}
+CASES_BY_NAME = {
+    "mixtures": _mixtures,
+    "discriminative": _training,
+    "maxent": _entropy,
+    "med": _discrimination,
+    "trees": _trees,
+}
 
 
 def _untargeted(records: Iterable[Record]) -> Iterator[Record]:
@@ -93,7 +106,7 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help="interleaved rounds per size (default 5; quick 1)")
     parser.add_argument("--sizes", nargs="+", type=_size, metavar="NxDxK", help="only these sizes, and passes only")
     parser.add_argument("--without", nargs="+", default=[], choices=["pomegranate", "mclust"], help="leave peers out")
-    parser.add_argument("--data", type=Path, default=SHARED, help="folder of the data sets, for growth")
+    parser.add_argument("--data", type=Path, default=SHARED, help="folder of the data sets, for growth and trees")
     options = parser.parse_args(argv)
     if options.quick:
         options.without = ["pomegranate", "mclust"]

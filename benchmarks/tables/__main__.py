@@ -14,15 +14,17 @@ from benchmarks.tables.discrimination import DISCRIMINATION
 from benchmarks.tables.incremental import INCREMENTAL
 from benchmarks.tables.inference import INFERENCE
 from benchmarks.tables.maxent import CONTINUOUS, MIXED
+from benchmarks.tables.novelty import NOVELTY
 from benchmarks.tables.run import code_version, plan, run_setting
 from benchmarks.tables.show import show
 from benchmarks.tables.splice import SPLICE
 from benchmarks.tables.store import RESULTS, Store
 from benchmarks.tables.summary import planned_records, summarise
 from benchmarks.tables.table import Setting, Table
+from benchmarks.tables.trees import TREES
 from benchmarks.tables.waveform import WAVEFORM
 
-ALL = (ACCURACY, INCREMENTAL, WAVEFORM, CONTINUOUS, MIXED, INFERENCE, DISCRIMINATION, SPLICE)
+ALL = (ACCURACY, INCREMENTAL, WAVEFORM, CONTINUOUS, MIXED, INFERENCE, DISCRIMINATION, SPLICE, TREES, NOVELTY)
 TABLES = {table.name: table for table in ALL}
 
 

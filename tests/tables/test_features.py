@@ -268,6 +268,59 @@ def test_a_container_in_a_category_cell(mixed):
         predict(mixed, frame_with(shape=pd.Series(["long", ["oval"]], dtype=object)))
 
 
+# ---- unseen categories that are to be told apart
+
+
+def test_new_categories_are_one_code_after_the_others(mixed):
+    """Whatever they are called, in every column by itself; nothing warns, and nothing else changes."""
+    frame = frame_with(shape=["flat", "oval"], new=["maybe", None])
+    table = predict(mixed, frame, new=True)
+    assert table.codes.tolist() == [[3, 2], [1, -1]] and table.codes.dtype == np.int32
+    many = pd.DataFrame({"size": [1.0] * 3, "shape": ["v", "w", "long"], "new": [True] * 3})
+    assert predict(mixed, many, new=True).codes[:, 0].tolist() == [3, 3, 0]
+    known = frame_with(shape=["long", ""])
+    for new in (False, True):
+        read = predict(mixed, known, new=new)
+        assert read.codes.tolist() == [[0, 1], [-1, 1]] and read.X.tolist() == [[1.0], [2.0]]
+    assert table.schema == mixed.schema_  # the new ones are no category of the schema
+
+
+@pytest.mark.parametrize("backend", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_new_categories_of_every_container(backend):
+    model, _ = fit(pd.DataFrame({"c": ["a", "b", None]}))
+    assert predict(model, backend({"c": ["z", None, "b"]}), new=True).codes.ravel().tolist() == [2, -1, 1]
+
+
+@pytest.mark.parametrize(
+    ("fitted", "coming", "codes"),
+    [
+        (["1", "2", "A"], [2, 7], [1, 3]),  # another type is not another category
+        ([True, False, None], ["true", "perhaps"], [1, 2]),
+        ([True, False, None], [1, 5], [1, 2]),
+        (["a", "a", "a"], ["b", "a"], [1, 0]),
+    ],
+)
+def test_the_same_category_in_another_type_is_not_new(fitted, coming, codes):
+    model, _ = fit(pd.DataFrame({"c": fitted}))
+    assert predict(model, pd.DataFrame({"c": coming}), new=True).codes.ravel().tolist() == codes
+
+
+def test_new_numbers_of_a_listed_column():
+    model, _ = fit(pd.DataFrame({"c": [1, 2, 3]}), categorical=["c"])
+    assert predict(model, pd.DataFrame({"c": [3.0, 9.5, np.nan]}), new=True).codes.ravel().tolist() == [2, 3, -1]
+    assert predict(model, pd.DataFrame({"c": ["3", "x", None]}), new=True).codes.ravel().tolist() == [2, 3, -1]
+
+
+def test_a_new_category_is_not_missing_where_that_is_forbidden(mixed):
+    frame = frame_with(shape=["flat", "oval"])
+    assert predict(mixed, frame, new=True, allow_missing=False).codes[0, 0] == 3
+    with (
+        pytest.warns(UserWarning, match="not seen at fit"),
+        pytest.raises(ValueError, match="1 missing or unseen values"),
+    ):
+        predict(mixed, frame, allow_missing=False)
+
+
 # ---- bad input at fit
 
 GOOD = np.array([[1.5, 2.5], [3.5, 4.5]])

@@ -170,6 +170,27 @@ class NumberedRows:
         return NumberedRows(self.index[rows], self.weight[rows])
 
 
+class Whole:
+    """A source with all rows in one block, for problems that look at them together."""
+
+    def __init__(self, weight: Array) -> None:
+        self.rows = NumberedRows.of(weight)
+
+    @property
+    def n_rows(self) -> int:
+        return self.rows.n_rows
+
+    @property
+    def total_weight(self) -> float:
+        return float(self.rows.weight.sum())
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, i: int) -> Any:
+        return self.rows
+
+
 class Blocks:
     """A source of blocks for the driver, of any rows that have `part`, `n_rows` and `weight`."""
 

@@ -73,6 +73,13 @@ class Demands:
         return cls(np.ones(own.shape), -np.eye(own.shape[1]), rival, weight, given, own)
 
     @classmethod
+    def none(cls, contests: Contests, n_outputs: int) -> Demands:
+        """Nothing is asked of any row."""
+        n, P = contests.signs.shape
+        zero = np.zeros((n, P))
+        return cls(zero, np.zeros((P, n_outputs)), zero > 0, contests.weight, zero)
+
+    @classmethod
     def alone(cls, weight: Array, given: Array | None = None) -> Demands:
         """A single output, asked to be large."""
         ones = np.ones((len(weight), 1))

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from mixent.base import ProbabilisticClassifier
 from mixent.base.folds import label_folds
 from mixent.base.runs import FittedByRun
-from mixent.core.arrays import Array
+from mixent.core.arrays import Array, weighted_quantile
 from mixent.core.driver import Event, Run
 from mixent.med.calibration import Calibration, fit_calibration, log_loss
 from mixent.med.contests import Contests, pairs
@@ -31,7 +31,6 @@ from mixent.tables import Labels, Table, read_features, read_labels, read_weight
 FEATURES = 20  # of a row, about: what decides whether threads pay
 Folds = list[tuple[np.ndarray, np.ndarray]]
 CALIBRATIONS = ("temperature", "affine")
-PATIENCE = 3  # values of c in succession that are no better
 REPEATED = 400  # labelled rows up to which folds are drawn again, so often that as many are held out in all; at most
 REPEATS = 5
 DOUBTFUL = 3.0  # most of c="auto" where labels are in doubt: with more, the first guess of a label is the last
@@ -68,6 +67,7 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
     n_jobs: int | None
     progress: Any
     calibration_: Calibration
+    _patience = 3  # values of c in succession that are no better, after which no more are tried
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the classifier.
@@ -143,6 +143,10 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
     def _needs_c(self) -> bool:
         return isinstance(self.c, str)
 
+    def _asks(self) -> bool:
+        """Is a margin asked of rows at all? If not, those without a label have nothing to say."""
+        return True
+
     @abstractmethod
     def _grid(self) -> tuple[float, ...]:
         """Values of `c` to try, rising."""
@@ -153,7 +157,7 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
         discriminant = space.discriminant(part, self._bias_variance())
         contests = Contests.of(part.prior, part.weight)
         margin = self._margin(c, discriminant, contests)
-        if not part.uncertain:
+        if not part.uncertain or not self._asks():
             return Trained(part, discriminant, margin, discriminant.solve(contests, margin, search, start), None)
         found = with_uncertain_labels(
             discriminant,
@@ -221,14 +225,18 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
             if show is not None:
                 show(i, len(grid), f"c = {c:g}")
             held = self._held_scores(space, part, rounds, c, rough, states, labelled_only=True)
-            scores, target, weight = _stacked(held, part)
-            loss = self._held_loss(scores, target, weight / len(held))
+            loss = self._stacked_loss(held, part)
             tried.append({"c": c, "log_loss": loss})
             if loss < best[0]:
                 best = (loss, c, held)
-            elif i - grid.index(best[1]) >= PATIENCE:
+            elif i - grid.index(best[1]) >= self._patience:
                 break
         return best[1], tried, None if part.uncertain else best[2]
+
+    def _stacked_loss(self, held: list[Array], part: Part) -> float:
+        """Of all rounds."""
+        scores, target, weight = _stacked(held, part)
+        return self._held_loss(scores, target, weight / len(held))
 
     def _held_loss(self, scores: Array, target: Array, weight: Array) -> float:
         """Log-loss of the probabilities that would be delivered; "affine" is judged as "temperature"."""
@@ -383,6 +391,13 @@ def _stacked(rounds: list[Array], part: Part) -> tuple[Array, Array, Array]:
     at = [np.flatnonzero(~np.isnan(scores[:, 0]) & (part.weight > 0)) for scores in rounds]
     every = np.concatenate(at)
     return np.concatenate([s[rows] for s, rows in zip(rounds, at)]), part.prior[every], part.weight[every]
+
+
+def usual_margin(kept: Array, contests: Contests, share: float) -> float:
+    """The margin that this share of the labelled rows does not reach; kept (n, pairs)."""
+    live = contests.open & (np.abs(contests.signs) > 0)
+    weight = np.broadcast_to(contests.weight[:, None], kept.shape)
+    return weighted_quantile(kept[live], weight[live], share)
 
 
 def sub_part(part: Part, at: np.ndarray) -> Part:

@@ -11,10 +11,10 @@ from scipy.linalg import eigh
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mixent.core.arrays import Array, weighted_quantile
+from mixent.core.arrays import Array
 from mixent.med.contests import Contests, contrasts
 from mixent.med.encoding import Encoder
-from mixent.med.estimator import CALIBRATIONS, MEDBase, Trained
+from mixent.med.estimator import CALIBRATIONS, MEDBase, Trained, usual_margin
 from mixent.med.gaussians import Ensemble
 from mixent.med.kernels import CUT, Kernel, Nystrom, check_shape, read_kernel
 from mixent.med.margins import MARGINS, Margin, read_margin
@@ -210,9 +210,7 @@ class MEDGaussianClassifier(MEDBase):
         assert isinstance(discriminant, GaussianDiscriminant)
         problem = discriminant.problem(contests, MARGINS[self.margin](1.0, 1.0))
         kept = contests.signs * (problem.scores(discriminant.prior, discriminant.X) @ contests.differences.T)
-        live = contests.open & (np.abs(contests.signs) > 0)
-        weight = np.broadcast_to(contests.weight[:, None], kept.shape)
-        return read_margin(self.margin, c, weighted_quantile(kept[live], weight[live], float(self.alpha)))
+        return read_margin(self.margin, c, usual_margin(kept, contests, float(self.alpha)))
 
     # --- columns ------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.core.blocks import Blocks, NumberedRows
+from mixent.core.blocks import NumberedRows, Whole
 from mixent.core.driver import Problem, Run, Stop, run
 from mixent.core.executors import Serial
 from mixent.core.stats import Stats
@@ -62,7 +62,7 @@ def two_steps(problem: LatentProblem, hidden: Any, weight: np.ndarray, search: S
     """Both steps until the relative entropy stands still; the run's params are a `Guess`."""
     return run(
         problem,
-        Blocks(NumberedRows.of(weight), 64, 1 << 40),
+        Whole(weight),
         problem.start(hidden),
         stop=Stop(tol, search.max_iter),
         executor=Serial(),

@@ -31,7 +31,7 @@ from mixent.med.newton import PROXIMAL, unbalanced
 from mixent.med.views import View
 
 MOST = 100  # conjugate gradient steps
-EXACT = 1e-5  # of them: square of the residual, relative
+EXACT = 1e-10  # of them: square of the residual, relative
 WRITTEN, NUMBERS = 600, 2 * 10**5  # demands, and numbers in their features, up to which the kernel is written out
 CUT = 1e-14  # eigenvalues of the kernel that are none
 
@@ -165,6 +165,8 @@ class NaturalProblem(Problem[Joint, Joint, Push]):
 
     def moved(self, params: Joint, moves: tuple[Array, ...], bias: Array) -> Joint:
         """After a move, halved until it stays in the domain: the objective falls to -inf at the border."""
+        if not all(np.isfinite(move).all() for move in (*moves, bias)):
+            raise OutsideDomainError("a step is not finite")
         while True:
             try:
                 parts = tuple(one.at(one.T + move) for one, move in zip(params.parts, moves))

@@ -15,7 +15,7 @@ from mixent.med.solving import HARDEST, STIFF, Search, approach
 
 NEWTON = 30  # steps before local problems are solved as they are
 SOFT, HARDER = 1.0, 3.0  # how a certain margin is approached
-LOCAL = 2 * WRITTEN  # most demands of such a one
+LOCAL, ROOM = 2 * WRITTEN, 5 * 10**7  # most demands of such a one, and numbers in their features
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,11 @@ def balanced(problem: NaturalProblem, lam: Array) -> Array:
 
 def climb(problem: NaturalProblem, search: Search, start: Joint) -> Run:
     """Newton's steps while they serve, then one local problem after the other where they can be written out."""
-    small = np.count_nonzero(problem.demands.speaks) <= LOCAL
+    asked = np.count_nonzero(problem.demands.speaks)
+    small = asked <= LOCAL and asked * max(len(part.T) for part in problem.prior.parts) <= ROOM
     steps = min(NEWTON, search.max_iter) if small else search.max_iter
     first = replace(search, max_iter=steps).run(problem, problem.source(), start)
-    if first.status.ok or first.n_passes >= search.max_iter:
+    if not small or first.status.ok or first.n_passes >= search.max_iter:
         return first
     precise = float(np.clip(1e-6 * search.gap, 1e-13, 1e-10))
     more = replace(search, max_iter=search.max_iter - first.n_passes)

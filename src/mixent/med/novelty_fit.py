@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mixent.core.arrays import Array
-from mixent.core.blocks import Blocks, NumberedRows
+from mixent.core.blocks import NumberedRows, Whole
 from mixent.core.driver import Problem, Run, Stop, run
 from mixent.core.executors import Serial
 from mixent.core.stats import Stats
@@ -56,9 +56,8 @@ class BayesProblem(Problem[Distribution, Look, Seen]):
 def bayes(model: NoveltyModel, data: Any, weight: Array, search: Search) -> Run:
     """The posterior, or the variational one next to the model's start."""
     problem = BayesProblem(model, data, weight)
-    source = Blocks(NumberedRows.of(weight), 8, 1 << 40)
     start = model.start(data, weight)
-    return run(problem, source, start, stop=Stop(1e-8, search.max_iter), executor=Serial())
+    return run(problem, Whole(weight), start, stop=Stop(1e-8, search.max_iter), executor=Serial())
 
 
 def level_set(

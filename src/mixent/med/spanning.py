@@ -138,9 +138,7 @@ class SpanningTrees:
     def gram(self, F: Array) -> Array:
         """(K, K) covariances of the edge functions in the rows of F (K, E)."""
         V = self._flows
-        i, j = np.triu_indices(V.shape[1])
-        squares = V[:, i] * V[:, j] * np.where(i == j, 1.0, np.sqrt(2.0))
-        P = F @ squares
+        P = np.array([((V.T * f) @ V).ravel() for f in F]).reshape(len(F), -1)
         return np.asarray((F * self.mean) @ F.T - P @ P.T)
 
     def average(self, f: Array) -> float:

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mixent.core.arrays import Array, weighted_quantile
-from mixent.med.contests import Contests
-from mixent.med.estimator import MEDBase, Trained
+from mixent.core.arrays import Array
+from mixent.med.estimator import Trained
 from mixent.med.families import OneTree
-from mixent.med.margins import MARGINS, Margin, read_margin
+from mixent.med.model_estimator import MEDOfModels
 from mixent.med.natural import Joint
-from mixent.med.solving import Discriminant
+from mixent.med.solving import Search
 from mixent.med.spaces import Part, Space
 from mixent.med.spanning import unpacked
 from mixent.med.trees import TreeDiscriminant, TreeModel, TreeSpace
-from mixent.mixtures.options import check_choice, check_count, check_number, check_positive
+from mixent.mixtures.options import check_choice, check_count, check_positive
 from mixent.tables import Table, check_spread, read_features
 
 GRID = (0.1, 0.3, 1.0, 3.0)
+TYPICAL = 0.3
 
 
-class MEDTreeClassifier(MEDBase):
+class MEDTreeClassifier(MEDOfModels):
     """Maximum entropy discrimination with distributions over trees: every class has all of them at once.
 
     A class's columns depend on each other along a tree (equation 27), and which tree is not decided: every spanning
@@ -65,7 +66,8 @@ class MEDTreeClassifier(MEDBase):
         Trees of a class: more than one makes a mixture of trees, by the bound of section 4.1.
     continuous : "auto", "gaussian" or "quantised"
         Numbers: Gaussian marginals of pairs; or probabilities of the components of one mixture per column. "auto":
-        "gaussian" where it can be ("integrated" and mixtures take "quantised").
+        whichever has the lower cross-validated log-loss; "gaussian" where there are no folds, "quantised" where it
+        must be ("integrated", mixtures).
     ess : float
         Rows spread evenly over every table.
     bias : "flat" or float
@@ -103,6 +105,8 @@ class MEDTreeClassifier(MEDBase):
         Edges of the most probable tree.
     column_names_ : tuple of str
         Names of the vertices.
+    continuous_ : str or None
+        How numbers were taken.
     joint_, model_
         The distributions, and what turns rows into scores.
     support_, multipliers_, pairs_, loo_estimate_, c_, c_tried_, objective_, gap_, run_, label_posterior_, margin_
@@ -175,30 +179,13 @@ class MEDTreeClassifier(MEDBase):
     def _check(self) -> None:
         self._check_common()
         check_choice("parameters", self.parameters, ("fixed", "integrated"))
-        check_choice("margin", self.margin, (*MARGINS, "fixed"))
-        check_choice("objective", self.objective, ("margin", "likelihood"))
         check_choice("structure", self.structure, ("separate", "shared"))
         check_choice("structure_prior", self.structure_prior, ("uniform", "posterior"))
         check_choice("continuous", self.continuous, ("auto", "gaussian", "quantised"))
         check_count("n_components", self.n_components)
         check_positive("ess", self.ess)
-        if self.gamma is not None:
-            check_positive("gamma", self.gamma)
-        if not check_number(self.alpha) or not 0 <= self.alpha <= 1:
-            raise ValueError(f"alpha must be a share, from 0 to 1; got {self.alpha!r}")
-        self._check_idle()
+        self._check_asked(also=("structure_prior",))
         self._check_together()
-
-    def _check_idle(self) -> None:
-        if self.gamma is not None and self.alpha != 0.1:
-            raise ValueError(f"alpha={self.alpha!r} has no effect with gamma={self.gamma!r}")
-        if self.margin == "fixed" and not isinstance(self.c, str):
-            raise ValueError(f"c={self.c!r} has no effect with margin='fixed'; leave it")
-        if self.objective == "likelihood":
-            idle = {"c": "auto", "margin": "laplace", "gamma": None, "alpha": 0.1, "structure_prior": "uniform"}
-            for name, default in idle.items():
-                if getattr(self, name) != default:
-                    raise ValueError(f"{name}={getattr(self, name)!r} has no effect with objective='likelihood'")
 
     def _check_together(self) -> None:
         if self.parameters == "integrated":
@@ -210,21 +197,10 @@ class MEDTreeClassifier(MEDBase):
                 if getattr(self, name) == other:
                     raise ValueError(f"{name}={other!r} needs n_components=1; got n_components={self.n_components}")
 
-    def _needs_c(self) -> bool:
-        return isinstance(self.c, str) and self.margin in MARGINS and self.objective == "margin"
+    _patience = 1  # a larger c takes longer
 
     def _grid(self) -> tuple[float, ...]:
         return GRID
-
-    def _margin(self, c: float | None, discriminant: Discriminant, contests: Contests) -> Margin:
-        assert isinstance(discriminant, TreeDiscriminant)
-        at = self.gamma
-        if at is None:
-            kept = discriminant.prior_margins(contests)
-            live = contests.open & (np.abs(contests.signs) > 0)
-            weight = np.broadcast_to(contests.weight[:, None], kept.shape)
-            at = weighted_quantile(kept[live], weight[live], float(self.alpha))
-        return read_margin(self.margin, 1.0 if c is None else c, float(at))
 
     # --- one fit ------------------------------------------------------------------------------------------------
 
@@ -234,8 +210,7 @@ class MEDTreeClassifier(MEDBase):
             raise ValueError(
                 "a mixture of trees needs to know the label of every row; give them all, or n_components=1"
             )
-        tables = self.parameters == "integrated" or self.n_components > 1
-        continuous = self.continuous if self.continuous != "auto" else ("quantised" if tables else "gaussian")
+        continuous = ("quantised" if self._tables() else "gaussian") if self.continuous == "auto" else self.continuous
         return TreeSpace(
             table,
             self.parameters,
@@ -248,6 +223,26 @@ class MEDTreeClassifier(MEDBase):
             int(check_random_state(self.random_state).randint(2**31 - 1)),
             {},
         )
+
+    def _tables(self) -> bool:
+        """Must numbers be cells of tables?"""
+        return self.parameters == "integrated" or self.n_components > 1
+
+    def _fit_space(self, space: Any, part: Part, search: Search, show: Any) -> Trained:
+        rounds = self._folds(part)
+        if self.continuous == "auto" and space.table.schema.continuous and rounds and not self._tables():
+            if show is not None:
+                show(0, 2, "kind of numbers")
+            kinds = [space, replace(space, continuous="quantised", known={})]
+            space = min(kinds, key=lambda kind: self._rough_loss(kind, part, rounds, search))
+        self.continuous_ = space.continuous if space.table.schema.continuous else None
+        return super()._fit_space(space, part, search, show)
+
+    def _rough_loss(self, space: TreeSpace, part: Part, rounds: list, search: Search) -> float:
+        """Held-out log-loss at a middling c."""
+        c = TYPICAL if self._needs_c() else None if isinstance(self.c, str) else float(self.c)
+        held = self._held_scores(space, part, rounds, c, space.for_folds(search), labelled_only=True)
+        return self._stacked_loss(held, part)
 
     def _keep_function(self, space: Space, trained: Trained) -> None:
         assert isinstance(trained.discriminant, TreeDiscriminant)
@@ -266,7 +261,7 @@ class MEDTreeClassifier(MEDBase):
         return [unpacked(one, len(self.column_names_)) for one in edges]
 
     def _structures(self) -> list[Any]:
-        return [part if isinstance(part, OneTree) else part.trees for part in self.joint_.parts]
+        return [getattr(part, "trees", part) for part in self.joint_.parts]  # a single tree is itself
 
     @property
     def edge_marginals_(self) -> list[Array]:

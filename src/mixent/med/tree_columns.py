@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.special import xlogy
 
-from mixent.core.arrays import Array
+from mixent.core.arrays import Array, safe_log
 from mixent.med.families import CellLayout
 from mixent.mixtures.columns import ColumnMixture
 from mixent.mixtures.univariate import fit_columns
@@ -48,6 +49,16 @@ class SoftColumn:
         seen = ~np.isnan(x)
         out = np.zeros((len(x), self.size))
         out[seen] = self.mixture.responsibilities(x[seen]).T
+        return out
+
+    def log_density(self, table: Table, cells: Array) -> Array:
+        """(n,) E log p(x | component) + H(components), the part of the bound that no table has; 0 where missing."""
+        x = table.X[:, self.place]
+        seen = ~np.isnan(x)
+        out = np.zeros(len(x))
+        given = self.mixture.log_joint(x[seen]).T - safe_log(self.mixture.weights)
+        own = cells[seen]
+        out[seen] = (own * given).sum(axis=1) - xlogy(own, own).sum(axis=1)
         return out
 
 
@@ -92,23 +103,39 @@ class TreeColumns:
         return np.concatenate(parts, axis=1)
 
     @classmethod
-    def of(cls, table: Table, member: Array, weight: Array, continuous: str, fill: bool) -> TreeColumns:
-        """Learned from these rows; `member` (n, C) is each row's weight in each class."""
-        schema = table.schema
-        numbers = {j: place for place, j in enumerate(schema.continuous)}
-        codes = {j: place for place, j in enumerate(schema.categorical)}
-        made = _powers(table.X, weight) if continuous == "gaussian" else _softly(table.X, member)
-        columns = tuple(
-            made[numbers[j]] if j in numbers else CodedColumn(codes[j], schema.sizes[codes[j]])
-            for j in range(len(schema.columns))
-        )
-        out = cls(columns, schema.names, None)
+    def of(cls, table: Table, member: Array, weight: Array, continuous: str, fill: bool, spare: int = 0) -> TreeColumns:
+        """Learned from these rows, for tables of every pair; `member` (n, C) is each row's weight in each class."""
+        out = cls.read(table, member, weight, continuous, spare)
         if out.layout.n_cells > MOST_CELLS:
             raise ValueError(
                 f"the columns have {out.layout.n_cells} values in all, and pairwise tables take at most {MOST_CELLS}; "
                 f"join rare categories, or leave columns out"
             )
-        return cls(columns, schema.names, out._shares(table, weight)) if fill else out
+        return cls(out.columns, out.names, out._shares(table, weight)) if fill else out
+
+    @classmethod
+    def read(cls, table: Table, member: Array, weight: Array, continuous: str, spare: int = 0) -> TreeColumns:
+        """However many values there are; nothing stands for a gap.
+
+        A category has `spare` cells more than values: where those not seen before are to be told apart.
+        """
+        schema = table.schema
+        numbers = {j: place for place, j in enumerate(schema.continuous)}
+        codes = {j: place for place, j in enumerate(schema.categorical)}
+        made = _powers(table.X, weight) if continuous == "gaussian" else _softly(table.X, member)
+        columns = tuple(
+            made[numbers[j]] if j in numbers else CodedColumn(codes[j], schema.sizes[codes[j]] + spare)
+            for j in range(len(schema.columns))
+        )
+        return cls(columns, schema.names, None)
+
+    def log_density(self, table: Table, cells: Array) -> Array:
+        """(n,) of the numbers, given their cells (n, R)."""
+        out = np.zeros(table.n_rows)
+        for start, column in zip(self.layout.starts, self.columns):
+            if isinstance(column, SoftColumn):
+                out += column.log_density(table, cells[:, start : start + column.size])
+        return out
 
     def _shares(self, table: Table, weight: Array) -> tuple[Array, ...]:
         """How frequent each value is, over all classes."""

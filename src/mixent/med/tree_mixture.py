@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_softmax
+from scipy.special import log_softmax, softmax
 
 from mixent.core.arrays import Array, log_sum_exp
-from mixent.core.blocks import Blocks, NumberedRows
+from mixent.core.blocks import NumberedRows, Whole
 from mixent.core.driver import Problem, Stop, run
 from mixent.core.executors import Serial
 from mixent.core.stats import Stats
@@ -21,7 +21,7 @@ from mixent.med.families import OneTree
 from mixent.med.tree_columns import TreeColumns
 from mixent.med.tree_tables import EdgeTables, fixed_tables
 
-STARTS = 4
+STARTS, SPREAD = 4, 2.0
 PASSES = Stop(1e-5, 200)
 
 
@@ -86,10 +86,11 @@ def fit_tree_mixture(
     """The best of some starts, and how much each row (n, K) belongs to each component."""
     problem = TreeMixtureProblem(cells, weight, columns, ess)
     rng = np.random.default_rng(seed)
-    source = Blocks(NumberedRows.of(weight), 8, 1 << 40)
+    source = Whole(weight)
     runs = []
     for _ in range(STARTS if K > 1 else 1):
-        start = problem.maximum(rng.dirichlet(np.full(K, 0.5), size=len(cells)) if K > 1 else np.ones((len(cells), 1)))
+        # directions are drawn, not rows: a row twice starts as the row with weight two
+        start = problem.maximum(softmax(cells @ rng.normal(scale=SPREAD, size=(cells.shape[1], K)), axis=1))
         runs.append(run(problem, source, start, stop=PASSES, executor=Serial()))
     best = max(runs, key=lambda found: found.objective)
     return best.params, np.exp(log_softmax(problem.log_joint(best.params, cells), axis=1))

@@ -106,11 +106,11 @@ class TreeDiscriminant(Discriminant):
         return contests.signs * (scores @ contests.differences.T)
 
     def solve(self, contests: Contests, margin: Margin, search: Search, start: Any = None) -> Solution:
-        if self.certain:
-            contests = replace(contests, open=np.zeros_like(contests.open))
         if self.model.mixed and not self.certain:
             return self._solve_mixture(contests, margin, search, start)
-        found = solve(self.problem(Demands.contests(contests), margin), search, start)
+        nothing = Demands.none(contests, len(self.model.class_of))
+        demands = nothing if self.certain else Demands.contests(contests)
+        found = solve(self.problem(demands, margin), search, start)
         return self._solution(found, found.multipliers, found.run)
 
     def _solution(self, found: Found, lam: Array, run: Any) -> Solution:

@@ -1,0 +1,243 @@
+"""Discriminants of Bayes nets: log-ratios of nets of known structure whose tables are distributed (001, 3.6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, hstack
+
+from mixent.core.arrays import Array
+from mixent.med.contests import Contests, contrasts
+from mixent.med.demands import Demands
+from mixent.med.families import Dirichlets
+from mixent.med.margins import Margin
+from mixent.med.natural import Joint, NaturalProblem
+from mixent.med.natural_solving import solve
+from mixent.med.net_structure import Parents
+from mixent.med.solving import Discriminant, Search, Solution
+from mixent.med.spaces import Part, Space
+from mixent.med.tree_columns import CodedColumn, TreeColumns
+from mixent.med.views import Matrix
+from mixent.tables import Table
+
+AT_ONCE = 4096  # rows whose cells are written out together
+MANY = 1000
+MOST_CELLS = 10**5  # of one column's table
+
+
+@dataclass(frozen=True)
+class Net:
+    """A structure as tables: each column's, given its parents.
+
+    The cells of all tables lie in one line. A table has an axis per parent, in the order of the columns, and the
+    column's own as the last; what lies along that is one distribution.
+    """
+
+    sizes: tuple[int, ...]  # values of each column
+    parents: Parents  # of each column, rising
+
+    @cached_property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Of each column's table."""
+        return tuple((*(self.sizes[u] for u in above), self.sizes[v]) for v, above in enumerate(self.parents))
+
+    @property
+    def n_cells(self) -> int:
+        return sum(map(prod, self.shapes))
+
+    @cached_property
+    def group(self) -> np.ndarray:
+        """(M,) the distribution each cell belongs to."""
+        per = np.repeat(self.sizes, [prod(shape[:-1]) for shape in self.shapes])  # cells of each distribution
+        return np.repeat(np.arange(np.count_nonzero(per)), per[per > 0])
+
+    @cached_property
+    def even(self) -> Array:
+        """(M,) one row spread evenly over every table."""
+        cells = np.array([prod(shape) for shape in self.shapes])
+        return np.repeat(1.0 / np.maximum(cells, 1), cells)
+
+    def view(self, cells: tuple[csr_array, ...]) -> Matrix:
+        """Rows whose columns have these cells: a table's cell is the product of its values' cells."""
+        parts = []
+        for v, above in enumerate(self.parents):
+            part = cells[v]
+            for u in reversed(above):
+                part = across(cells[u], part)
+            parts.append(part)
+        return Matrix(hstack(parts, format="csr"))
+
+    def tables(self, line: Array) -> list[Array]:
+        """What is in a line (M,), as each column's table."""
+        cuts = np.cumsum([prod(shape) for shape in self.shapes])[:-1]
+        return [part.reshape(shape) for part, shape in zip(np.split(line, cuts), self.shapes)]
+
+    def check(self, names: tuple[str, ...]) -> None:
+        """Refuse tables that are too large."""
+        for v, (name, shape) in enumerate(zip(names, self.shapes)):
+            if prod(shape) > MOST_CELLS:
+                above = ", ".join(f"{names[u]!r} ({self.sizes[u]})" for u in self.parents[v])
+                raise ValueError(
+                    f"the table of column {name!r} has {prod(shape[:-1])} configurations of its parents {above} times "
+                    f"{shape[-1]} values, {prod(shape)} cells, and {MOST_CELLS} are the most; give it fewer parents, "
+                    f"or join rare categories"
+                )
+
+
+def cells_of(column: Any, table: Table) -> csr_array:
+    """(n, size) a column's cells; categories may be many, and are not written out."""
+    if not isinstance(column, CodedColumn):
+        return csr_array(column.cells(table))
+    assert table.codes is not None
+    codes = table.codes[:, column.place]
+    seen = codes >= 0
+    indptr = np.concatenate([[0], np.cumsum(seen)])
+    return csr_array((np.ones(indptr[-1]), codes[seen], indptr), shape=(len(codes), column.size))
+
+
+def across(a: csr_array, b: csr_array) -> csr_array:
+    """(n, A B) products of a row's cells (n, A) and (n, B), those of b running faster."""
+    in_a, in_b = np.diff(a.indptr), np.diff(b.indptr)
+    times = np.repeat(in_b, in_a)  # how often each entry of a is needed
+    at_a = np.repeat(np.arange(a.nnz), times)
+    first = np.repeat(b.indptr[:-1], in_a)
+    at_b = np.repeat(first - (np.cumsum(times) - times), times) + np.arange(len(at_a))
+    where = a.indices[at_a].astype(np.int64) * b.shape[1] + b.indices[at_b]
+    indptr = np.concatenate([[0], np.cumsum(in_a * in_b)])
+    return csr_array((a.data[at_a] * b.data[at_b], where, indptr), shape=(a.shape[0], a.shape[1] * b.shape[1]))
+
+
+@dataclass(frozen=True)
+class NetModel:
+    """What turns rows into scores, beside the distributions themselves."""
+
+    columns: TreeColumns
+    nets: tuple[Net, ...]  # of each class
+
+    @property
+    def contrast(self) -> Array:
+        """(C, C - 1)."""
+        return contrasts(len(self.nets))
+
+    def views(self, table: Table) -> tuple[Matrix, ...]:
+        """Of each class; a row adds 1 to one cell of every table, nothing where the value or a parent's is missing."""
+        cells = tuple(cells_of(column, table) for column in self.columns.columns)
+        seen = {net: net.view(cells) for net in dict.fromkeys(self.nets)}
+        return tuple(seen[net] for net in self.nets)
+
+    def outputs(self, joint: Joint, views: tuple[Matrix, ...]) -> Array:
+        """(n, C) expected log-probabilities, and bias."""
+        parts = [view.dot(one.mean) for view, one in zip(views, joint.parts)]
+        return np.column_stack(parts) + self.contrast @ joint.bias
+
+    def scores(self, joint: Joint, table: Table) -> Array:
+        """(n, C)."""
+        return self._by_parts(table, lambda views: self.outputs(joint, views))
+
+    def predictive_scores(self, joint: Joint, table: Table, shares: Array) -> Array:
+        """(n, C) log p(class) + log E p(x | class)."""
+        predictive = [one.log_predictive for one in joint.parts if isinstance(one, Dirichlets)]
+
+        def of(views: tuple[Matrix, ...]) -> Array:
+            return np.column_stack([view.dot(one) for view, one in zip(views, predictive)]) + np.log(shares)
+
+        return self._by_parts(table, of)
+
+    def _by_parts(self, table: Table, function: Any) -> Array:
+        out = np.empty((table.n_rows, len(self.nets)))
+        for start in range(0, table.n_rows, AT_ONCE):
+            rows = slice(start, start + AT_ONCE)
+            out[rows] = function(self.views(table.take(rows)))
+        return out
+
+
+class NetDiscriminant(Discriminant):
+    """On some rows; `certain`: the prior stays, whatever rows say."""
+
+    def __init__(
+        self, model: NetModel, views: tuple[Matrix, ...], prior: Joint, bias_variance: float, certain: bool = False
+    ) -> None:
+        self.model, self.views, self.prior, self.bias_variance = model, views, prior, bias_variance
+        self.certain = certain
+
+    def problem(self, contests: Contests, margin: Margin) -> NaturalProblem:
+        """The dual's dual for these constraints."""
+        return NaturalProblem(
+            self.views,
+            tuple(range(len(self.views))),
+            Demands.contests(contests),
+            margin,
+            self.prior,
+            self.model.contrast,
+            self.bias_variance,
+        )
+
+    def prior_margins(self, contests: Contests) -> Array:
+        """(n, pairs) before discrimination."""
+        return contests.signs * (self.model.outputs(self.prior, self.views) @ contests.differences.T)
+
+    def solve(self, contests: Contests, margin: Margin, search: Search, start: Any = None) -> Solution:
+        if self.certain:
+            contests = replace(contests, open=np.zeros_like(contests.open))
+        found = solve(self.problem(contests, margin), search, start)
+        scores = self.model.outputs(found.joint, self.views)
+        return Solution(scores, found.multipliers, found.minimum, found.dual, found.run, found.joint)
+
+    def divergence(self, solution: Solution) -> float:
+        joint: Joint = solution.state
+        away = joint.bias - self.prior.bias
+        parts = [one.divergence(prior) for one, prior in zip(joint.parts, self.prior.parts)]
+        return sum(parts) + 0.5 * float(away @ away) / self.bias_variance
+
+
+@dataclass(frozen=True)
+class NetSpace(Space):
+    """Rows as a table: a Bayes net of every class."""
+
+    table: Table
+    parents: tuple[Parents, ...]  # of each class
+    ess: float
+    certain: bool  # no discrimination: the prior is the answer
+    predictive: bool  # scores are those of Bayes' rule with predictive probabilities
+    known: dict  # discriminants of the parts seen so far
+
+    def discriminant(self, part: Part, bias_variance: float) -> NetDiscriminant:
+        key = part.rows.tobytes(), part.weight.tobytes()
+        if key not in self.known:
+            self.known[key] = self._discriminant(part, bias_variance)
+        return self.known[key]
+
+    def _discriminant(self, part: Part, bias_variance: float) -> NetDiscriminant:
+        member = _member(part)
+        table = self.table.take(part.rows)
+        columns = TreeColumns.read(table, member, part.weight, "quantised")
+        nets = tuple(Net(columns.layout.sizes, parents) for parents in self.parents)
+        for net in nets:
+            net.check(columns.names)
+        model = NetModel(columns, nets)
+        views = model.views(table)
+        counts = [view.gather(own) + self.ess * net.even for net, view, own in zip(nets, views, member.T)]
+        parts = tuple(Dirichlets(T, net.group) for net, T in zip(nets, counts))
+        log_prior = np.log(np.maximum(member.sum(axis=0), 1e-300))
+        bias = 2.0 * model.contrast.T @ log_prior  # the contrasts' columns have squared length 1/2
+        return NetDiscriminant(model, views, Joint(parts, bias), bias_variance, self.certain)
+
+    def for_folds(self, search: Search) -> Search:
+        """With many rows a step more is dear, and no digit of a probability that is printed hangs on it."""
+        return search if self.table.n_rows >= MANY else super().for_folds(search)
+
+    def scores(self, part, fitted, solution, contests, rows):
+        table = self.table.take(rows)
+        if self.predictive:
+            member = _member(part).sum(axis=0)
+            return fitted.model.predictive_scores(solution.state, table, member / member.sum())
+        return fitted.model.scores(solution.state, table)
+
+
+def _member(part: Part) -> Array:
+    """(n, C) each row's weight in each class: a row without a label is of no class yet."""
+    return part.prior * (part.labelled * part.weight)[:, None]

@@ -1,0 +1,236 @@
+"""Maximum entropy discrimination with Bayes nets (001, section 3.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from mixent.core.arrays import Array
+from mixent.med.bayes_net import NetDiscriminant, NetModel, NetSpace
+from mixent.med.estimator import CALIBRATIONS, Trained
+from mixent.med.families import Dirichlets
+from mixent.med.model_estimator import MEDOfModels
+from mixent.med.natural import Joint
+from mixent.med.net_structure import check_structure, read_structure
+from mixent.med.spaces import Part, Space
+from mixent.mixtures.options import check_positive
+from mixent.tables import Table, check_spread, read_features
+
+GRID = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+LEAST, ENOUGH = 0.1, 2.0  # nats: to be right is asked at least; classes that are apart already need no more
+
+
+class MEDBayesNetClassifier(MEDOfModels):
+    """Maximum entropy discrimination with Bayes nets: every class has one, of known structure and unknown tables.
+
+    Given its parents' values a column has a table's row of probabilities (section 3.6), and each such row a Dirichlet
+    distribution. The prior is the posterior of the class's own rows and of `ess` rows spread evenly over every table
+    (BDeu: ess / (r q) for each of r values and q configurations of the parents). Of all distributions that keep the
+    margins of the training labels, on average, takes that of least relative entropy to it. Maximises the dual
+
+        J(l) = sum_k w_k u(l_k) - sum_s log Z_s(l) / Z_s(0),
+        log Z_s = sum_v sum_q ( sum_r log Gamma(N_vqr) - log Gamma(sum_r N_vqr) ),
+
+    over the multipliers l, where row t adds w_t^s = [y_t = s](1 + sum_y l_ty) - [y_t != s] l_ts to one cell of each
+    table of class s; every count N stays positive. Newton's method lowers the bound of which J is the dual; minus it
+    never falls, and the difference of both is the gap. Scores are expected log-probabilities,
+    sum_v digamma(N_vqr) - digamma(sum_r N_vqr), and a bias.
+
+    Parameters
+    ----------
+    structure : "naive", list of (parent, child), callable or dict
+        Edges between columns, by name or position. "naive": none, so that a column depends on the class alone. A
+        callable is given the list of column names and returns edges. A dict {class label: any of these} has a
+        structure for each class. For trees that are learned see MEDTreeClassifier.
+    c : "auto" or float
+        How much a row may say; "auto" chooses it by cross-validated log-loss.
+    margin : "laplace", "exponential", "gaussian" or "fixed"
+        Prior of the margins, about `gamma`; "fixed": every row keeps it for certain (section 3.7), and an error tells
+        where that cannot be.
+    gamma : float or None
+        The margin, in nats of the log-likelihood ratio; None: what a share `alpha` of the rows does not reach before
+        discrimination, but from 0.1 to 2: rows shall be right at least, and classes that are apart stay as they are.
+    alpha : float
+        That share.
+    objective : "margin" or "likelihood"
+        Discrimination; or the prior as it is, a Bayes net learned from each class's rows alone: a baseline. With
+        structure="naive" that is naive Bayes.
+    ess : float
+        Rows spread evenly over every table.
+    bias : "flat" or float
+        Prior of the log-ratio of the class priors: flat, or Gaussian with this variance about the training rows' own.
+        Flat, it is found from the rows that lack margin, however small c is, and where they are few that is noise; with
+        a variance a small c gives what objective="likelihood" does.
+    relaxation : float
+        Where labels are in doubt: the share of each label update that is taken.
+    calibration : "temperature", "affine", "predictive" or None
+        How scores become probabilities; see MEDClassifier. "predictive": Bayes' rule with each class's predictive
+        probabilities N_vqr / sum_r N_vqr and the training shares, whatever the bias.
+    cv : int, splitter or list of (train, test)
+        Folds of c="auto" and of the calibration; a list counts labelled rows only.
+    tol : float
+        Stop when the gap per row is smaller, in nats.
+    max_iter : int
+        Most passes.
+    categorical : "auto" or list
+        Columns to treat as categories whatever their type.
+    random_state : int, RandomState or None
+        For folds.
+    n_jobs : int or None
+        Threads; None takes all cores.
+    progress : bool or callable
+        True shows a bar; a callable is told (done, total, text).
+
+    Attributes
+    ----------
+    classes_, class_prior_
+        Class labels and their shares among the labelled rows.
+    edges_ : list of lists of (parent, child)
+        Names, of each class.
+    tables_ : list of dicts
+        Of each class: a column's expected probabilities. Axes are its parents, in the order of the columns, and last
+        its own values; values are those of `schema_.columns[...].categories`, or a number's components, rising.
+    counts_ : list of dicts
+        The Dirichlet distributions' parameters N, in the same shape.
+    column_names_ : tuple of str
+        Names of the columns.
+    joint_, model_
+        The distributions, and what turns rows into scores.
+    support_, multipliers_, pairs_, loo_estimate_, c_, c_tried_, objective_, gap_, run_, label_posterior_, margin_
+        As for MEDClassifier; but the prior is made of all rows, and leaving one out moves it a little.
+
+    Notes
+    -----
+    The document assumes complete rows. Where a value is missing, or one of its parents' is, that table says nothing of
+    the row, and the others count; for a column without children that is exact.
+
+    A number becomes the probabilities of the components of one mixture (the union of the classes' own): a row that is
+    partly in several values counts in each by its share, and with several numbers in a table by their product.
+
+    Examples
+    --------
+    >>> from mixent import MEDBayesNetClassifier
+    >>> X = [["a", "x", "k"], ["a", "y", "k"], ["b", "x", "m"], ["b", "y", "m"]] * 10
+    >>> y = ["same", "other", "other", "same"] * 10  # the first two columns together tell
+    >>> model = MEDBayesNetClassifier([(0, 1)], c=1, random_state=0).fit(X, y)
+    >>> model.score(X, y), model.edges_[0], model.tables_[0]["x1"].shape
+    (1.0, [('x0', 'x1')], (2, 2))
+    """
+
+    _bounds = (LEAST, ENOUGH)
+
+    def __init__(
+        self,
+        structure: Any = "naive",
+        *,
+        c: str | float = "auto",
+        margin: str = "laplace",
+        gamma: float | None = None,
+        alpha: float = 0.1,
+        objective: str = "margin",
+        ess: float = 1.0,
+        bias: str | float = 1.0,
+        relaxation: float = 0.5,
+        calibration: str | None = "temperature",
+        cv: Any = 5,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        categorical: Any = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        progress: bool | Callable[[int, int, str], None] = False,
+    ) -> None:
+        self.structure = structure
+        self.c = c
+        self.margin = margin
+        self.gamma = gamma
+        self.alpha = alpha
+        self.objective = objective
+        self.ess = ess
+        self.bias = bias
+        self.relaxation = relaxation
+        self.calibration = calibration
+        self.cv = cv
+        self.tol = tol
+        self.max_iter = max_iter
+        self.categorical = categorical
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.progress = progress
+
+    # --- options ------------------------------------------------------------------------------------------------
+
+    def _check(self) -> None:
+        self._check_common()
+        check_structure(self.structure)
+        check_positive("ess", self.ess)
+        self._check_asked()
+
+    def _calibrations(self) -> tuple[str, ...]:
+        return (*CALIBRATIONS, "predictive")
+
+    def _grid(self) -> tuple[float, ...]:
+        return GRID
+
+    # --- one fit ------------------------------------------------------------------------------------------------
+
+    def _space(self, X: Any, y: Any, table: Table, part: Part, executor: Any) -> NetSpace:
+        check_spread(table)
+        return NetSpace(
+            table,
+            read_structure(self.structure, table.schema.names, self.classes_.tolist()),
+            float(self.ess),
+            self.objective == "likelihood",
+            self.calibration == "predictive",
+            {},
+        )
+
+    def _keep_function(self, space: Space, trained: Trained) -> None:
+        assert isinstance(trained.discriminant, NetDiscriminant)
+        self.joint_: Joint = trained.solution.state
+        self.model_: NetModel = trained.discriminant.model
+        self.shares_ = self.class_prior_.copy()  # of the training rows
+
+    # --- what was found -----------------------------------------------------------------------------------------
+
+    @property
+    def column_names_(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        check_is_fitted(self)
+        return self.model_.columns.names
+
+    @property
+    def edges_(self) -> list[list[tuple[str, str]]]:
+        """(parent, child) of each class."""
+        names = self.column_names_
+        return [
+            [(names[u], names[v]) for v, above in enumerate(net.parents) for u in above] for net in self.model_.nets
+        ]
+
+    def _laid_out(self, lines: list[Array]) -> list[dict[str, Array]]:
+        return [dict(zip(self.column_names_, net.tables(line))) for net, line in zip(self.model_.nets, lines)]
+
+    @property
+    def counts_(self) -> list[dict[str, Array]]:
+        """Parameters of the Dirichlet distributions, of each class and column."""
+        check_is_fitted(self)
+        return self._laid_out([one.T.copy() for one in self.joint_.parts])
+
+    @property
+    def tables_(self) -> list[dict[str, Array]]:
+        """Expected probabilities, of each class and column."""
+        check_is_fitted(self)
+        return self._laid_out([np.exp(one.log_predictive) for one in self.joint_.parts if isinstance(one, Dirichlets)])
+
+    def _scores(self, X: Any) -> Array:
+        check_is_fitted(self)
+        return self.model_.scores(self.joint_, read_features(self, X, reset=False))
+
+    def _log_joint(self, X: Any) -> Array:
+        if self.calibration != "predictive":
+            return super()._log_joint(X)
+        table = read_features(self, X, reset=False)
+        return self.calibration_(self.model_.predictive_scores(self.joint_, table, self.shares_))

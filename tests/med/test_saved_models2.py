@@ -1,0 +1,324 @@
+"""Trees, Bayes nets, novelty detectors in files: the same answers, bit for bit; what no file can hold refused."""
+
+import json
+import warnings
+import zipfile
+from dataclasses import fields, is_dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mixent
+from mixent import HMMClassifier, MEDBayesNetClassifier, MEDNoveltyDetector, MEDTreeClassifier
+from mixent.core import saved
+from mixent.files import CLASSES, ESTIMATORS, PARTS, SavedFileError
+
+
+def table(n=80, seed=0):
+    """Numbers with gaps, categories with gaps; two and three classes, and labels of which some are absent."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(3, size=n)
+    frame = pd.DataFrame(
+        {
+            "size": rng.normal(size=n) + 2 * codes,
+            "colour": np.array(["red", "blue", "green"])[(codes + rng.integers(2, size=n)) % 3],
+            "shape": np.where(rng.random(n) < 0.7, np.where(codes > 0, "round", "long"), "flat"),
+            "count": rng.integers(10, size=n) + codes,
+        }
+    )
+    frame.loc[::7, "size"] = np.nan
+    frame.loc[::5, "colour"] = None
+    three = np.array(["low", "mid", "top"])[codes]
+    partly = three.astype(object)
+    partly[::4] = None
+    return frame, {"two": np.where(codes > 1, "yes", "no"), "three": three, "partly": partly}
+
+
+X, LABELS = table()
+TEXT = X[["colour", "shape"]].assign(count=X["count"].astype(str))
+OPTIONS = {"c": 0.5, "cv": 2, "tol": 1e-3, "random_state": 0}
+ALONE = {"cv": 2, "tol": 1e-3, "random_state": 0}
+EDGES = [("colour", "shape"), ("shape", "count")]
+CLASSIFIERS = {
+    "tree": MEDTreeClassifier(**OPTIONS),
+    "tree, c chosen": MEDTreeClassifier(**ALONE),
+    "tree, quantised": MEDTreeClassifier(continuous="quantised", calibration="affine", bias=2.0, **OPTIONS),
+    "tree, integrated": MEDTreeClassifier("integrated", margin="gaussian", **OPTIONS),
+    "tree, integrated, posterior": MEDTreeClassifier("integrated", structure_prior="posterior", **OPTIONS),
+    "tree, likelihood": MEDTreeClassifier(objective="likelihood", **ALONE),
+    "tree, shared": MEDTreeClassifier(structure="shared", gamma=1.5, calibration=None, **OPTIONS),
+    "tree, shared, likelihood": MEDTreeClassifier(structure="shared", objective="likelihood", **ALONE),
+    "tree, posterior": MEDTreeClassifier(structure_prior="posterior", progress=lambda *a: None, **OPTIONS),
+    "trees mixed": MEDTreeClassifier(n_components=2, **OPTIONS),
+    "trees mixed, integrated": MEDTreeClassifier("integrated", n_components=2, **OPTIONS),
+    "trees mixed, likelihood": MEDTreeClassifier(n_components=2, objective="likelihood", **ALONE),
+    "naive net": MEDBayesNetClassifier(**OPTIONS),
+    "net": MEDBayesNetClassifier(EDGES, calibration="predictive", **OPTIONS),
+    "net, positions": MEDBayesNetClassifier(np.array([[0, 1], [1, 2]]), alpha=0.5, ess=4.0, **OPTIONS),
+    "net, likelihood": MEDBayesNetClassifier(EDGES, objective="likelihood", **ALONE),
+}
+NO_GUESSES = [name for name in CLASSIFIERS if name.startswith("trees mixed")]  # need the label of every row
+DETECTORS = {
+    "auto": MEDNoveltyDetector(),
+    "product": MEDNoveltyDetector("product", contamination=0.2),
+    "tree": MEDNoveltyDetector("tree", margin="laplace", alpha=0.2),
+    "gaussian": MEDNoveltyDetector("gaussian", c=3.0, ess=2.0),
+    "mixture": MEDNoveltyDetector("mixture", n_hidden=2, margin="gaussian", progress=lambda *a: None),
+    "bayes": MEDNoveltyDetector(objective="bayes"),
+    "bayes, mixture": MEDNoveltyDetector("mixture", objective="bayes", n_hidden=2),
+    "hmm": MEDNoveltyDetector("hmm", n_hidden=2),
+}
+
+
+def fitted(name, labels="two"):
+    model = CLASSIFIERS[name]
+    if labels == "partly" and name in NO_GUESSES:
+        pytest.skip("a mixture of trees needs the label of every row")
+    return _quietly(model, X, LABELS[labels])
+
+
+def detector(name):
+    rows = TEXT if name == "hmm" else X
+    return _quietly(DETECTORS[name], rows), rows
+
+
+def _quietly(model, *rows):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # tolerances are loose here
+        return model.fit(*rows)
+
+
+def saved_twice(model, folder):
+    """The model read back; what is read and written again is the same file."""
+    watched = model.progress
+    mixent.save(model, folder / "m.mixent")
+    again = mixent.load(folder / "m.mixent")
+    assert type(again) is type(model) and again.progress is False and model.progress is watched
+    mixent.save(again, folder / "twice.mixent")
+    assert (folder / "twice.mixent").read_bytes() == (folder / "m.mixent").read_bytes()
+    return again
+
+
+def same_run(a, b):
+    assert a.run_.params is None and b.run_.params is None
+    assert replace(a.run_, trace=()) == replace(b.run_, trace=()) and len(a.run_.trace) == len(b.run_.trace)
+
+
+def test_names_in_files_are_of_one_class_each():
+    assert len(CLASSES) == len(ESTIMATORS) + len(PARTS) == len({*ESTIMATORS, *PARTS})
+
+
+@pytest.mark.parametrize("labels", list(LABELS))
+@pytest.mark.parametrize("name", list(CLASSIFIERS))
+def test_a_loaded_classifier_is_the_saved_one(name, labels, tmp_path):
+    model = fitted(name, labels)
+    again = saved_twice(model, tmp_path)
+    for rows in (X, X.iloc[::-1].assign(colour=None), X.iloc[:1]):
+        np.testing.assert_array_equal(again.predict_proba(rows), model.predict_proba(rows))
+        np.testing.assert_array_equal(again.decision_function(rows), model.decision_function(rows))
+    for attribute in ("multipliers_", "support_", "label_posterior_", "classes_", "class_prior_"):
+        np.testing.assert_array_equal(getattr(again, attribute), getattr(model, attribute), err_msg=attribute)
+    for attribute in ("c_", "c_tried_", "gap_", "objective_", "loo_estimate_", "margin_", "schema_", "pairs_"):
+        assert getattr(again, attribute) == getattr(model, attribute), attribute
+    same_run(again, model)
+    if isinstance(model, MEDTreeClassifier):
+        assert again.trees_ == model.trees_
+        np.testing.assert_array_equal(again.edge_marginals_, model.edge_marginals_)
+        np.testing.assert_array_equal(again.edge_weights_, model.edge_weights_)
+    else:
+        assert again.edges_ == model.edges_
+        for ours, theirs in zip(again.tables_, model.tables_):
+            np.testing.assert_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("name", list(DETECTORS))
+def test_a_loaded_detector_is_the_saved_one(name, tmp_path):
+    model, rows = detector(name)
+    again = saved_twice(model, tmp_path)
+    new = rows.assign(colour=rows["colour"].replace("red", "never seen"))
+    for some in (rows, new, rows.iloc[:1]):
+        np.testing.assert_array_equal(again.score_samples(some), model.score_samples(some))
+        np.testing.assert_array_equal(again.predict(some), model.predict(some))
+    for attribute in ("scores_", "bayes_scores_", "multipliers_", "support_"):
+        np.testing.assert_array_equal(getattr(again, attribute), getattr(model, attribute), err_msg=attribute)
+    for attribute in ("level_", "offset_", "relative_entropy_", "objective_", "gap_", "margin_", "schema_"):
+        assert getattr(again, attribute) == getattr(model, attribute), attribute
+    same_run(again, model)
+
+
+@pytest.mark.parametrize("name", ["tree", "tree, integrated", "trees mixed", "net"])
+def test_a_loaded_model_can_be_fitted_again(name, tmp_path):
+    model = fitted(name)
+    again = _quietly(saved_twice(model, tmp_path), X, LABELS["two"])
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_a_loaded_detector_can_be_fitted_again(tmp_path):
+    model, rows = detector("mixture")
+    again = _quietly(saved_twice(model, tmp_path), rows)
+    np.testing.assert_array_equal(again.score_samples(rows), model.score_samples(rows))
+
+
+def test_after_adjust_priors(tmp_path):
+    for name in ("tree", "net"):
+        model = fitted(name).adjust_priors(X[LABELS["two"] == "yes"])
+        again = saved_twice(model, tmp_path)
+        np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+        np.testing.assert_array_equal(again.class_prior_, model.class_prior_)
+
+
+def test_a_structure_for_each_class(tmp_path):
+    model = MEDBayesNetClassifier({"yes": EDGES, "no": "naive"}, **OPTIONS).fit(X, LABELS["two"])
+    again = saved_twice(model, tmp_path)
+    assert again.structure == model.structure and again.edges_ == [[], EDGES]
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+# what is computed on the way
+
+
+def parts_of(value, found=None):
+    """Every dataclass inside a model."""
+    found = [] if found is None else found
+    if isinstance(value, (list, tuple)):
+        for one in value:
+            parts_of(one, found)
+    elif isinstance(value, dict):
+        parts_of(list(value.values()), found)
+    elif is_dataclass(value):
+        found.append(value)
+        parts_of([getattr(value, f.name) for f in fields(value)], found)
+    elif isinstance(value, ESTIMATORS):
+        parts_of(vars(value), found)
+    return found
+
+
+def objects_in(tree):
+    """(class, names of what is kept of it) of every object in a file."""
+    if isinstance(tree, dict):
+        if "$object" in tree:
+            yield tree["$object"], set(tree["state"])
+        for value in tree.values():
+            yield from objects_in(value)
+    elif isinstance(tree, list):
+        for value in tree:
+            yield from objects_in(value)
+
+
+@pytest.mark.parametrize("name", ["tree", "tree, integrated", "net", "novelty tree", "novelty mixture"])
+def test_what_is_computed_on_the_way_is_not_written(name, tmp_path):
+    if name.startswith("novelty"):
+        model, rows = detector(name.split()[1])
+        model.score_samples(rows)
+    else:
+        model = fitted(name)
+        model.predict_proba(X)
+    mixent.save(model, tmp_path / "a.mixent")
+    with zipfile.ZipFile(tmp_path / "a.mixent") as pack:
+        tree = json.loads(pack.read("header.json"))["model"]
+    cached = {
+        cls: {
+            attribute for base in kind.__mro__ for attribute, v in vars(base).items() if isinstance(v, cached_property)
+        }
+        for cls, kind in CLASSES.items()
+    }
+    kept = {cls for cls, _ in objects_in(tree)}
+    assert any(cached[cls] for cls in kept), "there was something to leave out"
+    for cls, names in objects_in(tree):
+        assert not names & cached[cls], cls
+    n_cleared = 0
+    for part in parts_of(model):
+        for attribute in set(vars(part)) - {f.name for f in fields(part)}:
+            del vars(part)[attribute]
+            n_cleared += 1
+    assert n_cleared
+    mixent.save(model, tmp_path / "b.mixent")
+    assert (tmp_path / "a.mixent").read_bytes() == (tmp_path / "b.mixent").read_bytes()
+
+
+# what a file cannot hold, and files that are no models
+
+
+def test_a_structure_that_is_a_function_is_refused(tmp_path):
+    def pairs(names):
+        return [(names[0], names[1])]
+
+    for structure in (pairs, {"yes": pairs, "no": "naive"}):
+        model = MEDBayesNetClassifier(structure, **OPTIONS).fit(X, LABELS["two"])
+        with pytest.raises(TypeError, match="structure of this model is a function, .*; set structure to the edges"):
+            mixent.save(model, tmp_path / "m.mixent")
+    model = model.set_params(structure={"yes": model.edges_[1], "no": "naive"})
+    assert saved_twice(model, tmp_path).edges_ == model.edges_
+
+
+MARGINAL = {"schema_": "Schema", "calibration_": "Calibration", "margin_": "Margin", "run_": "Run", "joint_": "Joint"}
+NEEDED = {
+    "tree": MARGINAL | {"model_": "TreeModel"},
+    "net": MARGINAL | {"model_": "NetModel", "shares_": "ndarray"},
+    "product": {
+        "schema_": "Schema",
+        "model_": "NoveltyModel",
+        "distribution_": "Distribution",
+        "bayes_": "Distribution",
+        "offset_": "float",
+        "margin_": "Margin or NoneType",
+        "run_": "Run",
+    },
+}
+
+
+@pytest.mark.parametrize(("name", "part"), [(name, part) for name, parts in NEEDED.items() for part in parts])
+def test_a_model_without_a_part_is_refused(name, part, tmp_path):
+    model = fitted(name) if name in CLASSIFIERS else detector(name)[0]
+    delattr(model, part)
+    for _ in range(2):  # missing, then something else
+        saved.save(tmp_path / "m.mixent", model.set_params(progress=False), CLASSES, {})
+        with pytest.raises(SavedFileError, match=rf"damaged \({part} is missing or no {NEEDED[name][part]}\)"):
+            mixent.load(tmp_path / "m.mixent")
+        setattr(model, part, "something else")
+
+
+@pytest.mark.parametrize("name", ["tree, integrated", "net", "gaussian"])
+def test_counts_that_no_distribution_has_are_refused(name, tmp_path):
+    model = fitted(name) if name in CLASSIFIERS else detector(name)[0]
+    path, spare = tmp_path / "m.mixent", tmp_path / "spare.zip"
+    mixent.save(model, spare)
+    with zipfile.ZipFile(spare) as old:
+        tree = json.loads(old.read("header.json"))
+        place = _first_counts(tree["model"])
+        with zipfile.ZipFile(path, "w") as new:
+            for item in old.namelist():
+                content = old.read(item)
+                if item == f"arrays/{place}.npy":
+                    content = (
+                        content[:128] + np.array([-1e9]).tobytes() + content[136:]
+                    )  # after the header of the array
+                new.writestr(item, content)
+    with pytest.raises(SavedFileError, match="damaged .OutsideDomainError"):
+        mixent.load(path)
+
+
+def _first_counts(tree):
+    """The array of the first T in a file."""
+    for key in ("joint_", "distribution_"):
+        if key in tree["state"]:
+            found = tree["state"][key]
+            while "T" not in found["state"]:
+                found = found["state"]["parts"]["$tuple"][-1]
+            return found["state"]["T"]["$array"]
+    raise AssertionError
+
+
+# sequences
+
+
+def test_a_classifier_of_sequences_that_were_rows(tmp_path):
+    rng = np.random.default_rng(0)
+    rising = np.sort(rng.normal(size=(20, 6)), axis=1)
+    Z, y = np.concatenate([rising, rising[:, ::-1]]), np.repeat(["up", "down"], 20)
+    model = HMMClassifier(2, topology="left-right", random_state=0).fit(Z, y)
+    again = saved_twice(model, tmp_path)
+    np.testing.assert_array_equal(again.predict_proba(Z), model.predict_proba(Z))
+    np.testing.assert_array_equal(again.models_[0].transitions_, model.models_[0].transitions_)

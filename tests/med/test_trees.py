@@ -1,0 +1,374 @@
+"""Discriminants of trees and mixtures of trees: bounds that never rise, and what rows and components share."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import logsumexp, xlogy
+
+from mixent import MEDTreeClassifier
+from mixent.core.blocks import Blocks, NumberedRows
+from mixent.core.driver import Status, Stop, run
+from mixent.core.executors import Serial
+from mixent.med import trees as module
+from mixent.med.contests import Contests, contrasts
+from mixent.med.demands import Demands
+from mixent.med.families import OneTree, Trees, TreeTables
+from mixent.med.latent import LatentProblem, two_steps
+from mixent.med.margins import Fixed, Laplace
+from mixent.med.natural_solving import Found, solve
+from mixent.med.solving import Search
+from mixent.med.spaces import Part
+from mixent.med.tree_columns import TreeColumns
+from mixent.med.tree_mixture import TreeMixtureProblem, fit_tree_mixture
+from mixent.med.tree_tables import fixed_tables
+from mixent.med.trees import TreeSpace
+from mixent.tables import read_features
+
+
+def rows_of(n=90, n_classes=2, seed=0, gaps=0.0):
+    """Words whose columns go together one way or the other, hidden, and differently so in every class."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % n_classes
+    hidden = rng.integers(2, size=n)
+    a = rng.integers(3, size=n)
+    b = np.where(rng.random(n) < 0.85, (a + hidden + y) % 3, rng.integers(3, size=n))
+    c = np.where(rng.random(n) < 0.8, (b + hidden) % 2, rng.integers(2, size=n))
+    d = (rng.random(n) < 0.3 + 0.4 * y / n_classes).astype(int)
+    X = pd.DataFrame({"a": a, "b": b, "c": c, "d": d}).astype(str)
+    return X.mask(rng.random(X.shape) < gaps, None).astype(object), y
+
+
+def space_of(X, **options):
+    table = read_features(MEDTreeClassifier(), X, reset=True)
+    plain = {
+        "parameters": "fixed",
+        "objective": "margin",
+        "structure": "separate",
+        "structure_prior": "uniform",
+        "continuous": "quantised",
+        "n_components": 1,
+        "ess": 1.0,
+        "seed": 0,
+        "known": {},
+    }
+    return TreeSpace(table, **{**plain, **options})
+
+
+def part_of(y, weight=None):
+    weight = np.ones(len(y)) if weight is None else weight
+    return Part(np.arange(len(y)), np.eye(y.max() + 1)[y], np.ones(len(y), dtype=bool), weight, False)
+
+
+def cells_of(X):
+    table = read_features(MEDTreeClassifier(), X, reset=True)
+    columns = TreeColumns.of(table, np.ones((len(X), 1)), np.ones(len(X)), "quantised", True)
+    return columns, columns(table)
+
+
+def contests_of(y, weight=None):
+    return Contests.of(np.eye(y.max() + 1)[y], np.ones(len(y)) if weight is None else weight)
+
+
+SHARP = Search(gap=1e-10)
+
+
+# --- mixtures by EM -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_em_never_falls_and_its_objective_is_what_it_says(seed):
+    X, _ = rows_of(gaps=0.1)
+    columns, cells = cells_of(X)
+    rng = np.random.default_rng(seed)
+    weight = rng.uniform(0.3, 2.0, size=len(X))
+    problem = TreeMixtureProblem(cells, weight, columns, 1.5)
+    start = problem.maximum(rng.dirichlet(np.ones(3), size=len(X)))
+    source = Blocks(NumberedRows.of(weight), 8, 1 << 40)
+    found = run(problem, source, start, stop=Stop(1e-6, 300), executor=Serial())
+    objective = [step.objective for step in found.trace]
+    assert found.status is Status.CONVERGED and len(objective) > 5 and np.diff(objective).min() > -1e-9
+    assert all(step.accepted and step.step == 1.0 for step in found.trace)
+    even = np.concatenate([np.full(s, 1 / s) for s in columns.layout.sizes])[None]
+    log_joint, prior = [], 0.0
+    for share, tables, tree in zip(found.params.log_shares, found.params.tables, found.params.trees):
+        edges = tables.view(cells, columns.layout)
+        log_joint.append(share + cells @ tables.alone + edges.features() @ tree.T)
+        at_even = tables.view(even, columns.layout)
+        prior += share + 1.5 * float(even[0] @ tables.alone + at_even.features()[0] @ tree.T)
+    wanted = float(weight @ logsumexp(log_joint, axis=0)) + prior
+    assert found.objective == pytest.approx(wanted, rel=1e-10)
+    assert np.exp(found.params.log_shares).sum() == pytest.approx(1.0)
+
+
+def test_the_maximum_given_who_belongs_where_is_one():
+    """No other shares, tables or tree do better for these responsibilities."""
+    X, _ = rows_of()
+    columns, cells = cells_of(X)
+    resp = np.random.default_rng(0).dirichlet(np.ones(2), size=len(X))
+    problem = TreeMixtureProblem(cells, np.ones(len(X)), columns, 1.0)
+    even = np.concatenate([np.full(s, 1 / s) for s in columns.layout.sizes])[None]
+
+    def bound(params):
+        prior = (problem.log_joint(params, even)[0] - params.log_shares).sum() + params.log_shares.sum()
+        return float((resp * problem.log_joint(params, cells)).sum()) + prior
+
+    best = problem.maximum(resp)
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        other = problem.maximum(np.maximum(resp + 0.1 * rng.normal(size=resp.shape), 0))
+        assert bound(other) < bound(best)
+        for mixed in (
+            replace(best, trees=other.trees[::-1]),
+            replace(best, tables=other.tables),
+            replace(best, log_shares=other.log_shares),
+        ):
+            assert bound(mixed) <= bound(best) + 1e-9
+
+
+def test_a_mixture_of_one_tree_is_the_likeliest_tree():
+    X, _ = rows_of()
+    columns, cells = cells_of(X)
+    weight = np.random.default_rng(0).uniform(size=len(X))
+    found, resp = fit_tree_mixture(cells, weight, columns, 1.0, 1, 0)
+    alone = fixed_tables(cells, weight, columns, 1.0, np.zeros(4))
+    assert (resp == 1).all() and resp.shape == (len(X), 1) and found.log_shares.tolist() == [0.0]
+    np.testing.assert_array_equal(found.tables[0].table, alone.table)
+    np.testing.assert_array_equal(found.trees[0].T, alone.likeliest.T)
+
+
+def test_what_rows_belong_to_sums_to_one_however_many_they_are():
+    X, _ = rows_of(60)
+    columns, cells = cells_of(X[["a", "b"]])
+    for often in (1, 600):
+        many = np.tile(cells, (often, 1))
+        problem = TreeMixtureProblem(many, np.ones(len(many)), columns, 1.0)
+        found, resp = fit_tree_mixture(many, np.ones(len(many)), columns, 1.0, 2, 0)
+        np.testing.assert_allclose(resp.sum(axis=1), 1.0, rtol=1e-12)
+        for tables, own in zip(found.tables, np.exp(problem.log_joint(found, many)).T):
+            assert 0 < tables.rows < len(many) + 2 and own.min() > 0
+        assert sum(tables.rows for tables in found.tables) == pytest.approx(len(many) + 2)  # each row once, ess twice
+
+
+def test_two_trees_explain_what_one_cannot():
+    """Pairs of columns that go together in one half of the rows, and other pairs in the other half."""
+    rng = np.random.default_rng(0)
+    hidden = np.repeat([0, 1], 150)
+    a, b = rng.integers(4, size=(2, 300))
+    X = pd.DataFrame({"a": a, "b": np.where(hidden, b, a), "c": np.where(hidden, a, b), "d": b}).astype(str)
+    columns, cells = cells_of(X)
+    value = []
+    for K in (1, 2):
+        found, resp = fit_tree_mixture(cells, np.ones(300), columns, 1.0, K, 0)
+        problem = TreeMixtureProblem(cells, np.ones(300), columns, 1.0)
+        value.append(float(logsumexp(problem.log_joint(found, cells), axis=1).mean()))
+    apart = a != b
+    agree = (resp.argmax(axis=1) == hidden)[apart].mean()
+    assert value[1] > value[0] + 0.3 and max(agree, 1 - agree) > 0.95
+
+
+# --- latent variables -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("parameters", ["fixed", "integrated"])
+def test_the_relative_entropy_of_the_bound_never_rises(parameters, n_classes):
+    """Theorem 6."""
+    X, y = rows_of(60, n_classes)
+    space = space_of(X, n_components=2, parameters=parameters)
+    discriminant = space.discriminant(part_of(y), np.inf)
+    found = discriminant.solve(contests_of(y), Laplace(1.0, 3.0), replace(SHARP, gap=1e-7))
+    entropy = [-step.objective for step in found.run.trace]
+    assert found.run.status is Status.CONVERGED and len(entropy) > 3
+    assert np.diff(entropy).max() < 1e-8 and entropy[-1] < entropy[0] - 1e-4
+    assert found.minimum == entropy[-1] and found.gap < 1e-5
+    assert found.multipliers.shape == (60, n_classes * (n_classes - 1) // 2)
+
+
+def test_what_is_hidden_is_distributed_over_the_own_class():
+    X, y = rows_of(90, 3)
+    discriminant = space_of(X, n_components=2).discriminant(part_of(y), np.inf)
+    assert discriminant.model.class_of.tolist() == [0, 0, 1, 1, 2, 2] and discriminant.model.mixed
+    hidden = discriminant._hidden(discriminant.prior, y)
+    np.testing.assert_allclose(hidden.sum(axis=1), 1.0, rtol=1e-12)
+    own = discriminant.model.class_of == y[:, None]
+    assert not hidden[~own].any() and (hidden[own] > 0).all()
+    outputs = discriminant.model.outputs(discriminant.prior, discriminant.cells)
+    joint = np.where(own, outputs, -np.inf)
+    np.testing.assert_allclose(hidden, np.exp(joint - logsumexp(joint, axis=1, keepdims=True)), rtol=1e-10)
+
+
+def test_the_bound_touches_the_log_probability():
+    """With what is hidden distributed as the model has it, E log p(x, h) + H is log p(x); with any other it is less."""
+    X, y = rows_of(60)
+    discriminant = space_of(X, n_components=2).discriminant(part_of(y), 2.0)
+    outputs = discriminant.model.outputs(discriminant.prior, discriminant.cells)
+    whole = discriminant.model.merged(outputs)
+    contests = contests_of(y)
+    tight = discriminant._demands(discriminant._hidden(discriminant.prior, y), y, contests)
+    loose = discriminant._demands((discriminant.model.class_of == y[:, None]) / 2.0, y, contests)
+    for asked, slack in ((tight, 0.0), (loose, 1e-3)):
+        kept = np.einsum("nps,ns->np", asked.coef, outputs) + asked.given
+        for k, s in enumerate(discriminant.model.class_of):
+            rival = y != s
+            assert (asked.open[:, k] == rival).all()
+            truth = whole[np.arange(60), y] - outputs[:, k]
+            assert (kept[rival, k] <= truth[rival] + 1e-9).all()
+            assert (np.abs(kept - truth[:, None])[rival, k].max() < 1e-9) == (slack == 0.0)
+    np.testing.assert_allclose(loose.given, np.log(2.0))
+
+
+@pytest.mark.parametrize("margin", [Laplace(1.0, 2.0), Fixed(-2.5)])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_mixture_of_one_component_is_no_mixture(n_classes, margin):
+    X, y = rows_of(60, n_classes)
+    discriminant = space_of(X).discriminant(part_of(y), 2.0)
+    plain = discriminant.solve(contests_of(y), margin, SHARP)
+    mixed = discriminant._solve_mixture(contests_of(y), margin, SHARP, None)
+    assert mixed.minimum == pytest.approx(plain.minimum, rel=1e-7, abs=1e-9)
+    np.testing.assert_allclose(mixed.scores, plain.scores, atol=1e-4)
+    np.testing.assert_allclose(mixed.multipliers, plain.multipliers, atol=1e-4)
+
+
+def test_a_mixture_keeps_certain_margins():
+    X, y = rows_of(40)
+    space = space_of(X, n_components=2)
+    discriminant = space.discriminant(part_of(y), np.inf)
+    soft = discriminant.solve(contests_of(y), Laplace(5.0, 1.0), SHARP)
+    sign = np.where(y == 1, 1, -1)
+    at = float((sign * (soft.scores[:, 1] - soft.scores[:, 0])).min()) - 0.3
+    found = discriminant.solve(contests_of(y), Fixed(at), SHARP)
+    assert found.run.status is Status.CONVERGED
+    assert (sign * (found.scores[:, 1] - found.scores[:, 0])).min() > at - 1e-5
+
+
+def test_two_steps_stop_where_nothing_is_revealed():
+    calls = []
+
+    def step(hidden, before):
+        calls.append(hidden)
+        return Found(None, None, np.zeros((2, 1)), 1.0 / hidden, 0.0)
+
+    problem = LatentProblem(step, lambda found: min(1.0 / found.minimum + 1.0, 4.0))
+    found = two_steps(problem, 1.0, np.ones(2), Search(), 1e-9)
+    assert calls == [1.0, 2.0, 3.0, 4.0, 4.0] and found.params.hidden == 4.0
+    assert [step.objective for step in found.trace] == pytest.approx([-1.0, -1 / 2, -1 / 3, -1 / 4, -1 / 4])
+
+
+# --- discriminants --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("parameters", ["fixed", "integrated"])
+def test_the_prior_is_each_class_alone_and_the_bias_its_share(parameters):
+    X, y = rows_of(91, 3)
+    weight = np.random.default_rng(0).uniform(size=91)
+    space = space_of(X, parameters=parameters)
+    discriminant = space.discriminant(part_of(y, weight), np.inf)
+    shares = np.array([weight[y == s].sum() for s in range(3)])
+    log_shares = contrasts(3) @ discriminant.prior.bias
+    np.testing.assert_allclose(log_shares - log_shares.mean(), np.log(shares) - np.log(shares).mean(), atol=1e-12)
+    assert [type(p) for p in discriminant.prior.parts] == [Trees if parameters == "fixed" else TreeTables] * 3
+    if parameters == "fixed":
+        for s, tables in enumerate(discriminant.model.tables):
+            own = fixed_tables(discriminant.cells, weight * (y == s), discriminant.model.columns, 1.0, np.zeros(4))
+            np.testing.assert_allclose(tables.table, own.table, rtol=1e-12)
+    else:
+        assert [p.rows for p in discriminant.prior.parts] == pytest.approx(shares + 1.0)
+    assert space.discriminant(part_of(y, weight), np.inf) is discriminant
+    assert space.discriminant(part_of(y), np.inf) is not discriminant
+
+
+def test_margins_before_discrimination_are_differences_of_expected_log_probabilities():
+    X, y = rows_of(60, 3, gaps=0.1)
+    discriminant = space_of(X).discriminant(part_of(y), np.inf)
+    scores = []
+    for tables, own in zip(discriminant.model.tables, contrasts(3) @ discriminant.prior.bias):
+        features = tables.view(discriminant.cells, discriminant.model.columns.layout).features()
+        scores.append(discriminant.cells @ tables.alone + features.sum(axis=1) / 2 + own)  # an edge has 2 / n
+    scores = np.array(scores).T
+    contests = contests_of(y)
+    kept = discriminant.prior_margins(contests)
+    for k, (a, b) in enumerate([(0, 1), (0, 2), (1, 2)]):
+        for t in np.flatnonzero((y == a) | (y == b)):
+            sign = 1 if y[t] == a else -1
+            assert kept[t, k] == pytest.approx(sign * (scores[t, a] - scores[t, b]), rel=1e-9, abs=1e-10)
+
+
+def test_scores_come_in_portions_of_any_size(monkeypatch):
+    X, y = rows_of(60, gaps=0.1)
+    space = space_of(X, n_components=2)
+    discriminant = space.discriminant(part_of(y), np.inf)
+    whole = discriminant.model.scores(discriminant.prior, space.table)
+    monkeypatch.setattr(module, "AT_ONCE", 7)
+    np.testing.assert_allclose(discriminant.model.scores(discriminant.prior, space.table), whole, rtol=1e-12)
+    assert whole.shape == (60, 2)
+
+
+@pytest.mark.parametrize("objective", ["margin", "likelihood"])
+def test_a_shared_structure_is_one(objective):
+    X, y = rows_of(60, 3)
+    discriminant = space_of(X, structure="shared", objective=objective).discriminant(part_of(y), np.inf)
+    assert len(discriminant.prior.parts) == 1 and discriminant.owner == (0, 0, 0)
+    assert discriminant.certain == (objective == "likelihood")
+    if objective == "likelihood":
+        gains = sum(tables.gains for tables in discriminant.model.tables)
+        rest = [OneTree(np.roll(discriminant.prior.parts[0].T, k)) for k in range(1, 6)]
+        own = float(gains @ discriminant.prior.parts[0].T)
+        assert all(own >= gains @ tree.T for tree in rest if len(np.unique(tree.edges)) == 4)
+    found = discriminant.solve(contests_of(y), Laplace(1.0, 1.0), SHARP)
+    if objective == "likelihood":
+        assert found.minimum == 0.0 and not found.multipliers.any() and found.state.parts == discriminant.prior.parts
+
+
+@pytest.mark.parametrize("structure_prior", ["uniform", "posterior"])
+@pytest.mark.parametrize("parameters", ["fixed", "integrated"])
+def test_trees_are_as_probable_as_asked_to_begin_with(parameters, structure_prior):
+    X, y = rows_of()
+    space = space_of(X, parameters=parameters, structure_prior=structure_prior)
+    for part in space.discriminant(part_of(y), np.inf).prior.parts:
+        assert np.allclose(part.trees.mean, 0.5) == (structure_prior == "uniform")
+
+
+def test_divergence_is_that_of_all_parts():
+    X, y = rows_of(60)
+    discriminant = space_of(X).discriminant(part_of(y), 2.0)
+    margin = Laplace(1.0, 2.0)
+    found = discriminant.solve(contests_of(y), margin, SHARP)
+    problem = discriminant.problem(Demands.contests(contests_of(y)), margin)
+    assert discriminant.divergence(found) == pytest.approx(problem.divergence(found.state), rel=1e-12)
+    loss = margin.loss(problem.margins(found.state))[problem.demands.open].sum()
+    assert discriminant.divergence(found) + loss == pytest.approx(found.minimum, rel=1e-10)
+    assert solve(problem, SHARP).minimum == pytest.approx(found.minimum, rel=1e-12)
+
+
+def test_folds_are_searched_more_sharply_where_rows_are_few(monkeypatch):
+    X, _ = rows_of(60)
+    assert space_of(X).for_folds(Search(gap=1e-6)).gap == 1e-9
+    monkeypatch.setattr(module, "MANY", 60)
+    assert space_of(X).for_folds(Search(gap=1e-6)).gap == 1e-6
+
+
+def test_variances_within_classes():
+    rng = np.random.default_rng(0)
+    y = np.arange(80) % 2
+    X = pd.DataFrame({"k": list("ab") * 40, "x": rng.normal(size=80) + 5 * y})
+    discriminant = space_of(X, continuous="gaussian").discriminant(part_of(y), np.inf)
+    columns, cells = discriminant.model.columns, discriminant.cells
+    within = module._within(cells, np.eye(2)[y], columns)
+    z = cells[:, columns.layout.starts[1] + 1]
+    assert within[0] == 0.0
+    assert within[1] == pytest.approx(0.5 * (z[y == 0].var() + z[y == 1].var()), rel=1e-10)
+
+
+def test_entropies_are_given():
+    X, y = rows_of(40)
+    discriminant = space_of(X, n_components=2).discriminant(part_of(y), np.inf)
+    hidden = discriminant._hidden(discriminant.prior, y)
+    asked = discriminant._demands(hidden, y, contests_of(y))
+    np.testing.assert_allclose(asked.given[:, 0], -xlogy(hidden, hidden).sum(axis=1), rtol=1e-12)
+    rivals = discriminant.model.class_of != y[:, None]
+    np.testing.assert_allclose(asked.coef.sum(axis=2), 0.0, atol=1e-12)
+    np.testing.assert_array_equal(asked.speaks, rivals)
+    lam = np.random.default_rng(0).uniform(size=rivals.shape) * rivals
+    np.testing.assert_allclose(discriminant._by_pair(lam, y)[:, 0], lam.sum(axis=1), rtol=1e-12)
