@@ -389,7 +389,7 @@ def _histogram(ax: Any, of: Mapping[str, list[dict]]) -> None:
         label = f"{'MRE' if objective == MRE else 'Bayes'} (sd {sd:.2f})"
         ax.stairs(share, BINS, color=COLOURS[objective], linestyle=DASHES[objective], linewidth=1.5, label=label)
     total = np.sum(list(shares.values()), axis=0) if shares else np.ones(len(BINS) - 1)
-    held = np.flatnonzero(total > 1e-3)  # one true site has hardly a letter that is known: its likelihood is almost 1
+    held = np.flatnonzero(total > 5e-3)  # one true site has hardly a letter that is known: its likelihood is almost 1
     ax.set_xlim(BINS[held[0]] - 1, BINS[held[-1] + 1] + 1)
     ax.set_ylabel("share of rows per nat")
 

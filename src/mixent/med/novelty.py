@@ -22,12 +22,14 @@ from mixent.med.margins import MARGINS
 from mixent.med.novelty_fit import bayes, level_set
 from mixent.med.novelty_models import ChainModel, MixtureModel, NoveltyModel, TreeNovelty
 from mixent.med.solving import Search
+from mixent.med.tree_columns import COMPONENTS, MOST_CELLS
 from mixent.mixtures.options import check_choice, check_count, check_number, check_positive, progress_bar
 from mixent.tables import Table, check_spread, read_features, read_weights
 
 MODELS = ("auto", "product", "tree", "gaussian", "mixture", "hmm")
 HIDDEN = ("mixture", "hmm")  # with components or states
 MOST_COLUMNS = 100  # continuous, of a joint Gaussian
+MOST_VERTICES = 200  # of trees, without a word of the user's
 AT_ONCE = 4096  # rows scored together
 
 
@@ -51,8 +53,8 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, BaseEstimator):
     model : "auto", "product", "tree", "gaussian", "mixture" or "hmm"
         "product": columns independent of each other; "tree": all trees at once (categories; numbers are softly
         quantised); "gaussian": numbers jointly Gaussian, categories independent; "mixture": of `n_hidden` such;
-        "hmm": each row is a sequence, emitted by `n_hidden` hidden states. "auto": "tree" where all columns are
-        categories, else "gaussian" ("product" beyond 100 numbers).
+        "hmm": each row is a sequence, emitted by `n_hidden` hidden states. "auto": "tree" ("product" beyond some 200
+        columns or 4000 values in all).
     n_hidden : int
         Components of a mixture, states of an hmm.
     objective : "margin" or "bayes"
@@ -102,8 +104,9 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, BaseEstimator):
 
     Notes
     -----
-    A category that no training row had is new, not missing, and improbable. A missing value drops out; missing numbers
-    of a Gaussian are distributed as the others say.
+    A category that no training row had is new, not missing, and improbable. A missing value makes a row neither more
+    nor less typical: the column's average stands for it; missing numbers of a joint Gaussian are distributed as the
+    others say (their entropy, which would make rows with gaps typical, is taken off).
 
     Examples
     --------
@@ -153,7 +156,8 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, BaseEstimator):
         check_choice("margin", self.margin, tuple(MARGINS))
         check_count("n_hidden", self.n_hidden)
         check_positive("c", self.c)
-        check_positive("ess", self.ess)
+        if not check_number(self.ess) or not 1e-6 <= self.ess <= 1e6:
+            raise ValueError(f"ess must be a number of rows, from 1e-6 to 1e6; got {self.ess!r}")
         check_positive("tol", self.tol)
         check_count("max_iter", self.max_iter)
         if not check_number(self.alpha) or not 0 <= self.alpha <= 1:
@@ -221,8 +225,9 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, BaseEstimator):
     def _kind(self, table: Table) -> str:
         if self.model != "auto":
             return self.model
-        d = table.X.shape[1]
-        return "tree" if d == 0 else "gaussian" if d <= MOST_COLUMNS else "product"
+        cells = sum(table.schema.sizes) + len(table.schema.sizes) + COMPONENTS * table.X.shape[1]
+        small = cells <= MOST_CELLS and len(table.schema.columns) <= MOST_VERTICES
+        return "tree" if small else "product"
 
     def _data(self, table: Table) -> Any:
         if isinstance(self.model_, ChainModel):
@@ -234,26 +239,40 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, BaseEstimator):
         search = Search(float(self.tol), int(self.max_iter), observers=watch)
         start = bayes(self.model_, data, weight, search)
         self.bayes_: Distribution = start.params
-        self.bayes_scores_ = self.model_.look(self.bayes_, data).bound
+        first = self.model_.look(self.bayes_, data)
+        self.bayes_scores_ = first.bound - first.blur
         self.level_ = weighted_quantile(self.bayes_scores_, weight, float(self.alpha))
         self.margin_ = None if self.objective == "bayes" else MARGINS[self.margin](float(self.c), self.level_)
         if self.margin_ is None:
-            self.distribution_, run, lam = self.bayes_, start, np.where(weight > 0, 1.0, 0.0)
+            self.distribution_, run, inner, lam = self.bayes_, start, start, np.where(weight > 0, 1.0, 0.0)
             minimum, dual = self.bayes_.divergence(self.model_.prior), None
         else:
-            found, run = level_set(self.model_, data, weight, self.margin_, search, self.bayes_)
-            self.distribution_, lam = found.joint.parts[0], found.multipliers[:, 0]
+            found, run = level_set(self.model_, data, weight, self.margin_, search, self.bayes_, -first.blur)
+            self.distribution_, inner, lam = found.joint.parts[0], found.run, found.multipliers[:, 0]
             minimum, dual = found.minimum, found.dual
         self.relative_entropy_, self.objective_ = minimum, dual
         self.gap_ = None if dual is None else max(minimum - dual, 0.0)
         self.run_ = replace(run, last=None, params=None)
         self.multipliers_ = lam
         self.support_ = np.flatnonzero(self.multipliers_)
-        self.scores_ = self.model_.look(self.distribution_, data).bound
+        self._check_counted()
+        self.scores_ = self._scored(data)
         self.offset_ = _threshold(self.scores_, weight, float(self.contamination))
-        if not self.run_.status.ok:
+        if not (self.run_.status.ok and inner.status.ok):
             warnings.warn(
-                f"{type(self).__name__} did not converge: {self.run_.message}", ConvergenceWarning, stacklevel=3
+                f"{type(self).__name__} did not converge: {(inner if self.run_.status.ok else self.run_).message}",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _check_counted(self) -> None:
+        if self.margin_ is not None and not self.multipliers_.any():
+            warnings.warn(
+                f"no row counts: with c = {self.c!r} the margins ask for a log-probability of "
+                f"{self.margin_.mean(0.0):.3g}, which the prior alone gives every row: scores are those of the prior; "
+                f"take a larger c, or a smaller ess",
+                UserWarning,
+                stacklevel=4,
             )
 
     # --- scores -------------------------------------------------------------------------------------------------
@@ -274,8 +293,13 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, BaseEstimator):
         out = np.empty(table.n_rows)
         for start in range(0, table.n_rows, AT_ONCE):
             rows = slice(start, start + AT_ONCE)
-            out[rows] = self.model_.look(self.distribution_, self._data(table.take(rows))).bound
+            out[rows] = self._scored(self._data(table.take(rows)))
         return out
+
+    def _scored(self, data: Any) -> Array:
+        """(n,) the entropy of gaps, as the Bayesian fit has it, is taken off: they make no row more typical."""
+        blur = self.model_.look(self.bayes_, data).blur if self.model_.hides(data) else 0.0
+        return self.model_.look(self.distribution_, data).bound - blur
 
     def decision_function(self, X: Any) -> Array:
         """`score_samples` minus `offset_`: negative for outliers.
@@ -322,7 +346,8 @@ def _threshold(scores: Array, weight: Array, share: float) -> float:
     order = order[weight[order] > 0]
     scores, below = scores[order], np.cumsum(weight[order])
     k = int(np.searchsorted(below, share * below[-1] * (1 + 1e-12), side="right"))
-    return float(scores[0] if k == 0 else 0.5 * (scores[k - 1] + scores[min(k, len(scores) - 1)]))
+    k = int(np.searchsorted(scores, scores[k] - 1e-9 * (1.0 + abs(scores[k]))))  # equal rows are treated alike
+    return float(scores[0] - 1e-6 * (1.0 + abs(scores[0])) if k == 0 else 0.5 * (scores[k - 1] + scores[k]))
 
 
 def _watching(show: Any, most: int) -> Callable[[Event], None]:

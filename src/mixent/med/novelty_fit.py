@@ -61,20 +61,25 @@ def bayes(model: NoveltyModel, data: Any, weight: Array, search: Search) -> Run:
 
 
 def level_set(
-    model: NoveltyModel, data: Any, weight: Array, margin: Margin, search: Search, start: Distribution
+    model: NoveltyModel, data: Any, weight: Array, margin: Margin, search: Search, start: Distribution, given: Array
 ) -> tuple[Found, Run]:
-    """The distribution of least relative entropy to the prior under which every row is as probable as its margin."""
+    """The distribution of least relative entropy to the prior under which every row is as probable as its margin.
+
+    `given` (n,) is added to every row's log-probability.
+    """
 
     def step(hidden: Look, before: Found | None) -> Found:
         prior = Joint((model.prior,), np.zeros(0))
-        problem = NaturalProblem((hidden.view,), (0,), Demands.alone(weight), margin, prior, np.zeros((1, 0)), np.inf)
+        problem = NaturalProblem(
+            (hidden.view,), (0,), Demands.alone(weight, given), margin, prior, np.zeros((1, 0)), np.inf
+        )
         return solve(problem, search, Joint((start,), np.zeros(0)) if before is None else before.joint)
 
     def reveal(found: Found) -> Look:
         return model.look(found.joint.parts[0], data)
 
     first = model.look(start, data)
-    if not model.hides:
+    if not model.hides(data):
         found = step(first, None)
         return found, found.run
     whole = two_steps(LatentProblem(step, reveal), first, weight, search, 10.0 * search.gap)

@@ -9,11 +9,11 @@ is hidden (components, states, missing numbers) is distributed as equation 49 sa
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import log_softmax, logsumexp
+from scipy.special import log_softmax, logsumexp, xlogy
 
 from mixent.core.arrays import Array
 from mixent.hmm.lattice import forward_backward
@@ -24,6 +24,7 @@ from mixent.med.views import Counted, Matrix, View
 from mixent.med.wishart import Wishart
 from mixent.tables import Table
 
+POWERS = 30  # of a first guess
 SPARE = 1  # cells of a category for values not seen in training: they are new, not missing
 
 
@@ -33,6 +34,7 @@ class Look:
 
     view: View  # its offset is H(Q), what the bound has beside the statistics
     bound: Array  # (n,) of each row's log-probability
+    blur: Array  # (n,) how much of H(Q) is that of missing numbers
 
 
 class NoveltyModel(ABC):
@@ -40,9 +42,8 @@ class NoveltyModel(ABC):
 
     prior: Distribution
 
-    @property
-    def hides(self) -> bool:
-        """Is something hidden, so that views change with the parameters?"""
+    def hides(self, data: Any) -> bool:
+        """Is something hidden in these rows, so that views change with the parameters?"""
         return True
 
     @abstractmethod
@@ -56,11 +57,6 @@ class NoveltyModel(ABC):
     def start(self, data: Any, weight: Array) -> Distribution:
         """The distribution from which to begin."""
         return self.prior
-
-
-def seen(view: Matrix, mean: Array, bound: Array) -> Look:
-    """With H(Q) = bound - <mean, phi>, whatever Q is."""
-    return Look(Matrix(view.phi, bound - view.dot(mean)), bound)
 
 
 # --- one component --------------------------------------------------------------------------------------------------
@@ -78,52 +74,134 @@ class Emission:
     def n_cells(self) -> int:
         return sum(self.sizes)
 
-    def prior(self, ess: float, spread: Array) -> Product:
-        """`ess` rows spread evenly over every table, and as many of a Gaussian as it takes, of variances `spread`."""
+    def prior(self, ess: float) -> Product:
+        """`ess` rows spread evenly over every table, and as many more of standard Gaussians as their columns take."""
         parts: list[Distribution] = []
         if self.sizes:
             cells = np.concatenate([np.full(size, ess / size) for size in self.sizes])
             parts.append(Dirichlets(cells, np.repeat(np.arange(len(self.sizes)), self.sizes)))
-        if self.d and self.joint:
-            k = self.d + 1.0 + ess
-            parts.append(Wishart(np.concatenate([[k], np.zeros(self.d), k * np.diag(spread).ravel()]), self.d))
-        elif self.d:
-            k = 1.0 + ess
-            parts += [Wishart(np.array([k, 0.0, k * one]), 1) for one in spread]
+        for d in [self.d] * (self.d > 0) if self.joint else [1] * self.d:
+            k = d + ess
+            parts.append(Wishart(np.concatenate([[k], np.zeros(d), k * np.eye(d).ravel()]), d))
         return Product(tuple(parts))
 
-    def features(self, X: Array, bits: Array, mean: Array) -> tuple[Array, Array]:
-        """phi (n, M) and H(Q) (n,) of standardised numbers (n, d), NaN missing, and bits (n, cells)."""
-        if not self.d:
-            return bits, np.zeros(len(bits))
-        if not self.joint:
-            known = ~np.isnan(X)
-            z = np.where(known, X, 0.0)
-            return np.concatenate([bits, np.stack([known, z, z**2], axis=2).reshape(len(X), -1)], axis=1), np.zeros(
-                len(X)
-            )
-        first, second, entropy = _completed(X, mean[self.n_cells :], self.d)
-        ones = np.ones((len(X), 1))
-        return np.concatenate([bits, ones, first, second.reshape(len(X), -1)], axis=1), entropy
+    def fields(self, mean: Array) -> tuple[Array, Array, Array, Array]:
+        """Expected log-probability as  bits a + b0 + z b + z C z,  from the mean of a component's distribution."""
+        a, numbers, d = mean[: self.n_cells], mean[self.n_cells :], self.d
+        if self.joint:
+            return a, numbers[:1], numbers[1 : 1 + d], numbers[1 + d :].reshape(d, d)
+        b0, b, c = numbers.reshape(d, 3).T
+        return a, b0, b, np.diag(c)
+
+    def statistics(self, share: Array, bits: Array, seen: Completed) -> Array:
+        """(M,) what rows with these shares (n,) add up to."""
+        first, square = share @ seen.first, seen.square(share)
+        if self.joint:
+            return np.concatenate([share @ bits, np.full(min(self.d, 1), share.sum()), first, square.ravel()])
+        numbers = np.column_stack([np.full(self.d, share.sum()), first, np.diagonal(square)])
+        return np.concatenate([share @ bits, numbers.ravel()])
+
+    def completed(self, X: Array, mean: Array) -> Completed:
+        """Rows (n, d) with what is missing: as the quadratic form has it, or of numbers by themselves the average."""
+        if self.joint:
+            _, _, b, C = self.fields(mean)
+            return complete(X, b, C)
+        missing = np.isnan(X)
+        patterns, pattern = np.unique(missing, axis=0, return_inverse=True)
+        covs = np.array([np.diag(one.astype(float)) for one in patterns]).reshape(len(patterns), self.d, self.d)
+        return Completed(np.where(missing, 0.0, X), pattern.ravel(), covs, np.zeros(len(X)))
 
 
-def _completed(X: Array, mean: Array, d: int) -> tuple[Array, Array, Array]:
-    """E x (n, d), E x x^T (n, d, d) and H(Q) (n,): missing numbers as the quadratic form `mean` has them."""
+@dataclass(frozen=True)
+class Completed:
+    """Numbers of rows, missing ones distributed: their mean, and a covariance for every pattern of gaps."""
+
+    first: Array  # (n, d)
+    pattern: np.ndarray  # (n,)
+    covs: Array  # (patterns, d, d)
+    entropy: Array  # (n,) of what is missing
+
+    def square(self, share: Array) -> Array:
+        """(d, d) sum_t share_t E z z^T; no row's square is written out."""
+        mass = np.bincount(self.pattern, share, minlength=len(self.covs))
+        return (self.first * share[:, None]).T @ self.first + np.tensordot(mass, self.covs, 1)
+
+    def form(self, b0: Array, b: Array, C: Array) -> Array:
+        """(n,) E[b0 + z b + z C z]."""
+        spread = np.einsum("pij,ij->p", self.covs, C)[self.pattern]
+        return b0.sum() + self.first @ b + np.einsum("ni,ni->n", self.first @ C, self.first) + spread
+
+    def squares(self) -> Array:
+        """(n, d, d) E z z^T, written out."""
+        return self.first[:, :, None] * self.first[:, None, :] + self.covs[self.pattern]
+
+    def bound(self, emission: Emission, bits: Array, mean: Array) -> Array:
+        """(n,) of the log-probabilities under one component."""
+        a, b0, b, C = emission.fields(mean)
+        return bits @ a + self.form(b0, b, C) + self.entropy
+
+    def take(self, rows: Any) -> Completed:
+        return Completed(self.first[rows], self.pattern[rows], self.covs, self.entropy[rows])
+
+
+def complete(X: Array, b: Array, C: Array) -> Completed:
+    """Missing numbers as  exp(z b + z C z)  has them given the others."""
     missing = np.isnan(X)
     first = np.where(missing, 0.0, X)
-    covered = np.zeros((len(X), d, d))
-    entropy = np.zeros(len(X))
-    if missing.any():
-        b, C = mean[1 : 1 + d], mean[1 + d :].reshape(d, d)
-        for pattern in np.unique(missing[missing.any(axis=1)], axis=0):
-            rows = np.flatnonzero((missing == pattern).all(axis=1))
-            gap, seen = np.flatnonzero(pattern), np.flatnonzero(~pattern)
+    d = X.shape[1]
+    patterns, pattern = np.unique(missing, axis=0, return_inverse=True)
+    pattern = pattern.ravel()
+    covs, entropy = np.zeros((len(patterns), d, d)), np.zeros(len(patterns))
+    groups = np.split(np.argsort(pattern, kind="stable"), np.cumsum(np.bincount(pattern))[:-1])
+    for p, (gaps, rows) in enumerate(zip(patterns, groups)):
+        gap, known = np.flatnonzero(gaps), np.flatnonzero(~gaps)
+        if len(gap):
             cov = np.linalg.inv(-2.0 * C[np.ix_(gap, gap)])
-            slope = b[gap] + 2.0 * first[np.ix_(rows, seen)] @ C[np.ix_(seen, gap)]
-            first[np.ix_(rows, gap)] = slope @ cov
-            covered[np.ix_(rows, gap, gap)] = cov
-            entropy[rows] = 0.5 * (len(gap) * (1.0 + np.log(2 * np.pi)) + np.linalg.slogdet(cov)[1])
-    return first, first[:, :, None] * first[:, None, :] + covered, entropy
+            first[np.ix_(rows, gap)] = (b[gap] + 2.0 * first[np.ix_(rows, known)] @ C[np.ix_(known, gap)]) @ cov
+            covs[p][np.ix_(gap, gap)] = cov
+            entropy[p] = 0.5 * (len(gap) * (1.0 + np.log(2 * np.pi)) + np.linalg.slogdet(cov)[1])
+    return Completed(first, pattern, covs, entropy[pattern])
+
+
+class Mixed(View):
+    """Rows that belong to components in shares: T = (shares, statistics of each component)."""
+
+    def __init__(self, emission: Emission, resp: Array, bits: Array, seen: list[Completed], offset: Array) -> None:
+        """`resp` (n, K), `seen` the rows as each component completes them."""
+        self.emission, self.resp, self.bits, self.seen, self.offset = emission, resp, bits, seen, offset
+
+    @property
+    def row_bytes(self) -> int:
+        return 24 * self.resp.shape[1] * (1 + self.bits.shape[1] + self.emission.d)
+
+    def dot(self, mean: Array) -> Array:
+        K = self.resp.shape[1]
+        out = self.resp @ mean[:K]
+        for share, seen, own in zip(self.resp.T, self.seen, mean[K:].reshape(K, -1)):
+            a, b0, b, C = self.emission.fields(own)
+            out += share * (self.bits @ a + seen.form(b0, b, C))
+        return out
+
+    def gather(self, alpha: Array) -> Array:
+        each = [self.emission.statistics(alpha * share, self.bits, seen) for share, seen in zip(self.resp.T, self.seen)]
+        return np.concatenate([alpha @ self.resp, *each])
+
+    def take(self, rows: Any) -> Mixed:
+        seen = [one.take(rows) for one in self.seen]
+        return Mixed(self.emission, self.resp[rows], self.bits[rows], seen, self.offset[rows])
+
+    def features(self) -> Array:
+        emission, ones = self.emission, np.ones((self.n_rows, 1))
+        parts = [self.resp]
+        for share, seen in zip(self.resp.T, self.seen):
+            squares = seen.squares()
+            if emission.joint:
+                numbers = [ones[:, : min(emission.d, 1)], seen.first, squares.reshape(self.n_rows, emission.d**2)]
+            else:
+                powers = np.stack([np.ones_like(seen.first), seen.first, np.einsum("nii->ni", squares)], axis=2)
+                numbers = [powers.reshape(self.n_rows, 3 * emission.d)]
+            parts.append(share[:, None] * np.concatenate([self.bits, *numbers], axis=1))
+        return np.concatenate(parts, axis=1)
 
 
 @dataclass(frozen=True)
@@ -136,18 +214,39 @@ class Rows:
 
 @dataclass(frozen=True)
 class Scale:
-    """Numbers to mean 0 and variance 1."""
+    """Numbers to mean 0 and variance 1; categories to cells, the column's shares where one is missing."""
 
     centre: Array  # (d,)
     scale: Array  # (d,)
+    sizes: tuple[int, ...]  # cells of each category
+    shares: Array  # (cells,)
 
     @classmethod
     def of(cls, table: Table, weight: Array) -> Scale:
         encoder = Encoder.of(table, weight, True)
-        return cls(encoder.centre, encoder.scale)
+        spread = np.sqrt(weight @ np.nan_to_num((table.X - encoder.centre) ** 2))
+        constant = spread <= 1e-12 * np.abs(encoder.centre) * np.sqrt(weight.sum())
+        own = np.where(encoder.centre != 0, np.abs(encoder.centre), 1.0)  # a constant's size is its unit
+        sizes = sizes_of(table)
+        plain = cls(encoder.centre, np.where(constant, own, encoder.scale), sizes, np.zeros(sum(sizes)))
+        return replace(plain, shares=plain._shares(weight @ plain.bits(table)))
 
-    def __call__(self, X: Array) -> Array:
-        return (X - self.centre) / self.scale
+    def _shares(self, counts: Array) -> Array:
+        cuts = np.cumsum(self.sizes)[:-1]
+        parts = [part / part.sum() if part.sum() > 0 else part for part in np.split(counts, cuts)]
+        return np.concatenate(parts) if self.sizes else np.zeros(0)
+
+    def bits(self, table: Table) -> Array:
+        """(n, cells)."""
+        parts = []
+        for j, shares in enumerate(np.split(self.shares, np.cumsum(self.sizes)[:-1]) if self.sizes else []):
+            assert table.codes is not None
+            code = table.codes[:, j, None]
+            parts.append(np.where(code < 0, shares, (code == np.arange(self.sizes[j])).astype(float)))
+        return np.concatenate(parts, axis=1) if parts else np.zeros((table.n_rows, 0))
+
+    def __call__(self, table: Table) -> Rows:
+        return Rows((table.X - self.centre) / self.scale, self.bits(table))
 
     @property
     def log_volume(self) -> float:
@@ -158,12 +257,6 @@ class Scale:
 def sizes_of(table: Table) -> tuple[int, ...]:
     """Cells of each category: its values, and one for any that is new."""
     return tuple(size + SPARE for size in table.schema.sizes)
-
-
-def bits_of(codes: Array | None, sizes: tuple[int, ...], n: int) -> Array:
-    """(n, cells); a missing category has none."""
-    parts = [(codes[:, j, None] == np.arange(size)).astype(float) for j, size in enumerate(sizes)]  # type: ignore
-    return np.concatenate(parts, axis=1) if parts else np.zeros((n, 0))
 
 
 def _grouped(X: Array, bits: Array, weight: Array, K: int) -> np.ndarray:
@@ -179,13 +272,20 @@ def _grouped(X: Array, bits: Array, weight: Array, K: int) -> np.ndarray:
 
 
 def _longest(Z: Array, weight: Array) -> tuple[float, tuple[Array, Array]]:
-    """The scatter along the longest axis of a group, its centre and that axis."""
+    """The scatter along the longest axis of a group, its centre and that axis, roughly: by power iteration."""
     mass = weight.sum()
     centre = weight @ Z / mass if mass > 0 else np.zeros(Z.shape[1])
     left = Z - centre
-    values, vectors = np.linalg.eigh((left * weight[:, None]).T @ left)
-    axis = vectors[:, -1]
-    return float(values[-1]), (centre, axis * np.sign(axis[np.abs(axis).argmax()]))
+    axis, width = weight @ left**2, 0.0
+    for _ in range(POWERS):
+        size = float(np.linalg.norm(axis))
+        if size <= 1e-300:
+            break
+        axis = axis / size
+        further = (weight * (left @ axis)) @ left
+        width, axis = float(axis @ further), further
+    size = float(np.linalg.norm(axis))
+    return width, (centre, axis / size if size > 0 else axis)
 
 
 # --- components and states ------------------------------------------------------------------------------------------
@@ -202,40 +302,37 @@ class MixtureModel(NoveltyModel):
 
     @classmethod
     def of(cls, table: Table, weight: Array, n_components: int, joint: bool, ess: float) -> MixtureModel:
-        scale = Scale.of(table, weight)
         emission = Emission(sizes_of(table), table.X.shape[1], joint)
-        one = emission.prior(ess, np.ones(emission.d))
         shares = Dirichlets(np.full(n_components, max(ess, 1.0)), np.zeros(n_components, dtype=np.intp))
-        return cls(scale, emission, n_components, Product((shares, *[one] * n_components)))
+        prior = Product((shares, *[emission.prior(ess)] * n_components))
+        return cls(Scale.of(table, weight), emission, n_components, prior)
 
-    @property
-    def hides(self) -> bool:
-        return self.n_components > 1 or (self.emission.joint and self.emission.d > 0)
+    def hides(self, data: Rows) -> bool:
+        return self.n_components > 1 or (self.emission.joint and bool(np.isnan(data.X).any()))
 
     def read(self, table: Table) -> Rows:
-        return Rows(self.scale(table.X), bits_of(table.codes, self.emission.sizes, table.n_rows))
-
-    def _parts(self, distribution: Distribution, data: Rows) -> tuple[list[Array], Array]:
-        """phi of each component, and log p_k + its bound (n, K)."""
-        assert isinstance(distribution, Product)
-        shares, *parts = distribution.parts
-        seen = [self.emission.features(data.X, data.bits, part.mean) for part in parts]
-        bounds = [phi @ part.mean + entropy for (phi, entropy), part in zip(seen, parts)]
-        return [phi for phi, _ in seen], np.column_stack(bounds) + shares.mean
+        return self.scale(table)
 
     def look(self, distribution: Distribution, data: Rows) -> Look:
-        phis, joint = self._parts(distribution, data)
+        assert isinstance(distribution, Product)
+        shares, *parts = distribution.parts
+        seen = [self.emission.completed(data.X, part.mean) for part in parts]
+        joint = np.column_stack([one.bound(self.emission, data.bits, p.mean) for one, p in zip(seen, parts)])
+        joint += shares.mean
         resp = np.exp(log_softmax(joint, axis=1))
-        phi = np.concatenate([resp, *(r[:, None] * one for r, one in zip(resp.T, phis))], axis=1)
-        return seen(Matrix(phi), distribution.mean, logsumexp(joint, axis=1) - self.scale.log_volume)
+        blur = sum(share * one.entropy for share, one in zip(resp.T, seen))
+        mixing = -xlogy(resp, resp).sum(axis=1)
+        view = Mixed(self.emission, resp, data.bits, seen, mixing + blur - self.scale.log_volume)
+        return Look(view, logsumexp(joint, axis=1) - self.scale.log_volume, np.asarray(blur))
 
     def start(self, data: Rows, weight: Array) -> Distribution:
         if self.n_components == 1:
             return self.prior
-        phis, _ = self._parts(self.prior, data)
         member = _grouped(data.X, data.bits, weight, self.n_components)
-        resp = weight[:, None] * np.eye(self.n_components)[member]
-        return self.prior.at(self.prior.T + np.concatenate([resp.sum(axis=0), *(resp.T @ phis[0])]))
+        seen = self.emission.completed(data.X, self.prior.parts[1].mean)
+        resp = np.eye(self.n_components)[member]
+        view = Mixed(self.emission, resp, data.bits, [seen] * self.n_components, np.zeros(len(member)))
+        return self.prior.at(self.prior.T + view.gather(weight))
 
 
 @dataclass(frozen=True)
@@ -258,42 +355,41 @@ class ChainModel(NoveltyModel):
     @classmethod
     def of(cls, steps: Table, weight: Array, n_states: int, ess: float) -> ChainModel:
         """`steps` has a row for each step, with its sequence's weight."""
-        scale = Scale.of(steps, weight)
-        emission = Emission(sizes_of(steps), steps.X.shape[1], steps.X.shape[1] > 1)
-        one = emission.prior(ess, np.ones(emission.d))
-        S = n_states
-        even = max(ess, 1.0)
+        emission = Emission(sizes_of(steps), steps.X.shape[1], False)
+        S, even = n_states, max(ess, 1.0)
         first = Dirichlets(np.full(S, even), np.zeros(S, dtype=np.intp))
         moves = Dirichlets(np.full(S * S, even), np.repeat(np.arange(S), S))
-        return cls(scale, emission, S, Product((first, moves, *[one] * S)))
+        return cls(Scale.of(steps, weight), emission, S, Product((first, moves, *[emission.prior(ess)] * S)))
 
     def read(self, table: Table) -> Steps:
         raise NotImplementedError("sequences are read by their steps; see `read_steps`")
 
     def read_steps(self, steps: Table, lengths: np.ndarray) -> Steps:
-        rows = Rows(self.scale(steps.X), bits_of(steps.codes, self.emission.sizes, steps.n_rows))
-        return Steps(rows, lengths)
+        """A row for each step."""
+        return Steps(self.scale(steps), lengths)
 
     def look(self, distribution: Distribution, data: Steps) -> Look:
         assert isinstance(distribution, Product)
         first, moves, *parts = distribution.parts
-        S = self.n_states
-        seen_parts = [self.emission.features(data.rows.X, data.rows.bits, part.mean) for part in parts]
-        emit = np.column_stack([phi @ part.mean + own for (phi, own), part in zip(seen_parts, parts)])
+        S, rows = self.n_states, data.rows
+        seen = self.emission.completed(rows.X, parts[0].mean)  # the same for all: each variable by itself
+        emit = np.column_stack([seen.bound(self.emission, rows.bits, part.mean) for part in parts])
         found = forward_backward(first.mean, moves.mean.reshape(S, S), emit, data.lengths, pairs="sequence")
         begins = np.cumsum(data.lengths) - data.lengths
-        sums = [
-            np.add.reduceat(state[:, None] * phi, begins, axis=0) for state, (phi, _) in zip(found.states.T, seen_parts)
-        ]
-        phi = np.concatenate([found.states[begins], found.pairs.reshape(len(begins), -1), *sums], axis=1)
-        return seen(Matrix(phi), distribution.mean, found.log_lik - data.lengths * self.scale.log_volume)
+        view = Mixed(self.emission, found.states, rows.bits, [seen] * S, np.zeros(len(rows.bits)))
+        sums = np.add.reduceat(view.features()[:, S:], begins, axis=0)
+        phi = np.concatenate([found.states[begins], found.pairs.reshape(len(begins), -1), sums], axis=1)
+        bound = found.log_lik - data.lengths * self.scale.log_volume
+        # H(Q) is what the bound has beside the statistics, whatever Q is
+        return Look(Matrix(phi, bound - phi @ distribution.mean), bound, np.zeros(len(bound)))
 
     def start(self, data: Steps, weight: Array) -> Distribution:
-        S, by_step = self.n_states, np.repeat(weight, data.lengths)
-        phi, _ = self.emission.features(data.rows.X, data.rows.bits, self.prior.parts[2].mean)
-        member = _grouped(data.rows.X, data.rows.bits, by_step, S)
+        S, rows, by_step = self.n_states, data.rows, np.repeat(weight, data.lengths)
+        member = _grouped(rows.X, rows.bits, by_step, S)
+        seen = self.emission.completed(rows.X, self.prior.parts[2].mean)
+        view = Mixed(self.emission, np.eye(S)[member], rows.bits, [seen] * S, np.zeros(len(member)))
         T = self.prior.T.copy()
-        T[S + S * S :] += ((by_step[:, None] * np.eye(S)[member]).T @ phi).ravel()
+        T[S + S * S :] += view.gather(by_step)[S:]
         return self.prior.at(T)
 
 
@@ -324,8 +420,7 @@ class TreeNovelty(NoveltyModel):
         T = ess * np.outer(spread, spread).ravel()
         return cls(columns, TreeTables(T, layout, np.zeros(layout.n * (layout.n - 1) // 2)).uniform)
 
-    @property
-    def hides(self) -> bool:
+    def hides(self, data: Cells) -> bool:
         return False
 
     def read(self, table: Table) -> Cells:
@@ -334,4 +429,4 @@ class TreeNovelty(NoveltyModel):
 
     def look(self, distribution: Distribution, data: Cells) -> Look:
         view = Counted.of(data.cells).shifted(data.density)
-        return Look(view, view.dot(distribution.mean) + view.offset)
+        return Look(view, view.dot(distribution.mean) + view.offset, np.zeros(len(data.density)))

@@ -24,6 +24,7 @@ from mixent.tables import Table, check_spread, read_features
 
 GRID = (0.1, 0.3, 1.0, 3.0)
 TYPICAL = 0.3
+LEAST = 2.0  # nats that are asked where classes overlap, and the quantile would ask for nothing
 
 
 class MEDTreeClassifier(MEDOfModels):
@@ -52,7 +53,7 @@ class MEDTreeClassifier(MEDOfModels):
         where that cannot be.
     gamma : float or None
         The margin, in nats of the log-likelihood ratio; None: what a share `alpha` of the rows does not reach before
-        discrimination.
+        discrimination, but at least 2.
     alpha : float
         That share.
     objective : "margin" or "likelihood"
@@ -198,6 +199,7 @@ class MEDTreeClassifier(MEDOfModels):
                     raise ValueError(f"{name}={other!r} needs n_components=1; got n_components={self.n_components}")
 
     _patience = 1  # a larger c takes longer
+    _bounds = (LEAST, np.inf)
 
     def _grid(self) -> tuple[float, ...]:
         return GRID

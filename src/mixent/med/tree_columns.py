@@ -52,10 +52,12 @@ class SoftColumn:
         return out
 
     def log_density(self, table: Table, cells: Array) -> Array:
-        """(n,) E log p(x | component) + H(components), the part of the bound that no table has; 0 where missing."""
+        """(n,) E log p(x | component) + H(components), the part of the bound that no table has."""
         x = table.X[:, self.place]
         seen = ~np.isnan(x)
         out = np.zeros(len(x))
+        p, m, v = self.mixture.weights, self.mixture.means, self.mixture.variances
+        out[~seen] = -0.5 * np.log(2 * np.pi * np.e * (p @ (v + m**2) - (p @ m) ** 2))  # about what a number has
         given = self.mixture.log_joint(x[seen]).T - safe_log(self.mixture.weights)
         own = cells[seen]
         out[seen] = (own * given).sum(axis=1) - xlogy(own, own).sum(axis=1)
