@@ -19,12 +19,19 @@ from typer.testing import CliRunner
 
 from mixent.cli import app
 
-from .bad_inputs import commands, features, files, labels, methods, options
+from .bad_inputs import commands, features, files, labels, methods, options, structures
 
 mpl.use("Agg")
 
 SECONDS = 5  # for one case; none should need one
-TABLES = {"features": features, "labels": labels, "options": options, "methods": methods, "files": files}
+TABLES = {
+    "features": features,
+    "labels": labels,
+    "options": options,
+    "methods": methods,
+    "structures": structures,
+    "files": files,
+}
 CASES = {f"{kind}: {case.name}": case for kind, table in TABLES.items() for case in table.CASES}
 ALL_FILES = {
     "good.csv": files.ROWS,
@@ -37,7 +44,7 @@ ALL_FILES = {
 def test_the_tables_are_long():
     in_python = [name for name in CASES if not name.startswith("files")]
     with_files = [name for name in CASES if name.startswith("files")]
-    at_the_shell = [*commands.REFUSED, *commands.PREDICTED, *commands.ROUND_TRIPS]
+    at_the_shell = [*commands.REFUSED, *commands.PREDICTED, *commands.SCORED, *commands.ROUND_TRIPS]
     assert len(CASES) == sum(len(table.CASES) for table in TABLES.values()), "two cases of one name"
     assert len(in_python) >= 200 and len(with_files) >= 50 and len(at_the_shell) >= 100
 
@@ -90,7 +97,9 @@ def models(tmp_path_factory):
     for name, more in (("model", ["-t", "y"]), ("clusters", ["--ignore", "y"])):
         result = CliRunner().invoke(app, ["fit", str(data), "-o", str(folder / name), "-k", "1", "-q", *more])
         assert result.exit_code == 0, result.output
-    return {"model": folder / "model", "clusters": folder / "clusters"}
+    result = CliRunner().invoke(app, ["novelty", str(data), "-o", str(folder / "detector"), "--ignore", "y", "-q"])
+    assert result.exit_code == 0, result.output
+    return {name: folder / name for name in ("model", "clusters", "detector")}
 
 
 @pytest.fixture
@@ -138,6 +147,15 @@ def test_command_predicts(mixent, name):
     result = mixent(*commands.PREDICTED[name])
     assert result.exit_code == 0, result.output
     check_written(pd.read_csv("out.csv"))
+
+
+@pytest.mark.parametrize("name", commands.SCORED)
+def test_command_scores(mixent, name):
+    result = mixent(*commands.SCORED[name])
+    assert result.exit_code == 0, result.output
+    table = pd.read_csv("out.csv")
+    assert np.isfinite(table["score"]).all() and np.isfinite(table["decision"]).all()
+    assert (table["outlier"] == (table["decision"] < 0)).all()
 
 
 @pytest.mark.parametrize("name", commands.ROUND_TRIPS)

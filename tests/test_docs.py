@@ -71,6 +71,51 @@ def test_the_page_on_discrimination_runs_as_printed():
     pyplot.close("all")
 
 
+def test_the_page_on_trees_runs_as_printed():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("Agg")
+    names = {}
+    for block in python_blocks("docs/trees.md"):
+        exec(block, names)
+    model, far, page = names["model"], names["FAR"], " ".join((ROOT / "docs/trees.md").read_text().split())
+    assert 0 <= model.gap_ < 1e-5 and names["least"] > 2 - 1e-3
+    shares = [f"{model.edge_marginals_[1][u, v]:.2f}" for u, v in far]
+    assert "probabilities {}, {} and {} here".format(*shares) in page
+    information = [f"{model.mutual_information_[1][u, v]:.2f}" for u, v in far]
+    assert "nats against {}, {} and {}".format(*information) in page
+    found = {name: rows[0][1] for name, rows in names["found"].items()}
+    assert found["MED trees"] < found["MED trees, shared"] < found["Chow-Liu"] < found["TAN"]
+    assert [error > 1 for error in names["off"].values()] == [False, False, True, True]
+    assert names["net"].tables_[1]["x6"].shape == (4, 4, 4) and len(pyplot.get_fignums()) == 4
+    pyplot.close("all")
+
+
+def test_the_page_on_novelty_runs_as_printed():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("Agg")
+    names = {}
+    for block in python_blocks("docs/novelty.md"):
+        exec(block, names)
+    model, page = names["model"], " ".join((ROOT / "docs/novelty.md").read_text().split())
+    assert f"{model.scores_.min():.1f} nats here" in page and f"Bayesian fit {model.bayes_scores_.min():.1f}." in page
+    told = [model.score_samples(names[row])[0] for row in ("row", "strange", "unknown")]
+    assert "That was {:.1f}, {:.1f} and {:.1f} nats".format(*told) in page
+    area = {name: rows[0][0] for name, rows in names["found"].items()}
+    assert area["product"] > area["product, Bayesian fit"] and area["mixture"] < area["mixture, Bayesian fit"]
+    flagged = [(names["steps"].predict(names[rows]) == -1).mean() for rows in ("calm", "restless")]
+    assert flagged[0] < 0.15 and flagged[1] > 0.6 and len(pyplot.get_fignums()) == 2
+    pyplot.close("all")
+
+
+def test_the_page_on_sequences_runs_as_printed():
+    pytest.importorskip("pandas")
+    names = {}
+    for block in python_blocks("docs/sequences.md"):
+        exec(block, names)
+    assert names["accuracy"] > 0.9 and names["path"].shape == (200, 20)
+    assert names["features"].shape[0] == 200
+
+
 def test_commands_in_the_docs_have_options_that_exist():
     from typer.main import get_command
 
@@ -187,7 +232,7 @@ def test_every_line_of_the_picture_page_draws():
         exec(block, names)
         n_figures += len(pyplot.get_fignums())
         pyplot.close("all")
-    assert n_figures == 24
+    assert n_figures == 31
 
 
 @pytest.mark.parametrize(

@@ -31,14 +31,30 @@ from mixent.maxent.joint_problem import Pairwise
 from mixent.maxent.layout import Layout
 from mixent.maxent.problem import Multipliers
 from mixent.maxent.terms import Binned, Coded, Crossed, CrossedDense, Given, Grouped, Latent, Moments, Slope
-from mixent.med import FisherKernel, MEDClassifier, MEDGaussianClassifier
+from mixent.med import (
+    FisherKernel,
+    MEDBayesNetClassifier,
+    MEDClassifier,
+    MEDGaussianClassifier,
+    MEDNoveltyDetector,
+    MEDTreeClassifier,
+)
+from mixent.med.bayes_net import Net, NetModel
 from mixent.med.calibration import Calibration
 from mixent.med.classifier import Function
 from mixent.med.encoding import Encoder
+from mixent.med.families import CellLayout, Dirichlets, Distribution, OneTree, Product, Trees, TreeTables
 from mixent.med.gaussian_classifier import KernelComponents
 from mixent.med.gaussians import Ensemble, NormalWishart
 from mixent.med.kernels import RBF, Kernel, Linear, Nystrom, Polynomial
 from mixent.med.margins import Exponential, Fixed, Gaussian, Laplace, Margin
+from mixent.med.natural import Joint
+from mixent.med.novelty_models import ChainModel, Emission, NoveltyModel, Scale, TreeNovelty
+from mixent.med.novelty_models import MixtureModel as NoveltyMixture
+from mixent.med.tree_columns import CodedColumn, PowersColumn, SoftColumn, TreeColumns
+from mixent.med.tree_tables import EdgeTables
+from mixent.med.trees import TreeModel
+from mixent.med.wishart import Wishart
 from mixent.mixtures import GaussianMixture, MixtureClassifier, SharedMixtureClassifier
 from mixent.mixtures.arriving import Kept
 from mixent.mixtures.columns import ColumnMixture
@@ -49,9 +65,18 @@ from mixent.mixtures.problem import MixtureParams, MixtureProblem
 from mixent.tables import Column, Schema
 
 MIXTURES = (GaussianMixture, MixtureClassifier, SharedMixtureClassifier)
-DISCRIMINATIONS = (MEDClassifier, MEDGaussianClassifier)
+KERNELS = (MEDClassifier, MEDGaussianClassifier)
+DISCRIMINATIONS = (*KERNELS, MEDTreeClassifier, MEDBayesNetClassifier)
 SEQUENCES = (HMMClassifier, HiddenMarkovModel)
-ESTIMATORS = (*MIXTURES, *SEQUENCES, FisherKernel, *DISCRIMINATIONS, MaxEntClassifier, MaxEntJoint)
+ESTIMATORS = (
+    *MIXTURES,
+    *SEQUENCES,
+    FisherKernel,
+    *DISCRIMINATIONS,
+    MEDNoveltyDetector,
+    MaxEntClassifier,
+    MaxEntJoint,
+)
 PARTS = (
     Added,
     Binned,
@@ -59,15 +84,21 @@ PARTS = (
     CategoricalFamily,
     Categoricals,
     Category,
+    CellLayout,
+    ChainModel,
     ChainParams,
     ChainProblem,
     Coded,
+    CodedColumn,
     Column,
     ColumnMixture,
     Components,
     Constant,
     Crossed,
     CrossedDense,
+    Dirichlets,
+    EdgeTables,
+    Emission,
     Encoder,
     Ensemble,
     Exponential,
@@ -82,8 +113,9 @@ PARTS = (
     Group,
     Grouped,
     Hidden,
-    KernelComponents,
+    Joint,
     Kept,
+    KernelComponents,
     Laplace,
     Latent,
     Layout,
@@ -92,20 +124,34 @@ PARTS = (
     MixtureProblem,
     Moments,
     Multipliers,
+    Net,
+    NetModel,
     NormalWishart,
+    NoveltyMixture,
     Nystrom,
+    OneTree,
     Pairwise,
     Polynomial,
+    PowersColumn,
     Prior,
+    Product,
     ProductFamily,
     RBF,
     Run,
+    Scale,
     Schema,
     Slope,
+    SoftColumn,
     Stage,
     Starts,
     Status,
     Step,
+    TreeColumns,
+    TreeModel,
+    TreeNovelty,
+    TreeTables,
+    Trees,
+    Wishart,
 )
 MARGINAL = {"schema_": Schema, "calibration_": Calibration, "margin_": Margin, "run_": Run}
 STATE: dict[type, dict[str, Any]] = {  # what a fitted model cannot do without
@@ -129,6 +175,17 @@ STATE: dict[type, dict[str, Any]] = {  # what a fitted model cannot do without
         "ensemble_": Ensemble,
         "encoder_": Encoder,
         "components_": KernelComponents | None,
+    },
+    MEDTreeClassifier: {**MARGINAL, "joint_": Joint, "model_": TreeModel},
+    MEDBayesNetClassifier: {**MARGINAL, "joint_": Joint, "model_": NetModel, "shares_": np.ndarray},
+    MEDNoveltyDetector: {
+        "schema_": Schema,
+        "model_": NoveltyModel,
+        "distribution_": Distribution,
+        "bayes_": Distribution,
+        "offset_": float,
+        "margin_": Margin | None,
+        "run_": Run,
     },
     FisherKernel: {
         "model_": MixtureModel | SequenceModel,
@@ -160,8 +217,10 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         )
     check_is_fitted(model)
     model = _bare(model)
-    if isinstance(model, DISCRIMINATIONS):
+    if isinstance(model, KERNELS):
         _check_kernel(model)
+    if isinstance(model, MEDBayesNetClassifier):
+        _check_structure(model.structure)
     about = {"class": type(model).__name__, "mixent_version": mixent.__version__}
     saved.save(path, model, CLASSES, about)
 
@@ -198,6 +257,16 @@ def _check_kernel(model: Any) -> None:
             "the kernel of this model is a function, and a mixent file holds no code; take kernel='rbf' or 'poly'"
             f"{other}"
         )
+
+
+def _check_structure(structure: Any) -> None:
+    """As for kernels."""
+    for one in structure.values() if isinstance(structure, dict) else (structure,):
+        if callable(one):
+            raise TypeError(
+                "the structure of this model is a function, and a mixent file holds no code; set structure to the "
+                "edges it returned, a list of (parent, child): see edges_"
+            )
 
 
 def load(path: str | os.PathLike[str], *, max_bytes: int = saved.MAX_BYTES) -> Any:

@@ -1,6 +1,7 @@
 """The command line: arguments, the status, and the one line that must come.
 
-`{model}` and `{clusters}` are good model files; `good.csv`, `new.csv` and the files of `FILES` lie in the folder.
+`{model}`, `{clusters}` and `{detector}` are good model files; `good.csv`, `new.csv` and the files of `FILES` lie in the
+folder.
 """
 
 from .files import BAD_MODELS, FITS, NO_FITS, NO_TABLES
@@ -10,6 +11,7 @@ FILES = {
     "text_for_number.csv": "x,c\nbig,a\n",
     "misspelt.csv": "xx,c\n1,a\n",
     "clash.csv": "x,c,predicted\n1,a,p\n",
+    "scored.csv": "x,c,score\n1,a,2\n",
     "zero_weights.csv": "x,w,y\n1,0,p\n2,0,q\n",
     "negative_weights.csv": "x,w,y\n1,1,p\n2,-1,q\n3,1,p\n4,1,q\n",
     "missing_weights.csv": "x,w,y\n1,,p\n2,1,q\n3,1,p\n4,1,q\n",
@@ -27,12 +29,17 @@ FILES = {
 }
 
 FIT = ["fit", "good.csv", "-t", "y", "-o", "m.mixent", "-k", "1"]
+NOVELTY = ["novelty", "good.csv", "-o", "m.mixent"]
 PREDICT = ["predict", "{model}", "new.csv", "-o", "out.csv"]
 EVALUATE = ["evaluate", "good.csv", "-t", "y", "-k", "1", "--no-baselines"]
 
 
 def fit(name, *more):
     return ["fit", name, "-t", "y", "-o", "m.mixent", "-k", "1", *more]
+
+
+def of(kind, *more):
+    return ["fit", "good.csv", "-t", "y", "-o", "m.mixent", "--model", kind, *more]
 
 
 def weighted(name):
@@ -152,12 +159,60 @@ REFUSED = {
         for v in ("0", "-1", "nan", "inf", "x")
     },
     **{f"--covariance {v}": ([*FIT, "--covariance", v], 2, f"--covariance: .*; got '{v}'") for v in ("XYZ", "")},
-    "--model tree": ([*FIT, "--model", "tree"], 2, "--model must be one of .*, joint, med, med-gaussian; got 'tree'"),
+    "--model tree": (
+        [*FIT, "--model", "tree"],
+        2,
+        "--model must be one of .*, med-tree, med-bayes-net, hmm; got 'tree'",
+    ),
     **{f"--seed {v}": ([*FIT, "--seed", v], 2, "--seed") for v in ("-1", "1.5", "x", "99999999999")},
     **{f"--jobs {v}": ([*FIT, "--jobs", v], 2, "--jobs") for v in ("0", "-1", "x")},
     **{f"--folds {v}": ([*EVALUATE, "--folds", v], 2, "--folds") for v in ("1", "0", "x", "2.5")},
     "--folds 1000": ([*EVALUATE, "--folds", "1000"], 1, "1000 folds need at least 1000 rows .*; lower folds"),
     **{f"--repeats {v}": ([*EVALUATE, "--repeats", v], 2, "--repeats") for v in ("0", "-1", "x")},
+    # trees, Bayes nets, sequences, novelty
+    **{
+        f"--model {kind} --prior {v}": (of(kind, "--prior", v), 2, "--prior must be auto, |--prior none cannot be")
+        for kind in ("med-tree", "med-bayes-net")
+        for v in ("0", "nan", "none")
+    },
+    **{f"trees, -k {v}": (of("med-tree", "-k", v), 2, f"whole number >= 1; got '{v}'") for v in ("0", "1.5", "x")},
+    **{
+        f"--structure {v!r}": (of("med-bayes-net", "--structure", v), 2, "--structure must be naive or lists of two")
+        for v in ("", "x", "x,", "x,c,y", ";", "x,c;")
+    },
+    "an edge from no column": (of("med-bayes-net", "--structure", "z,c"), 1, "names a column 'z' that X does not have"),
+    "an edge from the target": (of("med-bayes-net", "--structure", "y,c"), 1, "names a column 'y' that X does not"),
+    "an edge to itself": (of("med-bayes-net", "--structure", "c,c"), 1, "structure has a cycle"),
+    **{f"--states {v}": (of("hmm", "--states", v), 2, "--states") for v in ("0", "-1", "1.5", "x")},
+    "numbers and words in a sequence": (of("hmm"), 1, "all columns are steps of one variable"),
+    "novelty of a missing file": (["novelty", "none.csv", "-o", "m"], 1, "no such file: none.csv"),
+    "novelty of no column": ([*NOVELTY, "--ignore", "x,c,y"], 1, "no column is left to fit; ignore fewer"),
+    "novelty over its input": (["novelty", "good.csv", "-o", "good.csv"], 1, "it is an input of this command"),
+    "novelty, a weight that is text": ([*NOVELTY, "--weight", "c"], 1, "must hold numbers"),
+    **{f"novelty {n}": (["novelty", n, "-o", "m"], 1, m) for n, (_, m) in NO_TABLES.items()},
+    **{
+        f"novelty --contamination {v}": ([*NOVELTY, "--contamination", v], 2, "--contamination")
+        for v in ("-0.1", "0.6", "x")
+    },
+    **{f"novelty --c {v}": ([*NOVELTY, "--c", v], 2, "--c must be a number > 0") for v in ("0", "-1", "nan", "x", "")},
+    "novelty --model hmm": ([*NOVELTY, "--model", "hmm"], 1, "all columns are steps of one variable"),
+    "novelty twice": (["novelty", "good.csv", "good.csv", "-o", "m"], 2, "good.csv"),
+    "score text for a number": (
+        ["predict", "{detector}", "text_for_number.csv", "-o", "out.csv"],
+        1,
+        "column 'x' held numbers at fit, but row 0 now holds the text 'big'",
+    ),
+    "score with costs": (
+        ["predict", "{detector}", "new.csv", "-o", "out.csv", "--costs", "costs.csv"],
+        2,
+        "--costs has no effect: .* holds a novelty detector",
+    ),
+    "score and keep what the output has": (
+        ["predict", "{detector}", "scored.csv", "-o", "out.csv", "--keep-all"],
+        1,
+        "has a column 'score' too",
+    ),
+    "explain no such row of a detector": (["explain", "{detector}", "new.csv", "--row", "99"], 1, "there is no row 99"),
     "no such option": ([*FIT, "--nonsense"], 2, "--nonsense"),
     "no such command": (["nonsense"], 2, "nonsense"),
     "no data": (["fit", "-t", "y", "-o", "m"], 2, "DATA"),
@@ -179,6 +234,14 @@ PREDICTED = {
     "columns the model does not know": ["predict", "{model}", "clash.csv", "-o", "out.csv"],
     "the training table": ["predict", "{model}", "good.csv", "-o", "out.csv"],
     "clusters": ["predict", "{clusters}", "new.csv", "-o", "out.csv"],
+}
+
+# name: arguments that write out.csv with scores
+SCORED = {
+    "a detector": ["predict", "{detector}", "new.csv", "-o", "out.csv"],
+    "a detector that explains": ["predict", "{detector}", "new.csv", "-o", "out.csv", "--explain"],
+    "a detector, all kept": ["predict", "{detector}", "new.csv", "-o", "out.csv", "--keep-all"],
+    "columns the detector does not know": ["predict", "{detector}", "clash.csv", "-o", "out.csv", "--keep-all"],
 }
 
 # odd tables: fitted, then predicted

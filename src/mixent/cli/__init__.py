@@ -1,4 +1,4 @@
-"""The command line: `mixent fit`, `predict`, `evaluate`, `explain`, `impute`, `update`, `info`, `demo`."""
+"""The command line: `mixent fit`, `novelty`, `predict`, `evaluate`, `explain`, `impute`, `update`, `info`, `demo`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from mixent.cli.explain import explain
 from mixent.cli.fit import fit
 from mixent.cli.impute import impute
 from mixent.cli.info import info
+from mixent.cli.novelty import novelty
 from mixent.cli.predict import predict
 from mixent.cli.update import update
 
@@ -57,7 +58,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (fit, predict, evaluate, explain, impute, update, info, demo):
+for command in (fit, novelty, predict, evaluate, explain, impute, update, info, demo):
     app.command(cls=Once)(command)
 
 
@@ -82,6 +83,7 @@ def options(
       mixent predict model.mixent new.csv -o out.csv
       mixent evaluate data.csv --target class         how good is it, honestly?
       mixent explain model.mixent new.csv --row 0     why this class?
+      mixent novelty data.csv -o detector.mixent      which rows are unlike the others?
       mixent impute model.mixent new.csv -o full.csv  fill the gaps
       mixent update model.mixent new.csv -t class     learn from new rows
       mixent info model.mixent                        what is in this file?

@@ -8,7 +8,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,13 @@ class Data:
     notes: list[str]  # what a person should know about it; rows without a label are for the report to tell
     categorical: list[str] = field(default_factory=list)  # columns named so
     hints: list[str] = field(default_factory=list)  # what may have been meant otherwise
+    groups: Any = None  # (n,) array: the sequence each row is a step of; y and weight are then of sequences
+
+    def y_of_steps(self, values: Any) -> Any:
+        """What sequences have, in the order in which they appear, at each of their steps."""
+        import pandas as pd
+
+        return values[pd.factorize(self.groups)[0]]
 
 
 def read_table(path: Path, text: Iterable[str] = ()) -> Any:
@@ -71,15 +78,17 @@ def read_data(
     screen: Screen,
     models: Sequence[str] = ("mixture",),
     shares: Sequence[str] = (),
+    text: Sequence[str] = (),
 ) -> Data:
     """Read a table, split it into features, labels and weights, and tell what was found in it for these models.
 
-    Columns `shares` hold probabilities: whole numbers in them are no codes.
+    Columns `shares` hold probabilities: whole numbers in them are no codes. Columns `text` are read as they are
+    written.
     """
     from mixent.cli.hints import codes_in, number_for_class
     from mixent.tables import split_target
 
-    frame = read_table(path, [*categorical, *(part for name in categorical for part in parts(name))])
+    frame = read_table(path, [*categorical, *(part for name in categorical for part in parts(name)), *text])
     ignore, categorical = names_of(ignore, frame.columns), names_of(categorical, frame.columns)
     need_columns(
         path,
@@ -100,6 +109,45 @@ def read_data(
     table = _typed(X, categorical)
     notes = _describe(path, table, y, target, categorical, screen, models)
     return Data(X, y, weights, notes, categorical, codes_in(table, shares))
+
+
+def gathered(path: Path, table: Data, name: str, target: str) -> Data:
+    """A table of steps: the column `name` says of which sequence; each has one label, and one weight."""
+    import numpy as np
+    import pandas as pd
+
+    need_columns(path, table.X.columns, [name])
+    if table.X.shape[1] == 1:
+        raise ValueError(f"{name!r} (--sequence) is the only column; the steps of a sequence need others")
+    groups = sequence_ids(table.X[name], name)
+    number, ids = pd.factorize(groups)
+    first = np.unique(number, return_index=True)[1]
+    for what, values in ((f"{target!r} (--target)", table.y), ("--weight", table.weight)):
+        if values is None:
+            continue
+        codes = pd.factorize(values)[0]
+        mixed = np.flatnonzero(codes != codes[first][number])
+        if len(mixed):
+            raise ValueError(
+                f"row {mixed[0]}: all steps of a sequence have one label and one weight; {what} differs within "
+                f"sequence {ids[number[mixed[0]]]!r} of {name!r}"
+            )
+    y = table.y.iloc[first].reset_index(drop=True)
+    weight = None if table.weight is None else table.weight[first]
+    named = [column for column in table.categorical if column != name]
+    return replace(table, X=table.X.drop(columns=name), y=y, weight=weight, groups=groups, categorical=named)
+
+
+def sequence_ids(column: Any, name: str) -> Any:
+    """Which sequence each row is a step of."""
+    import numpy as np
+
+    gaps = np.flatnonzero(column.isna())
+    if len(gaps):
+        raise ValueError(
+            f"column {name!r} (--sequence) must say of every row which sequence it is of; row {gaps[0]} is blank"
+        )
+    return column.astype(str).to_numpy(dtype=object)
 
 
 def parts(text: str) -> list[str]:
@@ -186,10 +234,11 @@ def _absent_labels(y: Any, target: str, models: Sequence[str]) -> list[str]:
 
     absent = read_labels(y, len(y)).n_absent
     told = f"{absent} of {count(len(y), 'row')} have no label in {target!r}: they "
-    if set(models) == {"maxent"}:
-        told += "take no part, since --model maxent cannot learn from them"
+    cannot = [kind for kind in dict.fromkeys(models) if kind in ("maxent", "hmm")]
+    if set(models) == set(cannot):
+        told += f"take no part, since --model {' and '.join(cannot)} cannot learn from them"
     else:
-        told += "are used as unlabelled rows" + (", but not by --model maxent" if "maxent" in models else "")
+        told += "are used as unlabelled rows" + (f", but not by --model {' and '.join(cannot)}" if cannot else "")
     return [told] if absent else []
 
 

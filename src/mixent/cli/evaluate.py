@@ -11,7 +11,7 @@ from mixent.cli import options as opt
 from mixent.cli.data import check_output, read_data, write_table
 from mixent.cli.fit import fit_with_bar
 from mixent.cli.models import ENTROPIES, MIXTURES, Choices, make_models, name_codes
-from mixent.cli.models_med import MED
+from mixent.cli.models_med import KERNELS, QUANTILES
 from mixent.cli.screen import Screen, grid, session, shown
 
 COLUMNS = {  # metric: (heading, factor, decimals)
@@ -41,7 +41,7 @@ def evaluate(
     components: opt.Components = "auto",
     covariance: opt.Covariance = "auto",
     prior: opt.PriorRows = "auto",
-    objective: opt.Objective = "likelihood",
+    objective: opt.Objective = None,
     alpha: opt.Alpha = None,
     validation: opt.Validation = None,
     growth: opt.Growth = "restart",
@@ -65,6 +65,12 @@ def evaluate(
     degree: opt.Degree = None,
     calibration: opt.CalibrationName = None,
     n_features: opt.NumberOfFeatures = None,
+    structure: opt.Structure = None,
+    tables: opt.Tables = None,
+    numbers: opt.Numbers = None,
+    states: opt.States = None,
+    topology: opt.Topology = None,
+    transitions: opt.Transitions = None,
     ignore: opt.Ignore = [],  # noqa: B006
     categorical: opt.Categorical = [],  # noqa: B006
     weight: opt.Weight = None,
@@ -82,6 +88,8 @@ def evaluate(
       mixent evaluate data.csv -t class -k 1 --covariance EEE --no-baselines
       mixent evaluate data.csv -t class --model mixture --model shared --model maxent
       mixent evaluate data.csv -t class --model med --model med-gaussian --kernel rbf
+      mixent evaluate data.csv -t class --model med-tree --model med-bayes-net
+      mixent evaluate series.csv -t class --model hmm --states 4   (a sequence per row)
     """  # noqa: D301  (typer needs the backspace itself)
     with session(quiet=quiet, debug=debug) as screen:
         chosen = Choices.typed_in(ctx.params)
@@ -144,15 +152,19 @@ def _two_meanings(models: list[str], chosen: Choices) -> list[str]:
     if chosen.components.lower() != "auto" and kinds >= set(MIXTURES):
         k = chosen.components
         notes.append(f"--components {k}: mixent mixture has {k} for each class, mixent shared {k} in all.")
-    counted = {"a mixture": kinds & set(MIXTURES), "mixent med-gaussian": kinds & {"med-gaussian"}}
+    if chosen.components.lower() != "auto" and kinds & set(MIXTURES) and "med-tree" in kinds:
+        notes.append(f"--components {chosen.components}: of mixtures, and trees of each class of mixent med-tree.")
+    counted = {"a mixture": kinds & set(MIXTURES)}
+    counted |= {f"mixent {kind}": kinds & {kind} for kind in (*QUANTILES, "hmm")}
     if chosen.prior.lower() not in ("auto", "none") and any(counted.values()) and kinds & set(ENTROPIES):
         rows = " and of ".join(name for name, there in counted.items() if there)
         others = " and ".join("mixent " + kind for kind in dict.fromkeys(models) if kind in ENTROPIES)
         notes.append(f"--prior {chosen.prior}: pseudo-rows of {rows}, the variance of the multipliers of {others}.")
-    if chosen.alpha is not None and chosen.objective == "conditional" and all(counted.values()):
-        told = "what a mixture is trained for, and the quantile of the margins mixent med-gaussian asks for"
+    asking = " and ".join("mixent " + kind for kind in QUANTILES if kind in kinds)
+    if chosen.alpha is not None and chosen.objective == "conditional" and kinds & set(MIXTURES) and asking:
+        told = f"what a mixture is trained for, and the quantile of the margins {asking} asks for"
         notes.append(f"--alpha {chosen.alpha:g}: {told}.")
-    if chosen.n_features is not None and kinds >= set(MED):
+    if chosen.n_features is not None and kinds >= set(KERNELS):
         notes.append(f"--n-features {chosen.n_features}: in place of the kernel, and components of the kernel's space.")
     if chosen.max_components is not None and kinds & set(MIXTURES) and kinds & set(ENTROPIES):
         notes.append(f"--max-components {chosen.max_components}: of a model of rows, and of each column's mixture.")

@@ -31,7 +31,8 @@ class Case:
 
 def explain(
     model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="Model file written by `mixent fit`.", show_default=False)
+        Path,
+        typer.Argument(metavar="MODEL", help="Model file written by `mixent fit` or `novelty`.", show_default=False),
     ],
     data: opt.Data,
     row: Annotated[
@@ -65,6 +66,9 @@ def explain(
     The log-odds log p(class | row) / p(rival | row), in nats, is a sum: of the average row's, and of a part for each
     column (maximum entropy) or component (mixtures). Positive parts speak for the class. The parts add up exactly.
 
+    Of a novelty detector it says what each column adds to the row's score: the score less what it would be without the
+    column's value. The lowest make the row unusual; these parts do not add up.
+
     \b
     Examples:
       mixent explain m.mixent new.csv --row 3
@@ -79,7 +83,10 @@ def explain(
         if output is not None and output != STDOUT:
             check_output(output, [model, data], (*ENDINGS, ".json"))
         fitted = load(model)
-        if not hasattr(fitted, "explain"):
+        detects = hasattr(fitted, "offset_")
+        if detects and label is not None:
+            raise typer.BadParameter(f"--label has no effect: {model} holds a novelty detector, which has no classes")
+        if not detects and not hasattr(fitted, "explain"):
             why = "which has no classes to explain; fit a classifier: give `mixent fit` a --target"
             if hasattr(fitted, "classes_"):
                 why = "which explains nothing; fit a mixture, or --model maxent"
@@ -90,6 +97,9 @@ def explain(
         if beyond:
             raise ValueError(f"{data} has {count(len(frame), 'row')}, numbered from 0; there is no row {beyond[0]}")
         X = model_columns(fitted, frame.iloc[rows], data)
+        if detects:
+            _explain_scores(screen, fitted, X, rows, bool(asked) or len(rows) <= FEW_ROWS, output)
+            return
         cases = read_cases(fitted, X, rows, None if label is None else _label(label, fitted.classes_))
         if output == STDOUT:
             screen.say(f"{count(len(cases), 'row')} explained")
@@ -102,6 +112,24 @@ def explain(
             write_cases(screen, cases, output, fitted.classes_)
         if output not in (None, STDOUT):
             screen.say(f"Wrote [bold]{shown(output)}[/]")
+
+
+def _explain_scores(screen: Screen, fitted: Any, X: Any, rows: list[int], full: bool, output: Path | None) -> None:
+    from mixent.cli.novelty import explain_scores
+
+    lines = explain_scores(screen, fitted, X, rows, full and output != STDOUT)
+    if output is None:
+        return
+    if output.name.lower().endswith(".json"):
+        import json
+
+        output.write_text(json.dumps(lines, indent=1) + "\n", encoding="utf-8")
+    else:
+        import pandas as pd
+
+        write_table(screen, pd.DataFrame(lines), output)
+    if output != STDOUT:
+        screen.say(f"Wrote [bold]{shown(output)}[/]")
 
 
 def _rows(texts: list[str]) -> list[int]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from mixent.cli import options as opt
-from mixent.cli.data import Data, check_output, parts, read_data
+from mixent.cli.data import Data, check_output, gathered, parts, read_data
 from mixent.cli.models import Choices, make_models, name_codes
 from mixent.cli.screen import Screen, count, grid, named, session, shown
 from mixent.cli.summary import describe, show_model
@@ -34,7 +34,7 @@ def fit(
     components: opt.Components = "auto",
     covariance: opt.Covariance = "auto",
     prior: opt.PriorRows = "auto",
-    objective: opt.Objective = "likelihood",
+    objective: opt.Objective = None,
     alpha: opt.Alpha = None,
     validation: opt.Validation = None,
     growth: opt.Growth = "restart",
@@ -58,6 +58,13 @@ def fit(
     degree: opt.Degree = None,
     calibration: opt.CalibrationName = None,
     n_features: opt.NumberOfFeatures = None,
+    structure: opt.Structure = None,
+    tables: opt.Tables = None,
+    numbers: opt.Numbers = None,
+    states: opt.States = None,
+    topology: opt.Topology = None,
+    transitions: opt.Transitions = None,
+    sequence: opt.Sequence = None,
     ignore: opt.Ignore = [],  # noqa: B006  (typer reads it, nobody writes it)
     categorical: opt.Categorical = [],  # noqa: B006
     weight: opt.Weight = None,
@@ -66,7 +73,7 @@ def fit(
     quiet: opt.Quiet = False,
     debug: opt.Debug = False,
 ) -> None:
-    """Fit a classifier to a table and save it.
+    """Fit a classifier to a table and save it. To find rows that are unlike the others: mixent novelty.
 
     Text columns are categories; empty cells, NA and ? are missing and need no filling in. Rows whose target cell is
     blank are used as unlabelled rows.
@@ -79,6 +86,10 @@ def fit(
       mixent fit data.csv -t class -o m.mixent --model shared -k 6 --objective conditional
       mixent fit data.csv -t class -o m.mixent --model maxent --select forward
       mixent fit data.csv -t class -o m.mixent --model med --kernel rbf
+      mixent fit data.csv -t class -o m.mixent --model med-tree --tables integrated
+      mixent fit data.csv -t class -o m.mixent --model med-bayes-net --structure "age,dose;sex,dose"
+      mixent fit series.csv -t class -o m.mixent --model hmm --states 4   (a sequence per row)
+      mixent fit steps.csv -t class -o m.mixent --model hmm --sequence id  (a step per row)
       mixent fit data.csv -o clusters.mixent             (no target: clusters)
       mixent fit data.csv -o table.mixent --model joint  (any column from the others)
     """  # noqa: D301  (typer needs the backspace itself)
@@ -88,6 +99,10 @@ def fit(
             raise typer.BadParameter(
                 "--target has no effect with --model joint, which predicts any column: give it to `mixent predict`"
             )
+        if model == "novelty":
+            raise typer.BadParameter("--model novelty is a command of its own: mixent novelty DATA -o FILE")
+        if sequence is not None and model != "hmm":
+            raise typer.BadParameter(f"--sequence has no effect with --model {model}; it serves --model hmm")
         estimator = make_models([model], chosen, target=target, categorical=categorical, seed=seed, jobs=jobs)[model]
         check_output(output, [data])
         table = read_data(
@@ -98,13 +113,17 @@ def fit(
             categorical=categorical,
             screen=screen,
             models=[model],
+            text=[] if sequence is None else [sequence],
             shares=[name for text in probabilistic for name in parts(text.partition("=")[2])],
         )
-        name_codes(estimator, table.categorical)  # as the columns are named
+        name_codes(estimator, [name for name in table.categorical if name != sequence])  # as the columns are named
         for hint in table.hints:
             screen.say(shown(hint))
         if target is None and model != "joint":
             screen.say("No --target: fitting clusters (a mixture without classes).")
+        if sequence is not None:
+            table = gathered(data, table, sequence, str(target))
+            screen.say(f"{count(len(table.y), 'sequence')}: rows with the same {shown(sequence)}")
         seconds = fit_with_bar(screen, estimator, table)
         from mixent import save
 
@@ -123,9 +142,18 @@ def fit(
 def fit_with_bar(screen: Screen, estimator: Any, table: Data) -> float:
     """Fit under a progress bar; the seconds it took."""
     began = time.perf_counter()
+    X, y, weight = table.X, table.y, table.weight
+    more = {} if table.groups is None else {"groups": table.groups}
+    if y is not None and type(estimator).__name__ == "HMMClassifier":  # it needs the label of every row
+        from mixent.evaluate import labelled_rows
+
+        known = labelled_rows(y)
+        steps = known if table.groups is None else table.y_of_steps(known)
+        X, y, weight = X[steps], y[known], None if weight is None else weight[known]
+        more = {} if table.groups is None else {"groups": table.groups[steps]}
     with screen.progress("fitting") as show:
         estimator.set_params(progress=show)
-        estimator.fit(table.X, table.y, sample_weight=table.weight)
+        estimator.fit(X, y, sample_weight=weight, **more)
     estimator.set_params(progress=False)  # a model file holds no screens
     return time.perf_counter() - began
 
@@ -172,7 +200,8 @@ def _say_training(screen: Screen, estimator: Any, table: Data) -> None:
     from mixent.evaluate import labelled_rows, score_table
 
     known = labelled_rows(table.y)
-    proba = estimator.predict_proba(table.X)[known]
+    more = {} if table.groups is None else {"groups": table.groups}
+    proba = estimator.predict_proba(table.X, **more)[known]
     weight = None if table.weight is None else table.weight[known]
     if weight is not None and not weight.sum() > 0:
         return

@@ -14,7 +14,8 @@ from mixent.cli.summary import describe, show_columns, show_model
 
 def info(
     model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="Model file written by `mixent fit`.", show_default=False)
+        Path,
+        typer.Argument(metavar="MODEL", help="Model file written by `mixent fit` or `novelty`.", show_default=False),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     debug: opt.Debug = False,

@@ -8,18 +8,19 @@ from typing import Any
 
 import typer
 
-from mixent.cli.models_med import MED, belongs_to_others, check_words, discrimination
-from mixent.cli.words import one_of, read_prior, refuse_idle, share, word_or
+from mixent.cli.models_med import KERNELS, MED, QUANTILES, belongs_to_others, check_words, discrimination
+from mixent.cli.models_structures import OF_MODELS, hidden_markov
+from mixent.cli.words import name_lists, one_of, read_prior, refuse_idle, share, word_or
 
-KINDS = ("mixture", "shared", "maxent", "joint", *MED)
+KINDS = ("mixture", "shared", "maxent", "joint", *MED, "hmm")
 MIXTURES = ("mixture", "shared")
 ENTROPIES = ("maxent", "joint")
 SERVES = {  # option: the models it does anything for, where that is not all of them
-    "--components": MIXTURES,
-    "--covariance": MIXTURES,
-    "--objective": MIXTURES,
-    "--prior": (*MIXTURES, *ENTROPIES, "med-gaussian"),
-    "--alpha": (*MIXTURES, "med-gaussian"),
+    "--components": (*MIXTURES, "med-tree"),
+    "--covariance": (*MIXTURES, "hmm"),
+    "--objective": (*MIXTURES, *OF_MODELS),
+    "--prior": (*MIXTURES, *ENTROPIES, *QUANTILES, "hmm"),
+    "--alpha": (*MIXTURES, *QUANTILES),
     "--validation": (*MIXTURES, "maxent"),
     "--growth": MIXTURES,
     "--select": (*MIXTURES, "maxent"),
@@ -34,8 +35,11 @@ SERVES = {  # option: the models it does anything for, where that is not all of 
     "--selection": ("maxent",),
     "--solver": ENTROPIES,
     "--probabilistic": ("maxent",),
-    **dict.fromkeys(("--kernel", "--c", "--margin", "--bias", "--gamma", "--degree"), MED),
-    **dict.fromkeys(("--calibration", "--n-features"), MED),
+    **dict.fromkeys(("--kernel", "--gamma", "--degree", "--n-features"), KERNELS),
+    **dict.fromkeys(("--c", "--margin", "--bias", "--calibration"), MED),
+    "--structure": OF_MODELS,
+    **dict.fromkeys(("--tables", "--numbers"), ("med-tree",)),
+    **dict.fromkeys(("--states", "--topology", "--transitions"), ("hmm",)),
 }
 
 
@@ -46,7 +50,7 @@ class Choices:
     components: str = "auto"
     covariance: str = "auto"
     prior: str = "auto"
-    objective: str = "likelihood"
+    objective: str | None = None
     alpha: float | None = None
     validation: float | None = None
     growth: str = "restart"
@@ -70,6 +74,12 @@ class Choices:
     degree: int | None = None
     calibration: str | None = None
     n_features: int | None = None
+    structure: str | None = None
+    tables: str | None = None
+    numbers: str | None = None
+    states: int | None = None
+    topology: str | None = None
+    transitions: str | None = None
 
     @classmethod
     def typed_in(cls, params: dict[str, Any]) -> Choices:
@@ -94,7 +104,7 @@ class Choices:
         if kind == "maxent" and set(kinds) & set(MIXTURES):
             foreign += ["--validation"] * (self.selection != "validation")
             foreign += ["--max-components"] * (self.latent in ("quantize", "moments"))
-        if kind in MIXTURES and "maxent" in kinds and self.objective == "likelihood":
+        if kind in MIXTURES and "maxent" in kinds and self.objective in (None, "likelihood"):
             foreign.append("--validation")
         foreign += belongs_to_others(kind, kinds, self)
         names = {name.removeprefix("--").replace("-", "_") for name in foreign}
@@ -129,6 +139,8 @@ def make_models(
 def _made(kind: str, chosen: Choices, target: str | None, common: dict[str, Any]) -> Any:
     if kind in MED:
         return discrimination(kind, chosen, target, common)
+    if kind == "hmm":
+        return hidden_markov(chosen, target, common)
     if kind in MIXTURES:
         return _mixture(kind, chosen, target is None, common)
     return _maxent(chosen, target, common) if kind == "maxent" else _joint(chosen, target, common)
@@ -175,7 +187,7 @@ def _maxent(chosen: Choices, target: str | None, common: dict[str, Any]) -> Any:
         "n_bins": chosen.n_bins,
         "means": False if chosen.no_means else None,
         "max_components": chosen.max_components,
-        "groups": None if chosen.groups is None else _groups("--groups", chosen.groups, ("auto",)),
+        "groups": None if chosen.groups is None else name_lists("--groups", chosen.groups, ("auto",)),
         "select": chosen.select,
         "selection": chosen.selection,
         "validation": None if chosen.validation is None else share("--validation", chosen.validation),
@@ -184,7 +196,7 @@ def _maxent(chosen: Choices, target: str | None, common: dict[str, Any]) -> Any:
     }
     options = {name: value for name, value in options.items() if value is not None}
     if chosen.pairs is not None:
-        pairs = _groups("--pairs", chosen.pairs, ("auto", "none"), exactly=2)
+        pairs = name_lists("--pairs", chosen.pairs, ("auto", "none"), exactly=2)
         options["pairs"] = None if pairs == "none" else pairs
     return MaxEntClassifier(**options, prior=read_prior(chosen.prior), **common)
 
@@ -236,12 +248,13 @@ def _mixture(kind: str, chosen: Choices, clusters: bool, common: dict[str, Any])
     from mixent.mixtures.options import GROWTHS
     from mixent.mixtures.training import OBJECTIVES
 
-    one_of("--objective", chosen.objective, OBJECTIVES)
+    chosen = replace(chosen, objective=chosen.objective or "likelihood")
+    one_of("--objective", str(chosen.objective), OBJECTIVES)
     one_of("--growth", chosen.growth, GROWTHS)
     _refuse_idle(kind, chosen, clusters)
     options: dict[str, Any] = {
         "n_components": word_or("--components", chosen.components, int),
-        "covariance": _structure(chosen.covariance),
+        "covariance": read_covariance(chosen.covariance),
         "growth": chosen.growth,
         "selection": chosen.select,
         "max_components": chosen.max_components,
@@ -258,20 +271,6 @@ def _mixture(kind: str, chosen: Choices, clusters: bool, common: dict[str, Any])
     if kind == "shared":
         return SharedMixtureClassifier(**options)
     return MixtureClassifier(**options, per_class=chosen.per_class)
-
-
-def _groups(option: str, text: str, words: tuple[str, ...], exactly: int | None = None) -> Any:
-    """One of the words, or lists of names: A,B;C,D."""
-    if text.lower() in words:
-        return text.lower()
-    groups = [[name.strip() for name in part.split(",")] for part in text.split(";")]
-    wanted = "two names" if exactly else "at least two names"
-    for group in groups:
-        if not all(group) or len(group) < 2 or (exactly and len(group) != exactly):
-            raise typer.BadParameter(
-                f'{option} must be {", ".join(words)} or lists of {wanted}, such as "A,B;C,D"; got {text!r}'
-            )
-    return groups
 
 
 def _probabilistic(texts: Sequence[str]) -> dict[str, list[str]] | None:
@@ -311,7 +310,8 @@ def _refuse_idle(kind: str, chosen: Choices, clusters: bool) -> None:
     )
 
 
-def _structure(name: str) -> str:
+def read_covariance(name: str) -> str:
+    """The structure's name, or auto."""
     from mixent.families.gaussian.structures import get_structure
 
     if name.lower() == "auto":

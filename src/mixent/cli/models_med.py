@@ -7,21 +7,31 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from mixent.cli.models_structures import OBJECTIVES, OF_MODELS, of_models
 from mixent.cli.words import one_of, read_prior, refuse_idle, word_or
 
 if TYPE_CHECKING:
     from mixent.cli.models import Choices
 
-MED = ("med", "med-gaussian")
+KERNELS = ("med", "med-gaussian")
+MED = (*KERNELS, *OF_MODELS)
+QUANTILES = ("med-gaussian", *OF_MODELS)  # --alpha is a quantile of margins
 TAKES = {  # option: the words each model takes
     "--kernel": {"med": ("linear", "poly", "rbf", "fisher"), "med-gaussian": ("poly", "rbf")},
     "--margin": {
         "med": ("exponential", "laplace", "gaussian", "fixed"),
         "med-gaussian": ("exponential", "laplace", "gaussian"),
+        **dict.fromkeys(OF_MODELS, ("exponential", "laplace", "gaussian", "fixed")),
     },
     "--calibration": {
         "med": ("temperature", "affine", "none"),
         "med-gaussian": ("temperature", "affine", "predictive", "none"),
+        "med-tree": ("temperature", "affine", "none"),
+        "med-bayes-net": ("temperature", "affine", "predictive", "none"),
+    },
+    "--objective": {
+        **dict.fromkeys(("mixture", "shared"), ("likelihood", "conditional", "error")),
+        **dict.fromkeys(OF_MODELS, OBJECTIVES),
     },
 }
 
@@ -42,10 +52,17 @@ def belongs_to_others(kind: str, kinds: Sequence[str], chosen: Choices) -> list[
         word = getattr(chosen, option.removeprefix("--"))
         if word is not None and kind in takes and word not in takes[kind]:
             foreign.append(option)
-    if kind == "med" and chosen.margin == "fixed" and "med-gaussian" in kinds:
+    if kind in ("med", *OF_MODELS) and chosen.margin == "fixed" and "med-gaussian" in kinds:
         foreign.append("--c")
-    if kind not in MED and "med-gaussian" in kinds and chosen.objective != "conditional":
+    if kind not in MED and set(QUANTILES) & set(kinds) and chosen.objective != "conditional":
         foreign.append("--alpha")
+    if kind in OF_MODELS and chosen.objective == "likelihood" and set(KERNELS) & set(kinds):
+        foreign += ["--c", "--margin", *(["--alpha"] * ("med-gaussian" in kinds))]
+    if "--structure" in chosen.typed() and set(kinds) >= set(OF_MODELS):  # of trees, or of nets
+        words = ("separate", "shared") if kind == "med-tree" else ("naive",)
+        theirs = str(chosen.structure).lower() in ("separate", "shared", "naive")
+        if (theirs and str(chosen.structure).lower() not in words) or (not theirs and kind == "med-tree"):
+            foreign.append("--structure")
     return foreign
 
 
@@ -55,6 +72,8 @@ def discrimination(kind: str, chosen: Choices, target: str | None, common: dict[
 
     if target is None:
         raise typer.BadParameter(f"--model {kind} needs --target: clusters have no classes")
+    if kind in OF_MODELS:
+        return of_models(kind, chosen, common)
     _refuse_idle(kind, chosen)
     options: dict[str, Any] = {
         "kernel": chosen.kernel,

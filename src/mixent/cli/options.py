@@ -17,8 +17,9 @@ Target = Annotated[
 ]
 MODEL_HELP = (
     "mixture: a mixture for each class; shared: components that all classes share; maxent: maximum entropy; joint: one "
-    "maximum entropy model of all columns; med: maximum entropy discrimination, linear or with a kernel; med-gaussian: "
-    "the same with Gaussians."
+    "maximum entropy model of all columns; med: maximum entropy discrimination, linear or with a kernel; med-gaussian, "
+    "med-tree, med-bayes-net: the same with Gaussians, with all trees at once, with Bayes nets whose edges you give; "
+    "hmm: each row is a sequence, a hidden Markov model for each class."
 )
 Model = Annotated[str, typer.Option("--model", metavar="NAME", help=MODEL_HELP, rich_help_panel="Model")]
 Models = Annotated[
@@ -31,7 +32,8 @@ Components = Annotated[
         "--components",
         "-k",
         metavar="auto|N",
-        help="Components of each class; of all classes together with --model shared.",
+        help="Components of each class; of all classes together with --model shared. med-tree: trees of each class; "
+        "auto is 1.",
         rich_help_panel="Model",
     ),
 ]
@@ -40,7 +42,7 @@ Covariance = Annotated[
     typer.Option(
         "--covariance",
         metavar="auto|NAME",
-        help="Covariance structure: EII ... VVV, or diag, full, ...",
+        help="Covariance structure: EII ... VVV, or diag, full, ...; hmm: of its states, auto is VVI.",
         rich_help_panel="Model",
     ),
 ]
@@ -49,16 +51,18 @@ PriorRows = Annotated[
     typer.Option(
         "--prior",
         metavar="auto|none|X",
-        help="Strength of the prior, in pseudo-rows; for maxent and joint the variance of the multipliers.",
+        help="Strength of the prior, in pseudo-rows (med-tree, med-bayes-net: spread evenly over every table); for "
+        "maxent and joint the variance of the multipliers.",
         rich_help_panel="Model",
     ),
 ]
 Objective = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--objective",
         metavar="NAME",
-        help="What is trained for: likelihood (of rows and classes), conditional (of classes given rows), or error.",
+        help="What is trained for: likelihood (of rows and classes; so unless given), conditional (of classes given "
+        "rows), or error. med-tree, med-bayes-net: margin (so unless given), or likelihood.",
         rich_help_panel="Model",
     ),
 ]
@@ -69,8 +73,9 @@ Alpha = Annotated[
         metavar="SHARE",
         min=0.0,
         max=1.0,
-        help="For conditional: 1 is the conditional likelihood, 0 the likelihood; 1 unless given. med-gaussian: the "
-        "quantile of the Gaussians' own margins that is asked of every row; 0.1 unless given.",
+        help="For conditional: 1 is the conditional likelihood, 0 the likelihood; 1 unless given. med-gaussian, "
+        "med-tree, med-bayes-net: the quantile of the models' own margins that is asked of every row; 0.1 unless "
+        "given.",
         rich_help_panel="Model",
     ),
 ]
@@ -219,7 +224,7 @@ Margin = Annotated[
     typer.Option(
         "--margin",
         metavar="NAME",
-        help="Prior of the margins: exponential, laplace, gaussian, or fixed (med only: every row keeps it).",
+        help="Prior of the margins: exponential, laplace, gaussian, or fixed (every row keeps it; not med-gaussian).",
         rich_help_panel=DISCRIMINATION,
     ),
 ]
@@ -253,7 +258,7 @@ CalibrationName = Annotated[
         "--calibration",
         metavar="NAME",
         help="How scores become probabilities: temperature (so unless given) or affine, on rows held out; predictive "
-        "(med-gaussian: Bayes' rule); or none.",
+        "(med-gaussian, med-bayes-net: Bayes' rule); or none.",
         rich_help_panel=DISCRIMINATION,
     ),
 ]
@@ -266,6 +271,71 @@ NumberOfFeatures = Annotated[
         help="For poly and rbf: features that stand in for the kernel; unless given, only for many rows. med-gaussian: "
         "kernel components; 10 unless given.",
         rich_help_panel=DISCRIMINATION,
+    ),
+]
+STRUCTURES = "Trees, Bayes nets, sequences"
+Structure = Annotated[
+    str | None,
+    typer.Option(
+        "--structure",
+        metavar="NAME|A,B;C,D",
+        help="med-tree: trees of each class are separate (so unless given), or shared by all classes. med-bayes-net: "
+        "naive (columns depend on the class alone; so unless given), or edges from A to B, from C to D.",
+        rich_help_panel=STRUCTURES,
+    ),
+]
+Tables = Annotated[
+    str | None,
+    typer.Option(
+        "--tables",
+        metavar="NAME",
+        help="med-tree: tables of every edge are fixed (the class's own; so unless given), or integrated: learned with "
+        "the structure.",
+        rich_help_panel=STRUCTURES,
+    ),
+]
+Numbers = Annotated[
+    str | None,
+    typer.Option(
+        "--numbers",
+        metavar="NAME",
+        help="med-tree: numbers are gaussian, or quantised (softly, by a mixture of each column); gaussian unless "
+        "given, where it can be.",
+        rich_help_panel=STRUCTURES,
+    ),
+]
+States = Annotated[
+    int | None,
+    typer.Option(
+        "--states", metavar="N", min=1, help="hmm: states of each class; 2 unless given.", rich_help_panel=STRUCTURES
+    ),
+]
+Topology = Annotated[
+    str | None,
+    typer.Option(
+        "--topology",
+        metavar="NAME",
+        help="hmm: full (any state may follow any; so unless given), or left-right (never back).",
+        rich_help_panel=STRUCTURES,
+    ),
+]
+Transitions = Annotated[
+    str | None,
+    typer.Option(
+        "--transitions",
+        metavar="NAME",
+        help="hmm: shared by all steps (so unless given), or per_step.",
+        rich_help_panel=STRUCTURES,
+    ),
+]
+Sequence = Annotated[
+    str | None,
+    typer.Option(
+        "--sequence",
+        metavar="COL",
+        help="hmm: a row is a step, and rows with the same value in this column are a sequence, in their order; "
+        "without it, each row is a sequence.",
+        rich_help_panel=STRUCTURES,
     ),
 ]
 Ignore = Annotated[

@@ -24,7 +24,8 @@ from mixent.cli.screen import Screen, count, named, session, shown
 
 def predict(
     model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="Model file written by `mixent fit`.", show_default=False)
+        Path,
+        typer.Argument(metavar="MODEL", help="Model file written by `mixent fit` or `novelty`.", show_default=False),
     ],
     data: opt.Data,
     output: Annotated[
@@ -70,7 +71,8 @@ def predict(
         typer.Option(
             "--explain",
             help="Write the strongest other class (rival), the log-odds against it in nats, the component (or feature) "
-            "that speaks loudest for the predicted class, and its part of the log-odds. More: mixent explain.",
+            "that speaks loudest for the predicted class, and its part of the log-odds. Of a novelty detector: the "
+            "column that lowers the score most, and by how much. More: mixent explain.",
         ),
     ] = False,
     target: Annotated[
@@ -79,10 +81,11 @@ def predict(
             "--target", "-t", metavar="COL", help="For a model of --model joint: the column to predict; else its last."
         ),
     ] = None,
+    sequence: opt.Sequence = None,
     quiet: opt.Quiet = False,
     debug: opt.Debug = False,
 ) -> None:
-    """Predict classes and probabilities for new rows.
+    """Predict classes and probabilities for new rows; with a model of `mixent novelty`, find those that are unlike it.
 
     Columns are found by name; those the model does not know are ignored. Missing cells and categories never seen in
     training are fine.
@@ -94,6 +97,10 @@ def predict(
       mixent predict m.mixent new.csv -o out.csv --costs costs.csv --reject 0.2
       mixent predict m.mixent new.csv -o - | head
       mixent predict table.mixent new.csv -o out.csv --target colour   (a model of --model joint)
+      mixent predict detector.mixent new.csv -o scored.csv --explain   (a model of mixent novelty)
+
+    A novelty detector writes three columns: score (the expected log-probability, nats), decision (the score less the
+    threshold) and outlier (whether that is negative).
 
     With --costs or --reject the table has two answers: `predicted` is the most probable class; `decision` is the class
     whose expected cost is lowest, blank where not deciding is cheaper (`rejected` is true there).
@@ -112,10 +119,22 @@ def predict(
         if output != STDOUT:
             check_output(output, [model, data], ENDINGS)
         fitted = load(model)
+        if hasattr(fitted, "offset_"):
+            idle: dict[str, Any] = {"--costs": costs, "--reject": reject, "--adjust-priors": adjust_priors or None}
+            idle |= {"--density": density or None, "--target": target, "--no-proba": None if proba else True}
+            idle |= {"--sequence": sequence}
+            _refuse(f"has no effect: {model} holds a novelty detector, which writes a score for each row", idle)
+            _score_rows(screen, fitted, data, output, None if keep_all else keep, explain)
+            return
         if not hasattr(fitted, "predict_proba"):
             raise ValueError(
                 f"{model} holds a {type(fitted).__name__}, which predicts nothing by itself; fit a classifier with it: "
                 "--model med --kernel fisher"
+            )
+        if hasattr(fitted, "chain_"):
+            raise ValueError(
+                f"{model} holds a {type(fitted).__name__}, which has no classes to predict; fit a classifier of "
+                "sequences: give `mixent fit` --model hmm and a --target"
             )
         joint = hasattr(fitted, "terms_")
         classes_only = {"--costs": costs, "--reject": reject}
@@ -130,12 +149,25 @@ def predict(
             _refuse(told, {"--explain": explain or None})
         if not joint:
             _refuse(f"has no effect: {model} predicts one thing; it serves --model joint", {"--target": target})
-        frame = read_for(fitted, data)
+        steps = not getattr(fitted, "by_row_", True)
+        if not steps:
+            _refuse(f"has no effect: {model} was fitted without --sequence", {"--sequence": sequence})
+        elif sequence is None:
+            raise typer.BadParameter(f"--sequence is needed: {model} was fitted to a row for each step of a sequence")
+        frame = read_for(fitted, data, [str(sequence)] if steps else [])
         keep = names_of(keep, frame.columns)
         need_columns(data, frame.columns, keep)
         if joint:
             target = _wanted(fitted, target, model)
         X = model_columns(fitted, frame, data, absent=target)
+        if steps:
+            need_columns(data, frame.columns, [str(sequence)])
+            fitted, X, frame = _of_sequences(fitted, X, frame, str(sequence))
+            _refuse(
+                "cannot be with --sequence, where a line is a sequence; name columns by --keep",
+                {"--keep-all": keep_all or None},
+            )
+            keep = [*dict.fromkeys([str(sequence), *keep])]
         if adjust_priors:
             fitted = fitted.adjust_priors(X)
             priors = ", ".join(f"{named(c)}: {p:.3f}" for c, p in zip(fitted.classes_, fitted.class_prior_))
@@ -155,12 +187,65 @@ def predict(
                 explain=explain,
             )
         )
-        kept = _kept(frame, data, output, None if keep_all else keep)
-        clash = [name for name in found if name in kept.columns]
-        if clash:
-            raise ValueError(f"{data} has a column {clash[0]!r} too, as the output has; rename it, or do not keep it")
+        kept = frame[keep] if steps else _kept(frame, data, output, None if keep_all else keep)
+        _check_clash(data, found, kept)
         _write(screen, kept, found, output, fitted.values(target) if joint else getattr(fitted, "classes_", ()))
         _say(screen, found, output)
+
+
+def _score_rows(screen: Screen, fitted: Any, data: Path, output: Path, keep: list[str] | None, explain: bool) -> None:
+    """The table of a novelty detector; `keep` None: all columns."""
+    from mixent.cli.novelty import say_scored, scored
+
+    frame = read_for(fitted, data)
+    if keep is not None:
+        keep = names_of(keep, frame.columns)
+        need_columns(data, frame.columns, keep)
+    found = scored(fitted, model_columns(fitted, frame, data), explain=explain)
+    kept = _kept(frame, data, output, keep)
+    _check_clash(data, found, kept)
+    _write(screen, kept, found, output, ())
+    say_scored(screen, fitted, found)
+    if output != STDOUT:
+        screen.say(f"Wrote [bold]{shown(output)}[/]")
+
+
+def _of_sequences(fitted: Any, X: Any, frame: Any, name: str) -> tuple[Any, Any, Any]:
+    """The model as one of whole sequences, the sequences, and the first step of each, in the order they appear."""
+    import numpy as np
+    import pandas as pd
+
+    from mixent.cli.data import sequence_ids
+
+    groups = sequence_ids(frame[name], name)
+    first = np.unique(pd.factorize(groups)[0], return_index=True)[1]
+    return Whole(fitted, groups), X, frame.iloc[first]
+
+
+class Whole:
+    """A model of sequences that is asked about the sequences of one table."""
+
+    def __init__(self, model: Any, groups: Any) -> None:
+        self.model, self.groups = model, groups
+        self.classes_, self.class_prior_ = model.classes_, model.class_prior_
+
+    def predict_proba(self, X: Any) -> Any:
+        return self.model.predict_proba(X, groups=self.groups)
+
+    def score_samples(self, X: Any) -> Any:
+        return self.model.score_samples(X, groups=self.groups)
+
+    def decision(self, X: Any, costs: Any, *, reject: float | None) -> Any:
+        return self.model.decision(X, costs, reject=reject, groups=self.groups)
+
+    def adjust_priors(self, X: Any) -> Whole:
+        return Whole(self.model.adjust_priors(X, groups=self.groups), self.groups)
+
+
+def _check_clash(data: Path, found: dict[str, Any], kept: Any) -> None:
+    clash = [name for name in found if name in kept.columns]
+    if clash:
+        raise ValueError(f"{data} has a column {clash[0]!r} too, as the output has; rename it, or do not keep it")
 
 
 def _refuse(why: str, given: dict[str, Any]) -> None:

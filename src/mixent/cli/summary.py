@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from mixent.cli.screen import Screen, count, grid, named, shown
 from mixent.cli.summary_maxent import describe_joint, describe_maxent, endless_multipliers, show_maxent
 from mixent.cli.summary_med import describe_med, show_med
+from mixent.cli.summary_structures import describe_structures, has_structure, show_structures
 
 MOST_ROWS = 30
 
@@ -22,6 +24,8 @@ def describe(model: Any) -> dict[str, Any]:
         ],
         "run": _run(model),
     }
+    if has_structure(model):
+        return found | describe_structures(model)
     if hasattr(model, "multipliers_"):
         return found | describe_med(model)
     found["n_parameters"] = int(model.n_parameters_)
@@ -41,7 +45,11 @@ def describe(model: Any) -> dict[str, Any]:
 
 def _run(model: Any) -> dict[str, Any]:
     """How the fit ended; to stand still on the way to infinity is not to converge."""
-    run = model.run_
+    if hasattr(model, "runs_"):  # one for each class: the worst speaks for all
+        run = max(model.runs_, key=lambda one: (not one.status.ok, one.n_passes))
+        run = replace(run, objective=sum(one.objective for one in model.runs_))
+    else:
+        run = model.run_
     endless = endless_multipliers(model) if run.status.name == "CONVERGED" else None
     return {
         "status": run.status.name.lower() if endless is None else "endless",
@@ -91,6 +99,8 @@ def show_model(screen: Screen, about: dict[str, Any], n_rows: dict[Any, float] |
     """Print classes, components or features, structure and how the fit ended."""
     if "certificate" in about or "cells" in about:
         show_maxent(screen, about, n_rows)
+    elif "words" in about:
+        show_structures(screen, about, n_rows)
     elif "support" in about:
         show_med(screen, about, n_rows)
     elif "classes" in about:
@@ -98,10 +108,11 @@ def show_model(screen: Screen, about: dict[str, Any], n_rows: dict[Any, float] |
     if "components" in about:
         _show_components(screen, about)
     if "fisher_features" in about:
-        screen.say(f"Fisher kernel of this mixture: {count(about['fisher_features'], 'feature')}.")
+        model = "model" if "chains" in about else "mixture"
+        screen.say(f"Fisher kernel of this {model}: {count(about['fisher_features'], 'feature')}.")
     if about.get("temperature", 1.0) != 1.0:
         screen.say(_temperature(about["temperature"]))
-    if about.get("objective", "likelihood") != "likelihood":
+    if about.get("objective", "likelihood") not in ("likelihood", "margin", "bayes"):
         screen.say(_objective(about))
     if "path" in about and "certificate" not in about:
         screen.say(_growth(about))

@@ -33,6 +33,20 @@ def read_prior(text: str, none: Any = None) -> Any:
     return none if text.lower() == "none" else word_or("--prior", text, float, wanted="none or a number > 0")
 
 
+def name_lists(option: str, text: str, words: tuple[str, ...], exactly: int | None = None) -> Any:
+    """One of the words, or lists of names: A,B;C,D."""
+    if text.lower() in words:
+        return text.lower()
+    groups = [[name.strip() for name in part.split(",")] for part in text.split(";")]
+    wanted = "two names" if exactly else "at least two names"
+    for group in groups:
+        if not all(group) or len(group) < 2 or (exactly and len(group) != exactly):
+            raise typer.BadParameter(
+                f'{option} must be {", ".join(words)} or lists of {wanted}, such as "A,B;C,D"; got {text!r}'
+            )
+    return groups
+
+
 def share(option: str, value: float) -> float:
     """More than none, less than all."""
     if not 0 < value < 1:

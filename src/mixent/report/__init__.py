@@ -2,6 +2,7 @@
 
 from mixent.report.build import comparison_report
 from mixent.report.html import Bullets, Code, Figure, Number, Paragraph, Section, Table, write_report
+from mixent.report.novelty import novelty_report
 
 __all__ = [
     "Bullets",
@@ -12,5 +13,6 @@ __all__ = [
     "Section",
     "Table",
     "comparison_report",
+    "novelty_report",
     "write_report",
 ]

@@ -28,9 +28,13 @@ from mixent.evaluate.validate import CrossValidation
 from mixent.report.common import can_draw as _can_draw
 from mixent.report.common import count as _count
 from mixent.report.common import figure as _figure
-from mixent.report.html import Bullets, Code, Content, Figure, Number, Paragraph, Section, Table, readable, write_report
+from mixent.report.common import reproduce
+from mixent.report.html import Bullets, Content, Figure, Number, Paragraph, Section, Table, readable, write_report
 from mixent.report.maxent import maxent_section
 from mixent.report.med import med_section
+from mixent.report.sequences import sequences_section
+from mixent.report.structures import OF_MODELS
+from mixent.report.trees import structures_section
 
 SHOWN = {  # metric: (heading, factor, decimals)
     "error": ("error (%)", 100, 1),
@@ -99,11 +103,11 @@ def comparison_report(
         sections.append(Section("Errors of the leading method", _errors(cv, leader)))
     if X is not None and _can_draw():
         sections.append(Section("Map of two columns", _map(models, leader, X, y)))
-    fitted = {n: m for n, m in models.items() if getattr(m, "run_", None) is not None or hasattr(m, "means_")}
+    fitted = {n: m for n, m in models.items() if _has_section(m)}
     for name, model in fitted.items():
         only, content = _model(name, model, X, y)
         sections.append(Section(only if len(fitted) == 1 else f"The model: {name}", content))
-    sections.append(Section("How to reproduce", _reproduce(cv, commands)))
+    sections.append(Section("How to reproduce", reproduce(commands, cv.random_state)))
     return write_report(path, title, [section for section in sections if section.content])
 
 
@@ -353,10 +357,18 @@ def _between(column: np.ndarray, true: np.ndarray) -> float:
     return float(np.sum(count * (mean - column.mean()) ** 2) / (np.sum((column - column.mean()) ** 2) or 1))
 
 
+def _has_section(model: Any) -> bool:
+    return getattr(model, "run_", None) is not None or hasattr(model, "runs_") or hasattr(model, "means_")
+
+
 def _model(name: str, model: Any, X: Any, y: Any) -> tuple[str, list[Content]]:
     """The heading of the section of a model that is the only one, and what stands there."""
     if hasattr(model, "constraints"):
         return "The maximum entropy model", maxent_section(name, model, X, y, draw=_can_draw())
+    if isinstance(model, OF_MODELS):
+        return "The discrimination model", structures_section(name, model, X, y, draw=_can_draw())
+    if hasattr(model, "runs_"):
+        return "The hidden Markov models", sequences_section(name, model, X, y, draw=_can_draw())
     if hasattr(model, "multipliers_"):
         return "The discrimination model", med_section(name, model, X, y, draw=_can_draw())
     return "The mixture model", _mixture(name, model, X)
@@ -588,18 +600,3 @@ def _column_names(model: Any, X: Any, d: int) -> list[str]:
     if names is None or len(names) != d:
         return [f"column {j}" for j in range(d)]
     return [str(name) for name in names]
-
-
-def _reproduce(cv: CrossValidation, commands: str) -> list[Content]:
-    import platform
-    from importlib.metadata import PackageNotFoundError, version
-
-    versions = [f"Python {platform.python_version()}"]
-    for package in ("mixent", "numpy", "scipy", "scikit-learn"):
-        try:
-            versions.append(f"{package} {version(package)}")
-        except PackageNotFoundError:
-            continue
-    seed = f" Random seed of the folds: {cv.random_state}." if isinstance(cv.random_state, int) else ""
-    content: list[Content] = [Paragraph("Made with " + ", ".join(versions) + "." + seed)]
-    return [*content, Code(commands)] if commands else content

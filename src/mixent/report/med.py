@@ -22,9 +22,9 @@ def med_section(name: str, model: Any, X: Any, y: Any, *, draw: bool) -> list[Co
     if strongest:
         content.append(_columns(model, strongest))
     if about["c"]["tried"]:
-        content.append(_tried(about["c"]))
+        content.append(tried(about["c"]))
     if draw and X is not None:
-        content.append(_margins(model, X, y))
+        content.append(margins(model, X, y))
     return content
 
 
@@ -49,7 +49,8 @@ def _columns(model: Any, strongest: list[dict[str, Any]]) -> Table:
     return Table(caption, ["column", "coefficient", "more of it speaks for"], rows)
 
 
-def _tried(bound: dict[str, Any]) -> Table:
+def tried(bound: dict[str, Any]) -> Table:
+    """Values of c."""
     rows: list = [
         [Number(readable(e["c"], 3), best=e["c"] == bound["value"]), Number(f"{e['log_loss']:.4f}")]
         for e in bound["tried"]
@@ -58,7 +59,8 @@ def _tried(bound: dict[str, Any]) -> Table:
     return Table(caption, ["c", "log-loss (nats)"], rows)
 
 
-def _margins(model: Any, X: Any, y: Any) -> Figure:
+def margins(model: Any, X: Any, y: Any) -> Figure:
+    """How clearly the training rows are on their side."""
     display = MarginsDisplay.from_estimator(model, X, y)
     canvas = figure(6.4, 3.6)
     display.plot(canvas.subplots())

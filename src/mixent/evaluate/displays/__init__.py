@@ -6,13 +6,18 @@ from mixent.evaluate.displays.components import ComponentsDisplay
 from mixent.evaluate.displays.confusion import ConfusionDisplay
 from mixent.evaluate.displays.constraints import ConstraintsDisplay
 from mixent.evaluate.displays.convergence import ConvergenceDisplay
+from mixent.evaluate.displays.edges import EdgeWeightsDisplay
 from mixent.evaluate.displays.explanation import ExplanationDisplay
 from mixent.evaluate.displays.growth import GrowthDisplay
+from mixent.evaluate.displays.likelihoods import LikelihoodsDisplay
 from mixent.evaluate.displays.margins import MarginsDisplay
 from mixent.evaluate.displays.multipliers import MultipliersDisplay
 from mixent.evaluate.displays.path import PathDisplay
 from mixent.evaluate.displays.regions import RegionsDisplay
+from mixent.evaluate.displays.roc import RocDisplay
 from mixent.evaluate.displays.selection import SelectionDisplay
+from mixent.evaluate.displays.states import StatesDisplay
+from mixent.evaluate.displays.trees import TreeDisplay
 from mixent.evaluate.displays.uncertainty import UncertaintyDisplay
 
 __all__ = [
@@ -22,12 +27,17 @@ __all__ = [
     "ConfusionDisplay",
     "ConstraintsDisplay",
     "ConvergenceDisplay",
+    "EdgeWeightsDisplay",
     "ExplanationDisplay",
     "GrowthDisplay",
+    "LikelihoodsDisplay",
     "MarginsDisplay",
     "MultipliersDisplay",
     "PathDisplay",
     "RegionsDisplay",
+    "RocDisplay",
     "SelectionDisplay",
+    "StatesDisplay",
+    "TreeDisplay",
     "UncertaintyDisplay",
 ]

@@ -16,6 +16,7 @@ from mixent.evaluate.displays.palette import (
     beside_width,
     class_name,
     colour,
+    divided,
     legend,
     marker,
     plain,
@@ -130,7 +131,7 @@ class ConstraintsDisplay(Short):
 
     def _plot_panels(self, ax: Any):
         ax = axes_or_new(ax, self.size())
-        panels = [ax] if len(self.said) == 1 else _divided(ax, len(self.said), *self._grid())
+        panels = divided(ax, len(self.said), *self._grid(), what="features", instead=", or name one feature")
         for panel, said, limits in zip(panels, self.said, limits_of(self.said)):
             draw_panel(panel, said, self.classes, limits)
         if len(self.classes) > 2:
@@ -293,13 +294,3 @@ def _block(said: Said, multipliers: np.ndarray, silent: np.ndarray | None) -> Bl
     kept = np.sort(np.argsort(-np.nanmax(np.abs(multipliers), axis=1) * weight, kind="stable")[:MOST_VALUES])
     values, left = [said.values[i] for i in kept], len(said.values) - len(kept)
     return Block(said.name, said.strength, values, said.shares[kept], multipliers[kept], left)
-
-
-def _divided(ax: Any, n: int, rows: int, columns: int) -> list:
-    """`n` axes in the place of one, which is left empty."""
-    place = ax.get_subplotspec()
-    if place is None:
-        raise ValueError(f"{n} features need axes that can be divided: make ax with plt.subplots, or name one feature")
-    ax.set_axis_off()
-    grid = place.subgridspec(rows, columns)
-    return [ax.figure.add_subplot(grid[i // columns, i % columns]) for i in range(n)]

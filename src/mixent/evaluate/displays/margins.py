@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays.palette import FAINT, INK, Short, axes_or_new, colour, tidy
+from mixent.evaluate.displays.palette import FAINT, INK, MED, Short, axes_or_new, colour, tidy
 from mixent.evaluate.labels import as_labels, encode, labelled_rows
 
 SILENT = "#c9c9c9"
@@ -31,11 +31,16 @@ class MarginsDisplay(Short):
 
     @classmethod
     def from_estimator(cls, est: Any, X: Any, y: Any):
-        """Of a fitted MEDClassifier or MEDGaussianClassifier, on the rows X, y it was fitted to."""
+        """Of a fitted classifier by maximum entropy discrimination, on the rows X, y it was fitted to."""
         if not hasattr(est, "multipliers_"):
+            raise ValueError(f"{type(est).__name__} has no multipliers; give a fitted {MED}")
+        if not hasattr(est, "classes_"):
             raise ValueError(
-                f"{type(est).__name__} has no multipliers; give a fitted MEDClassifier or MEDGaussianClassifier"
+                f"{type(est).__name__} has no classes, and margins are between classes; draw the log-probabilities "
+                f"of its rows by LikelihoodsDisplay, how much each counts by MultipliersDisplay"
             )
+        if getattr(est, "objective", "margin") != "margin":
+            raise ValueError(f"objective={est.objective!r} asks for no margin; fit with objective='margin'")
         y = as_labels(y)
         if len(y) != est.n_rows_:
             raise ValueError(

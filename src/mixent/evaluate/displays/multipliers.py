@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from mixent.evaluate.displays.palette import (
     FAINT,
     INK,
+    MED,
     Short,
     axes_or_new,
     class_name,
@@ -28,25 +30,32 @@ class MultipliersDisplay(Short):
     """The multipliers of the training rows in falling order; with more than two classes, the sum of each row's.
 
     Rows at zero play no part: the discriminant without them is the same. The share of all others is the leave-one-out
-    estimate of the error, and a crude one.
+    estimate of the error, and a crude one. Of a novelty detector a multiplier says how often the row counts, where a
+    Bayesian fit counts each once; there are no classes and no errors.
     """
 
     multipliers: np.ndarray  # (n,) falling
     row: np.ndarray  # (n,) which row
-    row_class: np.ndarray  # (n,) class index; -1: the label was in doubt
-    classes: Any  # (C,)
+    row_class: np.ndarray  # (n,) class index; -1: the label was in doubt, or there are no classes
+    classes: Any  # (C,); empty of a novelty detector
     upper: float | None  # multipliers of two classes stay below; None: no bound, or a sum
-    loo_estimate: float  # share of the labelled rows that are not zero
+    loo_estimate: float | None  # share of the labelled rows that are not zero; None of a novelty detector
     ax_: Any = field(default=None, repr=False)
     figure_: Any = field(default=None, repr=False)
 
     @classmethod
     def from_estimator(cls, est: Any):
-        """Of a fitted `MEDClassifier` or `MEDGaussianClassifier`."""
+        """Of a fitted classifier by maximum entropy discrimination, or of a fitted `MEDNoveltyDetector`."""
         if not hasattr(est, "multipliers_"):
             raise ValueError(
-                f"{type(est).__name__} has no multipliers_; fit a MEDClassifier or a MEDGaussianClassifier first"
+                f"{type(est).__name__} has no multipliers_; give a fitted {MED}, or a fitted MEDNoveltyDetector"
             )
+        if getattr(est, "objective", "margin") != "margin":
+            raise ValueError(
+                f"objective={est.objective!r} asks for no margin and has no multipliers; fit with objective='margin'"
+            )
+        if not hasattr(est, "classes_"):
+            return cls._of_detector(est)
         whole = est.multipliers_ if est.multipliers_.ndim == 1 else est.multipliers_.sum(axis=1)
         used = np.flatnonzero(~np.isnan(est.label_posterior_[:, 0]))  # rows with a weight
         order = used[np.argsort(-whole[used], kind="stable")]
@@ -55,6 +64,12 @@ class MultipliersDisplay(Short):
         bounded = est.multipliers_.ndim == 1 and np.isfinite(est.margin_.upper)
         upper = float(est.margin_.upper) if bounded else None
         return cls(whole[order], order, label, est.classes_, upper, float(est.loo_estimate_))
+
+    @classmethod
+    def _of_detector(cls, est: Any):
+        order = np.argsort(-est.multipliers_, kind="stable")
+        upper = float(est.margin_.upper) if np.isfinite(est.margin_.upper) else None
+        return cls(est.multipliers_[order], order, np.full(len(order), -1), np.empty(0), upper, None)
 
     @property
     def zero_share(self) -> float:
@@ -68,24 +83,35 @@ class MultipliersDisplay(Short):
         place = np.arange(1, n + 1)
         n_support = int((self.multipliers > 0).sum())
         ax.vlines(place[:n_support], 0, self.multipliers[:n_support], color=FAINT, lw=0.5, zorder=1)
-        doubtful = self.row_class < 0
-        if doubtful.any():
-            look = {"color": FAINT, "marker": ".", "s": 16, "label": "label in doubt"}
-            ax.scatter(place[doubtful], self.multipliers[doubtful], zorder=2, **look)
-        for c, label in enumerate(self.classes):
-            rows = self.row_class == c
-            look = {"color": colour(c), "marker": marker(c), "s": 16, "edgecolors": "white", "lw": 0.4}
-            ax.scatter(place[rows], self.multipliers[rows], label=plain(class_name(label), 24), zorder=2, **look)
+        for rows, look in self._kinds():
+            ax.scatter(place[rows], self.multipliers[rows], s=16, zorder=2, **look)
         top = float(self.multipliers.max(initial=0.0)) or 1.0
         if self.upper is not None and self.upper < NEAR * top:
             ax.axhline(self.upper, color=INK, lw=0.9, ls="--", label=f"c = {self.upper:.3g}")
             top = max(top, self.upper)
         ax.axvline(n_support + 0.5, color=INK, lw=0.9, ls=":")
-        said = f"{n_support} of {n} rows speak; leave-one-out estimate of the error {100 * self.loo_estimate:.0f} %"
-        ax.set_title(said, loc="left", fontsize="small", color=INK)
         ax.set(xlim=(0, n + 1), ylim=(-0.03 * top, 1.08 * top))
-        ax.set(xlabel="rows, by how much they say", ylabel="multiplier" + (", sum" if len(self.classes) > 2 else ""))
-        legend(ax, len(self.classes) + 2, loc="center right")
+        if self.loo_estimate is None:
+            said = f"{n_support} of {n} rows count"
+            ax.set(xlabel="rows, by how often they count", ylabel="multiplier: how often the row counts")
+        else:
+            said = f"{n_support} of {n} rows speak; leave-one-out estimate of the error {100 * self.loo_estimate:.0f} %"
+            several = ", sum" if len(self.classes) > 2 else ""
+            ax.set(xlabel="rows, by how much they say", ylabel=f"multiplier{several}")
+        ax.set_title(said, loc="left", fontsize="small", color=INK)
+        if ax.get_legend_handles_labels()[0]:
+            legend(ax, len(self.classes) + 2, loc="center right")
         tidy(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+    def _kinds(self) -> Iterator[tuple[np.ndarray, dict[str, Any]]]:
+        """Which rows are drawn alike, and how."""
+        unknown = self.row_class < 0
+        if not len(self.classes):
+            yield unknown, {"color": colour(0), "marker": marker(0), "edgecolors": "white", "lw": 0.4}
+        elif unknown.any():
+            yield unknown, {"color": FAINT, "marker": ".", "label": "label in doubt"}
+        for c, label in enumerate(self.classes):
+            look = {"color": colour(c), "marker": marker(c), "edgecolors": "white", "lw": 0.4}
+            yield self.row_class == c, {**look, "label": plain(class_name(label), 24)}

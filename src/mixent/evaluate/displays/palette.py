@@ -11,6 +11,7 @@ OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "*")
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)))
 INK, FAINT = "#333333", "#9a9a9a"
+MED = "MEDClassifier, MEDGaussianClassifier, MEDTreeClassifier or MEDBayesNetClassifier"  # what has margins, in words
 RING: dict[str, Any] = {"marker": "o", "ms": 12, "mfc": "none", "mec": INK, "mew": 1.4, "ls": "none", "zorder": 4}
 
 
@@ -98,6 +99,23 @@ def axes_or_new(ax: Any, size: tuple[float, float] = (5.2, 4.0)) -> Any:
     import matplotlib.pyplot as plt
 
     return plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def divided(
+    ax: Any, n: int, rows: int, columns: int, ratios: Any = None, *, what: str = "panels", instead: str = ""
+) -> list[Any]:
+    """`n` axes in the place of one, which is left empty; `ratios` are the widths of the columns.
+
+    Where the place cannot be divided, the error says `what` would be in it, and what to do `instead`.
+    """
+    if n == 1:
+        return [ax]
+    place = ax.get_subplotspec()
+    if place is None:
+        raise ValueError(f"{n} {what} need axes that can be divided: make ax with plt.subplots{instead}")
+    ax.set_axis_off()
+    grid = place.subgridspec(rows, columns, width_ratios=ratios)
+    return [ax.figure.add_subplot(grid[i // columns, i % columns]) for i in range(n)]
 
 
 def tidy(ax: Any) -> None:

@@ -1,0 +1,230 @@
+"""The hidden states of sequences: what follows what, what each emits, and the path of one sequence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mixent.evaluate.displays.palette import (
+    FAINT,
+    INK,
+    Short,
+    axes_or_new,
+    colour,
+    divided,
+    marker,
+    plain,
+    share_colours,
+    tidy,
+)
+
+MOST_STATES = 10  # up to which probabilities are written out
+MOST_VALUES = 12  # of a category; of more, those that differ most between states
+
+
+@dataclass(repr=False)
+class Emitted(Short):
+    """What the states emit: a number's mean and standard deviation, or a table of a category's values."""
+
+    name: str
+    mean: np.ndarray | None = None  # (S,)
+    std: np.ndarray | None = None  # (S,)
+    table: np.ndarray | None = None  # (S, values)
+    values: tuple[Any, ...] = ()
+
+
+@dataclass(repr=False)
+class StatesDisplay(Short):
+    """Transitions, emissions and, given a sequence, its values with the most probable path (Viterbi)."""
+
+    start: np.ndarray  # (S,)
+    transitions: np.ndarray  # (S, S); where every step has its own, their mean
+    emitted: Emitted | None  # None: emissions="precomputed"
+    n_matrices: int = 1
+    path: np.ndarray | None = None  # (T,) state of each step
+    steps: np.ndarray | None = None  # (T,) values: numbers, or positions among the values; NaN missing
+    ax_: Any = field(default=None, repr=False)
+    axes_: Any = field(default=None, repr=False)  # of the panels
+    figure_: Any = field(default=None, repr=False)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        est: Any,
+        X: Any = None,
+        sequence: int = 0,
+        *,
+        lengths: Any = None,
+        groups: Any = None,
+        variable: Any = None,
+    ):
+        """Of a fitted `HiddenMarkovModel` (of a `HMMClassifier`: of one of its `models_`).
+
+        Parameters
+        ----------
+        est : HiddenMarkovModel
+        X, lengths, groups : optional
+            Sequences as in `fit`, of which one is decoded.
+        sequence : int
+            Which.
+        variable : str, optional
+            Which variable, of several emitted at a step; by default the first.
+        """
+        if hasattr(est, "models_"):
+            raise ValueError(f"{type(est).__name__} has a model for each class; give one of its models_")
+        if not hasattr(est, "transitions_"):
+            raise ValueError(f"{type(est).__name__} has no transitions_; give a fitted HiddenMarkovModel")
+        transitions = np.asarray(est.transitions_)
+        matrices = 1 if transitions.ndim == 2 else len(transitions)
+        mean = transitions if transitions.ndim == 2 else transitions.mean(axis=0)
+        emitted = None if est.emissions == "precomputed" else _emitted(est, variable)
+        out = cls(est.start_, mean, emitted, matrices)
+        if X is not None:
+            out.path, out.steps = _decoded(est, X, sequence, lengths, groups, emitted)
+        return out
+
+    def plot(self, ax: Any = None):
+        """Draw the panels side by side.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Its place is divided among the panels.
+        """
+        draws = [self._draw_transitions]
+        ratios = [1.0]
+        if self.emitted is not None:
+            draws.append(self._draw_emissions)
+            ratios.append(1.1)
+        if self.path is not None:
+            draws.append(self._draw_path)
+            ratios.append(2.0)
+        ax = axes_or_new(ax, (3.3 * sum(ratios), 3.2))
+        panels = divided(ax, len(draws), 1, len(draws), ratios)
+        for draw, panel in zip(draws, panels):
+            draw(panel)
+        self.ax_, self.axes_, self.figure_ = ax, panels, ax.figure
+        return self
+
+    def _draw_transitions(self, ax: Any) -> None:
+        S = len(self.start)
+        whole = np.vstack([self.start, self.transitions])
+        _table(ax, whole, [f"{s}" for s in range(S)], ["start", *(f"{s}" for s in range(S))])
+        ax.axhline(0.5, color="white", lw=4)
+        ax.set(xlabel="next state", ylabel="state")
+        what = "transitions" if self.n_matrices == 1 else f"transitions, mean of {self.n_matrices} steps"
+        _title(ax, what)
+
+    def _draw_emissions(self, ax: Any) -> None:
+        emitted = self.emitted
+        assert emitted is not None
+        S = len(self.start)
+        _title(ax, f"emits: {plain(emitted.name, 20).strip()}")
+        if emitted.table is not None:
+            kept = _telling(emitted.table)
+            _table(ax, emitted.table[:, kept], [plain(emitted.values[v], 10).strip() for v in kept], range(S))
+            ax.set(xlabel="value", ylabel="state")
+            return
+        assert emitted.mean is not None and emitted.std is not None
+        for s in range(S):
+            look: dict[str, Any] = {"color": colour(s), "marker": marker(s), "ms": 6, "lw": 1.6, "capsize": 3}
+            ax.errorbar(emitted.mean[s], s, xerr=emitted.std[s], **look)
+        ax.set(xlabel="mean ± standard deviation", ylabel="state", ylim=(S - 0.5, -0.5), yticks=range(S))
+        tidy(ax)
+
+    def _draw_path(self, ax: Any) -> None:
+        assert self.path is not None
+        T, S = len(self.path), len(self.start)
+        at = np.arange(T)
+        _title(ax, "most probable path")
+        if self.steps is None or self.emitted is None:
+            ax.step(at, self.path, where="mid", color=FAINT, lw=1)
+            for s in range(S):
+                ax.plot(
+                    at[self.path == s], self.path[self.path == s], ls="none", color=colour(s), marker=marker(s), ms=4
+                )
+            ax.set(ylabel="state", yticks=range(S), ylim=(S - 0.5, -0.5))
+        else:
+            ax.plot(at, self.steps, color=FAINT, lw=0.7, zorder=1)
+            for s in range(S):
+                on = self.path == s
+                look: dict[str, Any] = {"color": colour(s), "marker": marker(s), "ls": "none", "ms": 4.5}
+                ax.plot(at[on], self.steps[on], label=f"state {s}", zorder=3, **look)
+                for begin, end in _stretches(on):
+                    ax.axvspan(begin - 0.5, end + 0.5, color=colour(s), alpha=0.12, lw=0, zorder=0)
+            if self.emitted.table is not None:
+                values = self.emitted.values
+                kept = range(0, len(values), -(-len(values) // MOST_VALUES))
+                ax.set_yticks(kept, [plain(values[v], 10).strip() for v in kept])
+            ax.set_ylabel(plain(self.emitted.name, 24).strip())
+            ax.legend(frameon=False, fontsize="x-small", loc="lower right", bbox_to_anchor=(1, 1), ncols=min(S, 5))
+        ax.set(xlabel="step", xlim=(-0.7, T - 0.3))
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        tidy(ax)
+
+
+def _emitted(est: Any, variable: Any) -> Emitted:
+    names = list(est.variables_.names)
+    variable = names[0] if variable is None else variable
+    if variable not in names:
+        raise ValueError(f"variable must be one of those emitted, {names}; got {variable!r}")
+    place = names.index(variable)
+    if place in est.variables_.continuous:
+        j = est.variables_.continuous.index(place)
+        return Emitted(variable, est.means_[:, j], np.sqrt(est.covariances_[:, j, j]))
+    return Emitted(variable, table=est.tables_[variable], values=est.variables_.columns[place].categories)
+
+
+def _decoded(
+    est: Any, X: Any, sequence: int, lengths: Any, groups: Any, emitted: Emitted | None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """The path (T,) of one sequence, and its values."""
+    steps = est._read(X, lengths, groups)
+    if not -steps.n_sequences <= sequence < steps.n_sequences:
+        raise ValueError(f"sequence must be one of the {steps.n_sequences} in X; got {sequence!r}")
+    place = range(steps.n_sequences)[sequence]
+    rows = slice(steps.begins[place], steps.begins[place] + steps.lengths[place])
+    found = est.decode(X, lengths=lengths, groups=groups)
+    path = found[place] if est.by_row_ else found[np.arange(len(found)) if steps.rows is None else steps.rows][rows]
+    if emitted is None:
+        return path, None
+    names = list(est.variables_.names)
+    at = names.index(emitted.name)
+    if emitted.table is None:
+        j = est.variables_.continuous.index(at)
+        if j not in est.varying_:
+            return path, np.full(len(path), est.constants_[j])
+        return path, steps.table.X[rows, int(np.searchsorted(est.varying_, j))]
+    codes = steps.table.codes[rows, est.variables_.categorical.index(at)].astype(float)
+    return path, np.where(codes < 0, np.nan, codes)
+
+
+def _telling(table: np.ndarray) -> np.ndarray:
+    """Positions of the values (columns) that differ most between states, in their own order."""
+    return np.sort(np.argsort(-np.ptp(table, axis=0), kind="stable")[:MOST_VALUES])
+
+
+def _stretches(on: np.ndarray) -> list[tuple[int, int]]:
+    """First and last of each run of True."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], on, [False]]).astype(int)))
+    return [(int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2])]
+
+
+def _table(ax: Any, table: np.ndarray, columns: Any, rows: Any) -> None:
+    """Probabilities as shades, written out where they fit."""
+    ax.imshow(table, cmap=share_colours(), vmin=0, vmax=1, aspect="auto")
+    long = max(len(str(name)) for name in columns) > 3
+    ax.set_xticks(range(table.shape[1]), columns, rotation=90 if long else 0)
+    ax.set_yticks(range(table.shape[0]), rows)
+    ax.tick_params(length=0, colors=INK, labelsize="small")
+    ax.spines[:].set_visible(False)
+    if max(table.shape) <= MOST_STATES + 1:
+        for (row, column), share in np.ndenumerate(table):
+            shade = "white" if share > 0.5 else INK
+            ax.text(column, row, f"{share:.2f}", ha="center", va="center", color=shade, fontsize="x-small")
+
+
+def _title(ax: Any, text: str) -> None:
+    ax.set_title(text, loc="left", fontsize="small", color=INK)

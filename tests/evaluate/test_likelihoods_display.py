@@ -1,0 +1,76 @@
+"""Histograms of training log-probabilities: all rows are in them, level and threshold are the model's."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import IsolationForest
+
+from mixent import MEDNoveltyDetector
+from mixent.evaluate import LikelihoodsDisplay
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(200, 2))
+LETTERS = np.array(list("ACGT"))[np.minimum(RNG.geometric(0.5, size=(150, 6)) - 1, 3)]
+
+
+def drawn(display, ax=None):
+    assert display.plot(ax) is display
+    assert display.figure_ is display.ax_.figure
+    display.figure_.canvas.draw()
+    return display.ax_
+
+
+@pytest.mark.parametrize(("model", "rows"), [("product", LETTERS), ("gaussian", X)])
+def test_all_rows_are_counted_and_the_lines_are_the_models(model, rows):
+    fitted = MEDNoveltyDetector(model).fit(rows)
+    display = LikelihoodsDisplay.from_estimator(fitted)
+    np.testing.assert_array_equal(display.scores, fitted.scores_)
+    np.testing.assert_array_equal(display.bayes_scores, fitted.bayes_scores_)
+    assert display.n_outliers == (fitted.predict(rows) == -1).sum()
+    ax = drawn(display)
+    bars = [patch for patch in ax.patches if hasattr(patch, "get_height")]
+    assert sum(bar.get_height() for bar in bars) == len(rows)
+    counted = np.histogram(fitted.scores_, [bars[0].get_x(), *(b.get_x() + b.get_width() for b in bars)])[0]
+    assert counted.sum() >= 0.99 * len(rows)
+    assert sorted(line.get_xdata()[0] for line in ax.lines) == [fitted.offset_, fitted.level_]
+    low, high = ax.get_xlim()
+    assert low < fitted.offset_ < fitted.level_ < high
+    said = [t.get_text() for t in ax.get_legend().get_texts()]
+    assert said == [
+        "level set",
+        "Bayesian fit",
+        f"level l: {fitted.level_:.3g}",
+        f"threshold: {fitted.offset_:.3g} ({display.n_outliers} of {len(rows)} rows below)",
+    ]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("log-probability of a row, nats", "training rows")
+
+
+def test_the_level_set_has_the_shorter_tail():
+    display = LikelihoodsDisplay.from_estimator(MEDNoveltyDetector("product").fit(LETTERS))
+    assert display.scores.min() > display.bayes_scores.min() and np.ptp(display.scores) < np.ptp(display.bayes_scores)
+
+
+def test_the_bayesian_fit_alone_has_one_histogram_and_no_level():
+    display = LikelihoodsDisplay.from_estimator(MEDNoveltyDetector(objective="bayes").fit(X))
+    assert display.bayes_scores is None
+    ax = drawn(display)
+    assert len(ax.lines) == 1 and next(t.get_text() for t in ax.get_legend().get_texts()) == "Bayesian fit"
+
+
+def test_rows_that_are_all_alike_are_drawn():
+    drawn(LikelihoodsDisplay(np.full(10, -3.0), np.full(10, -3.0), -3.0, -3.0))
+
+
+def test_what_has_no_likelihoods_says_so_and_a_display_is_a_line():
+    with pytest.raises(ValueError, match="IsolationForest has no bayes_scores_; give a fitted MEDNoveltyDetector"):
+        LikelihoodsDisplay.from_estimator(IsolationForest())
+    from matplotlib.figure import Figure
+
+    display = LikelihoodsDisplay.from_estimator(MEDNoveltyDetector().fit(X))
+    ax = Figure().subplots()
+    assert drawn(display, ax) is ax and len(repr(display)) < 200
+
+
+def test_rows_far_out_stand_at_the_edge():
+    scores = np.concatenate([[-1000.0], np.linspace(-3, -2, 3999)])
+    ax = drawn(LikelihoodsDisplay(scores, None, -2.5, -3.0))
+    assert sum(patch.get_height() for patch in ax.patches) == 4000 and ax.get_xlim()[0] > -10

@@ -1,0 +1,153 @@
+"""Receiver operating characteristics: the areas are those of scikit-learn, the axes say what is found."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.ensemble import IsolationForest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.naive_bayes import GaussianNB
+
+from mixent import GaussianMixture, MEDClassifier, MEDNoveltyDetector, MixtureClassifier
+from mixent.evaluate import RocDisplay
+
+IRIS, KIND = load_iris(return_X_y=True)
+X, Y = IRIS[50:], np.where(KIND[50:] == 1, "versicolor", "$virginica_")
+
+
+def drawn(display, ax=None):
+    assert display.plot(ax) is display
+    assert display.figure_ is display.ax_.figure
+    display.figure_.canvas.draw()
+    return display.ax_
+
+
+def texts(ax):
+    return [t.get_text() for t in ax.get_legend().get_texts()]
+
+
+@pytest.fixture(scope="module")
+def models():
+    return {
+        "linear": MEDClassifier(c=1, calibration=None).fit(X[::2], Y[::2]),
+        "Gaussians": MixtureClassifier(1, "VVV", random_state=0).fit(X[::2], Y[::2]),
+        "logistic_$": LogisticRegression().fit(X[::2], Y[::2]),
+    }
+
+
+@pytest.mark.parametrize("positive", [None, "$virginica_"])
+def test_areas_are_those_of_the_scores(models, positive):
+    display = RocDisplay.from_estimators(models, X[1::2], Y[1::2], positive=positive)
+    assert display.positive == (positive or "versicolor")
+    hit = Y[1::2] == display.positive
+    sign = 1 if positive is None else -1
+    for name, model in models.items():
+        if hasattr(model, "decision_function"):
+            scores = sign * model.decision_function(X[1::2])
+        else:
+            scores = model.predict_proba(X[1::2])[:, list(model.classes_).index(display.positive)]
+        assert display.curves[name].auc == pytest.approx(roc_auc_score(hit, scores), abs=1e-12)
+    ax = drawn(display)
+    curves = [line for line in ax.lines if not line.get_label().startswith("_")]
+    for line, (name, curve) in zip(curves, display.curves.items()):
+        assert line.get_label() == f"{name.replace('$', chr(92) + '$')}, AUC {curve.auc:.3f}"
+        np.testing.assert_array_equal(line.get_xydata(), np.column_stack([curve.false, curve.true]))
+        assert line.get_xydata()[0].tolist() == [0, 0] and line.get_xydata()[-1].tolist() == [1, 1]
+    called = display.positive.replace("$", "\\$")
+    assert (
+        ax.get_xlabel() == f"share of the others taken for {called}" and ax.get_ylabel() == f"share of {called} found"
+    )
+    assert len({(line.get_color(), line.get_linestyle()) for line in curves}) == 3
+
+
+def test_one_class_against_the_rest():
+    model = GaussianNB().fit(IRIS, KIND)
+    display = RocDisplay.from_estimator(model, IRIS, KIND, positive=1)
+    assert list(display.curves) == ["GaussianNB"]
+    wanted = roc_auc_score(KIND == 1, model.predict_proba(IRIS)[:, 1])
+    assert display.curves["GaussianNB"].auc == pytest.approx(wanted, abs=1e-12)
+    assert drawn(display).get_ylabel() == "share of class 1 found"
+
+
+class Sure:
+    """Rows' log-odds are what they hold; probabilities round to 1."""
+
+    classes_ = np.array(["a", "b"])
+
+    def predict_log_proba(self, X):
+        return np.column_stack([-X[:, 0], -np.exp(-X[:, 0])])
+
+    def predict_proba(self, X):
+        return np.exp(self.predict_log_proba(X))
+
+
+def test_rows_that_are_all_but_certain_are_ranked():
+    rows, y = np.arange(40.0, 46)[:, None], np.repeat(["a", "b"], 3)
+    model = Sure()
+    assert roc_auc_score(y == "b", model.predict_proba(rows)[:, 1]) == 0.5
+    assert RocDisplay.from_estimator(model, rows, y).curves["Sure"].auc == 1
+    assert RocDisplay.from_estimator(model, rows, y, positive="a").curves["Sure"].auc == 1
+
+
+def test_detectors_find_typical_rows():
+    setosa = IRIS[:50]
+    models = {
+        "level set": MEDNoveltyDetector().fit(setosa[::2]),
+        "mixture": GaussianMixture(1).fit(setosa[::2]),
+        "forest": IsolationForest(random_state=0).fit(setosa[::2]),
+    }
+    y = np.where(KIND == 0, 1, -1)
+    display = RocDisplay.from_estimators(models, IRIS, y)
+    assert display.positive == 1 and display.curves["level set"].auc > 0.99
+    for name, model in models.items():
+        assert display.curves[name].auc == pytest.approx(roc_auc_score(y, model.score_samples(IRIS)), abs=1e-12)
+    named = np.array(["setosa", "versicolor", "virginica"])[KIND]
+    same = RocDisplay.from_estimators(models, IRIS, named, positive="setosa")
+    assert [c.auc for c in same.curves.values()] == [c.auc for c in display.curves.values()]
+
+
+def test_weights_are_counts_and_rows_without_a_label_are_left_out():
+    rng = np.random.default_rng(0)
+    score, y, weight = rng.normal(size=60), rng.integers(2, size=60), rng.integers(3, size=60)
+    score += y
+    whole = RocDisplay.from_predictions(np.repeat(y, weight), np.repeat(score, weight)).curves["scores"]
+    one = RocDisplay.from_predictions(y, {"a": score}, sample_weight=weight).curves["a"]
+    assert one.auc == pytest.approx(whole.auc, abs=1e-12)
+    some = y.astype(object)
+    some[::3] = None
+    assert RocDisplay.from_predictions(some, score).curves["scores"].auc == pytest.approx(
+        roc_auc_score(y[np.arange(60) % 3 > 0], score[np.arange(60) % 3 > 0])
+    )
+
+
+def test_impossible_rows_come_last():
+    curve = RocDisplay.from_predictions([0, 0, 1, 1], [-np.inf, -np.inf, 0.5, -np.inf]).curves["scores"]
+    assert curve.auc == pytest.approx(0.75)
+
+
+def test_what_cannot_be_drawn_says_why(models):
+    with pytest.raises(ValueError, match="y has 3 classes; say which is to be found: positive= one of .0, 1, 2."):
+        RocDisplay.from_estimator(GaussianNB().fit(IRIS, KIND), IRIS, KIND)
+    with pytest.raises(ValueError, match="positive must be one of the labels in y, .0, 1, 2.; got 7"):
+        RocDisplay.from_predictions(KIND, IRIS[:, 0], positive=7)
+    with pytest.raises(ValueError, match="a curve needs rows of two kinds; all labels in y are 'versicolor'"):
+        RocDisplay.from_estimators(models, X[:10], Y[:10])
+    with pytest.raises(ValueError, match="'linear' does not know the class 1; it was fitted to"):
+        RocDisplay.from_estimators(models, IRIS, KIND, positive=1)
+    with pytest.raises(ValueError, match="models must be a dict of fitted models by name"):
+        RocDisplay.from_estimators([models["linear"]], X, Y)
+    with pytest.raises(ValueError, match="'none' has neither classes_ nor score_samples"):
+        RocDisplay.from_estimators({"none": object()}, X, Y)
+    with pytest.raises(ValueError, match="scores of 'a' must be one number per row, 100; got shape .3,."):
+        RocDisplay.from_predictions(Y, {"a": [1, 2, 3]})
+    with pytest.raises(ValueError, match="scores of 'scores' must be numbers; row 2 has none"):
+        RocDisplay.from_predictions([0, 1, 1], [0.0, 1.0, np.nan])
+
+
+def test_it_shows_itself_in_a_line_and_takes_axes(models):
+    from matplotlib.figure import Figure
+
+    ax = Figure().subplots()
+    display = RocDisplay.from_estimators(models, X, Y)
+    assert drawn(display, ax) is ax and len(repr(display)) < 200
+    assert len(texts(ax)) == 3

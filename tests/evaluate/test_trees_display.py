@@ -1,0 +1,138 @@
+"""Drawings of trees and Bayes nets: every edge once, nothing crosses, names are free."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
+
+from mixent import MEDBayesNetClassifier, MEDTreeClassifier
+from mixent.evaluate import TreeDisplay
+from mixent.evaluate.displays.trees import THICK, THIN, outline
+
+RNG = np.random.default_rng(0)
+CODE = RNG.integers(3, size=(90, 6))
+CODE[:, 1] = np.where(RNG.random(90) < 0.8, CODE[:, 0], CODE[:, 1])
+X = pd.DataFrame(CODE.astype(str), columns=["$one", "two", "_three", "four", "a column with a very long name", "six"])
+Y = np.where(RNG.random(90) < 0.5, "yes", "no")
+
+
+def drawn(display, ax=None):
+    assert display.plot(ax) is display
+    assert display.figure_ is display.ax_.figure
+    display.figure_.canvas.draw()
+    return display.axes_
+
+
+@pytest.fixture(scope="module")
+def trees():
+    return MEDTreeClassifier(c=1, gamma=2, calibration=None).fit(X, Y)
+
+
+@st.composite
+def forests(draw):
+    """A forest whose vertices are numbered at random."""
+    n = draw(st.integers(1, 25))
+    edges = [(draw(st.integers(0, v - 1)), v) for v in range(1, n) if draw(st.integers(0, 9))]
+    name = draw(st.permutations(range(n)))
+    return n, [(name[u], name[v]) for u, v in edges]
+
+
+@settings(max_examples=100, deadline=None)
+@given(forests())
+def test_a_forest_is_laid_out_line_by_line_without_crossings(forest):
+    n, edges = forest
+    found = outline(n, edges)
+    assert sorted(found.line) == list(range(n))
+    assert {frozenset((v, p)) for v, p in enumerate(found.parent) if p >= 0} == set(map(frozenset, edges))
+    for v, p in enumerate(found.parent):
+        if p < 0:
+            assert found.lane[v] == 0
+            continue
+        assert found.line[v] > found.line[p] and found.lane[v] - found.lane[p] in (0, 1)
+        between = (found.line > found.line[p]) & (found.line < found.line[v])
+        assert (found.lane[between] > found.lane[p]).all()  # the strip beside the parent's lane is free
+    straight = [v for v, p in enumerate(found.parent) if p >= 0 and found.lane[v] == found.lane[p]]
+    assert len({found.parent[v] for v in straight}) == len(straight)  # one child is straight below
+
+
+def test_the_longest_path_is_the_first_lane():
+    found = outline(6, [(3, 0), (0, 5), (5, 1), (0, 2), (5, 4)])
+    assert (found.lane == 0).sum() == 4 and (found.lane == 1).sum() == 2
+    chain = outline(5, [(0, 1), (1, 2), (2, 3), (3, 4)])
+    assert chain.line.tolist() == [0, 1, 2, 3, 4] and not chain.lane.any()
+
+
+def test_every_edge_is_drawn_as_wide_as_its_probability(trees):
+    display = TreeDisplay.from_estimator(trees)
+    for s, ax in enumerate(drawn(display)):
+        names = [(X.columns[u], X.columns[v]) for u, v in display.edges[s]]
+        assert names == trees.trees_[s]
+        wanted = [trees.edge_marginals_[s][u, v] for u, v in display.edges[s]]
+        np.testing.assert_array_equal(display.marginals[s], wanted)
+        widths = [patch.get_linewidth() for patch in ax.patches]
+        np.testing.assert_allclose(np.sort(widths), np.sort(THIN + (THICK - THIN) * np.array(wanted)))
+    assert [ax.get_title(loc="left") for ax in display.axes_] == ["no", "yes"]
+    legend = display.axes_[0].get_legend()
+    assert legend.get_title().get_text() == "share of trees with the edge"
+    assert [t.get_text() for t in legend.get_texts()] == ["10 %", "50 %", "100 %"]
+
+
+def test_names_stand_beside_their_vertices_and_apart(trees):
+    for ax in drawn(TreeDisplay.from_estimator(trees)):
+        texts = [text.get_text() for text in ax.texts]
+        assert sorted(texts) == sorted(["\\$one", "two", "_three", "four", "a column with a very …", "six"])
+        boxes = sorted((text.get_window_extent() for text in ax.texts), key=lambda box: box.y0)
+        assert all(lower.y1 <= upper.y0 + 1 for lower, upper in itertools.pairwise(boxes))
+        assert max(box.x1 for box in boxes) <= ax.get_window_extent().x1 + 1
+
+
+def test_trees_of_highest_likelihood_are_certain_and_shared_ones_drawn_once():
+    likely = MEDTreeClassifier(objective="likelihood", calibration=None).fit(X, Y)
+    display = TreeDisplay.from_estimator(likely, label="yes")
+    assert display.titles == ["yes"] and (display.marginals[0] == 1).all()
+    assert len(drawn(display)) == 1
+    shared = MEDTreeClassifier(objective="likelihood", structure="shared", calibration=None).fit(X, Y)
+    assert TreeDisplay.from_estimator(shared).titles == ["all classes"]
+
+
+def test_a_mixture_has_a_tree_for_each_component():
+    mixture = MEDTreeClassifier(n_components=2, c=0.5, calibration=None, random_state=0).fit(X, Y)
+    display = TreeDisplay.from_estimator(mixture)
+    assert len(drawn(display)) == 4 and display.titles[1] == "no, component 1"
+
+
+def test_a_bayes_net_has_arrows_from_parents_to_children():
+    structure = {"yes": [("$one", "four"), ("two", "four"), ("four", "six")], "no": "naive"}
+    model = MEDBayesNetClassifier(structure, c=1, calibration=None).fit(X, Y)
+    display = TreeDisplay.from_estimator(model)
+    no, yes = drawn(display)
+    assert display.marginals is None and not no.patches and len(yes.patches) == 3
+    height = {text.get_text(): text.get_position()[1] for text in yes.texts}
+    assert height["\\$one"] > height["four"] > height["six"]  # parents first
+    assert sorted(display.edges[1]) == [(0, 3), (1, 3), (3, 5)]
+    names = [text.get_text() for text in yes.texts]
+    for (u, v), patch in zip(display.edges[1], yes.patches):
+        path = patch._path_original.vertices  # before the head is put to it
+        assert path[0, 1] == height[names[u]] and path[-1, 1] == height[names[v]]
+    assert no.get_legend() is None
+
+
+def test_what_has_no_trees_says_so_and_a_display_is_a_line(trees):
+    with pytest.raises(ValueError, match="has no trees_; give a fitted MEDTreeClassifier or MEDBayesNetClassifier"):
+        TreeDisplay.from_estimator(LogisticRegression())
+    with pytest.raises(ValueError, match="label must be one of the classes"):
+        TreeDisplay.from_estimator(trees, label="maybe")
+    display = TreeDisplay.from_estimator(trees)
+    assert len(repr(display)) < 300 and "\n" not in repr(display)
+
+
+def test_it_fits_into_given_axes(trees):
+    from matplotlib.figure import Figure
+
+    left, right = Figure(figsize=(9, 3)).subplots(1, 2)
+    assert len(drawn(TreeDisplay.from_estimator(trees), left)) == 2
+    assert drawn(TreeDisplay.from_estimator(trees, label="no"), right) == [right]
