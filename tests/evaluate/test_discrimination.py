@@ -8,7 +8,16 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.preprocessing import StandardScaler
 
-from mixent import FisherKernel, GaussianMixture, MEDClassifier, MEDGaussianClassifier, MixtureClassifier
+from mixent import (
+    FisherKernel,
+    GaussianMixture,
+    MEDBayesNetClassifier,
+    MEDClassifier,
+    MEDGaussianClassifier,
+    MEDNoveltyDetector,
+    MEDTreeClassifier,
+    MixtureClassifier,
+)
 from mixent.evaluate import MarginsDisplay
 from mixent.evaluate.discrimination import describe_discrimination, in_words, strongest_columns, what_kernel
 
@@ -94,6 +103,29 @@ def test_margins_that_are_not_there(two):
         MarginsDisplay.from_estimator(MixtureClassifier(1).fit(X, Y), X, Y)
     with pytest.raises(ValueError, match="the model was fitted to: it saw 150, and these are 10"):
         MarginsDisplay.from_estimator(two, X[:10], TWO[:10])
+    with pytest.raises(ValueError, match="MEDNoveltyDetector has no classes, and margins are .* LikelihoodsDisplay"):
+        MarginsDisplay.from_estimator(MEDNoveltyDetector("product").fit(X), X, Y)
+    likely = MEDTreeClassifier(objective="likelihood", calibration=None).fit(X, Y)
+    with pytest.raises(ValueError, match="objective='likelihood' asks for no margin; fit with objective='margin'"):
+        MarginsDisplay.from_estimator(likely, X, Y)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        MEDTreeClassifier(c=1, calibration=None),
+        MEDTreeClassifier(margin="fixed", gamma=0.5, calibration=None),
+        MEDBayesNetClassifier([(0, 1)], c=1, calibration=None),
+    ],
+)
+def test_margins_of_trees_and_nets(model):
+    some = X[::3], TWO[::3]
+    display = MarginsDisplay.from_estimator(model.fit(*some), *some)
+    sign = np.where(some[1] == model.classes_[1], 1, -1)
+    np.testing.assert_allclose(display.margin, sign * model.decision_function(some[0]))
+    np.testing.assert_array_equal(np.flatnonzero(display.support), model.support_)
+    assert display.wanted == pytest.approx(model.margin_.at)
+    drawn(display)
 
 
 # words
@@ -137,6 +169,15 @@ def test_a_matrix_and_a_fisher_kernel_in_words():
     model = MEDClassifier(kernel, **OPTIONS).fit(X, TWO)
     assert what_kernel(model)["words"] == f"Fisher kernel of a mixture of 2 components: {model.map_.rank_} features"
     assert strongest_columns(model) == []
+
+
+def test_a_fisher_kernel_of_sequences_in_words():
+    sequences = np.random.default_rng(0).choice(list("ab"), size=(60, 6))
+    label = sequences[:, 0] == "a"
+    for chain in (HMMClassifier(2, random_state=0), HiddenMarkovModel(2, random_state=0)):
+        model = MEDClassifier(FisherKernel(chain), **OPTIONS).fit(sequences, label)
+        words = f"Fisher kernel of a hidden Markov model of 2 states: {model.map_.rank_} features"
+        assert what_kernel(model)["words"] == words
 
 
 def test_strongest_columns_are_the_largest_coefficients(three):

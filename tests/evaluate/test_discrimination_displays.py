@@ -7,7 +7,15 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
-from mixent import GaussianMixture, MEDClassifier, MEDGaussianClassifier, MixtureClassifier
+from mixent import (
+    GaussianMixture,
+    MEDBayesNetClassifier,
+    MEDClassifier,
+    MEDGaussianClassifier,
+    MEDNoveltyDetector,
+    MEDTreeClassifier,
+    MixtureClassifier,
+)
 from mixent.evaluate import BoundaryDisplay, MultipliersDisplay
 
 IRIS, KIND = load_iris(return_X_y=True)
@@ -231,10 +239,46 @@ def test_multipliers_without_a_bound_and_rows_without_weight():
     assert display.upper is None and (display.multipliers[display.row < 20] == 0).all()
     assert display.zero_share == pytest.approx((display.multipliers[display.row >= 20] == 0).mean())
     assert not any(text.startswith("c =") for text in texts(drawn(display)))
-    with pytest.raises(
-        ValueError, match="LogisticRegression has no multipliers_; fit a MEDClassifier or a MEDGaussian"
-    ):
+    with pytest.raises(ValueError, match="LogisticRegression has no multipliers_; give a fitted MEDClassifier, MEDG"):
         MultipliersDisplay.from_estimator(LogisticRegression())
+
+
+@pytest.mark.parametrize("margin", ["exponential", "gaussian"])
+@pytest.mark.parametrize("rows", [X, X > X.mean(axis=0)])
+def test_a_novelty_detector_has_rows_that_count_and_no_classes(margin, rows):
+    model = MEDNoveltyDetector("product", margin=margin).fit(rows)
+    display = MultipliersDisplay.from_estimator(model)
+    np.testing.assert_array_equal(display.multipliers, np.sort(model.multipliers_)[::-1])
+    np.testing.assert_array_equal(display.multipliers, model.multipliers_[display.row])
+    assert display.upper == (1 if margin == "exponential" else None) and display.loo_estimate is None
+    assert not len(display.classes) and len(repr(display)) < 300
+    ax = drawn(display)
+    assert ax.get_title(loc="left") == f"{len(model.support_)} of {len(rows)} rows count"
+    assert ax.get_ylabel() == "multiplier: how often the row counts"
+    (points,) = [c.get_offsets() for c in ax.collections if len(c.get_offsets()) > 1]
+    np.testing.assert_allclose(points[:, 1], display.multipliers)
+    near = margin == "exponential" and display.multipliers[0] > 0.5
+    assert (ax.get_legend() is not None) == near and (not near or texts(ax) == ["c = 1"])
+
+
+@pytest.mark.parametrize("model", [MEDTreeClassifier(c=1, calibration=None), MEDBayesNetClassifier([(0, 1)], c=1)])
+def test_multipliers_of_trees_and_nets(model):
+    display = MultipliersDisplay.from_estimator(model.fit(X > X.mean(axis=0), Y))
+    np.testing.assert_array_equal(display.multipliers, np.sort(model.multipliers_)[::-1])
+    assert f"{len(model.support_)} of 100 rows speak" in drawn(display).get_title(loc="left")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        MEDTreeClassifier(objective="likelihood", calibration=None),
+        MEDBayesNetClassifier("naive", objective="likelihood", calibration=None),
+        MEDNoveltyDetector(objective="bayes"),
+    ],
+)
+def test_what_asks_for_no_margin_has_no_multipliers(model):
+    with pytest.raises(ValueError, match=r"asks for no margin and has no multipliers; fit with objective='margin'"):
+        MultipliersDisplay.from_estimator(model.fit(X, Y))
 
 
 def test_the_bound_is_drawn_where_rows_come_near_it():

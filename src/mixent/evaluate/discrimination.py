@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mixent.evaluate.displays.palette import class_name
+from mixent.hmm import HiddenMarkovModel, HMMClassifier
 from mixent.med import FisherKernel, MEDClassifier
 from mixent.med.kernels import RBF, Linear, Nystrom, Polynomial
 
@@ -162,9 +163,11 @@ def what_kernel(model: Any) -> dict[str, Any]:
 
 def _of_planes(model: Any) -> dict[str, Any]:
     if isinstance(model.map_, FisherKernel):
-        mixture, rank = model.map_.model_, model.map_.rank_
-        n = int(mixture.params_.weights.shape[-1])
-        words = f"Fisher kernel of a mixture of {_count(n, 'component')}: {_count(rank, 'feature')}"
+        inner, rank = model.map_.model_, model.map_.rank_
+        chain = isinstance(inner, (HiddenMarkovModel, HMMClassifier))
+        n = int(inner.n_states if chain else inner.params_.weights.shape[-1])
+        what = f"hidden Markov model of {_count(n, 'state')}" if chain else f"mixture of {_count(n, 'component')}"
+        words = f"Fisher kernel of a {what}: {_count(rank, 'feature')}"
         return {"name": "fisher", "words": words, "components": n, "features": rank}
     if model.map_ is not None and not isinstance(model.map_, Nystrom):
         name = type(model.map_).__name__
