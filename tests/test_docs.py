@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from scipy.integrate import trapezoid
 
+from mixent import MEDNoveltyDetector, MEDTreeClassifier
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -83,6 +85,8 @@ def test_the_page_on_trees_runs_as_printed():
     assert "probabilities {}, {} and {} here".format(*shares) in page
     information = [f"{model.mutual_information_[1][u, v]:.2f}" for u, v in far]
     assert "nats against {}, {} and {}".format(*information) in page
+    usual = MEDTreeClassifier(c=1, calibration=None).fit(names["X"], names["y"])
+    assert usual.margin_.at == 2 and "but for 2 nats at least" in page  # the quantile itself is negative here
     found = {name: rows[0][1] for name, rows in names["found"].items()}
     assert found["MED trees"] < found["MED trees, shared"] < found["Chow-Liu"] < found["TAN"]
     assert [error > 1 for error in names["off"].values()] == [False, False, True, True]
@@ -100,6 +104,12 @@ def test_the_page_on_novelty_runs_as_printed():
     assert f"{model.scores_.min():.1f} nats here" in page and f"Bayesian fit {model.bayes_scores_.min():.1f}." in page
     told = [model.score_samples(names[row])[0] for row in ("row", "strange", "unknown")]
     assert "That was {:.1f}, {:.1f} and {:.1f} nats".format(*told) in page
+    assert abs(told[2] - told[0]) < 1 < told[0] - told[1]  # a gap says nothing, a new letter much
+    counts = []
+    for n_columns, c in ((1, 1), (1, 10), (8, 1)):
+        rows = np.random.default_rng(0).normal(size=(300, n_columns))
+        counts.append(len(MEDNoveltyDetector("product", c=c).fit(rows).support_))
+    assert "{} counted (with `c=10` {}), of eight such columns {}.".format(*counts) in page
     area = {name: rows[0][0] for name, rows in names["found"].items()}
     assert area["product"] > area["product, Bayesian fit"] and area["mixture"] < area["mixture, Bayesian fit"]
     flagged = [(names["steps"].predict(names[rows]) == -1).mean() for rows in ("calm", "restless")]
@@ -232,7 +242,7 @@ def test_every_line_of_the_picture_page_draws():
         exec(block, names)
         n_figures += len(pyplot.get_fignums())
         pyplot.close("all")
-    assert n_figures == 31
+    assert n_figures == 32
 
 
 @pytest.mark.parametrize(

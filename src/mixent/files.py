@@ -49,8 +49,7 @@ from mixent.med.gaussians import Ensemble, NormalWishart
 from mixent.med.kernels import RBF, Kernel, Linear, Nystrom, Polynomial
 from mixent.med.margins import Exponential, Fixed, Gaussian, Laplace, Margin
 from mixent.med.natural import Joint
-from mixent.med.novelty_models import ChainModel, Emission, NoveltyModel, Scale, TreeNovelty
-from mixent.med.novelty_models import MixtureModel as NoveltyMixture
+from mixent.med.novelty_models import Emission, NoveltyChain, NoveltyMixture, NoveltyModel, NoveltyTrees, Scale
 from mixent.med.tree_columns import CodedColumn, PowersColumn, SoftColumn, TreeColumns
 from mixent.med.tree_tables import EdgeTables
 from mixent.med.trees import TreeModel
@@ -85,7 +84,6 @@ PARTS = (
     Categoricals,
     Category,
     CellLayout,
-    ChainModel,
     ChainParams,
     ChainProblem,
     Coded,
@@ -127,7 +125,9 @@ PARTS = (
     Net,
     NetModel,
     NormalWishart,
+    NoveltyChain,
     NoveltyMixture,
+    NoveltyTrees,
     Nystrom,
     OneTree,
     Pairwise,
@@ -148,7 +148,6 @@ PARTS = (
     Step,
     TreeColumns,
     TreeModel,
-    TreeNovelty,
     TreeTables,
     Trees,
     Wishart,

@@ -11,6 +11,8 @@ from sklearn.preprocessing import StandardScaler
 from mixent import (
     FisherKernel,
     GaussianMixture,
+    HiddenMarkovModel,
+    HMMClassifier,
     MEDBayesNetClassifier,
     MEDClassifier,
     MEDGaussianClassifier,
@@ -114,7 +116,7 @@ def test_margins_that_are_not_there(two):
     "model",
     [
         MEDTreeClassifier(c=1, calibration=None),
-        MEDTreeClassifier(margin="fixed", gamma=0.5, calibration=None),
+        MEDTreeClassifier(margin="fixed", gamma=0.2, calibration=None),
         MEDBayesNetClassifier([(0, 1)], c=1, calibration=None),
     ],
 )

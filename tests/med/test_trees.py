@@ -1,5 +1,6 @@
 """Discriminants of trees and mixtures of trees: bounds that never rise, and what rows and components share."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -372,3 +373,37 @@ def test_entropies_are_given():
     np.testing.assert_array_equal(asked.speaks, rivals)
     lam = np.random.default_rng(0).uniform(size=rivals.shape) * rivals
     np.testing.assert_allclose(discriminant._by_pair(lam, y)[:, 0], lam.sum(axis=1), rtol=1e-12)
+
+
+def test_a_fitted_model_keeps_nothing_it_can_compute_again():
+    X = np.random.default_rng(0).choice(list("ab"), size=(80, 40))
+    model = MEDTreeClassifier(c=1, calibration=None).fit(X, X[:, 0])
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+    assert len(pickle.dumps(model.joint_)) < 4 * 8 * sum(len(part.T) for part in model.joint_.parts)
+
+
+def test_mutual_information_is_that_of_rows_that_have_both():
+    bit = np.tile(["a", "b"], 100)
+    X = np.column_stack([bit, bit]).astype(object)
+    X[::4, 1] = X[1::4, 1] = None
+    y = np.repeat(["u", "v"], 100)
+    model = MEDTreeClassifier(c=1, calibration=None, ess=1e-6).fit(X, y)
+    for found in model.mutual_information_:
+        assert found[0, 1] == pytest.approx(np.log(2), abs=1e-4)
+
+
+def test_renaming_classes_of_mixtures_changes_nothing_else():
+    rng = np.random.default_rng(0)
+    X = rng.choice(list("abc"), size=(120, 4))
+    y = np.where(X[:, 0] == X[:, 1], "u", "v")
+    options = {"n_components": 2, "c": 1, "calibration": None, "random_state": 0}
+    one = MEDTreeClassifier(**options).fit(X, y)
+    two = MEDTreeClassifier(**options).fit(X, np.where(y == "u", "z", "v"))
+    np.testing.assert_allclose(one.decision_function(X), -two.decision_function(X), atol=1e-5)
+
+
+def test_too_many_columns_are_refused_in_words():
+    X = np.random.default_rng(0).choice(list("ab"), size=(10, 301))
+    with pytest.raises(ValueError, match="301 columns have 45150 pairs, and trees take at most 300 columns; choose"):
+        MEDTreeClassifier(c=1).fit(X, X[:, 0])

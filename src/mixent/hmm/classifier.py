@@ -148,7 +148,7 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
             for c in range(len(labels.classes)):
                 mine = np.flatnonzero(codes == c)
                 own = None if weight is None else weight[mine]
-                chains.append(fit_chain(self, sequences.take(mine), own, sizes, scale, seed + c, None, show))
+                chains.append(fit_chain(self, sequences.take(mine), own, sizes, scale, seed, None, show))
         self.chains_ = tuple(chains)
         self.classes_ = labels.classes
         self.class_prior_ = mass / mass.sum() if prior is None else prior

@@ -58,7 +58,8 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         parameters: any of "start" (S,), "transitions" (S, S), "means" (S, d), "covariances" (S, d) or (S, d, d), and
         "tables", (S, values) or a dict of these by variable. What is left out comes from "auto".
     n_init : int
-        Starts; each runs a few passes, the best runs on. The first draws nothing at random.
+        Starts; each runs a few passes, the best runs on. The first draws nothing at random (of categories,
+        only how the states' tables differ a little).
     tol : float
         Stop when a pass gains less than this per step, in nats.
     max_iter : int

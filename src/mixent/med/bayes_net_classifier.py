@@ -68,7 +68,8 @@ class MEDBayesNetClassifier(MEDOfModels):
         Where labels are in doubt: the share of each label update that is taken.
     calibration : "temperature", "affine", "predictive" or None
         How scores become probabilities; see MEDClassifier. "predictive": Bayes' rule with each class's predictive
-        probabilities N_vqr / sum_r N_vqr and the training shares, whatever the bias.
+        probabilities N_vqr / sum_r N_vqr and the training shares, whatever the bias; `predict` follows the
+        probabilities, and `decision_function` stays the expected log-ratio.
     cv : int, splitter or list of (train, test)
         Folds of c="auto" and of the calibration; a list counts labelled rows only.
     tol : float

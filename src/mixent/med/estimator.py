@@ -172,9 +172,11 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
         beliefs: Beliefs = found.params
         return Trained(part, discriminant, margin, beliefs.solution, replace(found, last=None))
 
-    def _fit_space(self, space: Space, part: Part, search: Search, show: Any) -> Trained:
+    def _fit_space(
+        self, space: Space, part: Part, search: Search, show: Any, rounds: list[Folds] | None = None
+    ) -> Trained:
         """Choose `c`, train on all rows, calibrate; set the attributes all such classifiers have."""
-        rounds = self._folds(part)
+        rounds = self._folds(part) if rounds is None else rounds
         c, self.c_tried_, held = self._choose(space, part, rounds, search, show)
         self.c_ = c
         trained = self._train(space, part, c, _watched(search, show))

@@ -10,13 +10,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
 from mixent.core.arrays import Array
 from mixent.core.driver import OutsideDomainError
-from mixent.med.spanning import SpanningTrees, n_vertices, packed, unpacked
+from mixent.med.spanning import SpanningTrees, declared, n_vertices, packed, unpacked
 
 
 class Distribution(ABC):
@@ -45,6 +46,9 @@ class Distribution(ABC):
     @abstractmethod
     def at(self, T: Array) -> Distribution:
         """The member with these statistics; an OutsideDomainError where there is none."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return declared(self)
 
     @property
     def farthest(self) -> float:

@@ -20,16 +20,15 @@ from mixent.hmm.sequences import from_rows, one_alphabet, step_schema
 from mixent.med.families import Distribution
 from mixent.med.margins import MARGINS
 from mixent.med.novelty_fit import bayes, level_set
-from mixent.med.novelty_models import ChainModel, MixtureModel, NoveltyModel, TreeNovelty
+from mixent.med.novelty_models import NoveltyChain, NoveltyMixture, NoveltyModel, NoveltyTrees
 from mixent.med.solving import Search
-from mixent.med.tree_columns import COMPONENTS, MOST_CELLS
+from mixent.med.tree_columns import MOST_CELLS, MOST_VERTICES
 from mixent.mixtures.options import check_choice, check_count, check_number, check_positive, progress_bar
 from mixent.tables import Table, check_spread, read_features, read_weights
 
 MODELS = ("auto", "product", "tree", "gaussian", "mixture", "hmm")
 HIDDEN = ("mixture", "hmm")  # with components or states
 MOST_COLUMNS = 100  # continuous, of a joint Gaussian
-MOST_VERTICES = 200  # of trees, without a word of the user's
 AT_ONCE = 4096  # rows scored together
 
 
@@ -51,10 +50,11 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, BaseEstimator):
     Parameters
     ----------
     model : "auto", "product", "tree", "gaussian", "mixture" or "hmm"
-        "product": columns independent of each other; "tree": all trees at once (categories; numbers are softly
-        quantised); "gaussian": numbers jointly Gaussian, categories independent; "mixture": of `n_hidden` such;
-        "hmm": each row is a sequence, emitted by `n_hidden` hidden states. "auto": "tree" ("product" beyond some 200
-        columns or 4000 values in all).
+        "product": columns independent of each other; "tree": all trees at once, of categories (numbers are softly
+        quantised by a mixture for each column, which stays as it is: one that needs a single component has no part in
+        the tree); "gaussian": numbers jointly Gaussian, categories independent; "mixture": of `n_hidden` such;
+        "hmm": each row is a sequence, emitted by `n_hidden` hidden states. "auto": "tree" where all columns are
+        categories, else "gaussian" ("product" beyond 100 numbers, 300 categorical columns or 4000 values in all).
     n_hidden : int
         Components of a mixture, states of an hmm.
     objective : "margin" or "bayes"
@@ -104,9 +104,10 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, BaseEstimator):
 
     Notes
     -----
-    A category that no training row had is new, not missing, and improbable. A missing value makes a row neither more
-    nor less typical: the column's average stands for it; missing numbers of a joint Gaussian are distributed as the
-    others say (their entropy, which would make rows with gaps typical, is taken off).
+    A category that no training row had is new, not missing, and improbable. A missing value should make a row neither
+    more nor less typical: the column's average stands for it; missing numbers of a joint Gaussian are distributed as
+    the others say, and their entropy is taken off; a gap in a sequence is as usual as its other steps. What remains is
+    that the scores of rows with gaps spread less, so that somewhat fewer of them fall below the threshold.
 
     Examples
     --------
@@ -156,8 +157,8 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, BaseEstimator):
         check_choice("margin", self.margin, tuple(MARGINS))
         check_count("n_hidden", self.n_hidden)
         check_positive("c", self.c)
-        if not check_number(self.ess) or not 1e-6 <= self.ess <= 1e6:
-            raise ValueError(f"ess must be a number of rows, from 1e-6 to 1e6; got {self.ess!r}")
+        if not check_number(self.ess) or not 1e-6 <= self.ess <= 1e5:
+            raise ValueError(f"ess must be a number of rows, from 1e-6 to 1e5; got {self.ess!r}")
         check_positive("tol", self.tol)
         check_count("max_iter", self.max_iter)
         if not check_number(self.alpha) or not 0 <= self.alpha <= 1:
@@ -210,27 +211,29 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, BaseEstimator):
         used = np.flatnonzero(weight > 0)
         table, weight = table.take(used), weight[used]
         if kind == "tree":
-            return TreeNovelty.of(table, weight, ess)
+            return NoveltyTrees.of(table, weight, ess)
         if kind == "hmm":
             steps, lengths = _steps(table)
-            return ChainModel.of(steps, np.repeat(weight, lengths), self.n_hidden, ess)
+            return NoveltyChain.of(steps, np.repeat(weight, lengths), self.n_hidden, ess)
         joint = kind != "product"
         if joint and table.X.shape[1] > MOST_COLUMNS:
             raise ValueError(
                 f"model={kind!r} has a joint Gaussian of {table.X.shape[1]} numbers, and {MOST_COLUMNS} are the most; "
                 f"choose columns, or take model='product'"
             )
-        return MixtureModel.of(table, weight, self.n_hidden if kind == "mixture" else 1, joint, ess)
+        return NoveltyMixture.of(table, weight, self.n_hidden if kind == "mixture" else 1, joint, ess)
 
     def _kind(self, table: Table) -> str:
         if self.model != "auto":
             return self.model
-        cells = sum(table.schema.sizes) + len(table.schema.sizes) + COMPONENTS * table.X.shape[1]
-        small = cells <= MOST_CELLS and len(table.schema.columns) <= MOST_VERTICES
-        return "tree" if small else "product"
+        d = table.X.shape[1]
+        if d:
+            return "gaussian" if d <= MOST_COLUMNS else "product"
+        cells = sum(table.schema.sizes) + len(table.schema.sizes)
+        return "tree" if cells <= MOST_CELLS and len(table.schema.sizes) <= MOST_VERTICES else "product"
 
     def _data(self, table: Table) -> Any:
-        if isinstance(self.model_, ChainModel):
+        if isinstance(self.model_, NoveltyChain):
             return self.model_.read_steps(*_steps(table))
         return self.model_.read(table)
 
@@ -297,7 +300,7 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, BaseEstimator):
         return out
 
     def _scored(self, data: Any) -> Array:
-        """(n,) the entropy of gaps, as the Bayesian fit has it, is taken off: they make no row more typical."""
+        """(n,) what gaps bring, as the Bayesian fit has it, is taken off: they make no row more typical."""
         blur = self.model_.look(self.bayes_, data).blur if self.model_.hides(data) else 0.0
         return self.model_.look(self.distribution_, data).bound - blur
 

@@ -34,7 +34,7 @@ class Look:
 
     view: View  # its offset is H(Q), what the bound has beside the statistics
     bound: Array  # (n,) of each row's log-probability
-    blur: Array  # (n,) how much of H(Q) is that of missing numbers
+    blur: Array  # (n,) what the row has too much, for not having all its values
 
 
 class NoveltyModel(ABC):
@@ -211,6 +211,11 @@ class Rows:
     X: Array  # (n, d) standardised, NaN missing
     bits: Array  # (n, cells)
 
+    @property
+    def any(self) -> np.ndarray:
+        """(n,) bool: is anything there?"""
+        return np.asarray((~np.isnan(self.X)).any(axis=1) | self.bits.any(axis=1))
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -292,7 +297,7 @@ def _longest(Z: Array, weight: Array) -> tuple[float, tuple[Array, Array]]:
 
 
 @dataclass(frozen=True)
-class MixtureModel(NoveltyModel):
+class NoveltyMixture(NoveltyModel):
     """Components with shares: T = (counts of the components, statistics of each)."""
 
     scale: Scale
@@ -301,7 +306,7 @@ class MixtureModel(NoveltyModel):
     prior: Product
 
     @classmethod
-    def of(cls, table: Table, weight: Array, n_components: int, joint: bool, ess: float) -> MixtureModel:
+    def of(cls, table: Table, weight: Array, n_components: int, joint: bool, ess: float) -> NoveltyMixture:
         emission = Emission(sizes_of(table), table.X.shape[1], joint)
         shares = Dirichlets(np.full(n_components, max(ess, 1.0)), np.zeros(n_components, dtype=np.intp))
         prior = Product((shares, *[emission.prior(ess)] * n_components))
@@ -344,7 +349,7 @@ class Steps:
 
 
 @dataclass(frozen=True)
-class ChainModel(NoveltyModel):
+class NoveltyChain(NoveltyModel):
     """A hidden Markov model of rows that are sequences: T = (first states, transitions, statistics of each state)."""
 
     scale: Scale
@@ -353,13 +358,15 @@ class ChainModel(NoveltyModel):
     prior: Product
 
     @classmethod
-    def of(cls, steps: Table, weight: Array, n_states: int, ess: float) -> ChainModel:
+    def of(cls, steps: Table, weight: Array, n_states: int, ess: float) -> NoveltyChain:
         """`steps` has a row for each step, with its sequence's weight."""
         emission = Emission(sizes_of(steps), steps.X.shape[1], False)
         S, even = n_states, max(ess, 1.0)
         first = Dirichlets(np.full(S, even), np.zeros(S, dtype=np.intp))
         moves = Dirichlets(np.full(S * S, even), np.repeat(np.arange(S), S))
-        return cls(Scale.of(steps, weight), emission, S, Product((first, moves, *[emission.prior(ess)] * S)))
+        scale = Scale.of(steps, weight)
+        scale = replace(scale, shares=np.zeros_like(scale.shares))  # a gap emits nothing, whatever the state
+        return cls(scale, emission, S, Product((first, moves, *[emission.prior(ess)] * S)))
 
     def read(self, table: Table) -> Steps:
         raise NotImplementedError("sequences are read by their steps; see `read_steps`")
@@ -371,20 +378,23 @@ class ChainModel(NoveltyModel):
     def look(self, distribution: Distribution, data: Steps) -> Look:
         assert isinstance(distribution, Product)
         first, moves, *parts = distribution.parts
-        S, rows = self.n_states, data.rows
+        S, rows, emitted = self.n_states, data.rows, data.rows.any[:, None]
         seen = self.emission.completed(rows.X, parts[0].mean)  # the same for all: each variable by itself
         emit = np.column_stack([seen.bound(self.emission, rows.bits, part.mean) for part in parts])
-        found = forward_backward(first.mean, moves.mean.reshape(S, S), emit, data.lengths, pairs="sequence")
+        log_trans = moves.mean.reshape(S, S)
+        found = forward_backward(first.mean, log_trans, np.where(emitted, emit, 0.0), data.lengths, pairs="sequence")
         begins = np.cumsum(data.lengths) - data.lengths
-        view = Mixed(self.emission, found.states, rows.bits, [seen] * S, np.zeros(len(rows.bits)))
+        view = Mixed(self.emission, found.states * emitted, rows.bits, [seen] * S, np.zeros(len(rows.bits)))
         sums = np.add.reduceat(view.features()[:, S:], begins, axis=0)
         phi = np.concatenate([found.states[begins], found.pairs.reshape(len(begins), -1), sums], axis=1)
-        bound = found.log_lik - data.lengths * self.scale.log_volume
+        there = np.add.reduceat(rows.any.astype(float), begins)
+        bound = found.log_lik - there * self.scale.log_volume
+        blur = -bound * (data.lengths - there) / np.maximum(there, 1.0)  # gaps as usual as the row's other steps
         # H(Q) is what the bound has beside the statistics, whatever Q is
-        return Look(Matrix(phi, bound - phi @ distribution.mean), bound, np.zeros(len(bound)))
+        return Look(Matrix(phi, bound - phi @ distribution.mean), bound, blur)
 
     def start(self, data: Steps, weight: Array) -> Distribution:
-        S, rows, by_step = self.n_states, data.rows, np.repeat(weight, data.lengths)
+        S, rows, by_step = self.n_states, data.rows, np.repeat(weight, data.lengths) * data.rows.any
         member = _grouped(rows.X, rows.bits, by_step, S)
         seen = self.emission.completed(rows.X, self.prior.parts[2].mean)
         view = Mixed(self.emission, np.eye(S)[member], rows.bits, [seen] * S, np.zeros(len(member)))
@@ -405,14 +415,14 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class TreeNovelty(NoveltyModel):
+class NoveltyTrees(NoveltyModel):
     """All trees at once, their tables Dirichlet; numbers are softly quantised, the columns' shares stand for gaps."""
 
     columns: TreeColumns
     prior: TreeTables
 
     @classmethod
-    def of(cls, table: Table, weight: Array, ess: float) -> TreeNovelty:
+    def of(cls, table: Table, weight: Array, ess: float) -> NoveltyTrees:
         columns = TreeColumns.of(table, weight[:, None], weight, "quantised", True, SPARE)
         layout: CellLayout = columns.layout
         size = np.repeat(layout.sizes, layout.sizes).astype(float)

@@ -14,14 +14,20 @@ smallest edge marginal still has all its digits, without a logarithm or a subtra
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
 from mixent.core.arrays import Array
 from mixent.core.driver import OutsideDomainError
+
+
+def declared(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass without what it has computed on the way: that is many times as large."""
+    return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
 def n_edges(n: int) -> int:
@@ -72,6 +78,9 @@ class SpanningTrees:
     """P(E) from the logarithms of its edge weights, packed as u < v."""
 
     log_weights: Array  # (E,) -inf: an edge no tree has
+
+    def __getstate__(self) -> dict[str, Any]:
+        return declared(self)
 
     @cached_property
     def n(self) -> int:

@@ -230,7 +230,7 @@ class MEDTreeClassifier(MEDOfModels):
         """Must numbers be cells of tables?"""
         return self.parameters == "integrated" or self.n_components > 1
 
-    def _fit_space(self, space: Any, part: Part, search: Search, show: Any) -> Trained:
+    def _fit_space(self, space: Any, part: Part, search: Search, show: Any, rounds: Any = None) -> Trained:
         rounds = self._folds(part)
         if self.continuous == "auto" and space.table.schema.continuous and rounds and not self._tables():
             if show is not None:
@@ -238,7 +238,7 @@ class MEDTreeClassifier(MEDOfModels):
             kinds = [space, replace(space, continuous="quantised", known={})]
             space = min(kinds, key=lambda kind: self._rough_loss(kind, part, rounds, search))
         self.continuous_ = space.continuous if space.table.schema.continuous else None
-        return super()._fit_space(space, part, search, show)
+        return super()._fit_space(space, part, search, show, rounds)
 
     def _rough_loss(self, space: TreeSpace, part: Part, rounds: list, search: Search) -> float:
         """Held-out log-loss at a middling c."""
@@ -284,7 +284,7 @@ class MEDTreeClassifier(MEDOfModels):
         check_is_fitted(self)
         if self.model_.tables is None:
             raise AttributeError("mutual_information_ is that of known tables; parameters='integrated' has none")
-        return self._matrices([one.gains / max(one.rows, 1e-300) for one in self.model_.tables])
+        return self._matrices([one.gains / np.maximum(one.rows, 1e-300) for one in self.model_.tables])
 
     @property
     def trees_(self) -> list[list[tuple[str, str]]]:

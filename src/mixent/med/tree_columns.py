@@ -12,12 +12,14 @@ from scipy.special import xlogy
 
 from mixent.core.arrays import Array, safe_log
 from mixent.med.families import CellLayout
+from mixent.med.spanning import n_edges
 from mixent.mixtures.columns import ColumnMixture
 from mixent.mixtures.univariate import fit_columns
 from mixent.tables import Table
 
 COMPONENTS = 6  # most of a column within a class
 MOST_CELLS = 4000  # pairwise tables are square in them
+MOST_VERTICES = 300  # a tree's edges take as many numbers as vertices, each: a gigabyte and a half
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,8 @@ class SoftColumn:
         x = table.X[:, self.place]
         seen = ~np.isnan(x)
         out = np.zeros(len(x))
-        p, m, v = self.mixture.weights, self.mixture.means, self.mixture.variances
-        out[~seen] = -0.5 * np.log(2 * np.pi * np.e * (p @ (v + m**2) - (p @ m) ** 2))  # about what a number has
+        p, v = self.mixture.weights, self.mixture.variances
+        out[~seen] = -0.5 * p @ np.log(2 * np.pi * np.e * v)  # what a number has on average
         given = self.mixture.log_joint(x[seen]).T - safe_log(self.mixture.weights)
         own = cells[seen]
         out[seen] = (own * given).sum(axis=1) - xlogy(own, own).sum(axis=1)
@@ -108,6 +110,11 @@ class TreeColumns:
     def of(cls, table: Table, member: Array, weight: Array, continuous: str, fill: bool, spare: int = 0) -> TreeColumns:
         """Learned from these rows, for tables of every pair; `member` (n, C) is each row's weight in each class."""
         out = cls.read(table, member, weight, continuous, spare)
+        if out.layout.n > MOST_VERTICES:
+            raise ValueError(
+                f"{out.layout.n} columns have {n_edges(out.layout.n)} pairs, and trees take at most {MOST_VERTICES} "
+                f"columns; choose columns"
+            )
         if out.layout.n_cells > MOST_CELLS:
             raise ValueError(
                 f"the columns have {out.layout.n_cells} values in all, and pairwise tables take at most {MOST_CELLS}; "

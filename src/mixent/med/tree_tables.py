@@ -24,7 +24,7 @@ class EdgeTables:
     alone: Array  # (R,) log T_v(x_v)
     table: Array  # (R, R) log T_uv(x_u, x_v) / T_u(x_u) T_v(x_v)
     gains: Array  # (E,) what each edge adds to the log-likelihood of the class's rows and the prior's: N I_uv
-    rows: float  # N
+    rows: Array  # (E,) rows, and the prior's, that have both columns
 
     def view(self, cells: Array, layout: CellLayout, log_share: float = 0.0) -> Edges:
         """Some rows; `log_share` is added to the log-probability."""
@@ -64,7 +64,15 @@ def fixed_tables(cells: Array, weight: Array, columns: TreeColumns, ess: float, 
     alone, table = np.where(coded, alone, 0.0), np.where(known, table, 0.0)
     if len(columns.powers):
         _add_gaussians(alone, table, counts, columns, within)
-    return EdgeTables(alone, table, packed(layout.by_pair(table * (counts + smooth))), float(weight.sum()) + ess)
+    there = np.concatenate([_presence(v, columns) for v in range(layout.n)])
+    rows = layout.by_pair(counts * np.outer(there, there) + smooth)
+    return EdgeTables(alone, table, packed(layout.by_pair(table * (counts + smooth))), packed(rows))
+
+
+def _presence(v: int, columns: TreeColumns) -> Array:
+    """Weights of a column's cells that add up to one where it is seen."""
+    size = columns.layout.sizes[v]
+    return np.eye(size)[0] if v in columns.powers else np.ones(size)
 
 
 def _add_gaussians(alone: Array, table: Array, counts: Array, columns: TreeColumns, within: Array) -> None:

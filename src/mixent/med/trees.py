@@ -212,9 +212,9 @@ class TreeSpace(Space):
         if self.n_components == 1:
             return list(member.T), np.arange(member.shape[1]), np.zeros(member.shape[1])
         weights, log_shares = [], []
-        for s, own in enumerate(member.T):
+        for own in member.T:
             seen = own > 0
-            found, resp = fit_tree_mixture(cells[seen], own[seen], columns, self.ess, self.n_components, self.seed + s)
+            found, resp = fit_tree_mixture(cells[seen], own[seen], columns, self.ess, self.n_components, self.seed)
             whole = np.zeros((len(own), self.n_components))
             whole[seen] = resp
             weights += list((whole * own[:, None]).T)

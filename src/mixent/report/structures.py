@@ -9,7 +9,7 @@ import numpy as np
 from mixent.evaluate.discrimination import SURE, _bound, in_words
 from mixent.hmm import HiddenMarkovModel, HMMClassifier
 from mixent.med import MEDBayesNetClassifier, MEDNoveltyDetector, MEDTreeClassifier
-from mixent.med.novelty_models import ChainModel, MixtureModel, TreeNovelty
+from mixent.med.novelty_models import NoveltyChain, NoveltyMixture, NoveltyTrees
 from mixent.report.common import count
 
 OF_MODELS = (MEDTreeClassifier, MEDBayesNetClassifier)
@@ -267,11 +267,11 @@ def _novelty(model: Any) -> dict[str, Any]:
 def what_is_typical(model: Any) -> tuple[str, str]:
     """The kind of model of a novelty detector, and in words."""
     found, n = model.model_, len(model.schema_.columns)
-    if isinstance(found, TreeNovelty):
+    if isinstance(found, NoveltyTrees):
         return "tree", f"All trees over {count(n, 'column')}, with Dirichlet tables"
-    if isinstance(found, ChainModel):
+    if isinstance(found, NoveltyChain):
         return "hmm", f"A hidden Markov model of {count(found.n_states, 'state')}; {n} steps in a row"
-    assert isinstance(found, MixtureModel)
+    assert isinstance(found, NoveltyMixture)
     joint = found.emission.joint and found.emission.d > 0
     each = "numbers jointly Gaussian" if joint else "columns independent of each other"
     if found.n_components > 1:
