@@ -283,7 +283,7 @@ def test_powers_are_standardised(offset):
 def test_a_constant_number_stays_zero():
     X = pd.DataFrame({"x": np.full(20, 7e6), "y": np.arange(20.0)})
     columns, cells = columns_of(X)
-    assert not cells[:, 1:3].any() and columns.columns[0].scale == 1.0
+    assert not cells[:, 1:3].any() and not (np.abs(columns(read_table(X + 5.0))[:, 1:3]) > 1e-200).any()
     tables = fixed_tables(cells, np.ones(20), columns, 1.0, np.array([0.0, 1.0]))
     assert np.isfinite(tables.table).all() and np.isfinite(tables.alone).all() and np.isfinite(tables.gains).all()
 

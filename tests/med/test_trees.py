@@ -407,3 +407,15 @@ def test_too_many_columns_are_refused_in_words():
     X = np.random.default_rng(0).choice(list("ab"), size=(10, 301))
     with pytest.raises(ValueError, match="301 columns have 45150 pairs, and trees take at most 300 columns; choose"):
         MEDTreeClassifier(c=1).fit(X, X[:, 0])
+
+
+def test_a_number_that_never_varied_says_nothing():
+    rng = np.random.default_rng(0)
+    age = rng.normal(40, 10, 300)
+    X = np.column_stack([age, np.full(300, 3.0)])
+    y = np.where(age + rng.normal(0, 5, 300) > 40, "old", "young")
+    model = MEDTreeClassifier(c=1, continuous="gaussian", calibration=None).fit(X, y)
+    new = np.array([[20.0, 3.0], [60.0, 3.0]])
+    np.testing.assert_allclose(
+        model.decision_function(new + np.array([0.0, 5.0])), model.decision_function(new), rtol=1e-12
+    )

@@ -233,7 +233,8 @@ Bias = Annotated[
     typer.Option(
         "--bias",
         metavar="flat|X",
-        help="Prior of the threshold between classes: flat (so unless given), or the variance of a Gaussian.",
+        help="Prior of the threshold between classes: flat (unless given; 1 for med-bayes-net), or the variance of a "
+        "Gaussian.",
         rich_help_panel=DISCRIMINATION,
     ),
 ]
@@ -299,8 +300,8 @@ Numbers = Annotated[
     typer.Option(
         "--numbers",
         metavar="NAME",
-        help="med-tree: numbers are gaussian, or quantised (softly, by a mixture of each column); gaussian unless "
-        "given, where it can be.",
+        help="med-tree: numbers are gaussian, or quantised (softly, by a mixture of each column); unless given, "
+        "whichever has the lower cross-validated log-loss.",
         rich_help_panel=STRUCTURES,
     ),
 ]

@@ -17,6 +17,7 @@ from mixent.mixtures.columns import ColumnMixture
 from mixent.mixtures.univariate import fit_columns
 from mixent.tables import Table
 
+NEVER = 1e300  # scale of a constant column: whatever value comes, it says nothing
 COMPONENTS = 6  # most of a column within a class
 MOST_CELLS = 4000  # pairwise tables are square in them
 MOST_VERTICES = 300  # a tree's edges take as many numbers as vertices, each: a gigabyte and a half
@@ -159,8 +160,8 @@ def _powers(X: Array, weight: Array) -> list[PowersColumn]:
         x, w = x[seen], weight[seen]
         centre = float(np.average(x, weights=w)) if len(x) else 0.0
         scale = float(np.sqrt(np.average((x - centre) ** 2, weights=w))) if len(x) else 1.0
-        sound = scale > 1e-12 * (abs(centre) + 1e-300)  # a constant column stays zero
-        out.append(PowersColumn(place, centre, scale if sound else 1.0))
+        sound = scale > 1e-12 * (abs(centre) + 1e-300)
+        out.append(PowersColumn(place, centre, scale if sound else NEVER))
     return out
 
 
