@@ -211,7 +211,7 @@ NOVELTY = [
     *refused(ValueError, "margin must be one of", option(detect, "margin", "fixed", "hinge", None)),
     *refused(ValueError, "alpha must be a quantile, from 0 to 1; got", option(detect, "alpha", -0.1, 2, nan, "x")),
     *refused(ValueError, "c must be a number > 0; got", option(detect, "c", 0, -1, nan, inf, "auto", None)),
-    *refused(ValueError, "ess must be a number > 0; got", option(detect, "ess", 0, -1, nan, None)),
+    *refused(ValueError, "ess must be a number of rows, from 1e-6 to 1e5", option(detect, "ess", 0, -1, nan, None)),
     *refused(
         ValueError, "contamination must be a share of the rows", option(detect, "contamination", -0.1, 0.6, nan, "auto")
     ),

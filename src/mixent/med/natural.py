@@ -31,7 +31,8 @@ from mixent.med.newton import PROXIMAL, unbalanced
 from mixent.med.views import View
 
 MOST = 100  # conjugate gradient steps
-EXACT = 1e-10  # of them: square of the residual, relative
+EXACT, LOOSE = 1e-10, 1e-5  # of them: square of the residual, relative; the second with many rows, where steps are dear
+MANY = 1000
 WRITTEN, NUMBERS = 600, 2 * 10**5  # demands, and numbers in their features, up to which the kernel is written out
 CUT = 1e-14  # eigenvalues of the kernel that are none
 
@@ -255,8 +256,9 @@ class Active:
         r = right + self.push @ bias - self.soft * z - self.kernel(z)
         p, y = smooth(r)
         first = size = float(r @ p)
+        exact = EXACT if self.problem.demands.n_rows < MANY else LOOSE
         for _ in range(MOST):
-            if not size > EXACT * first:
+            if not size > exact * first:
                 break
             q = self.soft * p + self.kernel(p) + self.push @ y
             length = size / float(p @ q)
