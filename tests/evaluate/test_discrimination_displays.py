@@ -212,7 +212,11 @@ def test_what_cannot_be_drawn_says_why(curved):
 def test_a_boundary_outside_the_picture_is_no_error():
     model = MEDClassifier(c=5, calibration=None).fit(X, Y)
     far = X[Y == "versicolor"] - 3
-    drawn(BoundaryDisplay.from_estimator(model, far))
+    ax = drawn(BoundaryDisplay.from_estimator(model, far))
+    low, high = ax.get_xlim()
+    assert low < np.median(far[:, 0]) < high < X[:, 0].max()  # about these rows, not the training rows
+    boundary = [c for c in ax.collections if len(c.get_linewidths()) and c.get_linewidths()[0] == 1.8]
+    assert not any(len(path.vertices) for c in boundary for path in c.get_paths())
 
 
 def test_multipliers_fall_and_their_share_is_the_estimate(curved, gauss):

@@ -57,7 +57,10 @@ def test_the_bayesian_fit_alone_has_one_histogram_and_no_level():
 
 
 def test_rows_that_are_all_alike_are_drawn():
-    drawn(LikelihoodsDisplay(np.full(10, -3.0), np.full(10, -3.0), -3.0, -3.0))
+    ax = drawn(LikelihoodsDisplay(np.full(10, -3.0), np.full(10, -3.0), -3.0, -3.0))
+    low, high = ax.get_xlim()
+    assert low < -3.0 < high
+    assert all(line.get_xdata()[0] == -3.0 for line in ax.lines) and len(ax.lines) == 2
 
 
 def test_what_has_no_likelihoods_says_so_and_a_display_is_a_line():

@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from mixent import MEDBayesNetClassifier
 from mixent.med import bayes_net as module
+from mixent.med import spaces
 from mixent.med.bayes_net import Net, NetModel, NetSpace, across, cells_of
 from mixent.med.contests import Contests, contrasts, pairs
 from mixent.med.families import Dirichlets
@@ -63,7 +64,7 @@ def discriminant(Z, y, edges, ess=10.0, bias_variance=1.0):
     columns = tuple(Column(f"v{v}", "categorical", tuple(range(size))) for v, size in enumerate(SIZES))
     table = Table(np.empty((len(Z), 0)), Z.astype(np.int32), Schema(columns, True))
     n_classes = y.max() + 1
-    space = NetSpace(table, (parents_of(edges),) * n_classes, ess, False, False, {})
+    space = NetSpace(table, (parents_of(edges),) * n_classes, ess, False, False)
     part = Part(np.arange(len(y)), np.eye(n_classes)[y], np.ones(len(y), bool), np.ones(len(y)), False)
     return space.discriminant(part, bias_variance), Contests.of(part.prior, part.weight)
 
@@ -510,7 +511,7 @@ def test_scores_in_parts_are_the_same(monkeypatch):
     X = words(Z)
     model = MEDBayesNetClassifier(DENSE, **OPTIONS).fit(X, y)
     whole = model.decision_function(X)
-    monkeypatch.setattr(module, "AT_ONCE", 7)
+    monkeypatch.setattr(spaces, "AT_ONCE", 7)
     np.testing.assert_array_equal(model.decision_function(X), whole)
     assert isinstance(model.model_, NetModel)
 

@@ -380,6 +380,17 @@ def test_a_certain_margin_is_kept_by_all_rows_and_only_tight_ones_speak(kind, n_
     assert found.minimum == pytest.approx(Dual(problem).maximum(), abs=1e-5)
 
 
+def test_a_certain_margin_is_reached_by_moving_the_prior_not_by_stiffness_alone(monkeypatch):
+    """A Gaussian that stays where it is leaves every tight row short of the margin by l / stiffness^2."""
+    monkeypatch.setattr(natural_solving, "SOFT", 10.0)
+    monkeypatch.setattr(natural_solving, "HARDER", 1.0)
+    problem = tight("fixed", 2, np.inf)
+    found = solve(problem, SHARP)
+    over = (problem.margins(found.joint) - problem.margin.at)[problem.demands.speaks]
+    assert found.multipliers.max() / 10.0**2 > 1e-4  # what a Gaussian that stays would leave
+    assert over.min() >= -1e-7
+
+
 @pytest.mark.parametrize("kind", ["fixed", "integrated"])
 def test_a_margin_that_no_distribution_keeps_is_refused_in_words(kind):
     """The same row in both classes."""

@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from mixent import MEDNoveltyDetector
 from mixent.core.blocks import Blocks, NumberedRows
 from mixent.core.driver import Status, Stop, run
-from mixent.med import novelty
+from mixent.med import novelty, spaces
 from mixent.med.gaussians import NormalWishart
 from mixent.med.novelty_fit import BayesProblem, bayes, level_set
 from mixent.med.novelty_models import NoveltyChain, NoveltyMixture, NoveltyTrees, Scale
@@ -290,8 +290,7 @@ def test_a_hidden_markov_model_is_a_sum_over_all_paths(letters):
         ]
     )
     np.testing.assert_allclose(detector.scores_, logsumexp(log_path, axis=1) - volume, rtol=1e-10)
-    steps, lengths = novelty._steps(novelty.one_alphabet(read(X)))
-    look = model.look(P, model.read_steps(steps, lengths))
+    look = model.look(P, model.read(novelty.one_alphabet(read(X))))
     share = np.exp(log_path - logsumexp(log_path, axis=1)[:, None])
     entropy = -(share * np.log(share)).sum(axis=1)
     np.testing.assert_allclose(look.view.offset + volume, entropy, atol=1e-9)
@@ -392,7 +391,7 @@ def test_the_bayesian_fit_counts_every_row_once(name):
     weight = np.random.default_rng(5).integers(0, 3, size=30).astype(float)
     model = MEDNoveltyDetector(**options(name, objective="bayes", max_iter=5000)).fit(X, sample_weight=weight)
     table = novelty.one_alphabet(read(X)) if name == "hmm" else read(X)
-    look = model.model_.look(model.bayes_, model._data(table))
+    look = model.model_.look(model.bayes_, model.model_.read(table))
     counted = model.model_.prior.T + look.view.gather(weight)
     close = {"rtol": 1e-10} if name in ("product", "tree", "gaussian") else {"rtol": 1e-2, "atol": 2e-2}
     np.testing.assert_allclose(model.bayes_.T, counted, **close)
@@ -448,7 +447,7 @@ def test_the_solution_keeps_the_conditions_of_an_optimum(name, margin):
     assert (model.support_ == np.flatnonzero(lam)).all()
     if not hidden:  # the distribution is the prior with every row counted so often
         table = read(TABLES[name](40))
-        look = model.model_.look(model.distribution_, model._data(table))
+        look = model.model_.look(model.distribution_, model.model_.read(table))
         np.testing.assert_allclose(
             model.distribution_.T, model.model_.prior.T + look.view.gather(lam), rtol=1e-3, atol=1e-3
         )
@@ -874,7 +873,7 @@ def test_rows_are_scored_in_blocks(name, monkeypatch):
     X = mixed(50, gaps=True)
     model = MEDNoveltyDetector(**options(name)).fit(X)
     whole = model.score_samples(X)
-    monkeypatch.setattr(novelty, "AT_ONCE", 7)
+    monkeypatch.setattr(spaces, "AT_ONCE", 7)
     np.testing.assert_allclose(model.score_samples(X), whole, rtol=1e-12)
 
 
@@ -959,7 +958,7 @@ def test_the_entropy_of_gaps_is_taken_off():
     """Of one Gaussian what is left is the highest expected log-density the gaps allow, less half a nat for each."""
     X, _ = half_with_gaps(numbers(60, 4))
     model = MEDNoveltyDetector("gaussian", tol=1e-8, max_iter=5000).fit(X)
-    data, table = model._data(read(X)), read(X)
+    data, table = model.model_.read(read(X)), read(X)
     first, last = (model.model_.look(P, data) for P in (model.bayes_, model.distribution_))
     np.testing.assert_allclose(model.bayes_scores_, first.bound - first.blur, rtol=1e-12)
     np.testing.assert_allclose(model.scores_, last.bound - first.blur, rtol=1e-12)
@@ -987,7 +986,7 @@ def test_where_the_prior_is_enough_no_row_counts_and_that_is_told(name, margin):
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")
             model = MEDNoveltyDetector(name, margin=margin, c=c, ess=ess, alpha=0.0).fit(X)
-        prior = model.model_.look(model.model_.prior, model._data(read(X))).bound
+        prior = model.model_.look(model.model_.prior, model.model_.read(read(X))).bound
         wanted = model.level_ - (1 / c if margin == "exponential" else 0.0)
         told.append(any("no row counts" in str(one.message) for one in seen))
         assert told[-1] == bool((prior >= wanted).all()) == (not model.multipliers_.any())

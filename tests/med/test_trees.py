@@ -12,6 +12,7 @@ from mixent import MEDTreeClassifier
 from mixent.core.blocks import Blocks, NumberedRows
 from mixent.core.driver import Status, Stop, run
 from mixent.core.executors import Serial
+from mixent.med import model_spaces, spaces
 from mixent.med import trees as module
 from mixent.med.contests import Contests, contrasts
 from mixent.med.demands import Demands
@@ -301,7 +302,7 @@ def test_scores_come_in_portions_of_any_size(monkeypatch):
     space = space_of(X, n_components=2)
     discriminant = space.discriminant(part_of(y), np.inf)
     whole = discriminant.model.scores(discriminant.prior, space.table)
-    monkeypatch.setattr(module, "AT_ONCE", 7)
+    monkeypatch.setattr(spaces, "AT_ONCE", 7)
     np.testing.assert_allclose(discriminant.model.scores(discriminant.prior, space.table), whole, rtol=1e-12)
     assert whole.shape == (60, 2)
 
@@ -346,7 +347,7 @@ def test_divergence_is_that_of_all_parts():
 def test_folds_are_searched_more_sharply_where_rows_are_few(monkeypatch):
     X, _ = rows_of(60)
     assert space_of(X).for_folds(Search(gap=1e-6)).gap == 1e-9
-    monkeypatch.setattr(module, "MANY", 60)
+    monkeypatch.setattr(model_spaces, "MANY", 60)
     assert space_of(X).for_folds(Search(gap=1e-6)).gap == 1e-6
 
 

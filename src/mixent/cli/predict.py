@@ -119,41 +119,16 @@ def predict(
         if output != STDOUT:
             check_output(output, [model, data], ENDINGS)
         fitted = load(model)
+        given: dict[str, Any] = {"--costs": costs, "--reject": reject, "--adjust-priors": adjust_priors or None}
+        given |= {"--density": density or None, "--explain": explain or None, "--target": target}
+        given |= {"--sequence": sequence, "--no-proba": None if proba else True}
         if hasattr(fitted, "offset_"):
-            idle: dict[str, Any] = {"--costs": costs, "--reject": reject, "--adjust-priors": adjust_priors or None}
-            idle |= {"--density": density or None, "--target": target, "--no-proba": None if proba else True}
-            idle |= {"--sequence": sequence}
+            idle = {name: value for name, value in given.items() if name != "--explain"}
             _refuse(f"has no effect: {model} holds a novelty detector, which writes a score for each row", idle)
             _score_rows(screen, fitted, data, output, None if keep_all else keep, explain)
             return
-        if not hasattr(fitted, "predict_proba"):
-            raise ValueError(
-                f"{model} holds a {type(fitted).__name__}, which predicts nothing by itself; fit a classifier with it: "
-                "--model med --kernel fisher"
-            )
-        if hasattr(fitted, "chain_"):
-            raise ValueError(
-                f"{model} holds a {type(fitted).__name__}, which has no classes to predict; fit a classifier of "
-                "sequences: give `mixent fit` --model hmm and a --target"
-            )
-        joint = hasattr(fitted, "terms_")
-        classes_only = {"--costs": costs, "--reject": reject}
-        classes_only |= {"--adjust-priors": adjust_priors or None, "--explain": explain or None}
-        if not hasattr(fitted, "classes_"):
-            _refuse(f"needs a classifier; {model} holds {'a joint model' if joint else 'clusters'}", classes_only)
-        if joint or not hasattr(fitted, "score_samples"):
-            told = f"needs a mixture; {model} holds a {type(fitted).__name__}, which has no density"
-            _refuse(told, {"--density": density or None})
-        if not hasattr(fitted, "explain"):
-            told = f"needs a mixture or --model maxent; {model} holds a {type(fitted).__name__}, which explains nothing"
-            _refuse(told, {"--explain": explain or None})
-        if not joint:
-            _refuse(f"has no effect: {model} predicts one thing; it serves --model joint", {"--target": target})
-        steps = not getattr(fitted, "by_row_", True)
-        if not steps:
-            _refuse(f"has no effect: {model} was fitted without --sequence", {"--sequence": sequence})
-        elif sequence is None:
-            raise typer.BadParameter(f"--sequence is needed: {model} was fitted to a row for each step of a sequence")
+        _check_serves(fitted, model, given)
+        joint, steps = hasattr(fitted, "terms_"), not getattr(fitted, "by_row_", True)
         frame = read_for(fitted, data, [str(sequence)] if steps else [])
         keep = names_of(keep, frame.columns)
         need_columns(data, frame.columns, keep)
@@ -191,6 +166,38 @@ def predict(
         _check_clash(data, found, kept)
         _write(screen, kept, found, output, fitted.values(target) if joint else getattr(fitted, "classes_", ()))
         _say(screen, found, output)
+
+
+def _check_serves(fitted: Any, model: Path, given: dict[str, Any]) -> None:
+    """Refuse a model that predicts no classes, and options it has no use for."""
+    kind, joint = type(fitted).__name__, hasattr(fitted, "terms_")
+    if not hasattr(fitted, "predict_proba"):
+        raise ValueError(
+            f"{model} holds a {kind}, which predicts nothing by itself; fit a classifier with it: "
+            "--model med --kernel fisher"
+        )
+    if hasattr(fitted, "chain_"):
+        raise ValueError(
+            f"{model} holds a {kind}, which has no classes to predict; fit a classifier of "
+            "sequences: give `mixent fit` --model hmm and a --target"
+        )
+
+    def refuse(told: str, *names: str) -> None:
+        _refuse(told, {name: given[name] for name in names})
+
+    if not hasattr(fitted, "classes_"):
+        told = f"needs a classifier; {model} holds {'a joint model' if joint else 'clusters'}"
+        refuse(told, "--costs", "--reject", "--adjust-priors", "--explain")
+    if joint or not hasattr(fitted, "score_samples"):
+        refuse(f"needs a mixture; {model} holds a {kind}, which has no density", "--density")
+    if not hasattr(fitted, "explain"):
+        refuse(f"needs a mixture or --model maxent; {model} holds a {kind}, which explains nothing", "--explain")
+    if not joint:
+        refuse(f"has no effect: {model} predicts one thing; it serves --model joint", "--target")
+    if getattr(fitted, "by_row_", True):
+        refuse(f"has no effect: {model} was fitted without --sequence", "--sequence")
+    elif given["--sequence"] is None:
+        raise typer.BadParameter(f"--sequence is needed: {model} was fitted to a row for each step of a sequence")
 
 
 def _score_rows(screen: Screen, fitted: Any, data: Path, output: Path, keep: list[str] | None, explain: bool) -> None:

@@ -15,17 +15,16 @@ from mixent.med.contests import Contests, contrasts
 from mixent.med.demands import Demands
 from mixent.med.families import Dirichlets
 from mixent.med.margins import Margin
+from mixent.med.model_spaces import ModelDiscriminant, ModelSpace, members, prior_bias
 from mixent.med.natural import Joint, NaturalProblem
 from mixent.med.natural_solving import solve
 from mixent.med.net_structure import Parents
-from mixent.med.solving import Discriminant, Search, Solution
-from mixent.med.spaces import Part, Space
+from mixent.med.solving import Search, Solution
+from mixent.med.spaces import Part, in_parts
 from mixent.med.tree_columns import CodedColumn, TreeColumns
 from mixent.med.views import Matrix
 from mixent.tables import Table
 
-AT_ONCE = 4096  # rows whose cells are written out together
-MANY = 1000
 MOST_CELLS = 10**5  # of one column's table
 
 
@@ -148,14 +147,10 @@ class NetModel:
         return self._by_parts(table, of)
 
     def _by_parts(self, table: Table, function: Any) -> Array:
-        out = np.empty((table.n_rows, len(self.nets)))
-        for start in range(0, table.n_rows, AT_ONCE):
-            rows = slice(start, start + AT_ONCE)
-            out[rows] = function(self.views(table.take(rows)))
-        return out
+        return in_parts(table, lambda rows: function(self.views(rows)))
 
 
-class NetDiscriminant(Discriminant):
+class NetDiscriminant(ModelDiscriminant):
     """On some rows; `certain`: the prior stays, whatever rows say."""
 
     def __init__(
@@ -176,9 +171,8 @@ class NetDiscriminant(Discriminant):
             self.bias_variance,
         )
 
-    def prior_margins(self, contests: Contests) -> Array:
-        """(n, pairs) before discrimination."""
-        return contests.signs * (self.model.outputs(self.prior, self.views) @ contests.differences.T)
+    def prior_scores(self) -> Array:
+        return self.model.outputs(self.prior, self.views)
 
     def solve(self, contests: Contests, margin: Margin, search: Search, start: Any = None) -> Solution:
         if self.certain:
@@ -187,32 +181,18 @@ class NetDiscriminant(Discriminant):
         scores = self.model.outputs(found.joint, self.views)
         return Solution(scores, found.multipliers, found.minimum, found.dual, found.run, found.joint)
 
-    def divergence(self, solution: Solution) -> float:
-        joint: Joint = solution.state
-        away = joint.bias - self.prior.bias
-        parts = [one.divergence(prior) for one, prior in zip(joint.parts, self.prior.parts)]
-        return sum(parts) + 0.5 * float(away @ away) / self.bias_variance
-
 
 @dataclass(frozen=True)
-class NetSpace(Space):
-    """Rows as a table: a Bayes net of every class."""
+class NetSpace(ModelSpace):
+    """A Bayes net of every class."""
 
-    table: Table
     parents: tuple[Parents, ...]  # of each class
     ess: float
     certain: bool  # no discrimination: the prior is the answer
     predictive: bool  # scores are those of Bayes' rule with predictive probabilities
-    known: dict  # discriminants of the parts seen so far
 
-    def discriminant(self, part: Part, bias_variance: float) -> NetDiscriminant:
-        key = part.rows.tobytes(), part.weight.tobytes()
-        if key not in self.known:
-            self.known[key] = self._discriminant(part, bias_variance)
-        return self.known[key]
-
-    def _discriminant(self, part: Part, bias_variance: float) -> NetDiscriminant:
-        member = _member(part)
+    def made(self, part: Part, bias_variance: float) -> NetDiscriminant:
+        member = members(part)
         table = self.table.take(part.rows)
         columns = TreeColumns.read(table, member, part.weight, "quantised")
         nets = tuple(Net(columns.layout.sizes, parents) for parents in self.parents)
@@ -222,22 +202,11 @@ class NetSpace(Space):
         views = model.views(table)
         counts = [view.gather(own) + self.ess * net.even for net, view, own in zip(nets, views, member.T)]
         parts = tuple(Dirichlets(T, net.group) for net, T in zip(nets, counts))
-        log_prior = np.log(np.maximum(member.sum(axis=0), 1e-300))
-        bias = 2.0 * model.contrast.T @ log_prior  # the contrasts' columns have squared length 1/2
-        return NetDiscriminant(model, views, Joint(parts, bias), bias_variance, self.certain)
-
-    def for_folds(self, search: Search) -> Search:
-        """With many rows a step more is dear, and no digit of a probability that is printed hangs on it."""
-        return search if self.table.n_rows >= MANY else super().for_folds(search)
+        return NetDiscriminant(model, views, Joint(parts, prior_bias(member)), bias_variance, self.certain)
 
     def scores(self, part, fitted, solution, contests, rows):
         table = self.table.take(rows)
         if self.predictive:
-            member = _member(part).sum(axis=0)
+            member = members(part).sum(axis=0)
             return fitted.model.predictive_scores(solution.state, table, member / member.sum())
         return fitted.model.scores(solution.state, table)
-
-
-def _member(part: Part) -> Array:
-    """(n, C) each row's weight in each class: a row without a label is of no class yet."""
-    return part.prior * (part.labelled * part.weight)[:, None]

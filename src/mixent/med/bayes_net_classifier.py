@@ -186,7 +186,6 @@ class MEDBayesNetClassifier(MEDOfModels):
             float(self.ess),
             self.objective == "likelihood",
             self.calibration == "predictive",
-            {},
         )
 
     def _keep_function(self, space: Space, trained: Trained) -> None:

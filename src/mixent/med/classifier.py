@@ -21,7 +21,7 @@ from mixent.med.kernels import Called, Kernel, Linear, Nystrom, check_kernel_mat
 from mixent.med.margins import Margin, check_speaks, read_margin
 from mixent.med.newton import Plane
 from mixent.med.solving import Discriminant, row_pulls
-from mixent.med.spaces import FeatureSpace, KernelSpace, Part, Space
+from mixent.med.spaces import FeatureSpace, KernelSpace, Part, Space, in_parts
 from mixent.mixtures.options import check_count
 from mixent.tables import Table, check_spread, read_features
 
@@ -33,7 +33,6 @@ GRIDS = {  # of c, for c="auto"; the exponential prior near 1 asks for hardly an
 NAMES = ("linear", "poly", "rbf", "precomputed")
 MOST_PAIRS, MOST_JOINT = 10_000, 2_000  # rows from which a kernel goes through features: two classes, more
 LANDMARKS = 1_000
-AT_ONCE = 4096  # rows predicted together
 
 
 class MEDClassifier(MEDBase):
@@ -279,20 +278,22 @@ class MEDClassifier(MEDBase):
             return function.plane(_mapped(self.map_, X))
         if self.encoder_ is None:
             return function.plane(_complete(table.X)[:, function.rows])
-        out = np.empty((table.n_rows, len(self.classes_)))
-        for start in range(0, table.n_rows, AT_ONCE):
-            rows = slice(start, start + AT_ONCE)
-            Z = self.encoder_(table.take(rows))
-            if self.map_ is not None:
-                Z = self.map_(Z)
-            elif function.vectors is not None:
-                assert self.kernel_ is not None
-                Z = self.kernel_.gram(Z, function.vectors)
-            out[rows] = function.plane(Z)
+        out = in_parts(table, self._planes)
         lost = ~np.isfinite(out).all(axis=1)
         if lost.any():
             raise ValueError(f"row {int(lost.argmax())} is so far from the training rows that its kernel overflows")
         return out
+
+    def _planes(self, rows: Table) -> Array:
+        """(n, C) of encoded rows."""
+        assert self.encoder_ is not None
+        Z = self.encoder_(rows)
+        if self.map_ is not None:
+            Z = self.map_(Z)
+        elif self.function_.vectors is not None:
+            assert self.kernel_ is not None
+            Z = self.kernel_.gram(Z, self.function_.vectors)
+        return self.function_.plane(Z)
 
     @property
     def feature_names_(self) -> tuple[str, ...]:

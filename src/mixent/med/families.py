@@ -365,7 +365,8 @@ class Product(Distribution):
         return np.concatenate([part.metric(own) for part, own in zip(self.parts, np.split(f, self.cuts))])
 
     def gram(self, F: Array) -> Array:
-        return sum(part.gram(own) for part, own in zip(self.parts, np.split(F, self.cuts, axis=1)))  # type: ignore
+        grams = [part.gram(own) for part, own in zip(self.parts, np.split(F, self.cuts, axis=1))]
+        return np.asarray(np.sum(grams, axis=0))
 
     def at(self, T: Array) -> Product:
         return Product(tuple(part.at(own) for part, own in zip(self.parts, np.split(T, self.cuts))))

@@ -44,6 +44,12 @@ class Joint:
     parts: tuple[Distribution, ...]
     bias: Array  # (G,)
 
+    def divergence(self, prior: Joint, bias_variance: float) -> float:
+        """D(P || P0), nats."""
+        away = self.bias - prior.bias
+        parts = [one.divergence(before) for one, before in zip(self.parts, prior.parts)]
+        return sum(parts) + 0.5 * float(away @ away) / bias_variance
+
 
 @dataclass(frozen=True)
 class Push(Stats):
@@ -128,9 +134,7 @@ class NaturalProblem(Problem[Joint, Joint, Push]):
 
     def divergence(self, params: Joint) -> float:
         """D(P || P0), nats."""
-        away = params.bias - self.prior.bias
-        parts = [one.divergence(prior) for one, prior in zip(params.parts, self.prior.parts)]
-        return sum(parts) + 0.5 * float(away @ away) / self.bias_variance
+        return params.divergence(self.prior, self.bias_variance)
 
     def dual(self, params: Joint, total: Push) -> float | None:
         """J at the multipliers of these statistics; None where there is none."""

@@ -14,14 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.runs import FittedByRun
 from mixent.core.arrays import Array, weighted_quantile
-from mixent.core.blocks import Block
 from mixent.core.driver import Event
-from mixent.hmm.sequences import from_rows, one_alphabet, step_schema
+from mixent.hmm.sequences import one_alphabet
 from mixent.med.families import Distribution
 from mixent.med.margins import MARGINS
 from mixent.med.novelty_fit import bayes, level_set
 from mixent.med.novelty_models import NoveltyChain, NoveltyMixture, NoveltyModel, NoveltyTrees
 from mixent.med.solving import Search
+from mixent.med.spaces import in_parts
 from mixent.med.tree_columns import MOST_CELLS, MOST_VERTICES
 from mixent.mixtures.options import check_choice, check_count, check_number, check_positive, progress_bar
 from mixent.tables import Table, check_spread, read_features, read_weights
@@ -29,7 +29,6 @@ from mixent.tables import Table, check_spread, read_features, read_weights
 MODELS = ("auto", "product", "tree", "gaussian", "mixture", "hmm")
 HIDDEN = ("mixture", "hmm")  # with components or states
 MOST_COLUMNS = 100  # continuous, of a joint Gaussian
-AT_ONCE = 4096  # rows scored together
 
 
 class MEDNoveltyDetector(FittedByRun, OutlierMixin, BaseEstimator):
@@ -201,7 +200,7 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, BaseEstimator):
         check_spread(table)
         self.schema_ = table.schema
         self.model_ = self._model(table, weight)
-        data = self._data(table)
+        data = self.model_.read(table)
         with progress_bar(self.progress, "novelty") as show:
             self._search(data, weight, show)
         return self
@@ -213,8 +212,7 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, BaseEstimator):
         if kind == "tree":
             return NoveltyTrees.of(table, weight, ess)
         if kind == "hmm":
-            steps, lengths = _steps(table)
-            return NoveltyChain.of(steps, np.repeat(weight, lengths), self.n_hidden, ess)
+            return NoveltyChain.of(table, weight, self.n_hidden, ess)
         joint = kind != "product"
         if joint and table.X.shape[1] > MOST_COLUMNS:
             raise ValueError(
@@ -231,11 +229,6 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, BaseEstimator):
             return "gaussian" if d <= MOST_COLUMNS else "product"
         cells = sum(table.schema.sizes) + len(table.schema.sizes)
         return "tree" if cells <= MOST_CELLS and len(table.schema.sizes) <= MOST_VERTICES else "product"
-
-    def _data(self, table: Table) -> Any:
-        if isinstance(self.model_, NoveltyChain):
-            return self.model_.read_steps(*_steps(table))
-        return self.model_.read(table)
 
     def _search(self, data: Any, weight: Array, show: Any) -> None:
         watch = () if show is None else (_watching(show, int(self.max_iter)),)
@@ -293,11 +286,7 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         table = read_features(self, X, reset=False, new=True)
-        out = np.empty(table.n_rows)
-        for start in range(0, table.n_rows, AT_ONCE):
-            rows = slice(start, start + AT_ONCE)
-            out[rows] = self._scored(self._data(table.take(rows)))
-        return out
+        return in_parts(table, lambda rows: self._scored(self.model_.read(rows)))
 
     def _scored(self, data: Any) -> Array:
         """(n,) what gaps bring, as the Bayesian fit has it, is taken off: they make no row more typical."""
@@ -334,13 +323,6 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _steps(table: Table) -> tuple[Table, np.ndarray]:
-    """The steps of rows that are sequences, as a table, and the length of each."""
-    found = from_rows(table)
-    steps: Block = found.table
-    return Table(steps.X, steps.codes, step_schema(table.schema)), found.lengths
 
 
 def _threshold(scores: Array, weight: Array, share: float) -> float:

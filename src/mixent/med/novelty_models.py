@@ -17,9 +17,11 @@ from scipy.special import log_softmax, logsumexp, xlogy
 
 from mixent.core.arrays import Array
 from mixent.hmm.lattice import forward_backward
+from mixent.hmm.sequences import from_rows, step_schema
 from mixent.med.encoding import Encoder
-from mixent.med.families import CellLayout, Dirichlets, Distribution, Product, TreeTables
+from mixent.med.families import Dirichlets, Distribution, Product, TreeTables
 from mixent.med.tree_columns import TreeColumns
+from mixent.med.tree_tables import counted_tables
 from mixent.med.views import Counted, Matrix, View
 from mixent.med.wishart import Wishart
 from mixent.tables import Table
@@ -348,6 +350,12 @@ class Steps:
     lengths: np.ndarray
 
 
+def steps_of(table: Table) -> tuple[Table, np.ndarray]:
+    """The steps of rows that are sequences, as a table, and the length of each."""
+    found = from_rows(table)
+    return Table(found.table.X, found.table.codes, step_schema(table.schema)), found.lengths
+
+
 @dataclass(frozen=True)
 class NoveltyChain(NoveltyModel):
     """A hidden Markov model of rows that are sequences: T = (first states, transitions, statistics of each state)."""
@@ -358,8 +366,9 @@ class NoveltyChain(NoveltyModel):
     prior: Product
 
     @classmethod
-    def of(cls, steps: Table, weight: Array, n_states: int, ess: float) -> NoveltyChain:
-        """`steps` has a row for each step, with its sequence's weight."""
+    def of(cls, table: Table, weight: Array, n_states: int, ess: float) -> NoveltyChain:
+        steps, lengths = steps_of(table)
+        weight = np.repeat(weight, lengths)
         emission = Emission(sizes_of(steps), steps.X.shape[1], False)
         S, even = n_states, max(ess, 1.0)
         first = Dirichlets(np.full(S, even), np.zeros(S, dtype=np.intp))
@@ -369,10 +378,7 @@ class NoveltyChain(NoveltyModel):
         return cls(scale, emission, S, Product((first, moves, *[emission.prior(ess)] * S)))
 
     def read(self, table: Table) -> Steps:
-        raise NotImplementedError("sequences are read by their steps; see `read_steps`")
-
-    def read_steps(self, steps: Table, lengths: np.ndarray) -> Steps:
-        """A row for each step."""
+        steps, lengths = steps_of(table)
         return Steps(self.scale(steps), lengths)
 
     def look(self, distribution: Distribution, data: Steps) -> Look:
@@ -424,11 +430,8 @@ class NoveltyTrees(NoveltyModel):
     @classmethod
     def of(cls, table: Table, weight: Array, ess: float) -> NoveltyTrees:
         columns = TreeColumns.of(table, weight[:, None], weight, "quantised", True, SPARE)
-        layout: CellLayout = columns.layout
-        size = np.repeat(layout.sizes, layout.sizes).astype(float)
-        spread = np.concatenate([[1.0], 1.0 / size])
-        T = ess * np.outer(spread, spread).ravel()
-        return cls(columns, TreeTables(T, layout, np.zeros(layout.n * (layout.n - 1) // 2)).uniform)
+        nobody = np.zeros((0, columns.layout.n_cells))
+        return cls(columns, counted_tables(nobody, np.zeros(0), columns.layout, ess, "uniform"))
 
     def hides(self, data: Cells) -> bool:
         return False

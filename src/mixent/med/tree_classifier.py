@@ -223,7 +223,6 @@ class MEDTreeClassifier(MEDOfModels):
             self.n_components,
             float(self.ess),
             int(check_random_state(self.random_state).randint(2**31 - 1)),
-            {},
         )
 
     def _tables(self) -> bool:

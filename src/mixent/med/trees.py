@@ -14,18 +14,16 @@ from mixent.med.demands import Demands
 from mixent.med.families import Distribution, OneTree, Trees
 from mixent.med.latent import Guess, LatentProblem, two_steps
 from mixent.med.margins import Margin
+from mixent.med.model_spaces import ModelDiscriminant, ModelSpace, members, prior_bias
 from mixent.med.natural import Joint, NaturalProblem
 from mixent.med.natural_solving import Found, solve
-from mixent.med.solving import Discriminant, Search, Solution
-from mixent.med.spaces import Part, Space
+from mixent.med.solving import Search, Solution
+from mixent.med.spaces import Part, in_parts
 from mixent.med.tree_columns import TreeColumns
 from mixent.med.tree_mixture import fit_tree_mixture
 from mixent.med.tree_tables import EdgeTables, best_tree, counted_tables, fixed_tables
 from mixent.med.views import Counted, View
 from mixent.tables import Table
-
-AT_ONCE = 4096  # rows whose cells are written out together
-MANY = 1000
 
 
 @dataclass(frozen=True)
@@ -66,11 +64,7 @@ class TreeModel:
 
     def scores(self, joint: Joint, table: Table) -> Array:
         """(n, C)."""
-        out = np.empty((table.n_rows, self.n_classes))
-        for start in range(0, table.n_rows, AT_ONCE):
-            rows = slice(start, start + AT_ONCE)
-            out[rows] = self.merged(self.outputs(joint, self.columns(table.take(rows))))
-        return out
+        return in_parts(table, lambda rows: self.merged(self.outputs(joint, self.columns(rows))))
 
     def merged(self, outputs: Array) -> Array:
         """(n, C) from (n, S): log of the sum over a class's components."""
@@ -79,7 +73,7 @@ class TreeModel:
         return np.column_stack([logsumexp(outputs[:, self.class_of == s], axis=1) for s in range(self.n_classes)])
 
 
-class TreeDiscriminant(Discriminant):
+class TreeDiscriminant(ModelDiscriminant):
     """On some rows."""
 
     def __init__(self, model: TreeModel, cells: Array, prior: Joint, bias_variance: float) -> None:
@@ -100,10 +94,8 @@ class TreeDiscriminant(Discriminant):
             self.bias_variance,
         )
 
-    def prior_margins(self, contests: Contests) -> Array:
-        """(n, pairs) before discrimination."""
-        scores = self.model.merged(self.model.outputs(self.prior, self.cells))
-        return contests.signs * (scores @ contests.differences.T)
+    def prior_scores(self) -> Array:
+        return self.model.merged(self.model.outputs(self.prior, self.cells))
 
     def solve(self, contests: Contests, margin: Margin, search: Search, start: Any = None) -> Solution:
         if self.model.mixed and not self.certain:
@@ -116,12 +108,6 @@ class TreeDiscriminant(Discriminant):
     def _solution(self, found: Found, lam: Array, run: Any) -> Solution:
         scores = self.model.merged(self.model.outputs(found.joint, self.cells))
         return Solution(scores, lam, found.minimum, found.dual, run, found.joint)
-
-    def divergence(self, solution: Solution) -> float:
-        joint: Joint = solution.state
-        away = joint.bias - self.prior.bias
-        parts = [one.divergence(prior) for one, prior in zip(joint.parts, self.prior.parts)]
-        return sum(parts) + 0.5 * float(away @ away) / self.bias_variance
 
     # --- mixtures -----------------------------------------------------------------------------------------------
 
@@ -168,10 +154,9 @@ def _labels(contests: Contests) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class TreeSpace(Space):
-    """Rows as a table: trees of every class."""
+class TreeSpace(ModelSpace):
+    """Trees of every class."""
 
-    table: Table
     parameters: str
     objective: str
     structure: str
@@ -180,16 +165,9 @@ class TreeSpace(Space):
     n_components: int
     ess: float
     seed: int
-    known: dict  # discriminants of the parts seen so far
 
-    def discriminant(self, part: Part, bias_variance: float) -> TreeDiscriminant:
-        key = part.rows.tobytes(), part.weight.tobytes()
-        if key not in self.known:
-            self.known[key] = self._discriminant(part, bias_variance)
-        return self.known[key]
-
-    def _discriminant(self, part: Part, bias_variance: float) -> TreeDiscriminant:
-        member = part.prior * (part.labelled * part.weight)[:, None]  # a row without a label is of no class yet
+    def made(self, part: Part, bias_variance: float) -> TreeDiscriminant:
+        member = members(part)
         table = self.table.take(part.rows)
         fill = self.parameters == "integrated" or self.n_components > 1
         columns = TreeColumns.of(table, member, part.weight, self.continuous, fill)
@@ -203,9 +181,7 @@ class TreeSpace(Space):
             within = _within(cells, member, columns)
             tables = tuple(fixed_tables(cells, w, columns, self.ess, within) for w in weights)
             model, parts = replace(model, tables=tables), self._structures(tables)
-        log_prior = np.log(np.maximum(member.sum(axis=0), 1e-300))
-        bias = 2.0 * contrasts(part.n_classes).T @ log_prior  # the contrasts' columns have squared length 1/2
-        return TreeDiscriminant(model, cells, Joint(parts, bias), bias_variance)
+        return TreeDiscriminant(model, cells, Joint(parts, prior_bias(member)), bias_variance)
 
     def _components(self, cells: Array, member: Array, columns: TreeColumns) -> tuple[list[Array], np.ndarray, Array]:
         """Row weights of each output, its class, and its share within it."""
@@ -228,10 +204,6 @@ class TreeSpace(Space):
             return tuple(best_tree(np.asarray(g)) for g in gains)
         even = self.structure_prior == "uniform"
         return tuple(Trees(np.zeros_like(g) if even else np.asarray(g)) for g in gains)
-
-    def for_folds(self, search: Search) -> Search:
-        """With many rows a step more is dear, and no digit of a probability that is printed hangs on it."""
-        return search if self.table.n_rows >= MANY else super().for_folds(search)
 
     def scores(self, part, fitted, solution, contests, rows):
         return fitted.model.scores(solution.state, self.table.take(rows))

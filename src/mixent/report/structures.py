@@ -313,7 +313,7 @@ def parts_of_scores(model: Any, X: Any) -> np.ndarray:
     codes = {j: place for place, j in enumerate(schema.categorical)}
 
     def scored(table: Any) -> np.ndarray:
-        return model._scored(model._data(table))
+        return model._scored(model.model_.read(table))
 
     assert table.codes is not None or not codes
     whole, out = scored(table), np.zeros((table.n_rows, len(schema.columns)))
