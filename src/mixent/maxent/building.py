@@ -10,10 +10,11 @@ import numpy as np
 
 from mixent.core.arrays import Array
 from mixent.maxent.binning import bins_of, entropy_bins
+from mixent.maxent.layout import Layout
 from mixent.maxent.terms import Binned, Coded, Given, Grouped, Latent, Moments, Slope, Term, crossable, crossed
 from mixent.mixtures import GaussianMixture, MixtureClassifier
 from mixent.mixtures.univariate import fit_columns
-from mixent.tables import Schema, Table, listed
+from mixent.tables import Labels, Schema, Table, listed
 
 HIDDEN = ("union", "class", "pooled")
 KINDS = (*HIDDEN, "quantize", "moments")
@@ -42,6 +43,18 @@ class Training:
         return Training(self.table.take(rows), self.target[rows], weight, self.classes)
 
 
+def training_rows(table: Table, labels: Labels, weight: Array | None) -> Training:
+    """Rows with class distributions; nothing for a row without a label, or with one that says nothing."""
+    likelihood = labels.likelihood
+    absent = likelihood.min(axis=1) == 1.0  # even probabilities are a label too: that the row is of no class rather
+    if (np.ptp(likelihood, axis=1) == 0).all():
+        raise ValueError("y tells no class from another in any row; label some rows of each class")
+    if weight is not None and not weight[~absent].any():
+        raise ValueError("every labelled row has sample_weight 0; give some labelled rows of each class a weight")
+    target = np.where(absent[:, None], 0.0, likelihood / likelihood.sum(axis=1, keepdims=True))
+    return Training(table, target, weight, tuple(labels.classes.tolist()))
+
+
 @dataclass(frozen=True)
 class Plan:
     """What the columns shall become: places among Table.X and Table.codes, checked."""
@@ -56,11 +69,16 @@ class Plan:
     pairs: tuple[tuple[str, str], ...]  # names of features to be crossed
     seed: int
     n_jobs: int | None
+    kept: frozenset[str] | None = None  # names of the features a selection has kept; None: all
 
     def has_slopes(self, schema: Schema) -> bool:
         """Will some column have a mean to be constrained?"""
         taken = {p for term in self.given for p in term.places}
         return self.means and self.latent in HIDDEN and len(schema.continuous) > len(taken)
+
+    def layout(self, rows: Training) -> Layout:
+        """The features that are kept, fitted to these rows."""
+        return Layout.of([term for term in self.terms(rows) if self.kept is None or term.name in self.kept])
 
     def terms(self, rows: Training) -> list[Term]:
         """Fit every feature to these rows."""

@@ -128,7 +128,7 @@ class Cells:
             joint = _incidence(rows.packed, _end(self.packs)).T @ np.ascontiguousarray(weights.T)
             out[: self.n_discrete] = self._joint_of @ joint
         if self.n_dense:
-            out[self.n_discrete :] = _product(rows.dense, weights)
+            out[self.n_discrete :] = thin_product(rows.dense, weights)
         return out
 
     def gram(self, rows: Rows) -> Array:
@@ -188,6 +188,14 @@ class Cells:
             out.append(joint)
         return out
 
+    def dense_sums(self, rows: Rows) -> Array:
+        """(n,) sums of the dense cells."""
+        return rows.dense.sum(axis=0)
+
+    def dense_squares(self, rows: Rows) -> Array:
+        """(n,) sums of their squares."""
+        return np.einsum("dn,dn->n", rows.dense, rows.dense)
+
     def dense(self, rows: Rows) -> Array:
         """(S, n): the rows written out."""
         out = np.zeros((self.n_cells, rows.n_rows))
@@ -224,7 +232,7 @@ def _incidence(packed: np.ndarray, n_joint: int) -> Any:
     return csr_array((ones, np.ascontiguousarray(packed).ravel(), ends), shape=(n, n_joint))
 
 
-def _product(dense: Array, weights: Array) -> Array:
+def thin_product(dense: Array, weights: Array) -> Array:
     """dense (D, n) @ weights (C, n)^T, some rows at a time: BLAS multiplies a large and a thin matrix half as fast."""
     by_row = np.ascontiguousarray(weights.T)
     out = np.zeros((len(dense), len(weights)))

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from mixent.base.folds import Fold, label_folds
 from mixent.core.driver import Stop
 from mixent.core.executors import Executor
-from mixent.maxent.building import Plan, Training
+from mixent.maxent.building import Training
 from mixent.maxent.layout import Layout
-from mixent.maxent.solving import Sums, solve
-from mixent.maxent.terms import Term
+from mixent.maxent.solving import Sums, approach
 
 VARIANCES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
 USUAL = 0.3  # where too few rows are labelled to choose
 ENOUGH, SECOND = 30, 5  # labelled rows in all, and of the second largest class, from which folds can tell
 MOST = 20_000  # rows to choose on: how long multipliers are is no matter of how many rows there are
-STOP = Stop(1e-6, 300)
+STOP = Stop(1e-5, 300)  # log-losses that differ by less are alike
 WORSE = 2  # variances in a row that may be worse than the best before the rest are left out
 
 
-def choose_variance(
-    plan: Plan, names: set[str] | None, rows: Training, cv: Any, executor: Executor, show: Any
-) -> tuple[float, list[dict]]:
+class Features(Protocol):
+    """What makes features of rows."""
+
+    @property
+    def seed(self) -> int: ...
+    def layout(self, rows: Training) -> Layout: ...
+
+
+def choose_variance(plan: Features, rows: Training, cv: Any, executor: Executor, show: Any) -> tuple[float, list[dict]]:
     """The variance with the least held-out log-loss, and the table of those tried.
 
     The features are learned anew from the training rows of each fold: hidden components and bins have seen the labels.
@@ -47,7 +52,7 @@ def choose_variance(
     for f, (train, held) in enumerate(folds):
         if show is not None:
             show(f, len(folds), f"prior, fold {f + 1} of {len(folds)}")
-        loss[f] = _losses(plan, names, rows.take(train), rows.take(held), executor)
+        loss[f] = _losses(plan.layout(rows.take(train)), rows.take(train), rows.take(held), executor)
     mean = held_weight @ loss / held_weight.sum()
     table = [{"prior": v, "log_loss": float(m)} for v, m in zip(VARIANCES, mean) if np.isfinite(m)]
     return VARIANCES[int(np.argmin(mean))], table
@@ -66,10 +71,8 @@ def _check(folds: list[Fold], codes: np.ndarray, weights: np.ndarray, classes: t
             raise ValueError("cv has a test part in which no row has a weight; give each test part some")
 
 
-def _losses(plan: Plan, names: set[str] | None, train: Training, held: Training, executor: Executor) -> np.ndarray:
+def _losses(layout: Layout, train: Training, held: Training, executor: Executor) -> np.ndarray:
     """(variances,) log-loss of the held-out rows; infinite where it had clearly begun to rise."""
-    terms = chosen(plan.terms(train), names)
-    layout = Layout.of(terms)
     rows = layout.rows(train.table, train.target, train.weight)
     test = layout.rows(held.table, held.target, held.weight)
     sums = Sums.of(layout.cells, rows, executor, gram=True)
@@ -77,15 +80,9 @@ def _losses(plan: Plan, names: set[str] | None, train: Training, held: Training,
     out = np.full(len(VARIANCES), np.inf)
     params, worse = None, 0
     for i, variance in enumerate(VARIANCES):
-        found = solve(layout.cells, sums, variance / width**2, "auto", STOP, executor, mask, first=params)
-        params = found.run.params
-        out[i] = -float((test.target * found.problem.log_posterior(params, test)).sum() / test.weight.sum())
+        problem, params = approach(layout.cells, sums, variance / width**2, STOP, executor, mask, first=params)
+        out[i] = -float((test.target * problem.log_posterior(params, test)).sum() / test.weight.sum())
         worse = worse + 1 if out[i] > out.min() else 0
         if worse >= WORSE:
             break
     return out
-
-
-def chosen(terms: list[Term], names: set[str] | None) -> list[Term]:
-    """Those terms a selection has kept."""
-    return terms if names is None else [term for term in terms if term.name in names]

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mixent.base import ProbabilisticClassifier
 from mixent.base.priors import read_class_prior
-from mixent.base.runs import FittedByRun
-from mixent.core.arrays import Array
-from mixent.core.driver import Stop
 from mixent.maxent.building import (
     BINS,
     HIDDEN,
@@ -28,30 +22,19 @@ from mixent.maxent.building import (
     read_given,
     read_groups,
     read_pairs,
+    training_rows,
 )
-from mixent.maxent.choosing import USUAL, choose_variance, chosen
-from mixent.maxent.constraints import (
-    ColumnExplanation,
-    Constraints,
-    count_strengths,
-    explain_columns,
-    read_constraints,
-    usual_parts,
-)
+from mixent.maxent.choosing import USUAL
+from mixent.maxent.constraints import Constraints
 from mixent.maxent.induction import Added, forward
-from mixent.maxent.layout import Layout
-from mixent.maxent.rows import Rows
-from mixent.maxent.solving import SOLVERS, Solved, Sums, solve, total_at
-from mixent.maxent.terms import Crossed, CrossedDense, Term, given_of, n_free
-from mixent.mixtures.fitting import choose_executor, tell
-from mixent.mixtures.options import check_choice, check_count, check_folds, check_positive, check_share, progress_bar
-from mixent.tables import Labels, Table, check_spread, read_features, read_labels, read_weights
-
-AT_ONCE = 65536  # rows predicted together
-CERTAIN = 1e-3  # nats per row: a log-loss so small without a prior goes on falling to zero
+from mixent.maxent.model import EntropyModel
+from mixent.maxent.terms import Crossed, CrossedDense, Term, given_of
+from mixent.mixtures.fitting import choose_executor
+from mixent.mixtures.options import check_choice, check_count, check_folds, check_share, progress_bar
+from mixent.tables import Table, check_spread, read_features, read_labels, read_weights
 
 
-class MaxEntClassifier(FittedByRun, ProbabilisticClassifier):
+class MaxEntClassifier(EntropyModel):
     """Maximum entropy classification from pairwise constraints, on discrete, continuous and probabilistic columns.
 
     Of all P[class | row] that reproduce the training counts of every class with every value of every feature, takes
@@ -216,19 +199,15 @@ class MaxEntClassifier(FittedByRun, ProbabilisticClassifier):
         check_spread(table)
         labels = read_labels(y, table.n_rows)
         held_prior = read_class_prior(self.class_prior, len(labels.classes))
-        rows = _training(table, labels, read_weights(sample_weight, table.n_rows))
+        rows = training_rows(table, labels, read_weights(sample_weight, table.n_rows))
         plan = self._plan(rows)
         if self.solver == "iis" and plan.has_slopes(table.schema):
             raise ValueError("solver='iis' needs cells that are not negative; set means=False, or take another solver")
         workers = choose_executor(self.n_jobs, table.n_rows, len(table.schema.columns))
         with progress_bar(self.progress, "maximum entropy") as show, workers as executor:
-            plan, names, self.path_ = self._selected(plan, rows, executor, show)
-            variance, tried = self._variance(plan, names, rows, executor, show)
-            layout = Layout.of(chosen(plan.terms(rows), names))
-            found, sums = self._solve(layout, rows, variance, executor, show)
-            self.layout_, self.schema_, self.classes_ = layout, table.schema, labels.classes
-            self._keep(found, sums, executor)
-        self.prior_, self.priors_tried_ = variance, tried
+            plan, self.path_ = self._selected(plan, rows, executor, show)
+            self.schema_, self.classes_ = table.schema, labels.classes
+            found = self._learn(plan, rows, executor, show)
         if held_prior is not None:
             self._set_class_prior(held_prior)
         self._tell(found)
@@ -237,17 +216,14 @@ class MaxEntClassifier(FittedByRun, ProbabilisticClassifier):
     def _check(self) -> None:
         check_choice("latent", self.latent, KINDS)
         check_choice("bins", self.bins, BINS)
-        check_choice("solver", self.solver, SOLVERS)
-        for name in ("n_bins", "max_components", "max_iter"):
+        for name in ("n_bins", "max_components"):
             check_count(name, getattr(self, name))
-        check_positive("tol", self.tol, zero=True)
+        self._check_solving()
         check_folds("cv", self.cv)
         check_choice("selection", self.selection, ("bic", "validation"))
         check_share("validation", self.validation)
         if self.select is not None:
             check_choice("select", self.select, ("forward",))
-        if not (self.prior is None or (isinstance(self.prior, str) and self.prior == "auto")):
-            check_positive("prior", self.prior)
         if not isinstance(self.means, (bool, np.bool_)):
             raise ValueError(f"means must be True or False; got {self.means!r}")
         self._check_idle()
@@ -286,12 +262,10 @@ class MaxEntClassifier(FittedByRun, ProbabilisticClassifier):
         )
         return replace(plan, pairs=read_pairs(self.pairs, feature_names(plan, rows.table.schema)))
 
-    def _selected(
-        self, plan: Plan, rows: Training, executor: Any, show: Any
-    ) -> tuple[Plan, set[str] | None, list[Added]]:
-        """The plan with the pairs that were chosen, and the names of all features that were."""
+    def _selected(self, plan: Plan, rows: Training, executor: Any, show: Any) -> tuple[Plan, list[Added]]:
+        """The plan with the features that were chosen, pairs among them, and the way there."""
         if self.select is None:
-            return plan, None, []
+            return plan, []
         named = {frozenset(pair) for pair in plan.pairs}
         every = isinstance(self.pairs, str)
         singles = replace(plan, pairs=())
@@ -306,80 +280,7 @@ class MaxEntClassifier(FittedByRun, ProbabilisticClassifier):
             executor,
             show,
         )
-        return replace(plan, pairs=_pairs_of(terms)), {term.name for term in terms}, path
-
-    def _variance(
-        self, plan: Plan, names: set[str] | None, rows: Training, executor: Any, show: Any
-    ) -> tuple[float | None, list[dict]]:
-        if self.prior is None:
-            return None, []
-        if not isinstance(self.prior, str):
-            return float(self.prior), []
-        return choose_variance(plan, names, rows, self.cv, executor, show)
-
-    def _solve(
-        self, layout: Layout, rows: Training, variance: float | None, executor: Any, show: Any
-    ) -> tuple[Solved, Sums]:
-        every = layout.rows(rows.table, rows.target, rows.weight)
-        sums = Sums.of(layout.cells, every, executor, gram=self.solver != "iis")
-        each = None if variance is None else variance / layout.widths(every) ** 2
-        certified = self.solver in ("bohning", "iis")  # the others' own steps tell more than what is certain
-        stop = Stop(-np.inf, self.max_iter, gain=self.tol) if certified else Stop(self.tol, self.max_iter)
-        mask = layout.mask(len(rows.classes))
-        return solve(layout.cells, sums, each, self.solver, stop, executor, mask, show=show), sums
-
-    def _keep(self, found: Solved, sums: Sums, executor: Any) -> None:
-        """What the optimum says of the training rows."""
-        problem, params, source = found.problem, found.run.params, sums.source
-        self.params_, self.run_ = params, replace(found.run, last=None)
-        self.gap_, self.gain_, self.residual_ = found.gap, found.gain, found.residual
-        self.class_prior_ = problem.truth[0] / problem.truth[0].sum()
-        self.truth_ = problem.truth / problem.total_weight
-        self.expected_ = total_at(problem, params, source, executor).total / problem.total_weight
-        log_post = problem.log_posterior(params, source.rows)
-        self.entropy_ = -float((np.exp(log_post) * log_post * source.rows.weight).sum()) / source.total_weight
-        shares = problem.cells.expected(source.rows.weight[None], source.rows)[:, 0] / problem.total_weight
-        self.usual_ = usual_parts(self.layout_, params, shares)
-        self.strengths_ = count_strengths(self.layout_, params, self.usual_, source, executor)
-
-    def _tell(self, found: Solved) -> None:
-        tell(found.run, type(self).__name__, searched=False)
-        if self.prior is not None:
-            return
-        never = (self.truth_[1:] == 0) & (self.truth_[1:].sum(axis=1, keepdims=True) > 0)
-        if found.problem.mask is not None:
-            never &= found.problem.mask > 0
-        table = self.constraints()
-        if never.any():
-            s, c = np.argwhere(never)[0]
-            warnings.warn(
-                f"prior=None: {never.sum()} multipliers have no finite optimum, because a value never occurs with a "
-                f"class ({table.features[s]} = {table.values[s]} with {self.classes_[c]}); give a prior",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        elif -found.run.objective < CERTAIN * found.problem.total_weight:
-            warnings.warn(
-                "prior=None: the classes look separable, and the multipliers grow without end; give a prior",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-
-    def _set_class_prior(self, prior: Array) -> None:
-        prior = np.maximum(prior, 1e-12)  # a class the batch seems to lack stays possible
-        prior = prior / prior.sum()
-        moved = np.log(prior) - np.log(np.maximum(self.class_prior_, 1e-12))
-        self.params_ = replace(self.params_, bias=self.params_.bias + moved)
-        self.class_prior_ = prior
-
-    def _rows(self, table: Table) -> Rows:
-        return self.layout_.rows(table, np.zeros((table.n_rows, len(self.classes_))), None)
-
-    def _each(self, table: Table) -> Iterator[tuple[slice, Rows]]:
-        """Some rows at a time: written out, all might be too many."""
-        for start in range(0, table.n_rows, AT_ONCE):
-            rows = slice(start, start + AT_ONCE)
-            yield rows, self._rows(table.take(rows))
+        return replace(plan, pairs=_pairs_of(terms), kept=frozenset(term.name for term in terms)), path
 
     def _read(self, X: Any) -> Table:
         check_is_fitted(self)
@@ -387,84 +288,19 @@ class MaxEntClassifier(FittedByRun, ProbabilisticClassifier):
         check_pmfs(given_of(self.layout_.dense), table)
         return table
 
-    def _log_joint(self, X: Any) -> Array:
-        return self._logits(self._read(X))
-
-    def _logits(self, table: Table) -> Array:
-        """(n, C)."""
-        out = np.empty((table.n_rows, len(self.classes_)))
-        for where, rows in self._each(table):
-            out[where] = self.layout_.cells.logits(self.params_.cells, rows).T
-        return out + self.params_.bias
-
-    @property
-    def feature_terms_(self) -> tuple[str, ...]:
-        """Names of the features the columns became."""
-        return tuple(term.name for term in self.layout_.terms)
-
-    @property
-    def n_parameters_(self) -> int:
-        """Multipliers that can be told apart: of values seen, less one of each pmf, times classes less one."""
-        seen = np.abs(self.truth_[1:]).sum(axis=1) > 0
-        C = len(self.classes_)
-        return C - 1 + sum(n_free(term, seen[span], C) for term, span in zip(self.layout_.terms, self.layout_.spans))
-
     def constraints(self) -> Constraints:
-        """Every constraint of every feature: the data's probability, the model's, and its multiplier.
+        """Every constraint of every feature, as `constraint_table` gives it.
 
         Returns
         -------
         Constraints
-            `frame()` gives it as a DataFrame, `residuals` the difference, `strength` a number for each feature.
         """
-        check_is_fitted(self)
-        return read_constraints(
-            self.layout_, self.classes_, self.truth_[1:], self.expected_[1:], self.params_, self.strengths_
-        )
-
-    def explain(self, X: Any, label: Any = None) -> ColumnExplanation:
-        """Say of each row which columns make its class more probable than the strongest other class.
-
-        Parameters
-        ----------
-        X : table of n rows
-        label : class label, optional
-            The class to explain; default: the most probable of each row.
-
-        Returns
-        -------
-        ColumnExplanation
-            log_odds in nats, and its parts: of the average training row, and of each feature against that average.
-            They add up exactly.
-        """
-        table = self._read(X)
-        ours, rival = self._rivals(self._logits(table), label)
-        parts = np.empty((table.n_rows, len(self.layout_.terms)))
-        for where, rows in self._each(table):
-            parts[where] = explain_columns(self.layout_, self.params_, rows, ours[where], rival[where])
-        usual = (self.usual_[:, ours] - self.usual_[:, rival]).T  # (n, terms)
-        parts -= usual
-        prior = self.params_.bias[ours] - self.params_.bias[rival] + usual.sum(axis=1)
-        log_odds = prior + parts.sum(axis=1)
-        names = self.feature_terms_
-        return ColumnExplanation(self.classes_[ours], self.classes_[rival], log_odds, prior, parts, names)
+        return self.constraint_table()
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _training(table: Table, labels: Labels, weight: Array | None) -> Training:
-    """Rows with class distributions; nothing for a row without a label, or with one that says nothing."""
-    likelihood = labels.likelihood
-    absent = likelihood.min(axis=1) == 1.0  # even probabilities are a label too: that the row is of no class rather
-    if (np.ptp(likelihood, axis=1) == 0).all():
-        raise ValueError("y tells no class from another in any row; label some rows of each class")
-    if weight is not None and not weight[~absent].any():
-        raise ValueError("every labelled row has sample_weight 0; give some labelled rows of each class a weight")
-    target = np.where(absent[:, None], 0.0, likelihood / likelihood.sum(axis=1, keepdims=True))
-    return Training(table, target, weight, tuple(labels.classes.tolist()))
 
 
 def _held_out(rows: Training, share: float, seed: int) -> tuple[Training, Training]:

@@ -158,9 +158,11 @@ def gram_row_sums(cells: Cells, source: RowBlocks, executor: Executor) -> Array:
     """(S + 1,): sums of the rows of sum_t w_t |phi_t| |phi_t|^T, class term first, by one pass over the cells."""
 
     def sums(rows: Any) -> Gram:
-        size = np.abs(rows.dense)
-        width = (rows.weight * (1 + len(cells.sizes) + size.sum(axis=0)))[None]  # a missing column counted: a bound
-        counts = cells.expected(width, replace(rows, dense=size))
+        rows = replace(rows, dense=np.abs(rows.dense))
+        width = (rows.weight * (1 + len(cells.sizes) + cells.dense_sums(rows)))[
+            None
+        ]  # a missing column counted: a bound
+        counts = cells.expected(width, rows)
         return Gram(np.concatenate([width.sum(axis=1)[None], counts])[:, 0])
 
     return executor.total(sums, source).matrix

@@ -11,7 +11,7 @@ import numpy as np
 from mixent.core.arrays import Array
 from mixent.maxent.cells import Cells
 from mixent.maxent.rows import Rows
-from mixent.maxent.terms import Dense, Discrete, Hidden, Moments, Term
+from mixent.maxent.terms import Dense, Discrete, Hidden, Moments, Term, mask_of
 from mixent.tables import Table
 
 NARROWEST = 0.05  # range below which a cell says next to nothing, however long its multiplier
@@ -71,14 +71,11 @@ class Layout:
 
     def mask(self, n_classes: int) -> Array | None:
         """(S, C) which cells may speak for which class; None: all for all."""
-        if not any(isinstance(t, Hidden) and t.kind == "class" for t in self.terms):
+        masks = [mask_of(term, n_classes) for term in self.terms]
+        if all(mask is None for mask in masks):
             return None
-        out = np.ones((self.cells.n_cells, n_classes))
-        for term, span in zip(self.terms, self.spans):
-            if isinstance(term, Hidden) and term.kind == "class":
-                owner = np.asarray(term.owner)
-                out[span.start : span.start + len(owner)] = np.equal(owner[:, None], np.arange(n_classes))
-        return out
+        free = [np.ones((len(term.values), n_classes)) for term in self.terms]
+        return np.concatenate([all_free if mask is None else mask for mask, all_free in zip(masks, free)])
 
     def rows(self, table: Table, target: Array, weight: Array | None) -> Rows:
         """All rows; `target` (n, C) their class distributions, zero without a label."""

@@ -17,10 +17,10 @@ from mixent.maxent.rows import Rows
 MOST_WORK = 2e9  # multiplications of a step
 
 
-def is_small(n_rows: int, n_cells: int, n_classes: int) -> bool:
+def is_small(n_rows: int, n_cells: int, n_classes: int, most: float = MOST_WORK) -> bool:
     """Is a curvature matrix cheap here? (The class term is among the cells.)"""
     wide = n_cells * n_classes
-    return n_rows * wide**2 / 2 + wide**3 / 3 <= MOST_WORK
+    return n_rows * wide**2 / 2 + wide**3 / 3 <= most
 
 
 @dataclass(frozen=True)

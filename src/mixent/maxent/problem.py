@@ -171,7 +171,7 @@ def longest(cells: Cells, source: RowBlocks, executor: Executor) -> float:
     """The largest |phi_t|^2, a discrete column counted as one; pmfs give less than one each, moments any number."""
 
     def most(rows: Any) -> float:
-        return float(np.einsum("dn,dn->n", rows.dense, rows.dense).max(initial=0.0))
+        return float(cells.dense_squares(rows).max(initial=0.0))
 
     return len(cells.sizes) + (max(executor.map(most, source)) if cells.n_dense else 0.0)
 

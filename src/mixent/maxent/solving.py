@@ -39,6 +39,7 @@ SAMPLED = 8192  # rows whose Gram matrix stands for that of all as a preconditio
 MANY = 8  # times as many rows: their Hessian, too, is worth estimating from a sample
 MULTIPLIERS = 2000  # beyond, factorising the Hessian takes longer than the passes it saves
 PRESOLVED = 50  # passes over the sample at most
+QUICK = 3e7  # multiplications of a Newton step, up to which it beats many passes that need not end at the last digit
 POLISHED = 1e-14  # gain per row of the last step on the class term: its slope is then the square of that step
 
 
@@ -145,6 +146,26 @@ def solve(
         problem.residual(total),
         None if gain is None else gain / weight,
     )
+
+
+def approach(
+    cells: Cells,
+    sums: Sums,
+    variance: Variance,
+    stop: Stop,
+    executor: Executor,
+    mask: Array | None = None,
+    first: Multipliers | None = None,
+) -> tuple[MaxEntProblem, Multipliers]:
+    """As `solve`, for comparing priors: near the optimum in as little time as may be, without a certificate."""
+    params = start(sums.truth) if first is None else first
+    common = (cells, sums.truth, variance, sums.source.total_weight, mask)
+    n_cells, n_classes = sums.truth.shape
+    if sums.matrices and is_small(sums.source.n_rows, n_cells, n_classes, QUICK):
+        newton = Newton(*common, longest=sums.longest)
+        return newton, run(newton, sums.source, params, stop=stop, executor=executor).params
+    problem = Bohning(*common, longest=sums.longest)
+    return problem, _ascend(problem, sums, params, stop, executor, ()).params
 
 
 def _problem(

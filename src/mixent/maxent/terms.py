@@ -60,6 +60,7 @@ class Given:
     name: str
     places: tuple[int, ...]  # among Table.X
     values: tuple
+    speakers: tuple[int, ...] | None = None  # the only class each value speaks for; None: all values for all classes
 
     n_features = 1
 
@@ -330,6 +331,32 @@ def pmf_cells(term: Term, table: Table) -> Array:
         return term.cells(table)
     codes = term.codes(table)
     return np.equal(np.arange(len(term.values))[:, None], codes).astype(float)
+
+
+def mask_of(term: Term, n_classes: int) -> Array | None:
+    """(S, C) ones where a value of the term may speak for a class; None: all for all."""
+    if isinstance(term, CrossedDense):
+        return _crossed_mask(term, n_classes)
+    if isinstance(term, Given) and term.speakers is not None:
+        return _only(np.array(term.speakers), n_classes)
+    if isinstance(term, Hidden) and term.kind == "class":
+        slopes = np.ones((len(term.values) - len(np.asarray(term.owner)), n_classes))
+        return np.concatenate([_only(np.asarray(term.owner), n_classes), slopes])
+    return None
+
+
+def _only(speakers: np.ndarray, n_classes: int) -> Array:
+    return np.equal(speakers[:, None], np.arange(n_classes)).astype(float)
+
+
+def _crossed_mask(term: CrossedDense, n_classes: int) -> Array | None:
+    """A pair of values speaks for a class if both do."""
+    first, second = mask_of(term.first, n_classes), mask_of(term.second, n_classes)
+    if first is None and second is None:
+        return None
+    sizes = len(pmf_values(term.first)), len(pmf_values(term.second))
+    first, second = (np.ones((n, n_classes)) if m is None else m[:n] for m, n in zip((first, second), sizes))
+    return (first[:, None] * second[None]).reshape(-1, n_classes)
 
 
 def _by_class(log_joint: Array, owner: np.ndarray) -> Array:

@@ -1,0 +1,203 @@
+"""What every maximum entropy model can do once its features are known: solve, certify, predict, explain."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from mixent.base import ProbabilisticClassifier
+from mixent.base.runs import FittedByRun
+from mixent.core.arrays import Array
+from mixent.core.driver import Stop
+from mixent.maxent.building import Training
+from mixent.maxent.choosing import Features, choose_variance
+from mixent.maxent.constraints import (
+    ColumnExplanation,
+    Constraints,
+    count_strengths,
+    explain_columns,
+    read_constraints,
+    usual_parts,
+)
+from mixent.maxent.layout import Layout
+from mixent.maxent.problem import Multipliers
+from mixent.maxent.rows import Rows
+from mixent.maxent.solving import SOLVERS, Solved, Sums, solve, total_at
+from mixent.maxent.terms import n_free
+from mixent.mixtures.fitting import tell
+from mixent.mixtures.options import check_choice, check_count, check_positive
+from mixent.tables import Table
+
+AT_ONCE = 65536  # rows predicted together
+CERTAIN = 1e-3  # nats per row: a log-loss so small without a prior goes on falling to zero
+
+
+class EntropyModel(FittedByRun, ProbabilisticClassifier):
+    """A conditional maximum entropy model of the cells its `layout_` makes of a table.
+
+    A subclass has the options prior, solver, cv, tol and max_iter, and gives `_read(X) -> Table`.
+    """
+
+    layout_: Layout
+    params_: Multipliers
+
+    def _read(self, X: Any) -> Table:
+        raise AttributeError(f"{type(self).__name__} must define _read")
+
+    def _check_solving(self) -> None:
+        check_choice("solver", self.solver, SOLVERS)
+        check_count("max_iter", self.max_iter)
+        check_positive("tol", self.tol, zero=True)
+        if not (self.prior is None or (isinstance(self.prior, str) and self.prior == "auto")):
+            check_positive("prior", self.prior)
+
+    def _learn(self, plan: Features, rows: Training, executor: Any, show: Any) -> Solved:
+        """Choose the prior's variance if asked to, solve, and keep what the optimum says."""
+        self.prior_, self.priors_tried_ = self._variance(plan, rows, executor, show)
+        self.layout_ = plan.layout(rows)
+        found, sums = self._solve(self.layout_, rows, self.prior_, executor, show)
+        self._keep(found, sums, executor)
+        return found
+
+    def _variance(self, plan: Features, rows: Training, executor: Any, show: Any) -> tuple[float | None, list[dict]]:
+        if self.prior is None:
+            return None, []
+        if not isinstance(self.prior, str):
+            return float(self.prior), []
+        return choose_variance(plan, rows, self._prior_folds(), executor, show)
+
+    def _prior_folds(self) -> Any:
+        """Folds of prior="auto"."""
+        return self.cv
+
+    def _solve(
+        self, layout: Layout, rows: Training, variance: float | None, executor: Any, show: Any
+    ) -> tuple[Solved, Sums]:
+        every = layout.rows(rows.table, rows.target, rows.weight)
+        sums = Sums.of(layout.cells, every, executor, gram=self.solver != "iis")
+        each = None if variance is None else variance / layout.widths(every) ** 2
+        certified = self.solver in ("bohning", "iis")  # the others' own steps tell more than what is certain
+        stop = Stop(-np.inf, self.max_iter, gain=self.tol) if certified else Stop(self.tol, self.max_iter)
+        mask = layout.mask(len(rows.classes))
+        return solve(layout.cells, sums, each, self.solver, stop, executor, mask, show=show), sums
+
+    def _keep(self, found: Solved, sums: Sums, executor: Any) -> None:
+        """What the optimum says of the training rows."""
+        problem, params, source = found.problem, found.run.params, sums.source
+        self.params_, self.run_ = params, replace(found.run, last=None)
+        self.gap_, self.gain_, self.residual_ = found.gap, found.gain, found.residual
+        self.class_prior_ = problem.truth[0] / problem.truth[0].sum()
+        self.truth_ = problem.truth / problem.total_weight
+        self.expected_ = total_at(problem, params, source, executor).total / problem.total_weight
+        log_post = problem.log_posterior(params, source.rows)
+        self.entropy_ = -float((np.exp(log_post) * log_post * source.rows.weight).sum()) / source.total_weight
+        shares = problem.cells.expected(source.rows.weight[None], source.rows)[:, 0] / problem.total_weight
+        self.usual_ = usual_parts(self.layout_, params, shares)
+        self.strengths_ = count_strengths(self.layout_, params, self.usual_, source, executor)
+
+    def _tell(self, found: Solved) -> None:
+        tell(found.run, type(self).__name__, searched=False)
+        if self.prior is not None:
+            return
+        never = (self.truth_[1:] == 0) & (self.truth_[1:].sum(axis=1, keepdims=True) > 0)
+        if found.problem.mask is not None:
+            never &= found.problem.mask > 0
+        table = self.constraint_table()
+        if never.any():
+            s, c = np.argwhere(never)[0]
+            warnings.warn(
+                f"prior=None: {never.sum()} multipliers have no finite optimum, because a value never occurs with a "
+                f"class ({table.features[s]} = {table.values[s]} with {self.classes_[c]}); give a prior",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        elif -found.run.objective < CERTAIN * found.problem.total_weight:
+            warnings.warn(
+                "prior=None: the classes look separable, and the multipliers grow without end; give a prior",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _set_class_prior(self, prior: Array) -> None:
+        prior = np.maximum(prior, 1e-12)  # a class the batch seems to lack stays possible
+        prior = prior / prior.sum()
+        moved = np.log(prior) - np.log(np.maximum(self.class_prior_, 1e-12))
+        self.params_ = replace(self.params_, bias=self.params_.bias + moved)
+        self.class_prior_ = prior
+
+    def _rows(self, table: Table) -> Rows:
+        return self.layout_.rows(table, np.zeros((table.n_rows, len(self.classes_))), None)
+
+    def _each(self, table: Table) -> Iterator[tuple[slice, Rows]]:
+        """Some rows at a time: written out, all might be too many."""
+        for start in range(0, table.n_rows, AT_ONCE):
+            rows = slice(start, start + AT_ONCE)
+            yield rows, self._rows(table.take(rows))
+
+    def _log_joint(self, X: Any) -> Array:
+        return self._logits(self._read(X))
+
+    def _logits(self, table: Table) -> Array:
+        """(n, C)."""
+        out = np.empty((table.n_rows, len(self.classes_)))
+        for where, rows in self._each(table):
+            out[where] = self.layout_.cells.logits(self.params_.cells, rows).T
+        return out + self.params_.bias
+
+    @property
+    def feature_terms_(self) -> tuple[str, ...]:
+        """Names of the features the columns became."""
+        return tuple(term.name for term in self.layout_.terms)
+
+    @property
+    def n_parameters_(self) -> int:
+        """Multipliers that can be told apart: of values seen, less one of each pmf, times classes less one."""
+        seen = np.abs(self.truth_[1:]).sum(axis=1) > 0
+        C = len(self.classes_)
+        return C - 1 + sum(n_free(term, seen[span], C) for term, span in zip(self.layout_.terms, self.layout_.spans))
+
+    def constraint_table(self) -> Constraints:
+        """Every constraint of every feature: the data's probability, the model's, and its multiplier.
+
+        Returns
+        -------
+        Constraints
+            `frame()` gives it as a DataFrame, `residuals` the difference, `strength` a number for each feature.
+        """
+        check_is_fitted(self)
+        return read_constraints(
+            self.layout_, self.classes_, self.truth_[1:], self.expected_[1:], self.params_, self.strengths_
+        )
+
+    def explain(self, X: Any, label: Any = None) -> ColumnExplanation:
+        """Say of each row which columns make its class more probable than the strongest other class.
+
+        Parameters
+        ----------
+        X : table of n rows
+        label : class label, optional
+            The class to explain; default: the most probable of each row.
+
+        Returns
+        -------
+        ColumnExplanation
+            log_odds in nats, and its parts: of the average training row, and of each feature against that average.
+            They add up exactly.
+        """
+        table = self._read(X)
+        ours, rival = self._rivals(self._logits(table), label)
+        parts = np.empty((table.n_rows, len(self.layout_.terms)))
+        for where, rows in self._each(table):
+            parts[where] = explain_columns(self.layout_, self.params_, rows, ours[where], rival[where])
+        usual = (self.usual_[:, ours] - self.usual_[:, rival]).T  # (n, terms)
+        parts -= usual
+        prior = self.params_.bias[ours] - self.params_.bias[rival] + usual.sum(axis=1)
+        log_odds = prior + parts.sum(axis=1)
+        names = self.feature_terms_
+        return ColumnExplanation(self.classes_[ours], self.classes_[rival], log_odds, prior, parts, names)
