@@ -29,9 +29,11 @@ def public_members(cls):
 def test_the_public_names_are_these():
     assert set(mixent.__all__) == {
         "__version__",
+        "AdaBoostM1Classifier",
         "FisherKernel",
         "GaussianMixture",
         "HMMClassifier",
+        "HMMStackingClassifier",
         "HiddenMarkovModel",
         "MEDBayesNetClassifier",
         "MEDClassifier",
@@ -40,8 +42,10 @@ def test_the_public_names_are_these():
         "MEDTreeClassifier",
         "MaxEntClassifier",
         "MaxEntJoint",
+        "MaxEntStackingClassifier",
         "MixtureClassifier",
         "SharedMixtureClassifier",
+        "WeightBoostClassifier",
         "load",
         "save",
     }

@@ -1,5 +1,6 @@
-"""Scores, cross-validation on common folds, and displays."""
+"""Scores, cross-validation on common folds, tests of differences between methods, and displays."""
 
+from mixent.evaluate.across import RankComparison, compare_over_sets, holm
 from mixent.evaluate.bounds import ErrorReport, Quantity, bayes_error, error_bounds, error_report
 from mixent.evaluate.displays import (
     BoundaryDisplay,
@@ -8,6 +9,7 @@ from mixent.evaluate.displays import (
     ConfusionDisplay,
     ConstraintsDisplay,
     ConvergenceDisplay,
+    CriticalDifferenceDisplay,
     EdgeWeightsDisplay,
     ExplanationDisplay,
     GrowthDisplay,
@@ -18,12 +20,25 @@ from mixent.evaluate.displays import (
     RegionsDisplay,
     RocDisplay,
     SelectionDisplay,
+    SizeCurveDisplay,
     StatesDisplay,
     TreeDisplay,
     UncertaintyDisplay,
 )
 from mixent.evaluate.labels import labelled_rows
+from mixent.evaluate.paired import (
+    FTest,
+    SetsTest,
+    TTest,
+    corrected_t_test,
+    five_by_two_f,
+    five_by_two_f_test,
+    sign_test,
+    signed_rank_test,
+    ten_by_ten,
+)
 from mixent.evaluate.scores import balanced_error, brier, calibration_error, error_rate, log_loss, score_table
+from mixent.evaluate.sizes import SizeCurves, size_curves
 from mixent.evaluate.validate import CrossValidation, cross_validate, stratified_folds
 
 __all__ = [
@@ -33,32 +48,48 @@ __all__ = [
     "ConfusionDisplay",
     "ConstraintsDisplay",
     "ConvergenceDisplay",
+    "CriticalDifferenceDisplay",
     "CrossValidation",
     "EdgeWeightsDisplay",
     "ErrorReport",
     "ExplanationDisplay",
+    "FTest",
     "GrowthDisplay",
     "LikelihoodsDisplay",
     "MarginsDisplay",
     "MultipliersDisplay",
     "PathDisplay",
     "Quantity",
+    "RankComparison",
     "RegionsDisplay",
     "RocDisplay",
     "SelectionDisplay",
+    "SetsTest",
+    "SizeCurveDisplay",
+    "SizeCurves",
     "StatesDisplay",
+    "TTest",
     "TreeDisplay",
     "UncertaintyDisplay",
     "balanced_error",
     "bayes_error",
     "brier",
     "calibration_error",
+    "compare_over_sets",
+    "corrected_t_test",
     "cross_validate",
     "error_bounds",
     "error_rate",
     "error_report",
+    "five_by_two_f",
+    "five_by_two_f_test",
+    "holm",
     "labelled_rows",
     "log_loss",
     "score_table",
+    "sign_test",
+    "signed_rank_test",
+    "size_curves",
     "stratified_folds",
+    "ten_by_ten",
 ]

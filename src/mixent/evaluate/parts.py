@@ -47,17 +47,29 @@ class Said(Short):
 
 
 def what_is_said(model: Any, names: list[str] | None = None) -> list[Said]:
-    """Of each feature of a fitted MaxEntClassifier, the strongest first, or of these."""
-    found = model.constraints()
+    """Of each feature of a fitted maximum entropy classifier, the strongest first, or of these."""
+    found = model.constraint_table()
     layout, mask = model.layout_, model.layout_.mask(len(found.classes))
+    schema = getattr(model, "schema_", None)  # a stack has none, and no columns of its own
     by_name = {}
     for term, span in zip(layout.terms, layout.spans):
-        silent = None if mask is None else mask[span] == 0
+        silent = silent_cells(mask, span)
         shares = found.truth[span].sum(axis=1)
         strength = found.strength[term.name]
-        by_name[term.name] = _said(term, strength, found.multipliers[span], shares, silent, model.schema_)
+        by_name[term.name] = _said(term, strength, found.multipliers[span], shares, silent, schema)
     ranking = sorted(by_name, key=lambda name: -by_name[name].strength)
     return [by_name[name] for name in (ranking if names is None else names)]
+
+
+def silent_cells(mask: Array | None, span: slice) -> np.ndarray | None:
+    """(V, C) bool: values of a feature that say nothing of a class, but of another; None: there are none.
+
+    One that says nothing of any class, a label that is none, says 0 of all.
+    """
+    if mask is None:
+        return None
+    silent = mask[span] == 0
+    return silent & ~silent.all(axis=1, keepdims=True)
 
 
 def speaks_for(parts: Array) -> Array:

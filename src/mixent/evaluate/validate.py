@@ -74,23 +74,18 @@ class CrossValidation:
         """Mean of metric(a) - metric(b) over the folds, its standard error and two-sided p-value.
 
         Folds share training rows, so the plain standard error is too small; this one has the factor
-        1/J + n_test/n_train of Nadeau and Bengio (2003) on the variance, with J - 1 degrees of freedom.
+        1/J + n_test/n_train of Nadeau and Bengio (2003) on the variance, with J - 1 degrees of freedom; see
+        `corrected_t_test`.
         """
-        from scipy.special import stdtr
+        from mixent.evaluate.paired import corrected_t_test  # which cross-validates itself
 
         gap = self.values(a, metric) - self.values(b, metric)
         gap = gap[np.isfinite(gap)]
         if len(gap) < 2:
-            return {
-                "mean": float(gap.mean()) if len(gap) else float("nan"),
-                "se": float("nan"),
-                "p_value": float("nan"),
-            }
-        share = np.mean([r["n_test"] / r["n_train"] for r in self.records])
-        mean, se = float(gap.mean()), float(np.sqrt((1 / len(gap) + share) * gap.var(ddof=1)))
-        if se == 0:
-            return {"mean": mean, "se": se, "p_value": float(mean == 0)}
-        return {"mean": mean, "se": se, "p_value": float(2 * stdtr(len(gap) - 1, -abs(mean) / se))}
+            mean = float(gap.mean()) if len(gap) else float("nan")
+            return {"mean": mean, "se": float("nan"), "p_value": float("nan")}
+        found = corrected_t_test(gap, float(np.mean([r["n_test"] / r["n_train"] for r in self.records])))
+        return {"mean": found.mean, "se": found.std_error, "p_value": found.p_value}
 
 
 def cross_validate(

@@ -31,6 +31,7 @@ from mixent.maxent.problem import (
     start,
 )
 from mixent.maxent.rows import RowBlocks, Rows
+from mixent.maxent.spanned import MOST_ROWS, Spanned
 
 # "auto" is Newton's method on small tables and whitened L-BFGS on others; see `newton` and `_ascend`
 SOLVERS = ("auto", "bohning", "iis", "lbfgs")
@@ -64,6 +65,7 @@ class Sums:
     cells: Cells
     matrices: bool  # may solvers use Gram matrices?
     found: dict[str, Array] = field(default_factory=dict, repr=False)  # counted at first use
+    kept: dict[str, Any] = field(default_factory=dict, repr=False)  # the rows in other coordinates, likewise
 
     @staticmethod
     def of(cells: Cells, rows: Rows, executor: Executor, gram: bool = True) -> Sums:
@@ -94,6 +96,15 @@ class Sums:
             return some
         scale = self.source.total_weight / some.total_weight
         return RowBlocks(replace(some.rows, target=scale * some.rows.target, weight=scale * some.rows.weight))
+
+    def spanned(self, variance: Variance, executor: Executor) -> tuple[Sums, Spanned]:
+        """The same rows in their own coordinates; priors that differ by a factor share them."""
+        relative = np.asarray(variance) / np.max(variance)  # type: ignore[arg-type]
+        if "spanned" not in self.kept or not np.allclose(self.kept["spanned"][0], relative, rtol=1e-12, atol=0):
+            found = Spanned.of(self.cells, self.source.rows, variance)
+            cells, rows = found.turned
+            self.kept["spanned"] = relative, (Sums.of(cells, rows, executor), found)
+        return self.kept["spanned"][1]
 
     def row_sums(self, executor: Executor) -> Array:
         """Of the Gram matrix, which need not be counted for this."""
@@ -128,6 +139,8 @@ def solve(
     few = solver == "auto" and sums.matrices and is_small(sums.source.n_rows, *sums.truth.shape)
     problem = _problem(cells, sums, variance, "bohning" if few else solver, executor, mask)
     params = start(sums.truth) if first is None else first
+    if solver == "auto" and _spans(sums, variance, mask):
+        _, params = approach(cells, sums, variance, stop, executor, mask, first)
     if few:
         done = run(_as(Newton, problem), sums.source, params, stop=stop, executor=executor, observers=observers)
     elif solver in ("auto", "lbfgs"):
@@ -160,12 +173,23 @@ def approach(
     """As `solve`, for comparing priors: near the optimum in as little time as may be, without a certificate."""
     params = start(sums.truth) if first is None else first
     common = (cells, sums.truth, variance, sums.source.total_weight, mask)
+    if _spans(sums, variance, mask):
+        inside, spanned = sums.spanned(variance, executor)
+        inner = None if first is None else spanned.there(first)
+        _, found = approach(inside.cells, inside, float(np.max(variance)), stop, executor, None, inner)  # type: ignore[arg-type]
+        return Bohning(*common, longest=sums.longest), spanned.back(found)
     n_cells, n_classes = sums.truth.shape
     if sums.matrices and is_small(sums.source.n_rows, n_cells, n_classes, QUICK):
         newton = Newton(*common, longest=sums.longest)
         return newton, run(newton, sums.source, params, stop=stop, executor=executor).params
     problem = Bohning(*common, longest=sums.longest)
     return problem, _ascend(problem, sums, params, stop, executor, ()).params
+
+
+def _spans(sums: Sums, variance: Variance, mask: Array | None) -> bool:
+    """Are there so many more cells than rows that the rows' own coordinates are the better ones?"""
+    n = sums.source.n_rows
+    return variance is not None and mask is None and n <= MOST_ROWS and 2 * n <= sums.cells.n_cells
 
 
 def _problem(

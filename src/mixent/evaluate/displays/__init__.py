@@ -6,6 +6,7 @@ from mixent.evaluate.displays.components import ComponentsDisplay
 from mixent.evaluate.displays.confusion import ConfusionDisplay
 from mixent.evaluate.displays.constraints import ConstraintsDisplay
 from mixent.evaluate.displays.convergence import ConvergenceDisplay
+from mixent.evaluate.displays.differences import CriticalDifferenceDisplay
 from mixent.evaluate.displays.edges import EdgeWeightsDisplay
 from mixent.evaluate.displays.explanation import ExplanationDisplay
 from mixent.evaluate.displays.growth import GrowthDisplay
@@ -16,6 +17,7 @@ from mixent.evaluate.displays.path import PathDisplay
 from mixent.evaluate.displays.regions import RegionsDisplay
 from mixent.evaluate.displays.roc import RocDisplay
 from mixent.evaluate.displays.selection import SelectionDisplay
+from mixent.evaluate.displays.sizes import SizeCurveDisplay
 from mixent.evaluate.displays.states import StatesDisplay
 from mixent.evaluate.displays.trees import TreeDisplay
 from mixent.evaluate.displays.uncertainty import UncertaintyDisplay
@@ -27,6 +29,7 @@ __all__ = [
     "ConfusionDisplay",
     "ConstraintsDisplay",
     "ConvergenceDisplay",
+    "CriticalDifferenceDisplay",
     "EdgeWeightsDisplay",
     "ExplanationDisplay",
     "GrowthDisplay",
@@ -37,6 +40,7 @@ __all__ = [
     "RegionsDisplay",
     "RocDisplay",
     "SelectionDisplay",
+    "SizeCurveDisplay",
     "StatesDisplay",
     "TreeDisplay",
     "UncertaintyDisplay",

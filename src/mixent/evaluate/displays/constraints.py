@@ -23,7 +23,8 @@ from mixent.evaluate.displays.palette import (
     tidy,
 )
 from mixent.evaluate.displays.panels import MOST_DOTS, MOST_VALUES, NARROW, draw_panel, labelled, limits_of, shade
-from mixent.evaluate.parts import Said, what_is_said
+from mixent.evaluate.parts import Said, silent_cells, what_is_said
+from mixent.maxent.model import EntropyModel
 
 QUANTITIES = ("parts", "multipliers", "residuals")
 NAMED = 5  # largest residuals that are named
@@ -67,22 +68,21 @@ class ConstraintsDisplay(Short):
 
     @classmethod
     def from_estimator(cls, est: Any, feature: Any = None, n_features: int = 8):
-        """Of a fitted `MaxEntClassifier`: the `n_features` strongest features, or those named by `feature`."""
-        if not hasattr(est, "constraints"):
-            raise ValueError(f"{type(est).__name__} has no constraints; give a fitted MaxEntClassifier")
+        """Of a fitted maximum entropy classifier or stack: the `n_features` strongest features, or those named."""
+        if not isinstance(est, EntropyModel):
+            raise ValueError(
+                f"{type(est).__name__} has no constraints; give a fitted MaxEntClassifier or MaxEntStackingClassifier"
+            )
         if isinstance(n_features, bool) or not isinstance(n_features, (int, np.integer)) or n_features < 1:
             raise ValueError(f"n_features must be a whole number >= 1; got {n_features!r}")
-        found = est.constraints()
+        found = est.constraint_table()
         strength = found.strength
         ranking = sorted(strength.items(), key=lambda item: -item[1])
         names = [name for name, _ in ranking[:n_features]] if feature is None else _wanted(feature, dict(ranking))
         spans = {term.name: span for term, span in zip(est.layout_.terms, est.layout_.spans)}
         mask = est.layout_.mask(len(found.classes))
         said = what_is_said(est, names)
-        blocks = [
-            _block(one, found.multipliers[spans[one.name]], None if mask is None else mask[spans[one.name]] == 0)
-            for one in said
-        ]
+        blocks = [_block(one, found.multipliers[spans[one.name]], silent_cells(mask, spans[one.name])) for one in said]
         cells = list(zip(found.features, found.values))
         model = found.model if mask is None else np.where(mask > 0, found.model, found.truth)  # else no constraint
         return cls(said, blocks, found.classes, cells, found.truth, model, len(ranking))

@@ -1,0 +1,14 @@
+"""Ensembles: boosting, and classifiers combined by maximum entropy or by hidden Markov models."""
+
+from mixent.ensemble.boosting import AdaBoostM1Classifier, WeightBoostClassifier
+from mixent.ensemble.columns import OutputColumns
+from mixent.ensemble.hmm_stacking import HMMStackingClassifier
+from mixent.ensemble.stacking import MaxEntStackingClassifier
+
+__all__ = [
+    "AdaBoostM1Classifier",
+    "HMMStackingClassifier",
+    "MaxEntStackingClassifier",
+    "OutputColumns",
+    "WeightBoostClassifier",
+]

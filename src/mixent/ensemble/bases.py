@@ -1,0 +1,163 @@
+"""The classifiers an ensemble is made of: how they take weights, what they say, how one is trained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_regressor
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import has_fit_parameter
+
+from mixent.core.arrays import Array
+
+DRAWS = 10  # of the rows of one stage
+HALF = 0.5 - 1e-9  # an error of one half, but for rounding
+TINY = 1e-300  # least weight of a row: with none at all in a class many bases fail
+
+
+def default_base() -> Any:
+    """Gaussian naive Bayes that takes categories, gaps and weights, and that can be saved."""
+    from mixent.mixtures.classifier import MixtureClassifier
+
+    return MixtureClassifier(1, "VVI")
+
+
+def read_base(estimator: Any) -> Any:
+    """The user's base, or the default; refused if it is no classifier."""
+    if estimator is None:
+        return default_base()
+    if isinstance(estimator, type):
+        raise TypeError(f"estimator must be a classifier; got the class {estimator.__name__}: call it to make one")
+    if not hasattr(estimator, "fit") or not hasattr(estimator, "predict") or is_regressor(estimator):
+        raise TypeError(f"estimator must be a classifier, with fit and predict; got {type(estimator).__name__}")
+    return estimator
+
+
+def weight_argument(estimator: Any) -> str | None:
+    """Name under which `fit` takes weights; None if it takes none. A pipeline hands them to its last step."""
+    steps = getattr(estimator, "steps", None)
+    if steps:
+        inner = weight_argument(steps[-1][1])
+        return None if inner is None else f"{steps[-1][0]}__{inner}"
+    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
+
+
+def places(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """(n,) position of each label among the sorted classes."""
+    return np.searchsorted(classes, np.asarray(values).astype(classes.dtype, copy=False))
+
+
+def aligned_proba(stage: Any, X: Any, classes: np.ndarray) -> Array:
+    """What a fitted base says of each row, (n, C) in the order of `classes`.
+
+    Its probabilities, with 0 for classes it has not seen; one-hot decisions where it has no predict_proba.
+    """
+    if not hasattr(stage, "predict_proba"):
+        return np.eye(len(classes))[places(stage.predict(X), classes)]
+    given = np.asarray(stage.predict_proba(X), dtype=float)
+    seen = np.asarray(stage.classes_)
+    if np.array_equal(seen, classes):
+        return given
+    proba = np.zeros((len(given), len(classes)))
+    proba[:, places(seen, classes)] = given
+    return proba
+
+
+@dataclass(frozen=True)
+class Trainer:
+    """Trains copies of one base on the same rows with changing weights.
+
+    Parameters
+    ----------
+    base : classifier, not fitted
+    X : table of n rows, as the user gave it
+    total : float
+        What the weights a base gets add up to: the weight of the training rows, since a base with a prior or a penalty
+        counts them against it. At even weights a stage is the base trained by itself.
+    argument : str or None
+        Name under which the base takes weights; None: n rows are drawn with replacement, weights as probabilities.
+    seeds : list of int
+        One for each stage, the same whatever the classes: for the draw of rows, and for what is random in the base.
+    random_names : tuple of str
+        Parameters of the base that get the seed.
+    """
+
+    base: Any
+    X: Any
+    total: float
+    argument: str | None
+    seeds: list[int]
+    random_names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, base: Any, X: Any, total: float, n_stages: int, resample: Any, random_state: Any) -> Trainer:
+        """Read `resample` ("auto", True or False) and draw the seeds."""
+        argument = _resampling(resample, base)
+        names = tuple(n for n in base.get_params() if n == "random_state" or n.endswith("__random_state"))
+        seeds = _seeds(random_state, n_stages)
+        return cls(base, X, total, argument, seeds, () if random_state is None else names)
+
+    def stage(self, number: int, y: np.ndarray, weight: Array) -> tuple[Any, np.ndarray]:
+        """A stage trained on labels y with weights that sum to one, and (n,) bool the rows it gets wrong.
+
+        Where rows are drawn, that one errs on half of the weight or more may be due to the draw: then another is tried.
+        """
+        draws = 1 if self.argument is not None else DRAWS
+        for draw in range(draws):
+            stage = self._fit(number, y, weight, draw)
+            wrong = stage.predict(self.X) != y
+            if weight[wrong].sum() < HALF:
+                break
+        return stage, wrong
+
+    def bootstrap(self, number: int, codes: np.ndarray, weight: Array) -> Array:
+        """Weights of rows drawn with replacement, which sum to one; every row keeps a trace."""
+        rng = np.random.default_rng((self.seeds[min(number, len(self.seeds) - 1)], 1))
+        counts = np.bincount(drawn_rows(rng, codes, weight), minlength=len(weight)).astype(float)
+        return np.maximum(counts / counts.sum(), TINY)
+
+    def _fit(self, number: int, y: np.ndarray, weight: Array, draw: int) -> Any:
+        stage = clone(self.base)
+        if self.random_names:
+            stage.set_params(**dict.fromkeys(self.random_names, self.seeds[number]))
+        if self.argument is not None:
+            return stage.fit(self.X, y, **{self.argument: weight * self.total})
+        rows = drawn_rows(np.random.default_rng((self.seeds[number], draw)), y, weight)
+        return stage.fit(_safe_indexing(self.X, rows), y[rows])
+
+
+def _resampling(resample: Any, base: Any) -> str | None:
+    """The argument that takes weights, or None where rows are to be drawn instead."""
+    if isinstance(resample, (bool, np.bool_)):
+        argument = weight_argument(base)
+        if not resample and argument is None:
+            raise ValueError(
+                f"resample=False needs a base whose fit takes sample_weight, and {type(base).__name__} takes none; "
+                "set resample='auto', or take another base"
+            )
+        return None if resample else argument
+    if isinstance(resample, str) and resample == "auto":
+        return weight_argument(base)
+    raise ValueError(f"resample must be 'auto', True or False; got {resample!r}")
+
+
+def _seeds(random_state: Any, n_stages: int) -> list[int]:
+    from sklearn.utils import check_random_state
+
+    return check_random_state(random_state).randint(2**31 - 1, size=n_stages).tolist()
+
+
+def drawn_rows(rng: np.random.Generator, y: np.ndarray, weight: Array) -> np.ndarray:
+    """n rows drawn with replacement, the weights as probabilities; at least one of a second class.
+
+    Few bases can be trained on one class alone: a draw of a single class has its first row replaced by one of the rest.
+    """
+    sums = np.cumsum(weight)
+    rows = np.searchsorted(sums, rng.random(len(weight)) * sums[-1], side="right")
+    rows = np.minimum(rows, len(weight) - 1)  # rounding of the last sum
+    others = np.flatnonzero(y != y[rows[0]])
+    if not (y[rows] != y[rows[0]]).any():
+        rows[0] = rng.choice(others, p=weight[others] / weight[others].sum())
+    return rows

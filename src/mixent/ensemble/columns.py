@@ -1,0 +1,156 @@
+"""A classifier whose answers already stand in the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_is_fitted
+
+from mixent.core.arrays import Array
+from mixent.tables import missing_mask
+
+PMF = 1e-6  # by which given probabilities may miss a sum of one
+
+
+class OutputColumns(ClassifierMixin, BaseEstimator):
+    """A black box as columns of the table: what it said is read, nothing is trained.
+
+    Parameters
+    ----------
+    columns : str, int, list or dict
+        One column: the label it gave to each row, of any alphabet ("unsure" is a label like others). A list: its
+        probabilities of the classes, in the order of the sorted classes. A dict: label -> column of probabilities.
+        A blank is an abstention.
+
+    Attributes
+    ----------
+    classes_ : (V,) array
+        Its labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixent.ensemble import OutputColumns
+    >>> X = np.array([[0.2, 0.8], [0.9, 0.1]])
+    >>> OutputColumns([0, 1]).fit(X, ["no", "yes"]).predict(X).tolist()
+    ['yes', 'no']
+    """
+
+    def __init__(self, columns: Any) -> None:
+        self.columns = columns
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn which labels there are.
+
+        Parameters
+        ----------
+        X : table of n rows
+        y : (n,) labels
+
+        Returns
+        -------
+        self
+        """
+        if self._hard:
+            said = _column(X, self.columns)
+            present = said[~missing_mask(said)]
+            if not len(present):
+                raise ValueError(f"column {self.columns!r} is blank in every row; there is nothing to learn from")
+            self.classes_ = np.unique(np.array(present.tolist()))
+            return self
+        if isinstance(self.columns, Mapping):
+            self.classes_ = np.array(sorted(self.columns))
+            return self
+        classes = np.unique(y)
+        if len(self.columns) != len(classes):
+            raise ValueError(
+                f"{len(self.columns)} columns of probabilities {list(self.columns)!r} for {len(classes)} classes; give "
+                "one for each class, in sorted order, or a dict label -> column"
+            )
+        self.classes_ = classes
+        return self
+
+    @property
+    def _hard(self) -> bool:
+        return isinstance(self.columns, (str, int, np.integer))
+
+    @property
+    def used(self) -> tuple:
+        """The columns that are read."""
+        if self._hard:
+            return (self.columns,)
+        return tuple(self.columns.values() if isinstance(self.columns, Mapping) else self.columns)
+
+    def predict_proba(self, X: Any) -> Array:
+        """What was said of each row.
+
+        Parameters
+        ----------
+        X : table of n rows
+
+        Returns
+        -------
+        (n, V) array in the order of `classes_`; NaN where nothing was said, or a label never seen before.
+        """
+        check_is_fitted(self)
+        if self._hard:
+            return self._one_hot(_column(X, self.columns))
+        order = [self.columns[c] for c in self.classes_.tolist()] if isinstance(self.columns, Mapping) else self.columns
+        proba = np.column_stack([_numbers(X, column) for column in order])
+        absent = np.isnan(proba).all(axis=1)
+        wrong = ~absent & ((proba < 0).any(axis=1) | ~(np.abs(proba.sum(axis=1) - 1) <= PMF))
+        if wrong.any():
+            row = int(np.flatnonzero(wrong)[0])
+            raise ValueError(
+                f"the probabilities in columns {list(order)!r} must be >= 0 and sum to 1, or be blank together; "
+                f"row {row} has {np.round(proba[row], 6).tolist()}"
+            )
+        return proba
+
+    def _one_hot(self, said: np.ndarray) -> Array:
+        places = {label: j for j, label in enumerate(self.classes_.tolist())}
+        out = np.full((len(said), len(places)), np.nan)
+        for row, label in enumerate(said.tolist()):
+            if label in places:
+                out[row] = 0.0
+                out[row, places[label]] = 1.0
+        return out
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable label of each row.
+
+        Parameters
+        ----------
+        X : table of n rows
+
+        Returns
+        -------
+        (n,) array; None where nothing was said.
+        """
+        proba = self.predict_proba(X)
+        absent = np.isnan(proba).any(axis=1)
+        said = self.classes_[np.where(np.isnan(proba), 0.0, proba).argmax(axis=1)]
+        if not absent.any():
+            return said
+        said = said.astype(object)
+        said[absent] = None
+        return said
+
+
+def _column(X: Any, column: Any) -> np.ndarray:
+    try:
+        return np.asarray(_safe_indexing(X, column, axis=1), dtype=object)
+    except (KeyError, IndexError, ValueError) as error:
+        raise ValueError(f"X has no column {column!r}, which an ensemble's outputs should stand in") from error
+
+
+def _numbers(X: Any, column: Any) -> Array:
+    values = _column(X, column)
+    try:
+        return np.where(missing_mask(values), np.nan, values).astype(float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"column {column!r} must hold probabilities; {error}") from error

@@ -1,0 +1,134 @@
+"""Where in the input space a row lies: the hidden component of a mixture, a probabilistic instance (section 3.2.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+from mixent.base.folds import Fold
+from mixent.core.arrays import Array, softmax_columns
+from mixent.core.blocks import Block
+from mixent.mixtures import GaussianMixture, MixtureClassifier
+from mixent.mixtures.by_row import block_resp, each_row
+from mixent.mixtures.fitting import blocks, choose_executor
+from mixent.mixtures.model import taking_part
+from mixent.mixtures.problem import MixtureParams, Ready
+from mixent.tables import Schema, listed
+
+KINDS = ("union", "class", "pooled")
+
+
+@dataclass(frozen=True)
+class InputCells:
+    """The components of a mixture of some columns.
+
+    kind "pooled": one mixture of all rows. "union": a mixture per class, responsibilities over all classes' components
+    together. "class": responsibilities within each class's own mixture; a cell then speaks only for its class.
+    """
+
+    columns: tuple[int, ...]  # positions in X
+    kind: str
+    mixture: Any  # GaussianMixture ("pooled") or MixtureClassifier
+
+    @property
+    def owner(self) -> np.ndarray | None:
+        """(K,) the class each component was learned from."""
+        return None if self.kind == "pooled" else self.mixture.component_class_
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the cells."""
+        if self.owner is None:
+            return tuple(f"cell {k + 1}" for k in range(self.mixture.params_.n_components))
+        return tuple(f"cell {k + 1} (of {self.mixture.classes_[c]})" for k, c in enumerate(self.owner))
+
+    def pmf(self, X: Any) -> Array:
+        """(n, K) P[M = k | a]."""
+        table = self.mixture._read(_columns(X, self.columns))
+        return self._cells(self.mixture.params_, self.mixture._block(table))
+
+    def held_out(self, X: Any, likelihood: Array, weight: Array | None, folds: Sequence[Fold]) -> Array:
+        """(n, K) of each row as if its fold had not been seen; rows of no fold as they are.
+
+        Statistics are additive: those of the other folds, at the components found, give components that keep their
+        places, and one step is all it takes for a row's own label to lose its hold.
+        """
+        mixture, problem = self.mixture, self.mixture.problem_
+        table = mixture._read(_columns(X, self.columns))
+        out = self._cells(mixture.params_, mixture._block(table))
+        label = None if self.kind == "pooled" else likelihood
+        gaussian = problem.family.gaussian
+        aligned = gaussian is None or gaussian.axis_aligned
+        K = mixture.params_.n_components
+        for train, held in folds:
+            part = taking_part(
+                table.take(train),
+                mixture.varying_,
+                None if label is None else label[train],
+                None if weight is None else weight[train],
+            )
+            with choose_executor(mixture.n_jobs, len(train), K) as executor:
+                count = partial(problem.stats, problem.prepare(mixture.params_))
+                params = problem.update(mixture.params_, executor.total(count, blocks(part, K, aligned)))
+            out[held] = self._cells(params, mixture._block(table.take(held)))
+        return out
+
+    def _cells(self, params: MixtureParams, block: Block) -> Array:
+        problem, K = self.mixture.problem_, params.n_components
+        owner = self.owner if self.kind == "class" else None
+
+        def cells(ready: Ready, part: Block) -> Array:
+            if owner is None:
+                return block_resp(problem, ready, part).T
+            log_joint = problem.log_components(ready, part) + np.log(params.weights.sum(axis=0))[:, None]
+            for c in np.unique(owner):
+                mine = log_joint[owner == c]
+                softmax_columns(mine)
+                log_joint[owner == c] = mine
+            return log_joint.T
+
+        return each_row(problem, params, block, cells, K, self.mixture.n_jobs)
+
+
+def learn_cells(
+    X: Any,
+    y: np.ndarray,
+    rows: np.ndarray,
+    weight: Array | None,
+    columns: tuple[int, ...],
+    schema: Schema,
+    kind: str,
+    options: dict[str, Any],
+) -> InputCells:
+    """Fit the mixture of these columns to these rows; the number of components by BIC."""
+    coded = [place for place, j in enumerate(columns) if j in schema.categorical]
+    common = {**options, "selection": "bic", "categorical": coded or "auto"}
+    covariance = common.pop("covariance")
+    part = _safe_indexing(_columns(X, columns), rows)
+    counts = None if weight is None else weight[rows]
+    if kind == "pooled":
+        mixture: Any = GaussianMixture("auto", [covariance], **common).fit(part, sample_weight=counts)
+    else:
+        mixture = MixtureClassifier("auto", [covariance], per_class=True, **common).fit(part, y[rows], counts)
+    return InputCells(columns, kind, mixture)
+
+
+def _columns(X: Any, columns: tuple[int, ...]) -> Any:
+    return _safe_indexing(X, list(columns), axis=1)
+
+
+def place_columns(columns: Sequence[Any], schema: Schema, option: str) -> tuple[int, ...]:
+    """Positions of columns named or numbered by the user."""
+    names = list(schema.names)
+    out = []
+    for column in columns:
+        at = names.index(column) if isinstance(column, str) and column in names else column
+        if isinstance(at, (bool, str)) or not isinstance(at, (int, np.integer)) or not 0 <= at < len(names):
+            raise ValueError(f"{option} names a column {column!r} that X does not have; columns are {listed(names)}")
+        out.append(int(at))
+    return tuple(out)

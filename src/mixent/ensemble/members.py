@@ -1,0 +1,266 @@
+"""The classifiers that are combined: a list of them, or the stages of one ensemble.
+
+What one of them says of a row is a pmf over its labels, P[C_i = c | a_i]; an abstention is a row of NaN.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_is_fitted
+
+from mixent.core.arrays import Array
+from mixent.ensemble.bases import read_base, weight_argument
+from mixent.ensemble.columns import PMF, OutputColumns
+from mixent.tables import missing_mask
+
+DECISIONS = ("auto", "soft", "hard")
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What every classifier said of every row."""
+
+    names: tuple[str, ...]
+    alphabets: tuple[np.ndarray, ...]  # the labels of each
+    values: tuple[Array, ...]  # (n, V) of each; NaN where it abstained
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.values[0])
+
+
+class Members(ABC):
+    """Classifiers to be combined."""
+
+    @abstractmethod
+    def fit(self, X: Any, y: np.ndarray, weight: Array | None, seed: int) -> Any:
+        """Train copies."""
+
+    @abstractmethod
+    def outputs(self, fitted: Any, X: Any, decisions: str) -> Outputs:
+        """What trained ones say."""
+
+    @property
+    def used(self) -> tuple:
+        """Columns that hold answers, and so are no input."""
+        return ()
+
+
+@dataclass(frozen=True)
+class Listed(Members):
+    """Named classifiers, each with the columns it sees."""
+
+    names: tuple[str, ...]
+    bases: tuple[Any, ...]
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+
+    def fit(self, X: Any, y: np.ndarray, weight: Array | None, seed: int) -> list[Any]:
+        return [trained(base, self.part(X, name), y, weight, seed) for name, base in zip(self.names, self.bases)]
+
+    def outputs(self, fitted: list[Any], X: Any, decisions: str) -> Outputs:
+        each = [said(model, self.part(X, name), decisions, name) for name, model in zip(self.names, fitted)]
+        return Outputs(self.names, tuple(a for a, _ in each), tuple(v for _, v in each))
+
+    def part(self, X: Any, name: str) -> Any:
+        """The columns this classifier sees."""
+        return X if name not in self.inputs else _safe_indexing(X, list(self.inputs[name]), axis=1)
+
+    @property
+    def used(self) -> tuple:
+        return tuple(c for base in self.bases if isinstance(base, OutputColumns) for c in base.used)
+
+
+@dataclass(frozen=True)
+class Staged(Members):
+    """The stages of a boosting, or the members of scikit-learn's bagging and forests."""
+
+    ensemble: Any
+
+    def fit(self, X: Any, y: np.ndarray, weight: Array | None, seed: int) -> Any:
+        return trained(self.ensemble, X, y, weight, seed)
+
+    def outputs(self, fitted: Any, X: Any, decisions: str) -> Outputs:
+        proba = stage_proba(fitted, X)
+        names = tuple(f"stage {m + 1}" for m in range(len(proba)))
+        values = [hardened(p) if decisions == "hard" else pmf(p, name) for p, name in zip(proba, names)]
+        return Outputs(names, (np.asarray(fitted.classes_),) * len(names), tuple(values))
+
+
+def read_members(estimators: Any, inputs: Any, prefit: bool) -> Members:
+    """What the user gave as a list of classifiers, of (name, classifier) or (name, columns), or as one ensemble."""
+    if is_ensemble(estimators):
+        if inputs is not None:
+            raise ValueError("inputs has no effect on the stages of an ensemble: they see what it sees; leave it out")
+        if prefit:
+            check_is_fitted(estimators)
+        return Staged(estimators)
+    named = _named(estimators)
+    found = Listed(tuple(named), tuple(named.values()), _read_inputs(inputs, tuple(named)))
+    if prefit:
+        for name, base in named.items():
+            _check_fitted(name, base)
+    return found
+
+
+def _check_fitted(name: str, base: Any) -> None:
+    try:
+        check_is_fitted(base)
+    except TypeError as error:
+        raise ValueError(f"cv='prefit' needs fitted classifiers; {name!r} cannot be one ({error})") from error
+    except ValueError as error:  # NotFittedError
+        if not isinstance(base, OutputColumns):
+            raise ValueError(f"cv='prefit' needs fitted classifiers; {name!r} is not fitted") from error
+
+
+def is_ensemble(value: Any) -> bool:
+    """One object that holds many classifiers."""
+    many = hasattr(value, "n_estimators") or hasattr(value, "stage_proba")
+    return many and not isinstance(value, (list, tuple, Mapping, type))
+
+
+def _named(estimators: Any) -> dict[str, Any]:
+    wanted = "estimators must be a list of classifiers, of (name, classifier), or one ensemble"
+    if isinstance(estimators, (str, type)) or not isinstance(estimators, Sequence) or not len(estimators):
+        raise ValueError(f"{wanted}; got {estimators!r}")
+    pairs = [entry if _is_pair(entry) else (None, entry) for entry in estimators]
+    kinds = Counter(type(base).__name__.lower() for name, base in pairs if name is None)
+    counted: Counter = Counter()
+    found: dict[str, Any] = {}
+    for name, base in pairs:
+        if name is None:
+            kind = type(base).__name__.lower()
+            counted[kind] += 1
+            name = kind if kinds[kind] == 1 else f"{kind}-{counted[kind]}"
+        if name in found:
+            raise ValueError(f"estimators has two classifiers named {name!r}; names must differ")
+        found[name] = _read_one(base)
+    return found
+
+
+def _is_pair(entry: Any) -> bool:
+    return isinstance(entry, (tuple, list)) and len(entry) == 2 and isinstance(entry[0], str)
+
+
+def _read_one(base: Any) -> Any:
+    """A classifier, or the columns in which its answers stand."""
+    if isinstance(base, (str, int, np.integer, list, Mapping)) and not isinstance(base, bool):
+        return OutputColumns(base)
+    return read_base(base)
+
+
+def _read_inputs(inputs: Any, names: tuple[str, ...]) -> dict[str, list]:
+    if inputs is None:
+        return {}
+    if not isinstance(inputs, Mapping):
+        raise ValueError(f"inputs must be a dict, classifier's name -> list of columns; got {inputs!r}")
+    for name, columns in inputs.items():
+        if name not in names:
+            raise ValueError(f"inputs names a classifier {name!r}; they are {', '.join(map(repr, names))}")
+        if isinstance(columns, str) or not np.iterable(columns) or not len(list(columns)):
+            raise ValueError(f"inputs must be a dict, classifier's name -> list of columns; {name!r} has {columns!r}")
+    return {name: list(columns) for name, columns in inputs.items()}
+
+
+def trained(base: Any, X: Any, y: np.ndarray, weight: Array | None, seed: int) -> Any:
+    """A fitted copy; what is random in it and has no seed of its own takes this one."""
+    model = clone(base)
+    options = model.get_params()
+    loose = [n for n, value in options.items() if n.split("__")[-1] == "random_state" and value is None]
+    if loose:
+        model.set_params(**dict.fromkeys(loose, seed))
+    argument = None if weight is None else weight_argument(model)
+    return model.fit(X, y, **({} if argument is None else {argument: weight}))
+
+
+def said(model: Any, X: Any, decisions: str, name: str) -> tuple[np.ndarray, Array]:
+    """The labels of a fitted classifier, and its pmf over them for every row, (n, V)."""
+    soft = hasattr(model, "predict_proba")
+    if decisions == "soft" and not soft:
+        raise ValueError(
+            f"decisions='soft' needs probabilities, and {name!r} ({type(model).__name__}) has no predict_proba; take "
+            "decisions='auto', or wrap it in scikit-learn's CalibratedClassifierCV"
+        )
+    if soft and decisions != "hard":
+        return np.asarray(model.classes_), pmf(np.array(model.predict_proba(X), dtype=float), name)
+    labels = np.asarray(model.classes_)
+    return labels, one_hot(np.asarray(model.predict(X), dtype=object), labels)
+
+
+def pmf(proba: Array, name: str) -> Array:
+    """Checked, with NaN throughout a row that is an abstention."""
+    absent = np.isnan(proba).any(axis=1) | ~proba.any(axis=1)
+    wrong = ~absent & ((proba < 0).any(axis=1) | ~(np.abs(proba.sum(axis=1) - 1) <= 10 * PMF))
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise ValueError(
+            f"the probabilities of {name!r} must be >= 0 and sum to 1 (a row of NaN abstains); row {row} has "
+            f"{np.round(proba[row], 6).tolist()}"
+        )
+    out = proba / np.where(absent, 1.0, proba.sum(axis=1))[:, None]
+    out[absent] = np.nan
+    return out
+
+
+def hardened(proba: Array) -> Array:
+    """One-hot of the most probable label."""
+    absent = np.isnan(proba).any(axis=1)
+    out = np.eye(proba.shape[1])[np.where(np.isnan(proba), 0.0, proba).argmax(axis=1)]
+    out[absent] = np.nan
+    return out
+
+
+def one_hot(labels: np.ndarray, alphabet: np.ndarray) -> Array:
+    """(n, V); NaN where there is no label, or one of no known name."""
+    places = {label: j for j, label in enumerate(alphabet.tolist())}
+    absent = missing_mask(labels)
+    codes = np.array([-1 if gone else places.get(label, -1) for label, gone in zip(labels.tolist(), absent)], dtype=int)
+    out = np.eye(len(alphabet))[codes]
+    out[codes < 0] = np.nan
+    return out
+
+
+def aligned(values: Array, alphabet: np.ndarray, wanted: np.ndarray) -> Array:
+    """The same pmfs over a larger alphabet."""
+    if len(alphabet) == len(wanted) and (alphabet == wanted).all():
+        return values
+    places = {label: j for j, label in enumerate(wanted.tolist())}
+    out = np.zeros((len(values), len(wanted)))
+    out[:, [places[label] for label in alphabet.tolist()]] = values
+    out[np.isnan(values).any(axis=1)] = np.nan
+    return out
+
+
+def stage_proba(ensemble: Any, X: Any) -> Sequence[Array]:
+    """What each member of a fitted ensemble says, (n, C) in the order of its `classes_`."""
+    if hasattr(ensemble, "stage_proba"):
+        return list(ensemble.stage_proba(X))
+    if not hasattr(ensemble, "estimators_"):
+        raise ValueError(
+            f"{type(ensemble).__name__} does not show its members (no estimators_, no stage_proba); give a list of "
+            "classifiers instead"
+        )
+    members = list(np.ravel(np.asarray(ensemble.estimators_, dtype=object)))
+    columns = getattr(ensemble, "estimators_features_", [None] * len(members))
+    classes = np.asarray(ensemble.classes_)
+    # scikit-learn's bagging and forests train on positions among the classes, and on arrays
+    numbered = type(members[0]).__module__.startswith("sklearn.tree") or hasattr(ensemble, "estimators_features_")
+    plain = np.asarray(X) if numbered else X
+    out = []
+    for member, seen in zip(members, columns):
+        part = plain if seen is None else _safe_indexing(plain, seen, axis=1)
+        labels, proba = said(member, part, "auto", type(member).__name__)
+        places = np.asarray(labels).astype(int) if numbered and not _same(labels, classes) else None
+        out.append(aligned(proba, labels if places is None else classes[places], classes))
+    return out
+
+
+def _same(labels: np.ndarray, classes: np.ndarray) -> bool:
+    return len(labels) == len(classes) and bool((labels == classes).all())

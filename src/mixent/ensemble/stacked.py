@@ -1,0 +1,217 @@
+"""What classifiers that combine others share: training the others, out of fold, and reading what they say."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
+
+from mixent.base import ProbabilisticClassifier
+from mixent.base.folds import Fold, label_folds
+from mixent.core.arrays import Array
+from mixent.ensemble.bases import weight_argument
+from mixent.ensemble.members import DECISIONS, Listed, Members, Outputs, Staged, aligned, read_members
+from mixent.mixtures.options import check_choice, check_folds
+from mixent.tables import Labels, read_labels, read_weights
+from mixent.tables.frames import is_frame, unwrapped
+
+WORDS = ("prefit", "train")
+FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Given:
+    """What `fit` was given, checked."""
+
+    X: Any
+    labels: Labels
+    codes: np.ndarray  # (n,) -1 without a label
+    weight: Array | None
+    counted: np.ndarray  # (n,) bool: rows with a label and a weight
+    seed: int
+
+
+class Stacked(ProbabilisticClassifier):
+    """A classifier of what other classifiers say.
+
+    A subclass has the options estimators, cv, decisions, n_jobs and random_state, and may have inputs.
+    """
+
+    members_: Members
+    fitted_: Any
+    alphabets_: tuple[np.ndarray, ...]
+
+    def _check_stacking(self) -> None:
+        check_choice("decisions", self.decisions, DECISIONS)
+        if isinstance(self.cv, str):
+            if self.cv not in WORDS:
+                raise ValueError(
+                    "cv must be a whole number >= 2, a splitter, a list of splits, 'train' (outputs on the rows the "
+                    f"classifiers were trained on) or 'prefit' (they are fitted already); got {self.cv!r}"
+                )
+        else:
+            check_folds("cv", self.cv)
+
+    @property
+    def _prefit(self) -> bool:
+        return isinstance(self.cv, str) and self.cv == "prefit"
+
+    @property
+    def _own_folds(self) -> bool:
+        return not isinstance(self.cv, str)
+
+    def _open(self, X: Any, y: Any, sample_weight: Any, rng: np.random.RandomState) -> Given:
+        X = self._read_table(X, reset=True)
+        n = _num_samples(X)
+        labels = read_labels(y, n)
+        weight = read_weights(sample_weight, n)
+        if labels.codes is None and not self._prefit:
+            raise ValueError(
+                "y holds label probabilities, which classifiers cannot be trained on; give labels, or fitted "
+                "classifiers with cv='prefit'"
+            )
+        likelihood = labels.likelihood
+        known = np.ptp(likelihood, axis=1) > 0
+        codes = np.where(known, likelihood.argmax(axis=1), -1)
+        counted = known if weight is None else known & (weight > 0)
+        if len(np.unique(codes[counted])) < 2:
+            raise ValueError("the labelled rows with a weight are of one class; give some rows of two classes at least")
+        return Given(X, labels, codes, weight, counted, int(rng.randint(2**31 - 1)))
+
+    def _read_table(self, X: Any, *, reset: bool) -> Any:
+        """The table as the classifiers get it; what is in it is theirs to check."""
+        X = unwrapped(X)
+        if is_frame(X):
+            validate_data(self, X, skip_check_array=True, reset=reset)
+            return X
+        return validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
+
+    def _train(self, given: Given, show: Any) -> tuple[Outputs, list[Fold]]:
+        """Train the classifiers; what they say of the rows, honestly unless told otherwise, and the folds.
+
+        Rows that do not count get NaN: they take no part.
+        """
+        inputs = getattr(self, "inputs", None)
+        self.members_ = members = read_members(self.estimators, inputs, self._prefit)
+        self._warn_of_weights(members, given.weight)
+        rows = np.flatnonzero(given.counted)
+        if self._prefit:
+            self.fitted_ = self._ready(members, given)
+        else:
+            self.fitted_ = self._fit_on(members, given, rows)
+        final = members.outputs(self.fitted_, _safe_indexing(given.X, rows), self.decisions)
+        self.alphabets_, self.base_names_ = final.alphabets, final.names
+        folds: list[Fold] = []
+        values = [np.full((len(given.codes), len(a)), np.nan) for a in final.alphabets]
+        if not self._own_folds:
+            for out, value in zip(values, final.values):
+                out[rows] = value
+        else:
+            folds = self._folds(given)
+            self._out_of_fold(members, given, folds, values, show)
+        found = replace(final, values=tuple(values))
+        self.base_errors_ = _errors(found, given)
+        return found, folds
+
+    def _ready(self, members: Members, given: Given) -> Any:
+        """Classifiers that are fitted already; columns have nothing to be fitted to but their labels."""
+        if isinstance(members, Staged):
+            return members.ensemble
+        assert isinstance(members, Listed)
+        from mixent.ensemble.columns import OutputColumns
+
+        y = given.labels.classes[np.maximum(given.codes, 0)][given.counted]
+        seen = _safe_indexing(given.X, np.flatnonzero(given.counted))
+        return [base.fit(seen, y) if isinstance(base, OutputColumns) else base for base in members.bases]
+
+    def _fit_on(self, members: Members, given: Given, rows: np.ndarray) -> Any:
+        weight = None if given.weight is None else given.weight[rows]
+        y = given.labels.classes[given.codes[rows]]
+        return members.fit(_safe_indexing(given.X, rows), y, weight, given.seed)
+
+    def _folds(self, given: Given) -> list[Fold]:
+        folds = label_folds(given.codes, given.counted, given.seed, self.cv)
+        if len(folds) < 2 and isinstance(self.cv, (int, np.integer)):
+            raise ValueError("no class has two labelled rows: nothing can be held out; give more rows, or cv='train'")
+        return [(train[given.counted[train]], held[given.counted[held]]) for train, held in folds]
+
+    def _out_of_fold(self, members: Members, given: Given, folds: list[Fold], values: list[Array], show: Any) -> None:
+        def one(train: np.ndarray, held: np.ndarray) -> Outputs:
+            fitted = self._fit_on(members, given, train)
+            return members.outputs(fitted, _safe_indexing(given.X, held), self.decisions)
+
+        if self.n_jobs in (None, 1):
+            for f, (train, held) in enumerate(folds):
+                if show is not None:
+                    show(f, len(folds), f"classifiers, fold {f + 1} of {len(folds)}")
+                self._fill(values, one(train, held), held)
+            return
+        each = Parallel(n_jobs=self.n_jobs)(delayed(one)(train, held) for train, held in folds)
+        for found, (_, held) in zip(each, folds):
+            self._fill(values, found, held)
+
+    def _fill(self, values: list[Array], found: Outputs, held: np.ndarray) -> None:
+        """An ensemble may have more stages in a fold than in the end, or fewer: those it lacks abstain."""
+        for out, said, alphabet, wanted in zip(values, found.values, found.alphabets, self.alphabets_):
+            out[held] = aligned(said, alphabet, wanted)
+
+    def _warn_of_weights(self, members: Members, weight: Array | None) -> None:
+        if weight is None or self._prefit:
+            return
+        bases = members.bases if isinstance(members, Listed) else (members.ensemble,)  # type: ignore[attr-defined]
+        names = members.names if isinstance(members, Listed) else (type(bases[0]).__name__,)
+        from mixent.ensemble.columns import OutputColumns
+
+        for name, base in zip(names, bases):
+            if not isinstance(base, OutputColumns) and weight_argument(base) is None:
+                warnings.warn(f"{name} takes no sample_weight: it is trained without", stacklevel=4)
+
+    def _outputs(self, X: Any) -> Outputs:
+        """What the classifiers say of new rows."""
+        check_is_fitted(self)
+        X = self._read_table(X, reset=False)
+        found = self.members_.outputs(self.fitted_, X, self.decisions)
+        return replace(found, values=tuple(map(aligned, found.values, found.alphabets, self.alphabets_)))
+
+    def base_outputs(self, X: Any) -> dict[str, Array]:
+        """What each classifier says of each row.
+
+        Parameters
+        ----------
+        X : table of n rows
+
+        Returns
+        -------
+        dict of name to (n, V) array over its labels (`alphabets_`); NaN where it abstains.
+        """
+        found = self._outputs(X)
+        return dict(zip(found.names, found.values))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = _takes_gaps(self.estimators)
+        return tags
+
+
+def _takes_gaps(estimators: Any) -> bool:
+    from sklearn.utils import get_tags
+
+    bases = estimators if isinstance(estimators, (list, tuple)) else [estimators]
+    bases = [entry[1] if isinstance(entry, (tuple, list)) and len(entry) == 2 else entry for entry in bases]
+    return all(get_tags(base).input_tags.allow_nan for base in bases if hasattr(base, "__sklearn_tags__"))
+
+
+def _errors(found: Outputs, given: Given) -> Array:
+    """(M,) share of the counted rows each classifier had wrong, of those it answered."""
+    weight = np.ones(len(given.codes)) if given.weight is None else given.weight
+    out = []
+    for value, alphabet in zip(found.values, found.alphabets):
+        rows = given.counted & ~np.isnan(value).any(axis=1)
+        right = alphabet[value[rows].argmax(axis=1)].astype(object) == given.labels.classes[given.codes[rows]]
+        out.append(1.0 - np.average(right, weights=weight[rows]) if rows.any() else np.nan)
+    return np.array(out)

@@ -1,0 +1,318 @@
+"""Classifiers combined by maximum entropy, with and without the input (document 004, sections 3.2.1 and 3.2.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from mixent.base.folds import Fold
+from mixent.base.priors import read_class_prior
+from mixent.core.arrays import Array
+from mixent.ensemble.latent import KINDS, InputCells, learn_cells, place_columns
+from mixent.ensemble.members import Listed, Outputs
+from mixent.ensemble.stacked import FOLDS, Given, Stacked
+from mixent.families.gaussian.structures import get_structure
+from mixent.maxent.building import Training, training_rows
+from mixent.maxent.layout import Layout
+from mixent.maxent.model import EntropyModel
+from mixent.maxent.products import ProductLayout
+from mixent.maxent.terms import Given as GivenTerm
+from mixent.mixtures.fitting import choose_executor
+from mixent.mixtures.options import check_choice, check_count, progress_bar
+from mixent.tables import Column, Schema, Table, read_features
+
+CONSTRAINTS = ("full", "diagonal")
+
+
+@dataclass(frozen=True)
+class StackPlan:
+    """The features of a combination: what each classifier says, alone and beside the cells of its input.
+
+    P[C, C_i] follows from P[C, C_i, M_i], so that constraining it too changes nothing but what the prior pulls towards:
+    a classifier believed alike everywhere, instead of one that is not believed. A single cell is no constraint more.
+    """
+
+    says: tuple[GivenTerm, ...]
+    cells: tuple[GivenTerm, ...]  # of each classifier; none without the input
+    seed: int
+
+    def layout(self, rows: Training) -> Layout:
+        """They are known beforehand, and learned out of fold."""
+        crossed = [(says, cells) for says, cells in zip(self.says, self.cells) if len(cells.values) > 1]
+        return ProductLayout.crossing(self.says, crossed) if crossed else Layout.of(self.says)
+
+
+class MaxEntStackingClassifier(EntropyModel, Stacked):
+    """Classifiers combined by maximum entropy (SiME), with or without the place of the row in the input space (LvME).
+
+    Of all P[class | what the classifiers say] that reproduce the counts P[C, C_i] of every class with every label of
+    every classifier i, takes that of greatest entropy (3.1).  Maximises the dual
+
+        sum_t w_t sum_c q_tc log P[c | t] - |gamma|^2 / (2 prior),
+        P[c | t] ~ exp(b_c + sum_i sum_l P[C_i = l | t] gamma_i(c, l)),
+
+    which is multinomial logistic regression on what the classifiers say. With `latent` the counts P[C, C_i, M_i] are
+    reproduced too (3.3): multipliers gamma_i(c, l, m), averaged over the cells m of the input space, are added to
+    gamma_i(c, l), so that a classifier is believed where it deserves it. A classifier that abstains drops out of the
+    row's sum. Solvers, prior and certificates are those of `MaxEntClassifier`: a step is kept only if it raises the
+    objective, which so never falls.
+
+    Parameters
+    ----------
+    estimators : list, or an ensemble
+        Classifiers, each alone, as (name, classifier), or as (name, columns) where its answers stand in the table
+        already (see `OutputColumns`); or one ensemble whose members are combined: `AdaBoostM1Classifier`,
+        `WeightBoostClassifier`, or scikit-learn's bagging, forests and AdaBoost.
+    latent : bool, "union", "class" or "pooled"
+        Whether it matters where the row lies. True is "union": the hidden component of a mixture per class,
+        responsibilities over the components of all classes; "pooled": of one mixture; "class": of each class's own
+        mixture, for its own multipliers only, as the document has it. The numbers of components are chosen by BIC.
+    constraints : "full" or "diagonal"
+        All of P[C, C_i], or only P[C = c, C_i = c] (3.5).
+    decisions : "auto", "soft" or "hard"
+        What classifiers say: probabilities where they have them, always, or never (the label alone).
+    inputs : dict or None
+        Name -> list of columns: what a classifier sees of the table, and what its own mixture describes. The others
+        see all columns and share one mixture.
+    max_components : int
+        Most components of a mixture (of each class).
+    covariance : str
+        Covariance structure of the mixtures, see `GaussianMixture`.
+    prior : "auto", float or None
+        Variance of the Gaussian prior on multipliers, see `MaxEntClassifier`.
+    solver : "auto", "bohning", "iis" or "lbfgs"
+        See `MaxEntClassifier`.
+    class_prior : "empirical" or (C,) array
+        Class priors at prediction: those of the training rows, or these.
+    cv : int, splitter, list of (train, test), "train" or "prefit"
+        Where the outputs to learn from come from: out of fold; "train": from the rows the classifiers were trained on,
+        as in the document (what over-fits is over-trusted); "prefit": the classifiers are fitted, none is trained.
+    tol, max_iter
+        When solving stops, see `MaxEntClassifier`.
+    categorical : "auto" or list
+        Columns the mixtures treat as categories whatever their type.
+    random_state : int, RandomState or None
+        For folds, mixtures, and classifiers without a seed of their own.
+    n_jobs : int or None
+        None trains the classifiers one fold after another; a number, so many folds at once. The solver's threads too.
+    progress : bool or callable
+        True shows a bar; a callable is told (done, total, text).
+
+    Attributes
+    ----------
+    classes_, class_prior_
+        Class labels and their priors.
+    base_names_, alphabets_
+        Names of the classifiers (or stages), and the labels each of them gives.
+    base_errors_ : (M,) array
+        Share of the training rows each had wrong: out of fold, unless `cv` is "train" or "prefit".
+    fitted_ : list of classifiers, or an ensemble
+        Trained on all rows.
+    cells_ : tuple of InputCells
+        The mixtures, one for each classifier (the same one where it is shared); empty without `latent`.
+    params_, run_, gap_, gain_, residual_, entropy_, prior_, priors_tried_
+        See `MaxEntClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from mixent import MaxEntStackingClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = MaxEntStackingClassifier([GaussianNB(), DecisionTreeClassifier()], random_state=0).fit(X, y)
+    >>> model.base_names_
+    ('gaussiannb', 'decisiontreeclassifier')
+    >>> model.score(X, y) > 0.95
+    True
+    """
+
+    def __init__(
+        self,
+        estimators: Any,
+        *,
+        latent: bool | str = False,
+        constraints: str = "full",
+        decisions: str = "auto",
+        inputs: dict | None = None,
+        max_components: int = 6,
+        covariance: str = "VVV",
+        prior: str | float | None = "auto",
+        solver: str = "auto",
+        class_prior: Any = "empirical",
+        cv: Any = FOLDS,
+        tol: float = 1e-8,
+        max_iter: int = 2000,
+        categorical: Any = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        progress: bool | Callable[[int, int, str], None] = False,
+    ) -> None:
+        self.estimators = estimators
+        self.latent = latent
+        self.constraints = constraints
+        self.decisions = decisions
+        self.inputs = inputs
+        self.max_components = max_components
+        self.covariance = covariance
+        self.prior = prior
+        self.solver = solver
+        self.class_prior = class_prior
+        self.cv = cv
+        self.tol = tol
+        self.max_iter = max_iter
+        self.categorical = categorical
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.progress = progress
+
+    @classmethod
+    def from_boosting(cls, boosting: Any, **options: Any) -> Self:
+        """Combine the stages of an ensemble by maximum entropy instead of by its own votes.
+
+        Parameters
+        ----------
+        boosting : ensemble
+            `AdaBoostM1Classifier`, `WeightBoostClassifier`, or scikit-learn's bagging, forests and AdaBoost. With
+            cv="prefit" a fitted one is taken as it is.
+        **options
+            As for the constructor.
+
+        Returns
+        -------
+        The unfitted combination.
+        """
+        return cls(boosting, **options)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train the classifiers, then the combination.
+
+        Parameters
+        ----------
+        X : table of n rows
+            The classifiers get it as it is.
+        y : (n,) labels
+            Rows without a label (None, NaN or "") are left out. With cv="prefit" also (n, C) label probabilities.
+        sample_weight : (n,) array, optional
+            Counts. A classifier that takes none is trained without, with a warning.
+
+        Returns
+        -------
+        self
+        """
+        self._check()
+        rng = check_random_state(self.random_state)
+        given = self._open(X, y, sample_weight, rng)
+        held_prior = read_class_prior(self.class_prior, len(given.labels.classes))
+        self.classes_ = given.labels.classes
+        with progress_bar(self.progress, "stacking") as show:
+            found, folds = self._train(given, show)
+            self.cells_ = self._learn_cells(X, given, found.names)
+            cells = self._training_cells(X, given, folds)
+            table, plan = self._table(found, cells), self._plan(found, given.seed)
+            rows = training_rows(table, given.labels, given.weight)
+            rows = rows.take(np.flatnonzero(given.counted))
+            width = rows.table.X.shape[1] * (1 if self.cells_ == () else 4)
+            with choose_executor(self.n_jobs, rows.table.n_rows, width) as executor:
+                solved = self._learn(plan, rows, executor, show)
+        if held_prior is not None:
+            self._set_class_prior(held_prior)
+        self._tell(solved)
+        return self
+
+    def _check(self) -> None:
+        self._check_stacking()
+        self._check_solving()
+        check_choice("constraints", self.constraints, CONSTRAINTS)
+        check_count("max_components", self.max_components)
+        get_structure(self.covariance)
+        if not isinstance(self.latent, (bool, np.bool_)):
+            check_choice("latent", self.latent, KINDS)
+        if not self.latent:
+            for name, usual in (("max_components", 6), ("covariance", "VVV"), ("categorical", "auto")):
+                value = getattr(self, name)
+                if not (isinstance(value, type(usual)) and value == usual):
+                    raise ValueError(f"{name}={value!r} has no effect without a mixture; set latent=True, or leave it")
+
+    @property
+    def _kind(self) -> str:
+        return self.latent if isinstance(self.latent, str) else "union"
+
+    def _prior_folds(self) -> Any:
+        return self.cv if self._own_folds and isinstance(self.cv, (int, np.integer)) else FOLDS
+
+    def _learn_cells(self, X: Any, given: Given, names: tuple[str, ...]) -> tuple[InputCells, ...]:
+        """For each classifier the cells of its input space; the same object where they are shared."""
+        if not self.latent:
+            return ()
+        schema = read_features(self, given.X, reset=True, categorical=self.categorical).schema
+        own = self.members_.inputs if isinstance(self.members_, Listed) else {}
+        answers = set(place_columns(self.members_.used, schema, "estimators"))
+        every = tuple(j for j in range(len(schema.columns)) if j not in answers)
+        wanted = [place_columns(own[name], schema, "inputs") if name in own else every for name in names]
+        if not all(wanted):
+            raise ValueError("latent needs columns to describe, and all of them are answers of classifiers")
+        options = {
+            "max_components": int(self.max_components),
+            "covariance": get_structure(self.covariance).name,
+            "random_state": given.seed,
+            "n_jobs": self.n_jobs,
+        }
+        y, rows = given.labels.classes[np.maximum(given.codes, 0)], np.flatnonzero(given.counted)
+        found = {
+            columns: learn_cells(given.X, y, rows, given.weight, columns, schema, self._kind, options)
+            for columns in dict.fromkeys(wanted)
+        }
+        return tuple(found[columns] for columns in wanted)
+
+    def _training_cells(self, X: Any, given: Given, folds: list[Fold]) -> list[Array]:
+        """Of each mixture once; out of fold like the classifiers, so that no row's label speaks through its cell."""
+        likelihood = given.labels.likelihood
+        return [cells.held_out(given.X, likelihood, given.weight, folds) for cells in dict.fromkeys(self.cells_)]
+
+    def _table(self, found: Outputs, cells: list[Array]) -> Table:
+        """What the classifiers say, then the cells, as one table."""
+        parts = [*found.values, *cells]
+        columns = tuple(Column(f"x{j}", "continuous") for j in range(sum(part.shape[1] for part in parts)))
+        return Table(np.concatenate(parts, axis=1), None, Schema(columns, named=False))
+
+    def _plan(self, found: Outputs, seed: int) -> StackPlan:
+        classes, at = self.classes_.tolist(), 0
+        says = []
+        for name, alphabet in zip(found.names, found.alphabets):
+            labels = alphabet.tolist()
+            speakers = tuple(classes.index(v) if v in classes else -1 for v in labels)
+            only = speakers if self.constraints == "diagonal" else None
+            says.append(GivenTerm(name, tuple(range(at, at + len(labels))), tuple(labels), only))
+            at += len(labels)
+        terms: dict[InputCells, GivenTerm] = {}
+        for cells in dict.fromkeys(self.cells_):
+            places = tuple(range(at, at + len(cells.names)))
+            owner = None if cells.owner is None or cells.kind != "class" else tuple(cells.owner.tolist())
+            terms[cells] = GivenTerm(f"input {len(terms) + 1}", places, cells.names, owner)
+            at += len(cells.names)
+        return StackPlan(tuple(says), tuple(terms[cells] for cells in self.cells_), seed)
+
+    @property
+    def n_parameters_(self) -> int:
+        """Multipliers that can be told apart: counts of labels in cells, of cells, and of classes.
+
+        Those held at zero (constraints="diagonal", latent="class") do not count; of the others then all do.
+        """
+        C, mask = len(self.classes_), self.layout_.mask(len(self.classes_))
+        if mask is not None:
+            return C - 1 + int(mask.sum())
+        sizes = [len(cells.names) for cells in self.cells_] or [1] * len(self.alphabets_)
+        labels = sum((len(alphabet) - 1) * size for alphabet, size in zip(self.alphabets_, sizes))
+        own = sum(len(cells.names) - 1 for cells in dict.fromkeys(self.cells_))
+        return (C - 1) * (1 + labels + own)
+
+    def _read(self, X: Any) -> Table:
+        check_is_fitted(self)
+        found = self._outputs(X)
+        return self._table(found, [cells.pmf(X) for cells in dict.fromkeys(self.cells_)])

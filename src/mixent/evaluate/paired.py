@@ -1,0 +1,539 @@
+"""Tests of two methods: on one data set by cross-validation, or over several data sets.
+
+All scores are losses, so a difference score(a) - score(b) below 0 speaks for a.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mixent.evaluate.displays.palette import Short
+from mixent.evaluate.scores import METRICS
+from mixent.evaluate.validate import CrossValidation, Progress, cross_validate
+from mixent.mixtures.options import check_choice, check_number, check_positive
+
+MOST_EXACT = 50  # data sets for which the signed-rank test counts all choices of signs
+ROUNDING = 1e-12  # differences below this share of the scores are those of rounding: none
+# metric: its name in a sentence, the factor it is shown with, the unit of the value, the unit of a difference
+WORDS = {
+    "error": ("error", 100.0, " %", " points"),
+    "balanced_error": ("balanced error", 100.0, " %", " points"),
+    "log_loss": ("log-loss", 1.0, " nats", " nats"),
+    "brier": ("Brier score", 1.0, "", ""),
+    "calibration": ("calibration error", 1.0, "", ""),
+}
+
+
+@dataclass(frozen=True, repr=False)
+class FTest(Short):
+    """What a 5x2cv F test found; `str()` says it in words."""
+
+    f: float
+    p_value: float  # of F(10, 5)
+    differences: np.ndarray  # (5, 2) score(a) - score(b) in both folds of the five replications
+    names: tuple[str, str] = ("a", "b")
+    metric: str | None = None
+    scores: tuple[float, float] | None = None  # mean of a and of b, where known
+
+    @property
+    def mean(self) -> float:
+        """Mean of the ten differences: below 0, a is ahead."""
+        return float(self.differences.mean())
+
+    @property
+    def t(self) -> float:
+        """Dietterich's 5x2cv t = p_11 / sqrt(mean_i s_i^2), 5 degrees of freedom: it hangs on the first fold alone."""
+        return _ratio(float(self.differences[0, 0]), float(np.sqrt(_variances(self.differences).mean())))
+
+    @property
+    def t_p_value(self) -> float:
+        """Two-sided p-value of `t`."""
+        return _t_p_value(self.t, 5)
+
+    def __str__(self) -> str:
+        how = f"5x2cv F = {self.f:.2f}, p {p_text(self.p_value)}"
+        return f"{_ahead(self.mean, self.names, self.metric, self.scores)} {_chance(self.p_value, how)}"
+
+
+@dataclass(frozen=True, repr=False)
+class TTest(Short):
+    """Mean difference of two methods with its interval; `str()` says it in words."""
+
+    mean: float  # of score(a) - score(b): below 0, a is ahead
+    std_error: float
+    p_value: float  # two-sided
+    interval: tuple[float, float]
+    confidence: float
+    differences: np.ndarray  # (J,)
+    test_ratio: float  # test rows for each training row; 0: the differences are independent
+    names: tuple[str, str] = ("a", "b")
+    metric: str | None = None
+    scores: tuple[float, float] | None = None
+
+    @property
+    def dof(self) -> int:
+        """Degrees of freedom, J - 1."""
+        return len(self.differences) - 1
+
+    @property
+    def t(self) -> float:
+        """The mean in standard errors."""
+        return _ratio(self.mean, self.std_error)
+
+    def __str__(self) -> str:
+        _, factor, _, unit = _words(self.metric)
+        low, high = (f"{factor * end + 0.0:.{_digits(self.interval, factor)}f}" for end in self.interval)
+        kind = "corrected t test" if self.test_ratio else "paired t test"
+        how = f"{kind}, {len(self.differences)} differences, p {p_text(self.p_value)}"
+        return (
+            f"{_ahead(self.mean, self.names, self.metric, self.scores)} {_chance(self.p_value, how)} "
+            f"{100 * self.confidence:g} % interval of {self.names[0]} - {self.names[1]}: {low} to {high}{unit}."
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class SetsTest(Short):
+    """What a sign or signed-rank test over data sets found; `str()` says it in words."""
+
+    test: str  # "sign" or "signed-rank"
+    statistic: float  # the smaller of: data sets won, sums of ranks
+    p_value: float  # two-sided
+    wins: int  # data sets where a is ahead
+    ties: int
+    losses: int
+    balance: float  # of wins, or of ranks of the sets won: above 0, a is ahead
+    names: tuple[str, str] = ("a", "b")
+
+    @property
+    def leader(self) -> str | None:
+        """The method ahead, None at a draw."""
+        return None if self.balance == 0 else self.names[self.balance < 0]
+
+    def __str__(self) -> str:
+        n = self.wins + self.ties + self.losses
+        a, b = self.names
+        tied = f", {self.ties} tied" if self.ties else ""
+        if self.leader is None:
+            found = f"{a} and {b} are level over {n} data sets ({self.wins} won each{tied})."
+        else:
+            won = (self.wins, self.losses) if self.leader == a else (self.losses, self.wins)
+            found = f"{self.leader} is ahead of {b if self.leader == a else a} over {n} data sets"
+            found += f" ({won[0]} won, {won[1]} lost{tied})."
+        return f"{found} {_chance(self.p_value, f'{self.test} test, p {p_text(self.p_value)}')}"
+
+
+def five_by_two_f_test(
+    a: Any,
+    b: Any,
+    X: Any,
+    y: Any,
+    *,
+    random_state: Any = 0,
+    metric: str = "error",
+    sample_weight: Any = None,
+    names: tuple[str, str] | None = None,
+    progress: Progress | None = None,
+) -> FTest:
+    """Whether two classifiers differ on one data set: the combined 5x2cv F test (Alpaydin 1999).
+
+    Five times the rows are halved at random, class by class, and both methods are fitted to each half and scored on the
+    other; see `five_by_two_f` for the statistic. The test speaks of the methods trained on *half* of these rows.
+
+    Parameters
+    ----------
+    a, b : classifiers with `predict_proba`, not fitted
+    X : array or DataFrame (n, d)
+    y : (n,) labels
+        Rows without a label are always in training and never scored.
+    random_state : int or RandomState
+        Halves the rows.
+    metric : {"error", "balanced_error", "log_loss", "brier", "calibration"}
+    sample_weight : (n,) weights for fitting and scoring, optional
+    names : (str, str), optional
+        What to call them; the names of their classes unless given.
+    progress : callable(done, total, text), optional
+
+    Returns
+    -------
+    FTest
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from mixent.evaluate import five_by_two_f_test
+    >>> X, y = load_iris(return_X_y=True)
+    >>> found = five_by_two_f_test(GaussianNB(), DecisionTreeClassifier(random_state=0), X, y)
+    >>> print(found)
+    GaussianNB has the lower error: 4.53 % against 7.33 %. This can be chance (5x2cv F = 1.36, p = 0.39).
+    """
+    cv, said = _both(a, b, X, y, 2, 5, random_state, metric, sample_weight, names, progress)
+    gap, scores = _gap(cv, said, metric)
+    return five_by_two_f(gap.reshape(5, 2), names=said, metric=metric, scores=scores)
+
+
+def five_by_two_f(
+    differences: Any,
+    *,
+    names: tuple[str, str] = ("a", "b"),
+    metric: str | None = None,
+    scores: tuple[float, float] | None = None,
+) -> FTest:
+    """The combined 5x2cv F test from the ten differences (Alpaydin 1999).
+
+    f = sum_ij p_ij^2 / (2 sum_i s_i^2),    s_i^2 = (p_i1 - p_i2)^2 / 2,
+
+    for the difference p_ij of the two methods in fold j of replication i, compared with F(10, 5), whose 95 % point is
+    4.74. That would be exact if both sums were independent; for independent normal p_ij f is 1/2 + F(5, 5) / 2, and
+    beyond 4.74 in 1.75 % of the cases. Differences of real folds are correlated: methods that are equally good were
+    told apart in 3 to 5 % of the cases with 200 rows and more, in 5 to 8 % with 100, in 7 to 11 % with 60.
+
+    Ten zeros have f = 0 and p = 1; where the two folds of every replication agree exactly but are not 0, f is infinite
+    and p = 0.
+
+    Parameters
+    ----------
+    differences : (5, 2) array
+        score(a) - score(b), lower scores being better; its scale does not matter.
+    names : (str, str)
+    metric : str, optional
+        What the scores are, for the sentence: one of those of `five_by_two_f_test`.
+    scores : (float, float), optional
+        Mean scores of a and b, for the sentence.
+
+    Returns
+    -------
+    FTest
+    """
+    from scipy.special import fdtrc
+
+    p = _finite(differences)
+    if p.shape != (5, 2):
+        raise ValueError(
+            f"differences must have shape (5, 2), a row for each replication; got {p.shape}. For other repeated "
+            "cross-validations see corrected_t_test"
+        )
+    if metric is not None:
+        check_choice("metric", metric, METRICS)
+    unit = p / (np.abs(p).max() or 1.0)  # f has no unit: squares of tiny differences must not vanish
+    f = _ratio(float((unit**2).sum()), float(2 * _variances(unit).sum()))
+    return FTest(f, float(fdtrc(10, 5, f)), p, names, metric, scores)
+
+
+def ten_by_ten(
+    a: Any,
+    b: Any,
+    X: Any,
+    y: Any,
+    *,
+    random_state: Any = 0,
+    metric: str = "error",
+    confidence: float = 0.95,
+    sample_weight: Any = None,
+    names: tuple[str, str] | None = None,
+    progress: Progress | None = None,
+) -> TTest:
+    """Difference of two classifiers on one data set by ten times ten-fold cross-validation, with its interval.
+
+    The hundred differences share rows: see `corrected_t_test`. It takes a hundred fits of each method, on nine tenths
+    of the rows, where `five_by_two_f_test` takes ten on half.
+
+    Parameters
+    ----------
+    a, b : classifiers with `predict_proba`, not fitted
+    X : array or DataFrame (n, d)
+    y : (n,) labels
+    random_state : int or RandomState
+    metric : {"error", "balanced_error", "log_loss", "brier", "calibration"}
+    confidence : float
+        Of the interval.
+    sample_weight : (n,) weights for fitting and scoring, optional
+    names : (str, str), optional
+    progress : callable(done, total, text), optional
+
+    Returns
+    -------
+    TTest
+    """
+    _check_confidence(confidence)
+    cv, said = _both(a, b, X, y, 10, 10, random_state, metric, sample_weight, names, progress)
+    gap, scores = _gap(cv, said, metric)
+    ratio = float(np.mean([r["n_test"] / r["n_train"] for r in cv.records]))
+    return corrected_t_test(gap, ratio, confidence=confidence, names=said, metric=metric, scores=scores)
+
+
+def corrected_t_test(
+    differences: Any,
+    test_ratio: float,
+    *,
+    confidence: float = 0.95,
+    names: tuple[str, str] = ("a", "b"),
+    metric: str | None = None,
+    scores: tuple[float, float] | None = None,
+) -> TTest:
+    """t test and interval of the mean of J differences that share training rows (Nadeau and Bengio 2003).
+
+    se^2 = (1 / J + test_ratio) s^2,    t = mean / se with J - 1 degrees of freedom,
+
+    s^2 being the variance of the differences. The plain 1 / J takes them for independent; in a repeated
+    cross-validation they are not, and repeating makes the plain interval as narrow as one likes around a value that is
+    still that of one sample.
+
+    Parameters
+    ----------
+    differences : (J,) array
+        score(a) - score(b) of every fold of every repeat, or of every data set.
+    test_ratio : float
+        Test rows for each training row: 1/9 for ten folds, 1 for two. 0 says that the differences are independent, as
+        those of data sets without common rows: the plain paired t test.
+    confidence : float
+        Of the interval.
+    names, metric, scores
+        For the sentence; see `five_by_two_f`.
+
+    Returns
+    -------
+    TTest
+
+    Examples
+    --------
+    >>> from mixent.evaluate import corrected_t_test
+    >>> found = corrected_t_test([0.02, 0.01, 0.03, 0.0, 0.02, 0.01, 0.04, 0.02, 0.0, 0.01], 1 / 9)
+    >>> print(found)
+    b is ahead, by 0.016 on average. This is hardly chance (corrected t test, 10 differences, p = 0.022). 95 % interval of a - b: 0.003 to 0.029.
+    """  # noqa: E501
+    from scipy.special import stdtrit
+
+    gap = _finite(differences)
+    if gap.ndim != 1 or len(gap) < 2:
+        raise ValueError(f"differences must be a list of at least two numbers; got shape {gap.shape}")
+    test_ratio = check_positive("test_ratio", test_ratio, zero=True)
+    if metric is not None:
+        check_choice("metric", metric, METRICS)
+    mean, se = float(gap.mean()), float(np.sqrt((1 / len(gap) + test_ratio) * gap.var(ddof=1)))
+    half = float(stdtrit(len(gap) - 1, 0.5 + _check_confidence(confidence) / 2)) * se
+    p_value = _t_p_value(_ratio(mean, se), len(gap) - 1)
+    return TTest(mean, se, p_value, (mean - half, mean + half), confidence, gap, test_ratio, names, metric, scores)
+
+
+def signed_rank_test(a: Any, b: Any, *, names: tuple[str, str] = ("a", "b")) -> SetsTest:
+    """Wilcoxon's signed-rank test of two methods over data sets.
+
+    Differences are ranked by size; the ranks of the sets that a wins are compared with those it loses. Differences of 0
+    count half for each (Demsar 2006). With up to 50 sets the p-value is exact, ties or not: the share of all choices of
+    signs that are as one-sided. Data sets must have no rows in common, and their differences one scale.
+
+    Parameters
+    ----------
+    a, b : (N,) arrays
+        Score of each method on each data set; lower is better.
+    names : (str, str)
+
+    Returns
+    -------
+    SetsTest
+
+    Examples
+    --------
+    >>> from mixent.evaluate import signed_rank_test
+    >>> a, b = [0.10, 0.20, 0.31, 0.05, 0.11, 0.24], [0.12, 0.25, 0.32, 0.08, 0.15, 0.30]
+    >>> print(signed_rank_test(a, b))
+    a is ahead of b over 6 data sets (6 won, 0 lost). This is hardly chance (signed-rank test, p = 0.031).
+    """
+    from scipy.stats import rankdata, wilcoxon
+
+    gap = _between(a, b)
+    ranks = rankdata(np.abs(gap))
+    balance = float(np.dot(ranks, -np.sign(gap)))
+    if len(gap) <= MOST_EXACT:
+        p_value = _exact_p_value(ranks[gap != 0], float(ranks[gap < 0].sum()))
+    else:
+        p_value = float(wilcoxon(gap, zero_method="zsplit", method="approx").pvalue) if gap.any() else 1.0
+    return SetsTest("signed-rank", (ranks.sum() - abs(balance)) / 2, p_value, *_counts(gap), balance, names)
+
+
+def sign_test(a: Any, b: Any, *, names: tuple[str, str] = ("a", "b")) -> SetsTest:
+    """Sign test of two methods over data sets: only who wins counts, not by how much. Ties are left out.
+
+    Weaker than `signed_rank_test`, and free of its demand that differences on all data sets have one scale.
+
+    Parameters
+    ----------
+    a, b : (N,) arrays
+        Score of each method on each data set; lower is better.
+    names : (str, str)
+
+    Returns
+    -------
+    SetsTest
+    """
+    from scipy.stats import binomtest
+
+    wins, ties, losses = _counts(_between(a, b))
+    p_value = float(binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0
+    return SetsTest("sign", float(min(wins, losses)), p_value, wins, ties, losses, float(wins - losses), names)
+
+
+def without_rounding(differences: np.ndarray, *scores: Any) -> np.ndarray:
+    """Differences on the grid of `ROUNDING` of the largest score: equal scores of different arithmetic are ties."""
+    step = ROUNDING * max((np.abs(s).max(initial=0.0) for s in map(np.asarray, scores)), default=0.0)
+    return np.round(differences / step) * step + 0.0 if step > 0 else differences
+
+
+def p_text(value: float) -> str:
+    """A p-value after the letter p: "= 0.31", "= 0.048", "< 0.001"."""
+    if value < 0.001:
+        return "< 0.001"
+    return f"= {value:.{3 if value < 0.1 else 2}f}"
+
+
+def _both(
+    a: Any,
+    b: Any,
+    X: Any,
+    y: Any,
+    folds: int,
+    repeats: int,
+    random_state: Any,
+    metric: str,
+    sample_weight: Any,
+    names: tuple[str, str] | None,
+    progress: Progress | None,
+) -> tuple[CrossValidation, tuple[str, str]]:
+    """Both methods cross-validated on common folds; one that fails anywhere is an error."""
+    check_choice("metric", metric, METRICS)
+    said = _names(a, b) if names is None else _two_names(names)
+    cv = cross_validate(
+        dict(zip(said, (a, b))),
+        X,
+        y,
+        folds=folds,
+        repeats=repeats,
+        random_state=random_state,
+        sample_weight=sample_weight,
+        progress=progress,
+    )
+    for name, message in cv.failures.items():
+        times = sum(bool(r["failed"]) for r in cv.records if r["method"] == name)
+        raise RuntimeError(
+            f"{name} failed in {times} of {folds * repeats} folds, so there is no test. First: {message}"
+        )
+    return cv, said
+
+
+def _gap(cv: CrossValidation, names: tuple[str, str], metric: str) -> tuple[np.ndarray, tuple[float, float]]:
+    first, second = (cv.values(name, metric) for name in names)
+    return without_rounding(first - second, first, second), (float(first.mean()), float(second.mean()))
+
+
+def _names(a: Any, b: Any) -> tuple[str, str]:
+    """Names of the classes, of a pipeline that of its last step."""
+    for letter, est in zip("ab", (a, b)):
+        if not hasattr(est, "fit") or isinstance(est, type):
+            what = f"the class {est.__name__}" if isinstance(est, type) else f"a {type(est).__name__}"
+            raise TypeError(f"{letter} must be a classifier, not fitted; got {what}")
+    first, second = (type(est.steps[-1][1] if hasattr(est, "steps") else est).__name__ for est in (a, b))
+    return (first, second) if first != second else (f"{first} a", f"{second} b")
+
+
+def _two_names(names: Any) -> tuple[str, str]:
+    if isinstance(names, str) or len(names) != 2 or names[0] == names[1]:
+        raise ValueError(f"names must be two different names, of a and of b; got {names!r}")
+    return str(names[0]), str(names[1])
+
+
+def _finite(differences: Any) -> np.ndarray:
+    gap = np.asarray(differences, dtype=float)
+    if not np.isfinite(gap).all():
+        place = tuple(int(i) for i in np.argwhere(~np.isfinite(gap))[0])
+        raise ValueError(f"differences must be finite numbers; that at {place} is {gap[place]}")
+    return gap
+
+
+def _between(a: Any, b: Any) -> np.ndarray:
+    """a - b over data sets."""
+    first, second = (np.asarray(scores, dtype=float) for scores in (a, b))
+    if first.ndim != 1 or first.shape != second.shape or not len(first):
+        raise ValueError(
+            f"a and b must be lists of one score per data set, on the same sets; their shapes are {first.shape} and "
+            f"{second.shape}"
+        )
+    for letter, scores in zip("ab", (first, second)):
+        if not np.isfinite(scores).all():
+            i = int(np.argmin(np.isfinite(scores)))
+            raise ValueError(f"scores must be finite numbers; that of {letter} on set {i} is {scores[i]}")
+    return without_rounding(first - second, first, second)
+
+
+def _counts(gap: np.ndarray) -> tuple[int, int, int]:
+    """Data sets that a wins, ties and loses."""
+    return int((gap < 0).sum()), int((gap == 0).sum()), int((gap > 0).sum())
+
+
+def _exact_p_value(ranks: np.ndarray, total: float) -> float:
+    """Two-sided p-value of the sum of the ranks that have one sign, each sign being a toss."""
+    steps = np.rint(2 * ranks).astype(int)  # tied ranks end in a half
+    share = np.zeros(steps.sum() + 1)  # of the choices of signs, by twice the sum
+    share[0] = 1.0
+    for step in steps:
+        share[step:] = share[step:] + share[: len(share) - step]
+        share /= 2
+    at = int(np.rint(2 * total))
+    return float(min(1.0, 2 * min(share[: at + 1].sum(), share[at:].sum())))
+
+
+def _variances(p: np.ndarray) -> np.ndarray:
+    """s_i^2 of each replication."""
+    return (p[:, 0] - p[:, 1]) ** 2 / 2
+
+
+def _ratio(above: float, below: float) -> float:
+    """above / below; where both are 0, 0."""
+    if below == 0:
+        return float(np.sign(above)) * np.inf if above else 0.0
+    return above / below
+
+
+def _t_p_value(t: float, dof: int) -> float:
+    from scipy.special import stdtr
+
+    return float(2 * stdtr(dof, -abs(t))) if np.isfinite(t) else 0.0
+
+
+def _check_confidence(value: Any) -> float:
+    if check_number(value) and 0 < value < 1:
+        return float(value)
+    raise ValueError(f"confidence must be between 0 and 1, such as 0.95; got {value!r}")
+
+
+def _words(metric: str | None) -> tuple[str, float, str, str]:
+    return WORDS[metric] if metric else ("score", 1.0, "", "")
+
+
+def _digits(values: Any, factor: float) -> int:
+    """Decimals that show the largest of the values to two figures and the others to one, if that takes few more."""
+    sizes = [abs(factor * v) for v in values if v] or [1.0]
+    two, one = (int(1 - np.floor(np.log10(size))) for size in (max(sizes), 10 * min(sizes)))
+    return int(np.clip(max(two, min(one, two + 2)), 2, 6))
+
+
+def _ahead(mean: float, names: tuple[str, str], metric: str | None, scores: tuple[float, float] | None) -> str:
+    """Who is ahead, and by how much."""
+    word, factor, unit, points = _words(metric)
+    if mean == 0:
+        return f"{names[0]} and {names[1]} have the same mean {word}."
+    first = int(mean > 0)
+    said = f"{names[first]} has the lower {word}" if metric else f"{names[first]} is ahead"
+    if scores is None:
+        return f"{said}, by {factor * abs(mean):.{_digits([mean], factor)}f}{points} on average."
+    digits = min(_digits([mean], factor), 4)
+    low, high = (f"{factor * scores[i]:.{digits}f}{unit}" for i in (first, 1 - first))
+    return f"{said}: {low} against {high}."
+
+
+def _chance(p_value: float, how: str) -> str:
+    return f"This {'is hardly' if p_value < 0.05 else 'can be'} chance ({how})."

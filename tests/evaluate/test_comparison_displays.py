@@ -1,0 +1,179 @@
+"""Pictures of comparisons: what is drawn is what was found, and names do not lie over each other."""
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
+from sklearn.naive_bayes import GaussianNB
+
+from mixent.evaluate import CriticalDifferenceDisplay, SizeCurveDisplay, compare_over_sets, size_curves
+
+LONG = "an ensemble of_very_many $members$ with a name to match"
+
+
+def drawn(display, ax=None, **options):
+    assert display.plot(ax, **options) is display
+    assert display.figure_ is display.ax_.figure
+    display.figure_.canvas.draw()
+    return display.ax_
+
+
+def comparison(k, n=14, step=0.4, names=None, seed=0):
+    scores = np.random.default_rng(seed).normal(size=(n, k)) + step * np.arange(k)
+    return compare_over_sets(dict(zip(names or [f"method {j}" for j in range(k)], scores.T)))
+
+
+def boxes(ax):
+    """Where the texts are, in pixels."""
+    return {text.get_text(): text.get_window_extent() for text in ax.texts}
+
+
+def bars(ax):
+    return [line for line in ax.lines if line.get_linewidth() == 3.6]
+
+
+@pytest.mark.parametrize("k", [3, 6, 12])
+@pytest.mark.parametrize("tied", [False, True])
+def test_texts_do_not_overlap_and_are_inside(k, tied):
+    scores = np.random.default_rng(0).normal(size=(14, k)) + 0.4 * np.arange(k)
+    if tied:
+        scores[:, 1], scores[:, -1] = scores[:, 0], scores[:, -2]
+    names = [LONG, "a", *(f"method {j}" for j in range(k - 3)), LONG[::-1]]
+    ax = drawn(CriticalDifferenceDisplay.from_comparison(compare_over_sets(dict(zip(names, scores.T)))))
+    found, page = list(boxes(ax).values()), ax.figure.bbox
+    for i, box in enumerate(found):
+        assert page.x0 <= box.x0 and box.x1 <= page.x1 and page.y0 <= box.y0 and box.y1 <= page.y1
+        for other in found[i + 1 :]:
+            assert not box.overlaps(other)
+
+
+def test_ranks_bars_and_the_critical_difference_are_those_found():
+    found = comparison(6)
+    display = CriticalDifferenceDisplay.from_comparison(found)
+    ax = drawn(display)
+    said = [text.get_text() for text in ax.texts]
+    for name, rank in zip(found.methods, found.mean_ranks):
+        assert f"{name}  {rank:.2f}" in said or f"{rank:.2f}  {name}" in said
+    assert f"critical difference {found.critical_difference:.2f} at 5 %" in said
+    assert "mean rank over 14 data sets, 1 is best (all alike: p < 0.001)" in said
+    ranks = dict(zip(found.methods, found.mean_ranks))
+    assert len(bars(ax)) == len(found.groups) > 1
+    ends = sorted(tuple(bar.get_xdata()) for bar in bars(ax))
+    for (low, high), group in zip(ends, found.groups):
+        assert low == pytest.approx(ranks[group[0]], abs=0.06) and high == pytest.approx(ranks[group[-1]], abs=0.06)
+    length = next(line for line in ax.lines if line.get_linewidth() == 1.8)
+    assert np.ptp(length.get_xdata()) == pytest.approx(found.critical_difference)
+    points = [line.get_xdata()[0] for line in ax.lines if line.get_marker() == "o"]
+    np.testing.assert_allclose(points, np.sort(found.mean_ranks))
+
+
+@pytest.mark.parametrize(("second", "levels"), [(2.05, 2), (2.6, 1)])
+def test_bars_that_nearly_touch_are_on_two_levels(second, levels):
+    ranks = np.array([1.2, 2.0, second, 3.8])
+    display = CriticalDifferenceDisplay(list("abcd"), ranks, [[0, 1], [2, 3]], 1.5, 20, 0.01, 0.05)
+    assert len({bar.get_ydata()[0] for bar in bars(drawn(display))}) == levels
+
+
+def test_a_critical_difference_longer_than_the_line_says_so():
+    ax = drawn(CriticalDifferenceDisplay.from_comparison(comparison(3, 2)))
+    assert any(text.get_text().endswith("longer than the line") for text in ax.texts)
+
+
+def test_it_takes_axes_and_shows_itself_in_a_line():
+    from matplotlib.figure import Figure
+
+    display = CriticalDifferenceDisplay.from_comparison(comparison(5))
+    ax = Figure((9, 4)).subplots()
+    assert drawn(display, ax) is ax and len(repr(display)) < 200
+    assert all(ax.figure.bbox.x0 < box.x0 and box.x1 < ax.figure.bbox.x1 for box in boxes(ax).values())
+
+
+def test_what_is_no_comparison_is_refused():
+    with pytest.raises(TypeError, match="give what compare_over_sets returned; got a list"):
+        CriticalDifferenceDisplay.from_comparison([1, 2])
+    with pytest.raises(TypeError, match="give what size_curves returned; got a dict"):
+        SizeCurveDisplay.from_curves({})
+
+
+@pytest.fixture(scope="module")
+def curves():
+    X, y = load_iris(return_X_y=True)
+    makers = {
+        "$boosted_": AdaBoostClassifier(random_state=0),
+        "bagged": BaggingClassifier(GaussianNB(), random_state=0),
+    }
+    return size_curves(makers, X, y, sizes=[1, 4, 20], folds=3)
+
+
+@pytest.mark.parametrize(
+    ("metric", "factor", "label"), [("error", 100, "error (%)"), ("log_loss", 1, "log-loss (nats per row)")]
+)
+def test_lines_are_means_and_bands_standard_errors(curves, metric, factor, label):
+    ax = drawn(SizeCurveDisplay.from_curves(curves), metric=metric)
+    assert ax.get_ylabel() == label and ax.get_xlabel() == "ensemble size (estimators)"
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == [r"\$boosted_", "bagged"]
+    for line, band, name in zip(ax.lines, ax.collections, curves.methods):
+        mean, spread = factor * curves.mean(name, metric), factor * curves.std_error(name, metric)
+        np.testing.assert_allclose(line.get_xydata(), np.column_stack([[1, 4, 20], mean]))
+        corners = band.get_paths()[0].vertices
+        np.testing.assert_allclose(corners[:, 1].max(), (mean + spread).max())
+        np.testing.assert_allclose(corners[:, 1].min(), (mean - spread).min())
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["1", "4", "20"] and ax.get_xscale() == "log"
+    assert len({(line.get_color(), line.get_marker()) for line in ax.lines}) == 2
+
+
+def test_without_bands_and_in_given_axes(curves):
+    from matplotlib.figure import Figure
+
+    ax = Figure().subplots()
+    display = SizeCurveDisplay.from_curves(curves)
+    assert drawn(display, ax, band=False) is ax and not ax.collections and len(repr(display)) < 200
+
+
+@pytest.mark.parametrize(
+    ("sizes", "scale", "ticks"),
+    [
+        ([10, 20, 50, 70, 100], "linear", 5),
+        (list(range(1, 31)), "linear", None),
+        ([1, 2, 3, 4, 5, 60, 61], "linear", None),
+        ([1, 2, 100], "log", 3),
+    ],
+)
+def test_sizes_are_ticks_where_they_stand_apart(curves, sizes, scale, ticks):
+    values = {"a": np.linspace(1, 0, len(sizes))}
+    display = SizeCurveDisplay(np.array(sizes), {"error": values}, {"error": values})
+    ax = drawn(display)
+    assert ax.get_xscale() == scale
+    if ticks:
+        assert ax.get_xticks().tolist() == sizes
+    else:
+        assert ax.get_xticks().tolist() != sizes
+
+
+def test_methods_that_failed_are_left_out(curves):
+    from dataclasses import replace
+
+    some = [r | ({"failed": "oh", "error": np.nan} if r["method"] == "bagged" else {}) for r in curves.records]
+    assert list(SizeCurveDisplay.from_curves(replace(curves, records=some)).mean["error"]) == ["$boosted_"]
+    with pytest.raises(ValueError, match="no method worked in every fold: .*oh"):
+        SizeCurveDisplay.from_curves(replace(curves, records=[r | {"failed": "oh"} for r in curves.records]))
+    with pytest.raises(ValueError, match="metric must be one of 'error', 'log_loss'; got 'brier'"):
+        SizeCurveDisplay.from_curves(curves).plot(metric="brier")
+
+
+def test_the_page_on_comparing_runs_and_says_as_printed():
+    import matplotlib.pyplot as plt
+
+    page, names, said = (Path(__file__).parents[2] / "docs/comparing.md").read_text(), {}, io.StringIO()
+    with contextlib.redirect_stdout(said):
+        for block in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL):
+            exec(block, names)
+    told, flat = said.getvalue().splitlines(), " ".join(page.split())
+    assert len(told) > 10 and len(plt.get_fignums()) == 3
+    for line in told[:7]:  # of both tests on iris, of the comparison, of the pair chosen
+        assert " ".join(line.split()) in flat, line
