@@ -257,3 +257,17 @@ def test_every_line_of_the_picture_page_draws():
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([\w./-]+)\)", (ROOT / page).read_text()):
         assert ((ROOT / page).parent / target).exists(), target
+
+
+def test_the_page_on_ensembles_runs_as_printed():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("Agg")
+    names = {}
+    for block in python_blocks("docs/ensembles.md"):
+        exec(block, names)
+    why, everywhere, local = names["why"], *names["losses"]
+    np.testing.assert_allclose(why.prior + why.by_column.sum(axis=1), why.log_odds)
+    assert names["stack"].score(names["X_test"], names["y_test"]) > 0.9 and local < everywhere
+    assert names["judge"].alphabets_[1].tolist() == ["fine", "fraud", "unsure"] and names["chain"].temperature_ < 1
+    assert names["boosting"].bound_[-1] < names["boosting"].bound_[0] and len(pyplot.get_fignums()) == 1
+    pyplot.close("all")

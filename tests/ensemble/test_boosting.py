@@ -509,3 +509,35 @@ def test_a_constant_base_ends_at_once():
     X, y = np.zeros((10, 1)), np.repeat([0, 1], [3, 7])
     model = AdaBoostM1Classifier(DummyClassifier(), 5).fit(X, y)
     assert (model.predict(X) == 1).all() and model.errors_[0] == pytest.approx(0.3)
+
+
+def overlapping(n=120):
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, n)
+    return rng.normal(size=(n, 2)) * (1 + y[:, None]), np.array(["in", "out"])[y]
+
+
+def test_where_boosting_would_end_it_can_begin_anew():
+    X, y = overlapping()
+    short = AdaBoostM1Classifier(GaussianNB(), 40, random_state=0).fit(X, y)
+    full = AdaBoostM1Classifier(GaussianNB(), 40, restart=True, random_state=0).fit(X, y)
+    ended = len(short.estimators_)
+    assert short.stopped_ is not None and short.restarts_ == [] and ended < 40
+    assert full.stopped_ is None and len(full.estimators_) == 40 and full.restarts_[0] == ended
+    np.testing.assert_array_equal(full.errors_[:ended], short.errors_)
+    np.testing.assert_array_equal(full.bound_[:ended], short.bound_)
+    assert np.isnan(full.bound_[ended:]).all() and (full.errors_ < 0.5).all()
+    first = [full.estimators_[m].theta_ for m in full.restarts_[:2]]
+    assert not np.allclose(*first)  # each begins with another bootstrap
+
+
+def test_a_stage_without_an_error_is_kept_and_the_next_begins_anew():
+    X = np.arange(20.0)[:, None]
+    y = (X[:, 0] > 9).astype(int)
+    model = AdaBoostM1Classifier(DecisionTreeClassifier(max_depth=1), 5, restart=True, random_state=0).fit(X, y)
+    assert len(model.estimators_) == 5 and model.restarts_ == [1, 2, 3, 4] and np.isfinite(model.alphas_).all()
+
+
+def test_restart_is_yes_or_no():
+    with pytest.raises(ValueError, match="restart must be True or False; got 'always'"):
+        AdaBoostM1Classifier(restart="always").fit([[0.0], [1.0]], [0, 1])
