@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import inspect
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
 from typing import Any, get_args
 
 import numpy as np
@@ -13,9 +14,20 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 import mixent
+from mixent import foreign as others
 from mixent.core import saved
 from mixent.core.driver import Run, Status, Step
 from mixent.core.starts import Starts
+from mixent.ensemble import (
+    AdaBoostM1Classifier,
+    HMMStackingClassifier,
+    MaxEntStackingClassifier,
+    OutputColumns,
+    WeightBoostClassifier,
+)
+from mixent.ensemble.latent import InputCells
+from mixent.ensemble.members import Listed, Members, Staged
+from mixent.ensemble.weightboost import Contest
 from mixent.families.categorical import CategoricalFamily, Categoricals
 from mixent.families.gaussian.family import GaussianFamily, Gaussians, Group
 from mixent.families.gaussian.prior import Prior
@@ -30,6 +42,7 @@ from mixent.maxent.joint_cells import Category, Constant, Hidden
 from mixent.maxent.joint_problem import Pairwise
 from mixent.maxent.layout import Layout
 from mixent.maxent.problem import Multipliers
+from mixent.maxent.products import ProductLayout
 from mixent.maxent.terms import Binned, Coded, Crossed, CrossedDense, Given, Grouped, Latent, Moments, Slope
 from mixent.med import (
     FisherKernel,
@@ -67,15 +80,21 @@ MIXTURES = (GaussianMixture, MixtureClassifier, SharedMixtureClassifier)
 KERNELS = (MEDClassifier, MEDGaussianClassifier)
 DISCRIMINATIONS = (*KERNELS, MEDTreeClassifier, MEDBayesNetClassifier)
 SEQUENCES = (HMMClassifier, HiddenMarkovModel)
+BOOSTED = (AdaBoostM1Classifier, WeightBoostClassifier)
+STACKED = (MaxEntStackingClassifier, HMMStackingClassifier)
 ESTIMATORS = (
     *MIXTURES,
     *SEQUENCES,
+    *BOOSTED,
+    *STACKED,
     FisherKernel,
     *DISCRIMINATIONS,
     MEDNoveltyDetector,
     MaxEntClassifier,
     MaxEntJoint,
 )
+HELD = (*ESTIMATORS, OutputColumns)  # that other models may hold
+HOLDERS = (Contest, InputCells, Listed, Staged)  # parts that hold models
 PARTS = (
     Added,
     Binned,
@@ -92,6 +111,7 @@ PARTS = (
     ColumnMixture,
     Components,
     Constant,
+    Contest,
     Crossed,
     CrossedDense,
     Dirichlets,
@@ -111,6 +131,7 @@ PARTS = (
     Group,
     Grouped,
     Hidden,
+    InputCells,
     Joint,
     Kept,
     KernelComponents,
@@ -118,6 +139,7 @@ PARTS = (
     Latent,
     Layout,
     Linear,
+    Listed,
     MixtureParams,
     MixtureProblem,
     Moments,
@@ -130,12 +152,14 @@ PARTS = (
     NoveltyTrees,
     Nystrom,
     OneTree,
+    OutputColumns,
     Pairwise,
     Polynomial,
     PowersColumn,
     Prior,
     Product,
     ProductFamily,
+    ProductLayout,
     RBF,
     Run,
     Scale,
@@ -143,6 +167,7 @@ PARTS = (
     Slope,
     SoftColumn,
     Stage,
+    Staged,
     Starts,
     Status,
     Step,
@@ -153,6 +178,9 @@ PARTS = (
     Wishart,
 )
 MARGINAL = {"schema_": Schema, "calibration_": Calibration, "margin_": Margin, "run_": Run}
+CLASSES_ = {"classes_": np.ndarray, "class_prior_": np.ndarray}
+BOOSTING = {"schema_": Schema, **CLASSES_, "prior_shift_": np.ndarray}
+STACKING = {**CLASSES_, "members_": Members, "alphabets_": tuple, "base_names_": tuple, "base_errors_": np.ndarray}
 STATE: dict[type, dict[str, Any]] = {  # what a fitted model cannot do without
     **{
         kind: {"schema_": Schema, "problem_": MixtureProblem, "params_": MixtureParams, "run_": Run}
@@ -192,57 +220,122 @@ STATE: dict[type, dict[str, Any]] = {  # what a fitted model cannot do without
         "root_": np.ndarray,
         "rank_": int,
     },
+    AdaBoostM1Classifier: {
+        **BOOSTING,
+        "estimators_": list,
+        **dict.fromkeys(("alphas_", "errors_", "bound_"), np.ndarray),
+        "stopped_": str | None,
+    },
+    WeightBoostClassifier: {**BOOSTING, "contests_": tuple},
+    MaxEntStackingClassifier: {
+        **STACKING,
+        "cells_": tuple,
+        "layout_": Layout,
+        "params_": Multipliers,
+        "run_": Run,
+    },
+    HMMStackingClassifier: {**STACKING, "chains_": tuple, "temperature_": float},
+    OutputColumns: {"classes_": np.ndarray},
 }
 INSIDE: dict[type, tuple[str, ...]] = {  # where models may hold others
     MEDClassifier: ("kernel", "map_"),
     FisherKernel: ("model", "model_"),
+    AdaBoostM1Classifier: ("estimator", "estimators_"),
+    WeightBoostClassifier: ("estimator", "contests_"),
+    MaxEntStackingClassifier: ("members_", "estimators", "fitted_", "cells_"),  # members first: they have names
+    HMMStackingClassifier: ("members_", "estimators", "fitted_"),
 }
 CLASSES = {cls.__name__: cls for cls in (*ESTIMATORS, *PARTS)}
 
 SavedFileError = saved.SavedFileError
 
 
-def save(model: Any, path: str | os.PathLike[str]) -> None:
+def save(model: Any, path: str | os.PathLike[str], *, foreign: str | None = None) -> None:
     """Write a fitted mixent model to one file.
 
     Parameters
     ----------
     model : fitted mixent estimator
     path : file name, usually ending in .mixent
+    foreign : "skops" or None
+        What to do with estimators of other libraries in an ensemble: None refuses them by name, "skops" writes them
+        with that package (`pip install "mixent[skops]"`), which is needed to load them too.
     """
     if not isinstance(model, ESTIMATORS):
         raise TypeError(
             f"save takes a mixent estimator ({', '.join(c.__name__ for c in ESTIMATORS)}); got {type(model).__name__}"
         )
+    if foreign not in (None, "skops"):
+        raise ValueError(f"foreign must be 'skops' or None; got {foreign!r}")
     check_is_fitted(model)
-    model = _bare(model)
-    if isinstance(model, KERNELS):
-        _check_kernel(model)
-    if isinstance(model, MEDBayesNetClassifier):
-        _check_structure(model.structure)
+    bare = _Bare(refuse=foreign is None)(model, "the model")
     about = {"class": type(model).__name__, "mixent_version": mixent.__version__}
-    saved.save(path, model, CLASSES, about)
+    pack = None if foreign is None else others.pack
+    saved.save(path, bare, CLASSES, about, shared=(*HELD, *HOLDERS), pack=pack)
 
 
-def _bare(model: Any) -> Any:
-    """A copy without what is of this process alone: functions that show progress, and scikit-learn's wrapping."""
-    if isinstance(model, FrozenEstimator):
-        return _bare(model.estimator)
-    if not isinstance(model, ESTIMATORS):
+class _Bare:
+    """Copies without what is of this process alone: functions that show progress, and scikit-learn's wrapping.
+
+    What is held in two places is copied once. What a file cannot hold is refused here, by its name.
+    """
+
+    def __init__(self, refuse: bool) -> None:
+        self.refuse = refuse  # estimators of other libraries
+        self.done: dict[int, tuple[Any, Any]] = {}  # id -> object, kept alive; its copy
+
+    def __call__(self, value: Any, name: str) -> Any:
+        if id(value) in self.done:
+            return self.done[id(value)][1]
+        if isinstance(value, FrozenEstimator):
+            return self(value.estimator, name)
+        if isinstance(value, (list, tuple)):
+            if len(value) == 2 and isinstance(value[0], str):  # a classifier and its name
+                name = repr(value[0])
+            return type(value)(self(one, name) for one in value)
+        if not isinstance(value, (*HELD, *HOLDERS)):
+            if self.refuse and hasattr(value, "fit"):
+                _refuse_foreign(value, name)
+            return value
+        found = self._holder(value, name) if isinstance(value, HOLDERS) else self._model(value, name)
+        self.done[id(value)] = value, found
+        return found
+
+    def _holder(self, holder: Any, name: str) -> Any:
+        if isinstance(holder, Listed):
+            return replace(holder, bases=tuple(self(b, repr(n)) for n, b in zip(holder.names, holder.bases)))
+        if isinstance(holder, Staged):
+            return replace(holder, ensemble=self(holder.ensemble, "the ensemble"))
+        return replace(holder, **{f.name: self(getattr(holder, f.name), name) for f in fields(holder)})
+
+    def _model(self, model: Any, name: str) -> Any:
+        if isinstance(model, KERNELS):
+            _check_kernel(model)
+        if isinstance(model, MEDBayesNetClassifier):
+            _check_structure(model.structure)
+        model = copy.copy(model)
+        if callable(getattr(model, "progress", None)):
+            model.progress = False
+        inner = f"the base of {name}" if isinstance(model, BOOSTED) else name
+        for part in INSIDE.get(type(model), ()):
+            if hasattr(model, part):
+                setattr(model, part, self(getattr(model, part), inner))
         return model
-    model = copy.copy(model)
-    if callable(getattr(model, "progress", None)):
-        model.progress = False
-    for name in INSIDE.get(type(model), ()):
-        if hasattr(model, name):
-            setattr(model, name, _bare(getattr(model, name)))
-    return model
+
+
+def _refuse_foreign(value: Any, name: str) -> None:
+    columns = "" if name.startswith("the base of") else ", give what it says as columns of the table (OutputColumns)"
+    raise TypeError(
+        f"{name} is a {others.whose(value)}, and a mixent file holds mixent's own models; take mixent bases{columns}, "
+        "or save(model, path, foreign='skops')"
+    )
 
 
 def _check_kernel(model: Any) -> None:
     """A file holds numbers, no code: neither the user's functions nor classes that mixent does not know."""
     by_pairs = isinstance(model, MEDGaussianClassifier)  # its kernels are functions of two rows, whatever else they are
     for kernel in (model.kernel, getattr(model, "map_", None)):
+        kernel = kernel.estimator if isinstance(kernel, FrozenEstimator) else kernel
         if kernel is None or isinstance(kernel, str if by_pairs else str | FisherKernel | Nystrom):
             continue
         if hasattr(kernel, "transform") and not by_pairs:
@@ -268,7 +361,7 @@ def _check_structure(structure: Any) -> None:
             )
 
 
-def load(path: str | os.PathLike[str], *, max_bytes: int = saved.MAX_BYTES) -> Any:
+def load(path: str | os.PathLike[str], *, max_bytes: int = saved.MAX_BYTES, trusted: Sequence[str] = ()) -> Any:
     """Read a model that `save` wrote. Safe on files you do not trust: nothing in a file is ever run.
 
     Parameters
@@ -276,32 +369,88 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = saved.MAX_BYTES) -> A
     path : file name
     max_bytes : int
         Refuse files that unpack to more.
+    trusted : list of str
+        For a file with estimators of other libraries: names of types, such as "package.module.Class", that may be built
+        besides those of scikit-learn and numpy that skops knows to be harmless.
 
     Returns
     -------
     The fitted estimator.
     """
-    model = saved.load(path, CLASSES, max_bytes=max_bytes)
+    if isinstance(trusted, str) or not all(isinstance(name, str) for name in trusted):
+        raise TypeError(f"trusted must be a list of names of types; got {trusted!r}")
+    model = saved.load(path, CLASSES, max_bytes=max_bytes, unpack=others.unpacker(tuple(trusted)))
     if not isinstance(model, ESTIMATORS):
         raise SavedFileError(f"{path} holds a {type(model).__name__}, not a model")
-    return _checked(model, path)
+    return _Checked(path)(model)
 
 
-def _checked(model: Any, path: Any) -> Any:
-    """A whole model, and whole models inside it: those of columns that share a mixture, and those of a kernel."""
-    for name, kind in STATE[type(model)].items():
-        if not isinstance(getattr(model, name, ABSENT), kind):
-            raise SavedFileError(f"{path}: the contents are damaged ({name} is missing or no {_name_of(kind)})")
-    if isinstance(model, MaxEntClassifier):
-        for term in _single(model.layout_):
-            if isinstance(term, Grouped):
-                if not isinstance(term.mixture, MIXTURES):
-                    raise SavedFileError(f"{path}: the contents are damaged (a group of columns has no mixture)")
-                _checked(term.mixture, path)
-    for name in INSIDE.get(type(model), ()):
-        if name.endswith("_") and isinstance(getattr(model, name), ESTIMATORS):  # an option need not be fitted
-            _checked(getattr(model, name), path)
-    return _brought_up_to_date(model)
+class _Checked:
+    """A whole model, and whole models inside it; each once, however often it is held."""
+
+    def __init__(self, path: Any) -> None:
+        self.path = path
+        self.done: dict[int, Any] = {}
+
+    def __call__(self, model: Any) -> Any:
+        if id(model) in self.done:
+            return model
+        self.done[id(model)] = model
+        for name, kind in STATE[type(model)].items():
+            if not isinstance(getattr(model, name, ABSENT), kind):
+                self._damaged(f"{name} is missing or no {_name_of(kind)}")
+        for inner in self._fitted_inside(model):
+            if isinstance(inner, HELD):
+                self(inner)
+        return _brought_up_to_date(model)
+
+    def _damaged(self, what: str) -> None:
+        raise SavedFileError(f"{self.path}: the contents are damaged ({what})")
+
+    def _fitted_inside(self, model: Any) -> list[Any]:
+        """Models without which it cannot predict."""
+        if isinstance(model, BOOSTED):
+            return self._stages(model)
+        if isinstance(model, STACKED):
+            return [*self._classifiers(model), *self._mixtures(model)]
+        if isinstance(model, MaxEntClassifier):
+            return self._groups(model)
+        parts = INSIDE.get(type(model), ())
+        return [getattr(model, name) for name in parts if name.endswith("_")]  # an option need not be fitted
+
+    def _groups(self, model: Any) -> list[Any]:
+        found = [term.mixture for term in _single(model.layout_) if isinstance(term, Grouped)]
+        if not all(isinstance(mixture, MIXTURES) for mixture in found):
+            self._damaged("a group of columns has no mixture")
+        return found
+
+    def _stages(self, model: Any) -> list[Any]:
+        if isinstance(model, WeightBoostClassifier):
+            if not model.contests_ or not all(isinstance(contest, Contest) for contest in model.contests_):
+                self._damaged("contests_ are no contests")
+            runs = [(contest.estimators, contest.alphas) for contest in model.contests_]
+        else:
+            runs = [(model.estimators_, model.alphas_)]
+        for stages, alphas in runs:
+            if not stages or len(stages) != len(alphas) or not all(hasattr(s, "predict") for s in stages):
+                self._damaged("a stage is missing or no classifier")
+        return [stage for stages, _ in runs for stage in stages]
+
+    def _classifiers(self, model: Any) -> list[Any]:
+        fitted, listed = getattr(model, "fitted_", None), isinstance(model.members_, Listed)
+        found = fitted if isinstance(fitted, list) else [fitted]
+        sizes = len(found), len(model.base_names_), len(model.alphabets_)
+        if listed != isinstance(fitted, list) or (listed and len(set(sizes)) > 1):
+            self._damaged("fitted_ are not the classifiers that are combined")
+        if not all(hasattr(base, "predict") for base in found):
+            self._damaged("a classifier is missing or none")
+        return found
+
+    def _mixtures(self, model: Any) -> list[Any]:
+        cells = getattr(model, "cells_", ())
+        if not all(isinstance(one, InputCells) and isinstance(one.mixture, MIXTURES) for one in cells):
+            self._damaged("cells_ have no mixture")
+        return [one.mixture for one in cells]
 
 
 ABSENT = object()
@@ -322,7 +471,7 @@ RENAMED = {"criterion": "selection"}  # options of mixent 0.1
 LATER: dict[str, Any] = {"path_": [], "kept_": None}  # what mixtures fitted before it existed did not have
 
 
-def _brought_up_to_date(model: Any) -> Any:
+def _brought_up_to_date(model: Any, done: tuple[Any, ...] = ()) -> Any:
     """A model of an older mixent: its options under their new names, later ones at their defaults."""
     state = vars(model)
     options = inspect.signature(type(model)).parameters
@@ -333,7 +482,9 @@ def _brought_up_to_date(model: Any) -> Any:
         state.setdefault(name, option.default)
     for name, value in LATER.items() if isinstance(model, MIXTURES) and "params_" in state else ():
         state.setdefault(name, copy.copy(value))
-    for name in INSIDE.get(type(model), ()):
-        if isinstance(state.get(name), ESTIMATORS):
-            _brought_up_to_date(state[name])
+    for name in INSIDE.get(type(model), ()):  # options too; in ensembles, which are younger, nothing is that old
+        inner = state.get(name)
+        if isinstance(inner, ESTIMATORS) and not any(inner is one for one in done):
+            done = (*done, inner)
+            _brought_up_to_date(inner, done)
     return model

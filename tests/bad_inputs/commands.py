@@ -162,7 +162,7 @@ REFUSED = {
     "--model tree": (
         [*FIT, "--model", "tree"],
         2,
-        "--model must be one of .*, med-tree, med-bayes-net, hmm; got 'tree'",
+        "--model must be one of .*, med-bayes-net, hmm, stack, boost, weightboost; got 'tree'",
     ),
     **{f"--seed {v}": ([*FIT, "--seed", v], 2, "--seed") for v in ("-1", "1.5", "x", "99999999999")},
     **{f"--jobs {v}": ([*FIT, "--jobs", v], 2, "--jobs") for v in ("0", "-1", "x")},
@@ -185,6 +185,45 @@ REFUSED = {
     "an edge to itself": (of("med-bayes-net", "--structure", "c,c"), 1, "structure has a cycle"),
     **{f"--states {v}": (of("hmm", "--states", v), 2, "--states") for v in ("0", "-1", "1.5", "x")},
     "numbers and words in a sequence": (of("hmm"), 1, "all columns are steps of one variable"),
+    # ensembles
+    **{
+        f"--model {v!r}": (of(v), 2, f"--model must be one of .*; got '{v}'")
+        for v in ("Stack", "boosting", "adaboost", "")
+    },
+    **{
+        f"--bases {v!r}": (of("stack", "--bases", v), 2, "--bases must be one of")
+        for v in ("x", "mixture;med", "joint")
+    },
+    **{f"--bases {v!r}": (of("stack", "--bases", v), 2, "needs classifiers to combine") for v in ("", ",", " ")},
+    **{
+        f"--outputs {v!r}": (of("stack", "--outputs", v), 2, "--outputs must be a name and the column")
+        for v in ("", "=", "x", "x=", "=x", "v=x,,c")
+    },
+    "answers in no column": (
+        of("stack", "--outputs", "v=z"),
+        1,
+        "--outputs names a column 'z' that the table does not",
+    ),
+    "answers in the target": (
+        of("stack", "--outputs", "v=y"),
+        1,
+        "--outputs names a column 'y' that the table does not",
+    ),
+    "answers that are no probabilities": (of("stack", "--outputs", "v=x,c"), 1, "column 'c' must hold probabilities"),
+    "answers for too many classes": (of("stack", "--outputs", "v=x,x,x"), 1, "3 columns of probabilities .* 2 classes"),
+    **{f"--stages {v}": (of("boost", "--stages", v), 2, "--stages") for v in ("0", "-1", "1.5", "x")},
+    **{
+        f"--base {v!r}": (of("boost", "--base", v), 2, "--base must be one of")
+        for v in ("", "x", "mixture,med", "stack")
+    },
+    **{f"--combine {v!r}": (of("boost", "--combine", v), 2, "--combine must be one of") for v in ("", "vote", "mean")},
+    **{f"--constraints {v!r}": (of("stack", "--constraints", v), 2, "one of full, diagonal") for v in ("", "none")},
+    **{f"--decisions {v!r}": (of("stack", "--decisions", v), 2, "one of auto, soft, hard") for v in ("", "none")},
+    **{f"stack --latent {v!r}": (of("stack", "--latent", v), 2, "one of union, class, pooled") for v in ("", "true")},
+    **{
+        f"stack --prior {v}": (of("stack", "--prior", v), 2, "--prior must be auto, .*; got") for v in ("0", "nan", "x")
+    },
+    "a stack without classes": (["fit", "good.csv", "-o", "m", "--model", "stack"], 2, "stack needs --target"),
     "novelty of a missing file": (["novelty", "none.csv", "-o", "m"], 1, "no such file: none.csv"),
     "novelty of no column": ([*NOVELTY, "--ignore", "x,c,y"], 1, "no column is left to fit; ignore fewer"),
     "novelty over its input": (["novelty", "good.csv", "-o", "good.csv"], 1, "it is an input of this command"),

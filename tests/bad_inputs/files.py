@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from sklearn.naive_bayes import GaussianNB
 
-from mixent import load, save
+from mixent import AdaBoostM1Classifier, load, save
 from mixent.files import SavedFileError
 from mixent.tables import read_features, read_frame, read_labels, read_weights, split_target, to_frame, write_frame
 
@@ -265,6 +266,11 @@ CASES = [
             "save nothing": lambda: save(None, "m.mixent"),
             "save to no name": (lambda: save(fitted, None), "expected str"),
             "load no name": (lambda: load(None), "expected str"),
+            "save with a base of another library": (
+                lambda: save(AdaBoostM1Classifier(GaussianNB(), 2).fit(X, y), "m.mixent"),
+                "the base of the model is a GaussianNB of scikit-learn, .*; take mixent bases, or save.model, path, ",
+            ),
+            "trust a word": (lambda: load("m.mixent", trusted="numpy"), "trusted must be a list of names of types"),
             "save with a generator as seed": (
                 lambda: save(classifier(random_state=np.random.RandomState(0)).fit(X, y), "m.mixent"),
                 "random_state is a RandomState, which a mixent file cannot hold; set it to plain values",
@@ -276,6 +282,10 @@ CASES = [
         ValueError,
         "",
         {
+            "foreign parts by pickle": (
+                lambda: save(fitted, "m.mixent", foreign="pickle"),
+                "foreign must be 'skops' or None; got 'pickle'",
+            ),
             "write an unknown kind": (lambda: write_frame(frame(), "x.doc"), "unknown kind of file '.doc'; use one of"),
             "no such target": (lambda: split_target(frame(), "c"), "there is no column 'c'; the columns are 'a', 'b'"),
             "misspelt target": (lambda: split_target(frame(size=1), "sizes"), "did you mean 'size'"),

@@ -510,7 +510,7 @@ def test_options_of_maximum_entropy_with_other_models(fails):
     fit = ("fit", "{stock}/data.csv", "-t", "class", "-o", "m.mixent")
     for option in (["--latent", "union"], ["--pairs", "a,b"], ["--groups", "auto"], ["--selection", "bic"]):
         line = fails(*fit, *option, status=2)
-        assert line.endswith(f"{option[0]} has no effect with --model mixture; it serves --model maxent")
+        assert f"{option[0]} has no effect with --model mixture; it serves --model maxent" in line
     assert "--solver has no effect with --model shared" in fails(*fit, "--model", "shared", "--solver", "iis", status=2)
     assert "--select must be one of cv, " in fails(*fit, "--select", "forward", status=2)
 

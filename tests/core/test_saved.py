@@ -138,7 +138,7 @@ def test_the_same_object_gives_the_same_bytes_and_a_readable_header(tmp_path):
         save(tmp_path / name, VALUES, CLASSES, ABOUT)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     header = read_header(tmp_path / "a")
-    assert header["kind"] == "test" and header["format_version"] == saved.FORMAT and "model" not in header
+    assert header["kind"] == "test" and header["format_version"] == 1 and "model" not in header
 
 
 def test_what_is_cached_is_left_out(tmp_path):
@@ -303,7 +303,7 @@ def test_a_forged_model_is_refused_and_runs_nothing(tmp_path, monkeypatch, name)
         ("", "damaged"),
         ("[]", "not a mixent model"),
         ('{"format": "other"}', "not a mixent model"),
-        ('{"format": "mixent", "format_version": 99, "model": 1}', "version 99.*up to 1; install a newer mixent"),
+        ('{"format": "mixent", "format_version": 99, "model": 1}', "version 99.*up to 2; install a newer mixent"),
         ('{"format": "mixent", "format_version": "1"}', "version '1'"),
         ('{"format": "mixent", "format_version": 1, "n_arrays": 1e999, "model": 1}', "damaged"),
         ('{"format": "mixent", "format_version": 1, "n_arrays": 1000000000000, "model": 1}', "damaged"),
@@ -440,3 +440,64 @@ def test_a_device_or_directory_is_never_replaced(tmp_path):
     with pytest.raises(OSError, match="is not a regular file"):
         save(fifo, {}, {}, {})
     assert fifo.is_fifo()
+
+
+# --- objects in two places, and foreign parts ----------------------------------------------------------------------
+
+
+def test_an_object_in_two_places_is_one_again(tmp_path):
+    one = Plain(values=np.arange(3))
+    save(tmp_path / "m", [one, Pair(one, {"again": one}), Plain(values=1)], CLASSES, ABOUT, shared=(Plain,))
+    first, pair, other = load(tmp_path / "m", CLASSES)
+    assert pair.left is first and pair.right["again"] is first and other is not first
+    assert read_header(tmp_path / "m")["format_version"] == 2 and read_header(tmp_path / "m")["n_arrays"] == 1
+
+
+def test_only_the_classes_asked_for_are_shared(tmp_path):
+    pair = Pair(1)
+    save(tmp_path / "m", [pair, pair], CLASSES, ABOUT, shared=(Plain,))
+    first, second = load(tmp_path / "m", CLASSES)
+    assert first is not second and first == second
+    assert read_header(tmp_path / "m")["format_version"] == 1  # an older mixent can read it
+
+
+def test_what_is_not_known_may_be_packed(tmp_path):
+    stranger = Stranger()
+    save(tmp_path / "m", [stranger, Pair(stranger), 1], CLASSES, ABOUT, pack=lambda value: b"as bytes")
+    first, pair, _ = load(tmp_path / "m", CLASSES, unpack=lambda data: [data])
+    assert first == [b"as bytes"] and pair.left is first
+    with pytest.raises(SavedFileError, match="holds a foreign part, which cannot be read here"):
+        load(tmp_path / "m", CLASSES)
+    with pytest.raises(TypeError, match="is a Stranger, which a mixent file cannot hold"):
+        save(tmp_path / "n", stranger, CLASSES, ABOUT, pack=lambda value: None)
+
+
+def zip_of(size):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as pack:
+        pack.writestr("a", bytes(size))
+    return buffer.getvalue()
+
+
+def test_a_zip_inside_may_not_unpack_to_more_either(tmp_path):
+    save(tmp_path / "m", [Stranger(), 1], CLASSES, ABOUT, pack=lambda value: zip_of(1_000_000))
+    assert load(tmp_path / "m", CLASSES, unpack=len)[0] < 2000
+    with pytest.raises(SavedFileError, match="holds 1,000,000 bytes, more than max_bytes="):
+        load(tmp_path / "m", CLASSES, unpack=len, max_bytes=500_000)
+
+
+@pytest.mark.parametrize(
+    ("model", "more"),
+    [
+        ({"$same": 0}, {}),
+        ({"$same": "a"}, {}),
+        ([{"$same": 1}, {"$object": "Pair", "state": {"left": 1}, "number": 1}], {}),
+        ({"$object": "Pair", "state": {"left": {"$same": 0}}, "number": 0}, {}),  # itself
+        ({"$foreign": 0}, {}),
+        ({"$foreign": 0}, {"n_foreign": 1}),
+        ({"$foreign": 0}, {"n_foreign": "many"}),
+    ],
+)
+def test_what_is_not_there_is_damage(tmp_path, model, more):
+    with pytest.raises(SavedFileError, match="damaged|cut short"):
+        load(forge(tmp_path / "m", model, **more), CLASSES, unpack=len)

@@ -51,7 +51,8 @@ def read_table(path: Path, text: Iterable[str] = ()) -> Any:
 
 def read_for(fitted: Any, path: Path, text: Sequence[str] = ()) -> Any:
     """Read a table for a model: what were words or codes at fit, and the columns `text`, is read as it is written."""
-    codes = {c.name: c for c in fitted.schema_.columns if c.kind == "categorical" and isinstance(c.categories[0], str)}
+    columns = schema_of(fitted).columns
+    codes = {c.name: c for c in columns if c.kind == "categorical" and isinstance(c.categories[0], str)}
     frame = read_table(path, [*codes, *text])
     for name in codes.keys() & set(frame.columns):
         known = set(codes[name].categories)
@@ -60,6 +61,36 @@ def read_for(fitted: Any, path: Path, text: Sequence[str] = ()) -> Any:
         if other:
             frame[name] = frame[name].replace(other)
     return frame
+
+
+def schema_of(fitted: Any) -> Any:
+    """Columns of a model; those of a stack are of the kind that its classifiers take them for."""
+    if hasattr(fitted, "schema_"):
+        return fitted.schema_
+    from mixent.tables import Column, Schema
+
+    named = hasattr(fitted, "feature_names_in_")
+    names = list(map(str, fitted.feature_names_in_)) if named else [f"x{j}" for j in range(fitted.n_features_in_)]
+    inside = fitted.fitted_ if isinstance(fitted.fitted_, list) else [fitted.fitted_]
+    known: dict[str, Any] = {}
+    for base in inside:
+        for column in _columns_of(base, names):
+            known.setdefault(column.name, column)
+    return Schema(tuple(known.get(name, Column(name, "continuous")) for name in names), named)
+
+
+def _columns_of(base: Any, names: list[str]) -> Iterable[Any]:
+    from mixent.tables import Column
+
+    if hasattr(base, "used"):  # answers of a black box
+        places = [names[c] if isinstance(c, int) else str(c) for c in base.used]
+        kind: tuple = ("categorical", tuple(base.classes_.tolist())) if len(places) == 1 else ("continuous",)
+        return [Column(name, *kind) for name in places]
+    steps = [step for _, step in getattr(base, "steps", [])]
+    model = next((one for one in (base, *steps) if hasattr(one, "schema_")), None)
+    if model is None:
+        return schema_of(base).columns if hasattr(base, "fitted_") else []
+    return model.schema_.columns
 
 
 def _respelt(code: str) -> str:
@@ -234,7 +265,7 @@ def _absent_labels(y: Any, target: str, models: Sequence[str]) -> list[str]:
 
     absent = read_labels(y, len(y)).n_absent
     told = f"{absent} of {count(len(y), 'row')} have no label in {target!r}: they "
-    cannot = [kind for kind in dict.fromkeys(models) if kind in ("maxent", "hmm")]
+    cannot = [kind for kind in dict.fromkeys(models) if kind in ("maxent", "hmm", "stack", "boost", "weightboost")]
     if set(models) == set(cannot):
         told += f"take no part, since --model {' and '.join(cannot)} cannot learn from them"
     else:

@@ -11,6 +11,7 @@ from mixent.cli import options as opt
 from mixent.cli.data import check_output, read_data, write_table
 from mixent.cli.fit import fit_with_bar
 from mixent.cli.models import ENTROPIES, MIXTURES, Choices, make_models, name_codes
+from mixent.cli.models_ensemble import ENSEMBLES, answer_columns, taken
 from mixent.cli.models_med import KERNELS, QUANTILES
 from mixent.cli.screen import Screen, grid, session, shown
 
@@ -71,6 +72,13 @@ def evaluate(
     states: opt.States = None,
     topology: opt.Topology = None,
     transitions: opt.Transitions = None,
+    bases: opt.Bases = None,
+    outputs: opt.Outputs = [],  # noqa: B006
+    base: opt.Base = None,
+    stages: opt.Stages = None,
+    combine: opt.Combine = None,
+    constraints: opt.ConstraintsName = None,
+    decisions: opt.Decisions = None,
     ignore: opt.Ignore = [],  # noqa: B006
     categorical: opt.Categorical = [],  # noqa: B006
     weight: opt.Weight = None,
@@ -89,6 +97,7 @@ def evaluate(
       mixent evaluate data.csv -t class --model mixture --model shared --model maxent
       mixent evaluate data.csv -t class --model med --model med-gaussian --kernel rbf
       mixent evaluate data.csv -t class --model med-tree --model med-bayes-net
+      mixent evaluate data.csv -t class --model stack --bases mixture,med-tree --model boost
       mixent evaluate series.csv -t class --model hmm --states 4   (a sequence per row)
     """  # noqa: D301  (typer needs the backspace itself)
     with session(quiet=quiet, debug=debug) as screen:
@@ -96,10 +105,17 @@ def evaluate(
         made = make_models(model, chosen, target=target, categorical=categorical, seed=seed, jobs=jobs)
         _check_outputs(data, report, output)
         table = read_data(
-            data, target, ignore=ignore, weight=weight, categorical=categorical, screen=screen, models=model
+            data,
+            target,
+            ignore=ignore,
+            weight=weight,
+            categorical=categorical,
+            screen=screen,
+            models=model,
+            shares=answer_columns(outputs),
         )
         for estimator in made.values():
-            name_codes(estimator, table.categorical)  # as the columns are named
+            name_codes(estimator, table.categorical, list(table.X.columns))  # as the columns are named
         if "joint" in made:
             from mixent.cli.joint import JointClassifier
 
@@ -156,10 +172,15 @@ def _two_meanings(models: list[str], chosen: Choices) -> list[str]:
         notes.append(f"--components {chosen.components}: of mixtures, and trees of each class of mixent med-tree.")
     counted = {"a mixture": kinds & set(MIXTURES)}
     counted |= {f"mixent {kind}": kinds & {kind} for kind in (*QUANTILES, "hmm")}
-    if chosen.prior.lower() not in ("auto", "none") and any(counted.values()) and kinds & set(ENTROPIES):
+    combined = [kind for kind in ENSEMBLES if kind in kinds and "--prior" in taken(kind, chosen)]
+    multiplied = [kind for kind in dict.fromkeys(models) if kind in (*ENTROPIES, *combined)]
+    if chosen.prior.lower() not in ("auto", "none") and any(counted.values()) and multiplied:
         rows = " and of ".join(name for name, there in counted.items() if there)
-        others = " and ".join("mixent " + kind for kind in dict.fromkeys(models) if kind in ENTROPIES)
+        others = " and ".join("mixent " + kind for kind in multiplied)
         notes.append(f"--prior {chosen.prior}: pseudo-rows of {rows}, the variance of the multipliers of {others}.")
+    if chosen.latent is not None and "maxent" in kinds and combined:
+        told = f"what numbers become in mixent maxent, and where a row lies for mixent {' and '.join(combined)}"
+        notes.append(f"--latent {chosen.latent}: {told}.")
     asking = " and ".join("mixent " + kind for kind in QUANTILES if kind in kinds)
     if chosen.alpha is not None and chosen.objective == "conditional" and kinds & set(MIXTURES) and asking:
         told = f"what a mixture is trained for, and the quantile of the margins {asking} asks for"

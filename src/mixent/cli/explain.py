@@ -64,7 +64,8 @@ def explain(
     """Say of each row why it is of its class rather than of the strongest other.
 
     The log-odds log p(class | row) / p(rival | row), in nats, is a sum: of the average row's, and of a part for each
-    column (maximum entropy) or component (mixtures). Positive parts speak for the class. The parts add up exactly.
+    column (maximum entropy), component (mixtures) or classifier (stacks). Positive parts speak for the class. The parts
+    add up exactly.
 
     Of a novelty detector it says what each column adds to the row's score: the score less what it would be without the
     column's value. The lowest make the row unusual; these parts do not add up.
@@ -89,7 +90,7 @@ def explain(
         if not detects and not hasattr(fitted, "explain"):
             why = "which has no classes to explain; fit a classifier: give `mixent fit` a --target"
             if hasattr(fitted, "classes_"):
-                why = "which explains nothing; fit a mixture, or --model maxent"
+                why = "which explains nothing; fit a mixture, --model maxent or stack"
             raise ValueError(f"{model} holds a {type(fitted).__name__}, {why}")
         frame = read_for(fitted, data)
         rows = asked or list(range(len(frame)))

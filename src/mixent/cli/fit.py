@@ -11,6 +11,7 @@ import typer
 from mixent.cli import options as opt
 from mixent.cli.data import Data, check_output, gathered, parts, read_data
 from mixent.cli.models import Choices, make_models, name_codes
+from mixent.cli.models_ensemble import BASELINES, ENSEMBLES, answer_columns, bases_of, check_can_save
 from mixent.cli.screen import Screen, count, grid, named, session, shown
 from mixent.cli.summary import describe, show_model
 
@@ -64,6 +65,13 @@ def fit(
     states: opt.States = None,
     topology: opt.Topology = None,
     transitions: opt.Transitions = None,
+    bases: opt.Bases = None,
+    outputs: opt.Outputs = [],  # noqa: B006
+    base: opt.Base = None,
+    stages: opt.Stages = None,
+    combine: opt.Combine = None,
+    constraints: opt.ConstraintsName = None,
+    decisions: opt.Decisions = None,
     sequence: opt.Sequence = None,
     ignore: opt.Ignore = [],  # noqa: B006  (typer reads it, nobody writes it)
     categorical: opt.Categorical = [],  # noqa: B006
@@ -88,6 +96,9 @@ def fit(
       mixent fit data.csv -t class -o m.mixent --model med --kernel rbf
       mixent fit data.csv -t class -o m.mixent --model med-tree --tables integrated
       mixent fit data.csv -t class -o m.mixent --model med-bayes-net --structure "age,dose;sex,dose"
+      mixent fit data.csv -t class -o m.mixent --model stack --bases mixture,maxent,med-tree
+      mixent fit data.csv -t class -o m.mixent --model stack --outputs "vendor=p_no,p_yes" --bases mixture
+      mixent fit data.csv -t class -o m.mixent --model boost --stages 20
       mixent fit series.csv -t class -o m.mixent --model hmm --states 4   (a sequence per row)
       mixent fit steps.csv -t class -o m.mixent --model hmm --sequence id  (a step per row)
       mixent fit data.csv -o clusters.mixent             (no target: clusters)
@@ -104,6 +115,8 @@ def fit(
         if sequence is not None and model != "hmm":
             raise typer.BadParameter(f"--sequence has no effect with --model {model}; it serves --model hmm")
         estimator = make_models([model], chosen, target=target, categorical=categorical, seed=seed, jobs=jobs)[model]
+        if model in ENSEMBLES:
+            check_can_save(bases_of(model, chosen))
         check_output(output, [data])
         table = read_data(
             data,
@@ -114,9 +127,13 @@ def fit(
             screen=screen,
             models=[model],
             text=[] if sequence is None else [sequence],
-            shares=[name for text in probabilistic for name in parts(text.partition("=")[2])],
+            shares=[
+                *(name for text in probabilistic for name in parts(text.partition("=")[2])),
+                *answer_columns(outputs),
+            ],
         )
-        name_codes(estimator, [name for name in table.categorical if name != sequence])  # as the columns are named
+        codes = [name for name in table.categorical if name != sequence]  # as the columns are named
+        name_codes(estimator, codes, list(table.X.columns))
         for hint in table.hints:
             screen.say(shown(hint))
         if target is None and model != "joint":
@@ -127,7 +144,7 @@ def fit(
         seconds = fit_with_bar(screen, estimator, table)
         from mixent import save
 
-        save(estimator, output)
+        save(estimator, output, foreign="skops" if set(bases_of(model, chosen)) & set(BASELINES) else None)
         screen.say(f"Fitted {type(estimator).__name__} in {seconds:.1f} s")
         screen.say()
         show_model(screen, describe(estimator), _class_rows(table))

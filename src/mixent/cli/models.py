@@ -8,38 +8,43 @@ from typing import Any
 
 import typer
 
+from mixent.cli.models_ensemble import ENSEMBLES, bases_of, ensemble, fit_to_columns, taken
 from mixent.cli.models_med import KERNELS, MED, QUANTILES, belongs_to_others, check_words, discrimination
 from mixent.cli.models_structures import OF_MODELS, hidden_markov
 from mixent.cli.words import name_lists, one_of, read_prior, refuse_idle, share, word_or
 
-KINDS = ("mixture", "shared", "maxent", "joint", *MED, "hmm")
+KINDS = ("mixture", "shared", "maxent", "joint", *MED, "hmm", *ENSEMBLES)
 MIXTURES = ("mixture", "shared")
 ENTROPIES = ("maxent", "joint")
 SERVES = {  # option: the models it does anything for, where that is not all of them
     "--components": (*MIXTURES, "med-tree"),
     "--covariance": (*MIXTURES, "hmm"),
     "--objective": (*MIXTURES, *OF_MODELS),
-    "--prior": (*MIXTURES, *ENTROPIES, *QUANTILES, "hmm"),
+    "--prior": (*MIXTURES, *ENTROPIES, *QUANTILES, "hmm", *ENSEMBLES),
     "--alpha": (*MIXTURES, *QUANTILES),
     "--validation": (*MIXTURES, "maxent"),
     "--growth": MIXTURES,
     "--select": (*MIXTURES, "maxent"),
-    "--max-components": (*MIXTURES, *ENTROPIES),
+    "--max-components": (*MIXTURES, *ENTROPIES, *ENSEMBLES),
     "--per-class": MIXTURES,
-    "--latent": ("maxent",),
+    "--latent": ("maxent", *ENSEMBLES),
     "--bins": ("maxent",),
     "--n-bins": ("maxent",),
     "--no-means": ("maxent",),
     "--groups": ("maxent",),
     "--pairs": ("maxent",),
     "--selection": ("maxent",),
-    "--solver": ENTROPIES,
+    "--solver": (*ENTROPIES, *ENSEMBLES),
     "--probabilistic": ("maxent",),
     **dict.fromkeys(("--kernel", "--gamma", "--degree", "--n-features"), KERNELS),
     **dict.fromkeys(("--c", "--margin", "--bias", "--calibration"), MED),
     "--structure": OF_MODELS,
     **dict.fromkeys(("--tables", "--numbers"), ("med-tree",)),
-    **dict.fromkeys(("--states", "--topology", "--transitions"), ("hmm",)),
+    **dict.fromkeys(("--states", "--topology"), ("hmm",)),
+    "--transitions": ("hmm", *ENSEMBLES),
+    **dict.fromkeys(("--bases", "--outputs"), ("stack",)),
+    **dict.fromkeys(("--base", "--stages"), ("boost", "weightboost")),
+    **dict.fromkeys(("--combine", "--constraints", "--decisions"), ENSEMBLES),
 }
 
 
@@ -80,12 +85,24 @@ class Choices:
     states: int | None = None
     topology: str | None = None
     transitions: str | None = None
+    bases: str | None = None
+    outputs: tuple[str, ...] = ()
+    base: str | None = None
+    stages: int | None = None
+    combine: str | None = None
+    constraints: str | None = None
+    decisions: str | None = None
 
     @classmethod
     def typed_in(cls, params: dict[str, Any]) -> Choices:
         """From the parameters of a command, which has these among others."""
         given = {f.name: params[f.name] for f in fields(cls)}
-        return cls(**given | {"probabilistic": tuple(given["probabilistic"])})
+        return cls(**given | {name: tuple(given[name]) for name in ("probabilistic", "outputs")})
+
+    @classmethod
+    def untyped(cls, name: str) -> Any:
+        """What an option is where it was not given."""
+        return next(f.default for f in fields(cls) if f.name == name)
 
     def searched(self, clusters: bool) -> bool:
         """Is there anything to select?"""
@@ -98,6 +115,8 @@ class Choices:
 
     def of(self, kind: str, kinds: Sequence[str]) -> Choices:
         """What concerns a model of this kind; other options belong to those it is compared with."""
+        if kind in ENSEMBLES:
+            return self._without(self._of_others(kind, kinds))
         foreign = [name for name in self.typed() if kind not in SERVES.get(name, KINDS)]
         if self.select is not None and (self.select == "forward") != (kind == "maxent"):
             foreign.append("--select")
@@ -107,7 +126,17 @@ class Choices:
         if kind in MIXTURES and "maxent" in kinds and self.objective in (None, "likelihood"):
             foreign.append("--validation")
         foreign += belongs_to_others(kind, kinds, self)
-        names = {name.removeprefix("--").replace("-", "_") for name in foreign}
+        return self._without(foreign)
+
+    def _of_others(self, kind: str, kinds: Sequence[str]) -> list[str]:
+        """Options that neither an ensemble nor its bases take, but another of these models does."""
+        bases, own, others = set(bases_of(kind, self)), taken(kind, self), set(kinds) - {kind}
+        others |= {base for other in others & set(ENSEMBLES) for base in bases_of(other, self)}
+        theirs = [name for name in self.typed() if others & set(SERVES.get(name, KINDS))]
+        return [name for name in theirs if name not in own and not bases & set(SERVES.get(name, KINDS))]
+
+    def _without(self, options: Sequence[str]) -> Choices:
+        names = {name.removeprefix("--").replace("-", "_") for name in options}
         untyped: dict[str, Any] = {f.name: f.default for f in fields(self) if f.name in names}
         return replace(self, **untyped)
 
@@ -118,14 +147,15 @@ def make_models(
     """The unfitted estimators these options describe, by kind; an option that serves none of them is refused."""
     for kind in kinds:
         one_of("--model", kind, KINDS)
+    every = list(dict.fromkeys([*kinds, *(b for kind in kinds if kind in ENSEMBLES for b in bases_of(kind, chosen))]))
     for name in chosen.typed():
         serves = SERVES.get(name, KINDS)
-        if not set(serves) & set(kinds):
+        if not set(serves) & set(every):
             raise typer.BadParameter(
                 f"{name} has no effect with --model {' and '.join(kinds)}; it serves --model {' and '.join(serves)}"
             )
-    _check_select(kinds, chosen, target is None)
-    check_words(kinds, chosen)
+    _check_select(every, chosen, target is None)
+    check_words(every, chosen)
     parts = {kind: chosen.of(kind, kinds) for kind in kinds}
     for name in chosen.typed():
         if not any(name in part.typed() for part in parts.values()):
@@ -133,7 +163,16 @@ def make_models(
                 f"{name} has no effect on any of these models with the other options; leave it out"
             )
     common = {"categorical": categorical or "auto", "random_state": seed, "n_jobs": jobs}
-    return {kind: _made(kind, part, target, common) for kind, part in parts.items()}
+    given: dict[str, Any] = {"target": target, "categorical": categorical, "seed": seed, "jobs": jobs}
+
+    def make(words: Sequence[str], options: Choices) -> dict[str, Any]:
+        """Bases of an ensemble."""
+        return make_models(words, options, **given)
+
+    return {
+        kind: ensemble(kind, part, target, common, make) if kind in ENSEMBLES else _made(kind, part, target, common)
+        for kind, part in parts.items()
+    }
 
 
 def _made(kind: str, chosen: Choices, target: str | None, common: dict[str, Any]) -> Any:
@@ -146,8 +185,11 @@ def _made(kind: str, chosen: Choices, target: str | None, common: dict[str, Any]
     return _maxent(chosen, target, common) if kind == "maxent" else _joint(chosen, target, common)
 
 
-def name_codes(estimator: Any, categorical: list[str]) -> None:
-    """Tell an estimator, and models inside it, which columns hold codes."""
+def name_codes(estimator: Any, categorical: list[str], columns: list[str]) -> None:
+    """Tell an estimator, and models inside it, which of its columns hold codes."""
+    if hasattr(estimator, "estimators"):  # a stack
+        fit_to_columns(estimator, columns, categorical, name_codes)
+        return
     named = [name for name in estimator.get_params() if name.split("__")[-1] == "categorical"]
     estimator.set_params(**dict.fromkeys(named, categorical or "auto"))
 

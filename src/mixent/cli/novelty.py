@@ -101,7 +101,7 @@ def novelty(
         table = read_data(
             data, None, ignore=ignore, weight=weight, categorical=categorical, screen=screen, models=["novelty"]
         )
-        name_codes(estimator, table.categorical)  # as the columns are named
+        name_codes(estimator, table.categorical, list(table.X.columns))  # as the columns are named
         for hint in table.hints:
             screen.say(shown(hint))
         seconds = fit_with_bar(screen, estimator, table)

@@ -19,7 +19,8 @@ MODEL_HELP = (
     "mixture: a mixture for each class; shared: components that all classes share; maxent: maximum entropy; joint: one "
     "maximum entropy model of all columns; med: maximum entropy discrimination, linear or with a kernel; med-gaussian, "
     "med-tree, med-bayes-net: the same with Gaussians, with all trees at once, with Bayes nets whose edges you give; "
-    "hmm: each row is a sequence, a hidden Markov model for each class."
+    "hmm: each row is a sequence, a hidden Markov model for each class; stack: classifiers combined (--bases); boost, "
+    "weightboost: boosting."
 )
 Model = Annotated[str, typer.Option("--model", metavar="NAME", help=MODEL_HELP, rich_help_panel="Model")]
 Models = Annotated[
@@ -52,7 +53,7 @@ PriorRows = Annotated[
         "--prior",
         metavar="auto|none|X",
         help="Strength of the prior, in pseudo-rows (med-tree, med-bayes-net: spread evenly over every table); for "
-        "maxent and joint the variance of the multipliers.",
+        "maxent, joint and stack the variance of the multipliers.",
         rich_help_panel="Model",
     ),
 ]
@@ -113,7 +114,8 @@ MaxComponents = Annotated[
         "--max-components",
         metavar="N",
         min=1,
-        help="Most that auto tries; for maxent and joint, of a column's mixture.",
+        help="Most that auto tries; for maxent and joint, of a column's mixture; for a stack with --latent, of its "
+        "mixture.",
         rich_help_panel="Model",
     ),
 ]
@@ -130,7 +132,8 @@ Latent = Annotated[
         "--latent",
         metavar="NAME",
         help="What numbers become: union (hidden components of a mixture per class), class, pooled, quantize (bins) or "
-        "moments; union unless given.",
+        "moments; union unless given. stack: believe classifiers according to where the row lies, a cell of such a "
+        "mixture of all columns (union, class or pooled); not unless given.",
         rich_help_panel=MAXENT,
     ),
 ]
@@ -325,7 +328,7 @@ Transitions = Annotated[
     typer.Option(
         "--transitions",
         metavar="NAME",
-        help="hmm: shared by all steps (so unless given), or per_step.",
+        help="hmm: shared by all steps (so unless given), or per_step. --combine hmm: likewise.",
         rich_help_panel=STRUCTURES,
     ),
 ]
@@ -337,6 +340,79 @@ Sequence = Annotated[
         help="hmm: a row is a step, and rows with the same value in this column are a sequence, in their order; "
         "without it, each row is a sequence.",
         rich_help_panel=STRUCTURES,
+    ),
+]
+ENSEMBLES = "Ensembles"
+Bases = Annotated[
+    str | None,
+    typer.Option(
+        "--bases",
+        metavar="A,B,...",
+        help="stack: the classifiers that are combined, by the names of --model, and scikit-learn's logistic and "
+        "naive-bayes; mixture,maxent,med unless given, none with --outputs. Options that the combination does not take "
+        "are for these.",
+        rich_help_panel=ENSEMBLES,
+    ),
+]
+Outputs = Annotated[
+    list[str],
+    typer.Option(
+        "--outputs",
+        metavar="NAME=A[,B,...]",
+        help="stack: a classifier whose answers stand in the table: its label in a column, or its probabilities of the "
+        "classes, in sorted order, in several. The others do not see these columns. Repeat for more.",
+        show_default=False,
+        rich_help_panel=ENSEMBLES,
+    ),
+]
+Base = Annotated[
+    str | None,
+    typer.Option(
+        "--base",
+        metavar="NAME",
+        help="boost, weightboost: the classifier that is trained again and again, as for --bases; Gaussian naive Bayes "
+        "unless given. Options that boosting does not take are for it.",
+        rich_help_panel=ENSEMBLES,
+    ),
+]
+Stages = Annotated[
+    int | None,
+    typer.Option(
+        "--stages",
+        metavar="N",
+        min=1,
+        help="boost, weightboost: most stages; 50 unless given.",
+        rich_help_panel=ENSEMBLES,
+    ),
+]
+Combine = Annotated[
+    str | None,
+    typer.Option(
+        "--combine",
+        metavar="NAME",
+        help="How classifiers are combined: maxent (maximum entropy; a stack unless given) or hmm (a hidden Markov "
+        "model per class). Stages of a boosting: votes (unless given), maxent or hmm.",
+        rich_help_panel=ENSEMBLES,
+    ),
+]
+ConstraintsName = Annotated[
+    str | None,
+    typer.Option(
+        "--constraints",
+        metavar="NAME",
+        help="Combined by maxent: full (every class with every label; so unless given), or diagonal (each class with "
+        "its own label).",
+        rich_help_panel=ENSEMBLES,
+    ),
+]
+Decisions = Annotated[
+    str | None,
+    typer.Option(
+        "--decisions",
+        metavar="NAME",
+        help="What classifiers say: auto (probabilities where they have them; so unless given), soft, or hard (the "
+        "label alone).",
+        rich_help_panel=ENSEMBLES,
     ),
 ]
 Ignore = Annotated[

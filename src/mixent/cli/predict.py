@@ -17,6 +17,7 @@ from mixent.cli.data import (
     need_columns,
     read_for,
     read_table,
+    schema_of,
     write_table,
 )
 from mixent.cli.screen import Screen, count, named, session, shown
@@ -191,7 +192,7 @@ def _check_serves(fitted: Any, model: Path, given: dict[str, Any]) -> None:
     if joint or not hasattr(fitted, "score_samples"):
         refuse(f"needs a mixture; {model} holds a {kind}, which has no density", "--density")
     if not hasattr(fitted, "explain"):
-        refuse(f"needs a mixture or --model maxent; {model} holds a {kind}, which explains nothing", "--explain")
+        refuse(f"needs a mixture, --model maxent or stack; {model} holds a {kind}, which explains nothing", "--explain")
     if not joint:
         refuse(f"has no effect: {model} predicts one thing; it serves --model joint", "--target")
     if getattr(fitted, "by_row_", True):
@@ -282,16 +283,13 @@ def _of_column(fitted: Any, X: Any, target: str | None, proba: bool) -> dict[str
 
 def model_columns(fitted: Any, frame: Any, path: Path, absent: str | None = None) -> Any:
     """The columns of the model, in its order; `absent` may be missing from the table: it is not looked at."""
-    names = list(fitted.schema_.names)
+    schema = schema_of(fitted)
+    names = list(schema.names)
     if absent is not None and absent not in frame.columns:
         frame = frame.assign(**{absent: None})
     need_columns(path, frame.columns, names)
     X = frame[names]
-    return (
-        X
-        if fitted.schema_.named
-        else X.to_numpy(dtype=object if fitted.schema_.categorical else float, na_value=float("nan"))
-    )
+    return X if schema.named else X.to_numpy(dtype=object if schema.categorical else float, na_value=float("nan"))
 
 
 def _read_costs(path: Path, classes: Any) -> Any:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from mixent.cli.data import schema_of
 from mixent.cli.screen import Screen, count, grid, named, shown
+from mixent.cli.summary_ensemble import describe_ensembles, is_ensemble, show_ensemble
 from mixent.cli.summary_maxent import describe_joint, describe_maxent, endless_multipliers, show_maxent
 from mixent.cli.summary_med import describe_med, show_med
 from mixent.cli.summary_structures import describe_structures, has_structure, show_structures
@@ -20,10 +22,13 @@ def describe(model: Any) -> dict[str, Any]:
     found: dict[str, Any] = {
         "columns": [
             {"name": c.name, "kind": c.kind, "categories": [_plain(v) for v in c.categories]}
-            for c in model.schema_.columns
-        ],
-        "run": _run(model),
+            for c in schema_of(model).columns
+        ]
     }
+    if hasattr(model, "run_") or hasattr(model, "runs_"):  # boosting has none: it ends when it ends
+        found["run"] = _run(model)
+    if is_ensemble(model):
+        return found | describe_ensembles(model)
     if has_structure(model):
         return found | describe_structures(model)
     if hasattr(model, "multipliers_"):
@@ -97,7 +102,9 @@ def _path(model: Any) -> list[dict[str, Any]]:
 
 def show_model(screen: Screen, about: dict[str, Any], n_rows: dict[Any, float] | None = None) -> None:
     """Print classes, components or features, structure and how the fit ended."""
-    if "certificate" in about or "cells" in about:
+    if "classifiers" in about or "boosting" in about:
+        show_ensemble(screen, about, n_rows)
+    elif "certificate" in about or "cells" in about:
         show_maxent(screen, about, n_rows)
     elif "words" in about:
         show_structures(screen, about, n_rows)
@@ -116,6 +123,8 @@ def show_model(screen: Screen, about: dict[str, Any], n_rows: dict[Any, float] |
         screen.say(_objective(about))
     if "path" in about and "certificate" not in about:
         screen.say(_growth(about))
+    if "run" not in about:
+        return
     run = about["run"]
     colour, word = ("green", "Converged") if run["ok"] else ("yellow", "Did not converge")
     word = "Stopped" if run["status"] in ("stopped", "endless") else word

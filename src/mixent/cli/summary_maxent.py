@@ -14,7 +14,7 @@ def describe_maxent(model: Any) -> dict[str, Any]:
     """Of a classifier: features, prior, certificate, entropy, strongest features and path, in plain values."""
     from mixent.evaluate.cases import strongest_features
 
-    found, prior = model.constraints(), model.class_prior_
+    found, prior = model.constraint_table(), model.class_prior_
     about: dict[str, Any] = {
         "classes": [{"class": c, "prior": float(p)} for c, p in zip(model.classes_.tolist(), prior)],
         "latent": model.latent if _has_numbers(model) else None,

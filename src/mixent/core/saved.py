@@ -1,7 +1,9 @@
 """Models in one file that is safe to open: a zip of a JSON header and plain arrays. Never pickle.
 
 The header is a tree of JSON values; objects in it are named, and only names in the caller's whitelist are ever
-built. Reading allocates no more than `max_bytes`, whatever the file claims.
+built. Reading allocates no more than `max_bytes`, whatever the file claims. An object held in several places is
+written once, if it is of a class of which that matters. What the whitelist does not know may be packed into bytes by
+the caller, who alone unpacks them again.
 """
 
 from __future__ import annotations
@@ -13,8 +15,8 @@ import os
 import secrets
 import zipfile
 import zlib
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +24,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-FORMAT = 1
+FORMAT = 2  # read up to; written where 1, which has neither objects held twice nor foreign parts, will not do
 MAX_BYTES = 2 << 30
 _HEADER = "header.json"
 _HEADER_LIMIT = 64 << 20
@@ -33,35 +35,76 @@ class SavedFileError(ValueError):
     """The file is not a mixent model, is damaged, or needs another version."""
 
 
-def save(path: str | os.PathLike[str], tree: Any, classes: Mapping[str, type], about: Mapping[str, str]) -> None:
-    """Write an object tree. `classes` names every type it may hold; `about` goes into the header as it is."""
-    arrays: list[np.ndarray] = []
-    body = _encode(tree, _Names(classes), arrays, "model")
-    header = {"format": "mixent", "format_version": FORMAT, **about, "n_arrays": len(arrays), "model": body}
+Pack = Callable[[Any], bytes | None]
+Unpack = Callable[[bytes], Any]
+
+
+def save(
+    path: str | os.PathLike[str],
+    tree: Any,
+    classes: Mapping[str, type],
+    about: Mapping[str, str],
+    *,
+    shared: tuple[type, ...] = (),
+    pack: Pack | None = None,
+) -> None:
+    """Write an object tree.
+
+    Parameters
+    ----------
+    path : file name
+    tree : object
+    classes : name -> every type it may hold
+    about : goes into the header as it is
+    shared : classes of which one object in two places is one object again when it is read
+    pack : callable(object) -> bytes, or None to refuse, for objects of no known class
+    """
+    writer = _Writer(_Names(classes), shared, pack)
+    body = writer.encode(tree, "model")
+    counts = {"n_arrays": len(writer.arrays)} | ({"n_foreign": len(writer.foreign)} if writer.foreign else {})
+    version = FORMAT if writer.foreign or writer.n_shared else 1
+    header = {"format": "mixent", "format_version": version, **about, **counts, "model": body}
     path = Path(path)
     if path.exists() and not path.is_file():
         kind = IsADirectoryError if path.is_dir() else OSError
         raise kind(f"{path} is not a regular file; give a file name to write the model to")
     part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
     try:
-        with part.open("xb") as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as pack:
-            pack.writestr(zipfile.ZipInfo(_HEADER, _STAMP), json.dumps(header, allow_nan=False), zipfile.ZIP_DEFLATED)
-            for i, values in enumerate(arrays):
+        with part.open("xb") as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as pack_file:
+            text = json.dumps(header, allow_nan=False)
+            pack_file.writestr(zipfile.ZipInfo(_HEADER, _STAMP), text, zipfile.ZIP_DEFLATED)
+            for i, data in enumerate(writer.foreign):
+                pack_file.writestr(zipfile.ZipInfo(_foreign_name(i), _STAMP), data, zipfile.ZIP_DEFLATED)
+            for i, values in enumerate(writer.arrays):
                 buffer = io.BytesIO()
                 np.lib.format.write_array(buffer, values, version=(1, 0), allow_pickle=False)
-                pack.writestr(zipfile.ZipInfo(_array_name(i), _STAMP), buffer.getvalue(), zipfile.ZIP_DEFLATED)
+                pack_file.writestr(zipfile.ZipInfo(_array_name(i), _STAMP), buffer.getvalue(), zipfile.ZIP_DEFLATED)
         part.replace(path)  # a reader sees the old file or the new one, never half of one
     except BaseException:
         part.unlink(missing_ok=True)
         raise
 
 
-def load(path: str | os.PathLike[str], classes: Mapping[str, type], *, max_bytes: int = MAX_BYTES) -> Any:
-    """Read what `save` wrote. Can never run code from the file; a damaged file raises `SavedFileError`."""
+def load(
+    path: str | os.PathLike[str],
+    classes: Mapping[str, type],
+    *,
+    max_bytes: int = MAX_BYTES,
+    unpack: Unpack | None = None,
+) -> Any:
+    """Read what `save` wrote. Can never run code from the file; a damaged file raises `SavedFileError`.
+
+    Parameters
+    ----------
+    path : file name
+    classes : name -> every type that may be built
+    max_bytes : refuse files that unpack to more
+    unpack : callable(bytes) -> object, for foreign parts; that it is safe is its own affair
+    """
     with Path(path).open("rb") as stream:
         try:
-            header, arrays = _read(stream, max_bytes)
-            return _decode(header["model"], _Names(classes), arrays)
+            header, arrays, foreign = _read(stream, max_bytes)
+            return _Reader(_Names(classes), arrays, foreign, unpack).decode(header["model"])
         except SavedFileError as error:
             raise SavedFileError(f"{path}: {error}") from None
         except (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError, OSError) as error:
@@ -83,15 +126,35 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
     return {key: value for key, value in header.items() if key != "model"}
 
 
-def _read(stream: BinaryIO, max_bytes: int) -> tuple[dict[str, Any], list[np.ndarray]]:
+def _read(stream: BinaryIO, max_bytes: int) -> tuple[dict[str, Any], list[np.ndarray], list[bytes]]:
     with zipfile.ZipFile(stream) as pack:
-        claimed = sum(info.file_size for info in pack.infolist())
-        if claimed > max_bytes:
-            raise SavedFileError(
-                f"holds {claimed:,} bytes, more than max_bytes={max_bytes:,}; raise it if you trust the file"
-            )
+        left = max_bytes - _check_size(pack, max_bytes)
         header = _read_header(pack)
-        return header, [_read_array(pack, _array_name(i)) for i in range(int(header["n_arrays"]))]
+        arrays = [_read_array(pack, _array_name(i)) for i in range(int(header["n_arrays"]))]
+        foreign = [_member(pack, _foreign_name(i)) for i in range(int(header.get("n_foreign", 0)))]
+    for data in foreign:
+        left -= _check_inner(data, left)
+    return header, arrays, foreign
+
+
+def _check_size(pack: zipfile.ZipFile, max_bytes: int) -> int:
+    claimed = sum(info.file_size for info in pack.infolist())
+    if claimed > max_bytes:
+        raise SavedFileError(
+            f"holds {claimed:,} bytes, more than max_bytes={max_bytes:,}; raise it if you trust the file"
+        )
+    return claimed
+
+
+def _check_inner(data: bytes, max_bytes: int) -> int:
+    """Bytes that a foreign part which is a zip itself unpacks to: no more than it says, and no more than allowed."""
+    if not zipfile.is_zipfile(io.BytesIO(data)):
+        return 0
+    with zipfile.ZipFile(io.BytesIO(data)) as pack:
+        claimed = _check_size(pack, max_bytes)
+        for name in pack.namelist():
+            _member(pack, name)
+    return claimed
 
 
 def _read_header(pack: zipfile.ZipFile) -> dict[str, Any]:
@@ -140,6 +203,10 @@ def _array_name(i: int) -> str:
     return f"arrays/{i}.npy"
 
 
+def _foreign_name(i: int) -> str:
+    return f"foreign/{i}"
+
+
 class _Names:
     """The whitelist, both ways."""
 
@@ -153,74 +220,120 @@ class _Names:
         return self.types[name]
 
 
-def _encode(value: Any, names: _Names, arrays: list[np.ndarray], where: str) -> Any:
-    """JSON for `value`; arrays are set aside and replaced by their number."""
-    if value is None or type(value) in (bool, str, int):
-        return value
-    if type(value) is float:
-        return value if math.isfinite(value) else {"$float": repr(value)}
-    if isinstance(value, np.generic) and value.dtype.str in _SCALARS:
-        return {"$scalar": value.dtype.str, "value": _encode(value.item(), names, arrays, where)}
-    if isinstance(value, np.str_):
-        return str(value)
-    if isinstance(value, np.ndarray):
-        return _encode_array(value, names, arrays, where)
-    if isinstance(value, (list, tuple)):
-        items = [_encode(v, names, arrays, f"{where}[{i}]") for i, v in enumerate(value)]
-        return items if isinstance(value, list) else {"$tuple": items}
-    if isinstance(value, dict):
-        pairs = [
-            (_encode(k, names, arrays, where), _encode(v, names, arrays, f"{where}[{k!r}]")) for k, v in value.items()
-        ]
-        return {"$dict": pairs}
-    name = names.names.get(type(value))
-    if name is None:
-        raise TypeError(
-            f"{where} is a {type(value).__name__}, which a mixent file cannot hold; set it to plain values first"
-        )
-    if isinstance(value, Enum):
-        return {"$enum": name, "value": value.name}
-    if is_dataclass(value):
-        attributes = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
-    else:
-        cached = [k for k, v in vars(type(value)).items() if isinstance(v, cached_property)]
-        attributes = {k: v for k, v in vars(value).items() if k not in cached}
-        _check_data(type(value), attributes)
-    return {"$object": name, "state": {k: _encode(v, names, arrays, f"{where}.{k}") for k, v in attributes.items()}}
+@dataclass
+class _Writer:
+    """JSON for values; arrays and foreign parts are set aside and replaced by their number."""
+
+    names: _Names
+    shared: tuple[type, ...]
+    pack: Pack | None
+    arrays: list[np.ndarray] = field(default_factory=list)
+    foreign: list[bytes] = field(default_factory=list)
+    seen: dict[int, tuple[Any, dict[str, Any]]] = field(default_factory=dict)  # id -> the object, kept alive; its JSON
+    n_shared: int = 0
+
+    def encode(self, value: Any, where: str) -> Any:
+        if value is None or type(value) in (bool, str, int):
+            return value
+        if type(value) is float:
+            return value if math.isfinite(value) else {"$float": repr(value)}
+        if isinstance(value, np.generic) and value.dtype.str in _SCALARS:
+            return {"$scalar": value.dtype.str, "value": self.encode(value.item(), where)}
+        if isinstance(value, np.str_):
+            return str(value)
+        if isinstance(value, np.ndarray):
+            return self._array(value, where)
+        if isinstance(value, (list, tuple)):
+            items = [self.encode(v, f"{where}[{i}]") for i, v in enumerate(value)]
+            return items if isinstance(value, list) else {"$tuple": items}
+        if isinstance(value, dict):
+            pairs = [(self.encode(k, where), self.encode(v, f"{where}[{k!r}]")) for k, v in value.items()]
+            return {"$dict": pairs}
+        return self._object(value, where)
+
+    def _array(self, value: np.ndarray, where: str) -> Any:
+        if value.dtype.kind == "O":  # class labels and column names
+            flat = [self.encode(v, where) for v in value.ravel().tolist()]
+            return {"$objects": flat, "shape": list(value.shape)}
+        if value.dtype.kind not in "biufU":
+            raise TypeError(f"{where} is an array of {value.dtype}, which a mixent file cannot hold")
+        self.arrays.append(value)
+        return {"$array": len(self.arrays) - 1}
+
+    def _object(self, value: Any, where: str) -> Any:
+        if id(value) in self.seen:
+            return self._again(self.seen[id(value)][1])
+        name = self.names.names.get(type(value))
+        if name is None:
+            return self._keep(value, self._foreign(value, where))
+        if isinstance(value, Enum):
+            return {"$enum": name, "value": value.name}
+        if is_dataclass(value):
+            attributes = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
+        else:
+            cached = [k for k, v in vars(type(value)).items() if isinstance(v, cached_property)]
+            attributes = {k: v for k, v in vars(value).items() if k not in cached}
+            _check_data(type(value), attributes)
+        state = {k: self.encode(v, f"{where}.{k}") for k, v in attributes.items()}
+        written = {"$object": name, "state": state}
+        return self._keep(value, written) if isinstance(value, self.shared) else written
+
+    def _foreign(self, value: Any, where: str) -> dict[str, Any]:
+        data = None if self.pack is None else self.pack(value)
+        if data is None:
+            raise TypeError(
+                f"{where} is a {type(value).__name__}, which a mixent file cannot hold; set it to plain values first"
+            )
+        self.foreign.append(data)
+        return {"$foreign": len(self.foreign) - 1}
+
+    def _keep(self, value: Any, written: dict[str, Any]) -> dict[str, Any]:
+        self.seen[id(value)] = value, written
+        return written
+
+    def _again(self, first: dict[str, Any]) -> dict[str, Any]:
+        """Number the first where it stands, and point to it."""
+        if "number" not in first:
+            first["number"] = self.n_shared
+            self.n_shared += 1
+        return {"$same": first["number"]}
 
 
-def _encode_array(value: np.ndarray, names: _Names, arrays: list[np.ndarray], where: str) -> Any:
-    if value.dtype.kind == "O":  # class labels and column names
-        flat = [_encode(v, names, arrays, where) for v in value.ravel().tolist()]
-        return {"$objects": flat, "shape": list(value.shape)}
-    if value.dtype.kind not in "biufU":
-        raise TypeError(f"{where} is an array of {value.dtype}, which a mixent file cannot hold")
-    arrays.append(value)
-    return {"$array": len(arrays) - 1}
+@dataclass
+class _Reader:
+    """Values from JSON."""
+
+    names: _Names
+    arrays: list[np.ndarray]
+    foreign: list[bytes]
+    unpack: Unpack | None
+    shared: dict[int, Any] = field(default_factory=dict)  # number -> object
+
+    def decode(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self.decode(v) for v in value]
+        if not isinstance(value, dict):
+            return value
+        for key, build in _BUILDERS.items():
+            if key in value:
+                built = build(value, self)
+                if "number" in value:
+                    self.shared[value["number"]] = built
+                return built
+        raise SavedFileError("the header holds an unknown kind of value")
 
 
-def _decode(value: Any, names: _Names, arrays: list[np.ndarray]) -> Any:
-    if isinstance(value, list):
-        return [_decode(v, names, arrays) for v in value]
-    if not isinstance(value, dict):
-        return value
-    for key, build in _BUILDERS.items():
-        if key in value:
-            return build(value, names, arrays)
-    raise SavedFileError("the header holds an unknown kind of value")
-
-
-def _build_objects(value: dict[str, Any], names: _Names, arrays: list[np.ndarray]) -> np.ndarray:
-    items = [_decode(v, names, arrays) for v in value["$objects"]]
+def _build_objects(value: dict[str, Any], reader: _Reader) -> np.ndarray:
+    items = [reader.decode(v) for v in value["$objects"]]
     built = np.empty(len(items), dtype=object)
     for i, item in enumerate(items):  # one by one, lest numpy take tuples for rows
         built[i] = item
     return built.reshape(value["shape"])
 
 
-def _build_object(value: dict[str, Any], names: _Names, arrays: list[np.ndarray]) -> Any:
-    cls = names.type_of(value["$object"])
-    state = {k: _decode(v, names, arrays) for k, v in value["state"].items()}
+def _build_object(value: dict[str, Any], reader: _Reader) -> Any:
+    cls = reader.names.type_of(value["$object"])
+    state = {k: reader.decode(v) for k, v in value["state"].items()}
     if is_dataclass(cls):
         return cls(**state)
     if issubclass(cls, Enum):
@@ -229,6 +342,12 @@ def _build_object(value: dict[str, Any], names: _Names, arrays: list[np.ndarray]
     built: Any = object.__new__(cls)
     vars(built).update(state)
     return built
+
+
+def _build_foreign(value: dict[str, Any], reader: _Reader) -> Any:
+    if reader.unpack is None:
+        raise SavedFileError("holds a foreign part, which cannot be read here")
+    return reader.unpack(reader.foreign[value["$foreign"]])
 
 
 def _check_data(cls: type, state: Mapping[str, Any]) -> None:
@@ -240,8 +359,8 @@ def _check_data(cls: type, state: Mapping[str, Any]) -> None:
             raise SavedFileError(f"sets {name!r} of {cls.__name__}, which is not data")
 
 
-def _build_enum(value: dict[str, Any], names: _Names, arrays: list[np.ndarray]) -> Any:
-    cls = names.type_of(value["$enum"])
+def _build_enum(value: dict[str, Any], reader: _Reader) -> Any:
+    cls = reader.names.type_of(value["$enum"])
     if not issubclass(cls, Enum):
         raise SavedFileError(f"names {value['$enum']!r} as an enumeration")
     return cls[value["value"]]
@@ -253,12 +372,14 @@ _SCALARS: dict[str, Any] = {
 } | {np.dtype(t).str: t for t in (np.float16, np.float32, np.float64)}
 
 _BUILDERS: dict[str, Any] = {
-    "$array": lambda v, names, arrays: arrays[v["$array"]],
-    "$float": lambda v, names, arrays: float(v["$float"]),
-    "$scalar": lambda v, names, arrays: _SCALARS[v["$scalar"]](_decode(v["value"], names, arrays)),
-    "$tuple": lambda v, names, arrays: tuple(_decode(x, names, arrays) for x in v["$tuple"]),
-    "$dict": lambda v, names, arrays: {_decode(k, names, arrays): _decode(x, names, arrays) for k, x in v["$dict"]},
+    "$array": lambda v, reader: reader.arrays[v["$array"]],
+    "$float": lambda v, reader: float(v["$float"]),
+    "$scalar": lambda v, reader: _SCALARS[v["$scalar"]](reader.decode(v["value"])),
+    "$tuple": lambda v, reader: tuple(reader.decode(x) for x in v["$tuple"]),
+    "$dict": lambda v, reader: {reader.decode(k): reader.decode(x) for k, x in v["$dict"]},
     "$objects": _build_objects,
     "$enum": _build_enum,
     "$object": _build_object,
+    "$foreign": _build_foreign,
+    "$same": lambda v, reader: reader.shared[v["$same"]],
 }

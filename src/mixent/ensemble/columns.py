@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -60,10 +60,10 @@ class OutputColumns(ClassifierMixin, BaseEstimator):
             present = said[~missing_mask(said)]
             if not len(present):
                 raise ValueError(f"column {self.columns!r} is blank in every row; there is nothing to learn from")
-            self.classes_ = np.unique(np.array(present.tolist()))
+            self.classes_ = alphabet(present.tolist())
             return self
         if isinstance(self.columns, Mapping):
-            self.classes_ = np.array(sorted(self.columns))
+            self.classes_ = alphabet(self.columns)
             return self
         classes = np.unique(y)
         if len(self.columns) != len(classes):
@@ -120,6 +120,11 @@ class OutputColumns(ClassifierMixin, BaseEstimator):
                 out[row, places[label]] = 1.0
         return out
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
     def predict(self, X: Any) -> np.ndarray:
         """The most probable label of each row.
 
@@ -139,6 +144,16 @@ class OutputColumns(ClassifierMixin, BaseEstimator):
         said = said.astype(object)
         said[absent] = None
         return said
+
+
+def alphabet(labels: Iterable[Any]) -> np.ndarray:
+    """The different labels, sorted; numbers before text where there are both, each as it is."""
+    different = set(labels)
+    if len({isinstance(label, str) for label in different}) == 1:
+        return np.array(sorted(different))
+    out = np.empty(len(different), dtype=object)
+    out[:] = sorted(different, key=lambda label: (isinstance(label, str), label))
+    return out
 
 
 def _column(X: Any, column: Any) -> np.ndarray:

@@ -18,7 +18,7 @@ from mixent.mixtures.by_row import block_resp, each_row
 from mixent.mixtures.fitting import blocks, choose_executor
 from mixent.mixtures.model import taking_part
 from mixent.mixtures.problem import MixtureParams, Ready
-from mixent.tables import Schema, listed
+from mixent.tables import listed
 
 KINDS = ("union", "class", "pooled")
 
@@ -34,18 +34,20 @@ class InputCells:
     columns: tuple[int, ...]  # positions in X
     kind: str
     mixture: Any  # GaussianMixture ("pooled") or MixtureClassifier
+    classes: tuple[int, ...]  # positions of the mixture's classes among all: one may have no row to learn from
 
     @property
     def owner(self) -> np.ndarray | None:
-        """(K,) the class each component was learned from."""
-        return None if self.kind == "pooled" else self.mixture.component_class_
+        """(K,) position among all classes of the one each component was learned from."""
+        return None if self.kind == "pooled" else np.array(self.classes)[self.mixture.component_class_]
 
     @property
     def names(self) -> tuple[str, ...]:
         """Of the cells."""
         if self.owner is None:
             return tuple(f"cell {k + 1}" for k in range(self.mixture.params_.n_components))
-        return tuple(f"cell {k + 1} (of {self.mixture.classes_[c]})" for k, c in enumerate(self.owner))
+        of = self.mixture.classes_[self.mixture.component_class_]
+        return tuple(f"cell {k + 1} (of {label})" for k, label in enumerate(of))
 
     def pmf(self, X: Any) -> Array:
         """(n, K) P[M = k | a]."""
@@ -61,7 +63,7 @@ class InputCells:
         mixture, problem = self.mixture, self.mixture.problem_
         table = mixture._read(_columns(X, self.columns))
         out = self._cells(mixture.params_, mixture._block(table))
-        label = None if self.kind == "pooled" else likelihood
+        label = None if self.kind == "pooled" else likelihood[:, self.classes]
         gaussian = problem.family.gaussian
         aligned = gaussian is None or gaussian.axis_aligned
         K = mixture.params_.n_components
@@ -96,36 +98,24 @@ class InputCells:
 
 
 def learn_cells(
-    X: Any,
-    y: np.ndarray,
-    rows: np.ndarray,
-    weight: Array | None,
-    columns: tuple[int, ...],
-    schema: Schema,
-    kind: str,
-    options: dict[str, Any],
-) -> InputCells:
-    """Fit the mixture of these columns to these rows; the number of components by BIC."""
-    coded = [place for place, j in enumerate(columns) if j in schema.categorical]
-    common = {**options, "selection": "bic", "categorical": coded or "auto"}
+    X: Any, y: np.ndarray, weight: Array | None, columns: tuple[int, ...], kind: str, options: dict[str, Any]
+) -> Any:
+    """The fitted mixture of these columns; the number of components by BIC."""
+    common = {**options, "selection": "bic"}
     covariance = common.pop("covariance")
-    part = _safe_indexing(_columns(X, columns), rows)
-    counts = None if weight is None else weight[rows]
+    part = _columns(X, columns)
     if kind == "pooled":
-        mixture: Any = GaussianMixture("auto", [covariance], **common).fit(part, sample_weight=counts)
-    else:
-        mixture = MixtureClassifier("auto", [covariance], per_class=True, **common).fit(part, y[rows], counts)
-    return InputCells(columns, kind, mixture)
+        return GaussianMixture("auto", [covariance], **common).fit(part, sample_weight=weight)
+    return MixtureClassifier("auto", [covariance], per_class=True, **common).fit(part, y, weight)
 
 
 def _columns(X: Any, columns: tuple[int, ...]) -> Any:
     return _safe_indexing(X, list(columns), axis=1)
 
 
-def place_columns(columns: Sequence[Any], schema: Schema, option: str) -> tuple[int, ...]:
+def place_columns(columns: Sequence[Any], names: Sequence[str], option: str) -> tuple[int, ...]:
     """Positions of columns named or numbered by the user."""
-    names = list(schema.names)
-    out = []
+    names, out = list(names), []
     for column in columns:
         at = names.index(column) if isinstance(column, str) and column in names else column
         if isinstance(at, (bool, str)) or not isinstance(at, (int, np.integer)) or not 0 <= at < len(names):

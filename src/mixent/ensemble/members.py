@@ -8,11 +8,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
@@ -48,6 +48,10 @@ class Members(ABC):
     def outputs(self, fitted: Any, X: Any, decisions: str) -> Outputs:
         """What trained ones say."""
 
+    def settled(self, fitted: Any) -> Members:
+        """The same, where what need not be trained again is not."""
+        return self
+
     @property
     def used(self) -> tuple:
         """Columns that hold answers, and so are no input."""
@@ -63,7 +67,16 @@ class Listed(Members):
     inputs: Mapping[str, Any] = field(default_factory=dict)
 
     def fit(self, X: Any, y: np.ndarray, weight: Array | None, seed: int) -> list[Any]:
-        return [trained(base, self.part(X, name), y, weight, seed) for name, base in zip(self.names, self.bases)]
+        out = []
+        for i, (name, base) in enumerate(zip(self.names, self.bases)):
+            own = int(np.random.default_rng((seed, i)).integers(2**31 - 1))  # two of a kind are not the same twice
+            out.append(base if is_read(base) else trained(base, self.part(X, name), y, weight, own))
+        return out
+
+    def settled(self, fitted: list[Any]) -> Listed:
+        """Answers that stand in columns have nothing more to learn."""
+        bases = zip(self.bases, fitted)
+        return replace(self, bases=tuple(model if isinstance(base, OutputColumns) else base for base, model in bases))
 
     def outputs(self, fitted: list[Any], X: Any, decisions: str) -> Outputs:
         each = [said(model, self.part(X, name), decisions, name) for name, model in zip(self.names, fitted)]
@@ -131,6 +144,7 @@ def _named(estimators: Any) -> dict[str, Any]:
     if isinstance(estimators, (str, type)) or not isinstance(estimators, Sequence) or not len(estimators):
         raise ValueError(f"{wanted}; got {estimators!r}")
     pairs = [entry if _is_pair(entry) else (None, entry) for entry in estimators]
+    pairs = [(name, _read_one(base)) for name, base in pairs]
     kinds = Counter(type(base).__name__.lower() for name, base in pairs if name is None)
     counted: Counter = Counter()
     found: dict[str, Any] = {}
@@ -141,12 +155,12 @@ def _named(estimators: Any) -> dict[str, Any]:
             name = kind if kinds[kind] == 1 else f"{kind}-{counted[kind]}"
         if name in found:
             raise ValueError(f"estimators has two classifiers named {name!r}; names must differ")
-        found[name] = _read_one(base)
+        found[name] = base
     return found
 
 
 def _is_pair(entry: Any) -> bool:
-    return isinstance(entry, (tuple, list)) and len(entry) == 2 and isinstance(entry[0], str)
+    return isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str)
 
 
 def _read_one(base: Any) -> Any:
@@ -167,6 +181,11 @@ def _read_inputs(inputs: Any, names: tuple[str, ...]) -> dict[str, list]:
         if isinstance(columns, str) or not np.iterable(columns) or not len(list(columns)):
             raise ValueError(f"inputs must be a dict, classifier's name -> list of columns; {name!r} has {columns!r}")
     return {name: list(columns) for name, columns in inputs.items()}
+
+
+def is_read(base: Any) -> bool:
+    """Columns whose labels are known: there is nothing to train."""
+    return isinstance(base, OutputColumns) and hasattr(base, "classes_")
 
 
 def trained(base: Any, X: Any, y: np.ndarray, weight: Array | None, seed: int) -> Any:
@@ -247,7 +266,12 @@ def stage_proba(ensemble: Any, X: Any) -> Sequence[Array]:
             f"{type(ensemble).__name__} does not show its members (no estimators_, no stage_proba); give a list of "
             "classifiers instead"
         )
-    members = list(np.ravel(np.asarray(ensemble.estimators_, dtype=object)))
+    members = ensemble.estimators_
+    members = list(members.ravel() if isinstance(members, np.ndarray) else members)
+    if is_regressor(members[0]):
+        raise ValueError(
+            f"the members of {type(ensemble).__name__} are no classifiers, only their sum is; give it as one of a list"
+        )
     columns = getattr(ensemble, "estimators_features_", [None] * len(members))
     classes = np.asarray(ensemble.classes_)
     # scikit-learn's bagging and forests train on positions among the classes, and on arrays

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils import _safe_indexing
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
@@ -15,7 +16,8 @@ from mixent.base import ProbabilisticClassifier
 from mixent.base.folds import Fold, label_folds
 from mixent.core.arrays import Array
 from mixent.ensemble.bases import weight_argument
-from mixent.ensemble.members import DECISIONS, Listed, Members, Outputs, Staged, aligned, read_members
+from mixent.ensemble.columns import OutputColumns
+from mixent.ensemble.members import DECISIONS, Listed, Members, Outputs, Staged, aligned, is_read, read_members
 from mixent.mixtures.options import check_choice, check_folds
 from mixent.tables import Labels, read_labels, read_weights
 from mixent.tables.frames import is_frame, unwrapped
@@ -76,7 +78,7 @@ class Stacked(ProbabilisticClassifier):
                 "classifiers with cv='prefit'"
             )
         likelihood = labels.likelihood
-        known = np.ptp(likelihood, axis=1) > 0
+        known = likelihood.min(axis=1) < 1  # even probabilities are a label too: that the row is of no class rather
         codes = np.where(known, likelihood.argmax(axis=1), -1)
         counted = known if weight is None else known & (weight > 0)
         if len(np.unique(codes[counted])) < 2:
@@ -113,7 +115,7 @@ class Stacked(ProbabilisticClassifier):
                 out[rows] = value
         else:
             folds = self._folds(given)
-            self._out_of_fold(members, given, folds, values, show)
+            self._out_of_fold(members.settled(self.fitted_), given, folds, values, show)
         found = replace(final, values=tuple(values))
         self.base_errors_ = _errors(found, given)
         return found, folds
@@ -123,11 +125,10 @@ class Stacked(ProbabilisticClassifier):
         if isinstance(members, Staged):
             return members.ensemble
         assert isinstance(members, Listed)
-        from mixent.ensemble.columns import OutputColumns
-
-        y = given.labels.classes[np.maximum(given.codes, 0)][given.counted]
+        y = given.labels.classes[given.codes[given.counted]]
         seen = _safe_indexing(given.X, np.flatnonzero(given.counted))
-        return [base.fit(seen, y) if isinstance(base, OutputColumns) else base for base in members.bases]
+        unread = [isinstance(base, OutputColumns) and not is_read(base) for base in members.bases]
+        return [clone(base).fit(seen, y) if new else base for base, new in zip(members.bases, unread)]
 
     def _fit_on(self, members: Members, given: Given, rows: np.ndarray) -> Any:
         weight = None if given.weight is None else given.weight[rows]
@@ -165,8 +166,6 @@ class Stacked(ProbabilisticClassifier):
             return
         bases = members.bases if isinstance(members, Listed) else (members.ensemble,)  # type: ignore[attr-defined]
         names = members.names if isinstance(members, Listed) else (type(bases[0]).__name__,)
-        from mixent.ensemble.columns import OutputColumns
-
         for name, base in zip(names, bases):
             if not isinstance(base, OutputColumns) and weight_argument(base) is None:
                 warnings.warn(f"{name} takes no sample_weight: it is trained without", stacklevel=4)
@@ -175,8 +174,7 @@ class Stacked(ProbabilisticClassifier):
         """What the classifiers say of new rows."""
         check_is_fitted(self)
         X = self._read_table(X, reset=False)
-        found = self.members_.outputs(self.fitted_, X, self.decisions)
-        return replace(found, values=tuple(map(aligned, found.values, found.alphabets, self.alphabets_)))
+        return self.members_.outputs(self.fitted_, X, self.decisions)
 
     def base_outputs(self, X: Any) -> dict[str, Array]:
         """What each classifier says of each row.
@@ -199,11 +197,10 @@ class Stacked(ProbabilisticClassifier):
 
 
 def _takes_gaps(estimators: Any) -> bool:
-    from sklearn.utils import get_tags
-
     bases = estimators if isinstance(estimators, (list, tuple)) else [estimators]
-    bases = [entry[1] if isinstance(entry, (tuple, list)) and len(entry) == 2 else entry for entry in bases]
-    return all(get_tags(base).input_tags.allow_nan for base in bases if hasattr(base, "__sklearn_tags__"))
+    bases = [entry[1] if isinstance(entry, tuple) and len(entry) == 2 else entry for entry in bases]
+    models = [base for base in bases if hasattr(base, "__sklearn_tags__") and not isinstance(base, type)]
+    return all(get_tags(base).input_tags.allow_nan for base in models)
 
 
 def _errors(found: Outputs, given: Given) -> Array:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
+from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mixent.base.folds import Fold
+from mixent.base.folds import Fold, label_folds
 from mixent.base.priors import read_class_prior
 from mixent.core.arrays import Array
 from mixent.ensemble.latent import KINDS, InputCells, learn_cells, place_columns
@@ -24,7 +24,7 @@ from mixent.maxent.products import ProductLayout
 from mixent.maxent.terms import Given as GivenTerm
 from mixent.mixtures.fitting import choose_executor
 from mixent.mixtures.options import check_choice, check_count, progress_bar
-from mixent.tables import Column, Schema, Table, read_features
+from mixent.tables import Column, Schema, Table
 
 CONSTRAINTS = ("full", "diagonal")
 
@@ -212,8 +212,8 @@ class MaxEntStackingClassifier(EntropyModel, Stacked):
         self.classes_ = given.labels.classes
         with progress_bar(self.progress, "stacking") as show:
             found, folds = self._train(given, show)
-            self.cells_ = self._learn_cells(X, given, found.names)
-            cells = self._training_cells(X, given, folds)
+            self.cells_ = self._learn_cells(given, found.names)
+            cells = self._training_cells(given, folds)
             table, plan = self._table(found, cells), self._plan(found, given.seed)
             rows = training_rows(table, given.labels, given.weight)
             rows = rows.take(np.flatnonzero(given.counted))
@@ -246,32 +246,45 @@ class MaxEntStackingClassifier(EntropyModel, Stacked):
     def _prior_folds(self) -> Any:
         return self.cv if self._own_folds and isinstance(self.cv, (int, np.integer)) else FOLDS
 
-    def _learn_cells(self, X: Any, given: Given, names: tuple[str, ...]) -> tuple[InputCells, ...]:
+    def _learn_cells(self, given: Given, names: tuple[str, ...]) -> tuple[InputCells, ...]:
         """For each classifier the cells of its input space; the same object where they are shared."""
         if not self.latent:
             return ()
-        schema = read_features(self, given.X, reset=True, categorical=self.categorical).schema
+        columns = list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)]))
         own = self.members_.inputs if isinstance(self.members_, Listed) else {}
-        answers = set(place_columns(self.members_.used, schema, "estimators"))
-        every = tuple(j for j in range(len(schema.columns)) if j not in answers)
-        wanted = [place_columns(own[name], schema, "inputs") if name in own else every for name in names]
+        answers = set(place_columns(self.members_.used, columns, "estimators"))
+        every = tuple(j for j in range(len(columns)) if j not in answers)
+        wanted = [place_columns(own[name], columns, "inputs") if name in own else every for name in names]
         if not all(wanted):
             raise ValueError("latent needs columns to describe, and all of them are answers of classifiers")
+        found = {part: self._describe(part, columns, given) for part in dict.fromkeys(wanted)}
+        return tuple(found[part] for part in wanted)
+
+    def _describe(self, part: tuple[int, ...], columns: list[str], given: Given) -> InputCells:
+        """The mixture of some columns, learned from the rows that count."""
+        coded = self.categorical
+        if not isinstance(coded, str) and np.iterable(coded):
+            forced = place_columns(list(coded), columns, "categorical")
+            coded = [place for place, j in enumerate(part) if j in forced] or "auto"
         options = {
             "max_components": int(self.max_components),
             "covariance": get_structure(self.covariance).name,
+            "categorical": coded,
             "random_state": given.seed,
             "n_jobs": self.n_jobs,
         }
-        y, rows = given.labels.classes[np.maximum(given.codes, 0)], np.flatnonzero(given.counted)
-        found = {
-            columns: learn_cells(given.X, y, rows, given.weight, columns, schema, self._kind, options)
-            for columns in dict.fromkeys(wanted)
-        }
-        return tuple(found[columns] for columns in wanted)
+        rows = np.flatnonzero(given.counted)
+        found, codes = np.unique(given.codes[rows], return_inverse=True)
+        weight = None if given.weight is None else given.weight[rows]
+        y = given.labels.classes[found][codes]
+        mixture = learn_cells(_safe_indexing(given.X, rows), y, weight, part, self._kind, options)
+        return InputCells(part, self._kind, mixture, tuple(found.tolist()))
 
-    def _training_cells(self, X: Any, given: Given, folds: list[Fold]) -> list[Array]:
+    def _training_cells(self, given: Given, folds: list[Fold]) -> list[Array]:
         """Of each mixture once; out of fold like the classifiers, so that no row's label speaks through its cell."""
+        if self._prefit:  # the classifiers have not seen these labels, the mixtures have
+            folds = label_folds(np.where(given.counted, given.codes, -1), given.counted, given.seed, FOLDS)
+            folds = [(train[given.counted[train]], held) for train, held in folds]
         likelihood = given.labels.likelihood
         return [cells.held_out(given.X, likelihood, given.weight, folds) for cells in dict.fromkeys(self.cells_)]
 
@@ -314,5 +327,5 @@ class MaxEntStackingClassifier(EntropyModel, Stacked):
 
     def _read(self, X: Any) -> Table:
         check_is_fitted(self)
-        found = self._outputs(X)
-        return self._table(found, [cells.pmf(X) for cells in dict.fromkeys(self.cells_)])
+        X = self._read_table(X, reset=False)
+        return self._table(self._outputs(X), [cells.pmf(X) for cells in dict.fromkeys(self.cells_)])

@@ -9,9 +9,9 @@ import numpy as np
 
 from mixent.evaluate.parts import loudest, what_is_said
 from mixent.maxent.terms import Binned, Coded, Crossed, CrossedDense, Given, Grouped
-from mixent.tables import Schema, Table, read_features
+from mixent.tables import Table
 
-MISSING = "missing"
+MISSING, ABSTAINS = "missing", "abstains"
 
 
 def case_values(model: Any, X: Any) -> list[list[str]]:
@@ -19,7 +19,8 @@ def case_values(model: Any, X: Any) -> list[list[str]]:
 
     Parameters
     ----------
-    model : fitted MaxEntClassifier
+    model : fitted MaxEntClassifier or MaxEntStackingClassifier
+        Of the latter: what each classifier says, and the cell of the row.
     X : table of n rows
 
     Returns
@@ -28,8 +29,9 @@ def case_values(model: Any, X: Any) -> list[list[str]]:
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # values never seen: predictions of the same rows say it
-        table = read_features(model, X, reset=False)
-    columns = [_values(term, table, model.schema_) for term in model.layout_.terms]
+        table = model._read(X)
+    absent = ABSTAINS if hasattr(model, "base_names_") else MISSING
+    columns = [_values(term, table, absent) for term in model.layout_.terms]
     return [list(row) for row in zip(*columns)] if columns else [[] for _ in range(table.n_rows)]
 
 
@@ -54,14 +56,14 @@ def strongest_features(model: Any, most: int = 8) -> list[dict[str, Any]]:
     return out
 
 
-def _values(term: Any, table: Table, schema: Schema) -> list[str]:
+def _values(term: Any, table: Table, absent: str) -> list[str]:
     if isinstance(term, (Crossed, CrossedDense)):
-        both = zip(_values(term.first, table, schema), _values(term.second, table, schema))
+        both = zip(_values(term.first, table, absent), _values(term.second, table, absent))
         return [", ".join(pair) for pair in both]
     if isinstance(term, Coded):
         return [str(term.values[code]) if code >= 0 else MISSING for code in term.codes(table)]
     if isinstance(term, Given):
-        return [_pmf(row, term.values) for row in term.cells(table).T]
+        return [_pmf(row, term.values, absent) for row in term.cells(table).T]
     if isinstance(term, Grouped):
         return [", ".join(map(_number, row)) for row in table.X[:, list(term.places)]]
     numbers = [_number(x) for x in table.X[:, term.place]]
@@ -75,9 +77,9 @@ def _number(x: float) -> str:
     return MISSING if np.isnan(x) else f"{x:.6g}"
 
 
-def _pmf(row: np.ndarray, values: tuple) -> str:
+def _pmf(row: np.ndarray, values: tuple, absent: str) -> str:
     """The most probable value, and how probable it is."""
     if not row.any():
-        return MISSING
+        return absent
     best = int(row.argmax())
     return str(values[best]) if row[best] == 1 else f"{values[best]} ({100 * row[best]:.0f} %)"

@@ -29,6 +29,7 @@ from mixent.report.common import can_draw as _can_draw
 from mixent.report.common import count as _count
 from mixent.report.common import figure as _figure
 from mixent.report.common import reproduce
+from mixent.report.ensembles import ENSEMBLES, ensemble_section
 from mixent.report.html import Bullets, Content, Figure, Number, Paragraph, Section, Table, readable, write_report
 from mixent.report.maxent import maxent_section
 from mixent.report.med import med_section
@@ -105,7 +106,7 @@ def comparison_report(
         sections.append(Section("Map of two columns", _map(models, leader, X, y)))
     fitted = {n: m for n, m in models.items() if _has_section(m)}
     for name, model in fitted.items():
-        only, content = _model(name, model, X, y)
+        only, content = _model(name, model, X, y, _held_out(cv, name))
         sections.append(Section(only if len(fitted) == 1 else f"The model: {name}", content))
     sections.append(Section("How to reproduce", reproduce(commands, cv.random_state)))
     return write_report(path, title, [section for section in sections if section.content])
@@ -357,12 +358,24 @@ def _between(column: np.ndarray, true: np.ndarray) -> float:
     return float(np.sum(count * (mean - column.mean()) ** 2) / (np.sum((column - column.mean()) ** 2) or 1))
 
 
+def _held_out(cv: CrossValidation, name: str) -> float | None:
+    """Error of a method on rows not seen, if it was among those compared."""
+    return float(cv.values(name, "error").mean()) if name in cv.ranking() else None
+
+
 def _has_section(model: Any) -> bool:
-    return getattr(model, "run_", None) is not None or hasattr(model, "runs_") or hasattr(model, "means_")
+    return (
+        isinstance(model, ENSEMBLES)
+        or getattr(model, "run_", None) is not None
+        or hasattr(model, "runs_")
+        or hasattr(model, "means_")
+    )
 
 
-def _model(name: str, model: Any, X: Any, y: Any) -> tuple[str, list[Content]]:
+def _model(name: str, model: Any, X: Any, y: Any, held_out: float | None = None) -> tuple[str, list[Content]]:
     """The heading of the section of a model that is the only one, and what stands there."""
+    if isinstance(model, ENSEMBLES):
+        return "The ensemble", ensemble_section(name, model, X, y, draw=_can_draw(), held_out=held_out)
     if hasattr(model, "constraints"):
         return "The maximum entropy model", maxent_section(name, model, X, y, draw=_can_draw())
     if isinstance(model, OF_MODELS):

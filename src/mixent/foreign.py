@@ -1,0 +1,62 @@
+"""Estimators of other libraries inside a model file: as bytes of skops, which builds only types that are trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mixent.core.saved import SavedFileError
+
+INSTALL = 'pip install "mixent[skops]"'
+OWN = ("mixent.cli.baselines.PlainNumbers", "mixent.tables.schema.Column", "mixent.tables.schema.Schema")
+PACKAGES = {"sklearn": "scikit-learn"}  # module: what people call it
+
+
+def whose(value: Any) -> str:
+    """A type and its library, such as `GaussianNB of scikit-learn`."""
+    package = type(value).__module__.partition(".")[0]
+    return f"{type(value).__name__} of {PACKAGES.get(package, package)}"
+
+
+def pack(value: Any) -> bytes | None:
+    """An estimator as bytes, read back once to see that it can be; None: it is no estimator."""
+    if not hasattr(value, "fit") or isinstance(value, type):
+        return None
+    io = _skops(f"to save a {whose(value)}")
+    try:
+        data = io.dumps(value)
+        io.loads(data, trusted=io.get_untrusted_types(data=data))
+    except Exception as error:  # whatever it stumbles over, the model cannot be saved so
+        raise TypeError(
+            f"skops cannot save a {whose(value)} and read it again ({error}); a mixent model inside it should be a "
+            "base itself, and functions of your own cannot be saved"
+        ) from error
+    return data
+
+
+def unpacker(trusted: Sequence[str]) -> Callable[[bytes], Any]:
+    """What reads such bytes, if all types in them are scikit-learn's, numpy's, or among these."""
+
+    def unpack(data: bytes) -> Any:
+        try:
+            io = _skops("to read it")
+        except ImportError as error:
+            raise SavedFileError(f"holds a model of another library: {error}") from None
+        asked = io.get_untrusted_types(data=data)
+        strange = [name for name in asked if name not in trusted and name not in OWN]
+        if strange:
+            raise SavedFileError(
+                f"holds a model of another library that needs {', '.join(strange)}, which skops does not know to be "
+                f"harmless; if you trust the file, load(path, trusted={strange!r})"
+            )
+        return io.loads(data, trusted=asked)
+
+    return unpack
+
+
+def _skops(what: str) -> Any:
+    try:
+        import skops.io
+    except ImportError as error:
+        raise ImportError(f"the package skops is needed {what}; install it with: {INSTALL}") from error
+    return skops.io

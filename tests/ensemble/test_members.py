@@ -1,0 +1,378 @@
+"""The classifiers that are combined: a list, columns of the table, the stages of an ensemble."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression, RidgeClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from mixent import AdaBoostM1Classifier, WeightBoostClassifier
+from mixent.ensemble import OutputColumns
+from mixent.ensemble.members import (
+    Listed,
+    Staged,
+    _check_fitted,
+    aligned,
+    hardened,
+    is_ensemble,
+    one_hot,
+    pmf,
+    read_members,
+    said,
+    stage_proba,
+    trained,
+)
+
+NAN = np.nan
+TEXT = np.array(["low", "mid", "top"])
+
+
+def same(ours, theirs):
+    np.testing.assert_array_equal(np.asarray(ours), np.asarray(theirs))
+
+
+class Silent(ClassifierMixin, BaseEstimator):
+    """Says what it was told to, NaN included; has no probabilities."""
+
+    def __init__(self, words=None):
+        self.words = words
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.array([self.words] * len(X), dtype=object)
+
+
+# reading what the user gave
+
+
+def test_names_are_the_users_or_the_kinds_numbered_where_there_are_several():
+    bases = [GaussianNB(), ("mine", GaussianNB()), RidgeClassifier(), GaussianNB(), ["v", "w"]]
+    found = read_members(bases, None, False)
+    assert found.names == ("gaussiannb-1", "mine", "ridgeclassifier", "gaussiannb-2", "outputcolumns")
+    assert found.bases[0] is bases[0] and found.bases[1] is bases[1][1]
+    assert isinstance(found.bases[4], OutputColumns) and found.bases[4].columns == ["v", "w"]
+
+
+def test_columns_are_read_as_classifiers_and_are_no_input():
+    given = [
+        ("a", "v"),
+        ("b", 3),
+        ("c", [0, 1]),
+        ("d", {"yes": "p", "no": "q"}),
+        ("e", GaussianNB()),
+        ("f", np.int64(7)),
+    ]
+    found = read_members(given, None, False)
+    assert found.used == ("v", 3, 0, 1, "p", "q", 7)
+    assert Staged(RandomForestClassifier()).used == ()
+
+
+def test_one_ensemble_is_its_members_and_a_list_of_ensembles_is_a_list():
+    forest = RandomForestClassifier()
+    assert isinstance(read_members(forest, None, False), Staged) and is_ensemble(AdaBoostM1Classifier())
+    assert read_members([forest], None, False).names == ("randomforestclassifier",)
+    assert not is_ensemble(RandomForestClassifier) and not is_ensemble(GaussianNB())
+
+
+@pytest.mark.parametrize("given", ["abc", [], (), GaussianNB(), GaussianNB, None, 3, {"a": GaussianNB()}])
+def test_anything_else_is_refused(given):
+    with pytest.raises(ValueError, match="estimators must be a list of classifiers, of \\(name, classifier\\), or one"):
+        read_members(given, None, False)
+
+
+def test_bases_that_are_no_classifiers_are_refused():
+    with pytest.raises(TypeError, match="estimator must be a classifier, with fit and predict; got LinearRegression"):
+        read_members([LinearRegression()], None, False)
+    with pytest.raises(TypeError, match="got the class GaussianNB: call it to make one"):
+        read_members([("a", GaussianNB)], None, False)
+    with pytest.raises(TypeError, match="got bool"):
+        read_members([("a", True)], None, False)
+    with pytest.raises(ValueError, match="two classifiers named 'gaussiannb'; names must differ"):
+        read_members([GaussianNB(), ("gaussiannb", GaussianNB())], None, False)
+
+
+def test_inputs_are_a_dict_of_columns_of_classifiers_that_there_are():
+    bases = [("a", GaussianNB()), ("b", GaussianNB())]
+    assert read_members(bases, {"b": (0, 2)}, False).inputs == {"b": [0, 2]}
+    with pytest.raises(ValueError, match="inputs must be a dict, classifier's name -> list of columns; got \\[0\\]"):
+        read_members(bases, [0], False)
+    with pytest.raises(ValueError, match="inputs names a classifier 'c'; they are 'a', 'b'"):
+        read_members(bases, {"c": [0]}, False)
+    for columns in ("x", 3, []):
+        with pytest.raises(ValueError, match="name -> list of columns; 'a' has"):
+            read_members(bases, {"a": columns}, False)
+    with pytest.raises(ValueError, match="inputs has no effect on the stages of an ensemble"):
+        read_members(RandomForestClassifier(), {"a": [0]}, False)
+
+
+def test_prefit_asks_for_fitted_ones(blobs):
+    fitted = GaussianNB().fit(*blobs)
+    assert read_members([fitted, ("c", [0, 1])], None, True).bases[0] is fitted
+    with pytest.raises(ValueError, match="cv='prefit' needs fitted classifiers; 'b' is not fitted"):
+        read_members([("a", fitted), ("b", GaussianNB())], None, True)
+    with pytest.raises(ValueError, match="cv='prefit' needs fitted classifiers; 'b' cannot be one"):
+        _check_fitted("b", object())
+    with pytest.raises(NotFittedError):
+        read_members(RandomForestClassifier(), None, True)
+
+
+# training
+
+
+def test_a_copy_is_trained_and_takes_the_seed_only_where_it_has_none(blobs):
+    X, y = blobs
+    loose, own = DecisionTreeClassifier(splitter="random"), DecisionTreeClassifier(splitter="random", random_state=7)
+    assert trained(loose, X, y, None, 3).random_state == 3 and trained(own, X, y, None, 3).random_state == 7
+    assert loose.random_state is None and not hasattr(loose, "classes_")
+    inner = trained(make_pipeline(StandardScaler(), DecisionTreeClassifier()), X, y, None, 3)
+    assert inner.get_params()["decisiontreeclassifier__random_state"] == 3
+    boosted = trained(AdaBoostM1Classifier(DecisionTreeClassifier(max_depth=1), n_estimators=2), X, y, None, 3)
+    assert boosted.random_state == 3 and boosted.get_params()["estimator__random_state"] == 3
+
+
+def test_two_of_a_kind_draw_differently(blobs):
+    X, y = blobs
+    trees = [DecisionTreeClassifier(splitter="random", max_depth=2) for _ in range(2)]
+    one, two = read_members(trees, None, False).fit(X, y, None, 0)
+    assert (one.predict_proba(X) != two.predict_proba(X)).any()
+
+
+def test_weights_go_where_they_are_taken(blobs):
+    X, y = blobs
+    weight = np.random.default_rng(0).uniform(0.5, 3.0, len(y))
+    alone = GaussianNB().fit(X, y, weight)
+    same(trained(GaussianNB(), X, y, weight, 0).theta_, alone.theta_)
+    assert not np.allclose(trained(GaussianNB(), X, y, None, 0).theta_, alone.theta_)
+    piped = trained(make_pipeline(StandardScaler(), GaussianNB()), X, y, weight, 0)
+    scaled = StandardScaler().fit_transform(X)
+    same(piped[-1].theta_, GaussianNB().fit(scaled, y, weight).theta_)
+    assert trained(Silent(1), X, y, weight, 0).predict(X)[0] == 1  # takes none
+
+
+def test_each_sees_its_own_columns(blobs):
+    X, y = blobs
+    X = np.column_stack([X, X[:, 0] ** 2])
+    members = Listed(("a", "b"), (GaussianNB(), GaussianNB()), {"b": [2, 0]})
+    fitted = members.fit(X, y, None, 0)
+    assert [m.n_features_in_ for m in fitted] == [3, 2]
+    found = members.outputs(fitted, X, "auto")
+    assert found.names == ("a", "b") and found.n_rows == 90
+    np.testing.assert_allclose(found.values[1], GaussianNB().fit(X[:, [2, 0]], y).predict_proba(X[:, [2, 0]]))
+    named = Listed(("b",), (GaussianNB(),), {"b": ["r", "p"]})
+    table = pd.DataFrame(X, columns=["p", "q", "r"])
+    assert named.fit(table, y, None, 0)[0].feature_names_in_.tolist() == ["r", "p"]
+
+
+# what one says
+
+
+def test_soft_hard_and_either(blobs):
+    X, y = blobs
+    soft, hard = GaussianNB().fit(X, TEXT[y]), RidgeClassifier().fit(X, TEXT[y])
+    labels, values = said(soft, X, "auto", "a")
+    same(labels, TEXT)
+    np.testing.assert_allclose(values, soft.predict_proba(X), rtol=1e-12)
+    same(said(soft, X, "soft", "a")[1], values)
+    for model, decisions in ((soft, "hard"), (hard, "auto"), (hard, "hard")):
+        labels, values = said(model, X, decisions, "a")
+        same(values, model.predict(X)[:, None] == TEXT)
+    with pytest.raises(
+        ValueError, match="needs probabilities, and 'r' \\(RidgeClassifier\\) has no predict_proba; take"
+    ):
+        said(hard, X, "soft", "r")
+
+
+@pytest.mark.parametrize("word", [None, NAN, "never seen"])
+def test_no_label_or_an_unknown_one_is_an_abstention(word, blobs):
+    X, _ = blobs
+    model = Silent(word).fit(X[:3], TEXT)
+    assert np.isnan(said(model, X, "auto", "s")[1]).all()
+
+
+def test_probabilities_are_checked_and_gaps_are_abstentions():
+    given = np.array([[0.2, 0.8], [NAN, 0.5], [0.0, 0.0], [0.5, 0.500004]])
+    found = pmf(given, "c")
+    same(np.isnan(found), np.array([[0, 0], [1, 1], [1, 1], [0, 0]], bool))
+    np.testing.assert_allclose(found[[0, 3]].sum(axis=1), 1.0, rtol=1e-15)
+    for bad in ([0.7, 0.7], [1.5, -0.5], [np.inf, 0.0], [0.5, 0.6]):
+        with pytest.raises(ValueError, match="probabilities of 'c' must be >= 0 and sum to 1 .*; row 1 has"):
+            pmf(np.array([[0.2, 0.8], bad]), "c")
+
+
+def test_decisions_are_one_hot():
+    same(hardened(np.array([[0.2, 0.8], [NAN, NAN], [0.6, 0.4]])), np.array([[0, 1], [NAN, NAN], [1, 0]]))
+    found = one_hot(np.array(["b", None, "a", "?", ""], dtype=object), np.array(["a", "b"]))
+    same(found, np.array([[0, 1], [NAN, NAN], [1, 0], [NAN, NAN], [NAN, NAN]]))
+
+
+def test_a_smaller_alphabet_is_the_larger_one_with_zeros():
+    values = np.array([[0.3, 0.7], [NAN, NAN]])
+    found = aligned(values, np.array(["c", "a"]), np.array(["a", "b", "c"]))
+    same(found, np.array([[0.7, 0.0, 0.3], [NAN] * 3]))
+    assert aligned(values, np.array(["c", "a"]), np.array(["c", "a"])) is values
+
+
+# stages
+
+
+ENSEMBLES = {
+    "m1": AdaBoostM1Classifier(GaussianNB(), n_estimators=4, random_state=0),
+    "weight": WeightBoostClassifier(GaussianNB(), n_estimators=4, random_state=0),
+    "bagging": BaggingClassifier(GaussianNB(), n_estimators=4, random_state=0),
+    "columns": BaggingClassifier(GaussianNB(), n_estimators=4, max_features=1, random_state=0),
+    "forest": RandomForestClassifier(4, max_depth=2, random_state=0),
+    "extra": ExtraTreesClassifier(4, max_depth=2, random_state=0),
+    "ada": AdaBoostClassifier(DecisionTreeClassifier(max_depth=1), n_estimators=4, random_state=0),
+    "ada nb": AdaBoostClassifier(GaussianNB(), n_estimators=4, random_state=0),
+}
+
+
+@pytest.mark.parametrize("kind", ENSEMBLES)
+@pytest.mark.parametrize("names", [np.arange(3), np.arange(1, 4), TEXT])
+def test_stages_say_the_same_whatever_the_classes_are_called(kind, names, blobs):
+    X, y = blobs
+    plain = clone(ENSEMBLES[kind]).fit(X, y)
+    fitted = clone(ENSEMBLES[kind]).fit(X, names[y])
+    values = stage_proba(fitted, X)
+    assert len(values) == len(stage_proba(plain, X)) > 1
+    for ours, theirs in zip(values, stage_proba(plain, X)):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+        np.testing.assert_allclose(ours.sum(axis=1), 1.0, rtol=1e-12)
+    found = Staged(fitted).outputs(fitted, X, "hard")
+    assert found.names == tuple(f"stage {m + 1}" for m in range(len(values)))
+    for value, alphabet, proba in zip(found.values, found.alphabets, values):
+        same(alphabet, names)
+        same(value, np.eye(3)[proba.argmax(axis=1)])
+
+
+@pytest.mark.parametrize("kind", ["bagging", "columns", "forest", "extra"])
+def test_the_mean_over_members_is_what_scikit_learn_says(kind, blobs):
+    X, y = np.column_stack([blobs[0], blobs[0] ** 2]), blobs[1]
+    ensemble = clone(ENSEMBLES[kind])
+    if kind == "columns":
+        ensemble.set_params(max_features=3)  # in an order of their own
+    fitted = clone(ensemble).fit(X, TEXT[y])
+    np.testing.assert_allclose(np.mean(stage_proba(fitted, X), axis=0), fitted.predict_proba(X), rtol=1e-12)
+    frame = pd.DataFrame(X, columns=["p", "q", "r", "s"])
+    named = ensemble.fit(frame, TEXT[y])
+    np.testing.assert_allclose(np.mean(stage_proba(named, frame), axis=0), named.predict_proba(frame), rtol=1e-12)
+
+
+def test_a_member_that_has_not_seen_a_class_gives_it_nothing(blobs):
+    """Bagging draws rows: of a rare class a member may have none."""
+    X, y = blobs
+    rows = np.flatnonzero((y != 1) | (np.arange(90) < 6))
+    drawn = BaggingClassifier(KNeighborsClassifier(3), n_estimators=12, max_samples=0.2, random_state=0)
+    fitted = drawn.fit(X[rows], TEXT[y[rows]])
+    seen = [np.asarray(member.classes_) for member in fitted.estimators_]
+    assert any(len(s) == 2 for s in seen)
+    for classes, value in zip(seen, stage_proba(fitted, X)):
+        for c in range(3):
+            assert (c in classes) or (value[:, c] == 0).all()
+    np.testing.assert_allclose(np.mean(stage_proba(fitted, X), axis=0), fitted.predict_proba(X), rtol=1e-12)
+
+
+def test_an_ensemble_that_does_not_show_its_members_is_refused(blobs):
+    class Closed(GaussianNB):
+        n_estimators = 3
+
+    model = Closed().fit(*blobs)
+    with pytest.raises(
+        ValueError, match="Closed does not show its members \\(no estimators_, no stage_proba\\); give a"
+    ):
+        stage_proba(model, blobs[0])
+
+
+def test_members_may_be_pipelines(blobs):
+    X, y = blobs
+    fitted = BaggingClassifier(make_pipeline(StandardScaler(), GaussianNB()), n_estimators=3, random_state=0).fit(X, y)
+    values = stage_proba(fitted, X)
+    assert len(values) == 3
+    np.testing.assert_allclose(np.mean(values, axis=0), fitted.predict_proba(X), rtol=1e-12)
+
+
+def test_an_ensemble_of_regressors_is_refused_in_words(blobs):
+    fitted = GradientBoostingClassifier(n_estimators=2, random_state=0).fit(*blobs)
+    with pytest.raises(ValueError, match="GradientBoostingClassifier"):
+        stage_proba(fitted, blobs[0])
+
+
+# columns
+
+
+def test_one_column_is_the_label_that_was_given():
+    X = pd.DataFrame({"vote": ["yes", "unsure", None, "no", ""], "p": 0.0})
+    box = OutputColumns("vote").fit(X, [0, 1, 0, 1, 0])
+    assert box.classes_.tolist() == ["no", "unsure", "yes"] and box.used == ("vote",)
+    same(box.predict_proba(X), np.array([[0, 0, 1], [0, 1, 0], [NAN] * 3, [1, 0, 0], [NAN] * 3]))
+    assert box.predict(X).tolist() == ["yes", "unsure", None, "no", None]
+    assert box.predict(X.iloc[:2]).dtype.kind in "UT"
+    never = pd.DataFrame({"vote": ["maybe"]})
+    assert np.isnan(box.predict_proba(never)).all()
+
+
+def test_a_numbered_column_of_numbers_is_labels_too():
+    X = np.array([[0.5, 2.0], [0.1, 5.0], [0.3, NAN]])
+    box = OutputColumns(1).fit(X, [0, 1, 0])
+    assert box.classes_.tolist() == [2.0, 5.0]
+    same(box.predict_proba(X), np.array([[1, 0], [0, 1], [NAN, NAN]]))
+
+
+def test_a_list_is_probabilities_of_the_sorted_classes_and_a_dict_names_them():
+    X = pd.DataFrame({"p": [0.25, 1.0, NAN], "q": [0.75, 0.0, None]})
+    listed = OutputColumns(["q", "p"]).fit(X, ["yes", "no", "yes"])
+    named = OutputColumns({"yes": "p", "no": "q"}).fit(X, ["yes", "no", "yes"])
+    assert listed.classes_.tolist() == named.classes_.tolist() == ["no", "yes"]
+    for box in (listed, named):
+        same(box.predict_proba(X), np.array([[0.75, 0.25], [0.0, 1.0], [NAN, NAN]]))
+        assert box.predict(X).tolist() == ["no", "yes", None]
+        assert set(box.used) == {"p", "q"}
+    more = OutputColumns({"b": "p", "a": "q"}).fit(X, [0, 1, 2])  # its own labels, other than the classes
+    assert more.classes_.tolist() == ["a", "b"]
+
+
+def test_numbers_beside_a_word_stay_numbers():
+    X = pd.DataFrame({"vote": pd.Series([0, 1, "unsure", 1], dtype=object)})
+    box = OutputColumns("vote").fit(X, [0, 1, 0, 1])
+    assert not np.isnan(box.predict_proba(X)).any()
+    assert len(set(box.predict(X).tolist())) == 3 and {0, 1} <= set(box.classes_.tolist())
+
+
+def test_columns_that_cannot_be_read_are_refused():
+    X = pd.DataFrame({"p": [0.25, 1.0], "q": [0.75, 0.5], "none": [None, None], "text": ["a", "b"]})
+    with pytest.raises(ValueError, match="column 'none' is blank in every row; there is nothing to learn from"):
+        OutputColumns("none").fit(X, [0, 1])
+    with pytest.raises(ValueError, match="2 columns of probabilities \\['p', 'q'\\] for 3 classes; give one for each"):
+        OutputColumns(["p", "q"]).fit(pd.concat([X, X]), [0, 1, 2, 0])
+    with pytest.raises(
+        ValueError, match="columns \\['p', 'q'\\] must be >= 0 and sum to 1, .*; row 1 has \\[1.0, 0.5\\]"
+    ):
+        OutputColumns(["p", "q"]).fit(X, [0, 1]).predict_proba(X)
+    half = X.assign(q=[0.75, NAN])
+    with pytest.raises(ValueError, match="or be blank together; row 1 has"):
+        OutputColumns(["p", "q"]).fit(half, [0, 1]).predict_proba(half)
+    with pytest.raises(ValueError, match="column 'text' must hold probabilities; could not convert"):
+        OutputColumns(["p", "text"]).fit(X, [0, 1]).predict_proba(X)
+    for column, table in (("gone", X), (9, X.to_numpy()), ("p", X.to_numpy())):
+        with pytest.raises(
+            ValueError, match=f"X has no column {column!r}, which an ensemble's outputs should stand in"
+        ):
+            OutputColumns(column).fit(table, [0, 1])
+    with pytest.raises(NotFittedError):
+        OutputColumns("p").predict_proba(X)
