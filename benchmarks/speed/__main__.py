@@ -12,6 +12,9 @@ from pathlib import Path
 from benchmarks.speed.accuracy import accuracy
 from benchmarks.speed.cases import CASES, GAPS, MEMORY, QUICK, Case
 from benchmarks.speed.discriminative import CASE, discriminative
+from benchmarks.speed.ensembles import QUICK as ENSEMBLES_QUICK
+from benchmarks.speed.ensembles import SETTINGS as ENSEMBLES
+from benchmarks.speed.ensembles import ensembles
 from benchmarks.speed.growth import growth, layout
 from benchmarks.speed.imports import imports
 from benchmarks.speed.maxent import QUICK as MAXENT_QUICK
@@ -70,6 +73,10 @@ def _trees(options: argparse.Namespace) -> Iterator[Record]:
     return trees(options.data, TREES_QUICK if options.quick else TREES, options.rounds)
 
 
+def _ensembles(options: argparse.Namespace) -> Iterator[Record]:
+    return ensembles(options.data, ENSEMBLES_QUICK if options.quick else ENSEMBLES, options.rounds)
+
+
 def _mixtures(options: argparse.Namespace) -> Iterator[Record]:
     without = tuple(options.without)
     for case in options.sizes or (QUICK if options.quick else CASES):
@@ -88,6 +95,7 @@ CASES_BY_NAME = {
     "maxent": _entropy,
     "med": _discrimination,
     "trees": _trees,
+    "ensembles": _ensembles,
 }
 
 
@@ -106,7 +114,9 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help="interleaved rounds per size (default 5; quick 1)")
     parser.add_argument("--sizes", nargs="+", type=_size, metavar="NxDxK", help="only these sizes, and passes only")
     parser.add_argument("--without", nargs="+", default=[], choices=["pomegranate", "mclust"], help="leave peers out")
-    parser.add_argument("--data", type=Path, default=SHARED, help="folder of the data sets, for growth and trees")
+    parser.add_argument(
+        "--data", type=Path, default=SHARED, help="folder of the data sets, for growth, trees and ensembles"
+    )
     options = parser.parse_args(argv)
     if options.quick:
         options.without = ["pomegranate", "mclust"]

@@ -11,6 +11,7 @@ from rich.console import Console
 from benchmarks.tables.accuracy import ACCURACY
 from benchmarks.tables.data import SHARED, NoDataError, load
 from benchmarks.tables.discrimination import DISCRIMINATION
+from benchmarks.tables.ensembles import ENSEMBLES_TABLE
 from benchmarks.tables.incremental import INCREMENTAL
 from benchmarks.tables.inference import INFERENCE
 from benchmarks.tables.maxent import CONTINUOUS, MIXED
@@ -24,7 +25,10 @@ from benchmarks.tables.table import Setting, Table
 from benchmarks.tables.trees import TREES
 from benchmarks.tables.waveform import WAVEFORM
 
-ALL = (ACCURACY, INCREMENTAL, WAVEFORM, CONTINUOUS, MIXED, INFERENCE, DISCRIMINATION, SPLICE, TREES, NOVELTY)
+ALL = (
+    *(ACCURACY, INCREMENTAL, WAVEFORM, CONTINUOUS, MIXED, INFERENCE, DISCRIMINATION, SPLICE, TREES, NOVELTY),
+    ENSEMBLES_TABLE,
+)
 TABLES = {table.name: table for table in ALL}
 
 

@@ -364,6 +364,8 @@ def _check_structure(structure: Any) -> None:
 def load(path: str | os.PathLike[str], *, max_bytes: int = saved.MAX_BYTES, trusted: Sequence[str] = ()) -> Any:
     """Read a model that `save` wrote. Safe on files you do not trust: nothing in a file is ever run.
 
+    Parts that were written through skops are built by skops, and only of types it trusts by itself or that you name.
+
     Parameters
     ----------
     path : file name

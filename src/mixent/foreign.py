@@ -34,22 +34,23 @@ def pack(value: Any) -> bytes | None:
     return data
 
 
-def unpacker(trusted: Sequence[str]) -> Callable[[bytes], Any]:
-    """What reads such bytes, if all types in them are scikit-learn's, numpy's, or among these."""
+def unpacker(trusted: Sequence[str]) -> Callable[[list[bytes]], list[Any]]:
+    """What reads all such parts of a file, if all types in them are scikit-learn's, numpy's, or among these."""
 
-    def unpack(data: bytes) -> Any:
+    def unpack(parts: list[bytes]) -> list[Any]:
         try:
             io = _skops("to read it")
         except ImportError as error:
             raise SavedFileError(f"holds a model of another library: {error}") from None
-        asked = io.get_untrusted_types(data=data)
-        strange = [name for name in asked if name not in trusted and name not in OWN]
+        asked = [io.get_untrusted_types(data=data) for data in parts]
+        needed = [name for name in dict.fromkeys(name for names in asked for name in names) if name not in OWN]
+        strange = [name for name in needed if name not in trusted]
         if strange:
             raise SavedFileError(
                 f"holds a model of another library that needs {', '.join(strange)}, which skops does not know to be "
-                f"harmless; if you trust the file, load(path, trusted={strange!r})"
+                f"harmless; if you trust the file, load(path, trusted={needed!r})"
             )
-        return io.loads(data, trusted=asked)
+        return [io.loads(data, trusted=names) for data, names in zip(parts, asked)]
 
     return unpack
 

@@ -355,6 +355,6 @@ def test_columns_of_a_stack_are_found_wherever_they_are(table):
     assert [c.kind for c in schema_of(model).columns] == ["continuous", "integer", "categorical"]
     rng = np.random.default_rng(0)
     numbers = np.column_stack([rng.normal(size=60), np.arange(60) % 2])
-    model = mx.MaxEntStackingClassifier([OutputColumns(1)], cv=2, prior=1.0).fit(numbers, y)
+    model = mx.MaxEntStackingClassifier([OutputColumns(1)], cv=2, prior=1.0).fit(numbers, numbers[:, 1])
     schema = schema_of(model)
     assert schema.names == ("x0", "x1") and not schema.named and schema.columns[1].categories == (0.0, 1.0)

@@ -541,3 +541,10 @@ def test_a_stage_without_an_error_is_kept_and_the_next_begins_anew():
 def test_restart_is_yes_or_no():
     with pytest.raises(ValueError, match="restart must be True or False; got 'always'"):
         AdaBoostM1Classifier(restart="always").fit([[0.0], [1.0]], [0, 1])
+
+
+def test_a_stage_right_on_all_rows_that_were_drawn_has_no_endless_vote():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = AdaBoostM1Classifier(DecisionTreeClassifier(random_state=0), 6, restart=True, random_state=0).fit(X, y)
+    assert len(model.estimators_) == 6 and model.restarts_ == [1, 2, 3, 4, 5]
+    assert model.alphas_.max() <= np.log(2 * len(y))

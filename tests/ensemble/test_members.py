@@ -12,6 +12,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
 )
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -19,22 +20,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from mixent import AdaBoostM1Classifier, WeightBoostClassifier
+from mixent import AdaBoostM1Classifier, MaxEntStackingClassifier, WeightBoostClassifier
 from mixent.ensemble import OutputColumns
-from mixent.ensemble.members import (
-    Listed,
-    Staged,
-    _check_fitted,
-    aligned,
-    hardened,
-    is_ensemble,
-    one_hot,
-    pmf,
-    read_members,
-    said,
-    stage_proba,
-    trained,
-)
+from mixent.ensemble.members import Listed, Staged, is_ensemble, read_members, said, stage_proba, trained
+from mixent.ensemble.pmfs import aligned, hardened, one_hot, pmf
 
 NAN = np.nan
 TEXT = np.array(["low", "mid", "top"])
@@ -126,10 +115,11 @@ def test_prefit_asks_for_fitted_ones(blobs):
     assert read_members([fitted, ("c", [0, 1])], None, True).bases[0] is fitted
     with pytest.raises(ValueError, match="cv='prefit' needs fitted classifiers; 'b' is not fitted"):
         read_members([("a", fitted), ("b", GaussianNB())], None, True)
-    with pytest.raises(ValueError, match="cv='prefit' needs fitted classifiers; 'b' cannot be one"):
-        _check_fitted("b", object())
-    with pytest.raises(NotFittedError):
+    with pytest.raises(
+        ValueError, match="'RandomForestClassifier' is not fitted. Where .* wrap them in .*FrozenEstimator"
+    ):
         read_members(RandomForestClassifier(), None, True)
+    assert read_members([FrozenEstimator(fitted)], None, True).names == ("frozenestimator",)
 
 
 # training
@@ -255,7 +245,8 @@ def test_stages_say_the_same_whatever_the_classes_are_called(kind, names, blobs)
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
         np.testing.assert_allclose(ours.sum(axis=1), 1.0, rtol=1e-12)
     found = Staged(fitted).outputs(fitted, X, "hard")
-    assert found.names == tuple(f"stage {m + 1}" for m in range(len(values)))
+    word = "stage" if hasattr(fitted, "stage_proba") else "member"
+    assert found.names == tuple(f"{word} {m + 1}" for m in range(len(values)))
     for value, alphabet, proba in zip(found.values, found.alphabets, values):
         same(alphabet, names)
         same(value, np.eye(3)[proba.argmax(axis=1)])
@@ -361,11 +352,11 @@ def test_columns_that_cannot_be_read_are_refused():
     with pytest.raises(ValueError, match="2 columns of probabilities \\['p', 'q'\\] for 3 classes; give one for each"):
         OutputColumns(["p", "q"]).fit(pd.concat([X, X]), [0, 1, 2, 0])
     with pytest.raises(
-        ValueError, match="columns \\['p', 'q'\\] must be >= 0 and sum to 1, .*; row 1 has \\[1.0, 0.5\\]"
+        ValueError, match="the probabilities of 'p, q' must be >= 0 and sum to 1 .*; row 1 has \\[1.0, 0.5\\]"
     ):
         OutputColumns(["p", "q"]).fit(X, [0, 1]).predict_proba(X)
     half = X.assign(q=[0.75, NAN])
-    with pytest.raises(ValueError, match="or be blank together; row 1 has"):
+    with pytest.raises(ValueError, match="in \\['p', 'q'\\] must be blank together; row 1 has"):
         OutputColumns(["p", "q"]).fit(half, [0, 1]).predict_proba(half)
     with pytest.raises(ValueError, match="column 'text' must hold probabilities; could not convert"):
         OutputColumns(["p", "text"]).fit(X, [0, 1]).predict_proba(X)
@@ -376,3 +367,67 @@ def test_columns_that_cannot_be_read_are_refused():
             OutputColumns(column).fit(table, [0, 1])
     with pytest.raises(NotFittedError):
         OutputColumns("p").predict_proba(X)
+
+
+def test_a_row_of_zeros_is_an_abstention_hard_or_soft():
+    said = np.array([[0.0, 0.0], [0.25, 0.75]])
+    for rows in (hardened(said), pmf(said, "a")):
+        assert np.isnan(rows[0]).all() and rows[1].argmax() == 1
+
+
+def test_classifiers_that_are_trained_do_not_see_the_answers_of_others(blobs):
+    X, y = blobs
+    table = pd.DataFrame(X, columns=["a", "b"]).assign(said=y)
+    seen = MaxEntStackingClassifier([("nb", GaussianNB()), ("box", "said")], cv=3, random_state=0).fit(table, y)
+    assert seen.fitted_[0].feature_names_in_.tolist() == ["a", "b"]
+    plain = MaxEntStackingClassifier([("nb", GaussianNB()), ("box", 2)], cv=3, random_state=0)
+    plain.fit(table.to_numpy(), y)
+    np.testing.assert_allclose(plain.predict_proba(table.to_numpy()), seen.predict_proba(table), atol=1e-12)
+    named = MaxEntStackingClassifier([("nb", GaussianNB()), ("box", "said")], cv=3, inputs={"nb": ["b", "said"]})
+    assert named.fit(table, y).fitted_[0].n_features_in_ == 2
+    with pytest.raises(ValueError, match="'nb' has nothing to learn from: all columns are answers"):
+        MaxEntStackingClassifier([("nb", GaussianNB()), ("box", "said")]).fit(table[["said"]], y)
+
+
+def test_probabilities_in_columns_are_of_all_classes_of_soft_labels():
+    rng = np.random.default_rng(0)
+    soft = rng.dirichlet([5.0, 3.0, 0.3], 40)
+    soft[:, 2] = np.minimum(soft[:, 2], 0.2)
+    soft /= soft.sum(axis=1, keepdims=True)
+    assert set(soft.argmax(axis=1)) == {0, 1}
+    model = MaxEntStackingClassifier([("p", [0, 1, 2])], cv="prefit", prior=1.0).fit(rng.dirichlet([2, 2, 2], 40), soft)
+    assert model.alphabets_[0].tolist() == [0, 1, 2]
+
+
+def test_one_column_of_probabilities_is_enough_for_two_classes():
+    X = pd.DataFrame({"p": [0.25, 1.0, None]})
+    said = OutputColumns({"yes": "p"}).fit(X, ["no", "yes", "no"])
+    assert said.classes_.tolist() == ["no", "yes"]
+    np.testing.assert_allclose(said.predict_proba(X), [[0.75, 0.25], [0.0, 1.0], [NAN, NAN]])
+    other = OutputColumns({"maybe": "p"}).fit(X, ["no", "yes", "no"])
+    assert other.classes_.tolist() == ["maybe"]
+
+
+def test_a_column_of_many_fractions_holds_no_labels():
+    X = np.random.default_rng(0).random((50, 1))
+    with pytest.raises(
+        ValueError, match="column 0 holds 50 different numbers, .*: they are no labels. Name probabilities"
+    ):
+        OutputColumns(0).fit(X, np.arange(50) % 2)
+    OutputColumns(0).fit(np.round(20 * X), np.arange(50) % 2)
+
+
+def test_an_error_says_whose_it_is(blobs):
+    X, y = blobs
+    with pytest.raises(ValueError) as caught:
+        MaxEntStackingClassifier([("nb", GaussianNB()), ("tree", DecisionTreeClassifier(max_depth=-1))]).fit(X, y)
+    assert caught.value.__notes__ == ["while 'tree' was trained"]
+    with pytest.raises(ValueError, match="inputs names a column 'agee' that X does not have; columns are 'a', 'b'"):
+        MaxEntStackingClassifier([("nb", GaussianNB())], inputs={"nb": ["agee"]}).fit(
+            pd.DataFrame(X, columns=["a", "b"]), y
+        )
+    with pytest.raises(ValueError, match="estimators names a classifier None; leave it out"):
+        MaxEntStackingClassifier([("a", None)]).fit(X, y)
+    mine = MaxEntStackingClassifier([("v", "said")], latent=True, inputs={"v": ["a"]}, max_components=1, prior=1.0)
+    mine.fit(pd.DataFrame(X, columns=["a", "b"]).assign(said=y), y)
+    assert mine.cells_[0].columns == (0,)

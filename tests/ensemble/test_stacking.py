@@ -1,6 +1,7 @@
 """Classifiers combined by maximum entropy: what is maximised, what is held out, what abstains."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
-from sklearn.model_selection import cross_val_predict
+from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
@@ -55,7 +56,7 @@ def splits(n, k=3):
 def training(model, X, y, weight=None):
     """What the classifiers said of the training rows, each (n, V), and the folds."""
     given = model._open(X, y, weight, check_random_state(model.random_state))
-    found, folds = model._train(given, None)
+    found, folds, _ = model._train(given, None)
     return found.values, folds
 
 
@@ -453,7 +454,12 @@ def test_a_fitted_classifier_may_have_other_labels_than_y(blobs):
     wrong = np.mean(base.predict(X[two]) != TEXT[y[two]])
     assert model.base_errors_[0] == pytest.approx(wrong)
     other = DecisionTreeClassifier(max_depth=2).fit(X, np.array(["up", "down"])[(X[:, 0] > 0).astype(int)])
-    assert MaxEntStackingClassifier([other], cv="prefit", prior=1.0).fit(X, y).base_errors_[0] == 1.0
+    model = MaxEntStackingClassifier([other], cv="prefit", prior=1.0)
+    with pytest.warns(
+        UserWarning, match="no label of 'decisiontreeclassifier' .'down', 'up'. is a class .0, 1, 2.: what"
+    ):
+        model.fit(X, y)
+    assert np.isnan(model.base_errors_[0])
 
 
 def test_a_label_speaks_for_the_class_of_its_name(blobs):
@@ -529,7 +535,7 @@ def test_columns_have_nothing_to_learn_from_a_fold(make_answers):
 def test_prefit_columns_stay_as_they_are(make_answers):
     X, y = make_answers(n_bases=1)
     box = OutputColumns([0, 1, 2]).fit(X, TEXT[y])
-    model = MaxEntStackingClassifier([("c", box)], cv="prefit", prior=1.0).fit(X, y)
+    model = MaxEntStackingClassifier([("c", box)], cv="prefit", prior=1.0).fit(X, TEXT[y])
     assert box.classes_.tolist() == model.alphabets_[0].tolist() == TEXT.tolist()
 
 
@@ -562,7 +568,8 @@ def test_stages_of_an_ensemble(blobs, ensemble, names):
     model = MaxEntStackingClassifier.from_boosting(ensemble, prior=1.0, random_state=0, cv=splits(90))
     plain = clone(model).fit(X, y)
     model.fit(X, names[y])
-    assert model.base_names_ == tuple(f"stage {m + 1}" for m in range(len(model.alphabets_)))
+    word = "stage" if hasattr(ensemble, "stage_proba") else "member"
+    assert model.base_names_ == tuple(f"{word} {m + 1}" for m in range(len(model.alphabets_)))
     assert len(model.base_names_) >= 2 and model.classes_.tolist() == names.tolist()
     np.testing.assert_allclose(model.predict_proba(X), plain.predict_proba(X), atol=1e-9)
     assert model.score(X, names[y]) > 0.55 and not hasattr(ensemble, "classes_")
@@ -753,7 +760,8 @@ def test_a_class_whose_rows_all_have_no_weight(blobs, latent):
     cv, within = ([(np.flatnonzero(f != k), np.flatnonzero(f == k)) for k in range(3)] for f in (fold, fold[kept]))
     model = MaxEntStackingClassifier([GaussianNB()], cv=cv, **options).fit(X, y, (y > 0).astype(float))
     two = MaxEntStackingClassifier([GaussianNB()], cv=within, **options).fit(X[kept], y[kept])
-    np.testing.assert_allclose(model.predict_proba(X)[:, 1:], two.predict_proba(X), atol=1e-4)
+    assert model.classes_.tolist() == [1, 2]
+    np.testing.assert_allclose(model.predict_proba(X), two.predict_proba(X), atol=1e-9)
 
 
 def test_splits_are_of_the_labelled_rows_whatever_their_weight(blobs):
@@ -1008,3 +1016,48 @@ def test_every_check_of_scikit_learn_passes(kind):
     assert len(results) >= n_checks
     assert [(r["check_name"], r["exception"]) for r in results if r["status"] not in ("passed", "skipped")] == []
     assert {r["check_name"] for r in results if r["status"] == "skipped"} <= {"check_array_api_input"}
+
+
+def test_rows_that_no_split_holds_out_take_no_part(blobs):
+    X, y = blobs
+    fold = np.arange(90) // 3 % 3
+    some = [(np.flatnonzero(fold != 0), np.flatnonzero(fold == 0))]
+    model = MaxEntStackingClassifier([GaussianNB()], cv=some, prior=1.0, random_state=0).fit(X, y)
+    base = GaussianNB().fit(X[fold != 0], y[fold != 0])
+    by_hand = MaxEntClassifier(probabilistic={"p": [0, 1, 2]}, prior=1.0)
+    by_hand.fit(base.predict_proba(X[fold == 0]), y[fold == 0])
+    np.testing.assert_allclose(model.params_.cells, by_hand.params_.cells, atol=1e-7)
+    without = [(train, held[y[held] > 0]) for train, held in some]
+    with pytest.raises(ValueError, match="cv holds out no row of class 0; nothing is known of how it is answered"):
+        MaxEntStackingClassifier([GaussianNB()], cv=without).fit(X, y)
+
+
+def test_diagonal_constraints_need_labels_that_are_classes(blobs):
+    _, y = blobs
+    votes = pd.DataFrame({"v": y.astype(str)})
+    with pytest.warns(UserWarning, match="no label of 'v' .* is a class"):
+        assert MaxEntStackingClassifier([("v", "v")]).fit(votes, y).score(votes, y) == 1.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(ValueError, match="no label of 'v' .* is a class .*; take 'full', or name its labels"):
+            MaxEntStackingClassifier([("v", "v")], constraints="diagonal").fit(votes, y)
+
+
+def test_options_of_named_classifiers_are_options(blobs):
+    X, y = blobs
+    bases = [("nb", GaussianNB()), ("tree", DecisionTreeClassifier(random_state=0)), GaussianNB(), ("v", 0)]
+    model = MaxEntStackingClassifier(bases)
+    assert model.get_params()["tree__max_depth"] is None and "tree" not in model.get_params(deep=False)
+    assert model.set_params(tree__max_depth=2, prior=1.0) is model
+    assert bases[1][1].max_depth == 2 and model.prior == 1.0
+    other = GaussianNB(var_smoothing=0.1)
+    model.set_params(nb=other)
+    assert model.estimators[0] == ("nb", other) and model.estimators[2:] == bases[2:]
+    with pytest.raises(ValueError, match="Invalid parameter 'bush'"):
+        model.set_params(bush__max_depth=2)
+    search = GridSearchCV(
+        MaxEntStackingClassifier(bases[:2], prior=1.0, random_state=0), {"tree__max_depth": [1, 3]}, cv=3
+    ).fit(X, y)
+    assert search.best_params_["tree__max_depth"] in (1, 3)
+    staged = MaxEntStackingClassifier(AdaBoostM1Classifier(GaussianNB()))
+    assert staged.set_params(estimators__n_estimators=3).estimators.n_estimators == 3

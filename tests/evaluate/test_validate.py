@@ -216,3 +216,12 @@ def test_bad_input_says_what_to_do(change, message):
     given = {"estimators": {"nb": GaussianNB()}, "X": X, "y": Y} | change
     with pytest.raises(ValueError, match=message):
         cross_validate(given.pop("estimators"), given.pop("X"), given.pop("y"), **given)
+
+
+def test_rows_without_a_label_do_not_count_for_the_overlap():
+    X, y = load_iris(return_X_y=True)
+    labels = np.where(np.arange(150) % 5 == 0, y.astype(object), None)
+    cv = cross_validate(GaussianNB(), X, labels, folds=5)
+    assert {(r["n_train"], r["n_test"]) for r in cv.records} == {(24, 6)}
+    with pytest.raises(ValueError, match="there is no method 'bost'; there are 'GaussianNB'"):
+        cv.difference("GaussianNB", "bost")

@@ -18,6 +18,8 @@ from mixent.core.driver import Problem, Run, Stop, run
 from mixent.core.executors import Serial
 from mixent.core.stats import Stats
 
+LEAST = 1e-12  # prior of a class
+
 
 @dataclass(frozen=True)
 class PriorStats(Stats):
@@ -48,6 +50,12 @@ class PriorShift(Problem):
 def shifted_priors(log_ratio: Array, start: Array, *, tol: float = 1e-9, max_iter: int = 5000) -> Run:
     """Priors of the batch from log P(c | x) / P0(c), (n, C)."""
     return run(PriorShift(), ArrayBlocks(Block(log_ratio)), start, stop=Stop(tol, max_iter), executor=Serial())
+
+
+def floored(prior: Array) -> Array:
+    """Shares in which a class that a batch seems to lack stays possible."""
+    prior = np.maximum(prior, LEAST)
+    return prior / prior.sum()
 
 
 def read_class_prior(class_prior: Any, n_classes: int) -> Array | None:

@@ -72,7 +72,8 @@ def _show_stages(screen: Screen, run: dict[str, Any]) -> None:
     head = "stage" if run["class"] is None else f"{run['class']}: stage"
     table = grid(shown(head), "error %\nof the weight", "vote", "bound %")
     for m, stage in enumerate(run["stages"][:MOST_LINES]):
-        numbers = f"{100 * stage['error']:.1f}", f"{stage['alpha']:.3f}", f"{100 * stage['bound']:.1f}"
+        bound = "" if stage["bound"] is None else f"{100 * stage['bound']:.1f}"
+        numbers = f"{100 * stage['error']:.1f}", f"{stage['alpha']:.3f}", bound
         table.add_row(str(m + 1), *numbers)
     screen.show(table)
     _more(screen, run["stages"], MOST_LINES)

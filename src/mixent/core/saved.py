@@ -28,6 +28,10 @@ FORMAT = 2  # read up to; written where 1, which has neither objects held twice 
 MAX_BYTES = 2 << 30
 _HEADER = "header.json"
 _HEADER_LIMIT = 64 << 20
+NUMBERED = (
+    "$object",
+    "$foreign",
+)  # what may be held in several places; containers of containers could grow without end
 _STAMP = (1980, 1, 1, 0, 0, 0)  # same model, same bytes
 
 
@@ -36,7 +40,7 @@ class SavedFileError(ValueError):
 
 
 Pack = Callable[[Any], bytes | None]
-Unpack = Callable[[bytes], Any]
+Unpack = Callable[[list[bytes]], list[Any]]
 
 
 def save(
@@ -99,18 +103,26 @@ def load(
     path : file name
     classes : name -> every type that may be built
     max_bytes : refuse files that unpack to more
-    unpack : callable(bytes) -> object, for foreign parts; that it is safe is its own affair
+    unpack : callable(list of bytes) -> list of objects, for foreign parts; that it is safe is its own affair
     """
     with Path(path).open("rb") as stream:
         try:
             header, arrays, foreign = _read(stream, max_bytes)
-            return _Reader(_Names(classes), arrays, foreign, unpack).decode(header["model"])
+            return _Reader(_Names(classes), arrays, _unpacked(foreign, unpack)).decode(header["model"])
         except SavedFileError as error:
             raise SavedFileError(f"{path}: {error}") from None
         except (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError, OSError) as error:
             raise SavedFileError(f"{path} is not a mixent file, or it is damaged or cut short ({error})") from None
         except Exception as error:  # whatever a file contrives to raise, the caller hears one thing
             raise SavedFileError(f"{path}: the contents are damaged ({type(error).__name__}: {error})") from None
+
+
+def _unpacked(foreign: list[bytes], unpack: Unpack | None) -> list[Any]:
+    if not foreign:
+        return []
+    if unpack is None:
+        raise SavedFileError("holds a foreign part, which cannot be read here")
+    return unpack(foreign)
 
 
 def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -305,8 +317,7 @@ class _Reader:
 
     names: _Names
     arrays: list[np.ndarray]
-    foreign: list[bytes]
-    unpack: Unpack | None
+    foreign: list[Any]  # as unpacked
     shared: dict[int, Any] = field(default_factory=dict)  # number -> object
 
     def decode(self, value: Any) -> Any:
@@ -317,7 +328,7 @@ class _Reader:
         for key, build in _BUILDERS.items():
             if key in value:
                 built = build(value, self)
-                if "number" in value:
+                if "number" in value and key in NUMBERED:
                     self.shared[value["number"]] = built
                 return built
         raise SavedFileError("the header holds an unknown kind of value")
@@ -345,9 +356,7 @@ def _build_object(value: dict[str, Any], reader: _Reader) -> Any:
 
 
 def _build_foreign(value: dict[str, Any], reader: _Reader) -> Any:
-    if reader.unpack is None:
-        raise SavedFileError("holds a foreign part, which cannot be read here")
-    return reader.unpack(reader.foreign[value["$foreign"]])
+    return reader.foreign[value["$foreign"]]
 
 
 def _check_data(cls: type, state: Mapping[str, Any]) -> None:

@@ -120,7 +120,7 @@ class AdaBoostM1Classifier(Boosted):
         anew: list[int] = []
 
         def take(stage: Any, wrong: np.ndarray, error: float, weight: Array) -> Array:
-            alpha = _vote(error if wrong.any() else rows.least_error, len(rows.classes))
+            alpha = _vote(max(error, rows.least_error), len(rows.classes))
             stages.append((stage, alpha, error))
             return _moved(weight, wrong, alpha)
 
@@ -131,7 +131,7 @@ class AdaBoostM1Classifier(Boosted):
         told = None if show is None else lambda number, text: show(number + 1, n_stages, text)
         y = rows.classes[rows.codes]
         again = fresh if self.restart else None
-        self.stopped_ = run_stages(trainer, y, rows.weight, n_stages, told, take, again)
+        self.stopped_ = run_stages(trainer, y, rows.weight, n_stages, rows.least_error, told, take, again)
         estimators, alphas, errors = zip(*stages)
         self.estimators_ = list(estimators)
         self.alphas_, self.errors_ = np.array(alphas), np.array(errors)

@@ -14,6 +14,7 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base import ProbabilisticClassifier
+from mixent.base.priors import floored
 from mixent.core.arrays import Array
 from mixent.ensemble.bases import HALF, Trainer, read_base
 from mixent.mixtures.options import check_count, progress_bar
@@ -78,6 +79,7 @@ def run_stages(
     y: np.ndarray,
     weight: Array,
     n_stages: int,
+    least: float,
     show: Any,
     take: Callable[..., Array],
     fresh: Callable[[int], Array] | None = None,
@@ -91,6 +93,8 @@ def run_stages(
     weight : (n,) array
         Of the first stage; sums to one.
     n_stages : int
+    least : float
+        The error that counts as none.
     show : callable(number, text) or None
     take : callable(stage, wrong, error, weight)
         Keeps a stage that gets the rows `wrong` (n,) wrong, with a share `error` of the weight, and returns the weights
@@ -111,7 +115,7 @@ def run_stages(
         weight = take(stage, wrong, error, weight)
         if error >= HALF:
             return ALONE
-        if not wrong.any():
+        if error < least:
             if fresh is None:
                 return NO_ERROR.format(number + 1)
             weight = fresh(number + 1)
@@ -253,8 +257,7 @@ class Boosted(ProbabilisticClassifier, ABC):
             yield self.classes_[(joint + self.prior_shift_).argmax(axis=1)]
 
     def _set_class_prior(self, prior: Array) -> None:
-        prior = np.maximum(prior, 1e-12)  # a class the batch seems to lack stays possible
-        prior = prior / prior.sum()
+        prior = floored(prior)
         self.prior_shift_ = self.prior_shift_ + np.log(prior) - np.log(self.class_prior_)
         self.class_prior_ = prior
 

@@ -11,9 +11,10 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.core.arrays import Array
+from mixent.ensemble.pmfs import PMF, one_hot, pmf
 from mixent.tables import missing_mask
 
-PMF = 1e-6  # by which given probabilities may miss a sum of one
+MOST_FRACTIONS = 10  # numbers that are not whole among labels
 
 
 class OutputColumns(ClassifierMixin, BaseEstimator):
@@ -23,8 +24,8 @@ class OutputColumns(ClassifierMixin, BaseEstimator):
     ----------
     columns : str, int, list or dict
         One column: the label it gave to each row, of any alphabet ("unsure" is a label like others). A list: its
-        probabilities of the classes, in the order of the sorted classes. A dict: label -> column of probabilities.
-        A blank is an abstention.
+        probabilities of the classes, in the order of the sorted classes. A dict: label -> column of probabilities; one
+        class may be left out, whose probability is the rest. A blank is an abstention.
 
     Attributes
     ----------
@@ -61,11 +62,14 @@ class OutputColumns(ClassifierMixin, BaseEstimator):
             if not len(present):
                 raise ValueError(f"column {self.columns!r} is blank in every row; there is nothing to learn from")
             self.classes_ = alphabet(present.tolist())
-            return self
-        if isinstance(self.columns, Mapping):
-            self.classes_ = alphabet(self.columns)
+            self._check_labels()
             return self
         classes = np.unique(y)
+        if isinstance(self.columns, Mapping):
+            left = [c for c in classes.tolist() if c not in self.columns]
+            strange = [c for c in self.columns if c not in classes.tolist()]
+            self.classes_ = alphabet([*self.columns, *left] if len(left) == 1 and not strange else self.columns)
+            return self
         if len(self.columns) != len(classes):
             raise ValueError(
                 f"{len(self.columns)} columns of probabilities {list(self.columns)!r} for {len(classes)} classes; give "
@@ -73,6 +77,16 @@ class OutputColumns(ClassifierMixin, BaseEstimator):
             )
         self.classes_ = classes
         return self
+
+    def _check_labels(self) -> None:
+        """Numbers of which there are so many are probabilities or scores, and no labels."""
+        fractions = [v for v in self.classes_.tolist() if isinstance(v, float) and not v.is_integer()]
+        if len(fractions) > MOST_FRACTIONS:
+            raise ValueError(
+                f"column {self.columns!r} holds {len(self.classes_)} different numbers, such as {fractions[0]:g}: they "
+                "are no labels. Name probabilities by a list with a column for each class, in sorted order, or by a "
+                "dict label -> column, which may leave out one class"
+            )
 
     @property
     def _hard(self) -> bool:
@@ -98,27 +112,22 @@ class OutputColumns(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         if self._hard:
-            return self._one_hot(_column(X, self.columns))
-        order = [self.columns[c] for c in self.classes_.tolist()] if isinstance(self.columns, Mapping) else self.columns
-        proba = np.column_stack([_numbers(X, column) for column in order])
-        absent = np.isnan(proba).all(axis=1)
-        wrong = ~absent & ((proba < 0).any(axis=1) | ~(np.abs(proba.sum(axis=1) - 1) <= PMF))
-        if wrong.any():
-            row = int(np.flatnonzero(wrong)[0])
+            return one_hot(_column(X, self.columns), self.classes_)
+        named = (
+            dict(self.columns) if isinstance(self.columns, Mapping) else dict(zip(self.classes_.tolist(), self.columns))
+        )
+        order = list(named.values())
+        given = {label: _numbers(X, column) for label, column in named.items()}
+        rest = 1.0 - sum(given.values())  # of the one class that may be left out
+        rest = np.where(np.abs(rest) < PMF, 0.0, rest)
+        proba = np.column_stack([given.get(label, rest) for label in self.classes_.tolist()])
+        gone, some = np.isnan(proba).all(axis=1), np.isnan(proba).any(axis=1)
+        if (some & ~gone).any():
+            row = int(np.flatnonzero(some & ~gone)[0])
             raise ValueError(
-                f"the probabilities in columns {list(order)!r} must be >= 0 and sum to 1, or be blank together; "
-                f"row {row} has {np.round(proba[row], 6).tolist()}"
+                f"the probabilities in {list(order)!r} must be blank together; row {row} has {proba[row].tolist()}"
             )
-        return proba
-
-    def _one_hot(self, said: np.ndarray) -> Array:
-        places = {label: j for j, label in enumerate(self.classes_.tolist())}
-        out = np.full((len(said), len(places)), np.nan)
-        for row, label in enumerate(said.tolist()):
-            if label in places:
-                out[row] = 0.0
-                out[row, places[label]] = 1.0
-        return out
+        return pmf(proba, ", ".join(map(str, order)))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

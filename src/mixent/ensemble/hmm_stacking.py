@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from mixent.base.folds import Fold, label_folds
-from mixent.base.priors import read_class_prior
+from mixent.base.priors import floored, read_class_prior
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
 from mixent.core.driver import Run, Status, Stop, run
@@ -287,15 +287,13 @@ class HMMStackingClassifier(Stacked):
         """
         fit = self._check()
         given = self._open(X, y, sample_weight, check_random_state(self.random_state))
-        mass = class_mass(given)
-        kept = mass.sum(axis=0) > 0  # a class whose rows all weigh nothing is not there
-        held_prior = read_class_prior(self.class_prior, int(kept.sum()))
+        held_prior = read_class_prior(self.class_prior, len(given.labels.classes))
         with progress_bar(self.progress, "stacking") as show:
-            found, folds = self._train(given, show)
-            self.classes_ = given.labels.classes[kept]
+            found, folds, given = self._train(given, show)
+            self.classes_ = given.labels.classes
             self._check_alphabets()
             log_emit = self._emissions(found)
-            rows = TrainingRows(log_emit, mass[:, kept], given)
+            rows = TrainingRows(log_emit, class_mass(given), given)
             with choose_executor(self.n_jobs, log_emit.shape[0] * log_emit.shape[1], len(self.classes_)) as executor:
                 self.chains_ = tuple(rows.chains(fit, np.flatnonzero(given.counted), executor, show))
                 self.temperature_ = 1.0 if self.calibration == "none" else rows.temperature(fit, folds, executor, show)
@@ -334,8 +332,7 @@ class HMMStackingClassifier(Stacked):
         return np.log(self.class_prior_) + self.temperature_ * log_lik
 
     def _set_class_prior(self, prior: Array) -> None:
-        prior = np.maximum(prior, 1e-12)  # a class the batch seems to lack stays possible
-        self.class_prior_ = prior / prior.sum()
+        self.class_prior_ = floored(prior)
 
     @property
     def runs_(self) -> list[Run]:

@@ -58,7 +58,8 @@ class InputCells:
         """(n, K) of each row as if its fold had not been seen; rows of no fold as they are.
 
         Statistics are additive: those of the other folds, at the components found, give components that keep their
-        places, and one step is all it takes for a row's own label to lose its hold.
+        places. In that one step a row's own label loses most of its hold: how many components there are, and where, has
+        still seen it.
         """
         mixture, problem = self.mixture, self.mixture.problem_
         table = mixture._read(_columns(X, self.columns))

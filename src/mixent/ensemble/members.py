@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,8 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixent.core.arrays import Array
 from mixent.ensemble.bases import read_base, weight_argument
-from mixent.ensemble.columns import PMF, OutputColumns
-from mixent.tables import missing_mask
+from mixent.ensemble.columns import OutputColumns
+from mixent.ensemble.pmfs import aligned, hardened, one_hot, pmf
+from mixent.tables import listed
 
 DECISIONS = ("auto", "soft", "hard")
 
@@ -70,7 +72,8 @@ class Listed(Members):
         out = []
         for i, (name, base) in enumerate(zip(self.names, self.bases)):
             own = int(np.random.default_rng((seed, i)).integers(2**31 - 1))  # two of a kind are not the same twice
-            out.append(base if is_read(base) else trained(base, self.part(X, name), y, weight, own))
+            with noted(f"while {name!r} was trained"):
+                out.append(base if is_read(base) else trained(base, self.part(X, name), y, weight, own))
         return out
 
     def settled(self, fitted: list[Any]) -> Listed:
@@ -79,16 +82,53 @@ class Listed(Members):
         return replace(self, bases=tuple(model if isinstance(base, OutputColumns) else base for base, model in bases))
 
     def outputs(self, fitted: list[Any], X: Any, decisions: str) -> Outputs:
-        each = [said(model, self.part(X, name), decisions, name) for name, model in zip(self.names, fitted)]
+        each = []
+        for name, model in zip(self.names, fitted):
+            with noted(f"while {name!r} was asked"):
+                each.append(said(model, self.part(X, name), decisions, name))
         return Outputs(self.names, tuple(a for a, _ in each), tuple(v for _, v in each))
 
     def part(self, X: Any, name: str) -> Any:
-        """The columns this classifier sees."""
-        return X if name not in self.inputs else _safe_indexing(X, list(self.inputs[name]), axis=1)
+        """The columns this classifier sees: those named, else all that are not another's answers."""
+        if isinstance(self.bases[self.names.index(name)], OutputColumns):  # `inputs` are of its mixture
+            return X
+        if name in self.inputs:
+            return _some_columns(X, self.inputs[name])
+        if not self.used:
+            return X
+        names = list(getattr(X, "columns", range(X.shape[1])))
+        answers = {c if c in names else names[c] for c in self.used if c in names or isinstance(c, (int, np.integer))}
+        rest = [j for j, column in enumerate(names) if column not in answers]
+        if not rest:
+            raise ValueError(f"{name!r} has nothing to learn from: all columns are answers of other classifiers")
+        return _safe_indexing(X, rest, axis=1)
 
     @property
     def used(self) -> tuple:
         return tuple(c for base in self.bases if isinstance(base, OutputColumns) for c in base.used)
+
+
+def _some_columns(X: Any, columns: list) -> Any:
+    try:
+        return _safe_indexing(X, columns, axis=1)
+    except (KeyError, IndexError, ValueError) as error:
+        names = list(getattr(X, "columns", range(X.shape[1])))
+        strange = [c for c in columns if c not in names]
+        if not strange:
+            raise
+        raise ValueError(
+            f"inputs names a column {strange[0]!r} that X does not have; columns are {listed(names)}"
+        ) from error
+
+
+@contextmanager
+def noted(where: str) -> Iterator[None]:
+    """Say of an error which classifier it came from."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(where)
+        raise
 
 
 @dataclass(frozen=True)
@@ -102,7 +142,8 @@ class Staged(Members):
 
     def outputs(self, fitted: Any, X: Any, decisions: str) -> Outputs:
         proba = stage_proba(fitted, X)
-        names = tuple(f"stage {m + 1}" for m in range(len(proba)))
+        word = "stage" if hasattr(fitted, "stage_proba") else "member"
+        names = tuple(f"{word} {m + 1}" for m in range(len(proba)))
         values = [hardened(p) if decisions == "hard" else pmf(p, name) for p, name in zip(proba, names)]
         return Outputs(names, (np.asarray(fitted.classes_),) * len(names), tuple(values))
 
@@ -113,7 +154,7 @@ def read_members(estimators: Any, inputs: Any, prefit: bool) -> Members:
         if inputs is not None:
             raise ValueError("inputs has no effect on the stages of an ensemble: they see what it sees; leave it out")
         if prefit:
-            check_is_fitted(estimators)
+            _check_fitted(type(estimators).__name__, estimators)
         return Staged(estimators)
     named = _named(estimators)
     found = Listed(tuple(named), tuple(named.values()), _read_inputs(inputs, tuple(named)))
@@ -124,13 +165,15 @@ def read_members(estimators: Any, inputs: Any, prefit: bool) -> Members:
 
 
 def _check_fitted(name: str, base: Any) -> None:
+    if isinstance(base, OutputColumns):
+        return
     try:
         check_is_fitted(base)
-    except TypeError as error:
-        raise ValueError(f"cv='prefit' needs fitted classifiers; {name!r} cannot be one ({error})") from error
-    except ValueError as error:  # NotFittedError
-        if not isinstance(base, OutputColumns):
-            raise ValueError(f"cv='prefit' needs fitted classifiers; {name!r} is not fitted") from error
+    except (TypeError, ValueError) as error:  # NotFittedError is the latter
+        raise ValueError(
+            f"cv='prefit' needs fitted classifiers; {name!r} is not fitted. Where scikit-learn copies the combination "
+            "(cross_val_score, GridSearchCV), it copies them unfitted: wrap them in sklearn.frozen.FrozenEstimator"
+        ) from error
 
 
 def is_ensemble(value: Any) -> bool:
@@ -165,6 +208,8 @@ def _is_pair(entry: Any) -> bool:
 
 def _read_one(base: Any) -> Any:
     """A classifier, or the columns in which its answers stand."""
+    if base is None:
+        raise ValueError("estimators names a classifier None; leave it out")
     if isinstance(base, (str, int, np.integer, list, Mapping)) and not isinstance(base, bool):
         return OutputColumns(base)
     return read_base(base)
@@ -211,50 +256,6 @@ def said(model: Any, X: Any, decisions: str, name: str) -> tuple[np.ndarray, Arr
         return np.asarray(model.classes_), pmf(np.array(model.predict_proba(X), dtype=float), name)
     labels = np.asarray(model.classes_)
     return labels, one_hot(np.asarray(model.predict(X), dtype=object), labels)
-
-
-def pmf(proba: Array, name: str) -> Array:
-    """Checked, with NaN throughout a row that is an abstention."""
-    absent = np.isnan(proba).any(axis=1) | ~proba.any(axis=1)
-    wrong = ~absent & ((proba < 0).any(axis=1) | ~(np.abs(proba.sum(axis=1) - 1) <= 10 * PMF))
-    if wrong.any():
-        row = int(np.flatnonzero(wrong)[0])
-        raise ValueError(
-            f"the probabilities of {name!r} must be >= 0 and sum to 1 (a row of NaN abstains); row {row} has "
-            f"{np.round(proba[row], 6).tolist()}"
-        )
-    out = proba / np.where(absent, 1.0, proba.sum(axis=1))[:, None]
-    out[absent] = np.nan
-    return out
-
-
-def hardened(proba: Array) -> Array:
-    """One-hot of the most probable label."""
-    absent = np.isnan(proba).any(axis=1)
-    out = np.eye(proba.shape[1])[np.where(np.isnan(proba), 0.0, proba).argmax(axis=1)]
-    out[absent] = np.nan
-    return out
-
-
-def one_hot(labels: np.ndarray, alphabet: np.ndarray) -> Array:
-    """(n, V); NaN where there is no label, or one of no known name."""
-    places = {label: j for j, label in enumerate(alphabet.tolist())}
-    absent = missing_mask(labels)
-    codes = np.array([-1 if gone else places.get(label, -1) for label, gone in zip(labels.tolist(), absent)], dtype=int)
-    out = np.eye(len(alphabet))[codes]
-    out[codes < 0] = np.nan
-    return out
-
-
-def aligned(values: Array, alphabet: np.ndarray, wanted: np.ndarray) -> Array:
-    """The same pmfs over a larger alphabet."""
-    if len(alphabet) == len(wanted) and (alphabet == wanted).all():
-        return values
-    places = {label: j for j, label in enumerate(wanted.tolist())}
-    out = np.zeros((len(values), len(wanted)))
-    out[:, [places[label] for label in alphabet.tolist()]] = values
-    out[np.isnan(values).any(axis=1)] = np.nan
-    return out
 
 
 def stage_proba(ensemble: Any, X: Any) -> Sequence[Array]:

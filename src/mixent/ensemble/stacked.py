@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -19,7 +19,7 @@ from mixent.ensemble.bases import weight_argument
 from mixent.ensemble.columns import OutputColumns
 from mixent.ensemble.members import DECISIONS, Listed, Members, Outputs, Staged, aligned, is_read, read_members
 from mixent.mixtures.options import check_choice, check_folds
-from mixent.tables import Labels, read_labels, read_weights
+from mixent.tables import Labels, listed, read_labels, read_weights
 from mixent.tables.frames import is_frame, unwrapped
 
 WORDS = ("prefit", "train")
@@ -35,6 +35,7 @@ class Given:
     codes: np.ndarray  # (n,) -1 without a label
     weight: Array | None
     counted: np.ndarray  # (n,) bool: rows with a label and a weight
+    labelled: np.ndarray  # (n,) bool: rows with a label, which splits of the user's are numbered by
     seed: int
 
 
@@ -47,6 +48,53 @@ class Stacked(ProbabilisticClassifier):
     members_: Members
     fitted_: Any
     alphabets_: tuple[np.ndarray, ...]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Options, and with `deep` those of the classifiers: `name__option`.
+
+        Parameters
+        ----------
+        deep : bool
+
+        Returns
+        -------
+        dict
+        """
+        if not isinstance(self.estimators, (list, tuple)):
+            return super().get_params(deep)
+        out = super().get_params(deep=False)
+        for name, base in _named_models(self.estimators) if deep else ():
+            out[name] = base
+            out |= {f"{name}__{option}": value for option, value in base.get_params().items()}
+        return out
+
+    def set_params(self, **params: Any) -> Self:
+        """Set options, also those of named classifiers (`name__option`), or put another in their place (`name`).
+
+        Parameters
+        ----------
+        **params
+            Option -> value.
+
+        Returns
+        -------
+        self
+        """
+        if "estimators" in params:
+            self.estimators = params.pop("estimators")
+        models = dict(_named_models(self.estimators)) if isinstance(self.estimators, (list, tuple)) else {}
+        own = {}
+        for key, value in params.items():
+            name, _, option = key.partition("__")
+            if name not in models:
+                own[key] = value
+            elif option:
+                models[name].set_params(**{option: value})
+            else:
+                entries = [(name, value) if e[0] == name else e for e in map(_as_entry, self.estimators)]
+                self.estimators = [e if e[0] is not None else e[1] for e in entries]
+        super().set_params(**own)
+        return self
 
     def _check_stacking(self) -> None:
         check_choice("decisions", self.decisions, DECISIONS)
@@ -77,13 +125,15 @@ class Stacked(ProbabilisticClassifier):
                 "y holds label probabilities, which classifiers cannot be trained on; give labels, or fitted "
                 "classifiers with cv='prefit'"
             )
+        labelled = labels.likelihood.min(axis=1) < 1
+        labels = _with_weight(labels, weight)
         likelihood = labels.likelihood
         known = likelihood.min(axis=1) < 1  # even probabilities are a label too: that the row is of no class rather
         codes = np.where(known, likelihood.argmax(axis=1), -1)
         counted = known if weight is None else known & (weight > 0)
         if len(np.unique(codes[counted])) < 2:
             raise ValueError("the labelled rows with a weight are of one class; give some rows of two classes at least")
-        return Given(X, labels, codes, weight, counted, int(rng.randint(2**31 - 1)))
+        return Given(X, labels, codes, weight, counted, labelled, int(rng.randint(2**31 - 1)))
 
     def _read_table(self, X: Any, *, reset: bool) -> Any:
         """The table as the classifiers get it; what is in it is theirs to check."""
@@ -93,10 +143,12 @@ class Stacked(ProbabilisticClassifier):
             return X
         return validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
 
-    def _train(self, given: Given, show: Any) -> tuple[Outputs, list[Fold]]:
+    def _train(self, given: Given, show: Any) -> tuple[Outputs, list[Fold], Given]:
         """Train the classifiers; what they say of the rows, honestly unless told otherwise, and the folds.
 
-        Rows that do not count get NaN: they take no part.
+        Rows that do not count get NaN: they take no part. Nor do those that no fold of the user's holds out, which the
+        last of what is returned says; one that has to stay in training for its class, with folds of ours, counts for
+        the class term.
         """
         inputs = getattr(self, "inputs", None)
         self.members_ = members = read_members(self.estimators, inputs, self._prefit)
@@ -117,18 +169,31 @@ class Stacked(ProbabilisticClassifier):
             folds = self._folds(given)
             self._out_of_fold(members.settled(self.fitted_), given, folds, values, show)
         found = replace(final, values=tuple(values))
+        self._warn_of_labels(found, given)
         self.base_errors_ = _errors(found, given)
-        return found, folds
+        return found, folds, self._answered(given, folds)
+
+    def _answered(self, given: Given, folds: list[Fold]) -> Given:
+        if not folds or isinstance(self.cv, (int, np.integer)):
+            return given
+        held = np.zeros(len(given.codes), dtype=bool)
+        held[np.concatenate([rows for _, rows in folds])] = True
+        lost = set(given.codes[given.counted]) - set(given.codes[given.counted & held])
+        if lost:
+            label = given.labels.classes.tolist()[min(lost)]
+            raise ValueError(f"cv holds out no row of class {label!r}; nothing is known of how it is answered")
+        return replace(given, counted=given.counted & held)
 
     def _ready(self, members: Members, given: Given) -> Any:
         """Classifiers that are fitted already; columns have nothing to be fitted to but their labels."""
         if isinstance(members, Staged):
             return members.ensemble
         assert isinstance(members, Listed)
-        y = given.labels.classes[given.codes[given.counted]]
         seen = _safe_indexing(given.X, np.flatnonzero(given.counted))
         unread = [isinstance(base, OutputColumns) and not is_read(base) for base in members.bases]
-        return [clone(base).fit(seen, y) if new else base for base, new in zip(members.bases, unread)]
+        return [
+            clone(base).fit(seen, given.labels.classes) if new else base for base, new in zip(members.bases, unread)
+        ]
 
     def _fit_on(self, members: Members, given: Given, rows: np.ndarray) -> Any:
         weight = None if given.weight is None else given.weight[rows]
@@ -136,7 +201,8 @@ class Stacked(ProbabilisticClassifier):
         return members.fit(_safe_indexing(given.X, rows), y, weight, given.seed)
 
     def _folds(self, given: Given) -> list[Fold]:
-        folds = label_folds(given.codes, given.counted, given.seed, self.cv)
+        codes = np.where(given.labelled, np.maximum(given.codes, 0), -1)
+        folds = label_folds(codes, given.counted, given.seed, self.cv)
         if len(folds) < 2 and isinstance(self.cv, (int, np.integer)):
             raise ValueError("no class has two labelled rows: nothing can be held out; give more rows, or cv='train'")
         return [(train[given.counted[train]], held[given.counted[held]]) for train, held in folds]
@@ -170,6 +236,16 @@ class Stacked(ProbabilisticClassifier):
             if not isinstance(base, OutputColumns) and weight_argument(base) is None:
                 warnings.warn(f"{name} takes no sample_weight: it is trained without", stacklevel=4)
 
+    def _warn_of_labels(self, found: Outputs, given: Given) -> None:
+        classes = given.labels.classes.tolist()
+        for name, alphabet in zip(found.names, found.alphabets):
+            if not any(label in classes for label in alphabet.tolist()):
+                warnings.warn(
+                    f"no label of {name!r} ({listed(alphabet.tolist())}) is a class ({listed(classes)}): what they are "
+                    "worth is learned, but it has no error that could be counted",
+                    stacklevel=4,
+                )
+
     def _outputs(self, X: Any) -> Outputs:
         """What the classifiers say of new rows."""
         check_is_fitted(self)
@@ -196,6 +272,31 @@ class Stacked(ProbabilisticClassifier):
         return tags
 
 
+def _with_weight(labels: Labels, weight: Array | None) -> Labels:
+    """Without the classes whose rows all weigh nothing: these rows are as if they were not there."""
+    absent = labels.likelihood.min(axis=1) == 1
+    mass = np.where(absent[:, None], 0.0, labels.likelihood)
+    kept = (mass if weight is None else mass * weight[:, None]).sum(axis=0) > 0
+    if kept.all() or kept.sum() < 2:
+        return labels
+    likelihood = labels.likelihood[:, kept]
+    likelihood[~likelihood.any(axis=1)] = 1.0
+    codes = labels.codes
+    if codes is not None:
+        codes = np.where(codes >= 0, np.where(kept, np.cumsum(kept) - 1, -1)[codes], -1).astype(codes.dtype)
+    return Labels(labels.classes[kept], likelihood, codes)
+
+
+def _as_entry(entry: Any) -> tuple[str | None, Any]:
+    return entry if isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str) else (None, entry)
+
+
+def _named_models(estimators: Any) -> list[tuple[str, Any]]:
+    """Classifiers that the user named."""
+    entries = [_as_entry(entry) for entry in estimators]
+    return [(n, m) for n, m in entries if n is not None and hasattr(m, "get_params") and not isinstance(m, type)]
+
+
 def _takes_gaps(estimators: Any) -> bool:
     bases = estimators if isinstance(estimators, (list, tuple)) else [estimators]
     bases = [entry[1] if isinstance(entry, tuple) and len(entry) == 2 else entry for entry in bases]
@@ -210,5 +311,6 @@ def _errors(found: Outputs, given: Given) -> Array:
     for value, alphabet in zip(found.values, found.alphabets):
         rows = given.counted & ~np.isnan(value).any(axis=1)
         right = alphabet[value[rows].argmax(axis=1)].astype(object) == given.labels.classes[given.codes[rows]]
-        out.append(1.0 - np.average(right, weights=weight[rows]) if rows.any() else np.nan)
+        known = any(label in given.labels.classes.tolist() for label in alphabet.tolist())
+        out.append(1.0 - np.average(right, weights=weight[rows]) if known and rows.any() else np.nan)
     return np.array(out)

@@ -24,7 +24,7 @@ from mixent.maxent.products import ProductLayout
 from mixent.maxent.terms import Given as GivenTerm
 from mixent.mixtures.fitting import choose_executor
 from mixent.mixtures.options import check_choice, check_count, progress_bar
-from mixent.tables import Column, Schema, Table
+from mixent.tables import Column, Schema, Table, listed
 
 CONSTRAINTS = ("full", "diagonal")
 
@@ -42,7 +42,11 @@ class StackPlan:
     seed: int
 
     def layout(self, rows: Training) -> Layout:
-        """They are known beforehand, and learned out of fold."""
+        """They are known beforehand, of each row out of fold.
+
+        The folds that choose the prior's variance therefore share classifiers: its log-loss is a little too good, as
+        always where a combination is learned from outputs of one round of folds.
+        """
         crossed = [(says, cells) for says, cells in zip(self.says, self.cells) if len(cells.values) > 1]
         return ProductLayout.crossing(self.says, crossed) if crossed else Layout.of(self.says)
 
@@ -66,8 +70,8 @@ class MaxEntStackingClassifier(EntropyModel, Stacked):
     ----------
     estimators : list, or an ensemble
         Classifiers, each alone, as (name, classifier), or as (name, columns) where its answers stand in the table
-        already (see `OutputColumns`); or one ensemble whose members are combined: `AdaBoostM1Classifier`,
-        `WeightBoostClassifier`, or scikit-learn's bagging, forests and AdaBoost.
+        already (see `OutputColumns`; the others do not see these columns); or one ensemble whose members are combined:
+        `AdaBoostM1Classifier`, `WeightBoostClassifier`, or scikit-learn's bagging, forests and AdaBoost.
     latent : bool, "union", "class" or "pooled"
         Whether it matters where the row lies. True is "union": the hidden component of a mixture per class,
         responsibilities over the components of all classes; "pooled": of one mixture; "class": of each class's own
@@ -179,7 +183,8 @@ class MaxEntStackingClassifier(EntropyModel, Stacked):
         ----------
         boosting : ensemble
             `AdaBoostM1Classifier`, `WeightBoostClassifier`, or scikit-learn's bagging, forests and AdaBoost. With
-            cv="prefit" a fitted one is taken as it is.
+            cv="prefit" a fitted one is taken as it is. The m-th stage of a boosting of other rows is not the same
+            classifier: of simple bases, which do not know their training rows by heart, cv="train" may serve better.
         **options
             As for the constructor.
 
@@ -211,12 +216,12 @@ class MaxEntStackingClassifier(EntropyModel, Stacked):
         held_prior = read_class_prior(self.class_prior, len(given.labels.classes))
         self.classes_ = given.labels.classes
         with progress_bar(self.progress, "stacking") as show:
-            found, folds = self._train(given, show)
+            found, folds, answered = self._train(given, show)
             self.cells_ = self._learn_cells(given, found.names)
             cells = self._training_cells(given, folds)
             table, plan = self._table(found, cells), self._plan(found, given.seed)
             rows = training_rows(table, given.labels, given.weight)
-            rows = rows.take(np.flatnonzero(given.counted))
+            rows = rows.take(np.flatnonzero(answered.counted))
             width = rows.table.X.shape[1] * (1 if self.cells_ == () else 4)
             with choose_executor(self.n_jobs, rows.table.n_rows, width) as executor:
                 solved = self._learn(plan, rows, executor, show)
@@ -301,6 +306,11 @@ class MaxEntStackingClassifier(EntropyModel, Stacked):
             labels = alphabet.tolist()
             speakers = tuple(classes.index(v) if v in classes else -1 for v in labels)
             only = speakers if self.constraints == "diagonal" else None
+            if only is not None and max(only) < 0:
+                raise ValueError(
+                    f"constraints='diagonal' counts labels that are right, and no label of {name!r} ({listed(labels)}) "
+                    f"is a class ({listed(classes)}); take 'full', or name its labels as the classes"
+                )
             says.append(GivenTerm(name, tuple(range(at, at + len(labels))), tuple(labels), only))
             at += len(labels)
         terms: dict[InputCells, GivenTerm] = {}

@@ -60,14 +60,14 @@ def train(
 
     def take(stage: Any, wrong: np.ndarray, error: float, weight: Array) -> Array:
         nonlocal height
-        alpha = FAINT if error >= HALF else log_odds(error if wrong.any() else rows.least_error) / 2
+        alpha = FAINT if error >= HALF else log_odds(max(error, rows.least_error)) / 2
         height = risen(height, alpha, np.where(wrong, -signs, signs), beta)
         losses = rows.weight * np.exp(-signs * height)
         stages.append((stage, alpha, error, float(losses.sum())))
         weight = losses * np.exp(-np.abs(beta * height))
         return np.maximum(weight / weight.sum(), TINY)
 
-    stopped = run_stages(trainer, labels[positive.astype(int)], rows.weight, n_stages, show, take)
+    stopped = run_stages(trainer, labels[positive.astype(int)], rows.weight, n_stages, rows.least_error, show, take)
     estimators, alphas, errors, bound = zip(*stages)
     share = float(rows.weight[positive].sum())
     numbers = np.array(alphas), np.array(errors), np.array(bound)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
+from math import factorial
 from typing import Any
 
 import numpy as np
@@ -184,12 +185,15 @@ def friedman(ranks: np.ndarray) -> tuple[float, float]:
 
 
 def iman_davenport(chi2: float, n_sets: int, n_methods: int) -> tuple[float, float]:
-    """F of Friedman's chi-square, less conservative, and its p-value; infinite where every set ranks alike."""
+    """F of Friedman's chi-square, less conservative, and its p-value.
+
+    Infinite where every set ranks alike, which by chance N sets do with probability (k!)^(1 - N).
+    """
     from scipy.special import fdtrc
 
     left = n_sets * (n_methods - 1) - chi2
     if left <= 1e-9 * chi2:
-        return float("inf"), 0.0
+        return float("inf"), float(factorial(n_methods)) ** (1 - n_sets)
     f = (n_sets - 1) * chi2 / left
     return f, float(fdtrc(n_methods - 1, (n_methods - 1) * (n_sets - 1), f))
 

@@ -153,7 +153,7 @@ def size_curves(
     for done, (name, repeat, fold) in enumerate(jobs):
         report(done, len(jobs), f"{name}, fold {fold + 1} of {folds}" + f", repeat {repeat + 1}" * (repeats > 1))
         test, train = (np.flatnonzero(side) for side in (fold_of[repeat] == fold, fold_of[repeat] != fold))
-        ratios.append(len(test) / len(train))
+        ratios.append(len(test) / max(int(data.known[train].sum()), 1))  # rows without a label are no sample
         found = _one_fold(made[name], steps, data, train, test)
         records += [{"method": name, "repeat": repeat, "fold": fold, **record} for record in found]
     report(len(jobs), len(jobs), "done")

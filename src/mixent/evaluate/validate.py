@@ -23,8 +23,9 @@ Progress = Callable[[int, int, str], None]
 class CrossValidation:
     """What a cross-validation found.
 
-    `records` has one dict per method, repeat and fold: method, repeat, fold, n_train, n_test, the scores, fit_seconds,
-    predict_seconds, labelled_only (the method could not use rows without a label) and failed (None, or the error).
+    `records` has one dict per method, repeat and fold: method, repeat, fold, n_train and n_test (rows with a label),
+    the scores, fit_seconds, predict_seconds, labelled_only (the method could not use rows without a label) and failed
+    (None, or the error).
     """
 
     records: list[dict[str, Any]]
@@ -79,6 +80,9 @@ class CrossValidation:
         """
         from mixent.evaluate.paired import corrected_t_test  # which cross-validates itself
 
+        strange = [name for name in (a, b) if name not in self.methods]
+        if strange:
+            raise ValueError(f"there is no method {strange[0]!r}; there are {', '.join(map(repr, self.methods))}")
         gap = self.values(a, metric) - self.values(b, metric)
         gap = gap[np.isfinite(gap)]
         if len(gap) < 2:
@@ -215,7 +219,7 @@ def _warn_small(names: list[str], sizes: list[int], folds: int) -> None:
 
 def _one_fold(estimator: Any, data: _Data, train: np.ndarray, test: np.ndarray) -> tuple[dict, np.ndarray | None]:
     """Scores and probabilities of one method in one fold, or how it failed."""
-    size = {"n_train": len(train), "n_test": len(test)}
+    size = {"n_train": int(data.known[train].sum()), "n_test": len(test)}
     try:
         model, fit_seconds, labelled_only = _fitted(estimator, data, train)
         began = time.perf_counter()

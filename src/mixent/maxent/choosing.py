@@ -33,6 +33,7 @@ def choose_variance(plan: Features, rows: Training, cv: Any, executor: Executor,
     """The variance with the least held-out log-loss, and the table of those tried.
 
     The features are learned anew from the training rows of each fold: hidden components and bins have seen the labels.
+    (Those of a combination are known beforehand, each row's out of fold; see `ensemble.stacking.StackPlan`.)
     """
     labelled = rows.target.any(axis=1) & (rows.weights > 0)
     if isinstance(cv, (int, np.integer)) and labelled.sum() > MOST:

@@ -159,9 +159,8 @@ def gram_row_sums(cells: Cells, source: RowBlocks, executor: Executor) -> Array:
 
     def sums(rows: Any) -> Gram:
         rows = replace(rows, dense=np.abs(rows.dense))
-        width = (rows.weight * (1 + len(cells.sizes) + cells.dense_sums(rows)))[
-            None
-        ]  # a missing column counted: a bound
+        # a missing column counted: a bound
+        width = (rows.weight * (1 + len(cells.sizes) + cells.dense_sums(rows)))[None]
         counts = cells.expected(width, rows)
         return Gram(np.concatenate([width.sum(axis=1)[None], counts])[:, 0])
 

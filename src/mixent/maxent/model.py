@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base import ProbabilisticClassifier
+from mixent.base.priors import LEAST, floored
 from mixent.base.runs import FittedByRun
 from mixent.core.arrays import Array
 from mixent.core.driver import Stop
@@ -125,9 +126,8 @@ class EntropyModel(FittedByRun, ProbabilisticClassifier):
             )
 
     def _set_class_prior(self, prior: Array) -> None:
-        prior = np.maximum(prior, 1e-12)  # a class the batch seems to lack stays possible
-        prior = prior / prior.sum()
-        moved = np.log(prior) - np.log(np.maximum(self.class_prior_, 1e-12))
+        prior = floored(prior)
+        moved = np.log(prior) - np.log(np.maximum(self.class_prior_, LEAST))
         self.params_ = replace(self.params_, bias=self.params_.bias + moved)
         self.class_prior_ = prior
 

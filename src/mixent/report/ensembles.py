@@ -57,7 +57,7 @@ def _stack(model: Any) -> dict[str, Any]:
     for entry in classifiers:
         entry["strength"] = alone[entry["name"]]
         entry |= {"strength_of_place": placed[entry["name"]]} if placed else {}
-    prior = model.class_prior_[model.class_prior_ > 0]
+    shares = model.truth_[0][model.truth_[0] > 0]  # of the training rows, as the entropy is
     return about | {
         "combination": "maxent",
         "constraints_of": model.constraints,
@@ -66,7 +66,7 @@ def _stack(model: Any) -> dict[str, Any]:
         "input_cells": [len(cells.names) for cells in dict.fromkeys(model.cells_)],
         "certificate": {"gap": _finite(model.gap_), "residual": float(model.residual_)},
         "entropy": float(model.entropy_),
-        "entropy_of_classes": -float(prior @ np.log(prior)),
+        "entropy_of_classes": -float(shares @ np.log(shares)),
         "n_parameters": int(model.n_parameters_),
     }
 
@@ -121,7 +121,8 @@ def _boosting(model: Any) -> dict[str, Any]:
             {
                 "class": c,
                 "stages": [
-                    {"error": float(e), "alpha": float(a), "bound": float(b)} for e, a, b in zip(errors, alphas, bound)
+                    {"error": float(e), "alpha": float(a), "bound": _finite(b)}
+                    for e, a, b in zip(errors, alphas, bound)
                 ],
                 "stopped": stopped,
             }
@@ -157,7 +158,9 @@ def _boosting_in_words(about: dict[str, Any]) -> list[str]:
         whose = "" if run["class"] is None else f"{class_name(run['class'])} against the others: "
         stages, last = run["stages"], run["stages"][-1]
         text = f"{whose}{count(len(stages), 'stage')} of at most {about['most_stages']}"
-        text += f"; the training error is at most {100 * min(last['bound'], 1):.3g} % (bound)"
+        bound = last["bound"]
+        text += "; it began anew, so that the training error has no bound" if bound is None else ""
+        text += "" if bound is None else f"; the training error is at most {100 * min(bound, 1):.3g} % (bound)"
         told.append(text + ("" if run["stopped"] is None else f"; ended early: {run['stopped']}"))
     return [f"{what} of {about['base']}", *told]
 
@@ -206,8 +209,8 @@ def _certificate(model: Any) -> list[str]:
         facts.append(f"Prior variance of the multipliers {model.prior_:g}{chosen}")
         facts.append(f"Certificate: the objective is at most {model.gap_:.1g} nats per row below its maximum")
     facts.append(f"Constraints are met within {model.residual_:.2g}")
-    prior = model.class_prior_[model.class_prior_ > 0]
-    without = -float(prior @ np.log(prior))
+    shares = model.truth_[0][model.truth_[0] > 0]
+    without = -float(shares @ np.log(shares))
     return [*facts, f"Entropy of the class given what is said: {model.entropy_:.3f} nats; without it {without:.3f}"]
 
 
@@ -355,7 +358,7 @@ def _by_stage(name: str, model: Any, about: dict[str, Any], X: Any, y: Any, held
     ax.plot(stages, 100 * np.array(wrong), color=colour(0), lw=1.8, marker="o", ms=3, label="rows fitted to")
     if len(about["boosting"]) == 1:
         run = about["boosting"][0]["stages"]
-        bound = 100 * np.minimum([s["bound"] for s in run], 1.0)
+        bound = 100 * np.minimum(np.array([s["bound"] for s in run], dtype=float), 1.0)
         ax.plot(stages, bound, color=colour(1), lw=1.4, ls=(0, (5, 2)), label="bound")
         alone = 100 * np.array([s["error"] for s in run])
         ax.plot(stages, alone, color=colour(2), lw=0, marker="^", ms=4, label="stage alone, weighted rows")
@@ -368,7 +371,7 @@ def _by_stage(name: str, model: Any, about: dict[str, Any], X: Any, y: Any, held
     alt = f"Error of {name} by stage: from {100 * wrong[0]:.1f} % to {100 * wrong[-1]:.1f} % of the rows fitted to."
     caption = f"Error of the rows it was fitted to after each stage: {100 * wrong[0]:.1f} % after the first, "
     caption += f"{100 * wrong[-1]:.1f} % after the last"
-    if len(about["boosting"]) == 1 and np.isfinite([stage["bound"] for stage in about["boosting"][0]["stages"]]).all():
+    if len(about["boosting"]) == 1 and about["boosting"][0]["stages"][-1]["bound"] is not None:
         caption += ", never above the bound"  # boosting that began anew has none
     caption += "." if held_out is None else f". On rows not seen it is {100 * held_out:.1f} %."
     return Figure(canvas, alt, caption)
