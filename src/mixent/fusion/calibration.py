@@ -1,0 +1,371 @@
+"""What the owner of a source knows of it: how often it says what, given the truth."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from mixent.base.folds import label_folds
+from mixent.core.arrays import Array
+from mixent.ensemble.pmfs import aligned, one_hot, pmf
+from mixent.tables import listed, missing_mask, read_labels
+
+JEFFREYS = 0.5  # pseudo-counts of every symbol in every class: a count of zero is no proof
+BINS = 10  # of scores
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Confusion counts of a source, kept as counts: how sure one can be of them is part of the answer.
+
+    Parameters
+    ----------
+    classes : tuple of K labels
+        The true classes.
+    symbols : tuple of V labels
+        What the source may say: the classes, fewer, more ("unsure"), or names of bins of its score.
+    counts : (K, V) array
+        Rows of each class, in the set it was calibrated on, of which it said each symbol; sums of probabilities where
+        it says probabilities.
+    priors : (K,) array, optional
+        Class priors of its training, which its probabilities contain. Default: those of the calibration set.
+    calibration_set : str, optional
+        Name of the rows it was calibrated on. Sources of one set share their calibration error, and nothing else.
+    copy_of : str, optional
+        Name of the source it is a copy of. Copies share one vote.
+    edges : (V - 1,) array, optional
+        Borders between the bins of its score, rising; a score equal to a border belongs to the bin above.
+    smoothing : float
+        Pseudo-counts of every symbol in every class; 0.5 is Jeffreys'.
+
+    Examples
+    --------
+    >>> from mixent.fusion.calibration import Calibration
+    >>> vendor = Calibration.from_counts([[89.5, 9.5], [19.5, 79.5]], classes=["healthy", "ill"])
+    >>> vendor.confusion.tolist()
+    [[0.9, 0.1], [0.2, 0.8]]
+    """
+
+    classes: tuple
+    symbols: tuple
+    counts: Array
+    priors: Array | None = None
+    calibration_set: str | None = None
+    copy_of: str | None = None
+    edges: Array | None = None
+    smoothing: float = JEFFREYS
+
+    def __post_init__(self) -> None:
+        for name in ("classes", "symbols"):
+            labels = _labels(name, getattr(self, name))
+            object.__setattr__(self, name, labels)
+        if len(self.classes) < 2:
+            raise ValueError(f"a calibration needs at least two classes; got {list(self.classes)!r}")
+        object.__setattr__(self, "counts", self._read_counts())
+        object.__setattr__(self, "priors", self._read_priors())
+        object.__setattr__(self, "edges", self._read_edges())
+        for name in ("calibration_set", "copy_of"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, str) and value):
+                raise ValueError(f"{name} must be a name, or None; got {value!r}")
+        if isinstance(self.smoothing, bool) or not np.isfinite(self.smoothing) or self.smoothing < 0:
+            raise ValueError(f"smoothing must be a number >= 0; got {self.smoothing!r}")
+
+    def _read_counts(self) -> Array:
+        counts = _numbers("counts", self.counts, (len(self.classes), len(self.symbols)))
+        if (counts < 0).any():
+            k, v = np.argwhere(counts < 0)[0]
+            raise ValueError(
+                f"counts must be >= 0; of class {self.classes[k]!r} it said {self.symbols[v]!r} {counts[k, v]:g} times"
+            )
+        return counts
+
+    def _read_priors(self) -> Array | None:
+        if self.priors is None:
+            return None
+        priors = _numbers("priors", self.priors, (len(self.classes),))
+        if (priors < 0).any() or priors.sum() <= 0:
+            raise ValueError(f"priors must be >= 0, and not all zero; got {priors.tolist()}")
+        return priors / priors.sum()
+
+    def _read_edges(self) -> Array | None:
+        if self.edges is None:
+            return None
+        edges = _numbers("edges", self.edges, (len(self.symbols) - 1,))
+        if (np.diff(edges) <= 0).any():
+            raise ValueError(f"edges must rise; got {edges.tolist()}")
+        return edges
+
+    @property
+    def n_rows(self) -> Array:
+        """(K,) rows of each class it was calibrated on."""
+        return self.counts.sum(axis=1)
+
+    @property
+    def confusion(self) -> Array:
+        """(K, V) A(symbol | class), smoothed."""
+        counts = self.counts + self.smoothing
+        return counts / counts.sum(axis=1, keepdims=True)
+
+    @property
+    def class_prior(self) -> Array:
+        """(K,) of its training; by default of the set it was calibrated on."""
+        return self.n_rows / self.n_rows.sum() if self.priors is None else self.priors
+
+    @classmethod
+    def from_counts(
+        cls, counts: Any, classes: Sequence[Any], symbols: Sequence[Any] | None = None, **more: Any
+    ) -> Self:
+        """From a table of counts, a row per class and a column per symbol; symbols are the classes unless named.
+
+        Parameters
+        ----------
+        counts : (K, V) array
+        classes, symbols : lists of labels
+        **more
+            priors, calibration_set, copy_of, smoothing.
+
+        Returns
+        -------
+        Calibration
+        """
+        return cls(tuple(classes), tuple(classes if symbols is None else symbols), counts, **more)
+
+    @classmethod
+    def from_rates(
+        cls, rates: Any, n_rows: Any, classes: Sequence[Any], symbols: Sequence[Any] | None = None, **more: Any
+    ) -> Self:
+        """From rates that sum to one in each class, and how many rows of each class they were counted on.
+
+        Parameters
+        ----------
+        rates : (K, V) array
+        n_rows : number, or (K,) array
+        classes, symbols : lists of labels
+        **more
+            As for `from_counts`.
+
+        Returns
+        -------
+        Calibration
+        """
+        symbols = tuple(classes if symbols is None else symbols)
+        table = _numbers("rates", rates, (len(classes), len(symbols)))
+        wrong = (table < 0).any(axis=1) | (np.abs(table.sum(axis=1) - 1) > 1e-3)
+        if wrong.any():
+            k = int(np.flatnonzero(wrong)[0])
+            raise ValueError(f"rates must be >= 0 and sum to 1 in each class; {classes[k]!r} has {table[k].tolist()}")
+        rows = np.broadcast_to(np.asarray(n_rows, dtype=float), (len(classes),))
+        if not np.isfinite(rows).all() or (rows < 0).any():
+            raise ValueError(f"n_rows must be numbers >= 0; got {n_rows!r}")
+        return cls(tuple(classes), symbols, table * rows[:, None], **more)
+
+    @classmethod
+    def from_predictions(cls, truth: Any, said: Any, symbols: Sequence[Any] | None = None, **more: Any) -> Self:
+        """From rows whose truth is known: what the source said of each, as labels or as probabilities.
+
+        Parameters
+        ----------
+        truth : (n,) labels
+            Rows without one are left out.
+        said : (n,) labels or (n, V) probabilities
+            Blank, or a row of NaN: no answer.
+        symbols : list of labels, optional
+            What the columns of probabilities are about, or all that may be said. Default: the classes (probabilities),
+            or what was said (labels).
+        **more
+            As for `from_counts`.
+
+        Returns
+        -------
+        Calibration
+        """
+        said = said.to_numpy() if hasattr(said, "to_numpy") else np.asarray(said)
+        labels = read_labels(truth, len(said))
+        if labels.codes is None:
+            raise ValueError("truth must be labels; it holds probabilities")
+        classes = tuple(labels.classes.tolist())
+        if said.ndim == 2:
+            symbols = tuple(classes if symbols is None else symbols)
+            if said.shape[1] != len(symbols):
+                raise ValueError(
+                    f"{said.shape[1]} columns of probabilities for {len(symbols)} symbols {list(symbols)!r}"
+                )
+            values = pmf(said.astype(float), "the source")
+        else:
+            said = said.astype(object)
+            found = said[~missing_mask(said)].tolist()
+            symbols = tuple(_sorted(set(found)) if symbols is None else symbols)
+            strange = [s for s in found if s not in symbols]
+            if strange:
+                raise ValueError(f"the source said {strange[0]!r}, which is none of the symbols {listed(symbols)}")
+            values = one_hot(said, np.array(symbols, dtype=object))
+        rows = (labels.codes >= 0) & ~np.isnan(values).any(axis=1)
+        counts = np.eye(len(classes))[labels.codes[rows]].T @ values[rows]
+        return cls(classes, symbols, counts, **more)
+
+    @classmethod
+    def from_cv(
+        cls, estimator: Any, X: Any, y: Any, *, cv: int = 5, hard: bool = False, random_state: int = 0, **more: Any
+    ) -> Self:
+        """From a scikit-learn classifier, by what it says out of fold: on its training rows it looks better than it is.
+
+        Parameters
+        ----------
+        estimator : classifier, not fitted
+        X, y : rows and labels
+        cv : int
+            Folds.
+        hard : bool
+            Count labels, even where it has probabilities.
+        random_state : int
+            For the folds.
+        **more
+            As for `from_counts`.
+
+        Returns
+        -------
+        Calibration
+        """
+        from sklearn.utils import _safe_indexing
+
+        from mixent.ensemble.members import said as answers_of
+        from mixent.ensemble.members import trained
+
+        labels = read_labels(y, len(y))
+        if labels.codes is None:
+            raise ValueError("y must be labels; it holds probabilities")
+        known = labels.codes >= 0
+        values = np.full((len(labels.codes), len(labels.classes)), np.nan)
+        for train, held in label_folds(labels.codes, known, random_state, cv):
+            train = train[known[train]]
+            model = trained(
+                estimator, _safe_indexing(X, train), labels.classes[labels.codes[train]], None, random_state
+            )
+            alphabet, said = answers_of(
+                model, _safe_indexing(X, held), "hard" if hard else "auto", type(model).__name__
+            )
+            values[held] = aligned(said, alphabet, labels.classes)
+        truth = np.array([labels.classes[c] if c >= 0 else None for c in labels.codes], dtype=object)
+        return cls.from_predictions(truth, values, symbols=labels.classes.tolist(), **more)
+
+    @classmethod
+    def from_scores(cls, truth: Any, scores: Any, *, bins: int = BINS, edges: Any = None, **more: Any) -> Self:
+        """From scores: their bins are the symbols, by default so that each holds as many rows.
+
+        Parameters
+        ----------
+        truth : (n,) labels
+        scores : (n,) numbers
+            NaN: no answer.
+        bins : int
+            How many, at most.
+        edges : array, optional
+            Borders of the bins, instead.
+        **more
+            As for `from_counts`.
+
+        Returns
+        -------
+        Calibration
+        """
+        scores = np.asarray(scores, dtype=float)
+        seen = np.isfinite(scores)
+        if not seen.any():
+            raise ValueError("scores hold no number")
+        if edges is None:
+            edges = np.unique(np.quantile(scores[seen], np.linspace(0, 1, bins + 1)[1:-1]))
+        edges = np.asarray(edges, dtype=float)
+        symbols = bin_names(edges)
+        codes = np.searchsorted(edges, scores, side="right")
+        said = np.array([symbols[c] if ok else None for c, ok in zip(codes, seen)], dtype=object)
+        return cls.from_predictions(truth, said, symbols=symbols, edges=edges, **more)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        return {
+            "classes": list(self.classes),
+            "symbols": list(self.symbols),
+            "counts": self.counts.tolist(),
+            "priors": None if self.priors is None else self.priors.tolist(),
+            "calibration_set": self.calibration_set,
+            "copy_of": self.copy_of,
+            "edges": None if self.edges is None else self.edges.tolist(),
+            "smoothing": self.smoothing,
+        }
+
+    @classmethod
+    def from_json(cls, entry: Any) -> Self:
+        """Read what `to_json` wrote; what is left out has its default."""
+        if not isinstance(entry, Mapping):
+            raise ValueError(f"a calibration is a JSON object; got {type(entry).__name__}")
+        known = {"classes", "symbols", "counts", "priors", "calibration_set", "copy_of", "edges", "smoothing"}
+        strange = sorted(set(entry) - known)
+        if strange:
+            raise ValueError(f"a calibration has no field {strange[0]!r}; it has {listed(sorted(known))}")
+        absent = [name for name in ("classes", "counts") if name not in entry]
+        if absent:
+            raise ValueError(f"a calibration needs the field {absent[0]!r}")
+        fields = {**entry, "symbols": entry.get("symbols", entry["classes"])}
+        return cls(**{name: value for name, value in fields.items() if value is not None})
+
+
+def save_calibrations(calibrations: Mapping[str, Calibration], path: str | os.PathLike[str]) -> None:
+    """Write calibrations by the name of their source, as JSON."""
+    text = json.dumps({name: one.to_json() for name, one in calibrations.items()}, indent=1)
+    Path(path).write_text(text + "\n")
+
+
+def load_calibrations(path: str | os.PathLike[str]) -> dict[str, Calibration]:
+    """Read what `save_calibrations` wrote, or what was written by hand: source -> fields."""
+    try:
+        entries = json.loads(Path(path).read_text())
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path} is no JSON file ({error})") from error
+    if not isinstance(entries, dict):
+        raise ValueError(f"{path} must hold an object, source -> calibration; it holds a {type(entries).__name__}")
+    out = {}
+    for name, entry in entries.items():
+        try:
+            out[name] = Calibration.from_json(entry)
+        except ValueError as error:
+            raise ValueError(f"{path}, source {name!r}: {error}") from error
+    return out
+
+
+def bin_names(edges: Array) -> tuple[str, ...]:
+    """Names of the bins between rising borders."""
+    told = [f"{e:.6g}" for e in edges]
+    if not told:
+        return ("any",)
+    return (f"< {told[0]}", *(f"{a} to {b}" for a, b in pairwise(told)), f">= {told[-1]}")
+
+
+def _labels(name: str, values: Any) -> tuple:
+    if isinstance(values, (str, bytes)) or not np.iterable(values):
+        raise ValueError(f"{name} must be a list of labels; got {values!r}")
+    labels = tuple(v.item() if isinstance(v, np.generic) else v for v in values)
+    if len(set(labels)) < len(labels):
+        raise ValueError(f"{name} must differ; got {list(labels)!r}")
+    return labels
+
+
+def _numbers(name: str, values: Any, shape: tuple[int, ...]) -> Array:
+    try:
+        found = np.array(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be numbers of shape {shape}; {error}") from error
+    if found.shape != shape or not np.isfinite(found).all():
+        raise ValueError(f"{name} must be finite numbers of shape {shape}; got shape {found.shape}")
+    return found
+
+
+def _sorted(labels: set) -> list:
+    return sorted(labels, key=lambda label: (isinstance(label, str), label))
