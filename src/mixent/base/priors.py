@@ -47,9 +47,12 @@ class PriorShift(Problem):
         return total.counts / total.counts.sum()
 
 
-def shifted_priors(log_ratio: Array, start: Array, *, tol: float = 1e-9, max_iter: int = 5000) -> Run:
-    """Priors of the batch from log P(c | x) / P0(c), (n, C)."""
-    return run(PriorShift(), ArrayBlocks(Block(log_ratio)), start, stop=Stop(tol, max_iter), executor=Serial())
+def shifted_priors(
+    log_ratio: Array, start: Array, *, weight: Array | None = None, tol: float = 1e-9, max_iter: int = 5000
+) -> Run:
+    """Priors of the batch from log P(c | x) / P0(c), (n, C); `weight` (n,) counts its rows."""
+    rows = ArrayBlocks(Block(log_ratio, weight=weight))
+    return run(PriorShift(), rows, start, stop=Stop(tol, max_iter), executor=Serial())
 
 
 def floored(prior: Array) -> Array:
