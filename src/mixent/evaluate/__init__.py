@@ -26,18 +26,9 @@ from mixent.evaluate.displays import (
     UncertaintyDisplay,
 )
 from mixent.evaluate.labels import labelled_rows
-from mixent.evaluate.paired import (
-    FTest,
-    SetsTest,
-    TTest,
-    corrected_t_test,
-    five_by_two_f,
-    five_by_two_f_test,
-    sign_test,
-    signed_rank_test,
-    ten_by_ten,
-)
+from mixent.evaluate.paired import FTest, TTest, corrected_t_test, five_by_two_f, five_by_two_f_test, ten_by_ten
 from mixent.evaluate.scores import balanced_error, brier, calibration_error, error_rate, log_loss, score_table
+from mixent.evaluate.sets import SetsTest, sign_test, signed_rank_test
 from mixent.evaluate.sizes import SizeCurves, size_curves
 from mixent.evaluate.validate import CrossValidation, cross_validate, stratified_folds
 

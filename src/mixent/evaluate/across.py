@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from mixent.evaluate.displays.palette import Short
-from mixent.evaluate.paired import SetsTest, p_text, signed_rank_test, without_rounding
+from mixent.evaluate.sentences import p_text, without_rounding
+from mixent.evaluate.sets import SetsTest, signed_rank_test
 from mixent.mixtures.options import check_number
 from mixent.tables.frames import check_names, is_frame
 

@@ -1,4 +1,4 @@
-"""Tests of two methods: on one data set by cross-validation, or over several data sets.
+"""Tests of two methods on one data set, by cross-validation.
 
 All scores are losses, so a difference score(a) - score(b) below 0 speaks for a.
 """
@@ -12,19 +12,9 @@ import numpy as np
 
 from mixent.evaluate.displays.palette import Short
 from mixent.evaluate.scores import METRICS
+from mixent.evaluate.sentences import ahead, chance, digits_of, p_text, without_rounding, words_of
 from mixent.evaluate.validate import CrossValidation, Progress, cross_validate
 from mixent.mixtures.options import check_choice, check_number, check_positive
-
-MOST_EXACT = 50  # data sets for which the signed-rank test counts all choices of signs
-ROUNDING = 1e-12  # differences below this share of the scores are those of rounding: none
-# metric: its name in a sentence, the factor it is shown with, the unit of the value, the unit of a difference
-WORDS = {
-    "error": ("error", 100.0, " %", " points"),
-    "balanced_error": ("balanced error", 100.0, " %", " points"),
-    "log_loss": ("log-loss", 1.0, " nats", " nats"),
-    "brier": ("Brier score", 1.0, "", ""),
-    "calibration": ("calibration error", 1.0, "", ""),
-}
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,7 +45,7 @@ class FTest(Short):
 
     def __str__(self) -> str:
         how = f"5x2cv F = {self.f:.2f}, p {p_text(self.p_value)}"
-        return f"{_ahead(self.mean, self.names, self.metric, self.scores)} {_chance(self.p_value, how)}"
+        return f"{ahead(self.mean, self.names, self.metric, self.scores)} {chance(self.p_value, how)}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -84,45 +74,14 @@ class TTest(Short):
         return _ratio(self.mean, self.std_error)
 
     def __str__(self) -> str:
-        _, factor, _, unit = _words(self.metric)
-        low, high = (f"{factor * end + 0.0:.{_digits(self.interval, factor)}f}" for end in self.interval)
+        _, factor, _, unit = words_of(self.metric)
+        low, high = (f"{factor * end + 0.0:.{digits_of(self.interval, factor)}f}" for end in self.interval)
         kind = "corrected t test" if self.test_ratio else "paired t test"
         how = f"{kind}, {len(self.differences)} differences, p {p_text(self.p_value)}"
         return (
-            f"{_ahead(self.mean, self.names, self.metric, self.scores)} {_chance(self.p_value, how)} "
+            f"{ahead(self.mean, self.names, self.metric, self.scores)} {chance(self.p_value, how)} "
             f"{100 * self.confidence:g} % interval of {self.names[0]} - {self.names[1]}: {low} to {high}{unit}."
         )
-
-
-@dataclass(frozen=True, repr=False)
-class SetsTest(Short):
-    """What a sign or signed-rank test over data sets found; `str()` says it in words."""
-
-    test: str  # "sign" or "signed-rank"
-    statistic: float  # the smaller of: data sets won, sums of ranks
-    p_value: float  # two-sided
-    wins: int  # data sets where a is ahead
-    ties: int
-    losses: int
-    balance: float  # of wins, or of ranks of the sets won: above 0, a is ahead
-    names: tuple[str, str] = ("a", "b")
-
-    @property
-    def leader(self) -> str | None:
-        """The method ahead, None at a draw."""
-        return None if self.balance == 0 else self.names[self.balance < 0]
-
-    def __str__(self) -> str:
-        n = self.wins + self.ties + self.losses
-        a, b = self.names
-        tied = f", {self.ties} tied" if self.ties else ""
-        if self.leader is None:
-            found = f"{a} and {b} are level over {n} data sets ({self.wins} won each{tied})."
-        else:
-            won = (self.wins, self.losses) if self.leader == a else (self.losses, self.wins)
-            found = f"{self.leader} is ahead of {b if self.leader == a else a} over {n} data sets"
-            found += f" ({won[0]} won, {won[1]} lost{tied})."
-        return f"{found} {_chance(self.p_value, f'{self.test} test, p {p_text(self.p_value)}')}"
 
 
 def five_by_two_f_test(
@@ -320,77 +279,6 @@ def corrected_t_test(
     return TTest(mean, se, p_value, (mean - half, mean + half), confidence, gap, test_ratio, names, metric, scores)
 
 
-def signed_rank_test(a: Any, b: Any, *, names: tuple[str, str] = ("a", "b")) -> SetsTest:
-    """Wilcoxon's signed-rank test of two methods over data sets.
-
-    Differences are ranked by size; the ranks of the sets that a wins are compared with those it loses. Differences of 0
-    count half for each (Demsar 2006). With up to 50 sets the p-value is exact, ties or not: the share of all choices of
-    signs that are as one-sided. Data sets must have no rows in common, and their differences one scale.
-
-    Parameters
-    ----------
-    a, b : (N,) arrays
-        Score of each method on each data set; lower is better.
-    names : (str, str)
-
-    Returns
-    -------
-    SetsTest
-
-    Examples
-    --------
-    >>> from mixent.evaluate import signed_rank_test
-    >>> a, b = [0.10, 0.20, 0.31, 0.05, 0.11, 0.24], [0.12, 0.25, 0.32, 0.08, 0.15, 0.30]
-    >>> print(signed_rank_test(a, b))
-    a is ahead of b over 6 data sets (6 won, 0 lost). This is hardly chance (signed-rank test, p = 0.031).
-    """
-    from scipy.stats import rankdata, wilcoxon
-
-    gap = _between(a, b)
-    ranks = rankdata(np.abs(gap))
-    balance = float(np.dot(ranks, -np.sign(gap)))
-    if len(gap) <= MOST_EXACT:
-        p_value = _exact_p_value(ranks[gap != 0], float(ranks[gap < 0].sum()))
-    else:
-        p_value = float(wilcoxon(gap, zero_method="zsplit", method="approx").pvalue) if gap.any() else 1.0
-    return SetsTest("signed-rank", (ranks.sum() - abs(balance)) / 2, p_value, *_counts(gap), balance, names)
-
-
-def sign_test(a: Any, b: Any, *, names: tuple[str, str] = ("a", "b")) -> SetsTest:
-    """Sign test of two methods over data sets: only who wins counts, not by how much. Ties are left out.
-
-    Weaker than `signed_rank_test`, and free of its demand that differences on all data sets have one scale.
-
-    Parameters
-    ----------
-    a, b : (N,) arrays
-        Score of each method on each data set; lower is better.
-    names : (str, str)
-
-    Returns
-    -------
-    SetsTest
-    """
-    from scipy.stats import binomtest
-
-    wins, ties, losses = _counts(_between(a, b))
-    p_value = float(binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0
-    return SetsTest("sign", float(min(wins, losses)), p_value, wins, ties, losses, float(wins - losses), names)
-
-
-def without_rounding(differences: np.ndarray, *scores: Any) -> np.ndarray:
-    """Differences on the grid of `ROUNDING` of the largest score: equal scores of different arithmetic are ties."""
-    step = ROUNDING * max((np.abs(s).max(initial=0.0) for s in map(np.asarray, scores)), default=0.0)
-    return np.round(differences / step) * step + 0.0 if step > 0 else differences
-
-
-def p_text(value: float) -> str:
-    """A p-value after the letter p: "= 0.31", "= 0.048", "< 0.001"."""
-    if value < 0.001:
-        return "< 0.001"
-    return f"= {value:.{3 if value < 0.1 else 2}f}"
-
-
 def _both(
     a: Any,
     b: Any,
@@ -454,38 +342,6 @@ def _finite(differences: Any) -> np.ndarray:
     return gap
 
 
-def _between(a: Any, b: Any) -> np.ndarray:
-    """a - b over data sets."""
-    first, second = (np.asarray(scores, dtype=float) for scores in (a, b))
-    if first.ndim != 1 or first.shape != second.shape or not len(first):
-        raise ValueError(
-            f"a and b must be lists of one score per data set, on the same sets; their shapes are {first.shape} and "
-            f"{second.shape}"
-        )
-    for letter, scores in zip("ab", (first, second)):
-        if not np.isfinite(scores).all():
-            i = int(np.argmin(np.isfinite(scores)))
-            raise ValueError(f"scores must be finite numbers; that of {letter} on set {i} is {scores[i]}")
-    return without_rounding(first - second, first, second)
-
-
-def _counts(gap: np.ndarray) -> tuple[int, int, int]:
-    """Data sets that a wins, ties and loses."""
-    return int((gap < 0).sum()), int((gap == 0).sum()), int((gap > 0).sum())
-
-
-def _exact_p_value(ranks: np.ndarray, total: float) -> float:
-    """Two-sided p-value of the sum of the ranks that have one sign, each sign being a toss."""
-    steps = np.rint(2 * ranks).astype(int)  # tied ranks end in a half
-    share = np.zeros(steps.sum() + 1)  # of the choices of signs, by twice the sum
-    share[0] = 1.0
-    for step in steps:
-        share[step:] = share[step:] + share[: len(share) - step]
-        share /= 2
-    at = int(np.rint(2 * total))
-    return float(min(1.0, 2 * min(share[: at + 1].sum(), share[at:].sum())))
-
-
 def _variances(p: np.ndarray) -> np.ndarray:
     """s_i^2 of each replication."""
     return (p[:, 0] - p[:, 1]) ** 2 / 2
@@ -508,32 +364,3 @@ def _check_confidence(value: Any) -> float:
     if check_number(value) and 0 < value < 1:
         return float(value)
     raise ValueError(f"confidence must be between 0 and 1, such as 0.95; got {value!r}")
-
-
-def _words(metric: str | None) -> tuple[str, float, str, str]:
-    return WORDS[metric] if metric else ("score", 1.0, "", "")
-
-
-def _digits(values: Any, factor: float) -> int:
-    """Decimals that show the largest of the values to two figures and the others to one, if that takes few more."""
-    sizes = [abs(factor * v) for v in values if v] or [1.0]
-    two, one = (int(1 - np.floor(np.log10(size))) for size in (max(sizes), 10 * min(sizes)))
-    return int(np.clip(max(two, min(one, two + 2)), 2, 6))
-
-
-def _ahead(mean: float, names: tuple[str, str], metric: str | None, scores: tuple[float, float] | None) -> str:
-    """Who is ahead, and by how much."""
-    word, factor, unit, points = _words(metric)
-    if mean == 0:
-        return f"{names[0]} and {names[1]} have the same mean {word}."
-    first = int(mean > 0)
-    said = f"{names[first]} has the lower {word}" if metric else f"{names[first]} is ahead"
-    if scores is None:
-        return f"{said}, by {factor * abs(mean):.{_digits([mean], factor)}f}{points} on average."
-    digits = min(_digits([mean], factor), 4)
-    low, high = (f"{factor * scores[i]:.{digits}f}{unit}" for i in (first, 1 - first))
-    return f"{said}: {low} against {high}."
-
-
-def _chance(p_value: float, how: str) -> str:
-    return f"This {'is hardly' if p_value < 0.05 else 'can be'} chance ({how})."

@@ -13,8 +13,9 @@ from sklearn.utils.validation import _num_samples
 
 from mixent.evaluate.displays.palette import Short
 from mixent.evaluate.labels import as_labels, classes_of, labelled_rows
-from mixent.evaluate.paired import WORDS, TTest, corrected_t_test, without_rounding
+from mixent.evaluate.paired import TTest, corrected_t_test
 from mixent.evaluate.scores import METRICS, _weights, score_table
+from mixent.evaluate.sentences import WORDS, without_rounding
 from mixent.evaluate.validate import Progress, _Data, _fitted, aligned_proba, stratified_folds
 from mixent.mixtures.options import check_choice, check_count
 

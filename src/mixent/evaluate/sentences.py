@@ -1,0 +1,59 @@
+"""Comparisons in sentences: who is ahead, by how much, and whether that can be chance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+ROUNDING = 1e-12  # differences below this share of the scores are those of rounding: none
+# metric: its name in a sentence, the factor it is shown with, the unit of the value, the unit of a difference
+WORDS = {
+    "error": ("error", 100.0, " %", " points"),
+    "balanced_error": ("balanced error", 100.0, " %", " points"),
+    "log_loss": ("log-loss", 1.0, " nats", " nats"),
+    "brier": ("Brier score", 1.0, "", ""),
+    "calibration": ("calibration error", 1.0, "", ""),
+}
+
+
+def without_rounding(differences: np.ndarray, *scores: Any) -> np.ndarray:
+    """Differences on the grid of `ROUNDING` of the largest score: equal scores of different arithmetic are ties."""
+    step = ROUNDING * max((np.abs(s).max(initial=0.0) for s in map(np.asarray, scores)), default=0.0)
+    return np.round(differences / step) * step + 0.0 if step > 0 else differences
+
+
+def p_text(value: float) -> str:
+    """A p-value after the letter p: "= 0.31", "= 0.048", "< 0.001"."""
+    if value < 0.001:
+        return "< 0.001"
+    return f"= {value:.{3 if value < 0.1 else 2}f}"
+
+
+def words_of(metric: str | None) -> tuple[str, float, str, str]:
+    return WORDS[metric] if metric else ("score", 1.0, "", "")
+
+
+def digits_of(values: Any, factor: float) -> int:
+    """Decimals that show the largest of the values to two figures and the others to one, if that takes few more."""
+    sizes = [abs(factor * v) for v in values if v] or [1.0]
+    two, one = (int(1 - np.floor(np.log10(size))) for size in (max(sizes), 10 * min(sizes)))
+    return int(np.clip(max(two, min(one, two + 2)), 2, 6))
+
+
+def ahead(mean: float, names: tuple[str, str], metric: str | None, scores: tuple[float, float] | None) -> str:
+    """Who is ahead, and by how much."""
+    word, factor, unit, points = words_of(metric)
+    if mean == 0:
+        return f"{names[0]} and {names[1]} have the same mean {word}."
+    first = int(mean > 0)
+    said = f"{names[first]} has the lower {word}" if metric else f"{names[first]} is ahead"
+    if scores is None:
+        return f"{said}, by {factor * abs(mean):.{digits_of([mean], factor)}f}{points} on average."
+    digits = min(digits_of([mean], factor), 4)
+    low, high = (f"{factor * scores[i]:.{digits}f}{unit}" for i in (first, 1 - first))
+    return f"{said}: {low} against {high}."
+
+
+def chance(p_value: float, how: str) -> str:
+    return f"This {'is hardly' if p_value < 0.05 else 'can be'} chance ({how})."
