@@ -166,3 +166,9 @@ def test_without_pictures_or_rows(tmp_path, cv, monkeypatch):
     for name, model in (("<stack>", stack), ("boost", boost)):
         page = section(tmp_path, cv, name, model)
         assert "<figure" not in page and "<table" in page
+
+
+def test_answers_that_stand_in_the_table_are_not_out_of_fold():
+    votes = MaxEntStackingClassifier([("panel", "said")], prior=1.0).fit(X, Y)
+    assert describe_ensemble(votes)["errors"] == "of the answers as they stand"
+    assert describe_ensemble(STACK.fit(X, Y))["errors"] == "out of fold"

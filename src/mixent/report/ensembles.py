@@ -72,7 +72,10 @@ def _stack(model: Any) -> dict[str, Any]:
 
 
 def _how(model: Any) -> str:
-    return HOW[model.cv] if isinstance(model.cv, str) else "out of fold"
+    if isinstance(model.cv, str):
+        return HOW[model.cv]
+    read = isinstance(model.fitted_, list) and all(isinstance(base, OutputColumns) for base in model.fitted_)
+    return "of the answers as they stand" if read else "out of fold"
 
 
 def _kinds(model: Any) -> list[str]:
