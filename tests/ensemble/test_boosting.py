@@ -22,7 +22,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
 from mixent import MixtureClassifier
-from mixent.ensemble.bases import aligned_proba, drawn_rows, weight_argument
+from mixent.base.weights import weight_argument
+from mixent.ensemble.bases import aligned_proba, drawn_rows
 from mixent.ensemble.boosting import AdaBoostM1Classifier, WeightBoostClassifier
 
 BOTH = [AdaBoostM1Classifier, WeightBoostClassifier]

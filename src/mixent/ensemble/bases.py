@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_regressor
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import has_fit_parameter
 
+from mixent.base.weights import weight_argument
 from mixent.core.arrays import Array
+from mixent.ensemble.pmfs import aligned
 
 DRAWS = 10  # of the rows of one stage
 HALF = 0.5 - 1e-9  # an error of one half, but for rounding
@@ -35,15 +36,6 @@ def read_base(estimator: Any) -> Any:
     return estimator
 
 
-def weight_argument(estimator: Any) -> str | None:
-    """Name under which `fit` takes weights; None if it takes none. A pipeline hands them to its last step."""
-    steps = getattr(estimator, "steps", None)
-    if steps:
-        inner = weight_argument(steps[-1][1])
-        return None if inner is None else f"{steps[-1][0]}__{inner}"
-    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
-
-
 def places(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """(n,) position of each label among the sorted classes."""
     return np.searchsorted(classes, np.asarray(values).astype(classes.dtype, copy=False))
@@ -56,13 +48,7 @@ def aligned_proba(stage: Any, X: Any, classes: np.ndarray) -> Array:
     """
     if not hasattr(stage, "predict_proba"):
         return np.eye(len(classes))[places(stage.predict(X), classes)]
-    given = np.asarray(stage.predict_proba(X), dtype=float)
-    seen = np.asarray(stage.classes_)
-    if np.array_equal(seen, classes):
-        return given
-    proba = np.zeros((len(given), len(classes)))
-    proba[:, places(seen, classes)] = given
-    return proba
+    return aligned(np.asarray(stage.predict_proba(X), dtype=float), np.asarray(stage.classes_), classes)
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,9 @@ from sklearn.base import clone, is_regressor
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
+from mixent.base.weights import weight_arguments
 from mixent.core.arrays import Array
-from mixent.ensemble.bases import read_base, weight_argument
+from mixent.ensemble.bases import read_base
 from mixent.ensemble.columns import OutputColumns
 from mixent.ensemble.pmfs import aligned, hardened, one_hot, pmf
 from mixent.tables import listed
@@ -240,8 +241,7 @@ def trained(base: Any, X: Any, y: np.ndarray, weight: Array | None, seed: int) -
     loose = [n for n, value in options.items() if n.split("__")[-1] == "random_state" and value is None]
     if loose:
         model.set_params(**dict.fromkeys(loose, seed))
-    argument = None if weight is None else weight_argument(model)
-    return model.fit(X, y, **({} if argument is None else {argument: weight}))
+    return model.fit(X, y, **weight_arguments(model, weight))
 
 
 def said(model: Any, X: Any, decisions: str, name: str) -> tuple[np.ndarray, Array]:

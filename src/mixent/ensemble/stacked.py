@@ -14,8 +14,8 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 
 from mixent.base import ProbabilisticClassifier
 from mixent.base.folds import Fold, label_folds
+from mixent.base.weights import weight_argument
 from mixent.core.arrays import Array
-from mixent.ensemble.bases import weight_argument
 from mixent.ensemble.columns import OutputColumns
 from mixent.ensemble.members import DECISIONS, Listed, Members, Outputs, Staged, aligned, is_read, read_members
 from mixent.mixtures.options import check_choice, check_folds

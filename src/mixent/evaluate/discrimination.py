@@ -26,19 +26,23 @@ def describe_discrimination(model: Any) -> dict[str, Any]:
     -------
     dict that JSON can hold
     """
+    margin = {"prior": type(model.margin_).__name__.lower(), "about": float(model.margin_.at)}
+    if hasattr(model, "alpha"):
+        margin["quantile"] = float(model.alpha)
+    return {**margin_facts(model, margin), "kernel": what_kernel(model)}
+
+
+def margin_facts(model: Any, margin: dict[str, Any]) -> dict[str, Any]:
+    """What all classifiers with margins tell: of kernels, Gaussians, trees and nets."""
     posterior = model.label_posterior_
     certain = posterior.max(axis=1)
     doubtful = certain[certain < 1.0]
     owner = np.bincount(posterior[model.support_].argmax(axis=1), minlength=len(model.classes_))
-    margin = {"prior": type(model.margin_).__name__.lower(), "about": float(model.margin_.at)}
-    if hasattr(model, "alpha"):
-        margin["quantile"] = float(model.alpha)
     about: dict[str, Any] = {
         "classes": [
             {"class": c, "prior": float(p), "support": int(n)}
             for c, p, n in zip(model.classes_.tolist(), model.class_prior_, owner)
         ],
-        "kernel": what_kernel(model),
         "c": _bound(model),
         "margin": margin,
         "bias": model.bias if isinstance(model.bias, str) else float(model.bias),

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_random_state
-from sklearn.utils.validation import _num_samples, has_fit_parameter
+from sklearn.utils.validation import _num_samples
 
+from mixent.base.weights import weight_argument, weight_arguments
 from mixent.evaluate.labels import as_labels, classes_of, encode, key, labelled_rows, plain_dtype
 from mixent.evaluate.scores import METRICS, _weights, score_table
 
@@ -138,7 +139,7 @@ def cross_validate(
     proba = {name: np.full((len(y), len(data.classes)), np.nan) for name in estimators}
     records, report = [], progress or (lambda done, total, text: None)
     for name, estimator in estimators.items():
-        if weight is not None and _weight_argument(estimator) is None:
+        if weight is not None and weight_argument(estimator) is None:
             warnings.warn(f"{name} takes no sample_weight: it is fitted without; its scores are weighted", stacklevel=2)
     for done, (repeat, fold, name) in enumerate(jobs):
         report(done, len(jobs), f"{name}, fold {fold + 1} of {folds}" + f", repeat {repeat + 1}" * (repeats > 1))
@@ -240,7 +241,7 @@ def _fitted(estimator: Any, data: _Data, train: np.ndarray) -> tuple[Any, float,
     for rows in _training_sets(data, train):
         model, began = clone(estimator), time.perf_counter()
         y = data.y[rows]
-        fit_args = {} if data.weight is None else _weight_arguments(model, data.weight[rows])
+        fit_args = weight_arguments(model, None if data.weight is None else data.weight[rows])
         known = data.known[rows]
         y = plain_dtype(y) if known.all() else _marked_absent(y, known)
         try:
@@ -277,17 +278,3 @@ def aligned_proba(model: Any, X: Any, classes: np.ndarray) -> np.ndarray:
     proba = np.zeros((len(given), len(classes)))
     proba[:, [column[key(label)] for label in model.classes_]] = given
     return proba
-
-
-def _weight_argument(estimator: Any) -> str | None:
-    """Name under which `fit` takes weights; None if it takes none. A pipeline hands them to its last step."""
-    steps = getattr(estimator, "steps", None)
-    if steps:
-        inner = _weight_argument(steps[-1][1])
-        return None if inner is None else f"{steps[-1][0]}__{inner}"
-    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
-
-
-def _weight_arguments(estimator: Any, weight: np.ndarray) -> dict[str, np.ndarray]:
-    name = _weight_argument(estimator)
-    return {} if name is None else {name: weight}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.discrimination import SURE, _bound, in_words
+from mixent.evaluate.discrimination import in_words, margin_facts
 from mixent.hmm import HiddenMarkovModel, HMMClassifier
 from mixent.med import MEDBayesNetClassifier, MEDNoveltyDetector, MEDTreeClassifier
 from mixent.med.novelty_models import NoveltyChain, NoveltyMixture, NoveltyTrees
@@ -41,33 +41,7 @@ def structure_in_words(about: dict[str, Any], *, see: str) -> list[str]:
 
 def _discrimination(model: Any) -> dict[str, Any]:
     """As `describe_discrimination`, and the structures in place of a kernel."""
-    posterior = model.label_posterior_
-    certain = posterior.max(axis=1)
-    doubtful = certain[certain < 1.0]
-    owner = np.bincount(posterior[model.support_].argmax(axis=1), minlength=len(model.classes_))
-    about: dict[str, Any] = {
-        "classes": [
-            {"class": c, "prior": float(p), "support": int(n)}
-            for c, p, n in zip(model.classes_.tolist(), model.class_prior_, owner)
-        ],
-        "objective": model.objective,
-        "c": _bound(model),
-        "margin": _margin(model),
-        "bias": model.bias if isinstance(model.bias, str) else float(model.bias),
-        "support": {
-            "rows": len(model.support_),
-            "of": int((~np.isnan(certain)).sum()),
-            "leave_one_out": float(model.loo_estimate_),
-        },
-        "gap": None if model.gap_ is None else float(model.gap_),
-        "calibration": {
-            "kind": model.calibration,
-            "slope": float(model.calibration_.slope),
-            "offset": [float(o) for o in model.calibration_.offset],
-        },
-    }
-    if len(doubtful):
-        about["in_doubt"] = {"rows": len(doubtful), "sure": int((doubtful >= SURE).sum())}
+    about = {**margin_facts(model, _margin(model)), "objective": model.objective}
     return about | (_trees(model) if isinstance(model, MEDTreeClassifier) else _nets(model))
 
 

@@ -70,7 +70,8 @@ class CriticalDifferenceDisplay(Short):
     def _margins(self) -> tuple[float, float]:
         """Inches for the names on the left and on the right, and for their ranks."""
         labels, half = self._labels(), (len(self.names) + 1) // 2
-        return tuple(0.75 + LETTER * max(map(len, side)) for side in (labels[:half], labels[half:]))  # type: ignore
+        left, right = (0.75 + LETTER * max(map(len, side)) for side in (labels[:half], labels[half:]))
+        return left, right
 
     def _depth(self) -> float:
         return self._top() + NAME * ((len(self.names) + 1) // 2 - 1) + NAME / 2 + FOOT
