@@ -26,6 +26,9 @@ _HOMES = {
     "MEDGaussianClassifier": "mixent.med",
     "MEDNoveltyDetector": "mixent.med",
     "MEDTreeClassifier": "mixent.med",
+    "Calibration": "mixent.fusion",
+    "Fuser": "mixent.fusion",
+    "Source": "mixent.fusion",
     "save": "mixent.files",
     "load": "mixent.files",
 }

@@ -11,6 +11,10 @@ import numpy as np
 from scipy.special import logsumexp, softmax
 from sklearn.utils import check_random_state
 
+from mixent.simulated import simulate_vendors, simulate_verification, simulate_votes
+
+__all__ = ["Orchestra", "make_orchestra", "simulate_vendors", "simulate_verification", "simulate_votes"]
+
 INSTRUMENTS = np.array(["flute", "saxophone", "clarinet", "violin"])
 MATERIALS = np.array(["metal", "wood"])
 P_METAL = np.array([0.7, 1.0, 0.3, 0.0])  # p(metal | instrument): some flutes are of wood, some clarinets of metal

@@ -8,7 +8,8 @@ from sklearn.datasets import load_iris
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
-from mixent.fusion.calibration import Calibration, bin_names, load_calibrations, save_calibrations
+from mixent.fusion.calibration import Calibration, bin_names
+from mixent.fusion.saved import load_calibrations, save_calibrations
 
 COUNTS = [[8.0, 2.0], [1.0, 9.0]]
 
@@ -123,7 +124,10 @@ def test_messages_of_the_constructors(tmp_path):
         ("[]", "must hold an object, source -> calibration; it holds a list"),
         ('{"a": 3}', "source 'a': a calibration is a JSON object; got int"),
         ('{"a": {"classes": [0, 1]}}', "source 'a': a calibration needs the field 'counts'"),
-        ('{"a": {"rate": 1}}', "source 'a': a calibration has no field 'rate'; it has 'calibration_set', 'classes'"),
+        (
+            '{"a": {"rate": 1}}',
+            "source 'a': a calibration has no field 'rate'; it has 'calibration_set', 'cells', 'classes'",
+        ),
     ]:
         (tmp_path / "c.json").write_text(text)
         with pytest.raises(ValueError, match=message):

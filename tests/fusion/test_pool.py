@@ -59,7 +59,6 @@ def test_copies_share_the_trust_of_one(copies):
     ours = np.mean(found.posterior[place].argmax(axis=1) != truth)
     bayes = np.mean(fixed_product(evidence, prior).posterior[place].argmax(axis=1) != truth)
     assert ours < bayes - 0.02
-    np.testing.assert_array_equal(found.joint(evidence), pooled(evidence, found.trust, prior))
 
 
 def test_a_source_that_says_nothing_gets_no_say():

@@ -1,1 +1,22 @@
-"""Fusion of black-box classifiers on an unlabelled batch (in the making; nothing here is public yet)."""
+"""Fusion of black-box classifiers on an unlabelled batch: no labels in common, priors that may have shifted."""
+
+from mixent.fusion.answers import LongAnswers, long_answers
+from mixent.fusion.calibration import Calibration
+from mixent.fusion.diagnostics import Dependence, Drift, Moved, PriorEstimate
+from mixent.fusion.estimator import Fuser
+from mixent.fusion.saved import load_calibrations, save_calibrations
+from mixent.fusion.sources import Source
+
+__all__ = [
+    "Calibration",
+    "Dependence",
+    "Drift",
+    "Fuser",
+    "LongAnswers",
+    "Moved",
+    "PriorEstimate",
+    "Source",
+    "load_calibrations",
+    "long_answers",
+    "save_calibrations",
+]

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -19,6 +16,7 @@ from mixent.tables import listed, missing_mask, read_labels
 
 JEFFREYS = 0.5  # pseudo-counts of every symbol in every class: a count of zero is no proof
 BINS = 10  # of scores
+GUESSED = (0.7, 2.0)  # share of right answers of a source nobody has calibrated, and the rows that belief is worth
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,8 @@ class Calibration:
         What the source may say: the classes, fewer, more ("unsure"), or names of bins of its score.
     counts : (K, V) array
         Rows of each class, in the set it was calibrated on, of which it said each symbol; sums of probabilities where
-        it says probabilities.
+        it says probabilities. With `cells`, (K, V, L). A class without rows is one it was never calibrated on: then
+        what it says is held to tell nothing of that class.
     priors : (K,) array, optional
         Class priors of its training, which its probabilities contain. Default: those of the calibration set.
     calibration_set : str, optional
@@ -42,8 +41,15 @@ class Calibration:
         Name of the source it is a copy of. Copies share one vote.
     edges : (V - 1,) array, optional
         Borders between the bins of its score, rising; a score equal to a border belongs to the bin above.
+    line : (slope, offset), optional
+        It gives scores, and slope * score + offset is the log-likelihood ratio of the second class to the first.
+    cells : tuple of L labels, optional
+        With each answer the source tells where its input lies: one of these cells, or a pmf over them (6.1).
+    context : bool
+        The cells are no part of the answer, only the circumstances it was given in: answers are counted within each
+        cell (6.4) instead of together with it.
     smoothing : float
-        Pseudo-counts of every symbol in every class; 0.5 is Jeffreys'.
+        Pseudo-counts of every symbol in every class, shared among the cells; 0.5 is Jeffreys'.
 
     Examples
     --------
@@ -60,17 +66,23 @@ class Calibration:
     calibration_set: str | None = None
     copy_of: str | None = None
     edges: Array | None = None
+    line: tuple[float, float] | None = None
+    cells: tuple | None = None
+    context: bool = False
     smoothing: float = JEFFREYS
 
     def __post_init__(self) -> None:
-        for name in ("classes", "symbols"):
-            labels = _labels(name, getattr(self, name))
-            object.__setattr__(self, name, labels)
+        for name in ("classes", "symbols", "cells"):
+            if name != "cells" or self.cells is not None:
+                object.__setattr__(self, name, _labels(name, getattr(self, name)))
         if len(self.classes) < 2:
             raise ValueError(f"a calibration needs at least two classes; got {list(self.classes)!r}")
         object.__setattr__(self, "counts", self._read_counts())
         object.__setattr__(self, "priors", self._read_priors())
         object.__setattr__(self, "edges", self._read_edges())
+        object.__setattr__(self, "line", self._read_line())
+        if not isinstance(self.context, (bool, np.bool_)) or (self.context and self.cells is None):
+            raise ValueError(f"context must be True or False, and True only with cells; got {self.context!r}")
         for name in ("calibration_set", "copy_of"):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, str) and value):
@@ -79,11 +91,17 @@ class Calibration:
             raise ValueError(f"smoothing must be a number >= 0; got {self.smoothing!r}")
 
     def _read_counts(self) -> Array:
-        counts = _numbers("counts", self.counts, (len(self.classes), len(self.symbols)))
+        inner = () if self.cells is None else (len(self.cells),)
+        counts = _numbers("counts", self.counts, (len(self.classes), len(self.symbols), *inner))
         if (counts < 0).any():
-            k, v = np.argwhere(counts < 0)[0]
+            k, v, *_ = place = np.argwhere(counts < 0)[0]
             raise ValueError(
-                f"counts must be >= 0; of class {self.classes[k]!r} it said {self.symbols[v]!r} {counts[k, v]:g} times"
+                f"counts must be >= 0; of class {self.classes[k]!r} it said {self.symbols[v]!r} "
+                f"{counts[tuple(place)]:g} times"
+            )
+        if not counts.any():
+            raise ValueError(
+                "counts are all zero; a source needs at least one labelled answer (or `Calibration.guess`)"
             )
         return counts
 
@@ -103,21 +121,67 @@ class Calibration:
             raise ValueError(f"edges must rise; got {edges.tolist()}")
         return edges
 
+    def _read_line(self) -> tuple[float, float] | None:
+        if self.line is None:
+            return None
+        slope, offset = _numbers("line", self.line, (2,)).tolist()
+        if self.symbols != self.classes or len(self.classes) != 2 or self.edges is not None:
+            raise ValueError("line is for scores of two classes, which are the symbols, and excludes edges")
+        return slope, offset
+
     @property
     def n_rows(self) -> Array:
         """(K,) rows of each class it was calibrated on."""
-        return self.counts.sum(axis=1)
+        return self.counts.reshape(len(self.classes), -1).sum(axis=1)
+
+    @property
+    def seen(self) -> np.ndarray:
+        """(K,) whether it was calibrated on rows of the class."""
+        return self.n_rows > 0
 
     @property
     def confusion(self) -> Array:
-        """(K, V) A(symbol | class), smoothed."""
-        counts = self.counts + self.smoothing
-        return counts / counts.sum(axis=1, keepdims=True)
+        """(K, V) A(symbol | class), smoothed.
+
+        With cells (K, V, L): A(symbol, cell | class), or, where they are a context, A(symbol | cell, class). A class
+        without rows has what is said of the others together.
+        """
+        pooled = self.counts.sum(axis=0)
+        seen = self.seen.reshape(-1, *[1] * pooled.ndim)
+        n_cells = 1 if self.cells is None else len(self.cells)
+        counts = np.where(seen, self.counts, pooled) + self.smoothing / n_cells
+        axes = (1,) if self.context else tuple(range(1, counts.ndim))
+        return counts / counts.sum(axis=axes, keepdims=True)
 
     @property
     def class_prior(self) -> Array:
         """(K,) of its training; by default of the set it was calibrated on."""
         return self.n_rows / self.n_rows.sum() if self.priors is None else self.priors
+
+    @classmethod
+    def guess(cls, classes: Sequence[Any], accuracy: float = GUESSED[0], n_rows: float = GUESSED[1]) -> Self:
+        """Of a source nobody has calibrated: it says the truth with this probability, a belief worth so few rows.
+
+        Parameters
+        ----------
+        classes : list of labels
+        accuracy : float
+            Between one over the number of classes and one.
+        n_rows : float
+            Rows of each class the belief is worth.
+
+        Returns
+        -------
+        Calibration
+        """
+        K = len(classes)
+        if not 1 / K < accuracy < 1 or n_rows <= 0:
+            raise ValueError(
+                f"a guess needs an accuracy between 1/{K} and 1, and n_rows > 0; got {accuracy!r} and {n_rows!r}"
+            )
+        rates = np.full((K, K), (1 - accuracy) / (K - 1))
+        np.fill_diagonal(rates, accuracy)
+        return cls(tuple(classes), tuple(classes), rates * n_rows, smoothing=0.0)
 
     @classmethod
     def from_counts(
@@ -168,7 +232,9 @@ class Calibration:
         return cls(tuple(classes), symbols, table * rows[:, None], **more)
 
     @classmethod
-    def from_predictions(cls, truth: Any, said: Any, symbols: Sequence[Any] | None = None, **more: Any) -> Self:
+    def from_predictions(
+        cls, truth: Any, said: Any, symbols: Sequence[Any] | None = None, *, cells: Any = None, **more: Any
+    ) -> Self:
         """From rows whose truth is known: what the source said of each, as labels or as probabilities.
 
         Parameters
@@ -180,6 +246,8 @@ class Calibration:
         symbols : list of labels, optional
             What the columns of probabilities are about, or all that may be said. Default: the classes (probabilities),
             or what was said (labels).
+        cells : (n,) labels or (n, L) probabilities, optional
+            The cell of each row, see `Calibration.cells`; columns of probabilities are cells 0, 1, ...
         **more
             As for `from_counts`.
 
@@ -192,24 +260,18 @@ class Calibration:
         if labels.codes is None:
             raise ValueError("truth must be labels; it holds probabilities")
         classes = tuple(labels.classes.tolist())
-        if said.ndim == 2:
-            symbols = tuple(classes if symbols is None else symbols)
-            if said.shape[1] != len(symbols):
-                raise ValueError(
-                    f"{said.shape[1]} columns of probabilities for {len(symbols)} symbols {list(symbols)!r}"
-                )
-            values = pmf(said.astype(float), "the source")
-        else:
-            said = said.astype(object)
-            found = said[~missing_mask(said)].tolist()
-            symbols = tuple(_sorted(set(found)) if symbols is None else symbols)
-            strange = [s for s in found if s not in symbols]
-            if strange:
-                raise ValueError(f"the source said {strange[0]!r}, which is none of the symbols {listed(symbols)}")
-            values = one_hot(said, np.array(symbols, dtype=object))
+        names, values = _values(said, classes if symbols is None and said.ndim == 2 else symbols, "the source")
         rows = (labels.codes >= 0) & ~np.isnan(values).any(axis=1)
-        counts = np.eye(len(classes))[labels.codes[rows]].T @ values[rows]
-        return cls(classes, symbols, counts, **more)
+        if cells is None:
+            return cls(classes, names, np.eye(len(classes))[labels.codes[rows]].T @ values[rows], **more)
+        cells = cells.to_numpy() if hasattr(cells, "to_numpy") else np.asarray(cells)
+        if len(cells) != len(said):
+            raise ValueError(f"{len(cells)} cells for {len(said)} rows")
+        cell_names, where = _values(cells, range(cells.shape[1]) if cells.ndim == 2 else None, "the cells")
+        rows &= ~np.isnan(where).any(axis=1)
+        truths = np.eye(len(classes))[labels.codes[rows]]
+        counts = np.einsum("tk,tv,tl->kvl", truths, values[rows], where[rows])
+        return cls(classes, names, counts, cells=cell_names, **more)
 
     @classmethod
     def from_cv(
@@ -257,7 +319,9 @@ class Calibration:
         return cls.from_predictions(truth, values, symbols=labels.classes.tolist(), **more)
 
     @classmethod
-    def from_scores(cls, truth: Any, scores: Any, *, bins: int = BINS, edges: Any = None, **more: Any) -> Self:
+    def from_scores(
+        cls, truth: Any, scores: Any, *, bins: int = BINS, edges: Any = None, ratio: bool = False, **more: Any
+    ) -> Self:
         """From scores: their bins are the symbols, by default so that each holds as many rows.
 
         Parameters
@@ -269,6 +333,8 @@ class Calibration:
             How many, at most.
         edges : array, optional
             Borders of the bins, instead.
+        ratio : bool
+            Two classes: read scores as log-likelihood ratios on a line (logistic regression) instead of in bins.
         **more
             As for `from_counts`.
 
@@ -280,6 +346,8 @@ class Calibration:
         seen = np.isfinite(scores)
         if not seen.any():
             raise ValueError("scores hold no number")
+        if ratio:
+            return cls._on_a_line(truth, scores, seen, **more)
         if edges is None:
             edges = np.unique(np.quantile(scores[seen], np.linspace(0, 1, bins + 1)[1:-1]))
         edges = np.asarray(edges, dtype=float)
@@ -288,56 +356,47 @@ class Calibration:
         said = np.array([symbols[c] if ok else None for c, ok in zip(codes, seen)], dtype=object)
         return cls.from_predictions(truth, said, symbols=symbols, edges=edges, **more)
 
+    @classmethod
+    def _on_a_line(cls, truth: Any, scores: Array, seen: np.ndarray, **more: Any) -> Self:
+        from sklearn.linear_model import LogisticRegression
+
+        labels = read_labels(truth, len(scores))
+        if labels.codes is None or len(labels.classes) != 2:
+            raise ValueError(f"ratio=True is for labels of two classes; truth has {listed(labels.classes.tolist())}")
+        rows = seen & (labels.codes >= 0)
+        codes = labels.codes[rows]
+        if len(set(codes.tolist())) < 2:
+            raise ValueError("ratio=True needs scores of both classes")
+        # balanced: the odds of the line are then likelihood ratios, whatever the priors of these rows
+        model = LogisticRegression(C=1e6, class_weight="balanced", max_iter=1000).fit(scores[rows, None], codes)
+        line = (float(model.coef_[0, 0]), float(model.intercept_[0]))
+        prior = np.bincount(codes, minlength=2) / len(codes) if more.get("priors") is None else more["priors"]
+        said = np.full((len(scores), 2), np.nan)
+        said[seen] = line_pmf(scores[seen], line, np.asarray(prior, dtype=float))
+        return cls.from_predictions(truth, said, symbols=labels.classes.tolist(), line=line, **more)
+
     def to_json(self) -> dict[str, Any]:
         """Plain JSON types."""
-        return {
-            "classes": list(self.classes),
-            "symbols": list(self.symbols),
-            "counts": self.counts.tolist(),
-            "priors": None if self.priors is None else self.priors.tolist(),
-            "calibration_set": self.calibration_set,
-            "copy_of": self.copy_of,
-            "edges": None if self.edges is None else self.edges.tolist(),
-            "smoothing": self.smoothing,
-        }
+        out = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            out[field.name] = value.tolist() if isinstance(value, np.ndarray) else value
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in out.items()}
 
     @classmethod
     def from_json(cls, entry: Any) -> Self:
         """Read what `to_json` wrote; what is left out has its default."""
         if not isinstance(entry, Mapping):
             raise ValueError(f"a calibration is a JSON object; got {type(entry).__name__}")
-        known = {"classes", "symbols", "counts", "priors", "calibration_set", "copy_of", "edges", "smoothing"}
+        known = {field.name for field in fields(cls)}
         strange = sorted(set(entry) - known)
         if strange:
             raise ValueError(f"a calibration has no field {strange[0]!r}; it has {listed(sorted(known))}")
         absent = [name for name in ("classes", "counts") if name not in entry]
         if absent:
             raise ValueError(f"a calibration needs the field {absent[0]!r}")
-        fields = {**entry, "symbols": entry.get("symbols", entry["classes"])}
-        return cls(**{name: value for name, value in fields.items() if value is not None})
-
-
-def save_calibrations(calibrations: Mapping[str, Calibration], path: str | os.PathLike[str]) -> None:
-    """Write calibrations by the name of their source, as JSON."""
-    text = json.dumps({name: one.to_json() for name, one in calibrations.items()}, indent=1)
-    Path(path).write_text(text + "\n")
-
-
-def load_calibrations(path: str | os.PathLike[str]) -> dict[str, Calibration]:
-    """Read what `save_calibrations` wrote, or what was written by hand: source -> fields."""
-    try:
-        entries = json.loads(Path(path).read_text())
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{path} is no JSON file ({error})") from error
-    if not isinstance(entries, dict):
-        raise ValueError(f"{path} must hold an object, source -> calibration; it holds a {type(entries).__name__}")
-    out = {}
-    for name, entry in entries.items():
-        try:
-            out[name] = Calibration.from_json(entry)
-        except ValueError as error:
-            raise ValueError(f"{path}, source {name!r}: {error}") from error
-    return out
+        given = {**entry, "symbols": entry.get("symbols", entry["classes"])}
+        return cls(**{name: value for name, value in given.items() if value is not None})
 
 
 def bin_names(edges: Array) -> tuple[str, ...]:
@@ -346,6 +405,29 @@ def bin_names(edges: Array) -> tuple[str, ...]:
     if not told:
         return ("any",)
     return (f"< {told[0]}", *(f"{a} to {b}" for a, b in pairwise(told)), f">= {told[-1]}")
+
+
+def line_pmf(scores: Array, line: tuple[float, float], prior: Array) -> Array:
+    """(n, 2) posteriors under `prior` of scores whose log-likelihood ratio is a line."""
+    ratio = line[0] * scores + line[1]
+    high = 1.0 / (1.0 + np.exp(-np.clip(ratio + np.log(prior[1]) - np.log(prior[0]), -700, 700)))
+    return np.column_stack([1.0 - high, high])
+
+
+def _values(said: np.ndarray, symbols: Any, name: str) -> tuple[tuple, Array]:
+    """The symbols, and (n, V) pmfs over them; NaN where nothing was said."""
+    if said.ndim == 2:
+        symbols = tuple(symbols)
+        if said.shape[1] != len(symbols):
+            raise ValueError(f"{said.shape[1]} columns of probabilities for {len(symbols)} symbols {list(symbols)!r}")
+        return symbols, pmf(said.astype(float), name)
+    said = said.astype(object)
+    found = said[~missing_mask(said)].tolist()
+    symbols = tuple(sorted_labels(set(found)) if symbols is None else symbols)
+    strange = [s for s in found if s not in symbols]
+    if strange:
+        raise ValueError(f"{name} said {strange[0]!r}, which is none of the symbols {listed(symbols)}")
+    return symbols, one_hot(said, np.array(symbols, dtype=object))
 
 
 def _labels(name: str, values: Any) -> tuple:
@@ -367,5 +449,5 @@ def _numbers(name: str, values: Any, shape: tuple[int, ...]) -> Array:
     return found
 
 
-def _sorted(labels: set) -> list:
+def sorted_labels(labels: set) -> list:
     return sorted(labels, key=lambda label: (isinstance(label, str), label))

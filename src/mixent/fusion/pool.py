@@ -11,6 +11,7 @@ deserves; and a small batch cannot be fitted to the last item. R is not convex i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -31,10 +32,6 @@ class Pool:
     posterior: Array  # (n, K)
     divergence: float  # R
 
-    def joint(self, evidence: Array) -> Array:
-        """(n, K) log p(k, item) up to a constant, for any items."""
-        return pooled(evidence, self.trust, self.prior)
-
 
 def pooled(evidence: Array, trust: Array, prior: Array) -> Array:
     """(n, K) log p_k + sum_j t_j log r_ij(k), from evidence (J, n, K)."""
@@ -42,34 +39,51 @@ def pooled(evidence: Array, trust: Array, prior: Array) -> Array:
 
 
 def value_and_slope(problem: Agreement, rows: Rows, evidence: Array, trust: Array, prior: Array) -> tuple[float, Array]:
-    """R of these weights, and its gradient (J,):  dR/dt_j = sum_i w_i sum_k g_ik q_ik (log r_ij(k) - mean of it)."""
+    """R of these weights, and its gradient (J,):  dR/dt_j = sum_i w_i sum_k g_ik q_ik (log r_ij(k) - mean of it).
+
+    Items of known class keep it in R, and add -log q_i of that class, as the pool would have it.
+    """
     joint = pooled(evidence, trust, prior)
     q = np.exp(joint - log_sum_exp(joint, axis=1)[:, None])  # (n, K)
-    counts = problem.cells.expected((q * rows.weight[:, None]).T.copy(), rows)
+    mass = (q * rows.weight[:, None]).T.copy()
+    known = rows.target.any(axis=0)
+    if known.any():
+        mass[:, known] = rows.target[:, known]
+    counts = problem.cells.expected(mass, rows)
     g = problem.cells.logits(problem.log_ratio(counts), rows).T  # (4.14), times n
     pull = rows.weight[:, None] * q * (g - (q * g).sum(axis=1, keepdims=True))
-    return problem.divergence(counts), np.einsum("nk,jnk->j", pull, evidence)
+    value = problem.divergence(counts)
+    if known.any():
+        target = rows.target.T[known]
+        value -= float((target * np.log(np.maximum(q[known], 1e-300))).sum())
+        pull[known] = q[known] * rows.weight[known, None] - target
+    return value, np.einsum("nk,jnk->j", pull, evidence)
 
 
-def fit_pool(problem: Agreement, rows: Rows, evidence: Array, prior: Array) -> Pool:
-    """The weights of least R from several starts."""
+def fit_pool(
+    problem: Agreement, rows: Rows, evidence: Array, prior: Array, share: Array | None = None, root: Any = None
+) -> Pool:
+    """The weights of least R from several starts; copies (of the same `root`) have one weight, times their share."""
     from scipy.optimize import minimize
 
     J = len(evidence)
-    least = 1.0 / J
+    owner = np.arange(J) if root is None else np.unique(root, return_inverse=True)[1]
+    votes = np.ones(J) if share is None else share
+    G = int(owner.max()) + 1
+
+    def of_groups(t: Array) -> tuple[float, Array]:
+        value, slope = value_and_slope(problem, rows, evidence, t[owner] * votes, prior)
+        return value, np.bincount(owner, slope * votes, minlength=G).astype(float)
+
+    least = 1.0 / G
     best = None
-    for share in STARTS:
-        first = np.full(J, least + share * (1.0 - least))
-        found = minimize(
-            lambda t: value_and_slope(problem, rows, evidence, t, prior),
-            first,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(0.0, MOST)] * J,
-        )
+    for start in STARTS:
+        first = np.full(G, least + start * (1.0 - least))
+        found = minimize(of_groups, first, jac=True, method="L-BFGS-B", bounds=[(0.0, MOST)] * G)
         if best is None or found.fun < best.fun:
             best = found
     assert best is not None
-    joint = pooled(evidence, best.x, prior)
+    trust = best.x[owner] * votes
+    joint = pooled(evidence, trust, prior)
     posterior = np.exp(joint - log_sum_exp(joint, axis=1)[:, None])
-    return Pool(best.x, prior, posterior / posterior.sum(axis=1, keepdims=True), float(best.fun))
+    return Pool(trust, prior, posterior / posterior.sum(axis=1, keepdims=True), float(best.fun))

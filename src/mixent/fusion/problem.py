@@ -17,7 +17,11 @@ uniform start q stays log-linear in what the sources say: the parameters are one
 they are a rule for new items too.
 
 Symbols may fall into contexts, within each of which they are normalised (Extension II); a source that gives no answer
-has no symbol in the item's sum.
+has no symbol in the item's sum; items of known class keep it; classes a source was never calibrated on are not
+constrained by it.
+
+`Unweighted` minimises  R~(q) = sum_j u_j sum_k D(B_j(. | k) || A_j(. | k))  (4.11), which is not convex and gives every
+class its rows, also one that the batch lacks. It is there to be compared with.
 """
 
 from __future__ import annotations
@@ -69,6 +73,7 @@ class Agreement(Problem):
     group: np.ndarray  # (S,) source and context of each symbol, from zero
     share: Array  # (S,) u of its source
     total_share: float  # sum of u over the sources
+    free: np.ndarray | None = None  # (S, K) entries that are not constrained
 
     @property
     def safe_step(self) -> float:  # type: ignore[override]
@@ -80,19 +85,30 @@ class Agreement(Problem):
     def stats(self, ready: Ready, block: Rows) -> Said:  # type: ignore[override]
         post = self.cells.looked_up(ready.table, block)
         softmax_columns(post)
-        least = self.cells.looked_up(ready.slopes, block).min(axis=0)
+        slope = self.cells.looked_up(ready.slopes, block)
+        least = slope.min(axis=0) * block.weight
         post *= block.weight
-        return Said(self.cells.expected(post, block), post.sum(axis=1), float(least @ block.weight))
+        known = block.target.any(axis=0)
+        if known.any():
+            post[:, known] = block.target[:, known]
+            least[known] = (slope * block.target).sum(axis=0)[known]
+        return Said(self.cells.expected(post, block), post.sum(axis=1), float(least.sum()))
 
     def log_ratio(self, counts: Array) -> Array:
         """(S, K) u log B / A; zero where a class has no mass: it is not constrained."""
-        mass = np.zeros((self.group.max() + 1, counts.shape[1]))
-        np.add.at(mass, self.group, counts)
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.log(counts) - np.log(mass[self.group]) - np.log(self.confusion)
+            ratio = np.log(counts) - np.log(self.mass(counts)) - np.log(self.confusion)
         # a symbol never said says nothing of where R falls to; -inf would only be 0 log 0
         ratio = np.where(np.isfinite(ratio), ratio, 0.0)
+        if self.free is not None:
+            ratio[self.free] = 0.0
         return self.share[:, None] * ratio
+
+    def mass(self, counts: Array) -> Array:
+        """(S, K) sums of J over the group of each symbol."""
+        mass = np.zeros((self.group.max() + 1, counts.shape[1]))
+        np.add.at(mass, self.group, counts)
+        return mass[self.group]
 
     def divergence(self, counts: Array) -> float:
         """R of these J."""
@@ -114,7 +130,36 @@ class Agreement(Problem):
         return Rule(weights - weights.mean(axis=1, keepdims=True), slope)
 
     def log_posterior(self, params: Rule, rows: Rows) -> Array:
-        """(K, n) log q."""
+        """(K, n) log q by the rule, of items whose class is not known."""
         out = self.cells.logits(-params.weights, rows)
         peak = out.max(axis=0)
         return out - (peak + np.log(np.exp(out - peak).sum(axis=0)))
+
+
+class Unweighted(Agreement):
+    """Minimises R~ (4.11): every class counts the same, however few items it has."""
+
+    @property
+    def safe_step(self) -> float:  # type: ignore[override]
+        return 1e-9  # none is known: the step halves until R~ falls
+
+    def divergence(self, counts: Array) -> float:
+        return float((self._shares(counts) * self.log_ratio(counts)).sum())
+
+    def _shares(self, counts: Array) -> Array:
+        """(S, K) B, zero where a class has no mass."""
+        mass = self.mass(counts)
+        return np.divide(counts, mass, out=np.zeros_like(counts), where=mass > 0)
+
+    def gap(self, params: Rule, total: Said) -> float:
+        """None is known: R~ is not convex."""
+        return float("inf")
+
+    def update(self, params: Rule, total: Said, step: float) -> Rule:
+        """dR~/dq_ik = sum_jv s_ij(v) (log B / A - D_jk) / mass_jk, as mean over the classes' items."""
+        ratio = self.log_ratio(total.counts)
+        distance = self.mass(self._shares(total.counts) * ratio)  # (S, K) D of the group
+        scale = total.classes.sum() / np.maximum(self.mass(total.counts), 1e-300)
+        slope = (ratio - distance) * np.minimum(scale, 1e6)
+        weights = params.weights + step * slope
+        return Rule(weights - weights.mean(axis=1, keepdims=True), slope)

@@ -31,92 +31,159 @@ class Fused:
     run: Run | None = None
 
 
-def _posterior(log_joint: Array) -> Array:
+def posterior_of(log_joint: Array) -> Array:
     """(n, K) of log p(k, item)."""
     post = np.exp(log_joint - log_sum_exp(log_joint, axis=1)[:, None])
     return post / post.sum(axis=1, keepdims=True)
 
 
-def fixed_product(evidence: Array, prior: Array) -> Fused:
+def _shares(evidence: Array, share: Array | None) -> Array:
+    """(J, n) weight of each source on each item: its share of a vote, and nothing where it is silent."""
+    spoke = (np.ptp(evidence, axis=2) > 0).astype(float)
+    return spoke if share is None else spoke * share[:, None]
+
+
+def fixed_product(evidence: Array, prior: Array, share: Array | None = None) -> Fused:
     """q_i(k) ~ prior_k prod_j r_ij(k): naive Bayes with the priors given."""
-    return Fused(_posterior(evidence.sum(axis=0) + np.log(prior)), prior)
+    return Fused(posterior_of(added(evidence, share) + np.log(prior)), prior)
 
 
-def fixed_sum(evidence: Array, prior: Array) -> Fused:
+def added(evidence: Array, share: Array | None = None) -> Array:
+    """(n, K) sum over the sources."""
+    return evidence.sum(axis=0) if share is None else np.einsum("j,jnk->nk", share, evidence)
+
+
+def fixed_sum(evidence: Array, prior: Array, share: Array | None = None) -> Fused:
     """q_i = mean over the sources that answer of their posteriors under the priors given."""
-    return Fused(_mean_posterior(evidence, prior), prior)
+    return Fused(mean_posterior(evidence, prior, share), prior)
 
 
-def _mean_posterior(evidence: Array, prior: Array) -> Array:
-    each = np.stack([_posterior(one + np.log(prior)) for one in evidence])  # (J, n, K)
-    spoke = _spoke(evidence)
-    total = spoke.sum(axis=0)
-    mean = np.einsum("jn,jnk->nk", spoke, each) / np.maximum(total, 1)[:, None]
-    return np.where(total[:, None] > 0, mean, prior)
+def mean_posterior(evidence: Array, prior: Array, share: Array | None = None) -> Array:
+    """(n, K); the prior where nobody answers."""
+    weight = _shares(evidence, share)
+    total = weight.sum(axis=0)[:, None]
+    mean = np.zeros(evidence.shape[1:])
+    with np.errstate(divide="ignore"):
+        log_prior = np.log(prior)
+    for one, u in zip(evidence, weight):
+        mean += u[:, None] * posterior_of(one + log_prior)
+    return np.where(total > 0, mean / np.where(total > 0, total, 1.0), prior)
 
 
-def _spoke(evidence: Array) -> Array:
-    """(J, n) ones where a source answered."""
-    return (np.ptp(evidence, axis=2) > 0).astype(float)
-
-
-def majority(decisions: Array) -> Fused:
+def majority(decisions: Array, share: Array | None = None) -> Fused:
     """Shares of the votes; `decisions` (J, n, K) are one-hot, or pmfs, or zero where a source is silent."""
-    votes = decisions.sum(axis=0)
+    votes = added(decisions, share)
     total = votes.sum(axis=1, keepdims=True)
     K = votes.shape[1]
     post = np.divide(votes, total, out=np.full(votes.shape, 1 / K), where=total > 0)
     return Fused(post, post.mean(axis=0))
 
 
-def trimmed_mean(evidence: Array, prior: Array, share: float = 0.2) -> Fused:
-    """Mean of the posteriors without the lowest and the highest `share` of the sources, class by class."""
-    each = np.stack([_posterior(one + np.log(prior)) for one in evidence])
-    cut = int(share * len(each))
-    kept = np.sort(each, axis=0)[cut : len(each) - cut]
-    post = kept.mean(axis=0)
+def trimmed_mean(evidence: Array, prior: Array, trim: float = 0.2) -> Fused:
+    """Mean of the posteriors without the lowest and the highest `trim` of the sources that answer, class by class."""
+    spoke = _shares(evidence, None) > 0
+    with np.errstate(divide="ignore"):
+        log_prior = np.log(prior)
+    each = np.stack([posterior_of(one + log_prior) for one in evidence])
+    each[~spoke] = np.nan
+    each.sort(axis=0)  # the silent ones come last
+    n_spoke = spoke.sum(axis=0)
+    cut = (trim * n_spoke).astype(int)
+    rank = np.arange(len(each))[:, None]
+    kept = (rank >= cut) & (rank < n_spoke - cut)
+    total = np.where(kept[:, :, None], each, 0.0).sum(axis=0)
+    post = np.where((n_spoke > 0)[:, None], total, prior)
     return Fused(post / post.sum(axis=1, keepdims=True), prior)
 
 
-def ml_product(evidence: Array, weight: Array, start: Array, *, tol: float = TOL, max_iter: int = PASSES) -> Fused:
+def ml_product(
+    evidence: Array,
+    weight: Array,
+    start: Array,
+    share: Array | None = None,
+    *,
+    known: np.ndarray | None = None,
+    tol: float = TOL,
+    max_iter: int = PASSES,
+) -> Fused:
     """Priors that make the batch most probable if sources are independent given the class (4.2, 4.3).
 
     Maximises  sum_i w_i log sum_k p_k prod_j r_ij(k):  concave, and each step of EM raises it.
     """
-    return _shifted(evidence.sum(axis=0), weight, start, tol, max_iter)
+    return _shifted(added(evidence, share), weight, start, known, tol, max_iter)
 
 
-def ml_sum(evidence: Array, weight: Array, start: Array, *, tol: float = TOL, max_iter: int = PASSES) -> Fused:
+def ml_sum(
+    evidence: Array,
+    weight: Array,
+    start: Array,
+    share: Array | None = None,
+    *,
+    known: np.ndarray | None = None,
+    tol: float = TOL,
+    max_iter: int = PASSES,
+) -> Fused:
     """As (4.4) and (4.5) print it, with the mean of the ratios in place of their product.
 
     The densities of the sources do not cancel in it, so that the ratios of different sources are added as if they were
     on one scale: `composite` is the sound rule.
     """
-    spoke = _spoke(evidence)[:, :, None]
-    total = np.maximum(spoke.sum(axis=0), 1)
-    ratio = np.where(spoke.sum(axis=0) > 0, (spoke * np.exp(evidence)).sum(axis=0) / total, 1.0)
-    return _shifted(np.log(np.maximum(ratio, 1e-300)), weight, start, tol, max_iter)
+    return _shifted(mean_ratio(evidence, share), weight, start, known, tol, max_iter)
 
 
-def _shifted(log_ratio: Array, weight: Array, start: Array, tol: float, max_iter: int) -> Fused:
+def mean_ratio(evidence: Array, share: Array | None = None) -> Array:
+    """(n, K) log of the mean of the sources' ratios; zero where nobody answers."""
+    weight = _shares(evidence, share)
+    total = weight.sum(axis=0)[:, None]
+    ratio = np.einsum("jn,jnk->nk", weight, np.exp(evidence)) / np.where(total > 0, total, 1.0)
+    return np.log(np.where(total > 0, np.maximum(ratio, 1e-300), 1.0))
+
+
+def only_known(log_ratio: Array, known: np.ndarray | None) -> Array:
+    """Rows of a known class have no other."""
+    if known is None or not (known >= 0).any():
+        return log_ratio
+    rows = np.flatnonzero(known >= 0)
+    out = log_ratio.copy()
+    out[rows] = -np.inf
+    out[rows, known[rows]] = 0.0
+    return out
+
+
+def _shifted(
+    log_ratio: Array, weight: Array, start: Array, known: np.ndarray | None, tol: float, max_iter: int
+) -> Fused:
+    log_ratio = only_known(log_ratio, known)
     found = shifted_priors(log_ratio, start, weight=weight, tol=tol, max_iter=max_iter)
     with np.errstate(divide="ignore"):
-        return Fused(_posterior(log_ratio + np.log(found.params)), found.params, found)
+        return Fused(posterior_of(log_ratio + np.log(found.params)), found.params, found)
 
 
-def composite(evidence: Array, weight: Array, start: Array, *, tol: float = TOL, max_iter: int = PASSES) -> Fused:
+def composite(
+    evidence: Array,
+    weight: Array,
+    start: Array,
+    share: Array | None = None,
+    *,
+    known: np.ndarray | None = None,
+    tol: float = TOL,
+    max_iter: int = PASSES,
+) -> Fused:
     """Priors by composite likelihood: each source with each item is a row of its own.
 
-    Maximises  sum_ij w_i log sum_k p_k r_ij(k):  concave, each step of EM raises it, and it needs no word on how
+    Maximises  sum_ij u_j w_i log sum_k p_k r_ij(k):  concave, each step of EM raises it, and it needs no word on how
     sources depend on each other. The fused posterior is the mean of the sources' own under these priors.
     """
-    spoke = _spoke(evidence) > 0
-    rows = [one[there] for one, there in zip(evidence, spoke)]
-    weights = [weight[there] for there in spoke]
-    if not spoke.any():
+    shares = _shares(evidence, share) * weight
+    there = shares > 0
+    if not there.any():
         return Fused(np.tile(start, (evidence.shape[1], 1)), start)
-    found = shifted_priors(np.concatenate(rows), start, weight=np.concatenate(weights), tol=tol, max_iter=max_iter)
-    return Fused(_mean_posterior(evidence, np.maximum(found.params, 1e-300)), found.params, found)
+    rows = [only_known(one, known)[here] for one, here in zip(evidence, there)]
+    found = shifted_priors(np.concatenate(rows), start, weight=shares[there], tol=tol, max_iter=max_iter)
+    post = mean_posterior(evidence, np.maximum(found.params, 1e-300), share)
+    if known is not None:
+        post[known >= 0] = np.eye(len(start))[known[known >= 0]]
+    return Fused(post, found.params, found)
 
 
 @dataclass(frozen=True)
@@ -140,25 +207,32 @@ class DawidSkene(Problem):
 
     Maximises  sum_i w_i log sum_k p_k prod_j A_j(v_ij | k) + sum_jvk c_j(v, k) log A_j(v | k):  the counts c of the
     calibration, with the pseudo-counts of their smoothing, are a Dirichlet prior. Each update maximises a lower bound
-    that touches it.
+    that touches it. A source with share u < 1, one of several copies, has its terms of both sums times u.
     """
 
     cells: Cells
     prior_counts: Array  # (S, K), positive
     group: np.ndarray  # (S,) source of each symbol
+    share: Array | None = None  # (S,) u of its source; None: one
 
     def prepare(self, params: Panel) -> tuple[Array, Array]:
         with np.errstate(divide="ignore"):
-            return self.cells.table(np.log(params.confusion)), np.log(params.prior)[:, None]
+            return self.cells.table(self._shared(np.log(params.confusion))), np.log(params.prior)[:, None]
+
+    def _shared(self, values: Array) -> Array:
+        return values if self.share is None else self.share[:, None] * values
 
     def stats(self, ready: tuple[Array, Array], block: Rows) -> PanelStats:  # type: ignore[override]
         joint = self.cells.looked_up(ready[0], block) + ready[1]
+        known = block.target.any(axis=0)
+        if known.any():
+            joint = np.where(known & (block.target == 0), -np.inf, joint)
         norm = log_sum_exp(joint, axis=0)
         post = np.exp(joint - norm) * block.weight
         return PanelStats(self.cells.expected(post, block), post.sum(axis=1), float(norm @ block.weight))
 
     def objective(self, params: Panel, total: PanelStats) -> float:
-        return total.log_lik + float((self.prior_counts * np.log(params.confusion)).sum())
+        return total.log_lik + float((self.prior_counts * self._shared(np.log(params.confusion))).sum())
 
     def update(self, params: Panel, total: PanelStats, step: float) -> Panel:
         counts = total.counts + self.prior_counts
@@ -172,4 +246,4 @@ def dawid_skene(problem: DawidSkene, rows: Rows, start: Panel, *, tol: float = T
     found = run(problem, RowBlocks(rows), start, stop=Stop(tol, max_iter), executor=Serial())
     table, prior = problem.prepare(found.params)
     joint = (problem.cells.looked_up(table, rows) + prior).T
-    return Fused(_posterior(joint), found.params.prior, found)
+    return Fused(posterior_of(joint), found.params.prior, found)

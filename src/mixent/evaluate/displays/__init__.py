@@ -6,6 +6,7 @@ from mixent.evaluate.displays.components import ComponentsDisplay
 from mixent.evaluate.displays.confusion import ConfusionDisplay
 from mixent.evaluate.displays.constraints import ConstraintsDisplay
 from mixent.evaluate.displays.convergence import ConvergenceDisplay
+from mixent.evaluate.displays.det import DetDisplay
 from mixent.evaluate.displays.differences import CriticalDifferenceDisplay
 from mixent.evaluate.displays.edges import EdgeWeightsDisplay
 from mixent.evaluate.displays.explanation import ExplanationDisplay
@@ -30,6 +31,7 @@ __all__ = [
     "ConstraintsDisplay",
     "ConvergenceDisplay",
     "CriticalDifferenceDisplay",
+    "DetDisplay",
     "EdgeWeightsDisplay",
     "ExplanationDisplay",
     "GrowthDisplay",

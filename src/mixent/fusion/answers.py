@@ -1,0 +1,330 @@
+"""What the sources said of the items, read from wide tables, long tables, dicts or arrays into codes and pmfs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mixent.core.arrays import Array
+from mixent.ensemble.pmfs import PMF, pmf
+from mixent.fusion.calibration import Calibration, line_pmf
+from mixent.fusion.sources import Layout, Source
+from mixent.tables import listed
+from mixent.tables.frames import check_names, is_frame, unwrapped
+from mixent.tables.values import is_missing
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Read once: for each source the symbol of every item, or a pmf over its symbols."""
+
+    said: tuple[np.ndarray, ...]  # (n,) codes, -1 where silent; or (n, S_j) pmfs, zero where silent
+    n_items: int
+
+    def part(self, rows: Any) -> Answers:
+        said = tuple(one[rows] for one in self.said)
+        return Answers(said, len(said[0]))
+
+    def joined(self, other: Answers) -> Answers:
+        """These items, then the others'."""
+        said = tuple(
+            np.concatenate([a, b]) if a.ndim == b.ndim else np.concatenate([_dense(a, b), _dense(b, a)])
+            for a, b in zip(self.said, other.said)
+        )
+        return Answers(said, self.n_items + other.n_items)
+
+    def answered(self) -> np.ndarray:
+        """(J, n) who answered what."""
+        return np.stack([one >= 0 if one.ndim == 1 else one.any(axis=1) for one in self.said])
+
+
+@dataclass(frozen=True)
+class LongAnswers:
+    """A long table, turned: for each source what it said of every item, in the order the items came."""
+
+    items: np.ndarray
+    values: dict[str, Any]  # source -> (n,) values, or symbol -> (n,) probabilities
+
+
+def _dense(codes: np.ndarray, like: np.ndarray) -> Array:
+    return codes if codes.ndim == 2 else np.eye(like.shape[1] + 1)[codes][:, : like.shape[1]]
+
+
+def read_answers(layout: Layout, table: Any) -> Answers:
+    """Codes and pmfs of any of the forms the user may give."""
+    if isinstance(table, Answers):
+        return table
+    if isinstance(table, LongAnswers):
+        return _from_mapping(layout, table.values, strict=False)
+    if isinstance(table, Mapping):
+        return _from_mapping(layout, table, strict=True)
+    table = unwrapped(table)
+    if is_frame(table):
+        return _from_frame(layout, table)
+    return _from_array(layout, table)
+
+
+def long_answers(
+    table: Any, *, item: str = "item", source: str = "source", value: str = "value", probability: str | None = None
+) -> LongAnswers:
+    """Turn a long table, one answer a row.
+
+    Parameters
+    ----------
+    table : DataFrame
+    item, source, value : str
+        Its columns. What is not in the table was not said.
+    probability : str, optional
+        Column with the probability the source gives to the symbol in `value`; then a source has several rows of an
+        item.
+
+    Returns
+    -------
+    LongAnswers
+        To be given to `Fuser.fit` and others; `items` names the items in the order of the posteriors.
+    """
+    import narwhals.stable.v1 as nw
+
+    table = unwrapped(table)
+    if not is_frame(table):
+        raise ValueError(f"a long table must be a DataFrame; got {type(table).__name__}")
+    frame = nw.from_native(table, eager_only=True)
+    wanted = [item, source, value, *([] if probability is None else [probability])]
+    absent = [name for name in wanted if name not in frame.columns]
+    if absent:
+        raise ValueError(f"the long table has no column {absent[0]!r}; it has {listed(frame.columns)}")
+    items, row = _places(frame[item].to_list(), item)
+    names, who = _places(frame[source].to_list(), source)
+    values = frame[value].to_list()
+    if probability is None:
+        _refuse_twice(items, row, [str(n) for n in names], who)
+        return LongAnswers(_objects(items), _turned(values, row, who, names, len(items)))
+    amounts = np.array([np.nan if is_missing(p) else float(p) for p in frame[probability].to_list()])
+    out: dict[str, Any] = {}
+    for j, name in enumerate(names):
+        mine = np.flatnonzero(who == j)
+        by_symbol: dict[Any, Array] = {}
+        for t in mine.tolist():
+            by_symbol.setdefault(values[t], np.zeros(len(items)))[row[t]] += amounts[t]
+        silent = np.ones(len(items), dtype=bool)
+        silent[row[mine]] = False
+        out[str(name)] = {symbol: np.where(silent, np.nan, p) for symbol, p in by_symbol.items()}
+    return LongAnswers(_objects(items), out)
+
+
+def _places(values: list, column: str) -> tuple[list, np.ndarray]:
+    """Different values in the order they came, and the place of each row's."""
+    places: dict[Any, int] = {}
+    codes = np.fromiter((places.setdefault(v, len(places)) for v in values), dtype=np.intp, count=len(values))
+    blank = next((v for v in places if is_missing(v)), 0)
+    if is_missing(blank):
+        raise ValueError(f"column {column!r} of the long table is blank in row {values.index(blank)}")
+    return list(places), codes
+
+
+def _refuse_twice(items: list, row: np.ndarray, names: list, who: np.ndarray) -> None:
+    pairs = row * len(names) + who
+    order = np.sort(pairs)
+    twice = np.flatnonzero(order[1:] == order[:-1])
+    if len(twice):
+        i, j = divmod(int(order[twice[0]]), len(names))
+        raise ValueError(f"source {names[j]!r} answers item {items[i]!r} more than once; keep one answer of each")
+
+
+def _turned(values: list, row: np.ndarray, who: np.ndarray, names: list, n: int) -> dict[str, np.ndarray]:
+    told = _objects(values)
+    order = np.argsort(who, kind="stable")
+    ends = np.cumsum(np.bincount(who, minlength=len(names)))
+    out = {}
+    for name, rows in zip(names, np.split(order, ends[:-1])):
+        column = np.full(n, None, dtype=object)
+        column[row[rows]] = told[rows]
+        out[str(name)] = column
+    return out
+
+
+def _objects(values: Any) -> np.ndarray:
+    return np.fromiter(values, dtype=object, count=len(values))
+
+
+def _from_mapping(layout: Layout, table: Mapping[str, Any], strict: bool) -> Answers:
+    """A dict source -> what it said; one that is not named was silent."""
+    strange = [name for name in table if name.removesuffix("@") not in layout.names]
+    if strange:
+        raise ValueError(f"answers of {strange[0]!r}, which is none of the sources {listed(layout.names)}")
+    lengths = {name: _length(value) for name, value in table.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"all sources must answer the same items; they gave {lengths}")
+    n = next(iter(lengths.values()), 0)
+    if strict and not table:
+        raise ValueError("the dict of answers is empty; give at least one source's")
+    said = [read_source(layout, j, table.get(name), table.get(f"{name}@"), n) for j, name in enumerate(layout.names)]
+    return Answers(tuple(said), n)
+
+
+def _length(value: Any) -> int:
+    if isinstance(value, Mapping):
+        value = next(iter(value.values()))
+    return len(value) if np.ndim(value) or (hasattr(value, "__len__") and not isinstance(value, str)) else 1
+
+
+def _from_frame(layout: Layout, table: Any) -> Answers:
+    import narwhals.stable.v1 as nw
+
+    frame = nw.from_native(table, eager_only=True)
+    columns = {str(name): name for name in check_names(table)}
+    said = []
+    for j, (name, source) in enumerate(zip(layout.names, layout.sources)):
+        value = _wide_value(frame, columns, name, source)
+        cells = _wide_cells(frame, columns, name, source)
+        said.append(read_source(layout, j, value, cells, len(frame)))
+    return Answers(tuple(said), len(frame))
+
+
+def _wide_value(frame: Any, columns: dict[str, Any], name: str, source: Source) -> Any:
+    symbols = source.calibration.symbols
+    wanted = source.columns
+    if wanted is None:
+        split = [f"{name}:{symbol}" for symbol in symbols]
+        wanted = name if name in columns or not all(c in columns for c in split) else split
+    if isinstance(wanted, str):
+        return frame[_known(columns, wanted, name)]
+    named = dict(zip(symbols, wanted)) if not isinstance(wanted, Mapping) else wanted
+    return {symbol: _floats(frame[_known(columns, c, name)], c) for symbol, c in named.items()}
+
+
+def _wide_cells(frame: Any, columns: dict[str, Any], name: str, source: Source) -> Any:
+    cells = source.calibration.cells
+    if cells is None:
+        return None
+    wanted = source.cells
+    if wanted is None:
+        wanted = f"{name}@" if f"{name}@" in columns else [f"{name}@{cell}" for cell in cells]
+    if isinstance(wanted, str):
+        return frame[_known(columns, wanted, name)]
+    return {cell: _floats(frame[_known(columns, c, name)], c) for cell, c in zip(cells, wanted)}
+
+
+def _known(columns: dict[str, Any], column: str, name: str) -> Any:
+    if str(column) not in columns:
+        raise ValueError(
+            f"the table has no column {column!r} with the answers of source {name!r} (nor probabilities in columns "
+            f"'{name}:symbol'); it has {listed(list(columns))}. A source that was silent needs a blank column"
+        )
+    return columns[str(column)]
+
+
+def _floats(series: Any, column: Any) -> Array:
+    values = series.to_list() if hasattr(series, "to_list") else series
+    try:
+        return np.array([np.nan if is_missing(v) else v for v in values], dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"column {column!r} must hold numbers; {error}") from error
+
+
+def _from_array(layout: Layout, table: Any) -> Answers:
+    rows = np.asarray(table, dtype=object)
+    if rows.ndim != 2 or rows.shape[1] != layout.n_sources:
+        raise ValueError(
+            f"answers must be a table with a column for each of the {layout.n_sources} sources "
+            f"{listed(layout.names)}, or a dict; got shape {rows.shape}"
+        )
+    return _from_mapping(layout, {name: rows[:, j] for j, name in enumerate(layout.names)}, strict=True)
+
+
+def read_source(layout: Layout, j: int, value: Any, cells: Any, n: int) -> np.ndarray:
+    """Codes (n,) or pmfs (n, S_j) of one source."""
+    name, one = layout.names[j], layout.calibrations[j]
+    if value is None:
+        return np.full(n, -1)
+    said = _said(name, one, value, n)
+    if one.cells is None:
+        if cells is not None:
+            raise ValueError(f"source {name!r} has no cells in its calibration, but its answers have")
+        return said
+    if cells is None:
+        raise ValueError(f"source {name!r} was calibrated with cells; give them beside its answers, as {name + '@'!r}")
+    where = _coded(cells, one.cells, f"the cells of {name!r}", n)
+    return _together(said, where, len(one.symbols), len(one.cells))
+
+
+def _said(name: str, one: Calibration, value: Any, n: int) -> np.ndarray:
+    if (one.edges is not None or one.line is not None) and not isinstance(value, Mapping) and np.ndim(value) < 2:
+        scores = _floats(value if hasattr(value, "__len__") else [value], name)
+        if np.isinf(scores).any() and one.line is not None:
+            raise ValueError(f"the scores of {name!r} must be finite; row {int(np.isinf(scores).argmax())} is not")
+        silent = np.isnan(scores)
+        if one.edges is not None:
+            return np.where(silent, -1, np.searchsorted(one.edges, scores, side="right"))
+        assert one.line is not None
+        return np.where(silent[:, None], 0.0, line_pmf(np.where(silent, 0.0, scores), one.line, one.class_prior))
+    return _coded(value, one.symbols, name, n)
+
+
+def _coded(value: Any, symbols: tuple, name: str, n: int) -> np.ndarray:
+    """(n,) places among the symbols, or (n, V) pmfs over them."""
+    if isinstance(value, Mapping):
+        return _pmf_of(value, symbols, name, n)
+    if not hasattr(value, "__len__") or isinstance(value, str):
+        value = [value]
+    if np.ndim(value) == 2:
+        table = np.asarray(value, dtype=float)
+        if table.shape[1] != len(symbols):
+            raise ValueError(
+                f"{name!r} gives {table.shape[1]} probabilities for {len(symbols)} symbols {listed(symbols)}"
+            )
+        return np.nan_to_num(pmf(table, name))
+    return _codes(value, symbols, name)
+
+
+def _pmf_of(value: Mapping[Any, Any], symbols: tuple, name: str, n: int) -> Array:
+    strange = [symbol for symbol in value if symbol not in symbols]
+    if strange:
+        raise ValueError(
+            f"{name!r} gives a probability of {strange[0]!r}, which is none of its symbols {listed(symbols)}"
+        )
+    silent = np.zeros(n, dtype=bool)
+    table = np.zeros((n, len(symbols)))
+    for symbol, p in value.items():
+        given = np.asarray(p, dtype=float)
+        silent |= np.isnan(given)
+        table[:, symbols.index(symbol)] = given
+    left = [v for v, symbol in enumerate(symbols) if symbol not in value]
+    if len(left) == 1:
+        rest = 1.0 - np.where(silent[:, None], 0.0, table).sum(axis=1)
+        table[:, left[0]] = np.where(np.abs(rest) < PMF, 0.0, rest)
+    table[silent] = np.nan
+    return np.nan_to_num(pmf(table, name))
+
+
+def _codes(value: Any, symbols: tuple, name: str) -> np.ndarray:
+    values = value.to_list() if hasattr(value, "to_list") else np.asarray(value, dtype=object).tolist()
+    places = {symbol: v for v, symbol in enumerate(symbols)}
+    try:
+        codes = np.fromiter((places.get(v, -1) for v in values), dtype=np.int32, count=len(values))
+    except TypeError as error:
+        raise ValueError(f"the answers of {name!r} must be labels; {error}") from error
+    for i in np.flatnonzero(codes < 0).tolist():
+        if not is_missing(values[i]):
+            raise ValueError(
+                f"{name!r} says {values[i]!r} of item {i}, which is none of its symbols {listed(symbols)}"
+                f"{_hint(values[i], symbols)}; a blank is no answer"
+            )
+    return codes
+
+
+def _hint(value: Any, symbols: tuple) -> str:
+    same = str(value) in {str(s) for s in symbols}
+    return f" (the one is {type(value).__name__}, the other {type(symbols[0]).__name__})" if same else ""
+
+
+def _together(said: np.ndarray, where: np.ndarray, n_symbols: int, n_cells: int) -> np.ndarray:
+    """Symbol and cell as one symbol."""
+    if said.ndim == where.ndim == 1:
+        return np.where((said < 0) | (where < 0), -1, said * n_cells + where)
+    soft = said if said.ndim == 2 else np.eye(n_symbols + 1)[said][:, :n_symbols]
+    cell = where if where.ndim == 2 else np.eye(n_cells + 1)[where][:, :n_cells]
+    return np.einsum("nv,nl->nvl", soft, cell).reshape(len(soft), -1)

@@ -1,0 +1,196 @@
+"""A batch of items as the solvers see it: patterns with their counts, codes or pmfs in cells, evidence of every source.
+
+Items of which all sources said the same are one pattern: a million items of five sources with two symbols are at most
+243. Where a source gives probabilities, every item is its own pattern.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from mixent.core.arrays import Array
+from mixent.fusion.answers import Answers
+from mixent.fusion.problem import Agreement, Rule, Unweighted
+from mixent.fusion.sources import Layout
+from mixent.maxent.cells import Cells
+from mixent.maxent.rows import Rows
+
+LEAST = 1e-12  # probability of a class by a source: zero would end the matter for all others
+DENSIFY = 1 << 40
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Patterns, how much of the batch each is, and which class it is known to be."""
+
+    layout: Layout
+    answers: Answers  # of the patterns
+    weight: Array  # (P,)
+    known: np.ndarray  # (P,) class, -1 where not known
+    pattern_of: np.ndarray | None = None  # (n,) pattern of each item; None: every item is one
+
+    @staticmethod
+    def of(layout: Layout, answers: Answers, weight: Array | None = None, known: np.ndarray | None = None) -> Batch:
+        n = answers.n_items
+        weight = np.ones(n) if weight is None else weight
+        known = np.full(n, -1) if known is None else known
+        if any(one.ndim == 2 for one in answers.said):
+            return Batch(layout, answers, weight, known)
+        columns = [*answers.said, known]
+        first, pattern_of = patterns(columns, [*(size + 1 for size in layout.sizes), layout.n_classes + 1])
+        counts = np.bincount(pattern_of, weight, minlength=len(first)).astype(float)
+        return Batch(layout, answers.part(first), counts, known[first], pattern_of)
+
+    @property
+    def n_patterns(self) -> int:
+        return len(self.weight)
+
+    def items(self, values: np.ndarray) -> np.ndarray:
+        """What belongs to patterns (P, ...), for every item."""
+        return values if self.pattern_of is None else values[self.pattern_of]
+
+    @cached_property
+    def hard(self) -> list[int]:
+        return [j for j, one in enumerate(self.answers.said) if one.ndim == 1]
+
+    @cached_property
+    def soft(self) -> list[int]:
+        return [j for j, one in enumerate(self.answers.said) if one.ndim == 2]
+
+    @cached_property
+    def order(self) -> np.ndarray:
+        """(S,) the layout's symbols in the order of the cells: codes first, then pmfs."""
+        parts = [np.arange(s.start, s.stop) for s in (self.layout.slices[j] for j in [*self.hard, *self.soft])]
+        return np.concatenate(parts)
+
+    @cached_property
+    def cells(self) -> Cells:
+        sizes = self.layout.sizes
+        return Cells(tuple(sizes[j] for j in self.hard), sum(sizes[j] for j in self.soft))
+
+    @cached_property
+    def rows(self) -> Rows:
+        P, said = self.n_patterns, self.answers.said
+        codes = np.stack([said[j] for j in self.hard], axis=1) if self.hard else np.empty((P, 0), dtype=int)
+        dense = np.concatenate([said[j].T for j in self.soft]) if self.soft else np.empty((0, P))
+        target = np.zeros((self.layout.n_classes, P))
+        labelled = np.flatnonzero(self.known >= 0)
+        target[self.known[labelled], labelled] = self.weight[labelled]
+        return Rows(self.cells.packed(codes), np.ascontiguousarray(dense), target, self.weight, np.ones(P, dtype=int))
+
+    def agreement(self, safe: bool = True, confusion: Array | None = None) -> Agreement:
+        """The problem of minimising R, or R~ where `safe` is False."""
+        layout, order = self.layout, self.order
+        A = layout.confusion if confusion is None else confusion
+        free = layout.free[order]
+        return (Agreement if safe else Unweighted)(
+            self.cells,
+            A[order],
+            _renumbered(layout.group[order]),
+            layout.share[layout.source_of][order],
+            float(layout.share.sum()),
+            free if free.any() else None,
+        )
+
+    def logits(self, weights: Array) -> Array:
+        """(K, P): sum of weights (S, K) over what is said."""
+        return self.cells.logits(weights[self.order], self.rows)
+
+    def expected(self, weights: Array) -> Array:
+        """(S, C): sum over patterns of what is said times weights (C, P)."""
+        out = np.empty((self.layout.n_symbols, len(weights)))
+        out[self.order] = self.cells.expected(np.ascontiguousarray(weights), self.rows)
+        return out
+
+    @cached_property
+    def answered(self) -> np.ndarray:
+        """(J, P)"""
+        return self.answers.answered()
+
+    def evidence(self, confusion: Array | None = None) -> Array:
+        """(J, P, K) log-likelihood ratios; zero where a source is silent."""
+        out = np.zeros((self.layout.n_sources, self.n_patterns, self.layout.n_classes))
+        A = self.layout.confusion if confusion is None else confusion
+        for j, said in enumerate(self.answers.said):
+            self._evidence_of(j, said, A[self.layout.slices[j]], out[j])
+        return out
+
+    def _evidence_of(self, j: int, said: np.ndarray, confusion: Array, out: Array) -> None:
+        ratio = confusion / self.layout.pooled[self.layout.slices[j], None]  # (S_j, K)
+        if said.ndim == 1:
+            there = said >= 0
+            out[there] = np.log(ratio)[said[there]]
+            return
+        there = self.answered[j]
+        own = self._own_probabilities(j)
+        if own is None:
+            out[there] = np.log(np.maximum(said[there] @ ratio, LEAST))
+            return
+        place, prior = own
+        out[np.ix_(there, place)] = np.log(np.maximum(said[there], LEAST)) - np.log(np.maximum(prior, LEAST))
+
+    def _own_probabilities(self, j: int) -> tuple[list[int], Array] | None:
+        """Classes its pmfs are about, and its priors of them; None where they are about something else."""
+        source, one = self.layout.sources[j], self.layout.calibrations[j]
+        classes = self.layout.classes.tolist()
+        if not source.as_is or one.cells is not None or one.edges is not None:
+            return None
+        if not set(one.symbols) <= set(one.classes):
+            return None
+        prior = dict(zip(one.classes, one.class_prior))
+        return [classes.index(s) for s in one.symbols], np.array([prior[s] for s in one.symbols])
+
+    def votes(self) -> Array:
+        """(J, P, K) one-hot: the class each source names; none for a symbol that is no class."""
+        layout = self.layout
+        out = np.zeros((layout.n_sources, self.n_patterns, layout.n_classes))
+        for j, said in enumerate(self.answers.said):
+            named = self._named(j)
+            codes = said if said.ndim == 1 else np.where(self.answered[j], said.argmax(axis=1), -1)
+            classes = np.where(codes >= 0, named[codes], -1)
+            voted = np.flatnonzero(classes >= 0)
+            out[j, voted, classes[voted]] = 1.0
+        return out
+
+    def _named(self, j: int) -> np.ndarray:
+        """(S_j,) class each symbol names; -1: none. A bin of scores names the class it is most often said of."""
+        one = self.layout.calibrations[j]
+        classes = self.layout.classes.tolist()
+        if one.edges is not None:
+            return np.repeat(self.layout.confusion[self.layout.slices[j]].argmax(axis=1), 1)
+        named = np.array([classes.index(s) if s in classes else -1 for s in one.symbols])
+        return np.repeat(named, 1 if one.cells is None else len(one.cells))
+
+    def rule(self, params: Rule) -> Array:
+        """(S, K) weights of log q, by the layout's symbols."""
+        out = np.empty_like(params.weights)
+        out[self.order] = -params.weights
+        return out
+
+
+def patterns(columns: list[np.ndarray], sizes: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    """First row of every different row of codes (from -1), and the pattern of each row."""
+    joint = np.zeros(len(columns[0]), dtype=np.int64)
+    span = 1
+    for column, size in zip(columns, sizes):
+        if span * size > DENSIFY:
+            _, joint = np.unique(joint, return_inverse=True)
+            span = int(joint.max()) + 1 if len(joint) else 1
+        joint = joint * size + (column + 1)
+        span *= size
+    if span > 4 * len(joint):
+        _, first, place = np.unique(joint, return_index=True, return_inverse=True)
+        return first, place
+    first_of = np.full(span, -1, dtype=np.int64)
+    first_of[joint[::-1]] = np.arange(len(joint))[::-1]
+    there = np.flatnonzero(first_of >= 0)
+    place_of = np.empty(span, dtype=np.int64)
+    place_of[there] = np.arange(len(there))
+    return first_of[there], place_of[joint]
+
+
+def _renumbered(group: np.ndarray) -> np.ndarray:
+    return np.unique(group, return_inverse=True)[1]

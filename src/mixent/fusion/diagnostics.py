@@ -1,0 +1,373 @@
+"""What an unlabelled batch tells of its priors and of its sources, and how surely.
+
+The priors are estimated from the sources' histograms alone, by composite likelihood: with N_v = sum_i w_i s_i(v) how
+often symbol v was said, A(v | k) its rate in class k and D_v = sum_k p_k A(v | k), they maximise
+
+    sum_v u_v N_v log D_v,
+
+u the share of a source among its copies. This is concave, and asks for no word on how sources depend on each other.
+All standard errors here linearise this estimate. With H the curvature and M its inverse on the simplex, item i moves it
+by  phi_i = M g_i,  g_i(k) = sum_v u_v s_i(v) A(v | k) / D_v:  items are independent, so that the sum of w phi phi^T is
+the variance of the batch, however sources depend. A rate A(v | k) moves it by T = M dg/dA, and has the variance of a
+Dirichlet distribution of the calibration's counts; sources calibrated on the same rows err together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.stats import chi2, norm
+
+from mixent.base.priors import floored, shifted_priors
+from mixent.core.arrays import Array
+from mixent.fusion.batch import Batch
+from mixent.fusion.sources import Layout
+
+TOL, PASSES = 1e-10, 2000
+MOST_PAIRS = 2000  # of sources, to be tested for dependence
+
+
+@dataclass(frozen=True)
+class PriorEstimate:
+    """Class priors of the batch by composite likelihood, with an interval that carries both errors."""
+
+    prior: Array  # (K,)
+    low: Array  # (K,)
+    high: Array  # (K,)
+    covariance: Array  # (K, K)
+    batch_std: Array  # (K,) from the items being a sample
+    calibration_std: Array  # (K,) from confusion matrices counted on few rows
+    confidence: float
+
+
+@dataclass(frozen=True)
+class Marginals:
+    """The composite estimate and its derivatives, of all sources or of some."""
+
+    batch: Batch
+    used: np.ndarray  # (J,) bool
+
+    @property
+    def layout(self) -> Layout:
+        return self.batch.layout
+
+    @cached_property
+    def share(self) -> Array:
+        """(S,) u, zero for sources left out."""
+        return (self.layout.share * self.used)[self.layout.source_of]
+
+    @cached_property
+    def said(self) -> Array:
+        """(S,) N of the items whose class is not known."""
+        return self.batch.expected((self.batch.weight * (self.batch.known < 0))[None])[:, 0]
+
+    @cached_property
+    def labelled(self) -> Array:
+        """(K,) items of known class, each with the votes of all sources together."""
+        known = self.batch.known >= 0
+        counts = np.bincount(self.batch.known[known], self.batch.weight[known], self.layout.n_classes)
+        return counts * (self.layout.share * self.used).sum()
+
+    @cached_property
+    def prior(self) -> Array:
+        """(K,)"""
+        K = self.layout.n_classes
+        weight = self.share * self.said
+        rows = [np.log(self.layout.confusion)[weight > 0]]
+        weights = [weight[weight > 0]]
+        if self.labelled.any():
+            with np.errstate(divide="ignore"):
+                rows.append(np.log(np.eye(K)))
+            weights.append(self.labelled)
+        if not len(weights[0]) and not self.labelled.any():
+            return self.layout.training_prior
+        found = shifted_priors(
+            np.concatenate(rows), np.full(K, 1 / K), weight=np.concatenate(weights), tol=TOL, max_iter=PASSES
+        )
+        return found.params
+
+    @cached_property
+    def density(self) -> Array:
+        """(S,) D."""
+        return self.layout.confusion @ self.prior
+
+    @cached_property
+    def pull(self) -> Array:
+        """(S, K) u A / D: what a symbol adds to g."""
+        return self.share[:, None] * self.layout.confusion / self.density[:, None]
+
+    @cached_property
+    def inverse(self) -> Array:
+        """(K, K) M."""
+        ratio = self.layout.confusion / self.density[:, None]
+        H = (ratio * (self.share * self.said)[:, None]).T @ ratio
+        H += np.diag(self.labelled / np.maximum(self.prior, 1e-6) ** 2)
+        K = len(H)
+        Z = np.linalg.svd(np.ones((1, K)))[2][1:].T  # (K, K-1): directions in which the sum stays
+        return Z @ np.linalg.pinv(Z.T @ H @ Z, rcond=1e-10) @ Z.T
+
+    @cached_property
+    def influence(self) -> Array:
+        """(P, K) phi."""
+        g = self.batch.logits(self.pull).T
+        known = self.batch.known >= 0
+        if known.any():
+            g[known] = 0.0
+            places = self.batch.known[known]
+            u = (self.layout.share * self.used).sum()
+            g[np.flatnonzero(known), places] = u / np.maximum(self.prior, 1e-6)[places]
+        return g @ self.inverse
+
+    @cached_property
+    def slope(self) -> Array:
+        """(K, S, K): how the estimate moves with each rate A(v | k)."""
+        A, D, p = self.layout.confusion, self.density, self.prior
+        weight = self.share * self.said / D
+        M = self.inverse
+        first = M[:, None, :]  # (K, 1, K)
+        second = (M @ A.T)[:, :, None] * p / D[:, None]
+        return weight[:, None] * (first - second) * ~self.layout.free
+
+    @property
+    def batch_covariance(self) -> Array:
+        return item_covariance(self.influence, self.batch.weight)
+
+    def calibration_covariance(self, posterior: Array) -> Array:
+        """(K, K); `posterior` (P, K) tells how sources of one calibration set err together."""
+        total = np.zeros((self.layout.n_classes,) * 2)
+        for members in calibration_sets(self.layout):
+            members = [j for j in members if self.used[j]]
+            if len(members) == 1:
+                total += rate_covariance(self.layout, self.slope, members[0])
+            elif members:
+                total += self._shared_covariance(members, posterior)
+        return total
+
+    def _shared_covariance(self, members: list[int], posterior: Array) -> Array:
+        """Of sources counted on the same rows: a row of class k is like an item of the batch of that class."""
+        K = self.layout.n_classes
+        mine = np.isin(self.layout.source_of, members)
+        scaled = self.slope * mine[:, None] / np.sqrt(concentration(self.layout) + 1.0)
+        total = np.zeros((K, K))
+        for k in range(K):
+            moved = self.batch.logits(np.ascontiguousarray(scaled[:, :, k].T)).T  # (P, K)
+            mass = self.batch.weight * posterior[:, k]
+            if mass.sum() > 0:
+                mass = mass / mass.sum()
+                about = moved - mass @ moved
+                total += (about * mass[:, None]).T @ about
+        return total
+
+    def estimate(self, posterior: Array, confidence: float) -> PriorEstimate:
+        batch, calibration = self.batch_covariance, self.calibration_covariance(posterior)
+        covariance = batch + calibration
+        std = np.sqrt(np.diag(covariance))
+        reach = norm.ppf(0.5 + confidence / 2) * std
+        low, high = np.maximum(self.prior - reach, 0.0), np.minimum(self.prior + reach, 1.0)
+        batch_std, calibration_std = np.sqrt(np.diag(batch)), np.sqrt(np.diag(calibration))
+        return PriorEstimate(floored(self.prior), low, high, covariance, batch_std, calibration_std, confidence)
+
+    def without(self, j: int) -> Marginals:
+        """The same of all sources but one and its copies."""
+        return Marginals(self.batch, self.used & (self.layout.root != self.layout.root[j]))
+
+
+def all_marginals(batch: Batch) -> Marginals:
+    return Marginals(batch, np.ones(batch.layout.n_sources, dtype=bool))
+
+
+def item_covariance(moved: Array, weight: Array) -> Array:
+    """Variance of sum_i w_i moved_i (P, D) over independent items."""
+    about = moved - (weight @ moved) / weight.sum()
+    return (about * weight[:, None]).T @ about
+
+
+def concentration(layout: Layout) -> Array:
+    """(S, K) counts of the Dirichlet distribution each rate belongs to."""
+    mass = np.zeros((layout.group.max() + 1, layout.n_classes))
+    np.add.at(mass, layout.group, layout.counts)
+    return mass[layout.group]
+
+
+def rate_covariance(layout: Layout, slope: Array, j: int) -> Array:
+    """(D, D): variance of sum slope dA (D, S, K) by the error of one source's rates."""
+    here = layout.slices[j]
+    A, conc = layout.confusion[here], concentration(layout)[here]
+    group = layout.group[here]
+    total = np.zeros((len(slope),) * 2)
+    for g in np.unique(group):
+        inside = group == g
+        a, t = A[inside], slope[:, here][:, inside]  # (v, K), (D, v, K)
+        mean = (t * a).sum(axis=1, keepdims=True)
+        spread = (t - mean) * np.sqrt(a / (conc[inside] + 1.0))
+        flat = spread.reshape(len(slope), -1)
+        total += flat @ flat.T
+    return total
+
+
+def calibration_sets(layout: Layout) -> list[list[int]]:
+    """Sources by the rows they were calibrated on; a copy with its original's counts was counted on the same rows."""
+    sets: dict[object, list[int]] = {}
+    for j, one in enumerate(layout.calibrations):
+        root = int(layout.root[j])
+        same = np.array_equal(one.counts, layout.calibrations[root].counts)
+        key = one.calibration_set if one.calibration_set is not None else root if same else j
+        sets.setdefault(key, []).append(j)
+    return list(sets.values())
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Have the class priors moved from those of the sources' training?"""
+
+    statistic: float  # 2 (log L at the batch's priors - log L at the old ones), by the product of the sources
+    p_value: float  # of Saerens, Latinne and Decaestecker's test: exact rates, independent sources
+    robust_p_value: float  # by the composite estimate and its covariance: any dependence, rates as counted
+    moved: bool
+
+
+def moved_test(estimate: PriorEstimate, old: Array, gain: float, confidence: float) -> Moved:
+    """`gain` is the rise of the log-likelihood of the product rule from the old priors to the batch's."""
+    df = len(old) - 1
+    d = estimate.prior - old
+    wald = float(d @ np.linalg.pinv(estimate.covariance, rcond=1e-8) @ d)
+    robust = float(chi2.sf(wald, df))
+    return Moved(2 * gain, float(chi2.sf(2 * gain, df)), robust, robust < 1 - confidence)
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """Pairs of sources: do they err together?"""
+
+    z: Array  # (J, J) how many standard errors the pairs agree more than the confusion matrices say; NaN: not known
+    correlation: Array  # (J, J) of what they say within a class
+    n_effective: float  # how many independent sources would say as much
+
+    @property
+    def largest(self) -> float:
+        """The largest z of a pair that are no declared copies; zero where none is known."""
+        return float(np.nanmax(np.append(self.z[np.triu_indices(len(self.z), 1)], 0.0)))
+
+
+def dependence(marginals: Marginals) -> Dependence:
+    """Observed pairs against sum_k p_k A_i(. | k) A_j(. | k).
+
+    For the pair it compares the mean of  t = sum_c f_i(c) f_j(c),  f(v, c) = log A(v | c) less its mean over c,  with
+    what independence given the class would make of it; the standard error carries the batch, the priors and the rates.
+    """
+    layout, batch = marginals.layout, marginals.batch
+    J, A, p = layout.n_sources, layout.confusion, marginals.prior
+    f = np.log(A) - np.log(A).mean(axis=1, keepdims=True)  # (S, K)
+    scores = [_scores(batch, f, j) for j in range(J)]  # (P, K) each
+    means = [A[s].T @ f[s] for s in layout.slices]  # (K classes, K): mean of f in each class
+    z, cov = np.full((J, J), np.nan), np.zeros((J, J))
+    for j in range(J):
+        cov[j, j] = _pair_excess(marginals, scores, means, p, j, j)[0]
+    too_many = J * (J - 1) // 2 > MOST_PAIRS
+    for i in range(J):
+        for j in range(i) if not too_many else ():
+            if layout.root[i] == layout.root[j]:
+                cov[i, j] = cov[j, i] = np.sqrt(max(cov[i, i], 0.0) * max(cov[j, j], 0.0))
+                continue
+            excess, influence, both = _pair_excess(marginals, scores, means, p, i, j)
+            if both <= 1:
+                continue
+            variance = float(item_covariance(influence[:, None], batch.weight)[0, 0])
+            variance += _rates_variance(marginals, f, means, i, j)
+            cov[i, j] = cov[j, i] = excess
+            z[i, j] = z[j, i] = excess / np.sqrt(max(variance, 1e-300))
+    return Dependence(z, *_effective(z, cov, layout))
+
+
+def _scores(batch: Batch, f: Array, j: int) -> Array:
+    said, here = batch.answers.said[j], batch.layout.slices[j]
+    if said.ndim == 2:
+        return said @ f[here]
+    return np.where((said >= 0)[:, None], f[here][said], 0.0)
+
+
+def _pair_excess(
+    marginals: Marginals, scores: list[Array], means: list[Array], p: Array, i: int, j: int
+) -> tuple[float, Array, float]:
+    """Excess of t over independence, its influence function (P,), and how many items both answered."""
+    batch = marginals.batch
+    both = batch.weight * (batch.answered[i] & batch.answered[j])
+    total = float(both.sum())
+    if total <= 0:
+        return 0.0, np.zeros(batch.n_patterns), 0.0
+    t = (scores[i] * scores[j]).sum(axis=1)
+    expected = (means[i] * means[j]).sum(axis=1)  # (K,)
+    there = both > 0
+    mean = float(both @ t) / total
+    influence = np.where(there, t - mean, 0.0) / total - marginals.influence @ expected
+    return mean - float(p @ expected), influence, total
+
+
+def _rates_variance(marginals: Marginals, f: Array, means: list[Array], i: int, j: int) -> float:
+    layout, p = marginals.layout, marginals.prior
+    expected = (means[i] * means[j]).sum(axis=1)
+    slope = np.tensordot(expected, marginals.slope, axes=1)  # (S, K)
+    for a, b in ((i, j), (j, i)):
+        slope[layout.slices[a]] += p * (f[layout.slices[a]] @ means[b].T)
+    total = 0.0
+    for members in calibration_sets(layout):
+        stds = [np.sqrt(rate_covariance(layout, slope[None], m)[0, 0]) for m in members]
+        total += sum(stds) ** 2  # at most: their errors may be one
+    return total
+
+
+def _effective(z: Array, cov: Array, layout: Layout) -> tuple[Array, float]:
+    std = np.sqrt(np.maximum(np.diag(cov), 1e-12))
+    correlation = np.clip(cov / np.outer(std, std), -1.0, 1.0)
+    np.fill_diagonal(correlation, 1.0)
+    same = layout.root[:, None] == layout.root
+    counted = np.where(same, 1.0, np.where(np.nan_to_num(z) > 2.0, np.maximum(correlation, 0.0), 0.0))
+    return correlation, float(len(cov) ** 2 / counted.sum())
+
+
+@dataclass(frozen=True)
+class Drift:
+    """Does a source still say what its confusion matrix promises, at the priors the others tell?"""
+
+    said: Array  # (S_j,) shares of its symbols in the batch
+    expected: Array  # (S_j,)
+    statistic: float
+    p_value: float  # NaN where it cannot be tested: no other source, or counted within a context
+
+
+def drift(marginals: Marginals, j: int, posterior: Array) -> Drift:
+    """Its histogram against A_j^T p, p from the other sources; chi-squared, with the errors of all of them."""
+    layout, batch = marginals.layout, marginals.batch
+    here = layout.slices[j]
+    answered = batch.weight * batch.answered[j]
+    total = answered.sum()
+    others = marginals.without(j)
+    if total <= 0 or not others.used.any() or layout.calibrations[j].context:
+        share = np.full(layout.sizes[j], np.nan)
+        return Drift(share, share, np.nan, np.nan)
+    A = layout.confusion[here]  # (S_j, K)
+    each = _one_hot(batch, j)  # (P, S_j)
+    said = answered @ each / total
+    expected = A @ others.prior
+    influence = np.where(batch.answered[j][:, None], each - said, 0.0) / total - others.influence @ A.T
+    covariance = item_covariance(influence, batch.weight)
+    covariance += A @ others.calibration_covariance(posterior) @ A.T
+    conc = concentration(layout)[here]
+    for k, share in enumerate(others.prior):
+        covariance += share**2 * (np.diag(A[:, k]) - np.outer(A[:, k], A[:, k])) / (conc[0, k] + 1.0)
+    d = said - expected
+    values, vectors = np.linalg.eigh(covariance)
+    kept = values > 1e-9 * max(values.max(), 1e-300)
+    kept[0] = False  # shares sum to one
+    statistic = float((((d @ vectors)[kept]) ** 2 / values[kept]).sum())
+    return Drift(said, expected, statistic, float(chi2.sf(statistic, max(int(kept.sum()), 1))))
+
+
+def _one_hot(batch: Batch, j: int) -> Array:
+    said = batch.answers.said[j]
+    if said.ndim == 2:
+        return said
+    size = batch.layout.sizes[j]
+    return np.eye(size + 1)[said][:, :size]

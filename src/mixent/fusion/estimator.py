@@ -1,0 +1,459 @@
+"""The estimator: answers of sources in, posteriors and what they rest on out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from mixent.base.priors import shifted_priors
+from mixent.core.arrays import Array, log_sum_exp
+from mixent.core.driver import Status
+from mixent.fusion.answers import Answers, LongAnswers, read_answers
+from mixent.fusion.batch import Batch
+from mixent.fusion.calibration import Calibration
+from mixent.fusion.diagnostics import (
+    Dependence,
+    Marginals,
+    all_marginals,
+    dependence,
+    drift,
+    moved_test,
+)
+from mixent.fusion.learning import guesses, with_labels
+from mixent.fusion.methods import METHODS, Fit, Settings, Task
+from mixent.fusion.rules import added, only_known
+from mixent.fusion.sources import Layout
+from mixent.fusion.words import warnings_in_words
+from mixent.mixtures.options import check_choice, check_count, check_positive, check_share
+from mixent.tables import read_labels, read_weights
+from mixent.tables.frames import is_frame, unwrapped
+
+MOST_DRIFTS = 64  # sources that are tested for drift: each needs an estimate by all others
+
+
+class Fuser(BaseEstimator):
+    """Fusion of black-box classifiers on an unlabelled batch whose class priors may have shifted.
+
+    Each source was trained elsewhere, on other priors, and gives labels, probabilities or scores of the items; its
+    `Calibration` says how often it says what of each class. Nothing is labelled in common. The fit finds the posteriors
+    of the items and the class priors of the batch together.
+
+    "it" minimises R, the sum over sources of the divergence of confusion matrices on the batch from those calibrated
+    (4.13); it is convex, each step lowers it, and the gap bounds what is left. "ml-product" maximises
+    sum_i w_i log sum_k p_k prod_j r_ij(k), "ml-sum" and "composite" the like with means; each step of EM raises it, so
+    that the objective never falls. "pool" minimises R over one trust weight for each source. "dawid-skene" learns the
+    confusion matrices anew, with the calibration as prior. "majority", "sum", "product" are fixed. "auto" takes
+    "ml-product" where no pair of sources agrees more than their confusion matrices say, and "pool" otherwise;
+    "dawid-skene" where the calibrations are mere guesses.
+
+    Parameters
+    ----------
+    sources : dict of name -> Calibration or Source, optional
+        None: the columns of the table are sources of which nothing is known but that they are more often right than
+        not, see `Calibration.guess`.
+    method : str
+        "auto", "majority", "sum", "product", "ml-product", "ml-sum", "composite", "it", "pool", "trimmed-mean",
+        "dawid-skene".
+    class_prior : "training", "uniform" or (K,) array
+        Priors of the fixed rules, start of the others, and what the test of moved priors compares with. "training":
+        of the sources' training, by their rows.
+    missing_class_safe : bool
+        False: "it" minimises the R~ of (4.11), which gives every class its rows; for comparison.
+    trim : float
+        Share of the sources cut at either end by "trimmed-mean".
+    confidence : float
+        Of the intervals, and of the warnings.
+    tol : float
+        "it": the gap to stop at, in nats per item.
+    max_iter : int
+        Passes at most.
+
+    Attributes
+    ----------
+    classes_ : (K,) array
+    posterior_ : (n, K) array
+        Of the items fitted; of those of the last call after `partial_fit`.
+    labels_ : (n,) array
+        The most probable classes.
+    prior_ : (K,) array
+        Class priors that go with the posteriors.
+    prior_estimate_ : PriorEstimate
+        Priors by the sources' histograms alone, with intervals (`low`, `high`) that carry batch and calibration error.
+    method_ : str
+        The method taken.
+    trust_ : dict of name -> float, or None
+        Weight of each source in the posteriors' logarithm: shares of a vote in product rules, learned in "pool"; None
+        where there are none.
+    dependence_ : Dependence
+        Pairs: `z`, `correlation`, and `n_effective`, the effective number of independent sources.
+    drift_ : dict of name -> Drift
+    moved_ : Moved
+        Test whether the priors have moved from `class_prior`.
+    objective_ : float or None
+    gap_ : float or None
+        "it": bound of the distance to the least R, in nats per item.
+    history_ : tuple
+        The passes of the search.
+    warnings_ : list of str
+        What to look at, in words.
+    items_ : (n,) array or None
+        Names of the items of a long table.
+    n_items_, n_patterns_ : int
+
+    Examples
+    --------
+    >>> from mixent import Calibration, Fuser
+    >>> vendors = {
+    ...     "A": Calibration.from_counts([[90, 10], [20, 80]], classes=["healthy", "ill"]),
+    ...     "B": Calibration.from_counts([[80, 20], [10, 90]], classes=["healthy", "ill"]),
+    ... }
+    >>> votes = {"A": ["ill", "healthy", "healthy", "ill"] * 10, "B": ["ill", "healthy", "healthy", None] * 10}
+    >>> fuser = Fuser(vendors, method="ml-product").fit(votes)
+    >>> fuser.labels_[:4].tolist()
+    ['ill', 'healthy', 'healthy', 'ill']
+    >>> {label: round(p, 2) for label, p in fuser.fuse_one({"A": "ill"}).items()}
+    {'healthy': 0.13, 'ill': 0.87}
+    """
+
+    def __init__(
+        self,
+        sources: Mapping[str, Any] | None = None,
+        *,
+        method: str = "auto",
+        class_prior: Any = "training",
+        missing_class_safe: bool = True,
+        trim: float = 0.2,
+        confidence: float = 0.95,
+        tol: float = 1e-4,
+        max_iter: int = 5000,
+    ) -> None:
+        self.sources = sources
+        self.method = method
+        self.class_prior = class_prior
+        self.missing_class_safe = missing_class_safe
+        self.trim = trim
+        self.confidence = confidence
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def fit(self, answers: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+        """Fuse a batch.
+
+        Parameters
+        ----------
+        answers : DataFrame, dict, 2-D array or LongAnswers
+            A wide table with a column for each source (probabilities in columns "source:symbol"); a dict source ->
+            labels (n,), scores (n,) or probabilities (n, V); rows of labels in the order of the sources; or what
+            `long_answers` made of a long table. A blank is no answer.
+        y : (n,) labels, optional
+            Classes of those items whose class is known; blank for the others. They keep their class, are added to the
+            calibrations, and help to find the trust weights.
+        sample_weight : (n,) array, optional
+            How often each item counts.
+
+        Returns
+        -------
+        self
+        """
+        layout = self._layout(answers, y)
+        read = read_answers(layout, answers)
+        self.items_ = answers.items if isinstance(answers, LongAnswers) else None
+        return self._fit(layout, read, y, sample_weight)
+
+    def partial_fit(self, answers: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+        """Fuse items that came after those seen before: all are learned from, the new ones are decided.
+
+        Parameters
+        ----------
+        answers, y, sample_weight
+            As for `fit`, one item or more.
+
+        Returns
+        -------
+        self
+            `posterior_` and `labels_` are of the new items; what was said of earlier ones stands.
+        """
+        if not hasattr(self, "_batch"):
+            return self.fit(answers, y, sample_weight=sample_weight)
+        layout, before = self._first_layout, self._batch
+        read = read_answers(layout, answers)
+        known = self._known(layout, y, read.n_items)
+        weight = _weights(sample_weight, read.n_items)
+        joined = before.answers.joined(read)
+        batch = Batch.of(layout, joined, np.concatenate([before.weight, weight]), np.concatenate([before.known, known]))
+        self.items_ = answers.items if isinstance(answers, LongAnswers) else None
+        self._learn(layout, batch)
+        return self._decided(
+            self._fitted.posterior if batch.pattern_of is None else batch.items(self._fitted.posterior), read.n_items
+        )
+
+    def _fit(self, layout: Layout, answers: Answers, y: Any, sample_weight: Any) -> Self:
+        n = answers.n_items
+        if n == 0:
+            raise ValueError("there are no items to fuse")
+        batch = Batch.of(layout, answers, _weights(sample_weight, n), self._known(layout, y, n))
+        self._learn(layout, batch)
+        return self._decided(batch.items(self._fitted.posterior), n)
+
+    def _decided(self, posterior: Array, n_new: int) -> Self:
+        self.posterior_ = posterior[len(posterior) - n_new :]
+        self.labels_ = self.classes_[self.posterior_.argmax(axis=1)]
+        return self
+
+    def _layout(self, answers: Any, y: Any) -> Layout:
+        if self.sources is not None:
+            return Layout.of(self.sources)
+        return Layout.of(_guessed(answers, y))
+
+    def _known(self, layout: Layout, y: Any, n: int) -> np.ndarray:
+        if y is None:
+            return np.full(n, -1)
+        codes = read_labels(y, n, classes=layout.classes, some=False).codes
+        if codes is None:
+            raise ValueError("y must be labels, blank where the class is not known; it holds probabilities")
+        return codes.astype(int)
+
+    def _learn(self, layout: Layout, batch: Batch) -> None:
+        settings = self._settings(layout)
+        check_choice("method", self.method, tuple(METHODS))
+        self._refuse_idle()
+        self._first_layout, self._batch = layout, batch
+        layout = with_labels(batch)
+        batch = Batch(layout, batch.answers, batch.weight, batch.known, batch.pattern_of)
+        marginals = all_marginals(batch)
+        task = Task(batch, marginals, settings, lambda: self._diagnosed.dependence)
+        self._diagnosed = Diagnosis(marginals)
+        fit = METHODS[self.method](task)
+        self._keep(layout, batch, fit, settings)
+        if fit.run is not None and fit.run.status is Status.MAX_PASSES:
+            warnings.warn(fit.run.message, ConvergenceWarning, stacklevel=4)
+
+    def _keep(self, layout: Layout, batch: Batch, fit: Fit, settings: Settings) -> None:
+        self._fitted, self._fitted_layout, self.rule_ = fit, layout, fit.rule
+        self.classes_, self.method_ = layout.classes, fit.method
+        self.prior_, self.objective_, self.gap_ = fit.rule.prior, fit.objective, fit.gap
+        self.history_ = () if fit.run is None else fit.run.trace
+        self.n_items_, self.n_patterns_ = (
+            batch.n_patterns if batch.pattern_of is None else len(batch.pattern_of),
+            batch.n_patterns,
+        )
+        trust = getattr(fit.rule, "trust", None)
+        self.trust_ = None if trust is None else dict(zip(layout.names, trust.tolist()))
+        diagnosed = self._diagnosed
+        self.prior_estimate_ = diagnosed.marginals.estimate(fit.posterior, self.confidence)
+        self.dependence_ = diagnosed.dependence
+        tested = layout.n_sources <= MOST_DRIFTS
+        self.drift_ = {
+            name: drift(diagnosed.marginals, j, fit.posterior) for j, name in enumerate(layout.names) if tested
+        }
+        self.moved_ = moved_test(self.prior_estimate_, settings.prior, _gain(batch, settings.prior), self.confidence)
+        self.warnings_ = warnings_in_words(self, layout, batch)
+
+    def _refuse_idle(self) -> None:
+        for name, serves, default in (
+            ("missing_class_safe", ("it",), True),
+            ("trim", ("trimmed-mean",), 0.2),
+            ("tol", ("it",), 1e-4),
+        ):
+            value = getattr(self, name)
+            if value != default and self.method not in serves:
+                raise ValueError(f"{name}={value!r} has no effect with method={self.method!r}; it serves {serves[0]!r}")
+
+    def _settings(self, layout: Layout) -> Settings:
+        if not isinstance(self.missing_class_safe, (bool, np.bool_)):
+            raise ValueError(f"missing_class_safe must be True or False; got {self.missing_class_safe!r}")
+        if not 0 <= check_share("trim", self.trim) < 0.5:
+            raise ValueError(f"trim must be less than 0.5, for it is cut at either end; got {self.trim!r}")
+        if check_share("confidence", self.confidence) == 0:
+            raise ValueError(f"confidence must be more than 0; got {self.confidence!r}")
+        return Settings(
+            self._start(layout),
+            bool(self.missing_class_safe),
+            self.trim,
+            check_positive("tol", self.tol),
+            check_count("max_iter", self.max_iter),
+        )
+
+    def _start(self, layout: Layout) -> Array:
+        K = layout.n_classes
+        if isinstance(self.class_prior, str) and self.class_prior == "training":
+            prior = layout.training_prior
+            return np.maximum(prior, 1e-6) / np.maximum(prior, 1e-6).sum()
+        if isinstance(self.class_prior, str) and self.class_prior == "uniform":
+            return np.full(K, 1 / K)
+        try:
+            prior = np.asarray(self.class_prior, dtype=float)
+        except (TypeError, ValueError):
+            prior = np.empty(0)
+        if prior.shape != (K,) or not np.isfinite(prior).all() or (prior <= 0).any():
+            raise ValueError(
+                f"class_prior must be 'training', 'uniform' or {K} positive numbers, one per class; "
+                f"got {self.class_prior!r}"
+            )
+        return prior / prior.sum()
+
+    def predict_proba(self, answers: Any) -> Array:
+        """Posteriors of new items by the rule as it stands; nothing is learned.
+
+        Parameters
+        ----------
+        answers
+            As for `fit`.
+
+        Returns
+        -------
+        (n, K) array, columns in the order of `classes_`.
+        """
+        check_is_fitted(self, "rule_")
+        read = read_answers(self._fitted_layout, answers)
+        if read.n_items == 0:
+            raise ValueError("there are no items to fuse")
+        batch = Batch.of(self._fitted_layout, read)
+        return batch.items(self.rule_.posterior(batch))
+
+    def predict(self, answers: Any) -> np.ndarray:
+        """The most probable class of new items.
+
+        Parameters
+        ----------
+        answers
+            As for `fit`.
+
+        Returns
+        -------
+        (n,) array
+        """
+        return self.classes_[self.predict_proba(answers).argmax(axis=1)]
+
+    def fuse_one(self, said: Mapping[str, Any]) -> dict[Any, float]:
+        """Posterior of one item, at once.
+
+        Parameters
+        ----------
+        said : dict of source -> its answer
+            A label, a score, or probabilities of its symbols; sources not named were silent.
+
+        Returns
+        -------
+        dict of class -> probability
+        """
+        check_is_fitted(self, "rule_")
+        one = {name: _alone(value) for name, value in said.items()}
+        batch = Batch(self._fitted_layout, read_answers(self._fitted_layout, one), np.ones(1), np.full(1, -1))
+        return dict(zip(self.classes_.tolist(), self.rule_.posterior(batch)[0].tolist()))
+
+    def explain(self, answers: Any) -> Array:
+        """What each source adds to the logarithm of the posterior, and what the priors do.
+
+        Parameters
+        ----------
+        answers
+            As for `fit`.
+
+        Returns
+        -------
+        (n, J + 1, K) array: the sources in their order, then the priors; the mean over the classes is zero, and the sum
+        over sources is the logarithm of the posterior up to a constant.
+        """
+        check_is_fitted(self, "rule_")
+        read = read_answers(self._fitted_layout, answers)
+        batch = Batch.of(self._fitted_layout, read)
+        parts = self.rule_.contributions(batch)
+        if parts is None:
+            raise ValueError(
+                f"method {self.method_!r} takes means, whose posteriors are no sum of what each source adds; take a "
+                "product rule, 'it', 'pool' or 'dawid-skene'"
+            )
+        joint = np.log(np.maximum(self.rule_.posterior(batch), 1e-300))
+        rest = joint - parts.sum(axis=0)
+        every = np.concatenate([parts, rest[None]])
+        every -= every.mean(axis=2, keepdims=True)
+        return batch.items(every.transpose(1, 0, 2))
+
+    def update_prior(self, window: Any) -> Self:
+        """Keep the rule, and take the class priors from a newer window of items: for streams.
+
+        Parameters
+        ----------
+        window
+            Answers, as for `fit`.
+
+        Returns
+        -------
+        self
+            `prior_` and `prior_estimate_` are the window's; later predictions use them.
+        """
+        check_is_fitted(self, "rule_")
+        batch = Batch.of(self._fitted_layout, read_answers(self._fitted_layout, window))
+        marginals = all_marginals(batch)
+        if self.method_ in ("ml-product", "product", "it", "dawid-skene"):
+            posterior = self.rule_.posterior(batch)
+            ratio = np.log(np.maximum(posterior, 1e-300)) - np.log(self.rule_.prior)
+            prior = shifted_priors(ratio, np.full_like(self.prior_, 1 / len(self.prior_)), weight=batch.weight).params
+        else:
+            prior = marginals.prior
+        self.rule_ = self.rule_.at(prior)
+        self.prior_ = self.rule_.prior
+        self.prior_estimate_ = marginals.estimate(self.rule_.posterior(batch), self.confidence)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.target_tags.required = False
+        return tags
+
+
+class Diagnosis:
+    """What the batch tells of its sources, reckoned when asked for."""
+
+    def __init__(self, marginals: Marginals) -> None:
+        self.marginals = marginals
+
+    @cached_property
+    def dependence(self) -> Dependence:
+        return dependence(self.marginals)
+
+
+def _gain(batch: Batch, old: Array) -> float:
+    """Rise of the product rule's log-likelihood from the old priors to its own."""
+    ratio = only_known(added(batch.evidence(), batch.layout.share), batch.known)
+    found = shifted_priors(ratio, old, weight=batch.weight)
+    before = float(batch.weight @ log_sum_exp(ratio + np.log(old), axis=1))
+    return max(found.objective - before, 0.0)
+
+
+def _weights(sample_weight: Any, n: int) -> Array:
+    weight = read_weights(sample_weight, n)
+    return np.ones(n) if weight is None else weight
+
+
+def _alone(value: Any) -> Any:
+    """One item's answer as a column."""
+    if isinstance(value, Mapping):
+        return {symbol: np.array([p]) for symbol, p in value.items()}
+    return np.asarray(value)[None] if np.ndim(value) == 1 else [value]
+
+
+def _guessed(answers: Any, y: Any) -> dict[str, Calibration]:
+    """Sources of which nothing is known: every column, with all labels that anybody said."""
+    if isinstance(answers, LongAnswers):
+        columns = answers.values
+    elif isinstance(answers, Mapping):
+        columns = dict(answers)
+    elif is_frame(unwrapped(answers)):
+        import narwhals.stable.v1 as nw
+
+        frame = nw.from_native(unwrapped(answers), eager_only=True)
+        columns = {str(name): frame[name].to_list() for name in frame.columns}
+    else:
+        raise ValueError("without sources the answers must be a DataFrame, a dict or LongAnswers, whose names they are")
+    return guesses(columns, y)

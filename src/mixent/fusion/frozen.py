@@ -1,0 +1,137 @@
+"""Rules as they stand after a fit: they give posteriors of any items, at any priors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol, Self
+
+import numpy as np
+
+from mixent.base.priors import floored
+from mixent.core.arrays import Array
+from mixent.fusion.batch import Batch
+from mixent.fusion.pool import pooled
+from mixent.fusion.rules import majority, mean_posterior, mean_ratio, posterior_of, trimmed_mean
+
+
+class FrozenRule(Protocol):
+    """Posteriors without learning."""
+
+    @property
+    def prior(self) -> Array:
+        """(K,)"""
+
+    def posterior(self, batch: Batch) -> Array:
+        """(P, K)"""
+
+    def at(self, prior: Array) -> Self:
+        """The same rule at other class priors."""
+
+    def contributions(self, batch: Batch) -> Array | None:
+        """(J, P, K) what each source adds to log q; None where posteriors are no product."""
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """log q_i(k) = const + log p_k + sum_j t_j log r_ij(k): product rules (t a share of a vote) and the pool."""
+
+    trust: Array  # (J,)
+    prior: Array
+    confusion: Array  # (S, K)
+
+    def posterior(self, batch: Batch) -> Array:
+        return posterior_of(pooled(batch.evidence(self.confusion), self.trust, self.prior))
+
+    def at(self, prior: Array) -> Self:
+        return replace(self, prior=floored(prior))
+
+    def contributions(self, batch: Batch) -> Array:
+        return self.trust[:, None, None] * batch.evidence(self.confusion)
+
+
+@dataclass(frozen=True)
+class LogLinear:
+    """log q_i(k) = const + offset_k + sum of the weights of what is said: "it" and "dawid-skene"."""
+
+    weights: Array  # (S, K)
+    offset: Array  # (K,)
+    prior: Array
+
+    def posterior(self, batch: Batch) -> Array:
+        return posterior_of(batch.logits(self.weights).T + self.offset)
+
+    def at(self, prior: Array) -> Self:
+        prior = floored(prior)
+        return replace(self, offset=self.offset + np.log(prior) - np.log(floored(self.prior)), prior=prior)
+
+    def contributions(self, batch: Batch) -> Array:
+        out = np.zeros((batch.layout.n_sources, batch.n_patterns, len(self.offset)))
+        for j, said in enumerate(batch.answers.said):
+            weights = self.weights[batch.layout.slices[j]]
+            out[j] = said @ weights if said.ndim == 2 else np.where((said >= 0)[:, None], weights[said], 0.0)
+        return out
+
+
+@dataclass(frozen=True)
+class Mean:
+    """q_i = mean of the sources' posteriors, trimmed where `trim` > 0."""
+
+    prior: Array
+    share: Array  # (J,)
+    root: np.ndarray  # (J,) copies are one before they are trimmed
+    confusion: Array
+    trim: float = 0.0
+
+    def posterior(self, batch: Batch) -> Array:
+        evidence = batch.evidence(self.confusion)
+        if not self.trim:
+            return mean_posterior(evidence, self.prior, self.share)
+        return trimmed_mean(merged(evidence, self.share, self.root), self.prior, self.trim).posterior
+
+    def at(self, prior: Array) -> Self:
+        return replace(self, prior=floored(prior))
+
+    def contributions(self, batch: Batch) -> None:
+        return None
+
+
+@dataclass(frozen=True)
+class MeanRatio:
+    """q_i(k) ~ p_k mean_j r_ij(k), as (4.5) prints it."""
+
+    prior: Array
+    share: Array
+    confusion: Array
+
+    def posterior(self, batch: Batch) -> Array:
+        ratio = mean_ratio(batch.evidence(self.confusion), self.share)
+        return posterior_of(ratio + np.log(floored(self.prior)))
+
+    def at(self, prior: Array) -> Self:
+        return replace(self, prior=floored(prior))
+
+    def contributions(self, batch: Batch) -> None:
+        return None
+
+
+@dataclass(frozen=True)
+class Vote:
+    """q_i = shares of the votes; there is no prior in it."""
+
+    prior: Array
+    share: Array
+
+    def posterior(self, batch: Batch) -> Array:
+        return majority(batch.votes(), self.share).posterior
+
+    def at(self, prior: Array) -> Self:
+        return self
+
+    def contributions(self, batch: Batch) -> None:
+        return None
+
+
+def merged(evidence: Array, share: Array, root: np.ndarray) -> Array:
+    """(G, n, K): copies as one source, with the mean of what they say."""
+    groups = np.unique(root)
+    return np.stack([np.einsum("j,jnk->nk", share[root == g], evidence[root == g]) for g in groups])

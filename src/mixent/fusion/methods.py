@@ -1,0 +1,231 @@
+"""The methods by name: each fits a batch and leaves a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mixent.base.priors import floored
+from mixent.core.arrays import Array
+from mixent.core.driver import Run, Stop, run
+from mixent.core.executors import Serial, Threads
+from mixent.fusion.batch import Batch
+from mixent.fusion.diagnostics import Dependence, Marginals
+from mixent.fusion.frozen import FrozenRule, LogLinear, Mean, MeanRatio, Vote, Weighted
+from mixent.fusion.pool import fit_pool
+from mixent.fusion.problem import Agreement, Rule
+from mixent.fusion.rules import (
+    DawidSkene,
+    Panel,
+    composite,
+    dawid_skene,
+    ml_product,
+    ml_sum,
+)
+from mixent.maxent.rows import RowBlocks
+
+SERIAL = 20_000  # patterns below which threads cost more than they save
+POOLED = 20_000  # items that a handful of trust weights are learned from
+THIN = 5.0  # calibration rows of a class below which a confusion matrix is a guess
+DEPENDENT = 4.0  # standard errors by which a pair agrees too much, for `auto`
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Options of a fit, checked."""
+
+    prior: Array  # (K,) of the fixed rules, and the start of the others
+    safe: bool = True
+    trim: float = 0.2
+    tol: float = 1e-4
+    max_iter: int = 1000
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What a method made of a batch."""
+
+    rule: FrozenRule
+    posterior: Array  # (P, K)
+    method: str
+    objective: float | None = None
+    gap: float | None = None
+    run: Run | None = None
+
+
+@dataclass(frozen=True)
+class Task:
+    """A batch with what is known before any method begins."""
+
+    batch: Batch
+    marginals: Marginals
+    settings: Settings
+    dependence: Callable[[], Dependence]
+
+    @property
+    def share(self) -> Array:
+        return self.batch.layout.share
+
+    @property
+    def confusion(self) -> Array:
+        return self.batch.layout.confusion
+
+
+def _fit(task: Task, method: str, rule: FrozenRule, found: Run | None = None, **more: Any) -> Fit:
+    """The rule's posteriors; items of known class keep it."""
+    posterior = rule.posterior(task.batch)
+    known = np.flatnonzero(task.batch.known >= 0)
+    posterior[known] = np.eye(posterior.shape[1])[task.batch.known[known]]
+    objective = None if found is None else found.objective
+    return Fit(rule, posterior, method, **{"objective": objective, "run": found, **more})
+
+
+def _majority(task: Task) -> Fit:
+    K = task.batch.layout.n_classes
+    fit = _fit(task, "majority", Vote(np.full(K, 1 / K), task.share))
+    return replace(fit, rule=replace(fit.rule, prior=_shares(task, fit.posterior)))  # type: ignore[type-var]
+
+
+def _shares(task: Task, posterior: Array) -> Array:
+    return task.batch.weight @ posterior / task.batch.weight.sum()
+
+
+def _sum(task: Task) -> Fit:
+    layout = task.batch.layout
+    return _fit(task, "sum", Mean(task.settings.prior, task.share, layout.root, task.confusion))
+
+
+def _product(task: Task) -> Fit:
+    return _fit(task, "product", Weighted(task.share, task.settings.prior, task.confusion))
+
+
+def _ml_product(task: Task) -> Fit:
+    batch = task.batch
+    found = ml_product(
+        batch.evidence(),
+        batch.weight,
+        task.settings.prior,
+        task.share,
+        known=batch.known,
+        max_iter=task.settings.max_iter,
+    )
+    return _fit(task, "ml-product", Weighted(task.share, floored(found.prior), task.confusion), found.run)
+
+
+def _ml_sum(task: Task) -> Fit:
+    batch = task.batch
+    found = ml_sum(
+        batch.evidence(),
+        batch.weight,
+        task.settings.prior,
+        task.share,
+        known=batch.known,
+        max_iter=task.settings.max_iter,
+    )
+    return _fit(task, "ml-sum", MeanRatio(floored(found.prior), task.share, task.confusion), found.run)
+
+
+def _composite(task: Task, trim: float = 0.0, name: str = "composite") -> Fit:
+    batch = task.batch
+    found = composite(
+        batch.evidence(),
+        batch.weight,
+        task.settings.prior,
+        task.share,
+        known=batch.known,
+        max_iter=task.settings.max_iter,
+    )
+    return _fit(task, name, Mean(floored(found.prior), task.share, batch.layout.root, task.confusion, trim), found.run)
+
+
+def _trimmed(task: Task) -> Fit:
+    return _composite(task, task.settings.trim, "trimmed-mean")
+
+
+def _it(task: Task) -> Fit:
+    batch, settings = task.batch, task.settings
+    problem = batch.agreement(settings.safe)
+    rows = RowBlocks(batch.rows)
+    # R~ has no gap to stop by: it goes on as long as it falls
+    stop = Stop(
+        1e-9 if settings.safe else settings.tol * 1e-2, settings.max_iter, gap=settings.tol if settings.safe else None
+    )
+    start = Rule.uniform(batch.layout.n_symbols, batch.layout.n_classes)
+    found = run(problem, rows, start, stop=stop, executor=executor(batch))
+    gap = _certificate(problem, rows, found.params, batch) if settings.safe else None
+    rule = LogLinear(batch.rule(found.params), np.zeros(batch.layout.n_classes), np.ones(batch.layout.n_classes))
+    fit = _fit(task, "it", rule, found, gap=None if gap is None else gap / batch.weight.sum())
+    return replace(fit, rule=replace(rule, prior=floored(_shares(task, fit.posterior))))
+
+
+def _certificate(problem: Agreement, rows: RowBlocks, params: Rule, batch: Batch) -> float:
+    """R less the bound from below that its own slope gives."""
+    with executor(batch) as workers:
+        ready = problem.prepare(params)
+        total = workers.total(lambda block: problem.stats(ready, block), rows)
+        ready = problem.prepare(Rule(params.weights, problem.log_ratio(total.counts)))
+        return problem.gap(params, workers.total(lambda block: problem.stats(ready, block), rows))
+
+
+def executor(batch: Batch) -> Any:
+    return Serial() if batch.n_patterns < SERIAL else Threads()
+
+
+def _pool(task: Task) -> Fit:
+    batch = task.batch
+    prior = floored(task.marginals.prior)
+    some = sampled(batch)
+    found = fit_pool(some.agreement(), some.rows, some.evidence(), prior, batch.layout.share, batch.layout.root)
+    return _fit(
+        task, "pool", Weighted(found.trust, prior, task.confusion), objective=-found.divergence / some.weight.sum()
+    )
+
+
+def sampled(batch: Batch) -> Batch:
+    """The batch, or items of it at even distances: enough for a handful of numbers."""
+    if batch.n_patterns <= POOLED:
+        return batch
+    rows = np.unique(np.linspace(0, batch.n_patterns - 1, POOLED).astype(np.intp))
+    rows = np.union1d(rows, np.flatnonzero(batch.known >= 0))
+    return Batch(batch.layout, batch.answers.part(rows), batch.weight[rows], batch.known[rows])
+
+
+def _dawid_skene(task: Task) -> Fit:
+    batch, layout = task.batch, task.batch.layout
+    order = batch.order
+    problem = DawidSkene(batch.cells, layout.counts[order], layout.group[order], layout.share[layout.source_of][order])
+    start = Panel(floored(task.marginals.prior), layout.confusion[order])
+    found = dawid_skene(problem, batch.rows, start, max_iter=task.settings.max_iter)
+    confusion = np.empty_like(layout.confusion)
+    assert found.run is not None
+    confusion[order] = found.run.params.confusion
+    weights = layout.share[layout.source_of][:, None] * np.log(confusion)
+    prior = floored(found.prior)
+    return _fit(task, "dawid-skene", LogLinear(weights, np.log(prior), prior), found.run)
+
+
+def _auto(task: Task) -> Fit:
+    """The product rule where sources seem independent given the class, and the pool where some pair does not."""
+    if np.median([one.n_rows[one.seen].min() for one in task.batch.layout.calibrations]) < THIN:
+        return _dawid_skene(task)  # guesses: what the sources are worth is learned from the batch
+    if task.dependence().largest > DEPENDENT:
+        return _pool(task)
+    return _ml_product(task)
+
+
+METHODS: dict[str, Callable[[Task], Fit]] = {
+    "auto": _auto,
+    "majority": _majority,
+    "sum": _sum,
+    "product": _product,
+    "ml-product": _ml_product,
+    "ml-sum": _ml_sum,
+    "composite": _composite,
+    "trimmed-mean": _trimmed,
+    "it": _it,
+    "pool": _pool,
+    "dawid-skene": _dawid_skene,
+}

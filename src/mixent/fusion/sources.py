@@ -1,0 +1,228 @@
+"""The sources of a fusion, side by side: their symbols in one list, with what is known of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from mixent.core.arrays import Array
+from mixent.fusion.calibration import Calibration, sorted_labels
+from mixent.tables import listed
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source of answers: its calibration, where its answers stand, and how its probabilities are taken.
+
+    Whether it gives labels, probabilities or scores is told by the answers and the calibration (`edges`, `line`).
+
+    Parameters
+    ----------
+    calibration : Calibration
+    columns : str, list or dict, optional
+        Columns of a wide table: one with labels or scores; a list with the probabilities of its symbols, in their
+        order; a dict symbol -> column. Default: the column of its name, or the columns "name:symbol".
+    cells : str or list, optional
+        One column with the cell each item lies in, or a list with the probabilities of the cells. Default: the column
+        "name@", or the columns "name@cell". Only where the calibration has cells.
+    as_is : bool
+        Its probabilities are taken as they are, divided by its priors. False: through its confusion matrix, which
+        mends a source that is too sure of itself.
+
+    Examples
+    --------
+    >>> from mixent.fusion import Calibration, Source
+    >>> camera = Calibration.from_rates([[0.9, 0.1], [0.2, 0.8]], 50, classes=["day", "night"])
+    >>> Source(camera, columns="Camera 1").calibration.confusion.round(2).tolist()
+    [[0.9, 0.1], [0.21, 0.79]]
+    """
+
+    calibration: Calibration
+    columns: Any = None
+    cells: Any = None
+    as_is: bool = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.calibration, Calibration):
+            raise ValueError(f"a source needs a Calibration; got {type(self.calibration).__name__}")
+        if self.cells is not None and self.calibration.cells is None:
+            raise ValueError("a source has cells only where its calibration has")
+        if not isinstance(self.as_is, (bool, np.bool_)):
+            raise ValueError(f"as_is must be True or False; got {self.as_is!r}")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """All symbols of all sources, one below the other: S in all. A pair (symbol, cell) is a symbol here."""
+
+    names: tuple[str, ...]
+    sources: tuple[Source, ...]
+
+    @staticmethod
+    def of(sources: Mapping[str, Source | Calibration]) -> Layout:
+        """Read the user's mapping."""
+        if not isinstance(sources, Mapping) or not sources:
+            raise ValueError(f"sources must be a dict, name -> Calibration or Source, and not empty; got {sources!r}")
+        read = []
+        for name, one in sources.items():
+            if not isinstance(one, (Source, Calibration)):
+                raise ValueError(f"source {name!r} must be a Calibration or a Source; got {type(one).__name__}")
+            read.append(one if isinstance(one, Source) else Source(one))
+        layout = Layout(tuple(sources), tuple(read))
+        layout._check()
+        return layout
+
+    def _check(self) -> None:
+        for name, one in zip(self.names, self.calibrations):
+            if one.copy_of is not None and (one.copy_of == name or one.copy_of not in self.names):
+                raise ValueError(
+                    f"source {name!r} is said to be a copy of {one.copy_of!r}, which must be another of the sources "
+                    f"{listed(self.names)}"
+                )
+            zero = one.confusion == 0
+            if zero.any():
+                raise ValueError(
+                    f"source {name!r} has a rate of zero and smoothing 0: an item of which it says so is impossible in "
+                    "that class; keep smoothing > 0"
+                )
+        kinds = {isinstance(label, str) for label in self.classes.tolist()}
+        if len(kinds) > 1:
+            raise ValueError(
+                f"the sources' classes must be all text or all numbers; got {listed(self.classes.tolist())}"
+            )
+
+    @property
+    def calibrations(self) -> tuple[Calibration, ...]:
+        return tuple(source.calibration for source in self.sources)
+
+    @property
+    def n_sources(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def classes(self) -> np.ndarray:
+        """(K,) of any source, sorted."""
+        return np.array(sorted_labels({label for one in self.calibrations for label in one.classes}))
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.classes)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Symbols of each source."""
+        return tuple(one.counts[0].size for one in self.calibrations)
+
+    @cached_property
+    def slices(self) -> tuple[slice, ...]:
+        ends = np.cumsum((0, *self.sizes)).tolist()
+        return tuple(slice(a, b) for a, b in pairwise(ends))
+
+    @property
+    def n_symbols(self) -> int:
+        return sum(self.sizes)
+
+    @cached_property
+    def source_of(self) -> np.ndarray:
+        """(S,)"""
+        return np.repeat(np.arange(self.n_sources), self.sizes)
+
+    @cached_property
+    def group(self) -> np.ndarray:
+        """(S,) source and, where cells are a context, cell of each symbol."""
+        out: list[np.ndarray] = []
+        start = 0
+        for one, size in zip(self.calibrations, self.sizes):
+            within = np.arange(size) % len(one.cells) if one.context and one.cells else np.zeros(size, dtype=np.intp)
+            out.append(start + within)
+            start += within.max() + 1
+        return np.concatenate(out)
+
+    def _spread(self, one: Calibration, rows: Array, fill: Array | float) -> Array:
+        """(S_j, K): rows (K_j, ...) of a calibration's classes among all classes."""
+        flat = rows.reshape(len(one.classes), -1)
+        out = np.empty((flat.shape[1], self.n_classes))
+        out[:] = np.asarray(fill).reshape(-1, 1) if np.ndim(fill) else fill
+        places = {label: k for k, label in enumerate(self.classes.tolist())}
+        out[:, [places[label] for label in one.classes]] = flat.T
+        return out
+
+    @cached_property
+    def confusion(self) -> Array:
+        """(S, K) A; a class a source was never calibrated on has what it says of the others together."""
+        return np.concatenate([self._spread(one, one.confusion, pooled_symbols(one)) for one in self.calibrations])
+
+    @cached_property
+    def counts(self) -> Array:
+        """(S, K) calibration counts with the pseudo-counts of their smoothing: of a Dirichlet distribution."""
+        out = []
+        for one in self.calibrations:
+            n_cells = 1 if one.cells is None else len(one.cells)
+            out.append(self._spread(one, one.counts, 0.0) + one.smoothing / n_cells)
+        counts = np.concatenate(out)
+        # a class never seen: a belief worth the pseudo-counts alone, of the shape of the others
+        thin = self.free
+        mass = np.zeros((self.group.max() + 1, self.n_classes))
+        np.add.at(mass, self.group, counts)
+        return np.where(thin, self.confusion * mass[self.group], counts)
+
+    @cached_property
+    def pooled(self) -> Array:
+        """(S,) share of each symbol in its group over the rows of the calibration."""
+        return np.concatenate([pooled_symbols(one) for one in self.calibrations])
+
+    @cached_property
+    def free(self) -> np.ndarray:
+        """(S, K) symbols of a source with classes it was never calibrated on."""
+        return np.concatenate(
+            [
+                self._spread(
+                    one, np.broadcast_to(~one.seen.reshape(-1, *[1] * (one.counts.ndim - 1)), one.counts.shape), 1.0
+                )
+                for one in self.calibrations
+            ]
+        ).astype(bool)
+
+    @cached_property
+    def n_rows(self) -> Array:
+        """(J, K) calibration rows."""
+        return np.stack([self._spread(one, one.n_rows[:, None], 0.0)[0] for one in self.calibrations])
+
+    @cached_property
+    def root(self) -> np.ndarray:
+        """(J,) the source each is a copy of, through copies of copies; itself where it is none."""
+        places = {name: j for j, name in enumerate(self.names)}
+        out = []
+        for j in range(self.n_sources):
+            seen = [j]
+            while (origin := self.calibrations[seen[-1]].copy_of) is not None and places[origin] not in seen:
+                seen.append(places[origin])
+            # copies that name each other in a ring are one group: its first source stands for them
+            ring = origin is not None
+            out.append(min(seen[seen.index(places[origin]) :]) if ring and origin is not None else seen[-1])
+        return np.array(out)
+
+    @cached_property
+    def share(self) -> Array:
+        """(J,) u: copies share one vote."""
+        return 1.0 / np.bincount(self.root, minlength=self.n_sources)[self.root]
+
+    @cached_property
+    def training_prior(self) -> Array:
+        """(K,) shares of the classes over all sources' training, by the rows they were counted on."""
+        total = np.zeros(self.n_classes)
+        for one, u in zip(self.calibrations, self.share):
+            total += u * one.n_rows.sum() * self._spread(one, one.class_prior[:, None], 0.0)[0]
+        return total / total.sum()
+
+
+def pooled_symbols(one: Calibration) -> Array:
+    """(S_j,) what it says of all its rows together, smoothed, within each context."""
+    n_cells = 1 if one.cells is None else len(one.cells)
+    counts = one.counts.sum(axis=0) + one.smoothing / n_cells
+    return (counts / counts.sum(axis=0 if one.context or counts.ndim == 1 else None)).ravel()

@@ -1,0 +1,124 @@
+"""What to look at after a fusion, in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mixent.fusion.batch import Batch
+from mixent.fusion.sources import Layout
+
+SMALL = 50  # items of a batch
+FEW = 20  # calibration rows of a class
+WIDE = 0.5  # an interval of a prior that says little
+SIGNIFICANT = 4.0  # standard errors of a pair
+
+
+def warnings_in_words(fuser: Any, layout: Layout, batch: Batch) -> list[str]:
+    """From the gravest to the least."""
+    return [
+        *_unanswered(layout, batch),
+        *_drifted(fuser),
+        *_dependent(fuser, layout),
+        *_priors(fuser),
+        *_calibrated(layout),
+        *_small(batch),
+        *_unsettled(fuser),
+    ]
+
+
+def _unanswered(layout: Layout, batch: Batch) -> list[str]:
+    out = []
+    nobody = float(batch.weight @ ~batch.answered.any(axis=0))
+    if nobody:
+        out.append(f"no source answered {nobody:g} items: their posteriors are the priors")
+    total = batch.weight.sum()
+    for name, here in zip(layout.names, batch.answered):
+        share = float(batch.weight @ here) / total
+        if share < 0.5:
+            out.append(f"{name!r} answered {share:.0%} of the items only")
+    return out
+
+
+def _drifted(fuser: Any) -> list[str]:
+    """Holm's correction over the sources tested."""
+    tested = [(d.p_value, name, d) for name, d in fuser.drift_.items() if np.isfinite(d.p_value)]
+    out = []
+    for rank, (p, name, found) in enumerate(sorted(tested, key=lambda entry: entry[:2])):
+        if p * (len(tested) - rank) >= 1 - fuser.confidence:
+            break
+        symbol = int(np.abs(found.said - found.expected).argmax())
+        told = fuser._first_layout.calibrations[fuser._first_layout.names.index(name)]
+        label = _symbol(told, symbol)
+        out.append(
+            f"{name!r} may have drifted: it says {label} of {found.said[symbol]:.1%} of the items, where its "
+            f"calibration and the other sources lead one to expect {found.expected[symbol]:.1%} (p = {p:.2g})"
+        )
+    return out
+
+
+def _symbol(calibration: Any, place: int) -> str:
+    if calibration.cells is None:
+        return repr(calibration.symbols[place])
+    v, cell = divmod(place, len(calibration.cells))
+    return f"{calibration.symbols[v]!r} in cell {calibration.cells[cell]!r}"
+
+
+def _dependent(fuser: Any, layout: Layout) -> list[str]:
+    z = np.triu(np.nan_to_num(fuser.dependence_.z), 1)
+    pairs = np.argwhere(z > SIGNIFICANT)
+    if not len(pairs):
+        return []
+    i, j = pairs[z[z > SIGNIFICANT].argmax()]
+    others = f", and {len(pairs) - 1} other pairs" if len(pairs) > 1 else ""
+    return [
+        f"{layout.names[i]!r} and {layout.names[j]!r} agree more than their confusion matrices say "
+        f"({z[i, j]:.1f} standard errors{others}): {layout.n_sources} sources are worth about "
+        f"{fuser.dependence_.n_effective:.1f} independent ones. Declare copies by copy_of"
+    ]
+
+
+def _priors(fuser: Any) -> list[str]:
+    out = []
+    estimate = fuser.prior_estimate_
+    if fuser.moved_.moved:
+        told = ", ".join(f"{c}: {p:.1%}" for c, p in zip(fuser.classes_, estimate.prior))
+        out.append(
+            f"the class priors have moved from those of the training (p = {fuser.moved_.robust_p_value:.2g}): {told}"
+        )
+    for label, high in zip(fuser.classes_, estimate.high):
+        if high < 0.02:
+            out.append(f"class {label!r} is rare or absent in this batch: at most {high:.1%}")
+    for label, low, high in zip(fuser.classes_, estimate.low, estimate.high):
+        if high - low > WIDE:
+            out.append(
+                f"the share of class {label!r} is known only within {low:.0%} to {high:.0%}: the sources hardly tell "
+                "it from others, or were calibrated on few rows"
+            )
+    return out
+
+
+def _calibrated(layout: Layout) -> list[str]:
+    out = []
+    for name, rows in zip(layout.names, layout.n_rows):
+        absent = [str(c) for c, n in zip(layout.classes, rows) if n == 0]
+        few = [f"{c} ({n:.0f})" for c, n in zip(layout.classes, rows) if 0 < n < FEW]
+        if absent:
+            out.append(f"{name!r} was never calibrated on {', '.join(absent)}: it tells nothing of it")
+        if few:
+            out.append(f"{name!r} was calibrated on few rows of {', '.join(few)}")
+    return out if len(out) <= 5 else [*out[:4], f"and {len(out) - 4} more calibrations are thin or lack a class"]
+
+
+def _small(batch: Batch) -> list[str]:
+    total = float(batch.weight.sum())
+    return [f"{total:g} items are few: priors and trust weights are rough"] if total < SMALL else []
+
+
+def _unsettled(fuser: Any) -> list[str]:
+    if fuser.method_ == "majority":
+        return ["shares of votes are no probabilities of the classes"]
+    if fuser.method_ == "ml-sum":
+        return ["'ml-sum' is the printed rule, which adds ratios of different scales; 'composite' is the sound one"]
+    return []
