@@ -26,6 +26,7 @@ from mixent.fusion.batch import Batch
 from mixent.fusion.sources import Layout
 
 TOL, PASSES = 1e-10, 2000
+SILENT = 1e-12  # variance of what a source says within a class, where it says nothing
 MOST_PAIRS = 2000  # of sources, to be tested for dependence
 
 
@@ -244,6 +245,8 @@ class Dependence:
     z: Array  # (J, J) how many standard errors the pairs agree more than the confusion matrices say; NaN: not known
     correlation: Array  # (J, J) of what they say within a class
     n_effective: float  # how many independent sources would say as much
+    overall: float  # z of all pairs together: sees what is spread thinly over many of them
+    spread: Array  # (J,) standard deviation within a class of what each says, in nats
 
     @property
     def largest(self) -> float:
@@ -265,20 +268,49 @@ def dependence(marginals: Marginals) -> Dependence:
     z, cov = np.full((J, J), np.nan), np.zeros((J, J))
     for j in range(J):
         cov[j, j] = _pair_excess(marginals, scores, means, p, j, j)[0]
+    std = np.sqrt(np.maximum(np.diag(cov), SILENT))
+    together = _Sum.zero(batch.n_patterns, A.shape)
     too_many = J * (J - 1) // 2 > MOST_PAIRS
     for i in range(J):
         for j in range(i) if not too_many else ():
             if layout.root[i] == layout.root[j]:
-                cov[i, j] = cov[j, i] = np.sqrt(max(cov[i, i], 0.0) * max(cov[j, j], 0.0))
+                cov[i, j] = cov[j, i] = std[i] * std[j]
                 continue
             excess, influence, both = _pair_excess(marginals, scores, means, p, i, j)
             if both <= 1:
                 continue
-            variance = float(item_covariance(influence[:, None], batch.weight)[0, 0])
-            variance += _rates_variance(marginals, f, means, i, j)
+            pair = _Sum(excess, influence, _rates_slope(marginals, f, means, i, j))
             cov[i, j] = cov[j, i] = excess
-            z[i, j] = z[j, i] = excess / np.sqrt(max(variance, 1e-300))
-    return Dependence(z, *_effective(z, cov, layout))
+            z[i, j] = z[j, i] = pair.z(marginals)
+            together = together.plus(pair, 1.0 / (std[i] * std[j]))
+    return Dependence(z, *_effective(z, cov, layout), together.z(marginals), std)
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """Excess of pairs, with what moves it: the items (P,), and the rates (S, K)."""
+
+    excess: float
+    influence: Array
+    slope: Array
+
+    @staticmethod
+    def zero(n_patterns: int, shape: tuple[int, ...]) -> _Sum:
+        return _Sum(0.0, np.zeros(n_patterns), np.zeros(shape))
+
+    def plus(self, other: _Sum, weight: float) -> _Sum:
+        return _Sum(
+            self.excess + weight * other.excess,
+            self.influence + weight * other.influence,
+            self.slope + weight * other.slope,
+        )
+
+    def z(self, marginals: Marginals) -> float:
+        variance = float(item_covariance(self.influence[:, None], marginals.batch.weight)[0, 0])
+        for members in calibration_sets(marginals.layout):
+            stds = [np.sqrt(rate_covariance(marginals.layout, self.slope[None], m)[0, 0]) for m in members]
+            variance += sum(stds) ** 2  # at most: their errors may be one
+        return self.excess / np.sqrt(variance) if variance > 0 else 0.0
 
 
 def _scores(batch: Batch, f: Array, j: int) -> Array:
@@ -305,21 +337,18 @@ def _pair_excess(
     return mean - float(p @ expected), influence, total
 
 
-def _rates_variance(marginals: Marginals, f: Array, means: list[Array], i: int, j: int) -> float:
+def _rates_slope(marginals: Marginals, f: Array, means: list[Array], i: int, j: int) -> Array:
+    """(S, K) how what is expected of the pair moves with each rate."""
     layout, p = marginals.layout, marginals.prior
     expected = (means[i] * means[j]).sum(axis=1)
-    slope = np.tensordot(expected, marginals.slope, axes=1)  # (S, K)
+    slope = np.tensordot(expected, marginals.slope, axes=1)
     for a, b in ((i, j), (j, i)):
         slope[layout.slices[a]] += p * (f[layout.slices[a]] @ means[b].T)
-    total = 0.0
-    for members in calibration_sets(layout):
-        stds = [np.sqrt(rate_covariance(layout, slope[None], m)[0, 0]) for m in members]
-        total += sum(stds) ** 2  # at most: their errors may be one
-    return total
+    return slope
 
 
 def _effective(z: Array, cov: Array, layout: Layout) -> tuple[Array, float]:
-    std = np.sqrt(np.maximum(np.diag(cov), 1e-12))
+    std = np.sqrt(np.maximum(np.diag(cov), SILENT))
     correlation = np.clip(cov / np.outer(std, std), -1.0, 1.0)
     np.fill_diagonal(correlation, 1.0)
     same = layout.root[:, None] == layout.root

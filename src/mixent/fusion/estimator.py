@@ -48,10 +48,11 @@ class Fuser(BaseEstimator):
     "it" minimises R, the sum over sources of the divergence of confusion matrices on the batch from those calibrated
     (4.13); it is convex, each step lowers it, and the gap bounds what is left. "ml-product" maximises
     sum_i w_i log sum_k p_k prod_j r_ij(k), "ml-sum" and "composite" the like with means; each step of EM raises it, so
-    that the objective never falls. "pool" minimises R over one trust weight for each source. "dawid-skene" learns the
-    confusion matrices anew, with the calibration as prior. "majority", "sum", "product" are fixed. "auto" takes
-    "ml-product" where no pair of sources agrees more than their confusion matrices say, and "pool" otherwise;
-    "dawid-skene" where the calibrations are mere guesses.
+    that the objective never falls. "pool" minimises R over one trust weight for each source; "discounted" takes the
+    weights from what pairs of sources say twice, and lets R move them a little. "dawid-skene" learns the confusion
+    matrices anew, with the calibration as prior. "majority", "sum", "product" are fixed. "auto" takes "ml-product"
+    where sources do not agree more than their confusion matrices say, "discounted" where they do, and "dawid-skene"
+    where the calibrations are mere guesses.
 
     Parameters
     ----------
@@ -59,8 +60,8 @@ class Fuser(BaseEstimator):
         None: the columns of the table are sources of which nothing is known but that they are more often right than
         not, see `Calibration.guess`.
     method : str
-        "auto", "majority", "sum", "product", "ml-product", "ml-sum", "composite", "it", "pool", "trimmed-mean",
-        "dawid-skene".
+        "auto", "majority", "sum", "product", "ml-product", "ml-sum", "composite", "it", "pool", "discounted",
+        "trimmed-mean", "dawid-skene".
     class_prior : "training", "uniform" or (K,) array
         Priors of the fixed rules, start of the others, and what the test of moved priors compares with. "training":
         of the sources' training, by their rows.
@@ -89,8 +90,8 @@ class Fuser(BaseEstimator):
     method_ : str
         The method taken.
     trust_ : dict of name -> float, or None
-        Weight of each source in the posteriors' logarithm: shares of a vote in product rules, learned in "pool"; None
-        where there are none.
+        Weight of each source in the posteriors' logarithm: shares of a vote in product rules, learned in "pool" and
+        "discounted"; None where there are none.
     dependence_ : Dependence
         Pairs: `z`, `correlation`, and `n_effective`, the effective number of independent sources.
     drift_ : dict of name -> Drift

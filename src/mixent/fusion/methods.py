@@ -7,15 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.stats import norm
 
-from mixent.base.priors import floored
+from mixent.base.priors import floored, shifted_priors
 from mixent.core.arrays import Array
 from mixent.core.driver import Run, Stop, run
 from mixent.core.executors import Serial, Threads
 from mixent.fusion.batch import Batch
 from mixent.fusion.diagnostics import Dependence, Marginals
 from mixent.fusion.frozen import FrozenRule, LogLinear, Mean, MeanRatio, Vote, Weighted
-from mixent.fusion.pool import fit_pool
+from mixent.fusion.pool import Pairs, discounted, fit_pool
 from mixent.fusion.problem import Agreement, Rule
 from mixent.fusion.rules import (
     DawidSkene,
@@ -24,13 +25,16 @@ from mixent.fusion.rules import (
     dawid_skene,
     ml_product,
     ml_sum,
+    only_known,
+    posterior_of,
 )
 from mixent.maxent.rows import RowBlocks
 
 SERIAL = 20_000  # patterns below which threads cost more than they save
 POOLED = 20_000  # items that a handful of trust weights are learned from
 THIN = 5.0  # calibration rows of a class below which a confusion matrix is a guess
-DEPENDENT = 4.0  # standard errors by which a pair agrees too much, for `auto`
+DEPENDENT = 2.0  # standard errors by which all pairs together agree too much
+ALARM = 0.01  # false alarms of single pairs, all of them together
 
 
 @dataclass(frozen=True)
@@ -184,6 +188,46 @@ def _pool(task: Task) -> Fit:
     )
 
 
+def _discounted(task: Task) -> Fit:
+    batch, layout = task.batch, task.batch.layout
+    some = sampled(batch)
+    found = task.dependence()
+    pairs = Pairs(found.correlation, found.z, found.spread)
+    start = floored(task.marginals.prior)
+    pool = discounted(
+        some.agreement(), some.rows, some.evidence(), start, pairs, layout.share, layout.root, _excess(some)
+    )
+    prior = steadied_prior(task, pool.trust)
+    return _fit(
+        task, "discounted", Weighted(pool.trust, prior, task.confusion), objective=-pool.divergence / some.weight.sum()
+    )
+
+
+def _excess(batch: Batch) -> float:
+    """R that rates counted on n_k rows of a class cost the truth: n (V - 1) / 2 n_k for a source of V symbols."""
+    layout = batch.layout
+    rows = [one.n_rows[one.seen].mean() for one in layout.calibrations]
+    return float(batch.weight.sum() * np.mean([(size - 1) / (2 * n) for size, n in zip(layout.sizes, rows)]))
+
+
+def steadied_prior(task: Task, trust: Array) -> Array:
+    """Priors by EM with the trust given, held by the composite estimate with the weight its own error gives it.
+
+    The first is sharper, but trusts the trust; the second is valid whatever the sources have in common.
+    """
+    batch, rough = task.batch, task.marginals.prior
+    K = len(rough)
+    ratio = np.einsum("j,jnk->nk", trust, batch.evidence())
+    posterior = posterior_of(ratio + np.log(floored(rough)))
+    marginals = task.marginals
+    variance = np.trace(marginals.batch_covariance + marginals.calibration_covariance(posterior))
+    worth = float((rough * (1 - rough)).sum() / max(variance, 1e-12))  # items that would tell as much
+    held = np.where(np.eye(K) > 0, 0.0, -np.inf)
+    rows = np.concatenate([only_known(ratio, batch.known), held])
+    weight = np.concatenate([batch.weight, worth * rough])
+    return floored(shifted_priors(rows, np.full(K, 1 / K), weight=weight).params)
+
+
 def sampled(batch: Batch) -> Batch:
     """The batch, or items of it at even distances: enough for a handful of numbers."""
     if batch.n_patterns <= POOLED:
@@ -208,12 +252,16 @@ def _dawid_skene(task: Task) -> Fit:
 
 
 def _auto(task: Task) -> Fit:
-    """The product rule where sources seem independent given the class, and the pool where some pair does not."""
+    """The product rule where sources seem independent given the class, and discounts where they do not."""
     if np.median([one.n_rows[one.seen].min() for one in task.batch.layout.calibrations]) < THIN:
         return _dawid_skene(task)  # guesses: what the sources are worth is learned from the batch
-    if task.dependence().largest > DEPENDENT:
-        return _pool(task)
-    return _ml_product(task)
+    return _discounted(task) if dependent(task.dependence()) else _ml_product(task)
+
+
+def dependent(found: Dependence) -> bool:
+    """Do all pairs together, or one of them, agree more than independence given the class would have it?"""
+    n_pairs = max(int(np.isfinite(found.z).sum()) // 2, 1)
+    return found.overall > DEPENDENT or found.largest > norm.isf(ALARM / n_pairs)
 
 
 METHODS: dict[str, Callable[[Task], Fit]] = {
@@ -227,5 +275,6 @@ METHODS: dict[str, Callable[[Task], Fit]] = {
     "trimmed-mean": _trimmed,
     "it": _it,
     "pool": _pool,
+    "discounted": _discounted,
     "dawid-skene": _dawid_skene,
 }

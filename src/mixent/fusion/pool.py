@@ -1,4 +1,4 @@
-"""A logarithmic pool with one trust weight for each source, chosen without labels.
+"""Logarithmic pools with one trust weight for each source, chosen without labels.
 
     q_i(k) ~ p_k prod_j r_ij(k)^t_j,   t_j >= 0,
 
@@ -6,6 +6,12 @@ r_ij(k) the likelihood ratio of what source j says, and p the priors by composit
 same divergence R (4.13) that the free posteriors of "it" minimise, over a family of J numbers instead of one for every
 item and class: with independent sources they come near one, that of naive Bayes; copies share what one of them
 deserves; and a small batch cannot be fitted to the last item. R is not convex in t: several starts, the lowest kept.
+
+R knows of dependence only through the constraints it breaks, and these are counted on few rows. Pairs of sources tell
+of it directly. `discounts` are the weights of the best linear score: with C the covariance, within a class, of what the
+sources say in nats (known without labels, see `diagnostics.dependence`) and d the shift of each between classes,
+t = C^-1 d. For independent likelihood ratios d is the variance, and t = 1; of m copies each has 1 / m. `discounted`
+starts there and lets R move the weights as far as the rows behind it bear.
 """
 
 from __future__ import annotations
@@ -17,10 +23,14 @@ import numpy as np
 
 from mixent.core.arrays import Array, log_sum_exp
 from mixent.fusion.problem import Agreement
+from mixent.fusion.rules import posterior_of
 from mixent.maxent.rows import Rows
 
 MOST = 3.0  # trust in a source; more than one where another says part of the same and is believed less
 STARTS = (1.0, 0.5, 0.0)  # of all weights, between 1 / J and one
+REACH = 0.4  # how far R may move a discount; by simulation, between copies (less is better) and thin dependence (more)
+DOUBT = 1.0  # z of a pair up to which its correlation is not believed
+RIDGE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -64,26 +74,98 @@ def fit_pool(
     problem: Agreement, rows: Rows, evidence: Array, prior: Array, share: Array | None = None, root: Any = None
 ) -> Pool:
     """The weights of least R from several starts; copies (of the same `root`) have one weight, times their share."""
-    from scipy.optimize import minimize
-
-    J = len(evidence)
-    owner = np.arange(J) if root is None else np.unique(root, return_inverse=True)[1]
-    votes = np.ones(J) if share is None else share
-    G = int(owner.max()) + 1
-
-    def of_groups(t: Array) -> tuple[float, Array]:
-        value, slope = value_and_slope(problem, rows, evidence, t[owner] * votes, prior)
-        return value, np.bincount(owner, slope * votes, minlength=G).astype(float)
-
-    least = 1.0 / G
+    groups = _Groups.of(len(evidence), share, root)
+    least = 1.0 / groups.n
     best = None
     for start in STARTS:
-        first = np.full(G, least + start * (1.0 - least))
-        found = minimize(of_groups, first, jac=True, method="L-BFGS-B", bounds=[(0.0, MOST)] * G)
-        if best is None or found.fun < best.fun:
+        first = np.full(groups.n, least + start * (1.0 - least))
+        found = groups.minimised(lambda t: value_and_slope(problem, rows, evidence, t, prior), first)
+        if best is None or found[1] < best[1]:
             best = found
     assert best is not None
-    trust = best.x[owner] * votes
-    joint = pooled(evidence, trust, prior)
-    posterior = np.exp(joint - log_sum_exp(joint, axis=1)[:, None])
-    return Pool(trust, prior, posterior / posterior.sum(axis=1, keepdims=True), float(best.fun))
+    return _pool(evidence, best[0], prior, best[1])
+
+
+def discounted(
+    problem: Agreement, rows: Rows, evidence: Array, prior: Array, pairs: Pairs, share: Array, root: Any, excess: float
+) -> Pool:
+    """The discounts, moved by R:  minimises  R / (1 + excess) + sum ((t - discount) / REACH)^2 / 2.
+
+    R is a sum over the items, but its constraints were counted on few rows: `excess` is what the true posteriors have
+    of it for that reason alone, in nats for a source, and what R says to less than that is noise.
+    """
+    groups = _Groups.of(len(evidence), share, root)
+    first = discounts(pairs.part(groups.first))
+    scale = 1.0 / (1.0 + excess)
+
+    def value(t: Array) -> tuple[float, Array]:
+        R, slope = value_and_slope(problem, rows, evidence, t, prior)
+        return scale * R, scale * slope
+
+    trust, _ = groups.minimised(value, first, held=REACH)
+    return _pool(evidence, trust, prior, value_and_slope(problem, rows, evidence, trust, prior)[0])
+
+
+def _pool(evidence: Array, trust: Array, prior: Array, divergence: float) -> Pool:
+    return Pool(trust, prior, posterior_of(pooled(evidence, trust, prior)), float(divergence))
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """What pairs of sources tell: correlations within a class, how sure they are, and each source's spread."""
+
+    correlation: Array  # (J, J)
+    z: Array  # (J, J)
+    spread: Array  # (J,)
+
+    def part(self, places: np.ndarray) -> Pairs:
+        square = np.ix_(places, places)
+        return Pairs(self.correlation[square], self.z[square], self.spread[places])
+
+
+def discounts(pairs: Pairs) -> Array:
+    """(J,) t >= 0 of the best linear score, from correlations shrunk by how sure they are."""
+    from scipy.optimize import nnls
+
+    z = np.nan_to_num(pairs.z)
+    kept = np.where(z > DOUBT, 1.0 - (DOUBT / np.maximum(z, DOUBT)) ** 2, 0.0)
+    matrix = np.clip(pairs.correlation, 0.0, 1.0) * kept
+    np.fill_diagonal(matrix, 1.0)
+    values, vectors = np.linalg.eigh(matrix)
+    matrix = (vectors * np.maximum(values, RIDGE)) @ vectors.T + RIDGE * np.eye(len(matrix))
+    root = np.linalg.cholesky(matrix)
+    found, _ = nnls(root.T, np.linalg.solve(root, pairs.spread))
+    return np.minimum(found / pairs.spread, MOST)
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """Copies as one: a weight for each group, times the share of each member."""
+
+    owner: np.ndarray  # (J,)
+    votes: Array  # (J,)
+    first: np.ndarray  # (G,) the source that stands for each
+
+    @staticmethod
+    def of(J: int, share: Array | None, root: Any) -> _Groups:
+        _, first, owner = np.unique(np.arange(J) if root is None else root, return_index=True, return_inverse=True)
+        return _Groups(owner, np.ones(J) if share is None else share, first)
+
+    @property
+    def n(self) -> int:
+        return len(self.first)
+
+    def minimised(self, value: Any, first: Array, held: float | None = None) -> tuple[Array, float]:
+        """Weights (J,) of the least value from this start, held to it with a standard deviation, and the value."""
+        from scipy.optimize import minimize
+
+        def of_groups(t: Array) -> tuple[float, Array]:
+            total, slope = value(t[self.owner] * self.votes)
+            slope = np.bincount(self.owner, slope * self.votes, minlength=self.n).astype(float)
+            if held is not None:
+                total += 0.5 * float((((t - first) / held) ** 2).sum())
+                slope += (t - first) / held**2
+            return total, slope
+
+        found = minimize(of_groups, first, jac=True, method="L-BFGS-B", bounds=[(0.0, MOST)] * self.n)
+        return found.x[self.owner] * self.votes, float(found.fun)

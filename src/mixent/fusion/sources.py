@@ -90,11 +90,9 @@ class Layout:
                     f"source {name!r} has a rate of zero and smoothing 0: an item of which it says so is impossible in "
                     "that class; keep smoothing > 0"
                 )
-        kinds = {isinstance(label, str) for label in self.classes.tolist()}
-        if len(kinds) > 1:
-            raise ValueError(
-                f"the sources' classes must be all text or all numbers; got {listed(self.classes.tolist())}"
-            )
+        labels = sorted_labels({label for one in self.calibrations for label in one.classes})
+        if len({isinstance(label, str) for label in labels}) > 1:
+            raise ValueError(f"the sources' classes must be all text or all numbers; got {listed(labels)}")
 
     @property
     def calibrations(self) -> tuple[Calibration, ...]:

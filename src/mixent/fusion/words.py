@@ -119,6 +119,10 @@ def _small(batch: Batch) -> list[str]:
 def _unsettled(fuser: Any) -> list[str]:
     if fuser.method_ == "majority":
         return ["shares of votes are no probabilities of the classes"]
+    if fuser.method_ == "it":
+        return [
+            "'it' meets the confusion matrices to the last item it can: its probabilities are too sure of themselves"
+        ]
     if fuser.method_ == "ml-sum":
         return ["'ml-sum' is the printed rule, which adds ratios of different scales; 'composite' is the sound one"]
     return []
