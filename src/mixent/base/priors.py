@@ -16,6 +16,7 @@ from mixent.core.arrays import Array, softmax_columns
 from mixent.core.blocks import ArrayBlocks, Block
 from mixent.core.driver import Problem, Run, Stop, run
 from mixent.core.executors import Serial
+from mixent.core.proposals import Squarem
 from mixent.core.stats import Stats
 
 LEAST = 1e-12  # prior of a class
@@ -46,13 +47,20 @@ class PriorShift(Problem):
     def update(self, params: Array, total: PriorStats, step: float = 1.0) -> Array:
         return total.counts / total.counts.sum()
 
+    def pack(self, params: Array) -> Array:
+        return params
+
+    def unpack(self, vector: Array, like: Array) -> Array | None:
+        """A class that a plain step has not emptied is not to be emptied by a bold one."""
+        return None if (vector <= 0).any() else vector / vector.sum()
+
 
 def shifted_priors(
     log_ratio: Array, start: Array, *, weight: Array | None = None, tol: float = 1e-9, max_iter: int = 5000
 ) -> Run:
     """Priors of the batch from log P(c | x) / P0(c), (n, C); `weight` (n,) counts its rows."""
     rows = ArrayBlocks(Block(log_ratio, weight=weight))
-    return run(PriorShift(), rows, start, stop=Stop(tol, max_iter), executor=Serial())
+    return run(PriorShift(), rows, start, stop=Stop(tol, max_iter), executor=Serial(), propose=Squarem())
 
 
 def floored(prior: Array) -> Array:

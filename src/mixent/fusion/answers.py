@@ -96,13 +96,13 @@ def long_answers(
     absent = [name for name in wanted if name not in frame.columns]
     if absent:
         raise ValueError(f"the long table has no column {absent[0]!r}; it has {listed(frame.columns)}")
-    items, row = _places(frame[item].to_list(), item)
-    names, who = _places(frame[source].to_list(), source)
-    values = frame[value].to_list()
+    items, row = _places(frame.get_column(item).to_list(), item)
+    names, who = _places(frame.get_column(source).to_list(), source)
+    values = frame.get_column(value).to_list()
     if probability is None:
         _refuse_twice(items, row, [str(n) for n in names], who)
         return LongAnswers(_objects(items), _turned(values, row, who, names, len(items)))
-    amounts = np.array([np.nan if is_missing(p) else float(p) for p in frame[probability].to_list()])
+    amounts = np.array([np.nan if is_missing(p) else float(p) for p in frame.get_column(probability).to_list()])
     out: dict[str, Any] = {}
     for j, name in enumerate(names):
         mine = np.flatnonzero(who == j)
@@ -191,9 +191,9 @@ def _wide_value(frame: Any, columns: dict[str, Any], name: str, source: Source) 
         split = [f"{name}:{symbol}" for symbol in symbols]
         wanted = name if name in columns or not all(c in columns for c in split) else split
     if isinstance(wanted, str):
-        return frame[_known(columns, wanted, name)]
+        return frame.get_column(_known(columns, wanted, name))
     named = dict(zip(symbols, wanted)) if not isinstance(wanted, Mapping) else wanted
-    return {symbol: _floats(frame[_known(columns, c, name)], c) for symbol, c in named.items()}
+    return {symbol: _floats(frame.get_column(_known(columns, c, name)), c) for symbol, c in named.items()}
 
 
 def _wide_cells(frame: Any, columns: dict[str, Any], name: str, source: Source) -> Any:
@@ -204,8 +204,8 @@ def _wide_cells(frame: Any, columns: dict[str, Any], name: str, source: Source) 
     if wanted is None:
         wanted = f"{name}@" if f"{name}@" in columns else [f"{name}@{cell}" for cell in cells]
     if isinstance(wanted, str):
-        return frame[_known(columns, wanted, name)]
-    return {cell: _floats(frame[_known(columns, c, name)], c) for cell, c in zip(cells, wanted)}
+        return frame.get_column(_known(columns, wanted, name))
+    return {cell: _floats(frame.get_column(_known(columns, c, name)), c) for cell, c in zip(cells, wanted)}
 
 
 def _known(columns: dict[str, Any], column: str, name: str) -> Any:

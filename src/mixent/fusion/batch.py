@@ -44,6 +44,12 @@ class Batch:
         counts = np.bincount(pattern_of, weight, minlength=len(first)).astype(float)
         return Batch(layout, answers.part(first), counts, known[first], pattern_of)
 
+    def joined(self, other: Batch) -> Batch:
+        """The patterns of both, in this order; which pattern belongs to which item is forgotten."""
+        weight = np.concatenate([self.weight, other.weight])
+        known = np.concatenate([self.known, other.known])
+        return Batch.of(self.layout, self.answers.joined(other.answers), weight, known)
+
     @property
     def n_patterns(self) -> int:
         return len(self.weight)
@@ -130,7 +136,9 @@ class Batch:
             out[there] = np.log(np.maximum(said[there] @ ratio, LEAST))
             return
         place, prior = own
-        out[np.ix_(there, place)] = np.log(np.maximum(said[there], LEAST)) - np.log(np.maximum(prior, LEAST))
+        had = prior > 0  # of a class it was never trained on its probabilities tell nothing
+        ratio = np.log(np.maximum(said[there][:, had], LEAST)) - np.log(prior[had])
+        out[np.ix_(there, np.array(place)[had])] = ratio
 
     def _own_probabilities(self, j: int) -> tuple[list[int], Array] | None:
         """Classes its pmfs are about, and its priors of them; None where they are about something else."""

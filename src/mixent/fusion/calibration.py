@@ -12,6 +12,7 @@ import numpy as np
 from mixent.base.folds import label_folds
 from mixent.core.arrays import Array
 from mixent.ensemble.pmfs import aligned, one_hot, pmf
+from mixent.mixtures.options import check_number
 from mixent.tables import listed, missing_mask, read_labels
 
 JEFFREYS = 0.5  # pseudo-counts of every symbol in every class: a count of zero is no proof
@@ -87,7 +88,7 @@ class Calibration:
             value = getattr(self, name)
             if value is not None and not (isinstance(value, str) and value):
                 raise ValueError(f"{name} must be a name, or None; got {value!r}")
-        if isinstance(self.smoothing, bool) or not np.isfinite(self.smoothing) or self.smoothing < 0:
+        if not check_number(self.smoothing) or not np.isfinite(self.smoothing) or self.smoothing < 0:
             raise ValueError(f"smoothing must be a number >= 0; got {self.smoothing!r}")
 
     def _read_counts(self) -> Array:

@@ -23,6 +23,7 @@ from scipy.stats import chi2, norm
 from mixent.base.priors import floored, shifted_priors
 from mixent.core.arrays import Array
 from mixent.fusion.batch import Batch
+from mixent.fusion.discounts import Pairs, effective_number
 from mixent.fusion.sources import Layout
 
 TOL, PASSES = 1e-10, 2000
@@ -49,6 +50,7 @@ class Marginals:
 
     batch: Batch
     used: np.ndarray  # (J,) bool
+    start: Array | None = None  # (K,) of the search; None: uniform
 
     @property
     def layout(self) -> Layout:
@@ -84,9 +86,8 @@ class Marginals:
             weights.append(self.labelled)
         if not len(weights[0]) and not self.labelled.any():
             return self.layout.training_prior
-        found = shifted_priors(
-            np.concatenate(rows), np.full(K, 1 / K), weight=np.concatenate(weights), tol=TOL, max_iter=PASSES
-        )
+        start = np.full(K, 1 / K) if self.start is None else self.start
+        found = shifted_priors(np.concatenate(rows), start, weight=np.concatenate(weights), tol=TOL, max_iter=PASSES)
         return found.params
 
     @cached_property
@@ -135,34 +136,17 @@ class Marginals:
     def batch_covariance(self) -> Array:
         return item_covariance(self.influence, self.batch.weight)
 
-    def calibration_covariance(self, posterior: Array) -> Array:
-        """(K, K); `posterior` (P, K) tells how sources of one calibration set err together."""
+    def calibration_covariance(self, correlation: Array) -> Array:
+        """(K, K); sources of one calibration set err together as far as they are correlated (J, J) within a class."""
         total = np.zeros((self.layout.n_classes,) * 2)
         for members in calibration_sets(self.layout):
             members = [j for j in members if self.used[j]]
-            if len(members) == 1:
-                total += rate_covariance(self.layout, self.slope, members[0])
-            elif members:
-                total += self._shared_covariance(members, posterior)
+            if members:
+                total += set_covariance(self.layout, self.slope, members, correlation)
         return total
 
-    def _shared_covariance(self, members: list[int], posterior: Array) -> Array:
-        """Of sources counted on the same rows: a row of class k is like an item of the batch of that class."""
-        K = self.layout.n_classes
-        mine = np.isin(self.layout.source_of, members)
-        scaled = self.slope * mine[:, None] / np.sqrt(concentration(self.layout) + 1.0)
-        total = np.zeros((K, K))
-        for k in range(K):
-            moved = self.batch.logits(np.ascontiguousarray(scaled[:, :, k].T)).T  # (P, K)
-            mass = self.batch.weight * posterior[:, k]
-            if mass.sum() > 0:
-                mass = mass / mass.sum()
-                about = moved - mass @ moved
-                total += (about * mass[:, None]).T @ about
-        return total
-
-    def estimate(self, posterior: Array, confidence: float) -> PriorEstimate:
-        batch, calibration = self.batch_covariance, self.calibration_covariance(posterior)
+    def estimate(self, correlation: Array, confidence: float) -> PriorEstimate:
+        batch, calibration = self.batch_covariance, self.calibration_covariance(correlation)
         covariance = batch + calibration
         std = np.sqrt(np.diag(covariance))
         reach = norm.ppf(0.5 + confidence / 2) * std
@@ -172,7 +156,9 @@ class Marginals:
 
     def without(self, j: int) -> Marginals:
         """The same of all sources but one and its copies."""
-        return Marginals(self.batch, self.used & (self.layout.root != self.layout.root[j]))
+        K = len(self.prior)
+        near = 0.9 * self.prior + 0.1 / K  # a class without mass would stay so
+        return Marginals(self.batch, self.used & (self.layout.root != self.layout.root[j]), near)
 
 
 def all_marginals(batch: Batch) -> Marginals:
@@ -192,20 +178,40 @@ def concentration(layout: Layout) -> Array:
     return mass[layout.group]
 
 
-def rate_covariance(layout: Layout, slope: Array, j: int) -> Array:
-    """(D, D): variance of sum slope dA (D, S, K) by the error of one source's rates."""
+def rate_covariances(layout: Layout, slope: Array, j: int) -> Array:
+    """(K, D, D): variance of sum slope dA (D, S, K) by the error of one source's rates in each class."""
     here = layout.slices[j]
     A, conc = layout.confusion[here], concentration(layout)[here]
     group = layout.group[here]
-    total = np.zeros((len(slope),) * 2)
+    total = np.zeros((layout.n_classes, len(slope), len(slope)))
     for g in np.unique(group):
         inside = group == g
         a, t = A[inside], slope[:, here][:, inside]  # (v, K), (D, v, K)
         mean = (t * a).sum(axis=1, keepdims=True)
         spread = (t - mean) * np.sqrt(a / (conc[inside] + 1.0))
-        flat = spread.reshape(len(slope), -1)
-        total += flat @ flat.T
+        total += np.einsum("dvk,evk->kde", spread, spread)
     return total
+
+
+def set_covariance(layout: Layout, slope: Array, members: list[int], correlation: Array) -> Array:
+    """(D, D): the same of sources counted on the same rows.
+
+    Two of them err together as they are correlated within a class: cov = root of the one's variance times root of the
+    other's times the correlation, which for two symbols is exact.
+    """
+    each = [rate_covariances(layout, slope, j) for j in members]
+    if len(each) == 1:
+        return each[0].sum(axis=0)
+    roots = np.stack([_roots(one) for one in each])  # (m, K, D, D)
+    together = np.clip(correlation[np.ix_(members, members)], 0.0, 1.0)
+    np.fill_diagonal(together, 1.0)
+    return np.einsum("ij,ikde,jkef->df", together, roots, roots)
+
+
+def _roots(matrices: Array) -> Array:
+    """Symmetric square roots of covariance matrices (K, D, D)."""
+    values, vectors = np.linalg.eigh(matrices)
+    return (vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]) @ vectors.transpose(0, 2, 1)
 
 
 def calibration_sets(layout: Layout) -> list[list[int]]:
@@ -282,8 +288,10 @@ def dependence(marginals: Marginals) -> Dependence:
             pair = _Sum(excess, influence, _rates_slope(marginals, f, means, i, j))
             cov[i, j] = cov[j, i] = excess
             z[i, j] = z[j, i] = pair.z(marginals)
-            together = together.plus(pair, 1.0 / (std[i] * std[j]))
-    return Dependence(z, *_effective(z, cov, layout), together.z(marginals), std)
+            together = together.plus(pair, layout.share[i] * layout.share[j] / (std[i] * std[j]))
+    pairs = Pairs(_correlation(cov, std), z, std)
+    originals = np.unique(layout.root)
+    return Dependence(z, pairs.correlation, effective_number(pairs.part(originals)), together.z(marginals), std)
 
 
 @dataclass(frozen=True)
@@ -308,8 +316,8 @@ class _Sum:
     def z(self, marginals: Marginals) -> float:
         variance = float(item_covariance(self.influence[:, None], marginals.batch.weight)[0, 0])
         for members in calibration_sets(marginals.layout):
-            stds = [np.sqrt(rate_covariance(marginals.layout, self.slope[None], m)[0, 0]) for m in members]
-            variance += sum(stds) ** 2  # at most: their errors may be one
+            everything = np.ones((marginals.layout.n_sources,) * 2)  # at most: their errors may be one
+            variance += set_covariance(marginals.layout, self.slope[None], members, everything)[0, 0]
         return self.excess / np.sqrt(variance) if variance > 0 else 0.0
 
 
@@ -347,13 +355,10 @@ def _rates_slope(marginals: Marginals, f: Array, means: list[Array], i: int, j: 
     return slope
 
 
-def _effective(z: Array, cov: Array, layout: Layout) -> tuple[Array, float]:
-    std = np.sqrt(np.maximum(np.diag(cov), SILENT))
+def _correlation(cov: Array, std: Array) -> Array:
     correlation = np.clip(cov / np.outer(std, std), -1.0, 1.0)
     np.fill_diagonal(correlation, 1.0)
-    same = layout.root[:, None] == layout.root
-    counted = np.where(same, 1.0, np.where(np.nan_to_num(z) > 2.0, np.maximum(correlation, 0.0), 0.0))
-    return correlation, float(len(cov) ** 2 / counted.sum())
+    return correlation
 
 
 @dataclass(frozen=True)
@@ -366,7 +371,7 @@ class Drift:
     p_value: float  # NaN where it cannot be tested: no other source, or counted within a context
 
 
-def drift(marginals: Marginals, j: int, posterior: Array) -> Drift:
+def drift(marginals: Marginals, j: int, correlation: Array) -> Drift:
     """Its histogram against A_j^T p, p from the other sources; chi-squared, with the errors of all of them."""
     layout, batch = marginals.layout, marginals.batch
     here = layout.slices[j]
@@ -382,7 +387,7 @@ def drift(marginals: Marginals, j: int, posterior: Array) -> Drift:
     expected = A @ others.prior
     influence = np.where(batch.answered[j][:, None], each - said, 0.0) / total - others.influence @ A.T
     covariance = item_covariance(influence, batch.weight)
-    covariance += A @ others.calibration_covariance(posterior) @ A.T
+    covariance += A @ others.calibration_covariance(correlation) @ A.T
     conc = concentration(layout)[here]
     for k, share in enumerate(others.prior):
         covariance += share**2 * (np.diag(A[:, k]) - np.outer(A[:, k], A[:, k])) / (conc[0, k] + 1.0)

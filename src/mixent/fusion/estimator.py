@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, Self
 
@@ -123,6 +123,13 @@ class Fuser(BaseEstimator):
     {'healthy': 0.13, 'ill': 0.87}
     """
 
+    classes_: np.ndarray
+    posterior_: Array | None
+    labels_: np.ndarray | None
+    prior_: Array
+    items_: np.ndarray | None
+    n_items_: int
+
     def __init__(
         self,
         sources: Mapping[str, Any] | None = None,
@@ -168,6 +175,36 @@ class Fuser(BaseEstimator):
         self.items_ = answers.items if isinstance(answers, LongAnswers) else None
         return self._fit(layout, read, y, sample_weight)
 
+    def fit_blocks(self, blocks: Iterable[Any]) -> Self:
+        """Fuse a batch that does not fit into memory, read a block at a time.
+
+        Labels and bins of scores are counted as patterns, so that only these are kept; of a source that gives
+        probabilities every item is. Decide the items afterwards, block by block, with `predict_proba`.
+
+        Parameters
+        ----------
+        blocks : iterable of tables
+            Each as for `fit`; for example the batches of a Parquet file.
+
+        Returns
+        -------
+        self
+            `posterior_` and `labels_` are None: they would be as long as the file.
+        """
+        batch, n = None, 0
+        layout = None if self.sources is None else Layout.of(self.sources)
+        for table in blocks:
+            layout = layout or self._layout(table, None)
+            part = Batch.of(layout, read_answers(layout, table))
+            n += len(part.weight) if part.pattern_of is None else len(part.pattern_of)
+            batch = part if batch is None else batch.joined(part)
+        if layout is None or batch is None or not n:
+            raise ValueError("there are no items to fuse")
+        self._learn(layout, batch)
+        self.n_items_, self.items_ = n, None
+        self.posterior_ = self.labels_ = None
+        return self
+
     def partial_fit(self, answers: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         """Fuse items that came after those seen before: all are learned from, the new ones are decided.
 
@@ -183,14 +220,14 @@ class Fuser(BaseEstimator):
         """
         if not hasattr(self, "_batch"):
             return self.fit(answers, y, sample_weight=sample_weight)
-        layout, before = self._first_layout, self._batch
+        layout, before, n_before = self._first_layout, self._batch, self.n_items_
         read = read_answers(layout, answers)
         known = self._known(layout, y, read.n_items)
         weight = _weights(sample_weight, read.n_items)
-        joined = before.answers.joined(read)
-        batch = Batch.of(layout, joined, np.concatenate([before.weight, weight]), np.concatenate([before.known, known]))
+        batch = before.joined(Batch(layout, read, weight, known))
         self.items_ = answers.items if isinstance(answers, LongAnswers) else None
         self._learn(layout, batch)
+        self.n_items_: int = n_before + read.n_items  # earlier items are kept as patterns
         return self._decided(
             self._fitted.posterior if batch.pattern_of is None else batch.items(self._fitted.posterior), read.n_items
         )
@@ -248,11 +285,13 @@ class Fuser(BaseEstimator):
         trust = getattr(fit.rule, "trust", None)
         self.trust_ = None if trust is None else dict(zip(layout.names, trust.tolist()))
         diagnosed = self._diagnosed
-        self.prior_estimate_ = diagnosed.marginals.estimate(fit.posterior, self.confidence)
+        self.prior_estimate_ = diagnosed.marginals.estimate(diagnosed.dependence.correlation, self.confidence)
         self.dependence_ = diagnosed.dependence
         tested = layout.n_sources <= MOST_DRIFTS
         self.drift_ = {
-            name: drift(diagnosed.marginals, j, fit.posterior) for j, name in enumerate(layout.names) if tested
+            name: drift(diagnosed.marginals, j, diagnosed.dependence.correlation)
+            for j, name in enumerate(layout.names)
+            if tested
         }
         self.moved_ = moved_test(self.prior_estimate_, settings.prior, _gain(batch, settings.prior), self.confidence)
         self.warnings_ = warnings_in_words(self, layout, batch)
@@ -331,7 +370,8 @@ class Fuser(BaseEstimator):
         -------
         (n,) array
         """
-        return self.classes_[self.predict_proba(answers).argmax(axis=1)]
+        proba = self.predict_proba(answers)
+        return self.classes_[proba.argmax(axis=1)]
 
     def fuse_one(self, said: Mapping[str, Any]) -> dict[Any, float]:
         """Posterior of one item, at once.
@@ -402,7 +442,7 @@ class Fuser(BaseEstimator):
             prior = marginals.prior
         self.rule_ = self.rule_.at(prior)
         self.prior_ = self.rule_.prior
-        self.prior_estimate_ = marginals.estimate(self.rule_.posterior(batch), self.confidence)
+        self.prior_estimate_ = marginals.estimate(self.dependence_.correlation, self.confidence)
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -454,7 +494,7 @@ def _guessed(answers: Any, y: Any) -> dict[str, Calibration]:
         import narwhals.stable.v1 as nw
 
         frame = nw.from_native(unwrapped(answers), eager_only=True)
-        columns = {str(name): frame[name].to_list() for name in frame.columns}
+        columns = {str(name): frame.get_column(name).to_list() for name in frame.columns}
     else:
         raise ValueError("without sources the answers must be a DataFrame, a dict or LongAnswers, whose names they are")
     return guesses(columns, y)

@@ -15,8 +15,9 @@ from mixent.core.driver import Run, Stop, run
 from mixent.core.executors import Serial, Threads
 from mixent.fusion.batch import Batch
 from mixent.fusion.diagnostics import Dependence, Marginals
+from mixent.fusion.discounts import Pairs
 from mixent.fusion.frozen import FrozenRule, LogLinear, Mean, MeanRatio, Vote, Weighted
-from mixent.fusion.pool import Pairs, discounted, fit_pool
+from mixent.fusion.pool import discounted, fit_pool
 from mixent.fusion.problem import Agreement, Rule
 from mixent.fusion.rules import (
     DawidSkene,
@@ -26,14 +27,13 @@ from mixent.fusion.rules import (
     ml_product,
     ml_sum,
     only_known,
-    posterior_of,
 )
 from mixent.maxent.rows import RowBlocks
 
 SERIAL = 20_000  # patterns below which threads cost more than they save
 POOLED = 20_000  # items that a handful of trust weights are learned from
 THIN = 5.0  # calibration rows of a class below which a confusion matrix is a guess
-DEPENDENT = 2.0  # standard errors by which all pairs together agree too much
+DEPENDENT = 1.64  # standard errors by which all pairs together agree too much: one false alarm in twenty
 ALARM = 0.01  # false alarms of single pairs, all of them together
 
 
@@ -153,10 +153,8 @@ def _it(task: Task) -> Fit:
     batch, settings = task.batch, task.settings
     problem = batch.agreement(settings.safe)
     rows = RowBlocks(batch.rows)
-    # R~ has no gap to stop by: it goes on as long as it falls
-    stop = Stop(
-        1e-9 if settings.safe else settings.tol * 1e-2, settings.max_iter, gap=settings.tol if settings.safe else None
-    )
+    # the gap says when to stop; R~ has none, and goes on as long as it falls
+    stop = Stop(1e-12, settings.max_iter, gap=settings.tol) if settings.safe else Stop(1e-6, settings.max_iter)
     start = Rule.uniform(batch.layout.n_symbols, batch.layout.n_classes)
     found = run(problem, rows, start, stop=stop, executor=executor(batch))
     gap = _certificate(problem, rows, found.params, batch) if settings.safe else None
@@ -206,8 +204,8 @@ def _discounted(task: Task) -> Fit:
 def _excess(batch: Batch) -> float:
     """R that rates counted on n_k rows of a class cost the truth: n (V - 1) / 2 n_k for a source of V symbols."""
     layout = batch.layout
-    rows = [one.n_rows[one.seen].mean() for one in layout.calibrations]
-    return float(batch.weight.sum() * np.mean([(size - 1) / (2 * n) for size, n in zip(layout.sizes, rows)]))
+    each = [(size - 1) / (2 * one.n_rows[one.seen].mean()) for size, one in zip(layout.sizes, layout.calibrations)]
+    return float(batch.weight.sum() * np.average(each, weights=layout.share))
 
 
 def steadied_prior(task: Task, trust: Array) -> Array:
@@ -218,9 +216,8 @@ def steadied_prior(task: Task, trust: Array) -> Array:
     batch, rough = task.batch, task.marginals.prior
     K = len(rough)
     ratio = np.einsum("j,jnk->nk", trust, batch.evidence())
-    posterior = posterior_of(ratio + np.log(floored(rough)))
-    marginals = task.marginals
-    variance = np.trace(marginals.batch_covariance + marginals.calibration_covariance(posterior))
+    marginals, correlation = task.marginals, task.dependence().correlation
+    variance = np.trace(marginals.batch_covariance + marginals.calibration_covariance(correlation))
     worth = float((rough * (1 - rough)).sum() / max(variance, 1e-12))  # items that would tell as much
     held = np.where(np.eye(K) > 0, 0.0, -np.inf)
     rows = np.concatenate([only_known(ratio, batch.known), held])
@@ -255,13 +252,15 @@ def _auto(task: Task) -> Fit:
     """The product rule where sources seem independent given the class, and discounts where they do not."""
     if np.median([one.n_rows[one.seen].min() for one in task.batch.layout.calibrations]) < THIN:
         return _dawid_skene(task)  # guesses: what the sources are worth is learned from the batch
-    return _discounted(task) if dependent(task.dependence()) else _ml_product(task)
+    found, originals = task.dependence(), np.unique(task.batch.layout.root)
+    return _discounted(task) if dependent(found, originals) else _ml_product(task)
 
 
-def dependent(found: Dependence) -> bool:
+def dependent(found: Dependence, originals: np.ndarray) -> bool:
     """Do all pairs together, or one of them, agree more than independence given the class would have it?"""
-    n_pairs = max(int(np.isfinite(found.z).sum()) // 2, 1)
-    return found.overall > DEPENDENT or found.largest > norm.isf(ALARM / n_pairs)
+    z = found.z[np.ix_(originals, originals)][np.triu_indices(len(originals), 1)]
+    z = z[np.isfinite(z)]
+    return found.overall > DEPENDENT or bool(len(z) and z.max() > norm.isf(ALARM / len(z)))
 
 
 METHODS: dict[str, Callable[[Task], Fit]] = {

@@ -8,10 +8,8 @@ item and class: with independent sources they come near one, that of naive Bayes
 deserves; and a small batch cannot be fitted to the last item. R is not convex in t: several starts, the lowest kept.
 
 R knows of dependence only through the constraints it breaks, and these are counted on few rows. Pairs of sources tell
-of it directly. `discounts` are the weights of the best linear score: with C the covariance, within a class, of what the
-sources say in nats (known without labels, see `diagnostics.dependence`) and d the shift of each between classes,
-t = C^-1 d. For independent likelihood ratios d is the variance, and t = 1; of m copies each has 1 / m. `discounted`
-starts there and lets R move the weights as far as the rows behind it bear.
+of it directly: `discounted` starts from what they tell (see `discounts`) and lets R move the weights as far as the rows
+behind it bear.
 """
 
 from __future__ import annotations
@@ -22,15 +20,13 @@ from typing import Any
 import numpy as np
 
 from mixent.core.arrays import Array, log_sum_exp
+from mixent.fusion.discounts import MOST, Pairs, discounts
 from mixent.fusion.problem import Agreement
 from mixent.fusion.rules import posterior_of
 from mixent.maxent.rows import Rows
 
-MOST = 3.0  # trust in a source; more than one where another says part of the same and is believed less
 STARTS = (1.0, 0.5, 0.0)  # of all weights, between 1 / J and one
 REACH = 0.4  # how far R may move a discount; by simulation, between copies (less is better) and thin dependence (more)
-DOUBT = 1.0  # z of a pair up to which its correlation is not believed
-RIDGE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -108,34 +104,6 @@ def discounted(
 
 def _pool(evidence: Array, trust: Array, prior: Array, divergence: float) -> Pool:
     return Pool(trust, prior, posterior_of(pooled(evidence, trust, prior)), float(divergence))
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """What pairs of sources tell: correlations within a class, how sure they are, and each source's spread."""
-
-    correlation: Array  # (J, J)
-    z: Array  # (J, J)
-    spread: Array  # (J,)
-
-    def part(self, places: np.ndarray) -> Pairs:
-        square = np.ix_(places, places)
-        return Pairs(self.correlation[square], self.z[square], self.spread[places])
-
-
-def discounts(pairs: Pairs) -> Array:
-    """(J,) t >= 0 of the best linear score, from correlations shrunk by how sure they are."""
-    from scipy.optimize import nnls
-
-    z = np.nan_to_num(pairs.z)
-    kept = np.where(z > DOUBT, 1.0 - (DOUBT / np.maximum(z, DOUBT)) ** 2, 0.0)
-    matrix = np.clip(pairs.correlation, 0.0, 1.0) * kept
-    np.fill_diagonal(matrix, 1.0)
-    values, vectors = np.linalg.eigh(matrix)
-    matrix = (vectors * np.maximum(values, RIDGE)) @ vectors.T + RIDGE * np.eye(len(matrix))
-    root = np.linalg.cholesky(matrix)
-    found, _ = nnls(root.T, np.linalg.solve(root, pairs.spread))
-    return np.minimum(found / pairs.spread, MOST)
 
 
 @dataclass(frozen=True)

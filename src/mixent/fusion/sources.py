@@ -70,6 +70,8 @@ class Layout:
             raise ValueError(f"sources must be a dict, name -> Calibration or Source, and not empty; got {sources!r}")
         read = []
         for name, one in sources.items():
+            if not isinstance(name, str) or not name:
+                raise ValueError(f"the name of a source must be text; got {name!r}")
             if not isinstance(one, (Source, Calibration)):
                 raise ValueError(f"source {name!r} must be a Calibration or a Source; got {type(one).__name__}")
             read.append(one if isinstance(one, Source) else Source(one))

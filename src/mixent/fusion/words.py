@@ -83,14 +83,19 @@ def _priors(fuser: Any) -> list[str]:
     out = []
     estimate = fuser.prior_estimate_
     if fuser.moved_.moved:
-        told = ", ".join(f"{c}: {p:.1%}" for c, p in zip(fuser.classes_, estimate.prior))
-        out.append(
-            f"the class priors have moved from those of the training (p = {fuser.moved_.robust_p_value:.2g}): {told}"
+        was = (
+            "those of the training"
+            if isinstance(fuser.class_prior, str) and fuser.class_prior == "training"
+            else ("those given")
         )
-    for label, high in zip(fuser.classes_, estimate.high):
+        told = ", ".join(
+            f"{c} {low:.1%} to {high:.1%}" for c, low, high in zip(fuser.classes_, estimate.low, estimate.high)
+        )
+        out.append(f"the class priors have moved from {was} (p = {fuser.moved_.robust_p_value:.2g}): now {told}")
+    for label, high in zip(fuser.classes_.tolist(), estimate.high):
         if high < 0.02:
             out.append(f"class {label!r} is rare or absent in this batch: at most {high:.1%}")
-    for label, low, high in zip(fuser.classes_, estimate.low, estimate.high):
+    for label, low, high in zip(fuser.classes_.tolist(), estimate.low, estimate.high):
         if high - low > WIDE:
             out.append(
                 f"the share of class {label!r} is known only within {low:.0%} to {high:.0%}: the sources hardly tell "

@@ -1,0 +1,51 @@
+"""How much of what a source says others have said already.
+
+The best linear score of sources that are correlated within a class has the weights  t = C^-1 d,  C the covariance,
+within a class, of what they say in nats, and d its shift between classes. Both are known without labels (see
+`diagnostics.dependence`). For independent likelihood ratios d is the variance, and t = 1; of m copies each has 1 / m.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mixent.core.arrays import Array
+
+MOST = 3.0  # trust in a source; more than one where another says part of the same and is believed less
+DOUBT = 1.0  # z of a pair up to which its correlation is not believed
+RIDGE = 1e-3
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """What pairs of sources tell: correlations within a class, how sure they are, and each source's spread."""
+
+    correlation: Array  # (J, J)
+    z: Array  # (J, J)
+    spread: Array  # (J,)
+
+    def part(self, places: np.ndarray) -> Pairs:
+        square = np.ix_(places, places)
+        return Pairs(self.correlation[square], self.z[square], self.spread[places])
+
+
+def discounts(pairs: Pairs) -> Array:
+    """(J,) t >= 0 of the best linear score, from correlations shrunk by how sure they are."""
+    from scipy.optimize import nnls
+
+    z = np.nan_to_num(pairs.z)
+    kept = np.where(z > DOUBT, 1.0 - (DOUBT / np.maximum(z, DOUBT)) ** 2, 0.0)
+    matrix = np.clip(pairs.correlation, 0.0, 1.0) * kept
+    np.fill_diagonal(matrix, 1.0)
+    values, vectors = np.linalg.eigh(matrix)
+    matrix = (vectors * np.maximum(values, RIDGE)) @ vectors.T + RIDGE * np.eye(len(matrix))
+    root = np.linalg.cholesky(matrix)
+    found, _ = nnls(root.T, np.linalg.solve(root, pairs.spread))
+    return np.minimum(found / pairs.spread, MOST)
+
+
+def effective_number(pairs: Pairs) -> float:
+    """How many independent sources would say as much: the sum of the discounts of sources that are equally good."""
+    return float(discounts(Pairs(pairs.correlation, pairs.z, np.ones(len(pairs.spread)))).sum())
