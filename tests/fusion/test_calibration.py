@@ -1,6 +1,7 @@
 """What is known of a source: counts from anywhere, checked, kept as JSON."""
 
 import json
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from sklearn.datasets import load_iris
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
-from mixent.fusion.calibration import Calibration, bin_names
+from mixent.fusion.calibration import Calibration, bin_names, line_pmf
 from mixent.fusion.saved import load_calibrations, save_calibrations
 
 COUNTS = [[8.0, 2.0], [1.0, 9.0]]
@@ -132,3 +133,120 @@ def test_messages_of_the_constructors(tmp_path):
         (tmp_path / "c.json").write_text(text)
         with pytest.raises(ValueError, match=message):
             load_calibrations(tmp_path / "c.json")
+
+
+CELLED = np.arange(12.0).reshape(2, 3, 2)
+
+
+def test_cells_are_part_of_the_answer_or_its_circumstances():
+    one = Calibration(("no", "yes"), ("no", "unsure", "yes"), CELLED, cells=("left", "right"))
+    counts = CELLED + 0.25  # the pseudo-count of a symbol is shared among its cells
+    np.testing.assert_allclose(one.confusion, counts / counts.sum(axis=(1, 2), keepdims=True))
+    assert one.n_rows.tolist() == [15, 51]
+    context = Calibration(one.classes, one.symbols, CELLED, cells=one.cells, context=True)
+    np.testing.assert_allclose(context.confusion, counts / counts.sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(context.confusion.sum(axis=1), 1.0)
+    np.testing.assert_allclose(one.confusion.sum(axis=(1, 2)), 1.0)
+
+
+@pytest.mark.parametrize("context", [False, True])
+def test_a_class_without_rows_has_what_is_said_of_the_others(context):
+    counts = np.concatenate([CELLED, np.zeros((1, 3, 2))])
+    one = Calibration(("a", "b", "c"), (0, 1, 2), counts, cells=(0, 1), context=context)
+    pooled = CELLED.sum(axis=0) + 0.25
+    np.testing.assert_allclose(one.confusion[2], pooled / pooled.sum(axis=0 if context else None))
+    assert one.seen.tolist() == [True, True, False]
+
+
+def test_cells_are_counted_with_the_predictions():
+    truth, said = ["no", "no", "yes", "yes", "yes"], ["no", "yes", "yes", "yes", "no"]
+    where = ["l", "r", "r", None, "l"]
+    one = Calibration.from_predictions(truth, said, cells=where, context=True)
+    assert one.cells == ("l", "r") and one.context
+    assert one.counts.tolist() == [[[1, 0], [0, 1]], [[1, 0], [0, 1]]]  # a row without a cell is left out
+    soft = Calibration.from_predictions(truth, said, cells=np.array([[0.5, 0.5]] * 4 + [[1.0, 0.0]]))
+    assert soft.cells == (0, 1) and soft.counts[1].tolist() == [[1, 0], [1, 1]]
+    pmfs = np.array([[0.8, 0.2], [0.4, 0.6], [0.5, 0.5], [0.5, 0.5], [0, 1]])
+    both = Calibration.from_predictions(truth, pmfs, cells=np.array([[0.5, 0.5]] * 4 + [[1.0, 0.0]]))
+    np.testing.assert_allclose(both.counts, [[[0.6, 0.6], [0.4, 0.4]], [[0.5, 0.5], [1.5, 0.5]]])
+    with pytest.raises(ValueError, match="4 cells for 5 rows"):
+        Calibration.from_predictions(truth, said, cells=where[:4])
+
+
+def test_a_guess_is_right_more_often_than_not():
+    one = Calibration.guess(["a", "b", "c"])
+    np.testing.assert_allclose(one.confusion, np.full((3, 3), 0.15) + 0.55 * np.eye(3))
+    np.testing.assert_allclose(one.n_rows, 2.0)
+    np.testing.assert_allclose(Calibration.guess([0, 1], 0.9, 10).counts, [[9, 1], [1, 9]])
+    for options in ((0.3,), (1.0,), (0.9, 0)):
+        with pytest.raises(ValueError, match=r"a guess needs an accuracy between 1/3 and 1, and n_rows > 0; got"):
+            Calibration.guess(["a", "b", "c"], *options)
+
+
+def test_scores_on_a_line_are_log_likelihood_ratios():
+    """Normal scores of equal variance: the ratio is (mu1 - mu0) x - (mu1^2 - mu0^2) / 2, whatever the class shares."""
+    rng = np.random.default_rng(0)
+    truth = np.repeat(["client", "impostor"], [3000, 9000])
+    scores = rng.normal(np.where(truth == "client", 2.0, 0.0))
+    one = Calibration.from_scores(truth, scores, ratio=True)
+    assert one.line == pytest.approx((-2.0, 2.0), abs=0.15)
+    assert one.symbols == one.classes == ("client", "impostor")
+    np.testing.assert_allclose(one.class_prior, [0.25, 0.75])
+    pmf = line_pmf(scores, one.line, one.class_prior)
+    np.testing.assert_allclose(one.counts[0], pmf[truth == "client"].sum(axis=0))
+    shifted = Calibration.from_scores(truth, scores, ratio=True, priors=[0.5, 0.5])
+    assert shifted.line == one.line and shifted.class_prior.tolist() == [0.5, 0.5]
+    blank = Calibration.from_scores([*truth, None, "client"], [*scores, 1.0, np.nan], ratio=True)
+    assert blank.line == one.line
+    with pytest.raises(ValueError, match="ratio=True is for labels of two classes; truth has 0, 1, 2"):
+        Calibration.from_scores([0, 1, 2], [1.0, 2, 3], ratio=True)
+    with pytest.raises(ValueError, match="ratio=True needs scores of both classes"):
+        Calibration.from_scores([0, 1], [1.0, np.nan], ratio=True)
+
+
+FULL = {
+    "plain": Calibration.from_counts(COUNTS, ["no", "yes"], priors=[0.3, 0.7], calibration_set="x", copy_of="y"),
+    "symbols": Calibration.from_counts(CELLED[:, :, 0] + 1, [1, 2], ["no", "unsure", "yes"], smoothing=2.0),
+    "edges": Calibration.from_scores([0, 1, 0, 1], [1.0, 2.0, 3.0, 4.0], edges=[2.5]),
+    "line": Calibration((0, 1), (0, 1), COUNTS, line=(1.5, -2.0)),
+    "cells": Calibration((0, 1), (0, 1, 2), CELLED, cells=("l", "r")),
+    "context": Calibration((False, True), (0, 1, 2), CELLED, cells=(1, 2), context=True),
+    "guess": Calibration.guess(["a", "b"]),
+}
+
+
+@pytest.mark.parametrize("kind", FULL)
+def test_every_field_goes_through_json(kind, tmp_path):
+    one = FULL[kind]
+    again = Calibration.from_json(json.loads(json.dumps(one.to_json())))
+    for field in fields(Calibration):
+        np.testing.assert_array_equal(getattr(again, field.name), getattr(one, field.name), field.name)
+    save_calibrations({kind: one}, tmp_path / "c.json")
+    np.testing.assert_array_equal(load_calibrations(tmp_path / "c.json")[kind].confusion, one.confusion)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"counts": np.zeros((2, 2))}, r"counts are all zero; a source needs at least one labelled answer \(or `Cal"),
+        ({"cells": ["l", "r"]}, r"counts must be finite numbers of shape \(2, 2, 2\); got shape \(2, 2\)"),
+        ({"cells": "lr"}, "cells must be a list of labels; got 'lr'"),
+        ({"cells": ["l", "l"]}, r"cells must differ; got \['l', 'l'\]"),
+        ({"symbols": 3}, "symbols must be a list of labels; got 3"),
+        ({"context": True}, "context must be True or False, and True only with cells; got True"),
+        ({"context": 1}, "context must be True or False, and True only with cells; got 1"),
+        ({"line": (1.0,)}, r"line must be finite numbers of shape \(2,\); got shape \(1,\)"),
+        ({"line": (1, 2), "symbols": ["a", "b"]}, "line is for scores of two classes, which are the symbols, and excl"),
+        ({"line": (1, 2), "edges": [0.5]}, "line is for scores of two classes, which are the symbols, and excludes"),
+        ({"smoothing": np.nan}, "smoothing must be a number >= 0; got nan"),
+        ({"smoothing": True}, "smoothing must be a number >= 0; got True"),
+        ({"priors": [0, 0]}, "priors must be >= 0, and not all zero"),
+        (
+            {"counts": [[[1, 2], [3, 4]], [[1, 2], [-3, 4]]], "cells": ["l", "r"]},
+            "counts must be >= 0; of class 1 it said 1 -3 times",
+        ),
+    ],
+)
+def test_new_fields_that_make_no_sense_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        Calibration(**{"classes": [0, 1], "symbols": [0, 1], "counts": COUNTS, **options})

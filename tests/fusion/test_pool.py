@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mixent.fusion.pool import fit_pool, pooled, value_and_slope
+from mixent.fusion.pool import fit_pool, value_and_slope
 from mixent.fusion.problem import Agreement
 from mixent.fusion.rules import composite, fixed_product
 from mixent.maxent.cells import Cells

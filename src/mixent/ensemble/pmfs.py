@@ -12,6 +12,9 @@ PMF = 1e-5  # by which probabilities may miss a sum of one: some classifiers rec
 
 def pmf(proba: Array, name: str) -> Array:
     """Checked, with NaN throughout a row that is an abstention."""
+    total = proba @ np.ones(proba.shape[1])
+    if proba.size and proba.min() >= 0 and np.abs(total - 1).max() <= PMF:  # untrue where there is a NaN
+        return proba / total[:, None]
     absent = np.isnan(proba).any(axis=1) | ~proba.any(axis=1)
     wrong = ~absent & ((proba < 0).any(axis=1) | ~(np.abs(proba.sum(axis=1) - 1) <= PMF))
     if wrong.any():

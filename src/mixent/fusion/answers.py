@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from mixent.fusion.sources import Layout, Source
 from mixent.tables import listed
 from mixent.tables.frames import check_names, is_frame, unwrapped
 from mixent.tables.values import is_missing
+
+FEW = 100  # symbols that are looked for one after the other
 
 
 @dataclass(frozen=True)
@@ -270,7 +273,7 @@ def _coded(value: Any, symbols: tuple, name: str, n: int) -> np.ndarray:
         return _pmf_of(value, symbols, name, n)
     if not hasattr(value, "__len__") or isinstance(value, str):
         value = [value]
-    if np.ndim(value) == 2:
+    if (value.ndim if hasattr(value, "ndim") else np.ndim(value)) == 2:  # np.ndim would read a column of a frame
         table = np.asarray(value, dtype=float)
         if table.shape[1] != len(symbols):
             raise ValueError(
@@ -301,10 +304,14 @@ def _pmf_of(value: Mapping[Any, Any], symbols: tuple, name: str, n: int) -> Arra
 
 
 def _codes(value: Any, symbols: tuple, name: str) -> np.ndarray:
+    if _is_text(value) and len(symbols) <= FEW:
+        codes = _text_codes(value, symbols)
+        if (codes >= 0).all() or value.is_null().to_numpy()[codes < 0].all():
+            return codes
     values = value.to_list() if hasattr(value, "to_list") else np.asarray(value, dtype=object).tolist()
     places = {symbol: v for v, symbol in enumerate(symbols)}
     try:
-        codes = np.fromiter((places.get(v, -1) for v in values), dtype=np.int32, count=len(values))
+        codes = np.fromiter(map(places.get, values, repeat(-1)), dtype=np.int32, count=len(values))
     except TypeError as error:
         raise ValueError(f"the answers of {name!r} must be labels; {error}") from error
     for i in np.flatnonzero(codes < 0).tolist():
@@ -313,6 +320,22 @@ def _codes(value: Any, symbols: tuple, name: str) -> np.ndarray:
                 f"{name!r} says {values[i]!r} of item {i}, which is none of its symbols {listed(symbols)}"
                 f"{_hint(values[i], symbols)}; a blank is no answer"
             )
+    return codes
+
+
+def _is_text(value: Any) -> bool:
+    """Whether it is a column of a frame, of text."""
+    import narwhals.stable.v1 as nw
+
+    return isinstance(value, nw.Series) and value.dtype == nw.String
+
+
+def _text_codes(series: Any, symbols: tuple) -> np.ndarray:
+    """Places among a few symbols; -1 where it is none of them. The frame compares faster than Python looks up."""
+    codes = np.full(len(series), -1, dtype=np.int32)
+    for v, symbol in enumerate(symbols):
+        if isinstance(symbol, str):
+            codes[(series == symbol).fill_null(False).to_numpy()] = v
     return codes
 
 

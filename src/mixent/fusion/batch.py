@@ -116,6 +116,23 @@ class Batch:
         """(J, P)"""
         return self.answers.answered()
 
+    def product(self, trust: Array, confusion: Array | None = None) -> Array:
+        """(P, K) sum over the sources of trust times log-likelihood ratio; without the room that all of these take."""
+        out = np.zeros((self.n_patterns, self.layout.n_classes))
+        one = np.empty_like(out)
+        A = self.layout.confusion if confusion is None else confusion
+        for j, said in enumerate(self.answers.said):
+            one[:] = 0.0
+            self._evidence_of(j, said, A[self.layout.slices[j]], one)
+            one *= trust[j]
+            out += one
+        return out
+
+    @cached_property
+    def ratio(self) -> Array:
+        """(P, K) of the product rule: each source with its share of a vote."""
+        return self.product(self.layout.share)
+
     def evidence(self, confusion: Array | None = None) -> Array:
         """(J, P, K) log-likelihood ratios; zero where a source is silent."""
         out = np.zeros((self.layout.n_sources, self.n_patterns, self.layout.n_classes))
@@ -130,15 +147,18 @@ class Batch:
             there = said >= 0
             out[there] = np.log(ratio)[said[there]]
             return
-        there = self.answered[j]
         own = self._own_probabilities(j)
         if own is None:
-            out[there] = np.log(np.maximum(said[there] @ ratio, LEAST))
-            return
-        place, prior = own
-        had = prior > 0  # of a class it was never trained on its probabilities tell nothing
-        ratio = np.log(np.maximum(said[there][:, had], LEAST)) - np.log(prior[had])
-        out[np.ix_(there, np.array(place)[had])] = ratio
+            np.log(np.maximum(said @ ratio, LEAST), out=out)
+        else:
+            place, prior = own
+            had = prior > 0  # of a class it was never trained on its probabilities tell nothing
+            whole = bool(had.all()) and place == list(range(out.shape[1]))
+            values = np.maximum(said if whole else said[:, had], LEAST)
+            np.log(values, out=values)
+            out[:, slice(None) if whole else np.array(place)[had]] = values - np.log(prior[had])
+        if not self.answered[j].all():
+            out[~self.answered[j]] = 0.0
 
     def _own_probabilities(self, j: int) -> tuple[list[int], Array] | None:
         """Classes its pmfs are about, and its priors of them; None where they are about something else."""
@@ -171,6 +191,30 @@ class Batch:
             return np.repeat(self.layout.confusion[self.layout.slices[j]].argmax(axis=1), 1)
         named = np.array([classes.index(s) if s in classes else -1 for s in one.symbols])
         return np.repeat(named, 1 if one.cells is None else len(one.cells))
+
+    def part(self, rows: np.ndarray) -> Batch:
+        """Some of the patterns."""
+        return Batch(self.layout, self.answers.part(rows), self.weight[rows], self.known[rows])
+
+    @cached_property
+    def totals(self) -> Array:
+        """(S,) how often each symbol is said."""
+        return self.expected(self.weight[None])[:, 0]
+
+    @cached_property
+    def said(self) -> Array:
+        """(S,) the same, of items whose class is not known."""
+        if not (self.known >= 0).any():
+            return self.totals
+        return self.expected((self.weight * (self.known < 0))[None])[:, 0]
+
+    @cached_property
+    def moments(self) -> Array:
+        """(S + 1, S + 1) sum of w x x^T, x a one and all that is said of an item; of those of unknown class."""
+        known = self.known >= 0
+        some = self.part(np.flatnonzero(~known)) if known.any() else self
+        place = np.concatenate([[0], 1 + np.argsort(self.order)])
+        return some.cells.gram(some.rows)[np.ix_(place, place)]
 
     def rule(self, params: Rule) -> Array:
         """(S, K) weights of log q, by the layout's symbols."""

@@ -64,7 +64,7 @@ class Marginals:
     @cached_property
     def said(self) -> Array:
         """(S,) N of the items whose class is not known."""
-        return self.batch.expected((self.batch.weight * (self.batch.known < 0))[None])[:, 0]
+        return self.batch.said
 
     @cached_property
     def labelled(self) -> Array:
@@ -138,12 +138,17 @@ class Marginals:
 
     def calibration_covariance(self, correlation: Array) -> Array:
         """(K, K); sources of one calibration set err together as far as they are correlated (J, J) within a class."""
-        total = np.zeros((self.layout.n_classes,) * 2)
-        for members in calibration_sets(self.layout):
+        layout, spread = self.layout, rate_spread(self.layout, self.slope)
+        total = np.zeros((layout.n_classes,) * 2)
+        alone = np.zeros(layout.n_sources, dtype=bool)
+        for members in layout.calibration_sets:
             members = [j for j in members if self.used[j]]
-            if members:
-                total += set_covariance(self.layout, self.slope, members, correlation)
-        return total
+            if len(members) == 1:
+                alone[members] = True
+            elif members:
+                total += set_covariance(layout, spread, members, correlation)
+        flat = spread[:, alone[layout.source_of]].reshape(len(total), -1)
+        return total + flat @ flat.T
 
     def estimate(self, correlation: Array, confidence: float) -> PriorEstimate:
         batch, calibration = self.batch_covariance, self.calibration_covariance(correlation)
@@ -171,58 +176,28 @@ def item_covariance(moved: Array, weight: Array) -> Array:
     return (about * weight[:, None]).T @ about
 
 
-def concentration(layout: Layout) -> Array:
-    """(S, K) counts of the Dirichlet distribution each rate belongs to."""
-    mass = np.zeros((layout.group.max() + 1, layout.n_classes))
-    np.add.at(mass, layout.group, layout.counts)
-    return mass[layout.group]
+def rate_spread(layout: Layout, slope: Array) -> Array:
+    """(D, S, K): sum slope dA (D, S, K) by the error of all rates has the variance of its product with itself."""
+    return (slope - layout.within(slope * layout.confusion)) * layout.rate_std
 
 
-def rate_covariances(layout: Layout, slope: Array, j: int) -> Array:
-    """(K, D, D): variance of sum slope dA (D, S, K) by the error of one source's rates in each class."""
-    here = layout.slices[j]
-    A, conc = layout.confusion[here], concentration(layout)[here]
-    group = layout.group[here]
-    total = np.zeros((layout.n_classes, len(slope), len(slope)))
-    for g in np.unique(group):
-        inside = group == g
-        a, t = A[inside], slope[:, here][:, inside]  # (v, K), (D, v, K)
-        mean = (t * a).sum(axis=1, keepdims=True)
-        spread = (t - mean) * np.sqrt(a / (conc[inside] + 1.0))
-        total += np.einsum("dvk,evk->kde", spread, spread)
-    return total
-
-
-def set_covariance(layout: Layout, slope: Array, members: list[int], correlation: Array) -> Array:
-    """(D, D): the same of sources counted on the same rows.
+def set_covariance(layout: Layout, spread: Array, members: list[int], correlation: Array) -> Array:
+    """(D, D): variance of what has this spread (D, S, K) by the rates of sources counted on the same rows.
 
     Two of them err together as they are correlated within a class: cov = root of the one's variance times root of the
     other's times the correlation, which for two symbols is exact.
     """
-    each = [rate_covariances(layout, slope, j) for j in members]
-    if len(each) == 1:
-        return each[0].sum(axis=0)
-    roots = np.stack([_roots(one) for one in each])  # (m, K, D, D)
+    parts = [spread[:, layout.slices[j]] for j in members]
+    roots = _roots(np.stack([np.einsum("dvk,evk->kde", one, one) for one in parts]))  # (m, K, D, D)
     together = np.clip(correlation[np.ix_(members, members)], 0.0, 1.0)
     np.fill_diagonal(together, 1.0)
-    return np.einsum("ij,ikde,jkef->df", together, roots, roots)
+    return np.einsum("ikde,ikef->df", np.tensordot(together, roots, axes=1), roots)
 
 
 def _roots(matrices: Array) -> Array:
-    """Symmetric square roots of covariance matrices (K, D, D)."""
+    """Symmetric square roots of covariance matrices (..., D, D)."""
     values, vectors = np.linalg.eigh(matrices)
-    return (vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]) @ vectors.transpose(0, 2, 1)
-
-
-def calibration_sets(layout: Layout) -> list[list[int]]:
-    """Sources by the rows they were calibrated on; a copy with its original's counts was counted on the same rows."""
-    sets: dict[object, list[int]] = {}
-    for j, one in enumerate(layout.calibrations):
-        root = int(layout.root[j])
-        same = np.array_equal(one.counts, layout.calibrations[root].counts)
-        key = one.calibration_set if one.calibration_set is not None else root if same else j
-        sets.setdefault(key, []).append(j)
-    return list(sets.values())
+    return (vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]) @ vectors.swapaxes(-1, -2)
 
 
 @dataclass(frozen=True)
@@ -315,9 +290,12 @@ class _Sum:
 
     def z(self, marginals: Marginals) -> float:
         variance = float(item_covariance(self.influence[:, None], marginals.batch.weight)[0, 0])
-        for members in calibration_sets(marginals.layout):
-            everything = np.ones((marginals.layout.n_sources,) * 2)  # at most: their errors may be one
-            variance += set_covariance(marginals.layout, self.slope[None], members, everything)[0, 0]
+        layout = marginals.layout
+        squares = rate_spread(layout, self.slope) ** 2
+        stds = np.sqrt(np.add.reduceat(squares, [here.start for here in layout.slices]))  # (J, K)
+        sets = np.zeros((len(layout.calibration_sets), layout.n_classes))
+        np.add.at(sets, layout.set_of, stds)  # at most: the errors of a set may be one
+        variance += float((sets**2).sum())
         return self.excess / np.sqrt(variance) if variance > 0 else 0.0
 
 
@@ -337,7 +315,7 @@ def _pair_excess(
     total = float(both.sum())
     if total <= 0:
         return 0.0, np.zeros(batch.n_patterns), 0.0
-    t = (scores[i] * scores[j]).sum(axis=1)
+    t = np.einsum("pk,pk->p", scores[i], scores[j])
     expected = (means[i] * means[j]).sum(axis=1)  # (K,)
     there = both > 0
     mean = float(both @ t) / total
@@ -382,13 +360,11 @@ def drift(marginals: Marginals, j: int, correlation: Array) -> Drift:
         share = np.full(layout.sizes[j], np.nan)
         return Drift(share, share, np.nan, np.nan)
     A = layout.confusion[here]  # (S_j, K)
-    each = _one_hot(batch, j)  # (P, S_j)
-    said = answered @ each / total
+    said = batch.totals[here] / total
     expected = A @ others.prior
-    influence = np.where(batch.answered[j][:, None], each - said, 0.0) / total - others.influence @ A.T
-    covariance = item_covariance(influence, batch.weight)
+    covariance = _drift_covariance(others, here, said, total)
     covariance += A @ others.calibration_covariance(correlation) @ A.T
-    conc = concentration(layout)[here]
+    conc = layout.concentration[here]
     for k, share in enumerate(others.prior):
         covariance += share**2 * (np.diag(A[:, k]) - np.outer(A[:, k], A[:, k])) / (conc[0, k] + 1.0)
     d = said - expected
@@ -399,9 +375,24 @@ def drift(marginals: Marginals, j: int, correlation: Array) -> Drift:
     return Drift(said, expected, statistic, float(chi2.sf(statistic, max(int(kept.sum()), 1))))
 
 
-def _one_hot(batch: Batch, j: int) -> Array:
-    said = batch.answers.said[j]
-    if said.ndim == 2:
-        return said
-    size = batch.layout.sizes[j]
-    return np.eye(size + 1)[said][:, :size]
+def _drift_covariance(others: Marginals, here: slice, said: Array, total: float) -> Array:
+    """(S_j, S_j) of the batch's items in  said - A p.
+
+    An item moves it by  L x, L (S_j, S) and x all that is said of it, so that the items' second moments are enough; one
+    of known class moves p by its class instead.
+    """
+    batch, A = others.batch, others.layout.confusion[here]
+    own = (np.eye(len(said)) - said[:, None]) / total
+    moments = batch.moments
+    whole = -A @ others.inverse @ others.pull.T
+    whole[:, here] += own
+    covariance = whole @ moments[1:, 1:] @ whole.T
+    mean = whole @ moments[0, 1:]
+    known = np.flatnonzero(batch.known >= 0)
+    if len(known):
+        labelled = batch.part(known)
+        each = labelled.cells.dense(labelled.rows)[np.argsort(labelled.order)][here].T
+        influence = each @ own.T - others.influence[known] @ A.T
+        covariance += (influence * labelled.weight[:, None]).T @ influence
+        mean += labelled.weight @ influence
+    return covariance - np.outer(mean, mean) / batch.weight.sum()

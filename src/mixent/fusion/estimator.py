@@ -28,7 +28,7 @@ from mixent.fusion.diagnostics import (
 )
 from mixent.fusion.learning import guesses, with_labels
 from mixent.fusion.methods import METHODS, Fit, Settings, Task
-from mixent.fusion.rules import added, only_known
+from mixent.fusion.rules import only_known
 from mixent.fusion.sources import Layout
 from mixent.fusion.words import warnings_in_words
 from mixent.mixtures.options import check_choice, check_count, check_positive, check_share
@@ -466,7 +466,7 @@ class Diagnosis:
 
 def _gain(batch: Batch, old: Array) -> float:
     """Rise of the product rule's log-likelihood from the old priors to its own."""
-    ratio = only_known(added(batch.evidence(), batch.layout.share), batch.known)
+    ratio = only_known(batch.ratio, batch.known)
     found = shifted_priors(ratio, old, weight=batch.weight)
     before = float(batch.weight @ log_sum_exp(ratio + np.log(old), axis=1))
     return max(found.objective - before, 0.0)

@@ -10,7 +10,6 @@ import numpy as np
 from mixent.base.priors import floored
 from mixent.core.arrays import Array
 from mixent.fusion.batch import Batch
-from mixent.fusion.pool import pooled
 from mixent.fusion.rules import majority, mean_posterior, mean_ratio, posterior_of, trimmed_mean
 
 
@@ -40,7 +39,7 @@ class Weighted:
     confusion: Array  # (S, K)
 
     def posterior(self, batch: Batch) -> Array:
-        return posterior_of(pooled(batch.evidence(self.confusion), self.trust, self.prior))
+        return posterior_of(batch.product(self.trust, self.confusion) + np.log(np.maximum(self.prior, 1e-300)))
 
     def at(self, prior: Array) -> Self:
         return replace(self, prior=floored(prior))

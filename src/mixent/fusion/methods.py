@@ -20,13 +20,14 @@ from mixent.fusion.frozen import FrozenRule, LogLinear, Mean, MeanRatio, Vote, W
 from mixent.fusion.pool import discounted, fit_pool
 from mixent.fusion.problem import Agreement, Rule
 from mixent.fusion.rules import (
+    TOL,
     DawidSkene,
     Panel,
     composite,
     dawid_skene,
-    ml_product,
     ml_sum,
     only_known,
+    shifted,
 )
 from mixent.maxent.rows import RowBlocks
 
@@ -108,14 +109,7 @@ def _product(task: Task) -> Fit:
 
 def _ml_product(task: Task) -> Fit:
     batch = task.batch
-    found = ml_product(
-        batch.evidence(),
-        batch.weight,
-        task.settings.prior,
-        task.share,
-        known=batch.known,
-        max_iter=task.settings.max_iter,
-    )
+    found = shifted(batch.ratio, batch.weight, task.settings.prior, batch.known, TOL, task.settings.max_iter)
     return _fit(task, "ml-product", Weighted(task.share, floored(found.prior), task.confusion), found.run)
 
 

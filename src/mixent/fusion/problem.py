@@ -51,8 +51,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Ready:
-    table: Array
-    slopes: Array
+    table: Array  # of the logits, then of the slopes
 
 
 @dataclass(frozen=True)
@@ -80,12 +79,12 @@ class Agreement(Problem):
         return 1.0 / max(self.total_share, 1.0)
 
     def prepare(self, params: Rule) -> Ready:
-        return Ready(self.cells.table(-params.weights), self.cells.table(params.slope))
+        both = np.concatenate([-params.weights, params.slope], axis=1)  # one product with what is said, not two
+        return Ready(self.cells.table(both))
 
     def stats(self, ready: Ready, block: Rows) -> Said:  # type: ignore[override]
-        post = self.cells.looked_up(ready.table, block)
+        post, slope = np.split(self.cells.looked_up(ready.table, block), 2)
         softmax_columns(post)
-        slope = self.cells.looked_up(ready.slopes, block)
         least = slope.min(axis=0) * block.weight
         post *= block.weight
         known = block.target.any(axis=0)

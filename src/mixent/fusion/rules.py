@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mixent.base.priors import shifted_priors
-from mixent.core.arrays import Array, log_sum_exp
+from mixent.core.arrays import Array, log_sum_exp, softmax_columns
 from mixent.core.driver import Problem, Run, Stop, run
 from mixent.core.executors import Serial
 from mixent.core.stats import Stats
@@ -33,8 +33,9 @@ class Fused:
 
 def posterior_of(log_joint: Array) -> Array:
     """(n, K) of log p(k, item)."""
-    post = np.exp(log_joint - log_sum_exp(log_joint, axis=1)[:, None])
-    return post / post.sum(axis=1, keepdims=True)
+    post = np.array(log_joint.T, order="C")  # sums over a few classes are slow within rows
+    softmax_columns(post)
+    return post.T
 
 
 def _shares(evidence: Array, share: Array | None) -> Array:
@@ -110,7 +111,7 @@ def ml_product(
 
     Maximises  sum_i w_i log sum_k p_k prod_j r_ij(k):  concave, and each step of EM raises it.
     """
-    return _shifted(added(evidence, share), weight, start, known, tol, max_iter)
+    return shifted(added(evidence, share), weight, start, known, tol, max_iter)
 
 
 def ml_sum(
@@ -128,7 +129,7 @@ def ml_sum(
     The densities of the sources do not cancel in it, so that the ratios of different sources are added as if they were
     on one scale: `composite` is the sound rule.
     """
-    return _shifted(mean_ratio(evidence, share), weight, start, known, tol, max_iter)
+    return shifted(mean_ratio(evidence, share), weight, start, known, tol, max_iter)
 
 
 def mean_ratio(evidence: Array, share: Array | None = None) -> Array:
@@ -150,9 +151,10 @@ def only_known(log_ratio: Array, known: np.ndarray | None) -> Array:
     return out
 
 
-def _shifted(
+def shifted(
     log_ratio: Array, weight: Array, start: Array, known: np.ndarray | None, tol: float, max_iter: int
 ) -> Fused:
+    """Priors that make the batch most probable, from log ratios (n, K); and the posteriors there."""
     log_ratio = only_known(log_ratio, known)
     found = shifted_priors(log_ratio, start, weight=weight, tol=tol, max_iter=max_iter)
     with np.errstate(divide="ignore"):

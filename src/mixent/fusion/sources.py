@@ -96,7 +96,7 @@ class Layout:
         if len({isinstance(label, str) for label in labels}) > 1:
             raise ValueError(f"the sources' classes must be all text or all numbers; got {listed(labels)}")
 
-    @property
+    @cached_property
     def calibrations(self) -> tuple[Calibration, ...]:
         return tuple(source.calibration for source in self.sources)
 
@@ -166,10 +166,43 @@ class Layout:
             out.append(self._spread(one, one.counts, 0.0) + one.smoothing / n_cells)
         counts = np.concatenate(out)
         # a class never seen: a belief worth the pseudo-counts alone, of the shape of the others
-        thin = self.free
-        mass = np.zeros((self.group.max() + 1, self.n_classes))
-        np.add.at(mass, self.group, counts)
-        return np.where(thin, self.confusion * mass[self.group], counts)
+        return np.where(self.free, self.confusion * self.within(counts), counts)
+
+    @cached_property
+    def concentration(self) -> Array:
+        """(S, K) counts of the Dirichlet distribution each rate belongs to."""
+        return self.within(self.counts)
+
+    @cached_property
+    def rate_std(self) -> Array:
+        """(S, K) root of A / (concentration + 1): the spread of a rate about the others of its distribution."""
+        return np.sqrt(self.confusion / (self.concentration + 1.0))
+
+    def within(self, values: Array) -> Array:
+        """(..., S, K) sums over the group of each symbol."""
+        moved = np.moveaxis(values, -2, 0)
+        mass = np.zeros((self.group.max() + 1, *moved.shape[1:]))
+        np.add.at(mass, self.group, moved)
+        return np.moveaxis(mass[self.group], 0, -2)
+
+    @cached_property
+    def calibration_sets(self) -> list[list[int]]:
+        """Sources by the rows they were counted on; a copy with its original's counts was counted on the same rows."""
+        sets: dict[object, list[int]] = {}
+        for j, one in enumerate(self.calibrations):
+            root = int(self.root[j])
+            same = np.array_equal(one.counts, self.calibrations[root].counts)
+            key = one.calibration_set if one.calibration_set is not None else root if same else j
+            sets.setdefault(key, []).append(j)
+        return list(sets.values())
+
+    @cached_property
+    def set_of(self) -> np.ndarray:
+        """(J,) the calibration set of each source."""
+        out = np.empty(self.n_sources, dtype=np.intp)
+        for place, members in enumerate(self.calibration_sets):
+            out[members] = place
+        return out
 
     @cached_property
     def pooled(self) -> Array:
