@@ -15,6 +15,9 @@ from benchmarks.speed.discriminative import CASE, discriminative
 from benchmarks.speed.ensembles import QUICK as ENSEMBLES_QUICK
 from benchmarks.speed.ensembles import SETTINGS as ENSEMBLES
 from benchmarks.speed.ensembles import ensembles
+from benchmarks.speed.fusion import FULL as FUSION
+from benchmarks.speed.fusion import QUICK as FUSION_QUICK
+from benchmarks.speed.fusion import fusion
 from benchmarks.speed.growth import growth, layout
 from benchmarks.speed.imports import imports
 from benchmarks.speed.maxent import QUICK as MAXENT_QUICK
@@ -77,6 +80,10 @@ def _ensembles(options: argparse.Namespace) -> Iterator[Record]:
     return ensembles(options.data, ENSEMBLES_QUICK if options.quick else ENSEMBLES, options.rounds)
 
 
+def _fusion(options: argparse.Namespace) -> Iterator[Record]:
+    return fusion(FUSION_QUICK if options.quick else FUSION, options.rounds)
+
+
 def _mixtures(options: argparse.Namespace) -> Iterator[Record]:
     without = tuple(options.without)
     for case in options.sizes or (QUICK if options.quick else CASES):
@@ -96,6 +103,7 @@ CASES_BY_NAME = {
     "med": _discrimination,
     "trees": _trees,
     "ensembles": _ensembles,
+    "fusion": _fusion,
 }
 
 

@@ -9,11 +9,15 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks.tables.accuracy import ACCURACY
+from benchmarks.tables.crowds import crowds
 from benchmarks.tables.data import SHARED, NoDataError, load
 from benchmarks.tables.discrimination import DISCRIMINATION
 from benchmarks.tables.ensembles import ENSEMBLES_TABLE
+from benchmarks.tables.fusion import FUSION
+from benchmarks.tables.fusion_simulated import votes
 from benchmarks.tables.incremental import INCREMENTAL
 from benchmarks.tables.inference import INFERENCE
+from benchmarks.tables.judges import JUDGES_TABLE
 from benchmarks.tables.maxent import CONTINUOUS, MIXED
 from benchmarks.tables.novelty import NOVELTY
 from benchmarks.tables.run import code_version, plan, run_setting
@@ -28,14 +32,17 @@ from benchmarks.tables.waveform import WAVEFORM
 ALL = (
     *(ACCURACY, INCREMENTAL, WAVEFORM, CONTINUOUS, MIXED, INFERENCE, DISCRIMINATION, SPLICE, TREES, NOVELTY),
     ENSEMBLES_TABLE,
+    FUSION,
+    JUDGES_TABLE,
 )
 TABLES = {table.name: table for table in ALL}
+PROGRAMS = {"votes": votes, "crowds": crowds}  # whose rows are simulated or long, so that they run on their own
 
 
 def read_arguments(given: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tables", description=__doc__)
-    parser.add_argument("--table", choices=TABLES, default="accuracy")
-    parser.add_argument("--sets", nargs="+", metavar="SET", help="only these data sets")
+    parser.add_argument("--table", choices=[*TABLES, *PROGRAMS], default="accuracy")
+    parser.add_argument("--sets", nargs="+", metavar="SET", help="only these data sets, or cases of them")
     parser.add_argument("--methods", nargs="+", metavar="METHOD", help="run only these (all stored ones are shown)")
     parser.add_argument("--repeats", type=int, help="of the folds, for every set")
     parser.add_argument("--folds", type=int, help="for every set without a split of its own")
@@ -54,9 +61,11 @@ def read_arguments(given: list[str] | None) -> argparse.Namespace:
 def settings_of(table: Table, args: argparse.Namespace) -> list[Setting]:
     names = args.sets or (table.quick if args.quick else [s.name for s in table.settings])
     known = {s.name: s for s in table.settings}
-    unknown = [name for name in names if name not in known]
+    of_data = {name: [s.name for s in table.settings if s.dataset == name] for name in names}
+    unknown = [name for name in names if name not in known and not of_data[name]]
     if unknown:
         raise NoDataError(f"table {table.name} has no set {unknown[0]!r}; it has: {', '.join(known)}")
+    names = [one for name in names for one in ([name] if name in known else of_data[name])]
     folds = args.folds or (5 if args.quick else None)
     repeats = args.repeats or (1 if args.quick else None)
     return [known[name].planned(folds, repeats) for name in names]
@@ -64,6 +73,8 @@ def settings_of(table: Table, args: argparse.Namespace) -> list[Setting]:
 
 def main(given: list[str] | None = None) -> int:
     args = read_arguments(given)
+    if args.table in PROGRAMS:
+        return PROGRAMS[args.table](args)
     table, store, console = TABLES[args.table], Store(args.table, args.results), Console()
     if args.picture is not None and table.picture is None:
         print(f"error: table {table.name} has no picture", file=sys.stderr)

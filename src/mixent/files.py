@@ -32,6 +32,12 @@ from mixent.families.categorical import CategoricalFamily, Categoricals
 from mixent.families.gaussian.family import GaussianFamily, Gaussians, Group
 from mixent.families.gaussian.prior import Prior
 from mixent.families.product import Components, ProductFamily
+from mixent.fusion import Calibration as SourceCalibration
+from mixent.fusion import Dependence, Drift, Fuser, Moved, PriorEstimate, Source
+from mixent.fusion.answers import Answers
+from mixent.fusion.batch import Batch
+from mixent.fusion.frozen import LogLinear, Mean, MeanRatio, Vote, Weighted
+from mixent.fusion.sources import Layout as SourceLayout
 from mixent.hmm import HiddenMarkovModel, HMMClassifier
 from mixent.hmm.fitting import FittedChain
 from mixent.hmm.model import SequenceModel
@@ -92,6 +98,7 @@ ESTIMATORS = (
     MEDNoveltyDetector,
     MaxEntClassifier,
     MaxEntJoint,
+    Fuser,
 )
 HELD = (*ESTIMATORS, OutputColumns)  # that other models may hold
 HOLDERS = (Contest, InputCells, Listed, Staged)  # parts that hold models
@@ -177,6 +184,19 @@ PARTS = (
     Trees,
     Wishart,
 )
+RULES = (LogLinear, Mean, MeanRatio, Vote, Weighted)
+FUSED = (  # parts of a fusion, some of which are called as parts of other models
+    *RULES,
+    Answers,
+    Batch,
+    Dependence,
+    Drift,
+    Moved,
+    PriorEstimate,
+    Source,
+    SourceCalibration,
+    SourceLayout,
+)
 MARGINAL = {"schema_": Schema, "calibration_": Calibration, "margin_": Margin, "run_": Run}
 CLASSES_ = {"classes_": np.ndarray, "class_prior_": np.ndarray}
 BOOSTING = {"schema_": Schema, **CLASSES_, "prior_shift_": np.ndarray}
@@ -236,6 +256,21 @@ STATE: dict[type, dict[str, Any]] = {  # what a fitted model cannot do without
     },
     HMMStackingClassifier: {**STACKING, "chains_": tuple, "temperature_": float},
     OutputColumns: {"classes_": np.ndarray},
+    Fuser: {
+        "classes_": np.ndarray,
+        "prior_": np.ndarray,
+        "posterior_": np.ndarray | None,
+        "rule_": LogLinear | Mean | MeanRatio | Vote | Weighted,
+        "method_": str,
+        "prior_estimate_": PriorEstimate,
+        "dependence_": Dependence,
+        "drift_": dict,
+        "moved_": Moved,
+        "warnings_": list,
+        "_batch": Batch,
+        "_first_layout": SourceLayout,
+        "_fitted_layout": SourceLayout,
+    },
 }
 INSIDE: dict[type, tuple[str, ...]] = {  # where models may hold others
     MEDClassifier: ("kernel", "map_"),
@@ -245,7 +280,7 @@ INSIDE: dict[type, tuple[str, ...]] = {  # where models may hold others
     MaxEntStackingClassifier: ("members_", "estimators", "fitted_", "cells_"),  # members first: they have names
     HMMStackingClassifier: ("members_", "estimators", "fitted_"),
 }
-CLASSES = {cls.__name__: cls for cls in (*ESTIMATORS, *PARTS)}
+CLASSES = {cls.__name__: cls for cls in (*ESTIMATORS, *PARTS)} | {f"fusion.{cls.__name__}": cls for cls in FUSED}
 
 SavedFileError = saved.SavedFileError
 
@@ -314,6 +349,8 @@ class _Bare:
         if isinstance(model, MEDBayesNetClassifier):
             _check_structure(model.structure)
         model = copy.copy(model)
+        if isinstance(model, Fuser):
+            _take_off(model)
         if callable(getattr(model, "progress", None)):
             model.progress = False
         inner = f"the base of {name}" if isinstance(model, BOOSTED) else name
@@ -321,6 +358,16 @@ class _Bare:
             if hasattr(model, part):
                 setattr(model, part, self(getattr(model, part), inner))
         return model
+
+
+def _take_off(fuser: Fuser) -> None:
+    """What a fusion can do without: the labels are read off the posteriors, names of items are an array of one type."""
+    for name in ("_diagnosed", "_fitted", "labels_"):
+        fuser.__dict__.pop(name, None)
+    items = getattr(fuser, "items_", None)
+    if items is not None and len({type(item) for item in items.tolist()} - {int, str}) == 0:
+        plain = np.array(items.tolist())
+        fuser.items_ = plain if plain.tolist() == items.tolist() else items  # numbers among text would become text
 
 
 def _refuse_foreign(value: Any, name: str) -> None:
@@ -404,6 +451,8 @@ class _Checked:
         for inner in self._fitted_inside(model):
             if isinstance(inner, HELD):
                 self(inner)
+        if isinstance(model, Fuser):
+            self._fusion(model)
         return _brought_up_to_date(model)
 
     def _damaged(self, what: str) -> None:
@@ -419,6 +468,15 @@ class _Checked:
             return self._groups(model)
         parts = INSIDE.get(type(model), ())
         return [getattr(model, name) for name in parts if name.endswith("_")]  # an option need not be fitted
+
+    def _fusion(self, fuser: Fuser) -> None:
+        posterior, classes = fuser.posterior_, fuser.classes_
+        fits = posterior is None or (posterior.ndim == 2 and posterior.shape[1] == len(classes))
+        if not fits or not all(isinstance(one, Drift) for one in fuser.drift_.values()):
+            self._damaged("posteriors or drifts do not fit the classes")
+        fuser.labels_ = None if posterior is None else classes[posterior.argmax(axis=1)]
+        items = getattr(fuser, "items_", None)
+        fuser.items_ = items if items is None else items.astype(object)
 
     def _groups(self, model: Any) -> list[Any]:
         found = [term.mixture for term in _single(model.layout_) if isinstance(term, Grouped)]

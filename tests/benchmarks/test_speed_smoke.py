@@ -5,6 +5,9 @@ import json
 import pytest
 from benchmarks.speed.__main__ import main
 from benchmarks.speed.discriminative import RATIO
+from benchmarks.speed.fusion import MILLISECONDS, SAME, SECONDS
+from benchmarks.speed.fusion import RATIO as FUSION_RATIO
+from benchmarks.speed.fusion import REACHED as REACHED_R
 from benchmarks.speed.growth import COST, COST_ALL, GROWN, LOG_LIK, ONCE
 from benchmarks.speed.maxent import GAP, REACHED
 from benchmarks.speed.records import FASTER, Record
@@ -50,6 +53,16 @@ def test_maximum_entropy_is_measured_beside_logistic_regression_at_the_same_gap(
     assert {method for _, method in gaps} == methods and len(gaps) == 9
     assert all(-1e-9 <= gap <= GAP for gap in gaps.values())
     assert sum(r.metric == FASTER and r.mean > 0 for r in records) == 6
+
+
+def test_fusion_is_measured_beside_numpy_with_the_same_posteriors():
+    records = main(["--case", "fusion", "--quick"])
+    found = {(r.metric, r.method): r.mean for r in records}
+    assert found[SAME, "dawid-skene"] < 1e-9  # the same mathematics, or speeds mean nothing
+    assert all(found[SECONDS, method] > 0 for method in ("auto", "ml-product", "it"))
+    assert found[FUSION_RATIO, "it"] > 0 and found[MILLISECONDS, "fuse_one"] > 0
+    assert 0 <= found[REACHED_R, "it"] < 0.01 and found[REACHED_R, "numpy"] < 0.1
+    assert all(r.printed is None for r in records)  # a smoke test judges nothing
 
 
 def test_growth_is_laid_out_beside_restarts(capsys):

@@ -53,8 +53,8 @@ def test_R_falls_at_every_pass_and_the_gap_closes(case):
     fuser = fused(drawn, "it", None if every is None else few_labels(drawn, every))
     values = risen(fuser.history_)
     assert len(values) > 3 and (np.diff(values) >= -1e-11).all()
-    assert 0 <= fuser.gap_ <= 1e-3
-    assert values[-1] == fuser.objective_
+    assert 0 <= fuser.gap_ <= 1e-4
+    assert values[-1] / fuser.n_items_ == fuser.objective_
     np.testing.assert_allclose(fuser.posterior_.sum(axis=1), 1.0, rtol=1e-12)
 
 
@@ -63,7 +63,7 @@ def test_the_objective_is_the_printed_R_of_the_posteriors(case):
     drawn, every = CASES[case]
     fuser = fused(drawn, "it", None if every is None else few_labels(drawn, every))
     rates = [one.confusion for one in fuser._fitted_layout.calibrations]
-    np.testing.assert_allclose(-fuser.objective_, printed_R(fuser.posterior_, drawn, rates), rtol=1e-9)
+    np.testing.assert_allclose(-fuser.objective_ * fuser.n_items_, printed_R(fuser.posterior_, drawn, rates), rtol=1e-9)
 
 
 def least_R(drawn, rates, known, free=None):
@@ -98,7 +98,7 @@ def test_the_gap_bounds_how_far_the_minimum_is(case):
         early = fused(drawn, "it", y, tol=1e-12, max_iter=passes)
         distance = printed_R(early.posterior_, drawn, rates, free=free) - least
         assert early.gap_ * 12 >= distance - 1e-7
-    assert -final.objective_ <= least + 1e-5
+    assert -final.objective_ * 12 <= least + 1e-5
 
 
 def uncompressed(drawn):
@@ -163,7 +163,7 @@ def test_the_gradient_of_R_is_the_slope_of_the_rule():
 
 
 @pytest.mark.parametrize("kind", ["hard", "mixed"])
-@pytest.mark.parametrize("method", [m for m in METHODS if m != "discounted"])
+@pytest.mark.parametrize("method", METHODS)
 def test_declared_copies_change_nothing(method, kind):
     drawn = panel(11, n=80, K=3, J=3, kind=kind, gaps=0.15)
     alone = fused(drawn, method)
@@ -268,7 +268,7 @@ def test_the_unweighted_divergence_is_the_printed_one_and_falls(kind):
     np.testing.assert_allclose(-fuser.objective_, printed_R(fuser.posterior_, drawn, weighted=False), rtol=1e-9)
     safe = fused(drawn, "it")
     assert printed_R(safe.posterior_, drawn, weighted=False) > -fuser.objective_
-    assert printed_R(fuser.posterior_, drawn) > -safe.objective_
+    assert printed_R(fuser.posterior_, drawn) > -safe.objective_ * 60
 
 
 @pytest.mark.parametrize("seed", [0, 4, 5])

@@ -1,4 +1,7 @@
-"""The command line: `mixent fit`, `novelty`, `predict`, `evaluate`, `explain`, `impute`, `update`, `info`, `demo`."""
+"""The command line: `mixent fit`, `novelty`, `predict`, `evaluate`, `explain`, `impute`, `update`, `info`, `demo`.
+
+And of fusion: `calibrate`, `fuse`.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,12 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import mixent
+from mixent.cli.calibrate import calibrate
 from mixent.cli.demo import demo
 from mixent.cli.evaluate import evaluate
 from mixent.cli.explain import explain
 from mixent.cli.fit import fit
+from mixent.cli.fuse import fuse
 from mixent.cli.impute import impute
 from mixent.cli.info import info
 from mixent.cli.novelty import novelty
@@ -58,7 +63,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (fit, novelty, predict, evaluate, explain, impute, update, info, demo):
+for command in (fit, novelty, predict, evaluate, explain, impute, update, calibrate, fuse, info, demo):
     app.command(cls=Once)(command)
 
 
@@ -86,6 +91,8 @@ def options(
       mixent novelty data.csv -o detector.mixent      which rows are unlike the others?
       mixent impute model.mixent new.csv -o full.csv  fill the gaps
       mixent update model.mixent new.csv -t class     learn from new rows
+      mixent calibrate labelled.csv -t truth -o vendors.json
+      mixent fuse votes.csv -c vendors.json -o fused.csv
       mixent info model.mixent                        what is in this file?
     """  # noqa: D301  (typer needs the backspace itself)
 

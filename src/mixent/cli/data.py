@@ -55,12 +55,17 @@ def read_for(fitted: Any, path: Path, text: Sequence[str] = ()) -> Any:
     codes = {c.name: c for c in columns if c.kind == "categorical" and isinstance(c.categories[0], str)}
     frame = read_table(path, [*codes, *text])
     for name in codes.keys() & set(frame.columns):
-        known = set(codes[name].categories)
-        other = {text: _respelt(text) for text in frame[name].dropna().unique() if isinstance(text, str)}
-        other = {text: code for text, code in other.items() if text not in known and code in known}
-        if other:
-            frame[name] = frame[name].replace(other)
+        respell(frame, name, codes[name].categories)
     return frame
+
+
+def respell(frame: Any, name: str, known: Iterable[Any]) -> None:
+    """Codes of a column as they are known, where they are written otherwise: 1 for 1.0 and back."""
+    known = set(known)
+    other = {text: _respelt(text) for text in frame[name].dropna().unique() if isinstance(text, str)}
+    other = {text: code for text, code in other.items() if text not in known and code in known}
+    if other:
+        frame[name] = frame[name].replace(other)
 
 
 def schema_of(fitted: Any) -> Any:

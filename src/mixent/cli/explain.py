@@ -84,6 +84,11 @@ def explain(
         if output is not None and output != STDOUT:
             check_output(output, [model, data], (*ENDINGS, ".json"))
         fitted = load(model)
+        if hasattr(fitted, "rule_"):
+            raise ValueError(
+                f"{model} holds a fusion; `mixent predict --explain` tells the loudest source of each item, and "
+                "`mixent fuse --report` the decisions against the majority"
+            )
         detects = hasattr(fitted, "offset_")
         if detects and label is not None:
             raise typer.BadParameter(f"--label has no effect: {model} holds a novelty detector, which has no classes")

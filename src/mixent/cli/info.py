@@ -15,7 +15,9 @@ from mixent.cli.summary import describe, show_columns, show_model
 def info(
     model: Annotated[
         Path,
-        typer.Argument(metavar="MODEL", help="Model file written by `mixent fit` or `novelty`.", show_default=False),
+        typer.Argument(
+            metavar="MODEL", help="Model file written by `mixent fit`, `novelty` or `fuse`.", show_default=False
+        ),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     debug: opt.Debug = False,
@@ -43,7 +45,10 @@ def info(
         writer = f"mixent {about['mixent_version']}"
         screen.say(f"[bold]{shown(model)}[/]: {shown(about['class'])}, written by {shown(writer)}")
         screen.say()
-        show_columns(screen, about)
+        if "fusion" in about:
+            screen.say(f"Fitted to {count(about['items'], 'item')} of {count(len(about['sources']), 'source')}")
+        else:
+            show_columns(screen, about)
         screen.say()
         show_model(screen, about)
         if "n_parameters" in about:

@@ -431,6 +431,23 @@ Categorical = Annotated[
         show_default=False,
     ),
 ]
+LEFT_OUT = typer.Option(
+    "--ignore",
+    "--drop",
+    metavar="NAME",
+    help="Column, or source, to leave out, or several as A,B; repeat for more.",
+    show_default=False,
+)
+Long = Annotated[
+    str | None,
+    typer.Option(
+        "--long",
+        metavar="COLS",
+        help="The table is long, a row for each answer: its columns, as item,source,value; with a fourth, the "
+        "probability the source gives to the value.",
+    ),
+]
+Item = Annotated[str | None, typer.Option("--item", metavar="COL", help="Column that names the items.")]
 Weight = Annotated[str | None, typer.Option("--weight", metavar="COL", help="Column of row weights.")]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, max=2**32 - 1, help="Same seed, same result.")]
 Jobs = Annotated[int | None, typer.Option("--jobs", "-j", metavar="N", min=1, help="Threads; all cores unless given.")]

@@ -26,7 +26,9 @@ from mixent.cli.screen import Screen, count, named, session, shown
 def predict(
     model: Annotated[
         Path,
-        typer.Argument(metavar="MODEL", help="Model file written by `mixent fit` or `novelty`.", show_default=False),
+        typer.Argument(
+            metavar="MODEL", help="Model file written by `mixent fit`, `novelty` or `fuse`.", show_default=False
+        ),
     ],
     data: opt.Data,
     output: Annotated[
@@ -73,7 +75,8 @@ def predict(
             "--explain",
             help="Write the strongest other class (rival), the log-odds against it in nats, the component (or feature) "
             "that speaks loudest for the predicted class, and its part of the log-odds. Of a novelty detector: the "
-            "column that lowers the score most, and by how much. More: mixent explain.",
+            "column that lowers the score most, and by how much. Of a fusion: the source that speaks loudest. More: "
+            "mixent explain.",
         ),
     ] = False,
     target: Annotated[
@@ -99,6 +102,7 @@ def predict(
       mixent predict m.mixent new.csv -o - | head
       mixent predict table.mixent new.csv -o out.csv --target colour   (a model of --model joint)
       mixent predict detector.mixent new.csv -o scored.csv --explain   (a model of mixent novelty)
+      mixent predict fusion.mixent votes.csv -o out.csv                (a model of mixent fuse)
 
     A novelty detector writes three columns: score (the expected log-probability, nats), decision (the score less the
     threshold) and outlier (whether that is negative).
@@ -128,6 +132,11 @@ def predict(
             _refuse(f"has no effect: {model} holds a novelty detector, which writes a score for each row", idle)
             _score_rows(screen, fitted, data, output, None if keep_all else keep, explain)
             return
+        if hasattr(fitted, "rule_"):
+            idle = {name: given[name] for name in ("--costs", "--reject", "--density", "--target", "--sequence")}
+            _refuse(f"has no effect: {model} holds a fusion of sources", idle)
+            _fuse_rows(screen, fitted, data, output, None if keep_all else keep, proba, adjust_priors, explain)
+            return
         _check_serves(fitted, model, given)
         joint, steps = hasattr(fitted, "terms_"), not getattr(fitted, "by_row_", True)
         frame = read_for(fitted, data, [str(sequence)] if steps else [])
@@ -146,8 +155,7 @@ def predict(
             keep = [*dict.fromkeys([str(sequence), *keep])]
         if adjust_priors:
             fitted = fitted.adjust_priors(X)
-            priors = ", ".join(f"{named(c)}: {p:.3f}" for c, p in zip(fitted.classes_, fitted.class_prior_))
-            screen.say(f"Class priors of this table: {priors}")
+            _say_priors(screen, fitted.classes_, fitted.class_prior_)
         cost_table = None if costs is None else _read_costs(costs, fitted.classes_)
         found = (
             _of_column(fitted, X, target, proba)
@@ -216,6 +224,67 @@ def _score_rows(screen: Screen, fitted: Any, data: Path, output: Path, keep: lis
     say_scored(screen, fitted, found)
     if output != STDOUT:
         screen.say(f"Wrote [bold]{shown(output)}[/]")
+
+
+def _say_priors(screen: Screen, classes: Any, priors: Any) -> None:
+    told = ", ".join(f"{named(c)}: {p:.3f}" for c, p in zip(classes, priors))
+    screen.say(f"Class priors of this table: {told}")
+
+
+def _fuse_rows(
+    screen: Screen,
+    fitted: Any,
+    data: Path,
+    output: Path,
+    keep: list[str] | None,
+    proba: bool,
+    adjust: bool,
+    explain: bool,
+) -> None:
+    """The table of a fusion: answers of the sources in columns, the class and its probabilities out."""
+    from mixent.cli.answers import need_sources, read_wide
+    from mixent.cli.fuse import fused_columns
+
+    layout = fitted._fitted_layout
+    calibrations = dict(zip(layout.names, layout.calibrations))
+    frame = read_wide(data, calibrations)
+    if keep is not None:
+        keep = names_of(keep, frame.columns)
+        need_columns(data, frame.columns, keep)
+    if all(source.columns is None for source in layout.sources):
+        need_sources(data, list(frame.columns), calibrations, "; one that was silent needs a blank column")
+    if adjust:
+        fitted.update_prior(frame)
+        _say_priors(screen, fitted.classes_, fitted.prior_)
+    found = fused_columns(fitted, fitted.predict_proba(frame))
+    if not proba:
+        found = {"predicted": found["predicted"]}
+    if explain:
+        found |= _loudest_source(fitted, frame)
+    kept = _kept(frame, data, output, keep)
+    _check_clash(data, found, kept)
+    _write(screen, kept, found, output, fitted.classes_)
+    _say(screen, found, output)
+
+
+def _loudest_source(fitted: Any, frame: Any) -> dict[str, Any]:
+    """The strongest other class, the log-odds against it, and the source that speaks loudest for the class."""
+    import numpy as np
+
+    parts = fitted.explain(frame)  # (n, J + 1, K)
+    log_p = parts.sum(axis=1)
+    order = np.argsort(-log_p, axis=1, kind="stable")
+    row = np.arange(len(parts))
+    odds = parts[row, :, order[:, 0]] - parts[row, :, order[:, 1]]  # (n, J + 1)
+    names = np.array([*fitted._fitted_layout.names, "priors"], dtype=object)
+    loudest = odds.argmax(axis=1)
+    labels = fitted.classes_.astype(object)
+    return {
+        "rival": labels[order[:, 1]],
+        "log_odds": odds.sum(axis=1),
+        "source": names[loudest],
+        "source_part": odds[row, loudest],
+    }
 
 
 def _of_sequences(fitted: Any, X: Any, frame: Any, name: str) -> tuple[Any, Any, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 from mixent.cli.data import schema_of
 from mixent.cli.screen import Screen, count, grid, named, shown
 from mixent.cli.summary_ensemble import describe_ensembles, is_ensemble, show_ensemble
+from mixent.cli.summary_fusion import show_fusion
 from mixent.cli.summary_maxent import describe_joint, describe_maxent, endless_multipliers, show_maxent
 from mixent.cli.summary_med import describe_med, show_med
 from mixent.cli.summary_structures import describe_structures, has_structure, show_structures
@@ -19,6 +20,10 @@ def describe(model: Any) -> dict[str, Any]:
     """What a model is, in plain values."""
     if hasattr(model, "rank_"):  # a Fisher kernel
         return describe(model.model_) | {"fisher_features": int(model.rank_)}
+    if hasattr(model, "rule_"):  # a fusion
+        from mixent.report.fusion import describe_fusion
+
+        return describe_fusion(model)
     found: dict[str, Any] = {
         "columns": [
             {"name": c.name, "kind": c.kind, "categories": [_plain(v) for v in c.categories]}
@@ -102,6 +107,9 @@ def _path(model: Any) -> list[dict[str, Any]]:
 
 def show_model(screen: Screen, about: dict[str, Any], n_rows: dict[Any, float] | None = None) -> None:
     """Print classes, components or features, structure and how the fit ended."""
+    if "fusion" in about:
+        show_fusion(screen, about)
+        return
     if "classifiers" in about or "boosting" in about:
         show_ensemble(screen, about, n_rows)
     elif "certificate" in about or "cells" in about:

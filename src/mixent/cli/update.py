@@ -60,6 +60,8 @@ def update(
                 f"{model} holds a {type(fitted).__name__}, which cannot learn from new rows alone; "
                 "fit it anew on all rows"
             )
+        if hasattr(fitted, "rule_"):
+            raise ValueError(f"{model} holds a fusion; fuse the new items with the old ones: mixent fuse")
         if hasattr(fitted, "classes_") and target is None:
             raise typer.BadParameter(f"--target is needed: {model} holds a classifier")
         if not hasattr(fitted, "classes_") and target is not None:

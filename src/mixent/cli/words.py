@@ -59,3 +59,40 @@ def refuse_idle(*told: tuple[bool, str]) -> None:
     for idle, message in told:
         if idle:
             raise typer.BadParameter(message)
+
+
+def shares_of(option: str, text: str) -> dict[str, float]:
+    """Classes with their shares: healthy=0.9,ill=0.1."""
+    wanted = f"{option} must be classes with their shares, such as healthy=0.9,ill=0.1; got {text!r}"
+    out: dict[str, float] = {}
+    for part in text.split(","):
+        name, sign, number = part.rpartition("=")
+        try:
+            value = float(number)
+        except ValueError:
+            value = -1.0
+        if not sign or not name.strip() or name.strip() in out or not 0 <= value < float("inf"):
+            raise typer.BadParameter(wanted)
+        out[name.strip()] = value
+    return out
+
+
+def by_class(option: str, shares: dict[str, float], classes: Sequence[Any]) -> list[float]:
+    """Shares in the order of the classes; all must be there."""
+    names = [str(label) for label in classes]
+    strange = [name for name in shares if name not in names]
+    absent = [name for name in names if name not in shares]
+    if strange or absent:
+        what = f"{strange[0]!r} is none of them" if strange else f"{absent[0]!r} has none"
+        raise typer.BadParameter(f"{option} needs a share for each of the classes {', '.join(names)}; {what}")
+    return [shares[name] for name in names]
+
+
+def long_columns(text: str) -> list[str]:
+    """Columns of a long table: item,source,value and perhaps probability."""
+    names = [name.strip() for name in text.split(",")]
+    if len(names) not in (3, 4) or not all(names) or len(set(names)) < len(names):
+        raise typer.BadParameter(
+            f"--long must be three columns, as item,source,value, or four with the probability; got {text!r}"
+        )
+    return names

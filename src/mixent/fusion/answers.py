@@ -11,7 +11,7 @@ import numpy as np
 
 from mixent.core.arrays import Array
 from mixent.ensemble.pmfs import PMF, pmf
-from mixent.fusion.calibration import Calibration, line_pmf
+from mixent.fusion.calibration import Calibration, by_name, line_pmf
 from mixent.fusion.sources import Layout, Source
 from mixent.tables import listed
 from mixent.tables.frames import check_names, is_frame, unwrapped
@@ -110,11 +110,17 @@ def long_answers(
     for j, name in enumerate(names):
         mine = np.flatnonzero(who == j)
         by_symbol: dict[Any, Array] = {}
-        for t in mine.tolist():
-            by_symbol.setdefault(values[t], np.zeros(len(items)))[row[t]] += amounts[t]
         silent = np.ones(len(items), dtype=bool)
         silent[row[mine]] = False
-        out[str(name)] = {symbol: np.where(silent, np.nan, p) for symbol, p in by_symbol.items()}
+        for t in mine.tolist():
+            column = by_symbol.setdefault(values[t], np.full(len(items), np.nan))
+            if not np.isnan(column[row[t]]):
+                raise ValueError(
+                    f"source {name!r} gives a probability of {values[t]!r} more than once for item {items[row[t]]!r}"
+                )
+            column[row[t]] = amounts[t]
+        # a symbol that is not named beside others has none of the probability
+        out[str(name)] = {symbol: np.where(silent, np.nan, np.nan_to_num(p)) for symbol, p in by_symbol.items()}
     return LongAnswers(_objects(items), out)
 
 
@@ -158,6 +164,9 @@ def _from_mapping(layout: Layout, table: Mapping[str, Any], strict: bool) -> Ans
     strange = [name for name in table if name.removesuffix("@") not in layout.names]
     if strange:
         raise ValueError(f"answers of {strange[0]!r}, which is none of the sources {listed(layout.names)}")
+    empty = [name for name, value in table.items() if isinstance(value, Mapping) and not value]
+    if empty:
+        raise ValueError(f"source {empty[0]!r} gives probabilities of no symbol")
     lengths = {name: _length(value) for name, value in table.items()}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"all sources must answer the same items; they gave {lengths}")
@@ -274,7 +283,7 @@ def _coded(value: Any, symbols: tuple, name: str, n: int) -> np.ndarray:
     if not hasattr(value, "__len__") or isinstance(value, str):
         value = [value]
     if (value.ndim if hasattr(value, "ndim") else np.ndim(value)) == 2:  # np.ndim would read a column of a frame
-        table = np.asarray(value, dtype=float)
+        table = np.asarray(by_name(value, symbols, name), dtype=float)
         if table.shape[1] != len(symbols):
             raise ValueError(
                 f"{name!r} gives {table.shape[1]} probabilities for {len(symbols)} symbols {listed(symbols)}"
@@ -341,7 +350,11 @@ def _text_codes(series: Any, symbols: tuple) -> np.ndarray:
 
 def _hint(value: Any, symbols: tuple) -> str:
     same = str(value) in {str(s) for s in symbols}
-    return f" (the one is {type(value).__name__}, the other {type(symbols[0]).__name__})" if same else ""
+    if same:
+        return f" (the one is {type(value).__name__}, the other {type(symbols[0]).__name__})"
+    if isinstance(value, float) and 0 < value < 1:
+        return " (probabilities are given as a table with a column for each symbol)"
+    return ""
 
 
 def _together(said: np.ndarray, where: np.ndarray, n_symbols: int, n_cells: int) -> np.ndarray:

@@ -20,7 +20,7 @@ BINS = 10  # of scores
 GUESSED = (0.7, 2.0)  # share of right answers of a source nobody has calibrated, and the rows that belief is worth
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Calibration:
     """Confusion counts of a source, kept as counts: how sure one can be of them is part of the answer.
 
@@ -91,6 +91,16 @@ class Calibration:
         if not check_number(self.smoothing) or not np.isfinite(self.smoothing) or self.smoothing < 0:
             raise ValueError(f"smoothing must be a number >= 0; got {self.smoothing!r}")
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Calibration) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash((self.classes, self.symbols, self.counts.tobytes()))
+
+    def __repr__(self) -> str:
+        rows = ", ".join(f"{label!r}: {n:g}" for label, n in zip(self.classes, self.n_rows))
+        return f"Calibration(rows={{{rows}}}, symbols={listed(list(self.symbols))})"
+
     def _read_counts(self) -> Array:
         inner = () if self.cells is None else (len(self.cells),)
         counts = _numbers("counts", self.counts, (len(self.classes), len(self.symbols), *inner))
@@ -112,7 +122,8 @@ class Calibration:
         priors = _numbers("priors", self.priors, (len(self.classes),))
         if (priors < 0).any() or priors.sum() <= 0:
             raise ValueError(f"priors must be >= 0, and not all zero; got {priors.tolist()}")
-        return priors / priors.sum()
+        total = priors.sum()
+        return priors if abs(total - 1) < 1e-12 else priors / total  # read again, it is the same to the last bit
 
     def _read_edges(self) -> Array | None:
         if self.edges is None:
@@ -176,7 +187,7 @@ class Calibration:
         Calibration
         """
         K = len(classes)
-        if not 1 / K < accuracy < 1 or n_rows <= 0:
+        if not check_number(accuracy) or not check_number(n_rows) or not 1 / K < accuracy < 1 or n_rows <= 0:
             raise ValueError(
                 f"a guess needs an accuracy between 1/{K} and 1, and n_rows > 0; got {accuracy!r} and {n_rows!r}"
             )
@@ -245,8 +256,8 @@ class Calibration:
         said : (n,) labels or (n, V) probabilities
             Blank, or a row of NaN: no answer.
         symbols : list of labels, optional
-            What the columns of probabilities are about, or all that may be said. Default: the classes (probabilities),
-            or what was said (labels).
+            What the columns of probabilities are about, or all that may be said. Default: the classes, and what was
+            said beside them; where nothing said is a class, what was said.
         cells : (n,) labels or (n, L) probabilities, optional
             The cell of each row, see `Calibration.cells`; columns of probabilities are cells 0, 1, ...
         **more
@@ -256,12 +267,15 @@ class Calibration:
         -------
         Calibration
         """
-        said = said.to_numpy() if hasattr(said, "to_numpy") else np.asarray(said)
         labels = read_labels(truth, len(said))
         if labels.codes is None:
             raise ValueError("truth must be labels; it holds probabilities")
         classes = tuple(labels.classes.tolist())
-        names, values = _values(said, classes if symbols is None and said.ndim == 2 else symbols, "the source")
+        wanted = classes if symbols is None else tuple(symbols)
+        said = by_name(said, wanted, "the source")
+        if symbols is None and said.ndim == 1:
+            wanted = _alphabet(said, classes)
+        names, values = _values(said, wanted, "the source")
         rows = (labels.codes >= 0) & ~np.isnan(values).any(axis=1)
         if cells is None:
             return cls(classes, names, np.eye(len(classes))[labels.codes[rows]].T @ values[rows], **more)
@@ -323,7 +337,7 @@ class Calibration:
     def from_scores(
         cls, truth: Any, scores: Any, *, bins: int = BINS, edges: Any = None, ratio: bool = False, **more: Any
     ) -> Self:
-        """From scores: their bins are the symbols, by default so that each holds as many rows.
+        """From scores: their bins are the symbols, by default so that each holds as much of the classes, taken alike.
 
         Parameters
         ----------
@@ -343,14 +357,17 @@ class Calibration:
         -------
         Calibration
         """
-        scores = np.asarray(scores, dtype=float)
+        try:
+            scores = np.asarray(scores, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"scores must be numbers; {error}") from error
         seen = np.isfinite(scores)
         if not seen.any():
             raise ValueError("scores hold no number")
         if ratio:
             return cls._on_a_line(truth, scores, seen, **more)
         if edges is None:
-            edges = np.unique(np.quantile(scores[seen], np.linspace(0, 1, bins + 1)[1:-1]))
+            edges = _even_edges(truth, scores, seen, bins)
         edges = np.asarray(edges, dtype=float)
         symbols = bin_names(edges)
         codes = np.searchsorted(edges, scores, side="right")
@@ -398,6 +415,43 @@ class Calibration:
             raise ValueError(f"a calibration needs the field {absent[0]!r}")
         given = {**entry, "symbols": entry.get("symbols", entry["classes"])}
         return cls(**{name: value for name, value in given.items() if value is not None})
+
+
+def _even_edges(truth: Any, scores: Array, seen: np.ndarray, bins: int) -> Array:
+    """Borders of bins of equal mass, each class with the same mass: where a rare one lies is where it is told."""
+    labels = read_labels(truth, len(scores))
+    if labels.codes is None:
+        raise ValueError("truth must be labels; it holds probabilities")
+    used = np.flatnonzero(seen & (labels.codes >= 0))
+    if not len(used):
+        raise ValueError("no score has a label")
+    mass = 1.0 / np.bincount(labels.codes[used], minlength=len(labels.classes))[labels.codes[used]]
+    order = np.argsort(scores[used], kind="stable")
+    below = np.cumsum(mass[order]) - mass[order] / 2
+    wanted = np.linspace(0, 1, bins + 1)[1:-1] * mass.sum()
+    return np.unique(np.interp(wanted, below, scores[used][order]))
+
+
+def by_name(said: Any, symbols: tuple, name: str) -> np.ndarray:
+    """An array of what was said; the columns of a DataFrame in the order of the symbols they are named by."""
+    columns = getattr(said, "columns", None)
+    if columns is not None and len(getattr(said, "shape", ())) == 2:
+        places = {str(column): k for k, column in enumerate(columns)}
+        found = [str(symbol) for symbol in symbols if str(symbol) in places]
+        if found and (len(found) < len(symbols) or len(places) > len(symbols)):
+            raise ValueError(
+                f"the columns of {name!r} must be its symbols {listed(list(symbols))}; got {listed(list(places))}"
+            )
+        if found:
+            return np.asarray(said)[:, [places[symbol] for symbol in found]]
+    return said.to_numpy() if hasattr(said, "to_numpy") else np.asarray(said)
+
+
+def _alphabet(said: np.ndarray, classes: tuple) -> tuple:
+    """The classes and what was said beside them; or only what was said, where nothing of it is a class."""
+    values = said.astype(object)
+    found = set(values[~missing_mask(values)].tolist())
+    return tuple(sorted_labels(found | set(classes) if found & set(classes) else found))
 
 
 def bin_names(edges: Array) -> tuple[str, ...]:

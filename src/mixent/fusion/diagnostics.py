@@ -210,11 +210,15 @@ class Moved:
     moved: bool
 
 
-def moved_test(estimate: PriorEstimate, old: Array, gain: float, confidence: float) -> Moved:
-    """`gain` is the rise of the log-likelihood of the product rule from the old priors to the batch's."""
+def moved_test(estimate: PriorEstimate, old: Array, n_rows: float, gain: float, confidence: float) -> Moved:
+    """Old priors counted on `n_rows` (infinite where they are given) against the batch's.
+
+    `gain` is the rise of the log-likelihood of the product rule from the old priors to the batch's.
+    """
     df = len(old) - 1
     d = estimate.prior - old
-    wald = float(d @ np.linalg.pinv(estimate.covariance, rcond=1e-8) @ d)
+    covariance = estimate.covariance + (np.diag(old) - np.outer(old, old)) / n_rows
+    wald = float(d @ np.linalg.pinv(covariance, rcond=1e-8) @ d)
     robust = float(chi2.sf(wald, df))
     return Moved(2 * gain, float(chi2.sf(2 * gain, df)), robust, robust < 1 - confidence)
 
@@ -291,7 +295,12 @@ class _Sum:
     def z(self, marginals: Marginals) -> float:
         variance = float(item_covariance(self.influence[:, None], marginals.batch.weight)[0, 0])
         layout = marginals.layout
-        squares = rate_spread(layout, self.slope) ** 2
+        spread = rate_spread(layout, self.slope)
+        for j, r in enumerate(layout.root.tolist()):
+            if r != j and layout.set_of[r] == layout.set_of[j]:  # the same counts: their errors are one, sign and all
+                spread[layout.slices[r]] += spread[layout.slices[j]]
+                spread[layout.slices[j]] = 0.0
+        squares = spread**2
         stds = np.sqrt(np.add.reduceat(squares, [here.start for here in layout.slices]))  # (J, K)
         sets = np.zeros((len(layout.calibration_sets), layout.n_classes))
         np.add.at(sets, layout.set_of, stds)  # at most: the errors of a set may be one

@@ -41,7 +41,8 @@ def discounts(pairs: Pairs) -> Array:
     np.fill_diagonal(matrix, 1.0)
     values, vectors = np.linalg.eigh(matrix)
     matrix = (vectors * np.maximum(values, RIDGE)) @ vectors.T + RIDGE * np.eye(len(matrix))
-    root = np.linalg.cholesky(matrix)
+    scale = np.sqrt(np.diag(matrix))
+    root = np.linalg.cholesky(matrix / np.outer(scale, scale))
     found, _ = nnls(root.T, np.linalg.solve(root, pairs.spread))
     return np.minimum(found / pairs.spread, MOST)
 

@@ -35,6 +35,8 @@ from mixent.mixtures.options import check_choice, check_count, check_positive, c
 from mixent.tables import read_labels, read_weights
 from mixent.tables.frames import is_frame, unwrapped
 
+SEARCHED = ("auto", "ml-product", "ml-sum", "composite", "trimmed-mean", "it", "dawid-skene")
+MOST_COST = 1e7  # sources squared times classes cubed, likewise
 MOST_DRIFTS = 64  # sources that are tested for drift: each needs an estimate by all others
 
 
@@ -45,14 +47,14 @@ class Fuser(BaseEstimator):
     `Calibration` says how often it says what of each class. Nothing is labelled in common. The fit finds the posteriors
     of the items and the class priors of the batch together.
 
-    "it" minimises R, the sum over sources of the divergence of confusion matrices on the batch from those calibrated
-    (4.13); it is convex, each step lowers it, and the gap bounds what is left. "ml-product" maximises
-    sum_i w_i log sum_k p_k prod_j r_ij(k), "ml-sum" and "composite" the like with means; each step of EM raises it, so
-    that the objective never falls. "pool" minimises R over one trust weight for each source; "discounted" takes the
-    weights from what pairs of sources say twice, and lets R move them a little. "dawid-skene" learns the confusion
-    matrices anew, with the calibration as prior. "majority", "sum", "product" are fixed. "auto" takes "ml-product"
-    where sources do not agree more than their confusion matrices say, "discounted" where they do, and "dawid-skene"
-    where the calibrations are mere guesses.
+    Maximises, by the method chosen, one of these; each step raises it, so that this value never falls. "it": minus R,
+    the sum over sources of the divergence of confusion matrices on the batch from those calibrated (4.13); R is convex,
+    and the gap bounds what is left. "ml-product": sum_i w_i log sum_k p_k prod_j r_ij(k), r the likelihood ratio of
+    what source j says; "ml-sum" and "composite" the like with means. "pool": minus R over one trust weight for each
+    source; "discounted" takes the weights from what pairs of sources say twice, and lets R move them a little.
+    "dawid-skene" learns the confusion matrices anew, with the calibration as prior. "majority", "sum", "product" are
+    fixed. "auto" takes "ml-product" where sources do not agree more than their confusion matrices say, "discounted"
+    where they do, and "dawid-skene" where the calibrations are mere guesses.
 
     Parameters
     ----------
@@ -62,7 +64,7 @@ class Fuser(BaseEstimator):
     method : str
         "auto", "majority", "sum", "product", "ml-product", "ml-sum", "composite", "it", "pool", "discounted",
         "trimmed-mean", "dawid-skene".
-    class_prior : "training", "uniform" or (K,) array
+    class_prior : "training", "uniform", (K,) array or dict of class -> prior
         Priors of the fixed rules, start of the others, and what the test of moved priors compares with. "training":
         of the sources' training, by their rows.
     missing_class_safe : bool
@@ -92,12 +94,16 @@ class Fuser(BaseEstimator):
     trust_ : dict of name -> float, or None
         Weight of each source in the posteriors' logarithm: shares of a vote in product rules, learned in "pool" and
         "discounted"; None where there are none.
+    confusion_ : dict of name -> (K, V) array
+        Rates of what each source says in each class, by the calibration and the labels given; learned anew by
+        "dawid-skene".
     dependence_ : Dependence
         Pairs: `z`, `correlation`, and `n_effective`, the effective number of independent sources.
     drift_ : dict of name -> Drift
     moved_ : Moved
         Test whether the priors have moved from `class_prior`.
     objective_ : float or None
+        In nats per item: log-likelihood, or minus R; None of fixed rules.
     gap_ : float or None
         "it": bound of the distance to the least R, in nats per item.
     history_ : tuple
@@ -284,6 +290,7 @@ class Fuser(BaseEstimator):
         )
         trust = getattr(fit.rule, "trust", None)
         self.trust_ = None if trust is None else dict(zip(layout.names, trust.tolist()))
+        self.confusion_ = _by_source(layout, fit)
         diagnosed = self._diagnosed
         self.prior_estimate_ = diagnosed.marginals.estimate(diagnosed.dependence.correlation, self.confidence)
         self.dependence_ = diagnosed.dependence
@@ -293,7 +300,9 @@ class Fuser(BaseEstimator):
             for j, name in enumerate(layout.names)
             if tested
         }
-        self.moved_ = moved_test(self.prior_estimate_, settings.prior, _gain(batch, settings.prior), self.confidence)
+        counted = self._first_layout.n_training if _is_training(self.class_prior) else np.inf
+        gain = _gain(batch, settings.prior)
+        self.moved_ = moved_test(self.prior_estimate_, settings.prior, counted, gain, self.confidence)
         self.warnings_ = warnings_in_words(self, layout, batch)
 
     def _refuse_idle(self) -> None:
@@ -301,10 +310,12 @@ class Fuser(BaseEstimator):
             ("missing_class_safe", ("it",), True),
             ("trim", ("trimmed-mean",), 0.2),
             ("tol", ("it",), 1e-4),
+            ("max_iter", SEARCHED, 5000),
         ):
             value = getattr(self, name)
             if value != default and self.method not in serves:
-                raise ValueError(f"{name}={value!r} has no effect with method={self.method!r}; it serves {serves[0]!r}")
+                told = ", ".join(map(repr, serves))
+                raise ValueError(f"{name}={value!r} has no effect with method={self.method!r}; it serves {told}")
 
     def _settings(self, layout: Layout) -> Settings:
         if not isinstance(self.missing_class_safe, (bool, np.bool_)):
@@ -323,13 +334,16 @@ class Fuser(BaseEstimator):
 
     def _start(self, layout: Layout) -> Array:
         K = layout.n_classes
-        if isinstance(self.class_prior, str) and self.class_prior == "training":
+        if _is_training(self.class_prior):
             prior = layout.training_prior
             return np.maximum(prior, 1e-6) / np.maximum(prior, 1e-6).sum()
         if isinstance(self.class_prior, str) and self.class_prior == "uniform":
             return np.full(K, 1 / K)
+        given = self.class_prior
+        if isinstance(given, Mapping):
+            given = [given.get(label, np.nan) for label in layout.classes.tolist()]
         try:
-            prior = np.asarray(self.class_prior, dtype=float)
+            prior = np.asarray(given, dtype=float)
         except (TypeError, ValueError):
             prior = np.empty(0)
         if prior.shape != (K,) or not np.isfinite(prior).all() or (prior <= 0).any():
@@ -352,11 +366,14 @@ class Fuser(BaseEstimator):
         (n, K) array, columns in the order of `classes_`.
         """
         check_is_fitted(self, "rule_")
+        batch = self._new(answers)
+        return batch.items(self.rule_.posterior(batch))
+
+    def _new(self, answers: Any) -> Batch:
         read = read_answers(self._fitted_layout, answers)
         if read.n_items == 0:
             raise ValueError("there are no items to fuse")
-        batch = Batch.of(self._fitted_layout, read)
-        return batch.items(self.rule_.posterior(batch))
+        return Batch.of(self._fitted_layout, read)
 
     def predict(self, answers: Any) -> np.ndarray:
         """The most probable class of new items.
@@ -404,13 +421,12 @@ class Fuser(BaseEstimator):
         over sources is the logarithm of the posterior up to a constant.
         """
         check_is_fitted(self, "rule_")
-        read = read_answers(self._fitted_layout, answers)
-        batch = Batch.of(self._fitted_layout, read)
+        batch = self._new(answers)
         parts = self.rule_.contributions(batch)
         if parts is None:
             raise ValueError(
                 f"method {self.method_!r} takes means, whose posteriors are no sum of what each source adds; take a "
-                "product rule, 'it', 'pool' or 'dawid-skene'"
+                "product rule, 'it', 'pool', 'discounted' or 'dawid-skene'"
             )
         joint = np.log(np.maximum(self.rule_.posterior(batch), 1e-300))
         rest = joint - parts.sum(axis=0)
@@ -432,7 +448,7 @@ class Fuser(BaseEstimator):
             `prior_` and `prior_estimate_` are the window's; later predictions use them.
         """
         check_is_fitted(self, "rule_")
-        batch = Batch.of(self._fitted_layout, read_answers(self._fitted_layout, window))
+        batch = self._new(window)
         marginals = all_marginals(batch)
         if self.method_ in ("ml-product", "product", "it", "dawid-skene"):
             posterior = self.rule_.posterior(batch)
@@ -451,6 +467,15 @@ class Fuser(BaseEstimator):
         tags.input_tags.categorical = True
         tags.target_tags.required = False
         return tags
+
+
+def _by_source(layout: Layout, fit: Fit) -> dict[str, Array]:
+    rates = layout.confusion if fit.confusion is None else fit.confusion
+    return {name: rates[here].T.copy() for name, here in zip(layout.names, layout.slices)}
+
+
+def _is_training(class_prior: Any) -> bool:
+    return isinstance(class_prior, str) and class_prior == "training"
 
 
 class Diagnosis:

@@ -28,6 +28,11 @@ def with_labels(batch: Batch) -> Layout:
     for j, source in enumerate(layout.sources):
         one = source.calibration
         rows = [classes.index(label) for label in one.classes]
+        if one.line is not None:  # of two classes, and these only
+            added = counted[layout.slices[j]].T[rows]
+            kept = replace(one, counts=one.counts + added, priors=one.class_prior)
+            sources.append(replace(source, calibration=kept))
+            continue
         counts = np.zeros((len(classes), *one.counts.shape[1:]))
         counts[rows] = one.counts
         counts += counted[layout.slices[j]].T.reshape(counts.shape)

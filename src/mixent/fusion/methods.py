@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import norm
 
 from mixent.base.priors import floored, shifted_priors
-from mixent.core.arrays import Array
+from mixent.core.arrays import Array, log_sum_exp
 from mixent.core.driver import Run, Stop, run
 from mixent.core.executors import Serial, Threads
 from mixent.fusion.batch import Batch
@@ -59,6 +59,7 @@ class Fit:
     objective: float | None = None
     gap: float | None = None
     run: Run | None = None
+    confusion: Array | None = None  # (S, K) where it was learned anew
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def _fit(task: Task, method: str, rule: FrozenRule, found: Run | None = None, **
     posterior = rule.posterior(task.batch)
     known = np.flatnonzero(task.batch.known >= 0)
     posterior[known] = np.eye(posterior.shape[1])[task.batch.known[known]]
-    objective = None if found is None else found.objective
+    objective = None if found is None else found.objective / float(task.batch.weight.sum())
     return Fit(rule, posterior, method, **{"objective": objective, "run": found, **more})
 
 
@@ -152,9 +153,28 @@ def _it(task: Task) -> Fit:
     start = Rule.uniform(batch.layout.n_symbols, batch.layout.n_classes)
     found = run(problem, rows, start, stop=stop, executor=executor(batch))
     gap = _certificate(problem, rows, found.params, batch) if settings.safe else None
-    rule = LogLinear(batch.rule(found.params), np.zeros(batch.layout.n_classes), np.ones(batch.layout.n_classes))
-    fit = _fit(task, "it", rule, found, gap=None if gap is None else gap / batch.weight.sum())
+    rule = LogLinear(*balanced(batch, batch.rule(found.params)), np.ones(batch.layout.n_classes))
+    n = float(batch.weight.sum())
+    # R~ is a sum over classes, not over items
+    objective = found.objective / n if settings.safe else found.objective
+    fit = _fit(task, "it", rule, found, gap=None if gap is None else gap / n, objective=objective)
     return replace(fit, rule=replace(rule, prior=floored(_shares(task, fit.posterior))))
+
+
+def balanced(batch: Batch, weights: Array) -> tuple[Array, Array]:
+    """The same rule with every source's weights on the scale of likelihood ratios, and the rest in the classes' own.
+
+    A constant of a class may stand in the weights of any source that answered every item. There it would be lost where
+    the source is silent: sum_v pooled(v) exp(weight(v, k)) = 1, as for ratios, keeps it with the classes.
+    """
+    layout = batch.layout
+    out, offset = weights - weights.mean(axis=1, keepdims=True), np.zeros(layout.n_classes)
+    for j, here in enumerate(layout.slices):
+        if batch.answered[j].all() and not layout.calibrations[j].context:
+            constant = log_sum_exp(out[here] + np.log(layout.pooled[here])[:, None], axis=0)
+            out[here] -= constant
+            offset += constant
+    return out, offset
 
 
 def _certificate(problem: Agreement, rows: RowBlocks, params: Rule, batch: Batch) -> float:
@@ -162,8 +182,9 @@ def _certificate(problem: Agreement, rows: RowBlocks, params: Rule, batch: Batch
     with executor(batch) as workers:
         ready = problem.prepare(params)
         total = workers.total(lambda block: problem.stats(ready, block), rows)
-        ready = problem.prepare(Rule(params.weights, problem.log_ratio(total.counts)))
-        return problem.gap(params, workers.total(lambda block: problem.stats(ready, block), rows))
+        here = Rule(params.weights, problem.log_ratio(total.counts), max(params.floor, total.floor))
+        ready = problem.prepare(here)
+        return problem.gap(here, workers.total(lambda block: problem.stats(ready, block), rows))
 
 
 def executor(batch: Batch) -> Any:
@@ -239,15 +260,16 @@ def _dawid_skene(task: Task) -> Fit:
     confusion[order] = found.run.params.confusion
     weights = layout.share[layout.source_of][:, None] * np.log(confusion)
     prior = floored(found.prior)
-    return _fit(task, "dawid-skene", LogLinear(weights, np.log(prior), prior), found.run)
+    return _fit(task, "dawid-skene", LogLinear(weights, np.log(prior), prior), found.run, confusion=confusion)
 
 
 def _auto(task: Task) -> Fit:
     """The product rule where sources seem independent given the class, and discounts where they do not."""
-    if np.median([one.n_rows[one.seen].min() for one in task.batch.layout.calibrations]) < THIN:
+    layout = task.batch.layout
+    originals = np.unique(layout.root)
+    if np.median([layout.calibrations[j].n_rows[layout.calibrations[j].seen].min() for j in originals]) < THIN:
         return _dawid_skene(task)  # guesses: what the sources are worth is learned from the batch
-    found, originals = task.dependence(), np.unique(task.batch.layout.root)
-    return _discounted(task) if dependent(found, originals) else _ml_product(task)
+    return _discounted(task) if dependent(task.dependence(), originals) else _ml_product(task)
 
 
 def dependent(found: Dependence, originals: np.ndarray) -> bool:

@@ -43,6 +43,7 @@ class Rule:
 
     weights: Array  # (S, K)
     slope: Array  # (S, K) u log B / A there; zero at the start
+    floor: float = 0.0  # what R is nowhere below, by the slopes met so far
 
     @staticmethod
     def uniform(n_symbols: int, n_classes: int) -> Rule:
@@ -121,12 +122,12 @@ class Agreement(Problem):
 
         R(q) >= <slope at q', q> >= sum_i w_i min_k slope_i(k) for every q', as R is convex and homogeneous.
         """
-        return self.divergence(total.counts) - max(total.floor, 0.0)
+        return self.divergence(total.counts) - max(total.floor, params.floor)
 
     def update(self, params: Rule, total: Said, step: float) -> Rule:
         slope = self.log_ratio(total.counts)
         weights = params.weights + step * slope
-        return Rule(weights - weights.mean(axis=1, keepdims=True), slope)
+        return Rule(weights - weights.mean(axis=1, keepdims=True), slope, max(total.floor, params.floor))
 
     def log_posterior(self, params: Rule, rows: Rows) -> Array:
         """(K, n) log q by the rule, of items whose class is not known."""

@@ -12,8 +12,11 @@ from mixent.fusion.calibration import Calibration
 
 def save_calibrations(calibrations: Mapping[str, Calibration], path: str | os.PathLike[str]) -> None:
     """Write calibrations by the name of their source, as JSON."""
-    text = json.dumps({name: one.to_json() for name, one in calibrations.items()}, indent=1)
-    Path(path).write_text(text + "\n")
+    told = []
+    for name, one in calibrations.items():
+        fields = [f"  {json.dumps(field)}: {json.dumps(value)}" for field, value in one.to_json().items()]
+        told.append(f" {json.dumps(name)}: {{\n" + ",\n".join(fields) + "\n }")  # a field a line: to be read and edited
+    Path(path).write_text("{\n" + ",\n".join(told) + "\n}\n")
 
 
 def load_calibrations(path: str | os.PathLike[str]) -> dict[str, Calibration]:

@@ -245,6 +245,13 @@ class Layout:
         """(J,) u: copies share one vote."""
         return 1.0 / np.bincount(self.root, minlength=self.n_sources)[self.root]
 
+    @property
+    def n_training(self) -> float:
+        """Rows `training_prior` was counted on; infinite where any source's priors were given."""
+        if any(one.priors is not None for one in self.calibrations):
+            return np.inf
+        return float(sum(self.calibrations[members[0]].n_rows.sum() for members in self.calibration_sets))
+
     @cached_property
     def training_prior(self) -> Array:
         """(K,) shares of the classes over all sources' training, by the rows they were counted on."""

@@ -11,6 +11,7 @@ from mixent.fusion.sources import Layout
 
 SMALL = 50  # items of a batch
 FEW = 20  # calibration rows of a class
+THIN = 5  # of which a calibration is no more than a guess
 WIDE = 0.5  # an interval of a prior that says little
 SIGNIFICANT = 4.0  # standard errors of a pair
 
@@ -21,7 +22,7 @@ def warnings_in_words(fuser: Any, layout: Layout, batch: Batch) -> list[str]:
         *_unanswered(layout, batch),
         *_drifted(fuser),
         *_dependent(fuser, layout),
-        *_priors(fuser),
+        *([] if guessed(layout) else _priors(fuser)),
         *_calibrated(layout),
         *_small(batch),
         *_unsettled(fuser),
@@ -33,21 +34,26 @@ def _unanswered(layout: Layout, batch: Batch) -> list[str]:
     nobody = float(batch.weight @ ~batch.answered.any(axis=0))
     if nobody:
         out.append(f"no source answered {nobody:g} items: their posteriors are the priors")
-    total = batch.weight.sum()
-    for name, here in zip(layout.names, batch.answered):
-        share = float(batch.weight @ here) / total
-        if share < 0.5:
-            out.append(f"{name!r} answered {share:.0%} of the items only")
+    shares = batch.answered @ batch.weight / batch.weight.sum()
+    quiet = [(float(share), name) for share, name in zip(shares, layout.names) if share < 0.5]
+    if len(quiet) > 3:
+        share, name = min(quiet)
+        out.append(f"{len(quiet)} sources answered less than half of the items, {name!r} but {share:.0%}")
+    else:
+        out += [f"{name!r} answered {share:.0%} of the items only" for share, name in quiet]
     return out
 
 
 def _drifted(fuser: Any) -> list[str]:
     """Holm's correction over the sources tested."""
     tested = [(d.p_value, name, d) for name, d in fuser.drift_.items() if np.isfinite(d.p_value)]
-    out = []
-    for rank, (p, name, found) in enumerate(sorted(tested, key=lambda entry: entry[:2])):
-        if p * (len(tested) - rank) >= 1 - fuser.confidence:
+    alarms = []
+    for rank, entry in enumerate(sorted(tested, key=lambda entry: entry[:2])):
+        if entry[0] * (len(tested) - rank) >= 1 - fuser.confidence:
             break
+        alarms.append(entry)
+    out = []
+    for p, name, found in alarms[:1]:
         symbol = int(np.abs(found.said - found.expected).argmax())
         told = fuser._first_layout.calibrations[fuser._first_layout.names.index(name)]
         label = _symbol(told, symbol)
@@ -55,6 +61,10 @@ def _drifted(fuser: Any) -> list[str]:
             f"{name!r} may have drifted: it says {label} of {found.said[symbol]:.1%} of the items, where its "
             f"calibration and the other sources lead one to expect {found.expected[symbol]:.1%} (p = {p:.2g})"
         )
+    if len(alarms) > 1:
+        others = ", ".join(repr(name) for _, name, _ in alarms[1:])
+        seem = "seems" if len(alarms) == 2 else "seem"
+        out.append(f"beside it {others} {seem} off too, which one drifted source is enough to cause: see `drift_`")
     return out
 
 
@@ -71,7 +81,8 @@ def _dependent(fuser: Any, layout: Layout) -> list[str]:
     if not len(pairs):
         return []
     i, j = pairs[z[z > SIGNIFICANT].argmax()]
-    others = f", and {len(pairs) - 1} other pairs" if len(pairs) > 1 else ""
+    more = len(pairs) - 1
+    others = f", and {more} other pair{'s' if more > 1 else ''}" if more else ""
     return [
         f"{layout.names[i]!r} and {layout.names[j]!r} agree more than their confusion matrices say "
         f"({z[i, j]:.1f} standard errors{others}): {layout.n_sources} sources are worth about "
@@ -104,7 +115,14 @@ def _priors(fuser: Any) -> list[str]:
     return out
 
 
+def guessed(layout: Layout) -> bool:
+    """Are all calibrations no more than guesses?"""
+    return bool(layout.n_rows.max() < THIN)
+
+
 def _calibrated(layout: Layout) -> list[str]:
+    if guessed(layout):
+        return ["nobody has calibrated these sources: what they are worth is learned from how they agree"]
     out = []
     for name, rows in zip(layout.names, layout.n_rows):
         absent = [str(c) for c, n in zip(layout.classes, rows) if n == 0]

@@ -1,6 +1,7 @@
 """Reports: one self-contained HTML file."""
 
 from mixent.report.build import comparison_report
+from mixent.report.fusion import fusion_report
 from mixent.report.html import Bullets, Code, Figure, Number, Paragraph, Section, Table, write_report
 from mixent.report.novelty import novelty_report
 
@@ -13,6 +14,7 @@ __all__ = [
     "Section",
     "Table",
     "comparison_report",
+    "fusion_report",
     "novelty_report",
     "write_report",
 ]

@@ -23,7 +23,7 @@ def figure(width: float, height: float) -> Any:
 
 def count(n: Any, one: str, many: str | None = None) -> str:
     """A number of things."""
-    return f"{n} {one}" if n == 1 else f"{n} {many or one + 's'}"
+    return f"{n} {one}" if n in (1, "1") else f"{n} {many or one + 's'}"
 
 
 def reproduce(commands: str, random_state: Any = None) -> list[Content]:

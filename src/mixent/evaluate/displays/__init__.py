@@ -10,6 +10,7 @@ from mixent.evaluate.displays.det import DetDisplay
 from mixent.evaluate.displays.differences import CriticalDifferenceDisplay
 from mixent.evaluate.displays.edges import EdgeWeightsDisplay
 from mixent.evaluate.displays.explanation import ExplanationDisplay
+from mixent.evaluate.displays.fusion import DependenceDisplay, PriorsDisplay, TrustDisplay
 from mixent.evaluate.displays.growth import GrowthDisplay
 from mixent.evaluate.displays.likelihoods import LikelihoodsDisplay
 from mixent.evaluate.displays.margins import MarginsDisplay
@@ -31,6 +32,7 @@ __all__ = [
     "ConstraintsDisplay",
     "ConvergenceDisplay",
     "CriticalDifferenceDisplay",
+    "DependenceDisplay",
     "DetDisplay",
     "EdgeWeightsDisplay",
     "ExplanationDisplay",
@@ -39,11 +41,13 @@ __all__ = [
     "MarginsDisplay",
     "MultipliersDisplay",
     "PathDisplay",
+    "PriorsDisplay",
     "RegionsDisplay",
     "RocDisplay",
     "SelectionDisplay",
     "SizeCurveDisplay",
     "StatesDisplay",
     "TreeDisplay",
+    "TrustDisplay",
     "UncertaintyDisplay",
 ]

@@ -1,0 +1,178 @@
+"""Tables of answers, wide and long: which columns belong to which source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mixent.cli.data import listed, need_columns, read_table, respell
+
+MANY = 10  # different numbers from which on a column of numbers holds scores
+ALONE = 0.5  # share of the rows that have a text of their own, in a column of names
+FEW_ROWS = 20  # of so few, each may well be different
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a source gave of the items."""
+
+    kind: str  # "labels", "probabilities" or "scores"
+    values: Any  # (n,) labels or scores, or (n, V) probabilities
+    symbols: tuple | None = None  # of probabilities
+    cells: Any = None  # (n,) labels or (n, L) probabilities of the cells
+    cell_names: tuple | None = None
+
+
+def wide_sources(frame: Any, columns: Sequence[str], classes: Sequence[Any], scores: Sequence[str]) -> dict[str, Given]:
+    """Sources by name from the columns of a wide table; those of `scores` are scores whatever they look like."""
+    places, groups = {c: i for i, c in enumerate(columns)}, _groups(columns, classes)
+    taken = {c for members in groups.values() for c in members}
+    cells = {c for c in columns if "@" in c and c.rsplit("@", 1)[0] in {*columns, *groups}}
+    plain = [c for c in columns if c not in taken and c not in cells]
+    order = sorted([*groups, *plain], key=lambda name: places[groups[name][0] if name in groups else name])
+    out = {}
+    for name in order:
+        if name in groups:
+            given = Given("probabilities", _numbers(frame, groups[name]), _symbols(name, groups[name], classes))
+        else:
+            given = column_given(frame[name], name, classes, name in scores)
+        out[name] = _with_cells(frame, name, given, [c for c in columns if c in cells and c.rsplit("@", 1)[0] == name])
+    return out
+
+
+def _groups(columns: Sequence[str], classes: Sequence[Any]) -> dict[str, list[str]]:
+    """Columns `name:symbol` by name, where some symbol is a class."""
+    names = {str(label) for label in classes}
+    found: dict[str, list[str]] = {}
+    for column in columns:
+        if ":" in column:
+            found.setdefault(column.rsplit(":", 1)[0], []).append(column)
+    return {n: members for n, members in found.items() if any(c.rsplit(":", 1)[1] in names for c in members)}
+
+
+def _symbols(name: str, columns: list[str], classes: Sequence[Any]) -> tuple:
+    known = {str(label): label for label in classes}
+    said = [column.rsplit(":", 1)[1] for column in columns]
+    absent = [text for text in known if text not in said]
+    if absent:
+        raise ValueError(
+            f"columns {listed(columns)} hold probabilities of source {name!r}, but there is none of class "
+            f"{absent[0]!r}; add {f'{name}:{absent[0]}'!r}"
+        )
+    return tuple(known.get(text, text) for text in said)
+
+
+def _numbers(frame: Any, columns: Sequence[str]) -> Any:
+    import numpy as np
+
+    for column in columns:
+        if frame[column].dtype.kind not in "biuf":
+            raise ValueError(f"column {column!r} must hold probabilities; it holds {_first(frame[column])!r}")
+    return np.column_stack([frame[c].to_numpy(dtype=float, na_value=float("nan")) for c in columns])
+
+
+def _first(column: Any) -> Any:
+    some = column.dropna()
+    return some.iloc[0] if len(some) else None
+
+
+def _with_cells(frame: Any, name: str, given: Given, columns: list[str]) -> Given:
+    from dataclasses import replace
+
+    if not columns:
+        return given
+    if columns == [f"{name}@"]:
+        return replace(given, cells=as_objects(frame[columns[0]]))
+    return replace(given, cells=_numbers(frame, columns), cell_names=tuple(c.rsplit("@", 1)[1] for c in columns))
+
+
+def column_given(column: Any, name: str, classes: Sequence[Any], score: bool = False) -> Given:
+    """Labels or scores of a column."""
+    import numpy as np
+
+    different = column.dropna().unique()
+    if column.dtype.kind in "iuf" and (score or _looks_scored(different, classes)):
+        return Given("scores", column.to_numpy(dtype=float, na_value=np.nan))
+    if score:
+        raise ValueError(f"column {name!r} must hold scores; it holds {_first(column)!r}")
+    if not len(different):
+        raise ValueError(f"source {name!r} says nothing: its column is blank; leave it out by --ignore")
+    check_labels(column, name)
+    return Given("labels", as_objects(column))
+
+
+def _looks_scored(different: Any, classes: Sequence[Any]) -> bool:
+    import numpy as np
+
+    values = np.asarray(different, dtype=float)
+    known = {label for label in classes if isinstance(label, (int, float))}
+    return not set(values.tolist()) <= known and (len(values) > MANY or bool((values != np.rint(values)).any()))
+
+
+def check_labels(column: Any, name: str) -> None:
+    """Refuse a column of names: what is different in every row is nobody's answer."""
+    n, different = int(column.notna().sum()), int(column.nunique())
+    if n >= FEW_ROWS and different > ALONE * n:
+        raise ValueError(
+            f"column {name!r} holds {different} different values in {n} rows, which looks like a name of the items, no "
+            f"source; name them by --item {name}, or leave it out by --ignore {name}"
+        )
+
+
+def as_objects(column: Any) -> Any:
+    """Values as Python has them; None where blank."""
+    import numpy as np
+
+    values = column.astype(object).to_numpy(copy=True)
+    values[column.isna().to_numpy()] = None
+    return np.asarray(values, dtype=object)
+
+
+def of_items(frame: Any, item: str, column: str, option: str) -> Any:
+    """A column of a long table, one value for each item, in the order the items come."""
+    import numpy as np
+    import pandas as pd
+
+    number, items = pd.factorize(frame[item])
+    first = np.unique(number, return_index=True)[1]
+    codes = pd.factorize(frame[column])[0]
+    mixed = np.flatnonzero(codes != codes[first][number])
+    if len(mixed):
+        raise ValueError(
+            f"row {mixed[0]}: column {column!r} ({option}) must be the same in all rows of an item; it differs within "
+            f"{items[number[mixed[0]]]!r}"
+        )
+    return frame[column].iloc[first].reset_index(drop=True)
+
+
+def worded(calibrations: Mapping[str, Any]) -> dict[str, tuple]:
+    """Columns of a wide table that hold words, which are to be read as they are written, and the words."""
+    out = {}
+    for name, one in calibrations.items():
+        if one.edges is None and one.line is None and any(isinstance(s, str) for s in one.symbols):
+            out[name] = one.symbols
+        if one.cells is not None and any(isinstance(c, str) for c in one.cells):
+            out[f"{name}@"] = one.cells
+    return out
+
+
+def read_wide(path: Path, calibrations: Mapping[str, Any], text: Sequence[str] = ()) -> Any:
+    """Read a wide table of answers; what the calibrations know as words, and columns `text`, as it is written."""
+    words = worded(calibrations)
+    frame = read_table(path, [*words, *text])
+    for name in words.keys() & set(frame.columns):
+        respell(frame, name, words[name])
+    return frame
+
+
+def need_sources(path: Path, columns: Sequence[str], calibrations: Mapping[str, Any], hint: str = "") -> None:
+    """Every source needs its column, or its columns of probabilities."""
+    for name, one in calibrations.items():
+        if name not in columns and not all(f"{name}:{symbol}" in columns for symbol in one.symbols):
+            try:
+                need_columns(path, columns, [name])
+            except ValueError as error:
+                told = f", nor probabilities of this source in columns {name + ':...'!r}{hint}"
+                raise ValueError(f"{error}{told}") from None

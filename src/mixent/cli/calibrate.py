@@ -1,0 +1,331 @@
+"""`mixent calibrate`: what sources said of rows whose class is known in, their calibrations out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mixent.cli import options as opt
+from mixent.cli.answers import FEW_ROWS, Given, as_objects, column_given, of_items, wide_sources
+from mixent.cli.data import check_output, listed, names_of, need_columns, parts, read_table
+from mixent.cli.screen import Screen, count, grid, session, shown
+from mixent.cli.words import by_class, long_columns, refuse_idle, shares_of
+
+MOST_ROWS, MOST_CLASSES = 60, 8
+
+
+def calibrate(
+    data: opt.Data,
+    target: Annotated[
+        str, typer.Option("--target", "-t", metavar="COL", help="Column of the true classes.", show_default=False)
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="Calibrations to write: .json.", show_default=False)
+    ],
+    item: opt.Item = None,
+    ignore: Annotated[list[str], opt.LEFT_OUT] = [],  # noqa: B006
+    long: opt.Long = None,
+    score: Annotated[
+        list[str],
+        typer.Option(
+            "--score", metavar="NAME", help="Source that gives scores, or several as A,B.", show_default=False
+        ),
+    ] = [],  # noqa: B006
+    ratio: Annotated[
+        list[str],
+        typer.Option(
+            "--ratio",
+            metavar="NAME",
+            help="Source whose score is read as a log-likelihood ratio on a line (two classes) instead of in bins.",
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006
+    bins: Annotated[
+        int | None, typer.Option(metavar="N", min=2, help="Bins of scores, as many rows in each; 10 unless given.")
+    ] = None,
+    context: Annotated[
+        list[str],
+        typer.Option(
+            "--context",
+            metavar="NAME",
+            help="Source whose cells (column NAME@) are circumstances, no part of its answer.",
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006
+    set_name: Annotated[
+        str | None,
+        typer.Option(
+            "--set",
+            metavar="NAME",
+            help="Name of these rows. Sources counted on the same rows share their calibration error. The file's name "
+            "unless given.",
+        ),
+    ] = None,
+    copy: Annotated[
+        list[str],
+        typer.Option(
+            "--copy",
+            metavar="NAME=ORIGINAL",
+            help="Source that is a copy of another: they share one vote. Repeat for more.",
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006
+    priors: Annotated[
+        list[str],
+        typer.Option(
+            "--priors",
+            metavar="[NAME:]SHARES",
+            help="Class priors of the training of a source, or of all, as A:healthy=0.9,ill=0.1; those of the rows "
+            "unless given. Probabilities contain them.",
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006
+    add: Annotated[bool, typer.Option("--add", help="Keep other sources that FILE holds already.")] = False,
+    quiet: opt.Quiet = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Count what each source says of rows whose class is known: its calibration, which `mixent fuse` needs.
+
+    Every column but the target is a source: of labels, of scores where it holds many different numbers; columns
+    NAME:CLASS for all classes are the probabilities of one source. A blank is no answer. NAME@ is the cell of the input
+    a source was asked about, if it tells one.
+
+    \b
+    Examples:
+      mixent calibrate labelled.csv --target truth -o vendors.json
+      mixent calibrate b.csv -t truth -o vendors.json --add --set ward-b
+      mixent calibrate scores.csv -t client -o gates.json --ratio face --bins 20
+      mixent calibrate long.csv -t truth -o judges.json --long item,source,value
+    """  # noqa: D301  (typer needs the backspace itself)
+    with session(quiet=quiet, debug=debug) as screen:
+        check_output(output, [data], (".json",))
+        columns = None if long is None else long_columns(long)
+        if columns is not None:
+            _refuse_long(item, target, columns)
+        lines = [name for text in ratio for name in parts(text)]
+        scores = [*(name for text in score for name in parts(text)), *lines]
+        if columns is None:
+            truth, given = _read_wide(data, target, item, ignore, scores)
+        else:
+            truth, given = _read_long(data, target, columns, ignore, scores)
+        _check_names("--score", scores, given)
+        _check_names("--context", context, given)
+        refuse_idle(
+            (
+                bins is not None and not any(g.kind == "scores" and n not in lines for n, g in given.items()),
+                "--bins has no effect: no source gives scores to be put into bins",
+            ),
+            *(
+                (given[name].cells is None, f"--context has no effect: {name!r} has no cells (column {name + '@'!r})")
+                for name in context
+            ),
+        )
+        made = {
+            name: _calibration(name, truth, one, name in lines, bins, name in context, set_name or data.name)
+            for name, one in given.items()
+        }
+        made = _with_priors(_with_copies(made, copy), priors)
+        before = _before(output) if add else {}
+        _write(screen, data, truth, before, made, output)
+        _show(screen, made, [name for name, one in given.items() if one.kind == "probabilities"])
+        _tell(screen, before, made, output)
+
+
+def _refuse_long(item: str | None, target: str, columns: list[str]) -> None:
+    refuse_idle(
+        (item is not None, "--item has no effect with --long, which names the column of the items"),
+        (target in columns, f"{target!r} is the --target and cannot be in --long too"),
+    )
+
+
+def _check_names(option: str, names: Sequence[str], given: dict[str, Given]) -> None:
+    strange = [name for name in names if name not in given]
+    if strange:
+        raise typer.BadParameter(f"{option} {strange[0]}: there is no such source; they are {listed(list(given))}")
+
+
+def _read_wide(
+    path: Path, target: str, item: str | None, ignore: Sequence[str], scores: Sequence[str]
+) -> tuple[Any, dict[str, Given]]:
+    frame = read_table(path)
+    left = _left_out(path, frame, target, item, ignore)
+    columns = [name for name in frame.columns if name not in left]
+    if not columns:
+        raise ValueError(f"{path}: no column is left to calibrate; a source needs one beside the target")
+    worded = [name for name in columns if frame[name].dtype.kind not in "biuf"]
+    if worded and frame[target].dtype.kind in "iuf":  # 0, 1 and unsure: the classes are words like what is said
+        for name in [target, *(name for name in columns if frame[name].dtype.kind in "iu")]:
+            frame[name] = frame[name].map(str, na_action="ignore")
+    truth = frame[target]
+    return truth, wide_sources(frame, columns, _classes(truth), scores)
+
+
+def _left_out(path: Path, frame: Any, target: str, item: str | None, ignore: Sequence[str]) -> set[str]:
+    ignored = names_of(ignore, frame.columns)
+    need_columns(path, frame.columns, [target, *([item] if item else []), *ignored])
+    if target in [*ignored, item]:
+        raise ValueError(f"{target!r} is the --target and cannot be given to --ignore or --item too")
+    return {target, *([item] if item else []), *ignored}
+
+
+def _classes(truth: Any) -> list[Any]:
+    from mixent.tables import read_labels
+
+    return read_labels(truth, len(truth)).classes.tolist()
+
+
+def _read_long(
+    path: Path, target: str, columns: Sequence[str], ignore: Sequence[str], scores: Sequence[str]
+) -> tuple[Any, dict[str, Given]]:
+    from mixent.fusion import long_answers
+
+    item, source, value, *probability = columns
+    frame = read_table(path, [item, source])
+    need_columns(path, frame.columns, [target, *columns])
+    if frame[value].dtype.kind not in "biuf" and frame[target].dtype.kind in "iuf":
+        frame[target] = frame[target].map(str, na_action="ignore")
+    frame = without_sources(path, frame, source, ignore)
+    answers = long_answers(frame, item=item, source=source, value=value, probability=next(iter(probability), None))
+    truth = of_items(frame, item, target, "--target")
+    classes = _classes(truth)
+    return truth, {
+        name: _of_symbols(said) if probability else _long_given(said, name, classes, name in scores)
+        for name, said in answers.values.items()
+    }
+
+
+def without_sources(path: Path, frame: Any, column: str, ignore: Sequence[str]) -> Any:
+    """A long table without the rows of some sources."""
+    names = names_of(ignore, frame[column].unique().tolist())
+    strange = [name for name in names if not (frame[column] == name).any()]
+    if strange:
+        raise ValueError(f"{path}: no row is of source {strange[0]!r} (--ignore)")
+    frame = frame[~frame[column].isin(names)].reset_index(drop=True)
+    if not len(frame):
+        raise ValueError(f"{path}: no source is left; ignore fewer")
+    return frame
+
+
+def _of_symbols(said: dict[Any, Any]) -> Given:
+    import numpy as np
+
+    return Given("probabilities", np.column_stack(list(said.values())), tuple(said))
+
+
+def _long_given(said: Any, name: str, classes: Sequence[Any], score: bool) -> Given:
+    """A source of a long table, in whose column others may write words."""
+    import pandas as pd
+
+    column = pd.Series(said).infer_objects()
+    known = {str(label) for label in classes}
+    texts = {str(v) for v in column.dropna()}
+    if column.dtype.kind not in "biuf" and (score or not texts & known):
+        numbers = pd.to_numeric(column, errors="coerce")
+        column = numbers if numbers.notna().equals(column.notna()) else column
+    return column_given(column, name, classes, score)
+
+
+def _calibration(
+    name: str, truth: Any, given: Given, on_a_line: bool, bins: int | None, context: bool, set_name: str
+) -> Any:
+    from mixent.fusion import Calibration
+
+    more: dict[str, Any] = {"calibration_set": set_name}
+    try:
+        if given.kind == "scores":
+            if given.cells is not None:
+                raise ValueError("scores cannot have cells; give it labels or probabilities")
+            how = {"ratio": True} if on_a_line else {} if bins is None else {"bins": bins}
+            return Calibration.from_scores(as_objects(truth), given.values, **how, **more)
+        made = Calibration.from_predictions(
+            as_objects(truth), given.values, given.symbols, cells=given.cells, context=context, **more
+        )
+    except ValueError as error:
+        raise ValueError(f"source {name!r}: {error}") from error
+    return made if given.cell_names is None else replace(made, cells=given.cell_names)
+
+
+def _with_copies(made: dict[str, Any], copies: Sequence[str]) -> dict[str, Any]:
+    for text in copies:
+        name, _, original = text.partition("=")
+        if not name or not original:
+            raise typer.BadParameter(f"--copy must be NAME=ORIGINAL; got {text!r}")
+        _check_names("--copy", [name], made)
+        made[name] = replace(made[name], copy_of=original)
+    return made
+
+
+def _with_priors(made: dict[str, Any], priors: Sequence[str]) -> dict[str, Any]:
+    for text in priors:
+        name, colon, rest = text.partition(":")
+        own = colon and name in made
+        shares = shares_of("--priors", rest if own else text)
+        for source in [name] if own else list(made):
+            values = by_class("--priors", shares, made[source].classes)
+            made[source] = replace(made[source], priors=values)
+    return made
+
+
+def _before(output: Path) -> dict[str, Any]:
+    from mixent.fusion import load_calibrations
+
+    return load_calibrations(output) if output.exists() else {}
+
+
+def _write(screen: Screen, data: Path, truth: Any, before: dict[str, Any], made: dict[str, Any], output: Path) -> None:
+    from mixent.fusion import save_calibrations
+    from mixent.fusion.sources import Layout
+
+    Layout.of(before | made)  # do they go together?
+    save_calibrations(before | made, output)
+    n_known = int(truth.notna().sum())
+    screen.say(f"[bold]{shown(data)}[/]: {count(n_known, 'row')} of known class, {count(len(made), 'source')}")
+    if n_known < len(truth):
+        screen.warn(f"{count(len(truth) - n_known, 'row')} without a class in the target take no part")
+    screen.say()
+
+
+def _tell(screen: Screen, before: dict[str, Any], made: dict[str, Any], output: Path) -> None:
+    for name, one in made.items():
+        few = [f"{c} ({n:.0f})" for c, n in zip(one.classes, one.n_rows) if n < FEW_ROWS]
+        if few:
+            screen.warn(f"{name!r} was calibrated on few rows of {', '.join(few[:MOST_CLASSES])}")
+    replaced = [name for name in made if name in before]
+    kept = [name for name in before if name not in made]
+    if replaced:
+        screen.say(shown(f"Replaced: {', '.join(replaced)}"))
+    also = f"; kept {count(len(kept), 'source')} it held" if kept else ""
+    screen.say(f"Wrote [bold]{shown(output)}[/]{also}")
+
+
+def _show(screen: Screen, made: dict[str, Any], soft: Sequence[str]) -> None:
+    from mixent.report.fusion import accuracy, information, kind_of
+
+    table = grid("source")
+    table.add_column("gives")
+    table.add_column("rows of each class", overflow="fold")
+    for heading in ("right", "bits"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name, one in list(made.items())[:MOST_ROWS]:
+        rows = [f"{c}: {n:.4g}" for c, n in list(zip(one.classes, one.n_rows))[:MOST_CLASSES]]
+        rows += ["..."] * (len(one.classes) > MOST_CLASSES)
+        right, bits = accuracy(one), information(one)
+        table.add_row(
+            shown(name),
+            kind_of(one, soft=name in soft),
+            shown(", ".join(rows)),
+            "-" if right is None else f"{100 * right:.1f} %",
+            "-" if bits is None else f"{bits:.2f}",
+        )
+    screen.show(table)
+    if len(made) > MOST_ROWS:
+        screen.say(f"... and {len(made) - MOST_ROWS} more")
+    most = max(math.log2(len(one.classes)) for one in made.values())
+    screen.say(
+        f"right: share of right answers, classes counting alike; bits: what an answer tells of the class, of {most:.2f}"
+    )

@@ -1,0 +1,337 @@
+"""`mixent fuse`: answers of several sources to the same items in, posteriors of the items out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mixent.cli import options as opt
+from mixent.cli.answers import as_objects, check_labels, need_sources, of_items, read_wide, worded
+from mixent.cli.calibrate import without_sources
+from mixent.cli.data import (
+    STDOUT,
+    check_output,
+    harmless,
+    listed,
+    names_of,
+    need_columns,
+    read_table,
+    weight_column,
+    write_table,
+)
+from mixent.cli.screen import Screen, count, session, shown
+from mixent.cli.summary_fusion import show_fusion
+from mixent.cli.words import by_class, long_columns, one_of, refuse_idle, share, shares_of
+
+MANY_LABELS = 50  # different answers of a column of which nothing is known
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a table holds for a fusion."""
+
+    answers: Any  # what Fuser.fit takes
+    items: Any  # (n,) names, or None
+    item_column: str  # of the output
+    y: Any = None
+    weight: Any = None
+    notes: tuple[str, ...] = ()
+
+
+def fuse(
+    ctx: typer.Context,
+    data: opt.Data,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Table to write: .csv, .tsv or .parquet; - prints CSV." + opt.ESCAPED,
+            show_default=False,
+        ),
+    ],
+    calibration: Annotated[
+        Path | None,
+        typer.Option(
+            "--calibration",
+            "-c",
+            metavar="FILE",
+            help="What is known of the sources, written by `mixent calibrate` or by hand: .json. Without it every "
+            "column is a source of which nothing is known but that it is more often right than not.",
+        ),
+    ] = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="auto; ml-product (independent sources), discounted or pool (with trust weights), it (constraints), "
+            "composite, dawid-skene (learned anew); majority, sum, product, trimmed-mean, ml-sum to compare.",
+        ),
+    ] = "auto",
+    long: opt.Long = None,
+    item: opt.Item = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(metavar="COL", help="Column of the classes of those items whose class is known; blank elsewhere."),
+    ] = None,
+    class_prior: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARES",
+            help="Class priors to begin with, and to test against: training (so unless given), uniform, or shares as "
+            "healthy=0.9,ill=0.1.",
+        ),
+    ] = None,
+    weight: opt.Weight = None,
+    ignore: Annotated[list[str], opt.LEFT_OUT] = [],  # noqa: B006
+    confidence: Annotated[float, typer.Option(metavar="SHARE", help="Of the intervals and the alarms.")] = 0.95,
+    report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML page with pictures.")] = None,
+    save: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the fusion as a model, for `mixent predict`.")
+    ] = None,
+    quiet: opt.Quiet = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Fuse what several sources say of the same items, without common labels, at whatever priors the batch has.
+
+    A wide table has a column for each source (columns NAME:CLASS where it gives probabilities), a long one a row for
+    each answer. A blank is no answer. The output has a line for each item: the class, a probability of each class, what
+    most of the sources say, and whether that is another class.
+
+    \b
+    Examples:
+      mixent fuse votes.csv --calibration vendors.json -o fused.csv --report fused.html
+      mixent fuse votes.parquet -c vendors.json -o fused.parquet --item case --save fusion.mixent
+      mixent fuse crowd.csv -o fused.csv --long item,worker,answer
+      mixent predict fusion.mixent new.csv -o out.csv
+    """  # noqa: D301  (typer needs the backspace itself)
+    with session(quiet=quiet, debug=debug, to_stderr=output == STDOUT) as screen:
+        from mixent import Fuser
+        from mixent.fusion.methods import METHODS
+
+        one_of("--method", method, tuple(METHODS))
+        share("--confidence", confidence)
+        columns = None if long is None else long_columns(long)
+        refuse_idle((bool(columns and item), "--item has no effect with --long, which names the column of the items"))
+        inputs = [data, *([calibration] if calibration else [])]
+        _check_outputs(output, report, save, inputs)
+        sources = None if calibration is None else _sources(calibration, ignore)
+        if columns is None:
+            table = _read_wide(data, sources, item, labels, weight, ignore)
+        else:
+            table = _read_long(data, sources, columns, labels, weight, ignore)
+        prior = _class_prior(class_prior, sources)
+        fuser = Fuser(sources, method=method, class_prior=prior, confidence=confidence)
+        _fit(fuser, table, labels)
+        screen.say(f"[bold]{shown(data)}[/]: {shown('; '.join([_size(fuser), *table.notes]))}")
+        found = _written(screen, fuser, table, output)
+        _tell(screen, fuser, found)
+        if output != STDOUT:
+            screen.say(f"Wrote [bold]{shown(output)}[/]")
+        _keep(screen, fuser, table, report, save, data, ctx.obj or "")
+
+
+def _check_outputs(output: Path, report: Path | None, save: Path | None, inputs: Sequence[Path]) -> None:
+    from mixent.tables.files import ENDINGS
+
+    if output != STDOUT:
+        check_output(output, inputs, ENDINGS)
+    for path, endings in ((report, (".html", ".htm")), (save, ())):
+        if path is not None:
+            check_output(path, [*inputs, output], endings)
+
+
+def _sources(path: Path, ignore: Sequence[str]) -> dict[str, Any]:
+    """Calibrations by name, without those to be ignored."""
+    from mixent.fusion import load_calibrations
+
+    if not path.exists():
+        raise FileNotFoundError(f"no such file: {path}; make it by `mixent calibrate`")
+    found = load_calibrations(path)
+    left = {name: one for name, one in found.items() if name not in names_of(ignore, found)}
+    if not left:
+        raise ValueError(f"{path}: no source is left; ignore fewer")
+    for name, one in left.items():
+        if one.copy_of is not None and one.copy_of not in left and one.copy_of in found:
+            raise ValueError(f"{one.copy_of!r} (--ignore) is the original of {name!r}; ignore {name!r} too, or neither")
+    return left
+
+
+def _classes(sources: Mapping[str, Any]) -> list[Any]:
+    from mixent.fusion.sources import Layout
+
+    return Layout.of(sources).classes.tolist()
+
+
+def _in_words(sources: Mapping[str, Any] | None) -> bool:
+    """Are the classes words?"""
+    return sources is not None and isinstance(_classes(sources)[0], str)
+
+
+def _class_prior(text: str | None, sources: Mapping[str, Any] | None) -> Any:
+    if text is None or text.lower() in ("training", "uniform"):
+        return (text or "training").lower()
+    shares = shares_of("--class-prior", text)
+    if sources is None:
+        raise typer.BadParameter("--class-prior needs --calibration to know the classes; or take uniform")
+    return by_class("--class-prior", shares, _classes(sources))
+
+
+def _read_wide(
+    path: Path,
+    sources: dict[str, Any] | None,
+    item: str | None,
+    labels: str | None,
+    weight: str | None,
+    ignore: Sequence[str],
+) -> Answers:
+    named = [name for name in (item, labels if _in_words(sources) else None) if name is not None]
+    frame = read_wide(path, sources or {}, named)
+    others = [name for name in (item, labels, weight) if name is not None]
+    ignored = [name for name in names_of(ignore, frame.columns) if name in frame.columns or sources is None]
+    need_columns(path, frame.columns, [*others, *ignored])
+    _refuse_twice(others, sources)
+    notes: tuple[str, ...] = ()
+    if sources is None:
+        names = [name for name in frame.columns if name not in [*others, *ignored]]
+        _check_guesses(path, frame, names)
+        answers = frame[names]
+    else:
+        need_sources(path, list(frame.columns), sources, "; a source that is not in the table is left out by --ignore")
+        answers = frame
+        notes = _unused(frame.columns, [*others, *ignored], sources)
+    items = None if item is None else as_objects(frame[item])
+    y = None if labels is None else as_objects(frame[labels])
+    weights = None if weight is None else weight_column(frame[weight], weight)
+    return Answers(answers, items, item or "row", y, weights, notes)
+
+
+def _refuse_twice(others: Sequence[str], sources: Mapping[str, Any] | None) -> None:
+    for name in others:
+        if name in (sources or ()):
+            raise ValueError(f"{name!r} is a source, and cannot be given to --item, --labels or --weight")
+
+
+def _unused(columns: Sequence[str], known: Sequence[str], sources: Mapping[str, Any]) -> tuple[str, ...]:
+    """Columns that are nobody's, in words."""
+    prefixes = {name.rsplit(sign, 1)[0] for name in columns for sign in ":@" if sign in name} & set(sources)
+    mine = {*known, *sources, *(c for c in columns for sign in ":@" if c.rsplit(sign, 1)[0] in prefixes)}
+    left = [name for name in columns if name not in mine]
+    return (f"columns of no source: {listed(left)}",) if left else ()
+
+
+def _check_guesses(path: Path, frame: Any, names: Sequence[str]) -> None:
+    if not names:
+        raise ValueError(f"{path}: no column is left to fuse; a source needs one")
+    for name in names:
+        check_labels(frame[name], name)
+        different = int(frame[name].nunique())
+        if different > MANY_LABELS:
+            raise ValueError(
+                f"column {name!r} holds {different} different values: without --calibration only labels can be fused; "
+                f"leave it out by --ignore {name}"
+            )
+
+
+def _read_long(
+    path: Path,
+    sources: dict[str, Any] | None,
+    columns: Sequence[str],
+    labels: str | None,
+    weight: str | None,
+    ignore: Sequence[str],
+) -> Answers:
+    from mixent.fusion import long_answers
+
+    item, source, value, *probability = columns
+    words = [value] * bool(worded(sources or {})) + [str(labels)] * bool(labels and _in_words(sources))
+    frame = read_table(path, [item, source, *words])
+    others = [name for name in (labels, weight) if name is not None]
+    need_columns(path, frame.columns, [*columns, *others])
+    there = set(frame[source].unique())
+    frame = without_sources(path, frame, source, [n for n in names_of(ignore, there) if n in there or sources is None])
+    answers = long_answers(frame, item=item, source=source, value=value, probability=next(iter(probability), None))
+    y = None if labels is None else as_objects(of_items(frame, item, labels, "--labels"))
+    weights = None if weight is None else weight_column(of_items(frame, item, weight, "--weight"), weight)
+    return Answers(answers, answers.items, item, y, weights)
+
+
+def _fit(fuser: Any, table: Answers, labels: str | None) -> None:
+    try:
+        fuser.fit(table.answers, table.y, sample_weight=table.weight)
+    except ValueError as error:
+        if labels is None or "y " not in str(error):
+            raise
+        raise ValueError(f"column {labels!r} (--labels): {error}") from error
+
+
+def _size(fuser: Any) -> str:
+    return f"{count(fuser.n_items_, 'item')}, {count(fuser._fitted_layout.n_sources, 'source')}"
+
+
+def fused_columns(fuser: Any, posterior: Any) -> dict[str, Any]:
+    """Output columns by name: the class, and a probability of each."""
+    labels = fuser.classes_.astype(object)
+    found = {"predicted": labels[posterior.argmax(axis=1)]}
+    return found | {f"p({label})": posterior[:, k] for k, label in enumerate(fuser.classes_.tolist())}
+
+
+def _written(screen: Screen, fuser: Any, table: Answers, output: Path) -> Any:
+    """Write the line of every item; returns the decisions by pattern."""
+    import numpy as np
+    import pandas as pd
+
+    from mixent.report.fusion import decisions
+
+    found = decisions(fuser)
+    rows = np.arange(len(fuser.posterior_)) if table.items is None else table.items
+    names = np.array([*fuser.classes_.tolist(), None], dtype=object)  # the last: no majority
+    columns = fused_columns(fuser, fuser.posterior_)
+    columns |= {"majority": found.batch.items(names[found.majority]), "changed": found.batch.items(found.changed)}
+    if table.item_column in columns:
+        raise ValueError(f"the column of the items is called {table.item_column!r}, as one of the output is; rename it")
+    frame = pd.DataFrame({table.item_column: rows} | columns)
+    write_table(screen, frame, output, harmless(fuser.classes_))
+    return found
+
+
+def _tell(screen: Screen, fuser: Any, found: Any) -> None:
+    from mixent.report.fusion import describe_fusion, whole
+
+    about = describe_fusion(fuser)
+    screen.say()
+    show_fusion(screen, about)
+    weight = found.batch.weight
+    total, changed = float(weight.sum()), float(weight @ found.changed)
+    untold = float(weight @ (found.majority < 0))
+    tie = f"; of {whole(untold)} there is no majority" if untold else ""
+    screen.say(f"Decided against the majority: {whole(changed)} of {whole(total)} ({changed / total:.1%}){tie}")
+    for text in about["warnings"]:
+        screen.warn(text)
+
+
+def _keep(
+    screen: Screen, fuser: Any, table: Answers, report: Path | None, model: Path | None, data: Path, commands: str
+) -> None:
+    if model is not None:
+        from mixent import save
+
+        save(fuser, model)
+        screen.say(f"Wrote [bold]{shown(model)}[/] ({model.stat().st_size / 1000:.0f} kB)")
+    if report is not None:
+        from mixent.report import fusion_report
+
+        fusion_report(
+            report,
+            title=f"Fusion of {data.name}",
+            fuser=fuser,
+            items=table.items,
+            data_notes=[f"{note[0].upper()}{note[1:]}" for note in table.notes],
+            commands=commands,
+        )
+        screen.say(f"Wrote [bold]{shown(report)}[/]; open it in a browser")

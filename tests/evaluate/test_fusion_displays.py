@@ -1,0 +1,113 @@
+"""Pictures of a fusion show the fusion's own numbers."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from mixent.evaluate import DependenceDisplay, PriorsDisplay, TrustDisplay
+from mixent.fusion import Calibration, Fuser
+
+LABELS = np.array(["$a_", "b", "c"])
+
+
+def panel(n_sources=4, seed=0, shared=0.9):
+    """The first two sources err together; the last is a declared copy of the third."""
+    rng = np.random.default_rng(seed)
+    truth, y = rng.integers(3, size=300), rng.choice(3, p=[0.7, 0.2, 0.1], size=600)
+
+    def said(true, right):
+        return LABELS[np.where(right, true, (true + 1) % 3)]
+
+    sources, votes = {}, {}
+    luck, old_luck = rng.random(600), rng.random(300)
+    for j in range(n_sources):
+        own, old = rng.random(600), rng.random(300)
+        if j < 2:
+            own, old = (np.where(rng.random(len(u)) < shared, u, v) for u, v in ((luck, own), (old_luck, old)))
+        sources[f"s_{j}"] = Calibration.from_predictions(LABELS[truth], said(truth, old < 0.75))
+        votes[f"s_{j}"] = said(y, own < 0.75)
+    last, original = f"s_{n_sources - 1}", f"s_{n_sources - 2}"
+    counts = sources[original].counts
+    sources[last] = Calibration.from_counts(counts, classes=LABELS.tolist(), copy_of=original)
+    votes[last] = votes[original]
+    return sources, votes
+
+
+SOURCES, VOTES = panel()
+
+
+@pytest.fixture(scope="module")
+def fuser():
+    return Fuser(SOURCES, method="pool").fit(VOTES)
+
+
+def drawn(display, ax=None):
+    assert display.plot(ax) is display
+    assert display.figure_ is display.ax_.figure
+    display.figure_.canvas.draw()
+    return display.ax_
+
+
+def test_priors_with_intervals_beside_those_of_the_training(fuser):
+    display = PriorsDisplay.from_estimator(fuser)
+    np.testing.assert_array_equal(display.prior, fuser.prior_estimate_.prior)
+    np.testing.assert_array_equal(display.used, fuser.prior_)
+    ax = drawn(display)
+    (interval,) = ax.collections
+    ends = np.array([segment[:, 0] for segment in interval.get_segments()])
+    np.testing.assert_allclose(ends, 100 * np.column_stack([display.low, display.high]))
+    lines = {line.get_label(): line.get_xdata() for line in ax.lines}
+    np.testing.assert_allclose(lines["this batch"], 100 * display.prior)
+    np.testing.assert_allclose(lines["training"], 100 * fuser._fitted_layout.training_prior)
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["\\$a_", "b", "c"]
+    assert "95 % interval" in [t.get_text() for t in ax.get_legend().get_texts()]
+
+
+def test_trust_is_a_bar_each(fuser):
+    ax = drawn(TrustDisplay.from_estimator(fuser))
+    np.testing.assert_allclose([bar.get_width() for bar in ax.patches], list(fuser.trust_.values()))
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["s_0", "s_1", "s_2", "s_3"]
+    assert ax.get_xlabel() == "trust weight"
+    votes = TrustDisplay.from_estimator(Fuser(SOURCES, method="product").fit(VOTES))
+    assert drawn(votes).get_xlabel() == "share of a vote" and votes.trust.tolist() == [1, 1, 0.5, 0.5]
+
+
+def test_of_many_sources_the_most_trusted_have_a_bar():
+    trust = np.linspace(0, 1, 60)
+    ax = drawn(TrustDisplay(tuple(f"s{j}" for j in range(60)), trust, True))
+    assert len(ax.patches) == 40 and ax.get_xlabel() == "trust weight; the 40 largest of 60"
+    assert ax.get_yticklabels()[0].get_text() == "s20"
+
+
+def test_the_map_has_z_above_and_correlation_below(fuser):
+    display = DependenceDisplay.from_estimator(fuser)
+    ax = drawn(display)
+    above = np.triu(np.ones((4, 4), dtype=bool), 1)
+    z, correlation = (image.get_array() for image in ax.images)
+    known = above & np.isfinite(display.z)
+    np.testing.assert_allclose(z[known], np.clip(fuser.dependence_.z[known] / display.LIMIT, -1, 1))
+    assert z.mask[~above].all() and z.mask[2, 3]  # of declared copies there is no test
+    np.testing.assert_allclose(correlation[3, 2], fuser.dependence_.correlation[3, 2])
+    assert correlation.mask[above].all()
+    texts = [text.get_text() for text in ax.texts]
+    assert f"{display.z[0, 1]:+.1f}" in texts and display.z[0, 1] > 4
+    assert "-0.0" not in texts and "-0.00" not in texts
+    assert ax.get_title(loc="left") == f"worth {fuser.dependence_.n_effective:.1f} independent sources of 4"
+
+
+def test_a_map_of_many_sources_has_no_numbers():
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(50, 50))
+    ax = drawn(DependenceDisplay(tuple(f"source number {j}" for j in range(50)), z, z / 9, 1.0))
+    assert not ax.texts and len(ax.get_xticklabels()) == 25
+    assert ax.get_title(loc="left") == "worth 1.0 independent source of 50"
+
+
+def test_what_cannot_be_drawn_is_refused(fuser):
+    for display, name in ((PriorsDisplay, "prior_estimate_"), (TrustDisplay, "trust_"), (DependenceDisplay, "depend")):
+        with pytest.raises(ValueError, match=rf"LogisticRegression has no {name}.*; give a fitted Fuser"):
+            display.from_estimator(LogisticRegression())
+    with pytest.raises(ValueError, match="method 'majority' has no trust weights; product rules"):
+        TrustDisplay.from_estimator(Fuser(SOURCES, method="majority").fit(VOTES))
+    with pytest.raises(ValueError, match="there is one source, 's_0', and no pair of sources"):
+        DependenceDisplay.from_estimator(Fuser({"s_0": SOURCES["s_0"]}).fit({"s_0": VOTES["s_0"]}))

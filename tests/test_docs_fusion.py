@@ -1,0 +1,83 @@
+"""The code in the pages on fusion runs as printed, and what they print is what the text quotes."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PVALUE = re.compile(r"p = [\d.e-]+")
+
+
+def run(page, capsys):
+    """Names after the page's code, what it printed (white space as in running text), and the page."""
+    pytest.importorskip("pandas")
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("Agg")
+    text = (ROOT / "docs" / page).read_text()
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
+        exec(compile(block, page, "exec"), names)
+    drawn = len(pyplot.get_fignums())
+    pyplot.close("all")
+    return names, capsys.readouterr().out.splitlines(), " ".join(text.split()), drawn
+
+
+def quoted(said, page):
+    """Lines that the page does not have; runs of blanks are one, and p-values may differ."""
+    page = PVALUE.sub("p", page)
+    return [line for line in said if PVALUE.sub("p", " ".join(line.split())) not in page]
+
+
+def needs(name):
+    path = ROOT.parent / "shared" / "data" / name
+    if not path.exists():
+        pytest.skip(f"{path} is absent; the data sets are not part of mixent")
+
+
+def test_the_page_on_fusion(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names, said, page, drawn = run("fusion.md", capsys)
+    assert drawn == 3 and not quoted(said[:7], page)
+    assert names["fuser"].method_ == "discounted" and names["vendors"]["B"].symbols == ("healthy", "ill", "unsure")
+    np.testing.assert_allclose(names["mixed_fuser"].prior_, [0.9, 0.1], atol=0.03)
+    assert (names["mixed_fuser"].labels_ != names["truth"]).mean() < 0.04
+    assert names["by_case"].items_.tolist() == [1, 2, 3]
+    means = names["means"]
+    assert means["5 copies", "auto"][1] < 0.5 * means["5 copies", "ml-product"][1]
+    for case in names["cases"]:
+        best = min(means[case, method][1] for method in ("ml-product", "discounted"))
+        assert means[case, "auto"][1] == pytest.approx(best, abs=0.01)
+    np.testing.assert_array_equal(names["helped"].labels_[:20], names["votes"].truth[:20])
+
+
+def test_the_page_on_the_hospital(capsys):
+    names, said, page, drawn = run("fusion-hospital.md", capsys)
+    assert drawn == 1 and not quoted(said, page)
+    ill, estimate = (names["hospital"].truth == "ill").mean(), names["estimate"]
+    assert estimate.low[1] < ill < estimate.high[1] and names["finer"].low[1] < ill < names["finer"].high[1]
+    assert names["second"].drift_["vendor 1"].p_value > 0.05 > names["first"].drift_["vendor 3"].p_value
+
+
+def test_the_page_on_the_gate(capsys):
+    names, said, page, drawn = run("fusion-biometric.md", capsys)
+    assert drawn == 1 and not quoted([line for line in said if "|" not in line], page)
+    cost = {name: report.dcf for name, report in names["reports"].items()}
+    assert cost["exact"] < cost["line, discounted"] < cost["line, ml-product"]
+
+
+def test_the_page_on_judges(capsys, monkeypatch):
+    needs("llmbar_judges.csv")
+    monkeypatch.chdir(ROOT)
+    names, said, page, drawn = run("fusion-judges.md", capsys)
+    assert drawn == 2 and not quoted(said, page)
+    assert names["fuser"].prior_[1] == pytest.approx(0.8, abs=0.1)
+
+
+def test_the_page_on_crowds(capsys, monkeypatch):
+    needs("crowd_temp.csv")
+    monkeypatch.chdir(ROOT)
+    names, said, page, _ = run("fusion-crowds.md", capsys)
+    assert not quoted(said, page)
+    assert (names["fuser"].labels_ != names["truth"]).mean() < (names["majority"].labels_ != names["truth"]).mean()
