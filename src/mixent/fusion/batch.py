@@ -19,6 +19,7 @@ from mixent.maxent.cells import Cells
 from mixent.maxent.rows import Rows
 
 LEAST = 1e-12  # probability of a class by a source: zero would end the matter for all others
+SHORTEST = 0.1  # sharpness below which steps of "it" grow no longer
 DENSIFY = 1 << 40
 
 
@@ -99,7 +100,20 @@ class Batch:
             layout.share[layout.source_of][order],
             float(layout.share.sum()),
             free if free.any() else None,
+            1.0 / max(self.sharpness, SHORTEST) if safe else 1.0,
         )
+
+    @cached_property
+    def sharpness(self) -> float:
+        """How far answers are from uniform: one for labels, less for probabilities, which bear longer steps."""
+        each = np.ones(self.layout.n_sources)
+        for j in self.soft:
+            said, V = self.answers.said[j], self.layout.sizes[j]
+            total = float(self.weight @ self.answered[j])
+            if total > 0 and V > 1:
+                peak = float(self.weight @ np.einsum("nv,nv->n", said, said)) / total
+                each[j] = (peak - 1 / V) / (1 - 1 / V)
+        return float(np.average(each, weights=self.layout.share))
 
     def logits(self, weights: Array) -> Array:
         """(K, P): sum of weights (S, K) over what is said."""

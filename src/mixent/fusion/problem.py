@@ -74,6 +74,7 @@ class Agreement(Problem):
     share: Array  # (S,) u of its source
     total_share: float  # sum of u over the sources
     free: np.ndarray | None = None  # (S, K) entries that are not constrained
+    first_step: float = 1.0  # tried first, and halved wherever R would rise
 
     @property
     def safe_step(self) -> float:  # type: ignore[override]
