@@ -33,6 +33,7 @@ class Problem(ABC, Generic[P, R, S]):
 
     first_step: float = 1.0
     safe_step: float = 1.0  # update is provably monotone for step <= safe_step
+    longest_step: float | None = None  # to which steps grow while the objective rises; None: the first
 
     @abstractmethod
     def prepare(self, params: P) -> R:
@@ -274,12 +275,13 @@ class _Loop(Generic[P, R, S]):
         return False
 
     def _take_plain(self, plain: P) -> Status | None:
-        slack = rounding(self.objective, self.weight)
         while True:
-            gain = self._try(plain, "plain", slack)
+            bold = self.step > self.problem.first_step  # which must raise the objective, as a proposal must
+            gain = self._try(plain, "plain", 0.0 if bold else rounding(self.objective, self.weight))
             if gain is not None:
                 share = self.step / self.problem.first_step  # a short step gains little wherever it is taken
-                self.step = min(1.5 * self.step, self.problem.first_step)  # a step that had to shrink recovers
+                longest = self.problem.longest_step or self.problem.first_step
+                self.step = min(1.5 * self.step, longest)  # a step that had to shrink recovers
                 halted = self._observe()
                 return Status.CONVERGED if halted is None and gain <= share * self.stop.tol * self.weight else halted
             if self.step <= self.problem.safe_step:

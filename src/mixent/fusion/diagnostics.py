@@ -242,14 +242,16 @@ class Dependence:
 def dependence(marginals: Marginals) -> Dependence:
     """Observed pairs against sum_k p_k A_i(. | k) A_j(. | k).
 
-    For the pair it compares the mean of  t = sum_c f_i(c) f_j(c),  f(v, c) = log A(v | c) less its mean over c,  with
-    what independence given the class would make of it; the standard error carries the batch, the priors and the rates.
+    For the pair it compares the mean of  t = sum_c f_i(c) f_j(c),  f(v, c) = 1 - 1/K where symbol v names class c and
+    -1/K elsewhere,  with what independence given the class would make of it; the standard error carries the batch, the
+    priors and the rates. A score of log A would be reckoned from the same counts as its mean, and look better than it
+    is where there are many symbols and few rows.
     """
     layout, batch = marginals.layout, marginals.batch
     J, A, p = layout.n_sources, layout.confusion, marginals.prior
-    f = np.log(A) - np.log(A).mean(axis=1, keepdims=True)  # (S, K)
+    f = _votes(layout)
     scores = [_scores(batch, f, j) for j in range(J)]  # (P, K) each
-    means = [A[s].T @ f[s] for s in layout.slices]  # (K classes, K): mean of f in each class
+    means = [layout.rates[s].T @ f[s] for s in layout.slices]  # (K classes, K): mean of f in each class
     z, cov = np.full((J, J), np.nan), np.zeros((J, J))
     for j in range(J):
         cov[j, j] = _pair_excess(marginals, scores, means, p, j, j)[0]
@@ -270,7 +272,26 @@ def dependence(marginals: Marginals) -> Dependence:
             together = together.plus(pair, layout.share[i] * layout.share[j] / (std[i] * std[j]))
     pairs = Pairs(_correlation(cov, std), z, std)
     originals = np.unique(layout.root)
-    return Dependence(z, pairs.correlation, effective_number(pairs.part(originals)), together.z(marginals), std)
+    spread = _spread(layout, p)
+    return Dependence(z, pairs.correlation, effective_number(pairs.part(originals)), together.z(marginals), spread)
+
+
+def _votes(layout: Layout) -> Array:
+    """(S, K) f: a symbol names the class it speaks for most; what a source worse than chance says is turned."""
+    out = np.full((layout.n_symbols, layout.n_classes), -1.0 / layout.n_classes)
+    out[np.arange(len(out)), layout.confusion.argmax(axis=1)] += 1.0
+    return out
+
+
+def _spread(layout: Layout, prior: Array) -> Array:
+    """(J,) standard deviation within a class of what each source says in nats, log A less its mean over the classes."""
+    A = layout.confusion
+    f = np.log(A) - np.log(A).mean(axis=1, keepdims=True)
+    out = np.empty(layout.n_sources)
+    for j, here in enumerate(layout.slices):
+        squares, means = A[here].T @ (f[here] ** 2).sum(axis=1), A[here].T @ f[here]
+        out[j] = prior @ (squares - (means**2).sum(axis=1))
+    return np.sqrt(np.maximum(out, SILENT))
 
 
 @dataclass(frozen=True)

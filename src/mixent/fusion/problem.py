@@ -75,6 +75,7 @@ class Agreement(Problem):
     total_share: float  # sum of u over the sources
     free: np.ndarray | None = None  # (S, K) entries that are not constrained
     first_step: float = 1.0  # tried first, and halved wherever R would rise
+    longest_step: float = 16.0  # twice as few passes as with steps that never grow
 
     @property
     def safe_step(self) -> float:  # type: ignore[override]

@@ -169,6 +169,13 @@ class Layout:
         return np.where(self.free, self.confusion * self.within(counts), counts)
 
     @cached_property
+    def rates(self) -> Array:
+        """(S, K) as counted, without pseudo-counts, whose bias is seen where there are many symbols and many pairs."""
+        counts = np.concatenate([self._spread(one, one.counts, 0.0) for one in self.calibrations])
+        mass = self.within(counts)
+        return np.where(self.free | (mass <= 0), self.confusion, counts / np.where(mass > 0, mass, 1.0))
+
+    @cached_property
     def concentration(self) -> Array:
         """(S, K) counts of the Dirichlet distribution each rate belongs to."""
         return self.within(self.counts)
