@@ -119,7 +119,7 @@ def test_parts_of_the_same_name_are_kept_apart():
 @pytest.mark.parametrize("name", ["rule_", "_batch", "_fitted_layout", "classes_", "drift_", "prior_estimate_"])
 def test_a_fusion_without_a_part_is_refused(name, tmp_path):
     fuser = Fuser(HARD).fit(NEW)
-    for gone in (name, "_diagnosed", "_fitted"):
+    for gone in (name, "_fitted"):
         delattr(fuser, gone)
     saved.save(tmp_path / "f.mixent", fuser, CLASSES, {})
     with pytest.raises(SavedFileError, match=rf"damaged \({name} is missing"):
@@ -129,7 +129,7 @@ def test_a_fusion_without_a_part_is_refused(name, tmp_path):
 def test_posteriors_of_other_classes_are_refused(tmp_path):
     fuser = Fuser(HARD).fit(NEW)
     fuser.posterior_ = fuser.posterior_[:, :1]
-    for gone in ("_diagnosed", "_fitted"):
+    for gone in ("_fitted",):
         delattr(fuser, gone)
     saved.save(tmp_path / "f.mixent", fuser, CLASSES, {})
     with pytest.raises(SavedFileError, match="posteriors or drifts do not fit the classes"):

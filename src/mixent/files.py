@@ -362,7 +362,7 @@ class _Bare:
 
 def _take_off(fuser: Fuser) -> None:
     """What a fusion can do without: the labels are read off the posteriors, names of items are an array of one type."""
-    for name in ("_diagnosed", "_fitted", "labels_"):
+    for name in ("_fitted", "labels_"):
         fuser.__dict__.pop(name, None)
     items = getattr(fuser, "items_", None)
     if items is not None and len({type(item) for item in items.tolist()} - {int, str}) == 0:

@@ -109,19 +109,36 @@ def long_answers(
     out: dict[str, Any] = {}
     for j, name in enumerate(names):
         mine = np.flatnonzero(who == j)
-        by_symbol: dict[Any, Array] = {}
-        silent = np.ones(len(items), dtype=bool)
-        silent[row[mine]] = False
-        for t in mine.tolist():
-            column = by_symbol.setdefault(values[t], np.full(len(items), np.nan))
-            if not np.isnan(column[row[t]]):
-                raise ValueError(
-                    f"source {name!r} gives a probability of {values[t]!r} more than once for item {items[row[t]]!r}"
-                )
-            column[row[t]] = amounts[t]
-        # a symbol that is not named beside others has none of the probability
-        out[str(name)] = {symbol: np.where(silent, np.nan, np.nan_to_num(p)) for symbol, p in by_symbol.items()}
+        out[str(name)] = _long_source(str(name), mine, row, values, amounts, items)
     return LongAnswers(_objects(items), out)
+
+
+def _long_source(name: str, mine: np.ndarray, row: np.ndarray, values: list, amounts: Array, items: list) -> Any:
+    """What one source said: labels where it never gives a probability, else symbol -> (n,) probabilities."""
+    labels = np.isnan(amounts[mine]).all()
+    if labels:
+        _refuse_twice(items, row[mine], [name], np.zeros(len(mine), dtype=np.intp))
+        column = np.full(len(items), None, dtype=object)
+        column[row[mine]] = _objects([values[t] for t in mine])
+        return column
+    symbols = list(dict.fromkeys(values[t] for t in mine.tolist()))
+    table = np.full((len(items), len(symbols)), np.nan)
+    silent = np.ones(len(items), dtype=bool)
+    silent[row[mine]] = False
+    for t in mine.tolist():
+        place = (row[t], symbols.index(values[t]))
+        if not np.isnan(table[place]):
+            raise ValueError(
+                f"source {name!r} gives a probability of {values[t]!r} more than once for item {items[row[t]]!r}"
+            )
+        table[place] = amounts[t]
+        silent[row[t]] |= np.isnan(amounts[t])
+    # what it leaves unsaid of an item is shared by the symbols it does not name there
+    unnamed = np.isnan(table)
+    rest = np.maximum(1.0 - np.nansum(table, axis=1), 0.0) / np.maximum(unnamed.sum(axis=1), 1)
+    table = np.where(unnamed, rest[:, None], table)
+    table[silent] = np.nan
+    return {symbol: table[:, v] for v, symbol in enumerate(symbols)}
 
 
 def _places(values: list, column: str) -> tuple[list, np.ndarray]:

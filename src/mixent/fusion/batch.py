@@ -138,14 +138,34 @@ class Batch:
         for j, said in enumerate(self.answers.said):
             one[:] = 0.0
             self._evidence_of(j, said, A[self.layout.slices[j]], one)
-            one *= trust[j]
+            one *= trust[j] if self._alone is None else trust[j] * self._alone[j][:, None]
             out += one
         return out
+
+    @cached_property
+    def _alone(self) -> Array | None:
+        """(J, P) how many sources a copy speaks for, over its share: all of the vote where the others are silent."""
+        layout = self.layout
+        if len(np.unique(layout.root)) == layout.n_sources:
+            return None
+        spoke = np.zeros((layout.n_sources, self.n_patterns))
+        np.add.at(spoke, layout.root, self.answered.astype(float))
+        return 1.0 / (np.maximum(spoke[layout.root], 1.0) * layout.share[:, None])
+
+    def voiced(self, confusion: Array | None = None) -> Array:
+        """(J, P, K) evidence for product rules: copies that are alone speak for those that are silent."""
+        evidence = self.evidence(confusion)
+        return evidence if self._alone is None else evidence * self._alone[:, :, None]
 
     @cached_property
     def ratio(self) -> Array:
         """(P, K) of the product rule: each source with its share of a vote."""
         return self.product(self.layout.share)
+
+    @cached_property
+    def shares(self) -> Array:
+        """(J, P) share of a vote of each source on each pattern; none where it is silent."""
+        return self.layout.share[:, None] * self.answered
 
     def evidence(self, confusion: Array | None = None) -> Array:
         """(J, P, K) log-likelihood ratios; zero where a source is silent."""
@@ -166,11 +186,13 @@ class Batch:
             np.log(np.maximum(said @ ratio, LEAST), out=out)
         else:
             place, prior = own
+            scale = self.layout.calibrations[j].scale
             had = prior > 0  # of a class it was never trained on its probabilities tell nothing
             whole = bool(had.all()) and place == list(range(out.shape[1]))
             values = np.maximum(said if whole else said[:, had], LEAST)
             np.log(values, out=values)
-            out[:, slice(None) if whole else np.array(place)[had]] = values - np.log(prior[had])
+            ratio = values - np.log(prior[had]) if scale is None else scale[0] * values + np.array(scale[1:])[had]
+            out[:, slice(None) if whole else np.array(place)[had]] = ratio
         if not self.answered[j].all():
             out[~self.answered[j]] = 0.0
 
@@ -180,7 +202,10 @@ class Batch:
         classes = self.layout.classes.tolist()
         if not source.as_is or one.cells is not None or one.edges is not None:
             return None
-        if not set(one.symbols) <= set(one.classes):
+        used = {symbol for symbol, said in zip(one.symbols, one.counts.sum(axis=0)) if said > 0}
+        seen = {label for label, there in zip(one.classes, one.seen) if there}
+        # of a class it met but has no symbol for, or never gives any probability, only its confusion matrix tells
+        if not set(one.symbols) <= set(one.classes) or not seen <= used:
             return None
         prior = dict(zip(one.classes, one.class_prior))
         return [classes.index(s) for s in one.symbols], np.array([prior[s] for s in one.symbols])
@@ -202,7 +227,7 @@ class Batch:
         one = self.layout.calibrations[j]
         classes = self.layout.classes.tolist()
         if one.edges is not None:
-            return np.repeat(self.layout.confusion[self.layout.slices[j]].argmax(axis=1), 1)
+            return self.layout.confusion[self.layout.slices[j]].argmax(axis=1)
         named = np.array([classes.index(s) if s in classes else -1 for s in one.symbols])
         return np.repeat(named, 1 if one.cells is None else len(one.cells))
 

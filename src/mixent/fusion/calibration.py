@@ -10,13 +10,14 @@ from typing import Any, Self
 import numpy as np
 
 from mixent.base.folds import label_folds
-from mixent.core.arrays import Array
+from mixent.core.arrays import Array, log_sum_exp
 from mixent.ensemble.pmfs import aligned, one_hot, pmf
 from mixent.mixtures.options import check_number
 from mixent.tables import listed, missing_mask, read_labels
 
 JEFFREYS = 0.5  # pseudo-counts of every symbol in every class: a count of zero is no proof
 BINS = 10  # of scores
+MOST_FRACTIONS = 10  # numbers that are not whole among labels
 GUESSED = (0.7, 2.0)  # share of right answers of a source nobody has calibrated, and the rows that belief is worth
 
 
@@ -44,6 +45,9 @@ class Calibration:
         Borders between the bins of its score, rising; a score equal to a border belongs to the bin above.
     line : (slope, offset), optional
         It gives scores, and slope * score + offset is the log-likelihood ratio of the second class to the first.
+    scale : (1 + K,) numbers, optional
+        Its probabilities are too sure or too timid, or hold other priors than it says: the log-likelihood ratio of
+        class k is scale[0] * log p_k + scale[k], up to a constant. See `from_predictions(scaled=True)`.
     cells : tuple of L labels, optional
         With each answer the source tells where its input lies: one of these cells, or a pmf over them (6.1).
     context : bool
@@ -68,6 +72,7 @@ class Calibration:
     copy_of: str | None = None
     edges: Array | None = None
     line: tuple[float, float] | None = None
+    scale: tuple[float, ...] | None = None
     cells: tuple | None = None
     context: bool = False
     smoothing: float = JEFFREYS
@@ -82,6 +87,7 @@ class Calibration:
         object.__setattr__(self, "priors", self._read_priors())
         object.__setattr__(self, "edges", self._read_edges())
         object.__setattr__(self, "line", self._read_line())
+        object.__setattr__(self, "scale", self._read_scale())
         if not isinstance(self.context, (bool, np.bool_)) or (self.context and self.cells is None):
             raise ValueError(f"context must be True or False, and True only with cells; got {self.context!r}")
         for name in ("calibration_set", "copy_of"):
@@ -119,7 +125,10 @@ class Calibration:
     def _read_priors(self) -> Array | None:
         if self.priors is None:
             return None
-        priors = _numbers("priors", self.priors, (len(self.classes),))
+        given: Any = self.priors
+        if isinstance(given, Mapping):
+            given = [given.get(label, np.nan) for label in self.classes]
+        priors = _numbers("priors", given, (len(self.classes),))
         if (priors < 0).any() or priors.sum() <= 0:
             raise ValueError(f"priors must be >= 0, and not all zero; got {priors.tolist()}")
         total = priors.sum()
@@ -140,6 +149,14 @@ class Calibration:
         if self.symbols != self.classes or len(self.classes) != 2 or self.edges is not None:
             raise ValueError("line is for scores of two classes, which are the symbols, and excludes edges")
         return slope, offset
+
+    def _read_scale(self) -> tuple[float, ...] | None:
+        if self.scale is None:
+            return None
+        scale = _numbers("scale", self.scale, (1 + len(self.symbols),))
+        if self.symbols != self.classes or self.cells is not None or self.line is not None:
+            raise ValueError("scale is for probabilities of the classes, which are the symbols, without cells or line")
+        return tuple(scale.tolist())
 
     @property
     def n_rows(self) -> Array:
@@ -212,7 +229,8 @@ class Calibration:
         -------
         Calibration
         """
-        return cls(tuple(classes), tuple(classes if symbols is None else symbols), counts, **more)
+        symbols = tuple(classes if symbols is None else symbols)
+        return cls(tuple(classes), symbols, _counts_by_name(counts, tuple(classes), symbols), **more)
 
     @classmethod
     def from_rates(
@@ -245,7 +263,14 @@ class Calibration:
 
     @classmethod
     def from_predictions(
-        cls, truth: Any, said: Any, symbols: Sequence[Any] | None = None, *, cells: Any = None, **more: Any
+        cls,
+        truth: Any,
+        said: Any,
+        symbols: Sequence[Any] | None = None,
+        *,
+        cells: Any = None,
+        scaled: bool = False,
+        **more: Any,
     ) -> Self:
         """From rows whose truth is known: what the source said of each, as labels or as probabilities.
 
@@ -259,7 +284,11 @@ class Calibration:
             What the columns of probabilities are about, or all that may be said. Default: the classes, and what was
             said beside them; where nothing said is a class, what was said.
         cells : (n,) labels or (n, L) probabilities, optional
-            The cell of each row, see `Calibration.cells`; columns of probabilities are cells 0, 1, ...
+            The cell of each row, see `Calibration.cells`; columns of probabilities are cells 0, 1, ..., or those of a
+            DataFrame its names.
+        scaled : bool
+            Learn from these rows how much its probabilities are worth, see `Calibration.scale`; else they are taken as
+            they are, divided by its priors.
         **more
             As for `from_counts`.
 
@@ -277,12 +306,18 @@ class Calibration:
             wanted = _alphabet(said, classes)
         names, values = _values(said, wanted, "the source")
         rows = (labels.codes >= 0) & ~np.isnan(values).any(axis=1)
+        if scaled:
+            if said.ndim != 2 or names != classes or cells is not None:
+                raise ValueError("scaled=True is for probabilities of the classes, without cells")
+            more["scale"] = _scale(values[rows], labels.codes[rows])
         if cells is None:
             return cls(classes, names, np.eye(len(classes))[labels.codes[rows]].T @ values[rows], **more)
+        columns = list(getattr(cells, "columns", ()))
         cells = cells.to_numpy() if hasattr(cells, "to_numpy") else np.asarray(cells)
         if len(cells) != len(said):
             raise ValueError(f"{len(cells)} cells for {len(said)} rows")
-        cell_names, where = _values(cells, range(cells.shape[1]) if cells.ndim == 2 else None, "the cells")
+        numbered = columns or range(cells.shape[1]) if cells.ndim == 2 else None
+        cell_names, where = _values(cells, numbered, "the cells")
         rows &= ~np.isnan(where).any(axis=1)
         truths = np.eye(len(classes))[labels.codes[rows]]
         counts = np.einsum("tk,tv,tl->kvl", truths, values[rows], where[rows])
@@ -370,14 +405,13 @@ class Calibration:
             edges = _even_edges(truth, scores, seen, bins)
         edges = np.asarray(edges, dtype=float)
         symbols = bin_names(edges)
+        seen = ~np.isnan(scores)  # an infinite one lies in the first bin or the last
         codes = np.searchsorted(edges, scores, side="right")
         said = np.array([symbols[c] if ok else None for c, ok in zip(codes, seen)], dtype=object)
         return cls.from_predictions(truth, said, symbols=symbols, edges=edges, **more)
 
     @classmethod
     def _on_a_line(cls, truth: Any, scores: Array, seen: np.ndarray, **more: Any) -> Self:
-        from sklearn.linear_model import LogisticRegression
-
         labels = read_labels(truth, len(scores))
         if labels.codes is None or len(labels.classes) != 2:
             raise ValueError(f"ratio=True is for labels of two classes; truth has {listed(labels.classes.tolist())}")
@@ -385,9 +419,7 @@ class Calibration:
         codes = labels.codes[rows]
         if len(set(codes.tolist())) < 2:
             raise ValueError("ratio=True needs scores of both classes")
-        # balanced: the odds of the line are then likelihood ratios, whatever the priors of these rows
-        model = LogisticRegression(C=1e6, class_weight="balanced", max_iter=1000).fit(scores[rows, None], codes)
-        line = (float(model.coef_[0, 0]), float(model.intercept_[0]))
+        line = _platt(scores[rows], codes)
         prior = np.bincount(codes, minlength=2) / len(codes) if more.get("priors") is None else more["priors"]
         said = np.full((len(scores), 2), np.nan)
         said[seen] = line_pmf(scores[seen], line, np.asarray(prior, dtype=float))
@@ -415,6 +447,62 @@ class Calibration:
             raise ValueError(f"a calibration needs the field {absent[0]!r}")
         given = {**entry, "symbols": entry.get("symbols", entry["classes"])}
         return cls(**{name: value for name, value in given.items() if value is not None})
+
+
+def _scale(values: Array, codes: np.ndarray) -> tuple[float, ...]:
+    """Power and offsets b of log p_k, by which the classes of these rows are most probable.
+
+    Maximises  sum_t log softmax_k(log share_k + power log p_tk + b_k)  less half the squares of power - 1 and of b
+    about what they are where probabilities are honest: rows that the source always gets right do not make it infinite.
+    """
+    from scipy.optimize import minimize
+
+    K = values.shape[1]
+    logs = np.log(np.maximum(values, 1e-6))
+    share = np.bincount(codes, minlength=K) / len(codes)
+    base = np.log(np.maximum(share, 1e-9))
+    truth = np.eye(K)[codes]
+
+    def loss(x: Array) -> tuple[float, Array]:
+        joint = base + x[0] * logs + x[1:]
+        norm = log_sum_exp(joint, axis=1)
+        rest = np.exp(joint - norm[:, None]) - truth
+        away = x - np.concatenate([[1.0], -base])
+        slope = np.concatenate([[(rest * logs).sum()], rest.sum(axis=0)])
+        return float(norm.sum() - (joint * truth).sum() + 0.5 * away @ away), slope + away
+
+    found = minimize(loss, np.concatenate([[1.0], -base]), jac=True, method="L-BFGS-B").x
+    return tuple(found.tolist())
+
+
+def _counts_by_name(counts: Any, classes: tuple, symbols: tuple) -> Any:
+    """A DataFrame's rows and columns in the order of the classes and symbols they are named by."""
+    if not hasattr(counts, "columns"):
+        return counts
+    table = by_name(counts, symbols, "counts")
+    index = [str(label) for label in getattr(counts, "index", ())]
+    if set(index) == {str(label) for label in classes}:
+        table = table[[index.index(str(label)) for label in classes]]
+    return table
+
+
+def _platt(scores: Array, codes: np.ndarray) -> tuple[float, float]:
+    """Slope and offset of the log-likelihood ratio, by logistic regression on Platt's targets.
+
+    A row of a class of n is held to be of it to (n + 1) / (n + 2): scores that part the classes do not make it
+    infinite. Classes have the same mass, so that the odds of the line are ratios whatever the priors of these rows.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    n = np.bincount(codes, minlength=2)
+    sure = (n[codes] + 1.0) / (n[codes] + 2.0)
+    mean, std = scores.mean(), max(scores.std(), 1e-12)
+    twice = np.concatenate([scores, scores])[:, None]
+    weight = np.concatenate([sure, 1.0 - sure]) / np.concatenate([n[codes], n[codes]]) * n.min()
+    model = LogisticRegression(C=1e6, max_iter=1000)
+    model.fit((twice - mean) / std, np.concatenate([codes, 1 - codes]), sample_weight=weight)
+    slope = float(model.coef_[0, 0]) / std
+    return slope, float(model.intercept_[0]) - slope * mean
 
 
 def _even_edges(truth: Any, scores: Array, seen: np.ndarray, bins: int) -> Array:
@@ -451,12 +539,22 @@ def _alphabet(said: np.ndarray, classes: tuple) -> tuple:
     """The classes and what was said beside them; or only what was said, where nothing of it is a class."""
     values = said.astype(object)
     found = set(values[~missing_mask(values)].tolist())
+    fractions = [v for v in found if isinstance(v, float) and not v.is_integer()]
+    if len(fractions) > MOST_FRACTIONS:
+        raise ValueError(
+            f"what was said holds {len(found)} different numbers, such as {fractions[0]:g}: they are no labels. Give "
+            "probabilities as a table with a column for each class, scores to `from_scores`"
+        )
+    if found and not found & set(classes) and {str(v) for v in found} & {str(c) for c in classes}:
+        raise ValueError(f"said: {next(iter(found))!r}, and truth: {classes[0]!r}, are labels of different types")
     return tuple(sorted_labels(found | set(classes) if found & set(classes) else found))
 
 
 def bin_names(edges: Array) -> tuple[str, ...]:
     """Names of the bins between rising borders."""
     told = [f"{e:.6g}" for e in edges]
+    if len(set(told)) < len(told):
+        told = [repr(float(e)) for e in edges]
     if not told:
         return ("any",)
     return (f"< {told[0]}", *(f"{a} to {b}" for a, b in pairwise(told)), f">= {told[-1]}")

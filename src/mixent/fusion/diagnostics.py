@@ -28,7 +28,8 @@ from mixent.fusion.sources import Layout
 
 TOL, PASSES = 1e-10, 2000
 SILENT = 1e-12  # variance of what a source says within a class, where it says nothing
-MOST_PAIRS = 2000  # of sources, to be tested for dependence
+MOST_PAIRS = 2000  # of sources, to be tested for dependence one by one
+FEWEST = 20  # items below which nothing is tested: their spread is not known
 
 
 @dataclass(frozen=True)
@@ -102,13 +103,38 @@ class Marginals:
 
     @cached_property
     def inverse(self) -> Array:
-        """(K, K) M."""
+        """(K, K) M; nothing where the likelihood is flat, see `unknown`."""
+        Z = self._tangent
+        return Z @ np.linalg.pinv(Z.T @ self._curvature @ Z, rcond=1e-8, hermitian=True) @ Z.T
+
+    @property
+    def _least_variance(self) -> Array:
+        """(K,) of shares among so few items, were all of them known; at shares that are neither none nor all."""
+        n = float(self.batch.weight.sum())
+        share = (n * self.prior + 1.0) / (n + len(self.prior))
+        return share * (1.0 - share) / (n + len(self.prior))
+
+    @cached_property
+    def unknown(self) -> np.ndarray:
+        """(K,) classes whose shares could be others without any source saying anything else."""
+        return np.asarray((self._blind**2).sum(axis=1) > 1e-6)
+
+    @cached_property
+    def _blind(self) -> Array:
+        """(K, m) directions of the simplex in which the likelihood is flat."""
+        values, vectors = np.linalg.eigh(self._tangent.T @ self._curvature @ self._tangent)
+        return self._tangent @ vectors[:, values <= 1e-8 * max(values.max(), 1e-300)]
+
+    @property
+    def _tangent(self) -> Array:
+        """(K, K - 1) directions in which the sum stays."""
+        return np.linalg.svd(np.ones((1, self.layout.n_classes)))[2][1:].T
+
+    @cached_property
+    def _curvature(self) -> Array:
         ratio = self.layout.confusion / self.density[:, None]
         H = (ratio * (self.share * self.said)[:, None]).T @ ratio
-        H += np.diag(self.labelled / np.maximum(self.prior, 1e-6) ** 2)
-        K = len(H)
-        Z = np.linalg.svd(np.ones((1, K)))[2][1:].T  # (K, K-1): directions in which the sum stays
-        return Z @ np.linalg.pinv(Z.T @ H @ Z, rcond=1e-10) @ Z.T
+        return H + np.diag(self.labelled / np.maximum(self.prior, 1e-6) ** 2)
 
     @cached_property
     def influence(self) -> Array:
@@ -130,7 +156,7 @@ class Marginals:
         M = self.inverse
         first = M[:, None, :]  # (K, 1, K)
         second = (M @ A.T)[:, :, None] * p / D[:, None]
-        return weight[:, None] * (first - second) * ~self.layout.free
+        return weight[:, None] * (first - second)
 
     @property
     def batch_covariance(self) -> Array:
@@ -153,9 +179,11 @@ class Marginals:
     def estimate(self, correlation: Array, confidence: float) -> PriorEstimate:
         batch, calibration = self.batch_covariance, self.calibration_covariance(correlation)
         covariance = batch + calibration
+        covariance[np.diag_indices_from(covariance)] += np.maximum(self._least_variance - np.diag(covariance), 0.0)
         std = np.sqrt(np.diag(covariance))
         reach = norm.ppf(0.5 + confidence / 2) * std
         low, high = np.maximum(self.prior - reach, 0.0), np.minimum(self.prior + reach, 1.0)
+        low, high = np.where(self.unknown, 0.0, low), np.where(self.unknown, 1.0, high)
         batch_std, calibration_std = np.sqrt(np.diag(batch)), np.sqrt(np.diag(calibration))
         return PriorEstimate(floored(self.prior), low, high, covariance, batch_std, calibration_std, confidence)
 
@@ -167,7 +195,9 @@ class Marginals:
 
 
 def all_marginals(batch: Batch) -> Marginals:
-    return Marginals(batch, np.ones(batch.layout.n_sources, dtype=bool))
+    """Of all sources but those counted within a context: their histograms tell of the cells as much as of classes."""
+    used = np.array([n == 1 for n in batch.layout.n_groups])
+    return Marginals(batch, used if used.any() else ~used)
 
 
 def item_covariance(moved: Array, weight: Array) -> Array:
@@ -184,8 +214,8 @@ def rate_spread(layout: Layout, slope: Array) -> Array:
 def set_covariance(layout: Layout, spread: Array, members: list[int], correlation: Array) -> Array:
     """(D, D): variance of what has this spread (D, S, K) by the rates of sources counted on the same rows.
 
-    Two of them err together as they are correlated within a class: cov = root of the one's variance times root of the
-    other's times the correlation, which for two symbols is exact.
+    Two of them err together as they are correlated within a class: about root of the one's variance times root of the
+    other's times the correlation, which for two classes and two symbols is exact.
     """
     parts = [spread[:, layout.slices[j]] for j in members]
     roots = _roots(np.stack([np.einsum("dvk,evk->kde", one, one) for one in parts]))  # (m, K, D, D)
@@ -206,16 +236,22 @@ class Moved:
 
     statistic: float  # 2 (log L at the batch's priors - log L at the old ones), by the product of the sources
     p_value: float  # of Saerens, Latinne and Decaestecker's test: exact rates, independent sources
-    robust_p_value: float  # by the composite estimate and its covariance: any dependence, rates as counted
+    robust_p_value: (
+        float  # by the composite estimate and its covariance: any dependence, rates as counted; NaN: few items
+    )
     moved: bool
 
 
-def moved_test(estimate: PriorEstimate, old: Array, n_rows: float, gain: float, confidence: float) -> Moved:
-    """Old priors counted on `n_rows` (infinite where they are given) against the batch's.
+def moved_test(
+    estimate: PriorEstimate, old: Array, n_rows: float, n_items: float, gain: float, confidence: float
+) -> Moved:
+    """Old priors counted on `n_rows` (infinite where they are given) against those of a batch of `n_items`.
 
     `gain` is the rise of the log-likelihood of the product rule from the old priors to the batch's.
     """
     df = len(old) - 1
+    if n_items < FEWEST or ((estimate.low <= 0) & (estimate.high >= 1)).any():
+        return Moved(2 * gain, float(chi2.sf(2 * gain, df)), np.nan, False)
     d = estimate.prior - old
     covariance = estimate.covariance + (np.diag(old) - np.outer(old, old)) / n_rows
     wald = float(d @ np.linalg.pinv(covariance, rcond=1e-8) @ d)
@@ -247,40 +283,89 @@ def dependence(marginals: Marginals) -> Dependence:
     priors and the rates. A score of log A would be reckoned from the same counts as its mean, and look better than it
     is where there are many symbols and few rows.
     """
-    layout, batch = marginals.layout, marginals.batch
-    J, A, p = layout.n_sources, layout.confusion, marginals.prior
-    f = _votes(layout)
-    scores = [_scores(batch, f, j) for j in range(J)]  # (P, K) each
-    means = [layout.rates[s].T @ f[s] for s in layout.slices]  # (K classes, K): mean of f in each class
-    z, cov = np.full((J, J), np.nan), np.zeros((J, J))
-    for j in range(J):
-        cov[j, j] = _pair_excess(marginals, scores, means, p, j, j)[0]
-    std = np.sqrt(np.maximum(np.diag(cov), SILENT))
-    together = _Sum.zero(batch.n_patterns, A.shape)
-    too_many = J * (J - 1) // 2 > MOST_PAIRS
-    for i in range(J):
-        for j in range(i) if not too_many else ():
-            if layout.root[i] == layout.root[j]:
-                cov[i, j] = cov[j, i] = std[i] * std[j]
-                continue
-            excess, influence, both = _pair_excess(marginals, scores, means, p, i, j)
-            if both <= 1:
-                continue
-            pair = _Sum(excess, influence, _rates_slope(marginals, f, means, i, j))
-            cov[i, j] = cov[j, i] = excess
-            z[i, j] = z[j, i] = pair.z(marginals)
-            together = together.plus(pair, layout.share[i] * layout.share[j] / (std[i] * std[j]))
+    compared = _Compared.of(marginals)
+    layout, std = marginals.layout, compared.std
+    J = layout.n_sources
+    z, cov = np.full((J, J), np.nan), np.where(layout.root[:, None] == layout.root, np.outer(std, std), 0.0)
+    together = _Sum.zero(marginals.batch.n_patterns, layout.confusion.shape)
+    tested, left = pairs_to_test(layout)
+    for i, j in tested:
+        pair = compared.pair(i, j)
+        if pair is None:
+            continue
+        cov[i, j] = cov[j, i] = pair.excess
+        z[i, j] = z[j, i] = pair.z(marginals)
+        together = together.plus(pair, layout.share[i] * layout.share[j] / (std[i] * std[j]))
+    if left:
+        compared.fill(z, cov, left)
     pairs = Pairs(_correlation(cov, std), z, std)
     originals = np.unique(layout.root)
-    spread = _spread(layout, p)
+    spread = _spread(layout, marginals.prior)
     return Dependence(z, pairs.correlation, effective_number(pairs.part(originals)), together.z(marginals), spread)
+
+
+def pairs_to_test(layout: Layout) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Pairs to be tested one by one, and those left: copies apart, and sources that are counted within a context."""
+    able = [j for j, n in enumerate(layout.n_groups) if n == 1]
+    found = [(i, j) for place, i in enumerate(able) for j in able[:place] if layout.root[i] != layout.root[j]]
+    if len(found) <= MOST_PAIRS:
+        return found, []
+    step = len(found) / MOST_PAIRS
+    chosen = {int(step * t) for t in range(MOST_PAIRS)}
+    return [found[t] for t in sorted(chosen)], [pair for t, pair in enumerate(found) if t not in chosen]
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """What pairs are compared by."""
+
+    marginals: Marginals
+    f: Array  # (S, K)
+    scores: list[Array]  # of each source (P, K)
+    means: list[Array]  # of each source (K classes, K): mean of f in each class
+    std: Array  # (J,) of the scores, within a class
+
+    @staticmethod
+    def of(marginals: Marginals) -> _Compared:
+        layout = marginals.layout
+        f = _votes(layout)
+        scores = [_scores(marginals.batch, f, j) for j in range(layout.n_sources)]
+        means = [layout.rates[s].T @ f[s] / n for s, n in zip(layout.slices, layout.n_groups)]
+        own = [_pair_excess(marginals, scores, means, marginals.prior, j, j)[0] for j in range(layout.n_sources)]
+        return _Compared(marginals, f, scores, means, np.sqrt(np.maximum(own, SILENT)))
+
+    def pair(self, i: int, j: int) -> _Sum | None:
+        """None where too few items have answers of both."""
+        found = _pair_excess(self.marginals, self.scores, self.means, self.marginals.prior, i, j)
+        if found[2] < FEWEST:
+            return None
+        return _Sum(found[0], found[1], _rates_slope(self.marginals, self.f, self.means, i, j))
+
+    def fill(self, z: Array, cov: Array, left: list[tuple[int, int]]) -> None:
+        """Pairs that were not tested: their excess, and z by the standard errors of those that were."""
+        batch = self.marginals.batch
+        known = np.isfinite(z) & (z != 0)
+        scale = (
+            np.median((np.abs(cov[known] / z[known])) / np.outer(self.std, self.std)[known]) if known.any() else np.inf
+        )
+        weight = batch.answered * batch.weight
+        both = weight @ batch.answered.T
+        total = sum((weight * part) @ part.T for part in np.stack(self.scores).transpose(2, 0, 1))
+        expected = np.einsum("k,ikc,jkc->ij", self.marginals.prior, np.stack(self.means), np.stack(self.means))
+        rows, columns = np.array(left).T
+        enough = both[rows, columns] >= FEWEST
+        rows, columns = rows[enough], columns[enough]
+        excess = total[rows, columns] / both[rows, columns] - expected[rows, columns]
+        for a, b in ((rows, columns), (columns, rows)):
+            cov[a, b] = excess
+            z[a, b] = excess / (scale * self.std[a] * self.std[b])
 
 
 def _votes(layout: Layout) -> Array:
     """(S, K) f: a symbol names the class it speaks for most; what a source worse than chance says is turned."""
-    out = np.full((layout.n_symbols, layout.n_classes), -1.0 / layout.n_classes)
-    out[np.arange(len(out)), layout.confusion.argmax(axis=1)] += 1.0
-    return out
+    A = layout.confusion
+    named = (A.max(axis=1, keepdims=True) * (1 - 1e-12) <= A).astype(float)
+    return named / named.sum(axis=1, keepdims=True) - 1.0 / layout.n_classes
 
 
 def _spread(layout: Layout, prior: Array) -> Array:
@@ -289,7 +374,8 @@ def _spread(layout: Layout, prior: Array) -> Array:
     f = np.log(A) - np.log(A).mean(axis=1, keepdims=True)
     out = np.empty(layout.n_sources)
     for j, here in enumerate(layout.slices):
-        squares, means = A[here].T @ (f[here] ** 2).sum(axis=1), A[here].T @ f[here]
+        rates = A[here].T / layout.n_groups[j]  # cells of a context alike
+        squares, means = rates @ (f[here] ** 2).sum(axis=1), rates @ f[here]
         out[j] = prior @ (squares - (means**2).sum(axis=1))
     return np.sqrt(np.maximum(out, SILENT))
 
@@ -386,7 +472,7 @@ def drift(marginals: Marginals, j: int, correlation: Array) -> Drift:
     answered = batch.weight * batch.answered[j]
     total = answered.sum()
     others = marginals.without(j)
-    if total <= 0 or not others.used.any() or layout.calibrations[j].context:
+    if total < FEWEST or not others.used.any() or others.unknown.any() or layout.n_groups[j] > 1:
         share = np.full(layout.sizes[j], np.nan)
         return Drift(share, share, np.nan, np.nan)
     A = layout.confusion[here]  # (S_j, K)

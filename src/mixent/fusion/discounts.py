@@ -31,12 +31,12 @@ class Pairs:
         return Pairs(self.correlation[square], self.z[square], self.spread[places])
 
 
-def discounts(pairs: Pairs) -> Array:
+def discounts(pairs: Pairs, doubt: float = DOUBT) -> Array:
     """(J,) t >= 0 of the best linear score, from correlations shrunk by how sure they are."""
     from scipy.optimize import nnls
 
     z = np.nan_to_num(pairs.z)
-    kept = np.where(z > DOUBT, 1.0 - (DOUBT / np.maximum(z, DOUBT)) ** 2, 0.0)
+    kept = np.where(z > doubt, 1.0 - (doubt / np.maximum(z, doubt)) ** 2, 0.0)
     matrix = np.clip(pairs.correlation, 0.0, 1.0) * kept
     np.fill_diagonal(matrix, 1.0)
     values, vectors = np.linalg.eigh(matrix)
@@ -49,4 +49,5 @@ def discounts(pairs: Pairs) -> Array:
 
 def effective_number(pairs: Pairs) -> float:
     """How many independent sources would say as much: the sum of the discounts of sources that are equally good."""
-    return float(discounts(Pairs(pairs.correlation, pairs.z, np.ones(len(pairs.spread)))).sum())
+    alike = Pairs(pairs.correlation, pairs.z, np.ones(len(pairs.spread)))
+    return float(discounts(alike, 2 * DOUBT).sum())  # among many pairs some are above DOUBT by chance

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -20,6 +21,7 @@ from mixent.fusion.batch import Batch
 from mixent.fusion.calibration import Calibration
 from mixent.fusion.diagnostics import (
     Dependence,
+    Drift,
     Marginals,
     all_marginals,
     dependence,
@@ -27,7 +29,7 @@ from mixent.fusion.diagnostics import (
     moved_test,
 )
 from mixent.fusion.learning import guesses, with_labels
-from mixent.fusion.methods import METHODS, Fit, Settings, Task
+from mixent.fusion.methods import HELD, METHODS, Fit, Settings, Task, window_prior
 from mixent.fusion.rules import only_known
 from mixent.fusion.sources import Layout
 from mixent.fusion.words import warnings_in_words
@@ -269,17 +271,23 @@ class Fuser(BaseEstimator):
         check_choice("method", self.method, tuple(METHODS))
         self._refuse_idle()
         self._first_layout, self._batch = layout, batch
-        layout = with_labels(batch)
-        batch = Batch(layout, batch.answers, batch.weight, batch.known, batch.pattern_of)
-        marginals = all_marginals(batch)
-        task = Task(batch, marginals, settings, lambda: self._diagnosed.dependence)
-        self._diagnosed = Diagnosis(marginals)
+        mute = tuple(np.flatnonzero(~batch.answered.any(axis=1)).tolist())
+        plain = Batch(replace(layout, mute=mute), batch.answers, batch.weight, batch.known, batch.pattern_of)
+        layout = with_labels(plain)
+        _refuse_unknown(layout)
+        batch = replace(plain, layout=layout)
+        task = self._task(batch, settings, plain.layout.counts)
         fit = METHODS[self.method](task)
-        self._keep(layout, batch, fit, settings)
+        self._keep(task, fit, plain)
         if fit.run is not None and fit.run.status is Status.MAX_PASSES:
             warnings.warn(fit.run.message, ConvergenceWarning, stacklevel=4)
 
-    def _keep(self, layout: Layout, batch: Batch, fit: Fit, settings: Settings) -> None:
+    def _task(self, batch: Batch, settings: Settings, counts: Array) -> Task:
+        found = Diagnosis(all_marginals(batch))
+        return Task(batch, found.marginals, settings, lambda: found.dependence, counts)
+
+    def _keep(self, task: Task, fit: Fit, plain: Batch) -> None:
+        batch, layout = task.batch, task.batch.layout
         self._fitted, self._fitted_layout, self.rule_ = fit, layout, fit.rule
         self.classes_, self.method_ = layout.classes, fit.method
         self.prior_, self.objective_, self.gap_ = fit.rule.prior, fit.objective, fit.gap
@@ -291,19 +299,18 @@ class Fuser(BaseEstimator):
         trust = getattr(fit.rule, "trust", None)
         self.trust_ = None if trust is None else dict(zip(layout.names, trust.tolist()))
         self.confusion_ = _by_source(layout, fit)
-        diagnosed = self._diagnosed
-        self.prior_estimate_ = diagnosed.marginals.estimate(diagnosed.dependence.correlation, self.confidence)
-        self.dependence_ = diagnosed.dependence
-        tested = layout.n_sources <= MOST_DRIFTS
-        self.drift_ = {
-            name: drift(diagnosed.marginals, j, diagnosed.dependence.correlation)
-            for j, name in enumerate(layout.names)
-            if tested
-        }
+        self._look(task, plain)
+
+    def _look(self, task: Task, plain: Batch) -> None:
+        """What the batch tells of priors and sources; `plain` has the calibrations without labels."""
+        batch, settings = task.batch, task.settings
+        self.dependence_ = task.dependence()
+        self.prior_estimate_ = task.marginals.estimate(self.dependence_.correlation, self.confidence)
+        self.drift_ = _drifts(plain, self.dependence_.correlation)
         counted = self._first_layout.n_training if _is_training(self.class_prior) else np.inf
-        gain = _gain(batch, settings.prior)
-        self.moved_ = moved_test(self.prior_estimate_, settings.prior, counted, gain, self.confidence)
-        self.warnings_ = warnings_in_words(self, layout, batch)
+        n, gain = float(batch.weight.sum()), _gain(batch, settings.prior)
+        self.moved_ = moved_test(self.prior_estimate_, settings.prior, counted, n, gain, self.confidence)
+        self.warnings_ = warnings_in_words(self, batch.layout, batch)
 
     def _refuse_idle(self) -> None:
         for name, serves, default in (
@@ -330,6 +337,7 @@ class Fuser(BaseEstimator):
             self.trim,
             check_positive("tol", self.tol),
             check_count("max_iter", self.max_iter),
+            HELD if self.method == "auto" else 0.0,
         )
 
     def _start(self, layout: Layout) -> Array:
@@ -418,7 +426,7 @@ class Fuser(BaseEstimator):
         Returns
         -------
         (n, J + 1, K) array: the sources in their order, then the priors; the mean over the classes is zero, and the sum
-        over sources is the logarithm of the posterior up to a constant.
+        over sources and priors is the logarithm of the posterior up to a constant.
         """
         check_is_fitted(self, "rule_")
         batch = self._new(answers)
@@ -428,8 +436,7 @@ class Fuser(BaseEstimator):
                 f"method {self.method_!r} takes means, whose posteriors are no sum of what each source adds; take a "
                 "product rule, 'it', 'pool', 'discounted' or 'dawid-skene'"
             )
-        joint = np.log(np.maximum(self.rule_.posterior(batch), 1e-300))
-        rest = joint - parts.sum(axis=0)
+        rest = np.broadcast_to(self.rule_.base, parts.shape[1:])
         every = np.concatenate([parts, rest[None]])
         every -= every.mean(axis=2, keepdims=True)
         return batch.items(every.transpose(1, 0, 2))
@@ -445,20 +452,15 @@ class Fuser(BaseEstimator):
         Returns
         -------
         self
-            `prior_` and `prior_estimate_` are the window's; later predictions use them.
+            `prior_`, which later predictions use, `prior_estimate_`, `dependence_`, `drift_`, `moved_` and `warnings_`
+            are the window's. "majority" has no priors.
         """
         check_is_fitted(self, "rule_")
         batch = self._new(window)
-        marginals = all_marginals(batch)
-        if self.method_ in ("ml-product", "product", "it", "dawid-skene"):
-            posterior = self.rule_.posterior(batch)
-            ratio = np.log(np.maximum(posterior, 1e-300)) - np.log(self.rule_.prior)
-            prior = shifted_priors(ratio, np.full_like(self.prior_, 1 / len(self.prior_)), weight=batch.weight).params
-        else:
-            prior = marginals.prior
-        self.rule_ = self.rule_.at(prior)
+        task = self._task(batch, self._settings(self._fitted_layout), self._fitted_layout.counts)
+        self.rule_ = self.rule_.at(window_prior(task, self.method_, self.rule_))
         self.prior_ = self.rule_.prior
-        self.prior_estimate_ = marginals.estimate(self.dependence_.correlation, self.confidence)
+        self._look(task, Batch(self._first_layout, batch.answers, batch.weight, batch.known, batch.pattern_of))
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -467,6 +469,26 @@ class Fuser(BaseEstimator):
         tags.input_tags.categorical = True
         tags.target_tags.required = False
         return tags
+
+
+def _drifts(batch: Batch, correlation: Array) -> dict[str, Drift]:
+    """Tested on the items whose class is not known: the others have been added to what they would be tested against."""
+    layout = batch.layout
+    if layout.n_sources > MOST_DRIFTS or layout.n_sources**2 * layout.n_classes**3 > MOST_COST:
+        return {}
+    unknown = np.flatnonzero(batch.known < 0)
+    marginals = all_marginals(batch if len(unknown) == batch.n_patterns else batch.part(unknown))
+    return {name: drift(marginals, j, correlation) for j, name in enumerate(layout.names)}
+
+
+def _refuse_unknown(layout: Layout) -> None:
+    seen = layout.n_rows.sum(axis=0) > 0
+    if not seen.all():
+        label = layout.classes.tolist()[int(np.argmin(seen))]
+        raise ValueError(
+            f"no source was calibrated on a row of class {label!r}, so that nothing can tell it from others; leave it "
+            "out of the calibrations' classes, or give labels"
+        )
 
 
 def _by_source(layout: Layout, fit: Fit) -> dict[str, Array]:
@@ -506,7 +528,8 @@ def _alone(value: Any) -> Any:
     """One item's answer as a column."""
     if isinstance(value, Mapping):
         return {symbol: np.array([p]) for symbol, p in value.items()}
-    return np.asarray(value)[None] if np.ndim(value) == 1 else [value]
+    values = np.asarray(value)
+    return values[None] if values.ndim == 1 and values.dtype.kind in "fiu" else [value]
 
 
 def _guessed(answers: Any, y: Any) -> dict[str, Calibration]:

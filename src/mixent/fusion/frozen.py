@@ -29,6 +29,10 @@ class FrozenRule(Protocol):
     def contributions(self, batch: Batch) -> Array | None:
         """(J, P, K) what each source adds to log q; None where posteriors are no product."""
 
+    @property
+    def base(self) -> Array:
+        """(K,) what the classes themselves add to log q."""
+
 
 @dataclass(frozen=True)
 class Weighted:
@@ -45,7 +49,11 @@ class Weighted:
         return replace(self, prior=floored(prior))
 
     def contributions(self, batch: Batch) -> Array:
-        return self.trust[:, None, None] * batch.evidence(self.confusion)
+        return self.trust[:, None, None] * batch.voiced(self.confusion)
+
+    @property
+    def base(self) -> Array:
+        return np.log(np.maximum(self.prior, 1e-300))
 
 
 @dataclass(frozen=True)
@@ -57,7 +65,9 @@ class LogLinear:
     prior: Array
 
     def posterior(self, batch: Batch) -> Array:
-        return posterior_of(batch.logits(self.weights).T + self.offset)
+        out = posterior_of(batch.logits(self.weights).T + self.offset)
+        out[~batch.answered.any(axis=0)] = self.prior / self.prior.sum()  # of an item nobody speaks of
+        return out
 
     def at(self, prior: Array) -> Self:
         prior = floored(prior)
@@ -69,6 +79,10 @@ class LogLinear:
             weights = self.weights[batch.layout.slices[j]]
             out[j] = said @ weights if said.ndim == 2 else np.where((said >= 0)[:, None], weights[said], 0.0)
         return out
+
+    @property
+    def base(self) -> Array:
+        return self.offset
 
 
 @dataclass(frozen=True)
@@ -84,14 +98,23 @@ class Mean:
     def posterior(self, batch: Batch) -> Array:
         evidence = batch.evidence(self.confusion)
         if not self.trim:
-            return mean_posterior(evidence, self.prior, self.share)
-        return trimmed_mean(merged(evidence, self.share, self.root), self.prior, self.trim).posterior
+            return mean_posterior(evidence, self.prior, self.share[:, None] * batch.answered)
+        return trimmed_mean(
+            merged(evidence, self.share, self.root),
+            self.prior,
+            self.trim,
+            merged(batch.answered[:, :, None].astype(float), self.share, self.root)[:, :, 0],
+        ).posterior
 
     def at(self, prior: Array) -> Self:
         return replace(self, prior=floored(prior))
 
     def contributions(self, batch: Batch) -> None:
         return None
+
+    @property
+    def base(self) -> Array:
+        return np.log(floored(self.prior))
 
 
 @dataclass(frozen=True)
@@ -103,7 +126,7 @@ class MeanRatio:
     confusion: Array
 
     def posterior(self, batch: Batch) -> Array:
-        ratio = mean_ratio(batch.evidence(self.confusion), self.share)
+        ratio = mean_ratio(batch.evidence(self.confusion), self.share[:, None] * batch.answered)
         return posterior_of(ratio + np.log(floored(self.prior)))
 
     def at(self, prior: Array) -> Self:
@@ -111,6 +134,10 @@ class MeanRatio:
 
     def contributions(self, batch: Batch) -> None:
         return None
+
+    @property
+    def base(self) -> Array:
+        return np.log(floored(self.prior))
 
 
 @dataclass(frozen=True)
@@ -128,6 +155,10 @@ class Vote:
 
     def contributions(self, batch: Batch) -> None:
         return None
+
+    @property
+    def base(self) -> Array:
+        return np.log(floored(self.prior))
 
 
 def merged(evidence: Array, share: Array, root: np.ndarray) -> Array:

@@ -39,7 +39,7 @@ def with_labels(batch: Batch) -> Layout:
         prior = np.zeros(len(classes))
         prior[rows] = one.class_prior  # its probabilities keep the priors of its training
         sources.append(replace(source, calibration=replace(one, classes=tuple(classes), counts=counts, priors=prior)))
-    return Layout(layout.names, tuple(sources))
+    return Layout(layout.names, tuple(sources), layout.mute)
 
 
 def guesses(columns: Mapping[str, Any], y: Any) -> dict[str, Calibration]:

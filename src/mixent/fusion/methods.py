@@ -22,17 +22,18 @@ from mixent.fusion.problem import Agreement, Rule
 from mixent.fusion.rules import (
     TOL,
     DawidSkene,
+    Fused,
     Panel,
     composite,
     dawid_skene,
     ml_sum,
     only_known,
-    shifted,
 )
 from mixent.maxent.rows import RowBlocks
 
 SERIAL = 20_000  # patterns below which threads cost more than they save
 POOLED = 20_000  # items that a handful of trust weights are learned from
+HELD = 2.0  # items at the old priors that `auto` adds: a few items do not make a class certain
 THIN = 5.0  # calibration rows of a class below which a confusion matrix is a guess
 DEPENDENT = 1.64  # standard errors by which all pairs together agree too much: one false alarm in twenty
 ALARM = 0.01  # false alarms of single pairs, all of them together
@@ -47,6 +48,7 @@ class Settings:
     trim: float = 0.2
     tol: float = 1e-4
     max_iter: int = 1000
+    held: float = 0.0  # items at these priors that are added to the batch
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,7 @@ class Task:
     marginals: Marginals
     settings: Settings
     dependence: Callable[[], Dependence]
+    counts: Array  # (S, K) of the calibrations, without the labels that are among the items
 
     @property
     def share(self) -> Array:
@@ -108,36 +111,42 @@ def _product(task: Task) -> Fit:
     return _fit(task, "product", Weighted(task.share, task.settings.prior, task.confusion))
 
 
-def _ml_product(task: Task) -> Fit:
-    batch = task.batch
-    found = shifted(batch.ratio, batch.weight, task.settings.prior, batch.known, TOL, task.settings.max_iter)
-    return _fit(task, "ml-product", Weighted(task.share, floored(found.prior), task.confusion), found.run)
+def _ml_product(task: Task, held: float = 0.0) -> Fit:
+    found = _product_priors(task, task.batch.ratio, held * task.settings.prior)
+    return _fit(task, "ml-product", Weighted(task.share, floored(found.params), task.confusion), found)
 
 
-def _ml_sum(task: Task) -> Fit:
+def _product_priors(task: Task, ratio: Array, held: Array) -> Run:
+    """EM on log ratios (P, K), and on `held` (K,) items that are known to be of each class."""
+    batch, K = task.batch, task.batch.layout.n_classes
+    rows, weight = only_known(ratio, batch.known), batch.weight
+    if held.any():
+        rows = np.concatenate([rows, np.where(np.eye(K) > 0, 0.0, -np.inf)])
+        weight = np.concatenate([weight, held])
+    return shifted_priors(rows, task.settings.prior, weight=weight, tol=TOL, max_iter=task.settings.max_iter)
+
+
+def _with_means(task: Task, rule: Callable[..., Fused]) -> Fused:
     batch = task.batch
-    found = ml_sum(
+    return rule(
         batch.evidence(),
         batch.weight,
         task.settings.prior,
-        task.share,
+        batch.shares,
         known=batch.known,
         max_iter=task.settings.max_iter,
     )
+
+
+def _ml_sum(task: Task) -> Fit:
+    found = _with_means(task, ml_sum)
     return _fit(task, "ml-sum", MeanRatio(floored(found.prior), task.share, task.confusion), found.run)
 
 
 def _composite(task: Task, trim: float = 0.0, name: str = "composite") -> Fit:
-    batch = task.batch
-    found = composite(
-        batch.evidence(),
-        batch.weight,
-        task.settings.prior,
-        task.share,
-        known=batch.known,
-        max_iter=task.settings.max_iter,
-    )
-    return _fit(task, name, Mean(floored(found.prior), task.share, batch.layout.root, task.confusion, trim), found.run)
+    found = _with_means(task, composite)
+    root = task.batch.layout.root
+    return _fit(task, name, Mean(floored(found.prior), task.share, root, task.confusion, trim), found.run)
 
 
 def _trimmed(task: Task) -> Fit:
@@ -158,7 +167,9 @@ def _it(task: Task) -> Fit:
     # R~ is a sum over classes, not over items
     objective = found.objective / n if settings.safe else found.objective
     fit = _fit(task, "it", rule, found, gap=None if gap is None else gap / n, objective=objective)
-    return replace(fit, rule=replace(rule, prior=floored(_shares(task, fit.posterior))))
+    answered = batch.weight * batch.answered.any(axis=0)
+    share = answered @ fit.posterior / answered.sum() if answered.any() else settings.prior
+    return _fit(task, "it", replace(rule, prior=floored(share)), found, gap=fit.gap, objective=objective)
 
 
 def balanced(batch: Batch, weights: Array) -> tuple[Array, Array]:
@@ -170,7 +181,7 @@ def balanced(batch: Batch, weights: Array) -> tuple[Array, Array]:
     layout = batch.layout
     out, offset = weights - weights.mean(axis=1, keepdims=True), np.zeros(layout.n_classes)
     for j, here in enumerate(layout.slices):
-        if batch.answered[j].all() and not layout.calibrations[j].context:
+        if batch.answered[j].all() and layout.n_groups[j] == 1:
             constant = log_sum_exp(out[here] + np.log(layout.pooled[here])[:, None], axis=0)
             out[here] -= constant
             offset += constant
@@ -195,7 +206,7 @@ def _pool(task: Task) -> Fit:
     batch = task.batch
     prior = floored(task.marginals.prior)
     some = sampled(batch)
-    found = fit_pool(some.agreement(), some.rows, some.evidence(), prior, batch.layout.share, batch.layout.root)
+    found = fit_pool(some.agreement(), some.rows, some.voiced(), prior, batch.layout.share, batch.layout.root)
     return _fit(
         task, "pool", Weighted(found.trust, prior, task.confusion), objective=-found.divergence / some.weight.sum()
     )
@@ -208,7 +219,7 @@ def _discounted(task: Task) -> Fit:
     pairs = Pairs(found.correlation, found.z, found.spread)
     start = floored(task.marginals.prior)
     pool = discounted(
-        some.agreement(), some.rows, some.evidence(), start, pairs, layout.share, layout.root, _excess(some)
+        some.agreement(), some.rows, some.voiced(), start, pairs, layout.share, layout.root, _excess(some)
     )
     prior = steadied_prior(task, pool.trust)
     return _fit(
@@ -219,7 +230,8 @@ def _discounted(task: Task) -> Fit:
 def _excess(batch: Batch) -> float:
     """R that rates counted on n_k rows of a class cost the truth: n (V - 1) / 2 n_k for a source of V symbols."""
     layout = batch.layout
-    each = [(size - 1) / (2 * one.n_rows[one.seen].mean()) for size, one in zip(layout.sizes, layout.calibrations)]
+    free = [size - n for size, n in zip(layout.sizes, layout.n_groups)]
+    each = [n / (2 * one.n_rows[one.seen].mean()) for n, one in zip(free, layout.calibrations)]
     return float(batch.weight.sum() * np.average(each, weights=layout.share))
 
 
@@ -228,37 +240,58 @@ def steadied_prior(task: Task, trust: Array) -> Array:
 
     The first is sharper, but trusts the trust; the second is valid whatever the sources have in common.
     """
-    batch, rough = task.batch, task.marginals.prior
-    K = len(rough)
-    ratio = np.einsum("j,jnk->nk", trust, batch.evidence())
     marginals, correlation = task.marginals, task.dependence().correlation
+    rough = marginals.prior
     variance = np.trace(marginals.batch_covariance + marginals.calibration_covariance(correlation))
     worth = float((rough * (1 - rough)).sum() / max(variance, 1e-12))  # items that would tell as much
-    held = np.where(np.eye(K) > 0, 0.0, -np.inf)
-    rows = np.concatenate([only_known(ratio, batch.known), held])
-    weight = np.concatenate([batch.weight, worth * rough])
-    return floored(shifted_priors(rows, np.full(K, 1 / K), weight=weight).params)
+    held = worth * rough + HELD * task.settings.prior
+    return floored(_product_priors(task, task.batch.product(trust), held).params)
 
 
 def sampled(batch: Batch) -> Batch:
-    """The batch, or items of it at even distances: enough for a handful of numbers."""
+    """The batch, or some of its items, which stand for all: enough for a handful of numbers.
+
+    They lie at even distances in an order of what is said of them, so that the order they came in is no matter.
+    """
     if batch.n_patterns <= POOLED:
         return batch
-    rows = np.unique(np.linspace(0, batch.n_patterns - 1, POOLED).astype(np.intp))
-    rows = np.union1d(rows, np.flatnonzero(batch.known >= 0))
-    return Batch(batch.layout, batch.answers.part(rows), batch.weight[rows], batch.known[rows])
+    open_, known = np.flatnonzero(batch.known < 0), np.flatnonzero(batch.known >= 0)
+    one_way = np.random.default_rng(0).normal(size=(batch.layout.n_symbols, 1))
+    order = open_[np.argsort(batch.logits(one_way)[0][open_], kind="stable")]
+    chosen = order[np.unique(np.linspace(0, len(order) - 1, POOLED).astype(np.intp))]
+    rows = np.concatenate([chosen, known])
+    weight = batch.weight[rows]
+    weight[: len(chosen)] *= batch.weight[open_].sum() / weight[: len(chosen)].sum()
+    return Batch(batch.layout, batch.answers.part(rows), weight, batch.known[rows])
+
+
+def window_prior(task: Task, method: str, rule: FrozenRule) -> Array:
+    """Class priors of another batch for a rule that stands, by what its method learns them by."""
+    if isinstance(rule, Vote):
+        return rule.prior
+    if method in ("pool", "discounted"):
+        assert isinstance(rule, Weighted)
+        return task.marginals.prior if method == "pool" else steadied_prior(task, rule.trust)
+    if isinstance(rule, (Mean, MeanRatio)):
+        return _with_means(task, composite if isinstance(rule, Mean) else ml_sum).prior
+    posterior = rule.posterior(task.batch)
+    ratio = np.log(np.maximum(posterior, 1e-300)) - np.log(floored(rule.prior))
+    if isinstance(rule, Weighted):
+        ratio = task.batch.product(rule.trust, rule.confusion)
+    return _product_priors(task, ratio, task.settings.held * task.settings.prior).params
 
 
 def _dawid_skene(task: Task) -> Fit:
     batch, layout = task.batch, task.batch.layout
     order = batch.order
-    problem = DawidSkene(batch.cells, layout.counts[order], layout.group[order], layout.share[layout.source_of][order])
+    share = layout.share[layout.source_of]
+    problem = DawidSkene(batch.cells, task.counts[order], layout.group[order], share[order])
     start = Panel(floored(task.marginals.prior), layout.confusion[order])
     found = dawid_skene(problem, batch.rows, start, max_iter=task.settings.max_iter)
     confusion = np.empty_like(layout.confusion)
     assert found.run is not None
     confusion[order] = found.run.params.confusion
-    weights = layout.share[layout.source_of][:, None] * np.log(confusion)
+    weights = share[:, None] * np.log(confusion)
     prior = floored(found.prior)
     return _fit(task, "dawid-skene", LogLinear(weights, np.log(prior), prior), found.run, confusion=confusion)
 
@@ -269,7 +302,7 @@ def _auto(task: Task) -> Fit:
     originals = np.unique(layout.root)
     if np.median([layout.calibrations[j].n_rows[layout.calibrations[j].seen].min() for j in originals]) < THIN:
         return _dawid_skene(task)  # guesses: what the sources are worth is learned from the batch
-    return _discounted(task) if dependent(task.dependence(), originals) else _ml_product(task)
+    return _discounted(task) if dependent(task.dependence(), originals) else _ml_product(task, HELD)
 
 
 def dependent(found: Dependence, originals: np.ndarray) -> bool:

@@ -39,7 +39,12 @@ def posterior_of(log_joint: Array) -> Array:
 
 
 def _shares(evidence: Array, share: Array | None) -> Array:
-    """(J, n) weight of each source on each item: its share of a vote, and nothing where it is silent."""
+    """(J, n) weight of each source on each item: its share of a vote, and nothing where it is silent.
+
+    Given for every item, it also tells who was silent; else a source that says nothing of the classes is held to be.
+    """
+    if share is not None and share.ndim == 2:
+        return share
     spoke = (np.ptp(evidence, axis=2) > 0).astype(float)
     return spoke if share is None else spoke * share[:, None]
 
@@ -80,9 +85,9 @@ def majority(decisions: Array, share: Array | None = None) -> Fused:
     return Fused(post, post.mean(axis=0))
 
 
-def trimmed_mean(evidence: Array, prior: Array, trim: float = 0.2) -> Fused:
+def trimmed_mean(evidence: Array, prior: Array, trim: float = 0.2, share: Array | None = None) -> Fused:
     """Mean of the posteriors without the lowest and the highest `trim` of the sources that answer, class by class."""
-    spoke = _shares(evidence, None) > 0
+    spoke = _shares(evidence, share) > 0
     with np.errstate(divide="ignore"):
         log_prior = np.log(prior)
     each = np.stack([posterior_of(one + log_prior) for one in evidence])

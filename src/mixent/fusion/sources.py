@@ -62,6 +62,7 @@ class Layout:
 
     names: tuple[str, ...]
     sources: tuple[Source, ...]
+    mute: tuple[int, ...] = ()  # sources that say nothing at all: they take no share of a vote from copies
 
     @staticmethod
     def of(sources: Mapping[str, Source | Calibration]) -> Layout:
@@ -86,8 +87,7 @@ class Layout:
                     f"source {name!r} is said to be a copy of {one.copy_of!r}, which must be another of the sources "
                     f"{listed(self.names)}"
                 )
-            zero = one.confusion == 0
-            if zero.any():
+            if not (one.confusion > 0).all():
                 raise ValueError(
                     f"source {name!r} has a rate of zero and smoothing 0: an item of which it says so is impossible in "
                     "that class; keep smoothing > 0"
@@ -169,6 +169,11 @@ class Layout:
         return np.where(self.free, self.confusion * self.within(counts), counts)
 
     @cached_property
+    def n_groups(self) -> tuple[int, ...]:
+        """Contexts of each source; one where it has none."""
+        return tuple(len(one.cells) if one.context and one.cells else 1 for one in self.calibrations)
+
+    @cached_property
     def rates(self) -> Array:
         """(S, K) as counted, without pseudo-counts, whose bias is seen where there are many symbols and many pairs."""
         counts = np.concatenate([self._spread(one, one.counts, 0.0) for one in self.calibrations])
@@ -199,7 +204,9 @@ class Layout:
         for j, one in enumerate(self.calibrations):
             root = int(self.root[j])
             same = np.array_equal(one.counts, self.calibrations[root].counts)
-            key = one.calibration_set if one.calibration_set is not None else root if same else j
+            of_root = self.calibrations[root].calibration_set
+            inherited = (root if of_root is None else of_root) if same else j
+            key = inherited if one.calibration_set is None else one.calibration_set
             sets.setdefault(key, []).append(j)
         return list(sets.values())
 
@@ -250,7 +257,8 @@ class Layout:
     @cached_property
     def share(self) -> Array:
         """(J,) u: copies share one vote."""
-        return 1.0 / np.bincount(self.root, minlength=self.n_sources)[self.root]
+        speaks = np.array([j not in self.mute for j in range(self.n_sources)], dtype=float)
+        return 1.0 / np.maximum(np.bincount(self.root, speaks, minlength=self.n_sources), 1.0)[self.root]
 
     @property
     def n_training(self) -> float:
@@ -263,8 +271,9 @@ class Layout:
     def training_prior(self) -> Array:
         """(K,) shares of the classes over all sources' training, by the rows they were counted on."""
         total = np.zeros(self.n_classes)
-        for one, u in zip(self.calibrations, self.share):
-            total += u * one.n_rows.sum() * self._spread(one, one.class_prior[:, None], 0.0)[0]
+        for members in self.calibration_sets:  # rows that several were counted on are one set
+            for one in (self.calibrations[j] for j in members):
+                total += one.n_rows.sum() / len(members) * self._spread(one, one.class_prior[:, None], 0.0)[0]
         return total / total.sum()
 
 

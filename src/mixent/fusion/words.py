@@ -19,6 +19,7 @@ SIGNIFICANT = 4.0  # standard errors of a pair
 def warnings_in_words(fuser: Any, layout: Layout, batch: Batch) -> list[str]:
     """From the gravest to the least."""
     return [
+        *_strange(layout, batch),
         *_unanswered(layout, batch),
         *_drifted(fuser),
         *_dependent(fuser, layout),
@@ -29,11 +30,30 @@ def warnings_in_words(fuser: Any, layout: Layout, batch: Batch) -> list[str]:
     ]
 
 
+def _strange(layout: Layout, batch: Batch) -> list[str]:
+    """Calibrations that do not fit what is given, or each other."""
+    out = []
+    for name, one, said in zip(layout.names, layout.calibrations, batch.answers.said):
+        absent = [str(c) for c in layout.classes.tolist() if c not in one.classes]
+        if absent:
+            out.append(f"the calibration of {name!r} has no class {', '.join(absent)}, as others have: is it misspelt?")
+        if one.cells is not None or one.edges is not None or one.line is not None:
+            continue
+        soft = bool((np.abs(one.counts - np.round(one.counts)) > 1e-6).any())
+        if soft and said.ndim == 1 and (said >= 0).any() and not guessed(layout):
+            out.append(f"{name!r} gives labels, but its calibration counts probabilities: calibrate it on labels")
+        if not soft and said.ndim == 2:
+            out.append(
+                f"{name!r} gives probabilities, but its calibration counts labels: calibrate it on probabilities"
+            )
+    return out
+
+
 def _unanswered(layout: Layout, batch: Batch) -> list[str]:
     out = []
     nobody = float(batch.weight @ ~batch.answered.any(axis=0))
     if nobody:
-        out.append(f"no source answered {nobody:g} items: their posteriors are the priors")
+        out.append(f"no source answered {nobody:g} items: nothing is known of them but the priors")
     shares = batch.answered @ batch.weight / batch.weight.sum()
     quiet = [(float(share), name) for share, name in zip(shares, layout.names) if share < 0.5]
     if len(quiet) > 3:
@@ -86,7 +106,7 @@ def _dependent(fuser: Any, layout: Layout) -> list[str]:
     return [
         f"{layout.names[i]!r} and {layout.names[j]!r} agree more than their confusion matrices say "
         f"({z[i, j]:.1f} standard errors{others}): {layout.n_sources} sources are worth about "
-        f"{fuser.dependence_.n_effective:.1f} independent ones. Declare copies by copy_of"
+        f"{fuser.dependence_.n_effective:.1f} independent ones. If one is a copy of the other, declare it (copy_of)"
     ]
 
 
@@ -125,7 +145,8 @@ def _calibrated(layout: Layout) -> list[str]:
         return ["nobody has calibrated these sources: what they are worth is learned from how they agree"]
     out = []
     for name, rows in zip(layout.names, layout.n_rows):
-        absent = [str(c) for c, n in zip(layout.classes, rows) if n == 0]
+        own = layout.calibrations[layout.names.index(name)].classes
+        absent = [str(c) for c, n in zip(layout.classes.tolist(), rows) if n == 0 and c in own]
         few = [f"{c} ({n:.0f})" for c, n in zip(layout.classes, rows) if 0 < n < FEW]
         if absent:
             out.append(f"{name!r} was never calibrated on {', '.join(absent)}: it tells nothing of it")
@@ -136,7 +157,8 @@ def _calibrated(layout: Layout) -> list[str]:
 
 def _small(batch: Batch) -> list[str]:
     total = float(batch.weight.sum())
-    return [f"{total:g} items are few: priors and trust weights are rough"] if total < SMALL else []
+    told = "1 item is" if total == 1 else f"{total:g} items are"
+    return [f"{told} few: priors and trust weights are rough"] if total < SMALL else []
 
 
 def _unsettled(fuser: Any) -> list[str]:
