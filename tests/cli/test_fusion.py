@@ -80,6 +80,16 @@ def test_calibrations_of_all_kinds(files):
         assert kind in text
 
 
+def test_scales_of_probabilities(files):
+    for how in ("all", "C"):
+        result = files(*CALIBRATE, "--scaled", how)
+        assert result.exit_code == 0, result.stderr
+        made = load_calibrations("v.json")
+        assert (
+            made["A"].scale is None and abs(made["C"].scale[0] - 2) < 0.6
+        )  # its odds are the square roots of honest ones
+
+
 def test_a_long_table_is_the_wide_one(files):
     longer(LABELLED).to_csv("long.csv", index=False)
     wide = ("calibrate", "lab.csv", "-t", "truth", "-o", "w.json", "--ignore", "case,R", "--ignore", "C:healthy,C:ill")
@@ -155,6 +165,10 @@ BAD_CALIBRATIONS = [
     (("--bins", "1"), 2, "--bins"),
     (("--ratio", "Q"), 2, "--score Q: there is no such source; they are 'A', 'B', 'C', 'S', 'R'"),
     (("--score", "A"), 1, "column 'A' must hold scores; it holds 'healthy'"),
+    (("--ratio", "C"), 2, "--score and --ratio have no effect: 'C' gives probabilities"),
+    (("--scaled", "A"), 2, "--scaled has no effect: 'A' gives labels"),
+    (("--scaled", "Q"), 2, "--scaled Q: there is no such source"),
+    (("--scaled", "all", "--ignore", "C:healthy,C:ill"), 2, "--scaled has no effect: no source gives probabilities"),
     (("--context", "Q"), 2, "--context Q: there is no such source"),
     (("--context", "A"), 2, "--context has no effect: 'A' has no cells (column 'A@')"),
     (("--bins", "4", "--ratio", "S,R"), 2, "--bins has no effect: no source gives scores to be put into bins"),

@@ -46,8 +46,18 @@ def calibrate(
         ),
     ] = [],  # noqa: B006
     bins: Annotated[
-        int | None, typer.Option(metavar="N", min=2, help="Bins of scores, as many rows in each; 10 unless given.")
+        int | None, typer.Option(metavar="N", min=2, help="Bins of scores, the classes alike in each; 10 unless given.")
     ] = None,
+    scaled: Annotated[
+        list[str],
+        typer.Option(
+            "--scaled",
+            metavar="NAME",
+            help="Source whose probabilities are too sure, too timid or of unknown priors: what they are worth is "
+            "learned from these rows. Several as A,B; 'all' for all that give probabilities.",
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006
     context: Annotated[
         list[str],
         typer.Option(
@@ -115,18 +125,29 @@ def calibrate(
             truth, given = _read_long(data, target, columns, ignore, scores)
         _check_names("--score", scores, given)
         _check_names("--context", context, given)
+        soft = [name for name, one in given.items() if one.kind == "probabilities"]
+        mended = soft if list(scaled) == ["all"] else [name for text in scaled for name in parts(text)]
+        _check_names("--scaled", mended, given)
         refuse_idle(
             (
                 bins is not None and not any(g.kind == "scores" and n not in lines for n, g in given.items()),
                 "--bins has no effect: no source gives scores to be put into bins",
             ),
             *(
+                (given[name].kind != "scores", f"--score and --ratio have no effect: {name!r} gives {given[name].kind}")
+                for name in scores
+            ),
+            *((name not in soft, f"--scaled has no effect: {name!r} gives {given[name].kind}") for name in mended),
+            (list(scaled) == ["all"] and not soft, "--scaled has no effect: no source gives probabilities"),
+            *(
                 (given[name].cells is None, f"--context has no effect: {name!r} has no cells (column {name + '@'!r})")
                 for name in context
             ),
         )
         made = {
-            name: _calibration(name, truth, one, name in lines, bins, name in context, set_name or data.name)
+            name: _calibration(
+                name, truth, one, name in lines, bins, name in context, name in mended, set_name or data.name
+            )
             for name, one in given.items()
         }
         made = _with_priors(_with_copies(made, copy), priors)
@@ -231,7 +252,7 @@ def _long_given(said: Any, name: str, classes: Sequence[Any], score: bool) -> Gi
 
 
 def _calibration(
-    name: str, truth: Any, given: Given, on_a_line: bool, bins: int | None, context: bool, set_name: str
+    name: str, truth: Any, given: Given, on_a_line: bool, bins: int | None, context: bool, scaled: bool, set_name: str
 ) -> Any:
     from mixent.fusion import Calibration
 
@@ -243,7 +264,7 @@ def _calibration(
             how = {"ratio": True} if on_a_line else {} if bins is None else {"bins": bins}
             return Calibration.from_scores(as_objects(truth), given.values, **how, **more)
         made = Calibration.from_predictions(
-            as_objects(truth), given.values, given.symbols, cells=given.cells, context=context, **more
+            as_objects(truth), given.values, given.symbols, cells=given.cells, context=context, scaled=scaled, **more
         )
     except ValueError as error:
         raise ValueError(f"source {name!r}: {error}") from error
