@@ -86,10 +86,26 @@ class LogLinear:
 
 
 @dataclass(frozen=True)
-class Mean:
+class _Averaged:
+    """Posteriors that are no sum of what each source adds."""
+
+    prior: Array  # (K,)
+
+    def at(self, prior: Array) -> Self:
+        return replace(self, prior=floored(prior))
+
+    def contributions(self, batch: Batch) -> None:
+        return None
+
+    @property
+    def base(self) -> Array:
+        return np.log(floored(self.prior))
+
+
+@dataclass(frozen=True)
+class Mean(_Averaged):
     """q_i = mean of the sources' posteriors, trimmed where `trim` > 0."""
 
-    prior: Array
     share: Array  # (J,)
     root: np.ndarray  # (J,) copies are one before they are trimmed
     confusion: Array
@@ -106,22 +122,11 @@ class Mean:
             merged(batch.answered[:, :, None].astype(float), self.share, self.root)[:, :, 0],
         ).posterior
 
-    def at(self, prior: Array) -> Self:
-        return replace(self, prior=floored(prior))
-
-    def contributions(self, batch: Batch) -> None:
-        return None
-
-    @property
-    def base(self) -> Array:
-        return np.log(floored(self.prior))
-
 
 @dataclass(frozen=True)
-class MeanRatio:
+class MeanRatio(_Averaged):
     """q_i(k) ~ p_k mean_j r_ij(k), as (4.5) prints it."""
 
-    prior: Array
     share: Array
     confusion: Array
 
@@ -129,22 +134,11 @@ class MeanRatio:
         ratio = mean_ratio(batch.evidence(self.confusion), self.share[:, None] * batch.answered)
         return posterior_of(ratio + np.log(floored(self.prior)))
 
-    def at(self, prior: Array) -> Self:
-        return replace(self, prior=floored(prior))
-
-    def contributions(self, batch: Batch) -> None:
-        return None
-
-    @property
-    def base(self) -> Array:
-        return np.log(floored(self.prior))
-
 
 @dataclass(frozen=True)
-class Vote:
+class Vote(_Averaged):
     """q_i = shares of the votes; there is no prior in it."""
 
-    prior: Array
     share: Array
 
     def posterior(self, batch: Batch) -> Array:
@@ -152,13 +146,6 @@ class Vote:
 
     def at(self, prior: Array) -> Self:
         return self
-
-    def contributions(self, batch: Batch) -> None:
-        return None
-
-    @property
-    def base(self) -> Array:
-        return np.log(floored(self.prior))
 
 
 def merged(evidence: Array, share: Array, root: np.ndarray) -> Array:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from mixent.base.priors import floored, shifted_priors
+from mixent.base.priors import floored
 from mixent.core.arrays import Array, log_sum_exp
 from mixent.core.driver import Run, Stop, run
 from mixent.core.executors import Serial, Threads
@@ -19,16 +19,7 @@ from mixent.fusion.discounts import Pairs
 from mixent.fusion.frozen import FrozenRule, LogLinear, Mean, MeanRatio, Vote, Weighted
 from mixent.fusion.pool import discounted, fit_pool
 from mixent.fusion.problem import Agreement, Rule
-from mixent.fusion.rules import (
-    TOL,
-    DawidSkene,
-    Fused,
-    Panel,
-    composite,
-    dawid_skene,
-    ml_sum,
-    only_known,
-)
+from mixent.fusion.rules import DawidSkene, Fused, Panel, composite, dawid_skene, ml_product, ml_sum
 from mixent.maxent.rows import RowBlocks
 
 SERIAL = 20_000  # patterns below which threads cost more than they save
@@ -112,18 +103,13 @@ def _product(task: Task) -> Fit:
 
 
 def _ml_product(task: Task, held: float = 0.0) -> Fit:
-    found = _product_priors(task, task.batch.ratio, held * task.settings.prior)
-    return _fit(task, "ml-product", Weighted(task.share, floored(found.params), task.confusion), found)
+    found = _learned(task, task.batch.ratio, held * task.settings.prior)
+    return _fit(task, "ml-product", Weighted(task.share, floored(found.prior), task.confusion), found.run)
 
 
-def _product_priors(task: Task, ratio: Array, held: Array) -> Run:
-    """EM on log ratios (P, K), and on `held` (K,) items that are known to be of each class."""
-    batch, K = task.batch, task.batch.layout.n_classes
-    rows, weight = only_known(ratio, batch.known), batch.weight
-    if held.any():
-        rows = np.concatenate([rows, np.where(np.eye(K) > 0, 0.0, -np.inf)])
-        weight = np.concatenate([weight, held])
-    return shifted_priors(rows, task.settings.prior, weight=weight, tol=TOL, max_iter=task.settings.max_iter)
+def _learned(task: Task, ratio: Array, held: Array) -> Fused:
+    batch, settings = task.batch, task.settings
+    return ml_product(ratio, batch.weight, settings.prior, known=batch.known, held=held, max_iter=settings.max_iter)
 
 
 def _with_means(task: Task, rule: Callable[..., Fused]) -> Fused:
@@ -245,7 +231,7 @@ def steadied_prior(task: Task, trust: Array) -> Array:
     variance = np.trace(marginals.batch_covariance + marginals.calibration_covariance(correlation))
     worth = float((rough * (1 - rough)).sum() / max(variance, 1e-12))  # items that would tell as much
     held = worth * rough + HELD * task.settings.prior
-    return floored(_product_priors(task, task.batch.product(trust), held).params)
+    return floored(_learned(task, task.batch.product(trust), held).prior)
 
 
 def sampled(batch: Batch) -> Batch:
@@ -278,7 +264,7 @@ def window_prior(task: Task, method: str, rule: FrozenRule) -> Array:
     ratio = np.log(np.maximum(posterior, 1e-300)) - np.log(floored(rule.prior))
     if isinstance(rule, Weighted):
         ratio = task.batch.product(rule.trust, rule.confusion)
-    return _product_priors(task, ratio, task.settings.held * task.settings.prior).params
+    return _learned(task, ratio, task.settings.held * task.settings.prior).prior
 
 
 def _dawid_skene(task: Task) -> Fit:

@@ -8,6 +8,7 @@ kept as log r, an array (J, n, K).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -49,19 +50,9 @@ def _shares(evidence: Array, share: Array | None) -> Array:
     return spoke if share is None else spoke * share[:, None]
 
 
-def fixed_product(evidence: Array, prior: Array, share: Array | None = None) -> Fused:
-    """q_i(k) ~ prior_k prod_j r_ij(k): naive Bayes with the priors given."""
-    return Fused(posterior_of(added(evidence, share) + np.log(prior)), prior)
-
-
 def added(evidence: Array, share: Array | None = None) -> Array:
     """(n, K) sum over the sources."""
     return evidence.sum(axis=0) if share is None else np.einsum("j,jnk->nk", share, evidence)
-
-
-def fixed_sum(evidence: Array, prior: Array, share: Array | None = None) -> Fused:
-    """q_i = mean over the sources that answer of their posteriors under the priors given."""
-    return Fused(mean_posterior(evidence, prior, share), prior)
 
 
 def mean_posterior(evidence: Array, prior: Array, share: Array | None = None) -> Array:
@@ -103,38 +94,37 @@ def trimmed_mean(evidence: Array, prior: Array, trim: float = 0.2, share: Array 
 
 
 def ml_product(
-    evidence: Array,
+    log_ratio: Array,
     weight: Array,
     start: Array,
-    share: Array | None = None,
     *,
     known: np.ndarray | None = None,
+    held: Array | None = None,
     tol: float = TOL,
     max_iter: int = PASSES,
 ) -> Fused:
     """Priors that make the batch most probable if sources are independent given the class (4.2, 4.3).
 
-    Maximises  sum_i w_i log sum_k p_k prod_j r_ij(k):  concave, and each step of EM raises it.
+    Maximises  sum_i w_i log sum_k p_k prod_j r_ij(k):  concave, and each step of EM raises it. `log_ratio` (n, K) is
+    the sum over sources; `held` (K,) items known to be of each class are added to the batch.
     """
-    return shifted(added(evidence, share), weight, start, known, tol, max_iter)
+    log_ratio = only_known(log_ratio, known)
+    rows, weights = log_ratio, weight
+    if held is not None and held.any():
+        rows = np.concatenate([rows, np.where(np.eye(len(held)) > 0, 0.0, -np.inf)])
+        weights = np.concatenate([weight, held])
+    found = shifted_priors(rows, start, weight=weights, tol=tol, max_iter=max_iter)
+    with np.errstate(divide="ignore"):
+        return Fused(posterior_of(log_ratio + np.log(found.params)), found.params, found)
 
 
-def ml_sum(
-    evidence: Array,
-    weight: Array,
-    start: Array,
-    share: Array | None = None,
-    *,
-    known: np.ndarray | None = None,
-    tol: float = TOL,
-    max_iter: int = PASSES,
-) -> Fused:
-    """As (4.4) and (4.5) print it, with the mean of the ratios in place of their product.
+def ml_sum(evidence: Array, weight: Array, start: Array, share: Array | None = None, **more: Any) -> Fused:
+    """As (4.4) and (4.5) print it, with the mean of the ratios in place of their product; `more` as for `ml_product`.
 
     The densities of the sources do not cancel in it, so that the ratios of different sources are added as if they were
     on one scale: `composite` is the sound rule.
     """
-    return shifted(mean_ratio(evidence, share), weight, start, known, tol, max_iter)
+    return ml_product(mean_ratio(evidence, share), weight, start, **more)
 
 
 def mean_ratio(evidence: Array, share: Array | None = None) -> Array:
@@ -154,16 +144,6 @@ def only_known(log_ratio: Array, known: np.ndarray | None) -> Array:
     out[rows] = -np.inf
     out[rows, known[rows]] = 0.0
     return out
-
-
-def shifted(
-    log_ratio: Array, weight: Array, start: Array, known: np.ndarray | None, tol: float, max_iter: int
-) -> Fused:
-    """Priors that make the batch most probable, from log ratios (n, K); and the posteriors there."""
-    log_ratio = only_known(log_ratio, known)
-    found = shifted_priors(log_ratio, start, weight=weight, tol=tol, max_iter=max_iter)
-    with np.errstate(divide="ignore"):
-        return Fused(posterior_of(log_ratio + np.log(found.params)), found.params, found)
 
 
 def composite(

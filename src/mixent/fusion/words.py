@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from mixent.fusion.batch import Batch
+from mixent.fusion.methods import THIN
 from mixent.fusion.sources import Layout
 
 SMALL = 50  # items of a batch
 FEW = 20  # calibration rows of a class
-THIN = 5  # of which a calibration is no more than a guess
 WIDE = 0.5  # an interval of a prior that says little
 SIGNIFICANT = 4.0  # standard errors of a pair
 
@@ -64,14 +64,19 @@ def _unanswered(layout: Layout, batch: Batch) -> list[str]:
     return out
 
 
-def _drifted(fuser: Any) -> list[str]:
-    """Holm's correction over the sources tested."""
-    tested = [(d.p_value, name, d) for name, d in fuser.drift_.items() if np.isfinite(d.p_value)]
-    alarms = []
-    for rank, entry in enumerate(sorted(tested, key=lambda entry: entry[:2])):
-        if entry[0] * (len(tested) - rank) >= 1 - fuser.confidence:
+def drift_alarms(fuser: Any) -> list[str]:
+    """Sources that have drifted, by Holm's correction over those tested; the clearest first."""
+    tested = [(d.p_value, -d.statistic, name) for name, d in fuser.drift_.items() if np.isfinite(d.p_value)]
+    out = []
+    for rank, (p, _, name) in enumerate(sorted(tested)):
+        if p * (len(tested) - rank) >= 1 - fuser.confidence:
             break
-        alarms.append(entry)
+        out.append(name)
+    return out
+
+
+def _drifted(fuser: Any) -> list[str]:
+    alarms = [(fuser.drift_[name].p_value, name, fuser.drift_[name]) for name in drift_alarms(fuser)]
     out = []
     for p, name, found in alarms[:1]:
         symbol = int(np.abs(found.said - found.expected).argmax())

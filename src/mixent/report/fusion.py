@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate import holm
 from mixent.evaluate.displays import ConvergenceDisplay, DependenceDisplay, PriorsDisplay, TrustDisplay
 from mixent.evaluate.displays.fusion import VOTES
 from mixent.evaluate.displays.palette import class_name
 from mixent.fusion import Calibration
 from mixent.fusion.batch import Batch
 from mixent.fusion.rules import majority
+from mixent.fusion.words import drift_alarms
 from mixent.report.common import can_draw, count, figure, reproduce
 from mixent.report.html import Bullets, Cell, Content, Figure, Number, Paragraph, Section, Table, write_report
 
@@ -135,16 +135,6 @@ def _pairs(fuser: Any, most: int = LISTED) -> list[dict[str, Any]]:
             values = {"z": float(z[i, j]), "correlation": float(found.correlation[i, j])}
             out.append({"between": [names[i], names[j]]} | values)
     return out
-
-
-def drift_alarms(fuser: Any) -> list[str]:
-    """Sources that have drifted, by Holm's correction over those tested; the clearest first."""
-    tested = [(name, d) for name, d in fuser.drift_.items() if np.isfinite(d.p_value)]
-    if not tested:
-        return []
-    adjusted = holm([d.p_value for _, d in tested])
-    alarms = [(-d.statistic, name) for (name, d), p in zip(tested, adjusted) if p < 1 - fuser.confidence]
-    return [name for _, name in sorted(alarms)]
 
 
 @dataclass(frozen=True)
