@@ -111,3 +111,11 @@ def test_what_cannot_be_drawn_is_refused(fuser):
         TrustDisplay.from_estimator(Fuser(SOURCES, method="majority").fit(VOTES))
     with pytest.raises(ValueError, match="there is one source, 's_0', and no pair of sources"):
         DependenceDisplay.from_estimator(Fuser({"s_0": SOURCES["s_0"]}).fit({"s_0": VOTES["s_0"]}))
+
+
+def test_long_names_are_cut_in_their_middle():
+    from mixent.evaluate.displays.fusion import middle_cut
+
+    assert middle_cut("vendor", 10) == "vendor"
+    cut = [middle_cut(f"vendor with a long name {j}", 11) for j in (1, 2)]
+    assert cut == ["vendo…ame 1", "vendo…ame 2"]

@@ -348,5 +348,6 @@ def _show(screen: Screen, made: dict[str, Any], soft: Sequence[str]) -> None:
         screen.say(f"... and {len(made) - MOST_ROWS} more")
     most = max(math.log2(len(one.classes)) for one in made.values())
     screen.say(
-        f"right: share of right answers, classes counting alike; bits: what an answer tells of the class, of {most:.2f}"
+        "right: share of right answers, or mean probability of the true class, classes counting alike; bits: what an "
+        f"answer tells of the class, of {most:.2f}"
     )

@@ -515,8 +515,9 @@ def _calibrations(fuser: Any, about: dict[str, Any]) -> list[Content]:
             [s["name"], s["kind"], n_rows, right, bits, answered, s["calibration_set"] or "", s["copy_of"] or ""]
         )
     caption = (
-        "What is known of the sources. Right: per cent of its calibration rows, classes counting alike. Bits: what an "
-        f"answer tells of the class, of {np.log2(len(about['classes'])):.2f} in all, if classes are as frequent. "
+        "What is known of the sources. Right: per cent of its calibration rows, or mean probability of the true class, "
+        "classes counting alike. Bits: what an answer tells of the class, of "
+        f"{np.log2(len(about['classes'])):.2f} in all, if classes are as frequent. "
         "Sources of one calibration set share their calibration error; copies share a vote"
     )
     header = ["source", "gives", "rows", "right (%)", "bits", "answered (%)", "set", "copy of"]

@@ -38,6 +38,12 @@ def _need(fuser: Any, attribute: str) -> Any:
     return getattr(fuser, attribute)
 
 
+def middle_cut(name: str, most: int) -> str:
+    """A long name without its middle: names of one family differ at their ends."""
+    keep = (most - 1) // 2
+    return name if len(name) <= most else f"{name[:keep]}…{name[-keep:]}"
+
+
 @dataclass(repr=False)
 class PriorsDisplay(Short):
     """Class priors of the batch, with intervals that carry batch and calibration error, beside those of the training.
@@ -129,7 +135,9 @@ class TrustDisplay(Short):
         for at, value in zip(place, trust):
             ax.annotate(f"{value:.2f}", (value, at), (4, 0), textcoords="offset points", bbox=UNDER, **BESIDE)
         ax.axvline(1.0, color=INK, lw=0.9, ls="--", zorder=1.5, label="one independent source")
-        ax.set_yticks(place, [plain(name, 28) for name in names], fontsize="medium" if J <= FEW else "small")
+        ax.set_yticks(
+            place, [plain(middle_cut(name, 28), 28) for name in names], fontsize="medium" if J <= FEW else "small"
+        )
         more = f"; the {MOST_BARS} largest of {len(self.names)}" if n_left > 0 else ""
         what = "trust weight" if self.learned else "share of a vote"
         ax.set(xlabel=f"{what}{more}", ylim=(J - 0.4, -0.6), xlim=(0, 1.15 * max(1.0, float(trust.max()))))
@@ -218,7 +226,7 @@ class DependenceDisplay(Short):
     def _names(self, ax: Any) -> None:
         J = len(self.names)
         at = np.arange(0, J, -(-J // MOST_NAMES))
-        said = [plain(self.names[j], NAME[J > FEW]).strip() for j in at]
+        said = [plain(middle_cut(self.names[j], NAME[J > FEW]), NAME[J > FEW]).strip() for j in at]
         size = "small" if J <= FEW else "x-small" if J <= 20 else 6
         ax.set_xticks(at, said, rotation=90 if J > FEW or max(map(len, said)) > 4 else 0, fontsize=size)
         ax.set_yticks(at, said, fontsize=size)
