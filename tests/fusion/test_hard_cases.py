@@ -268,8 +268,10 @@ def test_long_tables_of_verdicts_with_confidence():
     )
     turned = long_answers(table, probability="p")
     assert turned.values["L"].tolist() == ["good", "bad", "bad"]  # it never gives a probability: these are labels
-    np.testing.assert_allclose(turned.values["J"]["good"][:2], [0.9, 0.2])
-    assert np.isnan(turned.values["J"]["good"][2])  # a blank is no answer
+    judge = Calibration.from_predictions(["good", "bad"] * 20, [[0.31, 0.69], [0.77, 0.23]] * 20)
+    said = Fuser({"J": judge, "L": Calibration.from_counts([[9, 1], [1, 9]], ["bad", "good"])}).fit(turned)
+    # the other symbol has the rest, and a blank is no answer
+    np.testing.assert_allclose(said._batch.answers.said[0], [[0.1, 0.9], [0.8, 0.2], [0, 0]])
 
 
 def test_probabilities_through_the_confusion_matrix_are_those_of_a_doubted_label():
@@ -278,3 +280,24 @@ def test_probabilities_through_the_confusion_matrix_are_those_of_a_doubted_label
     doubted = {name: Source(one, as_is=False) for name, one in PAIR.items()}
     a = Fuser(doubted, method="product").fit(hot).posterior_
     np.testing.assert_allclose(a, Fuser(PAIR, method="product").fit({"A": ["i", "h"], "B": ["i", "i"]}).posterior_)
+
+
+def test_symbols_that_are_not_named_share_the_rest():
+    three = Calibration.from_predictions(
+        list("abc") * 30, np.tile([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]], (30, 1))
+    )
+    fuser = Fuser({"x": three}, method="it").fit({"x": {"a": [0.6, 0.2, np.nan], "b": [np.nan, 0.5, np.nan]}})
+    np.testing.assert_allclose(fuser._batch.answers.said[0], [[0.6, 0.2, 0.2], [0.2, 0.5, 0.3], [0, 0, 0]])
+    table = pd.DataFrame({"item": [1, 2], "source": ["x", "x"], "value": ["a", "a"], "p": [0.6, 0.9]})
+    said = Fuser({"x": three}).fit(long_answers(table, probability="p"))._batch.answers.said[0]
+    np.testing.assert_allclose(said, [[0.6, 0.2, 0.2], [0.9, 0.05, 0.05]])
+
+
+def test_labels_beside_a_scaled_source_of_fewer_classes():
+    two = Calibration.from_predictions(list("ab") * 30, [[0.81, 0.19], [0.33, 0.67]] * 30, scaled=True)
+    three = Calibration.from_counts(80 * np.eye(3) + 10, list("abc"))
+    answers = {"two": [[0.7, 0.3]] * 30, "three": list("abc") * 10}
+    fuser = Fuser({"two": two, "three": three}).fit(answers, [*"abc", *[None] * 27])
+    assert fuser.labels_[:3].tolist() == list("abc")
+    with pytest.raises(ValueError, match="as_is=False has no effect on a calibration with a scale"):
+        Source(two, as_is=False)

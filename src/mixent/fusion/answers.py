@@ -133,11 +133,7 @@ def _long_source(name: str, mine: np.ndarray, row: np.ndarray, values: list, amo
             )
         table[place] = amounts[t]
         silent[row[t]] |= np.isnan(amounts[t])
-    # what it leaves unsaid of an item is shared by the symbols it does not name there
-    unnamed = np.isnan(table)
-    rest = np.maximum(1.0 - np.nansum(table, axis=1), 0.0) / np.maximum(unnamed.sum(axis=1), 1)
-    table = np.where(unnamed, rest[:, None], table)
-    table[silent] = np.nan
+    table[silent] = np.nan  # symbols it does not name of an item share the rest, see `_pmf_of`
     return {symbol: table[:, v] for v, symbol in enumerate(symbols)}
 
 
@@ -315,16 +311,14 @@ def _pmf_of(value: Mapping[Any, Any], symbols: tuple, name: str, n: int) -> Arra
         raise ValueError(
             f"{name!r} gives a probability of {strange[0]!r}, which is none of its symbols {listed(symbols)}"
         )
-    silent = np.zeros(n, dtype=bool)
-    table = np.zeros((n, len(symbols)))
+    table = np.full((n, len(symbols)), np.nan)
     for symbol, p in value.items():
-        given = np.asarray(p, dtype=float)
-        silent |= np.isnan(given)
-        table[:, symbols.index(symbol)] = given
-    left = [v for v, symbol in enumerate(symbols) if symbol not in value]
-    if len(left) == 1:
-        rest = 1.0 - np.where(silent[:, None], 0.0, table).sum(axis=1)
-        table[:, left[0]] = np.where(np.abs(rest) < PMF, 0.0, rest)
+        table[:, symbols.index(symbol)] = np.asarray(p, dtype=float)
+    unnamed = np.isnan(table)
+    silent = unnamed.all(axis=1)
+    rest = 1.0 - np.where(unnamed, 0.0, table).sum(axis=1)
+    rest = np.where(np.abs(rest) < PMF, 0.0, rest) / np.maximum(unnamed.sum(axis=1), 1)
+    table = np.where(unnamed, rest[:, None], table)  # what is not named has what is left
     table[silent] = np.nan
     return np.nan_to_num(pmf(table, name))
 

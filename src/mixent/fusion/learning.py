@@ -28,7 +28,7 @@ def with_labels(batch: Batch) -> Layout:
     for j, source in enumerate(layout.sources):
         one = source.calibration
         rows = [classes.index(label) for label in one.classes]
-        if one.line is not None:  # of two classes, and these only
+        if one.line is not None or one.scale is not None:  # of these classes, and no others
             added = counted[layout.slices[j]].T[rows]
             kept = replace(one, counts=one.counts + added, priors=one.class_prior)
             sources.append(replace(source, calibration=kept))

@@ -54,6 +54,8 @@ class Source:
             raise ValueError("a source has cells only where its calibration has")
         if not isinstance(self.as_is, (bool, np.bool_)):
             raise ValueError(f"as_is must be True or False; got {self.as_is!r}")
+        if not self.as_is and self.calibration.scale is not None:
+            raise ValueError("as_is=False has no effect on a calibration with a scale, which says what to make of them")
 
 
 @dataclass(frozen=True)
