@@ -13,7 +13,7 @@ import pytest
 import mixent
 from mixent import HMMClassifier, MEDBayesNetClassifier, MEDNoveltyDetector, MEDTreeClassifier
 from mixent.core import saved
-from mixent.files import CLASSES, ESTIMATORS, PARTS, SavedFileError
+from mixent.files import CLASSES, ESTIMATORS, FUSED, PARTS, SavedFileError
 
 
 def table(n=80, seed=0):
@@ -105,7 +105,8 @@ def same_run(a, b):
 
 
 def test_names_in_files_are_of_one_class_each():
-    assert len(CLASSES) == len(ESTIMATORS) + len(PARTS) == len({*ESTIMATORS, *PARTS})
+    every = (*ESTIMATORS, *PARTS, *FUSED)
+    assert len(CLASSES) == len(every) == len(set(every))
 
 
 @pytest.mark.parametrize(

@@ -31,15 +31,15 @@ class Source:
         One column with the cell each item lies in, or a list with the probabilities of the cells. Default: the column
         "name@", or the columns "name@cell". Only where the calibration has cells.
     as_is : bool
-        Its probabilities are taken as they are, divided by its priors. False: through its confusion matrix, which
-        mends a source that is too sure of itself.
+        Its probabilities are taken as they are, divided by its priors (or scaled, see `Calibration.scale`). False: as
+        doubt about a label, through its confusion matrix, which is timid where they are probabilities.
 
     Examples
     --------
     >>> from mixent.fusion import Calibration, Source
     >>> camera = Calibration.from_rates([[0.9, 0.1], [0.2, 0.8]], 50, classes=["day", "night"])
     >>> Source(camera, columns="Camera 1").calibration.confusion.round(2).tolist()
-    [[0.9, 0.1], [0.21, 0.79]]
+    [[0.89, 0.11], [0.21, 0.79]]
     """
 
     calibration: Calibration
