@@ -301,3 +301,13 @@ def test_labels_beside_a_scaled_source_of_fewer_classes():
     assert fuser.labels_[:3].tolist() == list("abc")
     with pytest.raises(ValueError, match="as_is=False has no effect on a calibration with a scale"):
         Source(two, as_is=False)
+
+
+def test_a_rare_class_is_not_lost_at_the_start_of_dawid_and_skene():
+    """Guesses of seven in ten tell a class of one item in ten to be absent; what sources say together does not."""
+    rng = np.random.default_rng(5)
+    truth = (rng.random(400) < 0.1).astype(int)
+    votes = {f"w{j}": np.where(rng.random(400) < 0.93, truth, 1 - truth) for j in range(6)}
+    fuser = Fuser().fit(votes)
+    assert fuser.prior_estimate_.prior[1] < 1e-3  # the composite estimate by the guesses
+    assert fuser.method_ == "dawid-skene" and (fuser.labels_ != truth).mean() < 0.02
