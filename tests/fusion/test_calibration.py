@@ -9,8 +9,9 @@ from sklearn.datasets import load_iris
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
-from mixent.fusion.calibration import Calibration, bin_names, line_pmf
+from mixent.fusion.calibration import Calibration
 from mixent.fusion.saved import load_calibrations, save_calibrations
+from mixent.fusion.scales import bin_names, line_pmf
 
 COUNTS = [[8.0, 2.0], [1.0, 9.0]]
 

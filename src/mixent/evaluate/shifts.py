@@ -16,10 +16,11 @@ from sklearn.utils import check_random_state
 
 from mixent.evaluate.displays.palette import Short
 from mixent.evaluate.labels import as_labels, classes_of, encode, key, labelled_rows
+from mixent.evaluate.records import Recorded, check_asked
 from mixent.evaluate.scores import METRICS, score_table
 from mixent.evaluate.sentences import WORDS
 from mixent.evaluate.validate import Progress
-from mixent.mixtures.options import check_choice, check_count
+from mixent.mixtures.options import check_count
 
 SHOWN = ("error", "log_loss")
 MEASURES = (*METRICS, "prior_error")
@@ -146,7 +147,7 @@ def with_copies(answers: Mapping[str, Any], name: str, k: int) -> dict[str, Any]
 
 
 @dataclass(frozen=True, repr=False)
-class ShiftStudy(Short):
+class ShiftStudy(Recorded, Short):
     """Scores of methods on batches of stated priors; `str()` is a table.
 
     `records` has one dict per prior, repeat and method: setting (number of the prior), prior (shares in the batch),
@@ -162,22 +163,10 @@ class ShiftStudy(Short):
     classes: np.ndarray  # (K,)
     size: int  # rows of a batch
 
-    @property
-    def failures(self) -> dict[str, str]:
-        """First error of every method that failed somewhere."""
-        found: dict[str, str] = {}
-        for record in self.records:
-            if record["failed"]:
-                found.setdefault(record["method"], record["failed"])
-        return found
-
     def values(self, method: str, metric: str = "error") -> np.ndarray:
         """(S, R) the metric by prior and repeat; NaN where the method failed."""
-        if method not in self.methods:
-            raise ValueError(f"there is no method {method!r}; there are {self.methods}")
-        check_choice("metric", metric, MEASURES)
-        found = np.array([record[metric] for record in self.records if record["method"] == method])
-        return found.reshape(len(self.priors), -1)
+        check_asked(method, self.methods, metric, MEASURES)
+        return self._column(method, metric).reshape(len(self.priors), -1)
 
     def mean(self, method: str, metric: str = "error") -> np.ndarray:
         """(S,) mean over the repeats."""

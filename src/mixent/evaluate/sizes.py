@@ -14,16 +14,17 @@ from sklearn.utils.validation import _num_samples
 from mixent.evaluate.displays.palette import Short
 from mixent.evaluate.labels import as_labels, classes_of, labelled_rows
 from mixent.evaluate.paired import TTest, corrected_t_test
+from mixent.evaluate.records import Recorded, check_asked
 from mixent.evaluate.scores import METRICS, _weights, score_table
 from mixent.evaluate.sentences import WORDS, without_rounding
 from mixent.evaluate.validate import Progress, _Data, _fitted, aligned_proba, stratified_folds
-from mixent.mixtures.options import check_choice, check_count
+from mixent.mixtures.options import check_count
 
 SHOWN = ("error", "log_loss")
 
 
 @dataclass(frozen=True, repr=False)
-class SizeCurves(Short):
+class SizeCurves(Recorded, Short):
     """Scores of methods by ensemble size; `str()` is a table.
 
     `records` has one dict per method, repeat, fold and size: method, repeat, fold, size, reached (the stages there
@@ -36,22 +37,10 @@ class SizeCurves(Short):
     methods: list[str]
     test_ratio: float  # test rows for each training row
 
-    @property
-    def failures(self) -> dict[str, str]:
-        """First error of every method that failed somewhere."""
-        found: dict[str, str] = {}
-        for record in self.records:
-            if record["failed"]:
-                found.setdefault(record["method"], record["failed"])
-        return found
-
     def values(self, method: str, metric: str = "error") -> np.ndarray:
         """(J, S) the metric in every fold of every repeat, by size; NaN where the method failed."""
-        if method not in self.methods:
-            raise ValueError(f"there is no method {method!r}; there are {self.methods}")
-        check_choice("metric", metric, METRICS)
-        found = np.array([record[metric] for record in self.records if record["method"] == method])
-        return found.reshape(-1, len(self.sizes))
+        check_asked(method, self.methods, metric, METRICS)
+        return self._column(method, metric).reshape(-1, len(self.sizes))
 
     def mean(self, method: str, metric: str = "error") -> np.ndarray:
         """(S,) mean over the folds."""

@@ -15,13 +15,14 @@ from sklearn.utils.validation import _num_samples
 
 from mixent.base.weights import weight_argument, weight_arguments
 from mixent.evaluate.labels import as_labels, classes_of, encode, key, labelled_rows, plain_dtype
+from mixent.evaluate.records import Recorded
 from mixent.evaluate.scores import METRICS, _weights, score_table
 
 Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
-class CrossValidation:
+class CrossValidation(Recorded):
     """What a cross-validation found.
 
     `records` has one dict per method, repeat and fold: method, repeat, fold, n_train and n_test (rows with a label),
@@ -42,18 +43,9 @@ class CrossValidation:
         """Names of the methods, in the order given."""
         return list(dict.fromkeys(record["method"] for record in self.records))
 
-    @property
-    def failures(self) -> dict[str, str]:
-        """First error of every method that failed somewhere."""
-        found: dict[str, str] = {}
-        for record in self.records:
-            if record["failed"]:
-                found.setdefault(record["method"], record["failed"])
-        return found
-
     def values(self, method: str, metric: str) -> np.ndarray:
         """The metric of a method in every repeat and fold; NaN where it failed."""
-        return np.array([record[metric] for record in self.records if record["method"] == method])
+        return self._column(method, metric)
 
     def summary(self) -> list[dict[str, Any]]:
         """One dict per method and metric: method, metric, mean, sd (over the folds that worked), folds (how many)."""

@@ -11,7 +11,9 @@ import numpy as np
 
 from mixent.core.arrays import Array
 from mixent.ensemble.pmfs import PMF, pmf
-from mixent.fusion.calibration import Calibration, by_name, line_pmf
+from mixent.fusion.calibration import Calibration
+from mixent.fusion.reading import by_name
+from mixent.fusion.scales import line_pmf
 from mixent.fusion.sources import Layout, Source
 from mixent.tables import listed
 from mixent.tables.frames import check_names, is_frame, unwrapped

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 
 from mixent.base.folds import label_folds
-from mixent.core.arrays import Array, log_sum_exp
-from mixent.ensemble.pmfs import aligned, one_hot, pmf
+from mixent.core.arrays import Array
+from mixent.ensemble.pmfs import aligned
+from mixent.fusion.reading import alphabet_of, by_name, counts_by_name, read_names, read_numbers, read_values
+from mixent.fusion.scales import bin_names, even_edges, fitted_line, fitted_scale, line_pmf
 from mixent.mixtures.options import check_number
-from mixent.tables import listed, missing_mask, read_labels
+from mixent.tables import listed, read_labels
 
 JEFFREYS = 0.5  # pseudo-counts of every symbol in every class: a count of zero is no proof
 BINS = 10  # of scores
-MOST_FRACTIONS = 10  # numbers that are not whole among labels
 GUESSED = (0.7, 2.0)  # share of right answers of a source nobody has calibrated, and the rows that belief is worth
 
 
@@ -80,7 +80,7 @@ class Calibration:
     def __post_init__(self) -> None:
         for name in ("classes", "symbols", "cells"):
             if name != "cells" or self.cells is not None:
-                object.__setattr__(self, name, _labels(name, getattr(self, name)))
+                object.__setattr__(self, name, read_names(name, getattr(self, name)))
         if len(self.classes) < 2:
             raise ValueError(f"a calibration needs at least two classes; got {list(self.classes)!r}")
         object.__setattr__(self, "counts", self._read_counts())
@@ -109,7 +109,7 @@ class Calibration:
 
     def _read_counts(self) -> Array:
         inner = () if self.cells is None else (len(self.cells),)
-        counts = _numbers("counts", self.counts, (len(self.classes), len(self.symbols), *inner))
+        counts = read_numbers("counts", self.counts, (len(self.classes), len(self.symbols), *inner))
         if (counts < 0).any():
             k, v, *_ = place = np.argwhere(counts < 0)[0]
             raise ValueError(
@@ -128,7 +128,7 @@ class Calibration:
         given: Any = self.priors
         if isinstance(given, Mapping):
             given = [given.get(label, np.nan) for label in self.classes]
-        priors = _numbers("priors", given, (len(self.classes),))
+        priors = read_numbers("priors", given, (len(self.classes),))
         if (priors < 0).any() or priors.sum() <= 0:
             raise ValueError(f"priors must be >= 0, and not all zero; got {priors.tolist()}")
         total = priors.sum()
@@ -137,7 +137,7 @@ class Calibration:
     def _read_edges(self) -> Array | None:
         if self.edges is None:
             return None
-        edges = _numbers("edges", self.edges, (len(self.symbols) - 1,))
+        edges = read_numbers("edges", self.edges, (len(self.symbols) - 1,))
         if (np.diff(edges) <= 0).any():
             raise ValueError(f"edges must rise; got {edges.tolist()}")
         return edges
@@ -145,7 +145,7 @@ class Calibration:
     def _read_line(self) -> tuple[float, float] | None:
         if self.line is None:
             return None
-        slope, offset = _numbers("line", self.line, (2,)).tolist()
+        slope, offset = read_numbers("line", self.line, (2,)).tolist()
         if self.symbols != self.classes or len(self.classes) != 2 or self.edges is not None:
             raise ValueError("line is for scores of two classes, which are the symbols, and excludes edges")
         return slope, offset
@@ -153,7 +153,7 @@ class Calibration:
     def _read_scale(self) -> tuple[float, ...] | None:
         if self.scale is None:
             return None
-        scale = _numbers("scale", self.scale, (1 + len(self.symbols),))
+        scale = read_numbers("scale", self.scale, (1 + len(self.symbols),))
         if self.symbols != self.classes or self.cells is not None or self.line is not None:
             raise ValueError("scale is for probabilities of the classes, which are the symbols, without cells or line")
         return tuple(scale.tolist())
@@ -230,7 +230,7 @@ class Calibration:
         Calibration
         """
         symbols = tuple(classes if symbols is None else symbols)
-        return cls(tuple(classes), symbols, _counts_by_name(counts, tuple(classes), symbols), **more)
+        return cls(tuple(classes), symbols, counts_by_name(counts, tuple(classes), symbols), **more)
 
     @classmethod
     def from_rates(
@@ -251,7 +251,7 @@ class Calibration:
         Calibration
         """
         symbols = tuple(classes if symbols is None else symbols)
-        table = _numbers("rates", rates, (len(classes), len(symbols)))
+        table = read_numbers("rates", rates, (len(classes), len(symbols)))
         wrong = (table < 0).any(axis=1) | (np.abs(table.sum(axis=1) - 1) > 1e-3)
         if wrong.any():
             k = int(np.flatnonzero(wrong)[0])
@@ -303,13 +303,13 @@ class Calibration:
         wanted = classes if symbols is None else tuple(symbols)
         said = by_name(said, wanted, "the source")
         if symbols is None and said.ndim == 1:
-            wanted = _alphabet(said, classes)
-        names, values = _values(said, wanted, "the source")
+            wanted = alphabet_of(said, classes)
+        names, values = read_values(said, wanted, "the source")
         rows = (labels.codes >= 0) & ~np.isnan(values).any(axis=1)
         if scaled:
             if said.ndim != 2 or names != classes or cells is not None:
                 raise ValueError("scaled=True is for probabilities of the classes, without cells")
-            more["scale"] = _scale(values[rows], labels.codes[rows])
+            more["scale"] = fitted_scale(values[rows], labels.codes[rows])
         if cells is None:
             return cls(classes, names, np.eye(len(classes))[labels.codes[rows]].T @ values[rows], **more)
         columns = list(getattr(cells, "columns", ()))
@@ -317,7 +317,7 @@ class Calibration:
         if len(cells) != len(said):
             raise ValueError(f"{len(cells)} cells for {len(said)} rows")
         numbered = columns or range(cells.shape[1]) if cells.ndim == 2 else None
-        cell_names, where = _values(cells, numbered, "the cells")
+        cell_names, where = read_values(cells, numbered, "the cells")
         rows &= ~np.isnan(where).any(axis=1)
         truths = np.eye(len(classes))[labels.codes[rows]]
         counts = np.einsum("tk,tv,tl->kvl", truths, values[rows], where[rows])
@@ -402,7 +402,7 @@ class Calibration:
         if ratio:
             return cls._on_a_line(truth, scores, seen, **more)
         if edges is None:
-            edges = _even_edges(truth, scores, seen, bins)
+            edges = even_edges(truth, scores, seen, bins)
         edges = np.asarray(edges, dtype=float)
         symbols = bin_names(edges)
         seen = ~np.isnan(scores)  # an infinite one lies in the first bin or the last
@@ -419,7 +419,7 @@ class Calibration:
         codes = labels.codes[rows]
         if len(set(codes.tolist())) < 2:
             raise ValueError("ratio=True needs scores of both classes")
-        line = _platt(scores[rows], codes)
+        line = fitted_line(scores[rows], codes)
         prior = np.bincount(codes, minlength=2) / len(codes) if more.get("priors") is None else more["priors"]
         said = np.full((len(scores), 2), np.nan)
         said[seen] = line_pmf(scores[seen], line, np.asarray(prior, dtype=float))
@@ -447,160 +447,3 @@ class Calibration:
             raise ValueError(f"a calibration needs the field {absent[0]!r}")
         given = {**entry, "symbols": entry.get("symbols", entry["classes"])}
         return cls(**{name: value for name, value in given.items() if value is not None})
-
-
-def _scale(values: Array, codes: np.ndarray) -> tuple[float, ...]:
-    """Power and offsets b of log p_k, by which the classes of these rows are most probable.
-
-    Maximises  sum_t log softmax_k(log share_k + power log p_tk + b_k)  less half the squares of power - 1 and of b
-    about what they are where probabilities are honest: rows that the source always gets right do not make it infinite.
-    """
-    from scipy.optimize import minimize
-
-    K = values.shape[1]
-    logs = np.log(np.maximum(values, 1e-6))
-    share = np.bincount(codes, minlength=K) / len(codes)
-    base = np.log(np.maximum(share, 1e-9))
-    truth = np.eye(K)[codes]
-
-    def loss(x: Array) -> tuple[float, Array]:
-        joint = base + x[0] * logs + x[1:]
-        norm = log_sum_exp(joint, axis=1)
-        rest = np.exp(joint - norm[:, None]) - truth
-        away = x - np.concatenate([[1.0], -base])
-        slope = np.concatenate([[(rest * logs).sum()], rest.sum(axis=0)])
-        return float(norm.sum() - (joint * truth).sum() + 0.5 * away @ away), slope + away
-
-    found = minimize(loss, np.concatenate([[1.0], -base]), jac=True, method="L-BFGS-B").x
-    return tuple(found.tolist())
-
-
-def _counts_by_name(counts: Any, classes: tuple, symbols: tuple) -> Any:
-    """A DataFrame's rows and columns in the order of the classes and symbols they are named by."""
-    if not hasattr(counts, "columns"):
-        return counts
-    table = by_name(counts, symbols, "counts")
-    index = [str(label) for label in getattr(counts, "index", ())]
-    if set(index) == {str(label) for label in classes}:
-        table = table[[index.index(str(label)) for label in classes]]
-    return table
-
-
-def _platt(scores: Array, codes: np.ndarray) -> tuple[float, float]:
-    """Slope and offset of the log-likelihood ratio, by logistic regression on Platt's targets.
-
-    A row of a class of n is held to be of it to (n + 1) / (n + 2): scores that part the classes do not make it
-    infinite. Classes have the same mass, so that the odds of the line are ratios whatever the priors of these rows.
-    """
-    from sklearn.linear_model import LogisticRegression
-
-    n = np.bincount(codes, minlength=2)
-    sure = (n[codes] + 1.0) / (n[codes] + 2.0)
-    mean, std = scores.mean(), max(scores.std(), 1e-12)
-    twice = np.concatenate([scores, scores])[:, None]
-    weight = np.concatenate([sure, 1.0 - sure]) / np.concatenate([n[codes], n[codes]]) * n.min()
-    model = LogisticRegression(C=1e6, max_iter=1000)
-    model.fit((twice - mean) / std, np.concatenate([codes, 1 - codes]), sample_weight=weight)
-    slope = float(model.coef_[0, 0]) / std
-    return slope, float(model.intercept_[0]) - slope * mean
-
-
-def _even_edges(truth: Any, scores: Array, seen: np.ndarray, bins: int) -> Array:
-    """Borders of bins of equal mass, each class with the same mass: where a rare one lies is where it is told."""
-    labels = read_labels(truth, len(scores))
-    if labels.codes is None:
-        raise ValueError("truth must be labels; it holds probabilities")
-    used = np.flatnonzero(seen & (labels.codes >= 0))
-    if not len(used):
-        raise ValueError("no score has a label")
-    mass = 1.0 / np.bincount(labels.codes[used], minlength=len(labels.classes))[labels.codes[used]]
-    order = np.argsort(scores[used], kind="stable")
-    below = np.cumsum(mass[order]) - mass[order] / 2
-    wanted = np.linspace(0, 1, bins + 1)[1:-1] * mass.sum()
-    return np.unique(np.interp(wanted, below, scores[used][order]))
-
-
-def by_name(said: Any, symbols: tuple, name: str) -> np.ndarray:
-    """An array of what was said; the columns of a DataFrame in the order of the symbols they are named by."""
-    columns = getattr(said, "columns", None)
-    if columns is not None and len(getattr(said, "shape", ())) == 2:
-        places = {str(column): k for k, column in enumerate(columns)}
-        found = [str(symbol) for symbol in symbols if str(symbol) in places]
-        if found and (len(found) < len(symbols) or len(places) > len(symbols)):
-            raise ValueError(
-                f"the columns of {name!r} must be its symbols {listed(list(symbols))}; got {listed(list(places))}"
-            )
-        if found:
-            return np.asarray(said)[:, [places[symbol] for symbol in found]]
-    return said.to_numpy() if hasattr(said, "to_numpy") else np.asarray(said)
-
-
-def _alphabet(said: np.ndarray, classes: tuple) -> tuple:
-    """The classes and what was said beside them; or only what was said, where nothing of it is a class."""
-    values = said.astype(object)
-    found = set(values[~missing_mask(values)].tolist())
-    fractions = [v for v in found if isinstance(v, float) and not v.is_integer()]
-    if len(fractions) > MOST_FRACTIONS:
-        raise ValueError(
-            f"what was said holds {len(found)} different numbers, such as {fractions[0]:g}: they are no labels. Give "
-            "probabilities as a table with a column for each class, scores to `from_scores`"
-        )
-    if found and not found & set(classes) and {str(v) for v in found} & {str(c) for c in classes}:
-        raise ValueError(f"said: {next(iter(found))!r}, and truth: {classes[0]!r}, are labels of different types")
-    return tuple(sorted_labels(found | set(classes) if found & set(classes) else found))
-
-
-def bin_names(edges: Array) -> tuple[str, ...]:
-    """Names of the bins between rising borders."""
-    told = [f"{e:.6g}" for e in edges]
-    if len(set(told)) < len(told):
-        told = [repr(float(e)) for e in edges]
-    if not told:
-        return ("any",)
-    return (f"< {told[0]}", *(f"{a} to {b}" for a, b in pairwise(told)), f">= {told[-1]}")
-
-
-def line_pmf(scores: Array, line: tuple[float, float], prior: Array) -> Array:
-    """(n, 2) posteriors under `prior` of scores whose log-likelihood ratio is a line."""
-    ratio = line[0] * scores + line[1]
-    high = 1.0 / (1.0 + np.exp(-np.clip(ratio + np.log(prior[1]) - np.log(prior[0]), -700, 700)))
-    return np.column_stack([1.0 - high, high])
-
-
-def _values(said: np.ndarray, symbols: Any, name: str) -> tuple[tuple, Array]:
-    """The symbols, and (n, V) pmfs over them; NaN where nothing was said."""
-    if said.ndim == 2:
-        symbols = tuple(symbols)
-        if said.shape[1] != len(symbols):
-            raise ValueError(f"{said.shape[1]} columns of probabilities for {len(symbols)} symbols {list(symbols)!r}")
-        return symbols, pmf(said.astype(float), name)
-    said = said.astype(object)
-    found = said[~missing_mask(said)].tolist()
-    symbols = tuple(sorted_labels(set(found)) if symbols is None else symbols)
-    strange = [s for s in found if s not in symbols]
-    if strange:
-        raise ValueError(f"{name} said {strange[0]!r}, which is none of the symbols {listed(symbols)}")
-    return symbols, one_hot(said, np.array(symbols, dtype=object))
-
-
-def _labels(name: str, values: Any) -> tuple:
-    if isinstance(values, (str, bytes)) or not np.iterable(values):
-        raise ValueError(f"{name} must be a list of labels; got {values!r}")
-    labels = tuple(v.item() if isinstance(v, np.generic) else v for v in values)
-    if len(set(labels)) < len(labels):
-        raise ValueError(f"{name} must differ; got {list(labels)!r}")
-    return labels
-
-
-def _numbers(name: str, values: Any, shape: tuple[int, ...]) -> Array:
-    try:
-        found = np.array(values, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be numbers of shape {shape}; {error}") from error
-    if found.shape != shape or not np.isfinite(found).all():
-        raise ValueError(f"{name} must be finite numbers of shape {shape}; got shape {found.shape}")
-    return found
-
-
-def sorted_labels(labels: set) -> list:
-    return sorted(labels, key=lambda label: (isinstance(label, str), label))

@@ -91,6 +91,11 @@ class Marginals:
         found = shifted_priors(np.concatenate(rows), start, weight=np.concatenate(weights), tol=TOL, max_iter=PASSES)
         return found.params
 
+    @property
+    def near(self) -> Array:
+        """(K,) priors to start a search from: EM never leaves a class without mass."""
+        return 0.9 * self.prior + 0.1 / len(self.prior)
+
     @cached_property
     def density(self) -> Array:
         """(S,) D."""
@@ -189,9 +194,7 @@ class Marginals:
 
     def without(self, j: int) -> Marginals:
         """The same of all sources but one and its copies."""
-        K = len(self.prior)
-        near = 0.9 * self.prior + 0.1 / K  # a class without mass would stay so
-        return Marginals(self.batch, self.used & (self.layout.root != self.layout.root[j]), near)
+        return Marginals(self.batch, self.used & (self.layout.root != self.layout.root[j]), self.near)
 
 
 def all_marginals(batch: Batch) -> Marginals:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from mixent.fusion.batch import Batch
-from mixent.fusion.calibration import Calibration, sorted_labels
+from mixent.fusion.calibration import Calibration
+from mixent.fusion.reading import sorted_labels
 from mixent.fusion.sources import Layout
 from mixent.tables.values import is_missing
 

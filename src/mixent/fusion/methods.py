@@ -272,8 +272,7 @@ def _dawid_skene(task: Task) -> Fit:
     order = batch.order
     share = layout.share[layout.source_of]
     problem = DawidSkene(batch.cells, task.counts[order], layout.group[order], share[order])
-    near = 0.9 * task.marginals.prior + 0.1 / layout.n_classes  # EM never leaves a class without mass
-    start = Panel(near, layout.confusion[order])
+    start = Panel(task.marginals.near, layout.confusion[order])
     found = dawid_skene(problem, batch.rows, start, max_iter=task.settings.max_iter)
     confusion = np.empty_like(layout.confusion)
     assert found.run is not None

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from mixent.core.arrays import Array
-from mixent.fusion.calibration import Calibration, sorted_labels
+from mixent.fusion.calibration import Calibration
+from mixent.fusion.reading import sorted_labels
 from mixent.tables import listed
 
 
