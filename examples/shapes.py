@@ -1,4 +1,6 @@
-"""Two shapes: classes of one mean and one variance, which only local constraints can tell apart.
+"""
+Two shapes: what moments cannot tell
+====================================
 
 Each class has a density of three Gaussians. The densities are clearly different, but their means (0.02) and variances
 (55.30) are equal, as in Figure 2.1 of document 004 (section 2.4). Constraints on means and second moments then say
@@ -6,32 +8,34 @@ nothing about the class, and the maximum entropy posterior is 1/2 everywhere: ha
 component of a mixture, as a probabilistic instance, says where on the axis a row lies, and the classifier comes close
 to the Bayes error.
 
-    python examples/shapes.py [FOLDER]      (about 10 s; pictures go to FOLDER, or to a temporary folder)
-
-Prints training and test errors of every kind of constraint, 3000 rows each, beside the exact Bayes error, mean and
-standard error over 10 training tables, and draws the two densities, the fitted components, and the posteriors. Needs
-matplotlib.
+``python examples/shapes.py --full`` repeats the table over 10 training tables instead of 2 (about 10 s).
 """
 
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 from scipy.integrate import trapezoid
 
 from mixent import MaxEntClassifier
+from mixent.evaluate import ConstraintsDisplay
 
 MEAN, VARIANCE = 0.02, 55.30  # of both classes
 N_ROWS = 3000
-SEEDS = range(10)
+SEEDS = range(10) if "--full" in sys.argv else range(2)
 KINDS = ("union", "class", "pooled", "quantize", "moments")
 GRID = np.linspace(-40.0, 40.0, 8001)
 BLUE, ORANGE, INK = "#0072B2", "#D55E00", "#333333"
+
+# %%
+# The two classes
+# ---------------
+# Moved and stretched until mean and variance agree to the last digit. Their overlap, by quadrature, is the least error
+# any classifier can make.
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,24 @@ def bayes_error() -> float:
     return 0.5 * float(trapezoid(np.minimum(first, second), GRID))
 
 
+first, second = (shape.density(GRID) for shape in SHAPES.values())
+figure, ax = plt.subplots(figsize=(7.0, 3.2), layout="constrained")
+for (name, shape), shade in zip(SHAPES.items(), (BLUE, ORANGE)):
+    ax.plot(GRID, shape.density(GRID), color=shade, label=f"{name} class")
+ax.set(ylabel="density", xlabel="a", xlim=(-20, 22))
+ax.set_title(f"two classes of mean {MEAN} and variance {VARIANCE:.2f}", fontsize="medium", loc="left")
+ax.spines[["top", "right"]].set_visible(False)
+ax.legend(frameon=False)
+plt.show()
+
+# %%
+# Constraints on hidden components
+# --------------------------------
+# ``latent="union"`` fits a mixture to the column in each class; which of all these components a value belongs to is the
+# feature. ``"moments"`` constrains means and second moments. Above: the fitted components, and the log-odds each adds
+# for the second class. Below: the posteriors of both models beside the exact one.
+
+
 def make_rows(n: int = N_ROWS, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """X (n, 1) and labels (n,), half of each class."""
     rng = np.random.default_rng(seed)
@@ -85,6 +107,48 @@ def fit(kind: str, seed: int = 0) -> MaxEntClassifier:
     """A classifier with this kind of constraint on the column, and none on its means beside, as in the document."""
     alone = {"means": False} if kind in ("union", "class", "pooled") else {}
     return MaxEntClassifier(kind, prior=10.0, random_state=0, **alone).fit(*make_rows(seed=seed))
+
+
+def draw_components(ax: plt.Axes, model: MaxEntClassifier) -> None:
+    """Responsibilities of the fitted components; how far each leans to a class is its multiplier's difference."""
+    (term,) = model.layout_.dense
+    found = model.constraints()
+    odds = found.multipliers[:, 1] - found.multipliers[:, 0]
+    owner = np.repeat(list(SHAPES), [len(mixture.means) for mixture in term.mixtures])
+    joint = np.concatenate([m.log_joint(GRID) + np.log(p) for m, p in zip(term.mixtures, term.shares)])
+    for k, log_density in enumerate(joint):
+        shade = BLUE if owner[k] == "first" else ORANGE
+        label = f"{found.values[k]}: {odds[k]:+.1f} nats".replace("-", "\N{MINUS SIGN}")
+        ax.fill_between(GRID, np.exp(log_density), color=shade, alpha=0.25, lw=0)
+        ax.plot(GRID, np.exp(log_density), color=shade, lw=1.2, ls=("-", "--", ":")[k % 3], label=label)
+    ax.set(ylabel="weighted density")
+    told = 'components of "union", and the log-odds each adds for the second class'
+    ax.set_title(told, fontsize="medium", loc="left")
+
+
+models = {kind: fit(kind) for kind in ("union", "moments")}
+figure, (above, below) = plt.subplots(2, 1, figsize=(8.4, 6.0), layout="constrained", sharex=True)
+draw_components(above, models["union"])
+below.plot(GRID, second / (first + second), color=INK, lw=3, alpha=0.3, label="exact")
+for kind, shade, dash in (("union", "#009E73", "-"), ("moments", "#CC79A7", (0, (4, 1.5)))):
+    below.plot(GRID, models[kind].predict_proba(GRID[:, None])[:, 1], color=shade, ls=dash, label=f'"{kind}"')
+below.set_title("probability of the second class", fontsize="medium", loc="left")
+below.set(ylabel="P[second class | a]", xlabel="a", ylim=(-0.03, 1.03), xlim=(-20, 22))
+for ax in (above, below):
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.01, 1.0))
+plt.show()
+
+# %%
+# The same as mixent draws it: what the column adds to the log-odds at each of its values.
+
+ConstraintsDisplay.from_estimator(models["union"]).plot()
+plt.show()
+
+# %%
+# Every kind of constraint
+# ------------------------
+# Errors on the training rows and on as many new ones, beside the exact Bayes error.
 
 
 def measure(kinds: Sequence[str] = KINDS, seeds: Sequence[int] = SEEDS) -> dict[str, np.ndarray]:
@@ -112,55 +176,5 @@ def show_table(found: dict[str, np.ndarray]) -> None:
         print(f"{kind:<10}{rows[:, 2].mean():>8.1f}{cells[0]:>20}{cells[1]:>18}")
 
 
-def draw(path: Path) -> None:
-    """The densities above, the components of "union" with what they say, and the posteriors of two models below."""
-    from matplotlib.figure import Figure
-
-    models = {kind: fit(kind) for kind in ("union", "moments")}
-
-    figure = Figure(figsize=(7.6, 7.4), layout="constrained")
-    above, middle, below = figure.subplots(3, 1, sharex=True, height_ratios=(3, 3, 3))
-    for (name, shape), shade in zip(SHAPES.items(), (BLUE, ORANGE)):
-        above.plot(GRID, shape.density(GRID), color=shade, label=f"{name} class")
-    above.set(ylabel="density")
-    above.set_title(f"two classes of mean {MEAN} and variance {VARIANCE:.2f}", fontsize="medium", loc="left")
-    _draw_components(middle, models["union"])
-    first, second = (shape.density(GRID) for shape in SHAPES.values())
-    below.plot(GRID, second / (first + second), color=INK, lw=3, alpha=0.3, label="exact")
-    for kind, shade, dash in (("union", "#009E73", "-"), ("moments", "#CC79A7", (0, (4, 1.5)))):
-        below.plot(GRID, models[kind].predict_proba(GRID[:, None])[:, 1], color=shade, ls=dash, label=f'"{kind}"')
-    below.set_title("probability of the second class", fontsize="medium", loc="left")
-    below.set(ylabel="P[second class | a]", xlabel="a", ylim=(-0.03, 1.03), xlim=(-20, 22))
-    for ax in (above, middle, below):
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.01, 1.0))
-    figure.savefig(path, dpi=120)
-
-
-def _draw_components(ax, model: MaxEntClassifier) -> None:
-    """Responsibilities of the fitted components; how far each leans to a class is its multiplier's difference."""
-    (term,) = model.layout_.dense
-    found = model.constraints()
-    odds = found.multipliers[:, 1] - found.multipliers[:, 0]
-    owner = np.repeat(list(SHAPES), [len(mixture.means) for mixture in term.mixtures])
-    joint = np.concatenate([m.log_joint(GRID) + np.log(p) for m, p in zip(term.mixtures, term.shares)])
-    for k, log_density in enumerate(joint):
-        shade = BLUE if owner[k] == "first" else ORANGE
-        label = f"{found.values[k]}: {odds[k]:+.1f} nats".replace("-", "\N{MINUS SIGN}")
-        ax.fill_between(GRID, np.exp(log_density), color=shade, alpha=0.25, lw=0)
-        ax.plot(GRID, np.exp(log_density), color=shade, lw=1.2, ls=("-", "--", ":")[k % 3], label=label)
-    ax.set(ylabel="weighted density")
-    told = 'components of "union", and the log-odds each adds for the second class'
-    ax.set_title(told, fontsize="medium", loc="left")
-
-
-def main(folder: Path) -> None:
-    """Fit, print, draw."""
-    show_table(measure())
-    folder.mkdir(parents=True, exist_ok=True)
-    draw(folder / "shapes.png")
-    print(f"\nPicture: {(folder / 'shapes.png').resolve()}")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="shapes-")))
+found = measure()
+show_table(found)

@@ -15,6 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 import mixent
 from mixent import foreign as others
+from mixent.classical import KernelFisherClassifier, ParzenClassifier
+from mixent.classical.discriminant import Clouds
+from mixent.classical.kernel_fisher import Basis
+from mixent.classical.windows import Columns, Encoded, Windows
 from mixent.core import saved
 from mixent.core.driver import Run, Status, Step
 from mixent.core.starts import Starts
@@ -23,10 +27,12 @@ from mixent.ensemble import (
     HMMStackingClassifier,
     MaxEntStackingClassifier,
     OutputColumns,
+    TunedClassifier,
     WeightBoostClassifier,
 )
 from mixent.ensemble.latent import InputCells
 from mixent.ensemble.members import Listed, Members, Staged
+from mixent.ensemble.plain import PlainColumns
 from mixent.ensemble.weightboost import Contest
 from mixent.families.categorical import CategoricalFamily, Categoricals
 from mixent.families.gaussian.family import GaussianFamily, Gaussians, Group
@@ -98,12 +104,16 @@ ESTIMATORS = (
     MEDNoveltyDetector,
     MaxEntClassifier,
     MaxEntJoint,
+    ParzenClassifier,
+    KernelFisherClassifier,
+    TunedClassifier,
     Fuser,
 )
 HELD = (*ESTIMATORS, OutputColumns)  # that other models may hold
 HOLDERS = (Contest, InputCells, Listed, Staged)  # parts that hold models
 PARTS = (
     Added,
+    Basis,
     Binned,
     Calibration,
     CategoricalFamily,
@@ -112,10 +122,12 @@ PARTS = (
     CellLayout,
     ChainParams,
     ChainProblem,
+    Clouds,
     Coded,
     CodedColumn,
     Column,
     ColumnMixture,
+    Columns,
     Components,
     Constant,
     Contest,
@@ -124,6 +136,7 @@ PARTS = (
     Dirichlets,
     EdgeTables,
     Emission,
+    Encoded,
     Encoder,
     Ensemble,
     Exponential,
@@ -161,6 +174,7 @@ PARTS = (
     OneTree,
     OutputColumns,
     Pairwise,
+    PlainColumns,
     Polynomial,
     PowersColumn,
     Prior,
@@ -182,6 +196,7 @@ PARTS = (
     TreeModel,
     TreeTables,
     Trees,
+    Windows,
     Wishart,
 )
 RULES = (LogLinear, Mean, MeanRatio, Vote, Weighted)
@@ -223,6 +238,18 @@ STATE: dict[type, dict[str, Any]] = {  # what a fitted model cannot do without
         "encoder_": Encoder,
         "components_": KernelComponents | None,
     },
+    ParzenClassifier: {"schema_": Schema, **CLASSES_, "windows_": Windows, "bandwidth_": float | np.ndarray},
+    KernelFisherClassifier: {
+        "schema_": Schema,
+        **CLASSES_,
+        "encoder_": Encoder,
+        "basis_": Basis,
+        "coefficients_": np.ndarray,
+        "intercept_": np.ndarray,
+        "clouds_": Clouds,
+        "weight_": float,
+        "shares_": np.ndarray,
+    },
     MEDTreeClassifier: {**MARGINAL, "joint_": Joint, "model_": TreeModel},
     MEDBayesNetClassifier: {**MARGINAL, "joint_": Joint, "model_": NetModel, "shares_": np.ndarray},
     MEDNoveltyDetector: {
@@ -256,6 +283,7 @@ STATE: dict[type, dict[str, Any]] = {  # what a fitted model cannot do without
     },
     HMMStackingClassifier: {**STACKING, "chains_": tuple, "temperature_": float},
     OutputColumns: {"classes_": np.ndarray},
+    TunedClassifier: {"schema_": Schema, **CLASSES_, "columns_": PlainColumns, "model_": object},
     Fuser: {
         "classes_": np.ndarray,
         "prior_": np.ndarray,
@@ -279,6 +307,7 @@ INSIDE: dict[type, tuple[str, ...]] = {  # where models may hold others
     WeightBoostClassifier: ("estimator", "contests_"),
     MaxEntStackingClassifier: ("members_", "estimators", "fitted_", "cells_"),  # members first: they have names
     HMMStackingClassifier: ("members_", "estimators", "fitted_"),
+    TunedClassifier: ("estimator", "model_"),
 }
 CLASSES = {cls.__name__: cls for cls in (*ESTIMATORS, *PARTS)} | {f"fusion.{cls.__name__}": cls for cls in FUSED}
 

@@ -67,15 +67,6 @@ def test_a_method_that_fails_is_told(mixent, stock, monkeypatch):
     assert "Warning: naive Bayes failed: ValueError: out of [luck]" in result.stderr and "failed" in result.stdout
 
 
-def test_baselines_take_any_table():
-    from mixent.cli.baselines import PlainNumbers
-
-    frame = pd.DataFrame({"x": [1.0, np.nan, 3.0], "c": ["a", None, "b"]})
-    encoder = PlainNumbers().fit(frame)
-    np.testing.assert_array_equal(encoder.transform(frame), [[1, 1, 0], [2, 0, 0], [3, 0, 1]])
-    np.testing.assert_array_equal(encoder.transform(pd.DataFrame({"x": [5.0], "c": ["new"]})), [[5, 0, 0]])
-
-
 @pytest.fixture
 def small_demo(monkeypatch):
     module = import_module("mixent.cli.demo")

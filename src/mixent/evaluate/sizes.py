@@ -17,7 +17,7 @@ from mixent.evaluate.paired import TTest, corrected_t_test
 from mixent.evaluate.records import Recorded, check_asked
 from mixent.evaluate.scores import METRICS, _weights, score_table
 from mixent.evaluate.sentences import WORDS, without_rounding
-from mixent.evaluate.validate import Progress, _Data, _fitted, aligned_proba, stratified_folds
+from mixent.evaluate.validate import FoldData, Progress, aligned_proba, fit_rows, stratified_folds
 from mixent.mixtures.options import check_count
 
 SHOWN = ("error", "log_loss")
@@ -137,7 +137,7 @@ def size_curves(
         raise ValueError(f"X has {_num_samples(X)} rows, y has {len(y)}")
     weight = None if sample_weight is None else _weights(sample_weight, len(y))
     fold_of = stratified_folds(y, folds=folds, repeats=repeats, random_state=random_state)
-    data = _Data(X, y, classes_of(y), weight, labelled_rows(y))
+    data = FoldData(X, y, classes_of(y), weight, labelled_rows(y))
     jobs = [(name, repeat, fold) for repeat in range(repeats) for fold in range(folds) for name in made]
     records, ratios, report = [], [], progress or (lambda done, total, text: None)
     for done, (name, repeat, fold) in enumerate(jobs):
@@ -181,7 +181,7 @@ def _maker(name: str, maker: Any) -> Callable[[int], Any]:
     return lambda size: clone(maker).set_params(**{last: size})
 
 
-def _one_fold(make: Callable, sizes: list[int], data: _Data, train: np.ndarray, test: np.ndarray) -> list[dict]:
+def _one_fold(make: Callable, sizes: list[int], data: FoldData, train: np.ndarray, test: np.ndarray) -> list[dict]:
     """A record for each size."""
     rows, records = _safe_indexing(data.X, test), []
     weight = None if data.weight is None else data.weight[test]
@@ -196,19 +196,19 @@ def _one_fold(make: Callable, sizes: list[int], data: _Data, train: np.ndarray, 
     return records
 
 
-def _by_size(make: Callable, sizes: list[int], data: _Data, train: np.ndarray, rows: Any) -> Iterator[tuple]:
+def _by_size(make: Callable, sizes: list[int], data: FoldData, train: np.ndarray, rows: Any) -> Iterator[tuple]:
     """Probabilities of the test rows at each size, and how they came about."""
     if _same_but_for_size(make, sizes) and hasattr(make(sizes[-1]), "staged_predict_proba"):
-        model, seconds, _ = _fitted(make(sizes[-1]), data, train)
+        model, seconds, _ = fit_rows(make(sizes[-1]), data, train)
         yield from _staged(model, sizes, data, rows, seconds)
         return
     for size in sizes:
-        model, seconds, _ = _fitted(make(size), data, train)
+        model, seconds, _ = fit_rows(make(size), data, train)
         about = {"size": size, "reached": size, "staged": False, "fit_seconds": seconds}
         yield aligned_proba(model, rows, data.classes), about
 
 
-def _staged(model: Any, sizes: list[int], data: _Data, rows: Any, seconds: float) -> Iterator[tuple]:
+def _staged(model: Any, sizes: list[int], data: FoldData, rows: Any, seconds: float) -> Iterator[tuple]:
     """Read after each of the sizes; where there are fewer stages, after the last."""
     left, stage, proba = list(sizes), 0, None
     for stage, proba in enumerate(model.staged_predict_proba(rows), 1):

@@ -126,7 +126,7 @@ def cross_validate(
         raise ValueError(f"X has {_num_samples(X)} rows, y has {len(y)}")
     weight = None if sample_weight is None else _weights(sample_weight, len(y))
     fold_of = stratified_folds(y, folds=folds, repeats=repeats, random_state=random_state)
-    data = _Data(X, y, classes_of(y), weight, labelled_rows(y))
+    data = FoldData(X, y, classes_of(y), weight, labelled_rows(y))
     jobs = [(r, f, name) for r in range(repeats) for f in range(folds) for name in estimators]
     proba = {name: np.full((len(y), len(data.classes)), np.nan) for name in estimators}
     records, report = [], progress or (lambda done, total, text: None)
@@ -137,7 +137,7 @@ def cross_validate(
         report(done, len(jobs), f"{name}, fold {fold + 1} of {folds}" + f", repeat {repeat + 1}" * (repeats > 1))
         test = np.flatnonzero(fold_of[repeat] == fold)
         train = np.flatnonzero(fold_of[repeat] != fold)
-        scores, predicted = _one_fold(estimators[name], data, train, test)
+        scores, predicted = score_fold(estimators[name], data, train, test)
         records.append({"method": name, "repeat": repeat, "fold": fold, **scores})
         if repeat == 0 and predicted is not None:
             proba[name][test] = predicted
@@ -186,7 +186,9 @@ def stratified_folds(y: Any, *, folds: int = 5, repeats: int = 1, random_state: 
 
 
 @dataclass(frozen=True)
-class _Data:
+class FoldData:
+    """A table with its labels, from which folds are taken."""
+
     X: Any
     y: np.ndarray
     classes: np.ndarray
@@ -210,11 +212,11 @@ def _warn_small(names: list[str], sizes: list[int], folds: int) -> None:
         )
 
 
-def _one_fold(estimator: Any, data: _Data, train: np.ndarray, test: np.ndarray) -> tuple[dict, np.ndarray | None]:
+def score_fold(estimator: Any, data: FoldData, train: np.ndarray, test: np.ndarray) -> tuple[dict, np.ndarray | None]:
     """Scores and probabilities of one method in one fold, or how it failed."""
     size = {"n_train": int(data.known[train].sum()), "n_test": len(test)}
     try:
-        model, fit_seconds, labelled_only = _fitted(estimator, data, train)
+        model, fit_seconds, labelled_only = fit_rows(estimator, data, train)
         began = time.perf_counter()
         proba = aligned_proba(model, _safe_indexing(data.X, test), data.classes)
         predict_seconds = time.perf_counter() - began
@@ -227,7 +229,7 @@ def _one_fold(estimator: Any, data: _Data, train: np.ndarray, test: np.ndarray) 
     return {**size, **scores, **seconds, "labelled_only": labelled_only, "failed": None}, proba
 
 
-def _fitted(estimator: Any, data: _Data, train: np.ndarray) -> tuple[Any, float, bool]:
+def fit_rows(estimator: Any, data: FoldData, train: np.ndarray) -> tuple[Any, float, bool]:
     """The fitted clone, its seconds, and whether it had to do without the unlabelled rows."""
     trouble = None
     for rows in _training_sets(data, train):
@@ -248,7 +250,7 @@ def _fitted(estimator: Any, data: _Data, train: np.ndarray) -> tuple[Any, float,
     raise trouble
 
 
-def _training_sets(data: _Data, train: np.ndarray) -> Iterator[np.ndarray]:
+def _training_sets(data: FoldData, train: np.ndarray) -> Iterator[np.ndarray]:
     yield train
     if not data.known[train].all():
         yield train[data.known[train]]

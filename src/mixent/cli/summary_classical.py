@@ -1,0 +1,65 @@
+"""Parzen windows and the kernel Fisher discriminant in words and tables: for `fit` and `info`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mixent.cli.screen import Screen, count, grid, shown
+
+MOST_CLASSES = 30
+
+
+def is_classical(model: Any) -> bool:
+    """Does it tell what it says of rows left out?"""
+    return hasattr(model, "loo_proba_")
+
+
+def describe_classical(model: Any) -> dict[str, Any]:
+    """Windows or kernel, what was chosen, and how rows left out fare, in plain values."""
+    classes = [{"class": getattr(c, "item", lambda c=c: c)(), "prior": float(p)} for c, p in _priors(model)]
+    scores = {"log_loss": float(model.loo_log_loss_), "error": float(model.loo_error_)}
+    left = {name: value if np.isfinite(value) else None for name, value in scores.items()}
+    about = _windows(model) if hasattr(model, "windows_") else _discriminants(model)
+    return {"classes": classes, "classical": about, "left_out": left}
+
+
+def _priors(model: Any) -> Any:
+    return zip(model.classes_, model.class_prior_)
+
+
+def _windows(model: Any) -> dict[str, Any]:
+    widths = np.unique(np.atleast_1d(model.bandwidth_)).tolist()
+    n, tried = len(model.windows_.log_count), len(model.bandwidths_tried_)
+    told = ", ".join(f"{h:.3g}" for h in np.atleast_1d(model.bandwidth_))
+    chosen = f"chosen among {tried} by leaving each row out ({model.objective})" if tried else "as given"
+    if model.bandwidth == "auto" and not tried:
+        chosen = "the usual one: no class has two rows to choose by"
+    words = f"{count(n, 'Parzen window')}; bandwidth {told}, {chosen}"
+    return {"windows": n, "bandwidth": widths if len(widths) > 1 else widths[0], "tried": tried, "words": words}
+
+
+def _discriminants(model: Any) -> dict[str, Any]:
+    tried, q = len(model.tried_), model.clouds_.cov.shape[0]
+    kernel = f"kernel {model.kernel}" + ("" if model.gamma_ is None else f", gamma {model.gamma_:.3g}")
+    chosen = f"chosen among {tried} by leaving each row out" if tried > 1 else "as given"
+    words = f"{count(q, 'Fisher discriminant')}: {kernel}, shrinkage {model.shrinkage_:.3g}, {chosen}"
+    found = {"discriminants": q, "kernel": model.kernel, "gamma": model.gamma_, "shrinkage": float(model.shrinkage_)}
+    return found | {"tried": tried, "words": words}
+
+
+def show_classical(screen: Screen, about: dict[str, Any], n_rows: dict[Any, float] | None = None) -> None:
+    """Print what `describe_classical` found."""
+    table = grid("class", *(["rows"] if n_rows else []), "prior")
+    for entry in about["classes"][:MOST_CLASSES]:
+        rows = [f"{n_rows.get(entry['class'], 0):g}"] if n_rows else []
+        table.add_row(shown(entry["class"]), *rows, f"{entry['prior']:.3f}")
+    screen.show(table)
+    if len(about["classes"]) > MOST_CLASSES:
+        screen.say(f"... and {len(about['classes']) - MOST_CLASSES} more")
+    screen.say()
+    screen.say(shown(about["classical"]["words"]))
+    left = about["left_out"]
+    if left["error"] is not None:
+        screen.say(f"Each row by all others: log-loss {left['log_loss']:.3f} nats, error {left['error']:.1%}")

@@ -1,0 +1,73 @@
+"""scikit-learn's naive Bayes on both kinds of columns at once."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.naive_bayes import CategoricalNB, GaussianNB
+
+from mixent.core.arrays import log_sum_exp
+
+
+class MixedNaiveBayes(ClassifierMixin, BaseEstimator):
+    """Gaussians for numbers, tables for categories, independent in each class.
+
+    log p(c, x) = log p(c) + sum of scikit-learn's GaussianNB over numbers and of its CategoricalNB over codes. A gap is
+    one more code; among numbers it is put at the mean.
+
+    Parameters
+    ----------
+    categorical_features : (p,) bool, optional
+        Which columns hold codes 0, 1, ..., NaN where missing.
+    alpha : float
+        Pseudo-rows of each value of a category; times 1e-3, what is added to the variances of scaled columns.
+    """
+
+    def __init__(self, categorical_features: Any = None, alpha: float = 1.0) -> None:
+        self.categorical_features = categorical_features
+        self.alpha = alpha
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        X = np.asarray(X, dtype=float)
+        coded = np.zeros(X.shape[1], dtype=bool) if self.categorical_features is None else self.categorical_features
+        self.coded_ = np.asarray(coded, dtype=bool)
+        self.classes_, counts = np.unique(y, return_inverse=True)
+        weight = np.ones(len(X)) if sample_weight is None else sample_weight
+        self.log_prior_ = np.log(np.bincount(counts, weight) / np.sum(weight))
+        numbers, codes = X[:, ~self.coded_], X[:, self.coded_]
+        there = ~np.isnan(numbers)
+        rows = np.maximum(there.sum(axis=0), 1)
+        self.mean_ = np.where(there, numbers, 0.0).sum(axis=0) / rows
+        spread = np.sqrt((np.where(there, numbers - self.mean_, 0.0) ** 2).sum(axis=0) / rows)
+        self.scale_ = np.where(spread > 0, spread, 1.0)
+        self.parts_ = []
+        if numbers.shape[1]:
+            self.parts_.append(GaussianNB(var_smoothing=1e-3 * self.alpha).fit(self._numbers(X), y, sample_weight))
+        if codes.shape[1]:
+            self.sizes_ = np.nanmax(codes, axis=0, initial=0).astype(int) + 2  # and one for gaps
+            tables = CategoricalNB(alpha=self.alpha, min_categories=self.sizes_)
+            self.parts_.append(tables.fit(self._codes(X), y, sample_weight))
+        return self
+
+    def _numbers(self, X: np.ndarray) -> np.ndarray:
+        """Of mean 0 and variance 1: what is added to the variances must suit all columns."""
+        numbers = X[:, ~self.coded_]
+        return np.where(np.isnan(numbers), 0.0, (numbers - self.mean_) / self.scale_)
+
+    def _codes(self, X: np.ndarray) -> np.ndarray:
+        """Gaps, and codes not seen in training, are 0."""
+        codes = X[:, self.coded_] + 1
+        return np.where(np.isnan(codes) | (codes >= self.sizes_), 0, codes).astype(int)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        X = np.asarray(X, dtype=float)
+        joint = np.tile(self.log_prior_, (len(X), 1))
+        for part in self.parts_:
+            rows = self._numbers(X) if isinstance(part, GaussianNB) else self._codes(X)
+            joint += part.predict_joint_log_proba(rows) - self.log_prior_
+        return np.exp(joint - log_sum_exp(joint, axis=1)[:, None])
+
+    def predict(self, X: Any) -> np.ndarray:
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]

@@ -1,0 +1,172 @@
+"""The folds of all methods, several at a time, within a time budget."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mixent.comparison.journal import Journal, Outcome, settings_of
+from mixent.comparison.recipes import Candidate
+from mixent.evaluate.validate import FoldData, score_fold
+
+REFIT = 1.3  # of the time of one fold: what the refit on all rows takes, roughly
+
+
+@dataclass(frozen=True)
+class Job:
+    """One method in one fold."""
+
+    name: str
+    estimator: Any
+    repeat: int
+    fold: int
+    train: np.ndarray
+    test: np.ndarray
+
+
+@dataclass
+class Runner:
+    """Goes round by round: a round is one fold of every method still in the race.
+
+    After each round, with a budget, the methods that take longest are left out until the rest fits into what is left.
+    A fit that has begun is not interrupted.
+    """
+
+    candidates: dict[str, Candidate]
+    data: FoldData
+    folds: np.ndarray  # (repeats, n)
+    journal: Journal
+    n_jobs: int
+    budget: float | None  # seconds
+    watch: Callable[[Runner], None]  # told after every fold
+    outcomes: dict[str, list[Outcome]] = field(default_factory=dict)
+    dropped: dict[str, str] = field(default_factory=dict)  # name: why, in words
+    began: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self.outcomes = {name: [] for name in self.candidates}
+        self.settings = {name: settings_of(c.estimator) for name, c in self.candidates.items()}
+        n_folds = int(self.folds.max()) + 1
+        self.rounds = [(r, f) for r in range(len(self.folds)) for f in range(n_folds)]
+
+    @property
+    def racing(self) -> list[str]:
+        """Methods that have not been left out."""
+        return [name for name in self.candidates if name not in self.dropped]
+
+    @property
+    def left(self) -> float:
+        """Seconds of the budget."""
+        return np.inf if self.budget is None else self.budget - (time.monotonic() - self.began)
+
+    @property
+    def n_done(self) -> int:
+        """Folds finished, of all methods."""
+        return sum(map(len, self.outcomes.values()))
+
+    @property
+    def n_total(self) -> int:
+        """Folds to finish, of the methods still in the race."""
+        return sum(len(self.rounds) if n in self.racing else len(self.outcomes[n]) for n in self.candidates)
+
+    def seconds(self, name: str) -> float:
+        """Mean of a fold."""
+        found = [o.record["fit_seconds"] + o.record["predict_seconds"] for o in self.outcomes[name]]
+        return float(np.nanmean(found)) if np.isfinite(found).any() else 0.0
+
+    def run(self) -> None:
+        """All rounds."""
+        with _pool(self.n_jobs) as pool:
+            for number, (repeat, fold) in enumerate(self.rounds):
+                todo = []
+                for name in sorted(self.racing, key=self.seconds, reverse=True):  # the longest first: no one waits
+                    known = self.journal.get(name, self.settings[name], repeat, fold)
+                    if known is None:
+                        todo.append(self._job(name, repeat, fold))
+                    else:
+                        self.outcomes[name].append(known)
+                self.watch(self)
+                deadline = None if self.budget is None else time.time() + self.left
+                for job, outcome in pool(todo, self.data, deadline):
+                    if outcome is None:
+                        self.dropped[job.name] = f"not begun after {self._folds(number)}: the time budget was spent"
+                    else:
+                        self.outcomes[job.name].append(outcome)
+                        self.journal.add(self.settings[job.name], outcome)
+                    self.watch(self)
+                self._drop(number + 1)
+
+    def _job(self, name: str, repeat: int, fold: int) -> Job:
+        place = self.folds[repeat]
+        train, test = np.flatnonzero(place != fold), np.flatnonzero(place == fold)
+        return Job(name, self.candidates[name].estimator, repeat, fold, train, test)
+
+    def _drop(self, n_done: int) -> None:
+        """Leave out the longest until the rest fits."""
+        rest = len(self.rounds) - n_done
+        while rest and len(self.racing) > 1 and self._needed(rest) > self.left:
+            slow = max(self.racing, key=self.seconds)
+            self.dropped[slow] = (
+                f"stopped after {self._folds(n_done)} of {len(self.rounds)}: at {self.seconds(slow):.1f} s for each it "
+                "would not fit into the time budget"
+            )
+
+    def _needed(self, rest: int) -> float:
+        times = [self.seconds(name) for name in self.racing]
+        return max(rest * sum(times) / self.n_jobs, rest * max(times)) + REFIT * max(times)
+
+    @staticmethod
+    def _folds(n: int) -> str:
+        return f"{n} fold{'s' * (n != 1)}"
+
+
+def run_job(job: Job, data: FoldData, deadline: float | None) -> Outcome | None:
+    """Fit and score; None when the time is over before it begins."""
+    if deadline is not None and time.time() > deadline:
+        return None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        scores, proba = score_fold(job.estimator, data, job.train, job.test)
+    warned = str(caught[0].message)[:300] if caught else None
+    record = {"method": job.name, "repeat": job.repeat, "fold": job.fold, **scores, "warned": warned}
+    return Outcome(record, proba if job.repeat == 0 else None)
+
+
+def _numbered(i: int, job: Job, data: FoldData, deadline: float | None) -> tuple[int, Outcome | None]:
+    return i, run_job(job, data, deadline)
+
+
+class _pool:  # noqa: N801  (used as a function)
+    """Runs jobs in processes, or one after the other in this one; yields them as they are done."""
+
+    def __init__(self, n_jobs: int) -> None:
+        self.n_jobs = n_jobs
+        self.parallel: Any = None
+
+    def __enter__(self) -> _pool:
+        if self.n_jobs > 1:
+            from joblib import Parallel, parallel_config
+
+            self.config = parallel_config(backend="loky", inner_max_num_threads=1)
+            self.config.__enter__()
+            self.parallel = Parallel(n_jobs=self.n_jobs, return_as="generator_unordered", batch_size=1).__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if self.parallel is not None:
+            self.parallel.__exit__(*error)
+            self.config.__exit__(*error)
+
+    def __call__(self, jobs: list[Job], data: FoldData, deadline: float | None) -> Iterator[tuple[Job, Outcome | None]]:
+        if self.parallel is None:
+            yield from ((job, run_job(job, data, deadline)) for job in jobs)
+            return
+        from joblib import delayed
+
+        for i, outcome in self.parallel(delayed(_numbered)(i, job, data, deadline) for i, job in enumerate(jobs)):
+            yield jobs[i], outcome

@@ -1,0 +1,194 @@
+"""`mixent.compare`: the right methods on one table, in one call."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import _num_samples
+
+from mixent.comparison.journal import Journal
+from mixent.comparison.live import watching
+from mixent.comparison.problems import table_problems
+from mixent.comparison.recipes import Candidate, candidates
+from mixent.comparison.result import CHOSEN_BY, Comparison, chosen_estimate
+from mixent.comparison.running import Runner
+from mixent.comparison.shape import Shape, fingerprint, read_table
+from mixent.comparison.words import nothing_worked, recommendation
+from mixent.evaluate.labels import as_labels, classes_of, labelled_rows
+from mixent.evaluate.scores import _weights
+from mixent.evaluate.validate import CrossValidation, FoldData, fit_rows, stratified_folds
+from mixent.mixtures.options import check_choice, check_positive
+
+
+def compare(
+    X: Any,
+    y: Any,
+    *,
+    methods: Any = "auto",
+    baselines: bool = True,
+    folds: int = 5,
+    repeats: int = 1,
+    metric: str = "log_loss",
+    budget: float | None = None,
+    n_jobs: int | None = None,
+    random_state: int = 0,
+    sample_weight: Any = None,
+    categorical: Any = "auto",
+    journal: Any = None,
+    progress: Any = False,
+    refit: bool = True,
+) -> Comparison:
+    """Try the right methods on a table and say which to take, why, and how sure that is.
+
+    Nested cross-validation: every method chooses its own settings inside each training part, so every score is on rows
+    that neither the fit nor the choice of settings has seen; all methods see the same folds. The method with the lowest
+    mean of `metric` is recommended; since that one was chosen for being lowest, its score is corrected by a bootstrap
+    over the out-of-fold predictions.
+
+    Parameters
+    ----------
+    X : array or DataFrame (n, d)
+        With categories and gaps as they are.
+    y : (n,) labels
+        Rows without a label (None, NaN, "") are always in training and never scored; methods that cannot use them do
+        without.
+    methods : "auto", list of names, or dict of name to classifier
+        "auto": mixent's families and two classical methods that suit the table (see `candidates`). A list takes some
+        of them by name. A dict brings your own.
+    baselines : bool
+        Whether scikit-learn's logistic regression, gradient boosting, random forest, RBF SVM, naive Bayes and k
+        nearest neighbours run beside them.
+    folds, repeats : int
+        Of the outer cross-validation.
+    metric : {"log_loss", "error", "balanced_error", "brier"}
+        What the recommendation is by.
+    budget : float, optional
+        Seconds. Methods that would not finish in time are left out, the longest first, and said so. A fit that has
+        begun is not interrupted, so the first round of folds takes what it takes.
+    n_jobs : int, optional
+        Processes; None takes all cores. The result does not depend on it, but for seconds.
+    random_state : int
+        Of the folds and of every method.
+    sample_weight : (n,) weights for fitting and scoring, optional
+    categorical : "auto" or list
+        Columns to treat as categories whatever their type.
+    journal : path, optional
+        A file in which finished folds are kept: the same call with the same file goes on where it was stopped.
+    progress : bool or callable(done, total, text)
+        True shows a table that fills.
+    refit : bool
+        Whether to fit the recommended method to all rows (`winner`).
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mixent import compare
+    >>> X, y = load_iris(return_X_y=True)
+    >>> found = compare(X, y, methods=["maximum entropy"], folds=3, n_jobs=1)
+    >>> found.recommended in found.ranking()
+    True
+    >>> found.winner.predict_proba(X[:1]).shape
+    (1, 3)
+    """
+    check_choice("metric", metric, CHOSEN_BY)
+    budget = None if budget is None else check_positive("budget", budget)
+    workers = _workers(n_jobs)
+    y = as_labels(y)
+    if _num_samples(X) != len(y):
+        raise ValueError(f"X has {_num_samples(X)} rows, y has {len(y)}")
+    weight = None if sample_weight is None else _weights(sample_weight, len(y))
+    table = read_table(X, categorical)
+    shape = Shape.of(table, y, weight)
+    if shape.n_classes < 2:
+        raise ValueError(f"a comparison needs at least 2 classes; y has {shape.n_classes}")
+    tried, skipped = _tried(methods, shape, categorical, random_state, baselines)
+    places = stratified_folds(y, folds=folds, repeats=repeats, random_state=random_state)
+    data = FoldData(X, y, classes_of(y), weight, labelled_rows(y))
+    mark = fingerprint(table, y, weight, places)
+    with watching(progress) as watch:
+        runner = Runner(tried, data, places, Journal.open(journal, mark), workers, budget, watch)
+        runner.run()
+    cv = _gathered(runner, random_state)
+    if not cv.ranking(metric):
+        raise RuntimeError(nothing_worked(cv.failures | runner.dropped))
+    estimate = chosen_estimate(cv, cv.ranking(metric), metric)
+    best, reason = recommendation(cv, tried, metric, estimate)
+    told = {"folds": folds, "repeats": repeats, "random_state": random_state, "metric": metric, "budget": budget}
+    return Comparison(
+        cv=cv,
+        candidates=tried,
+        skipped=skipped | runner.dropped,
+        shape=shape,
+        problems=table_problems(table, y, categorical),
+        metric=metric,
+        recommended=best,
+        reason=reason,
+        estimate=estimate,
+        winner=_refitted(tried[best].estimator, data) if refit else None,
+        fingerprint=mark,
+        data=(X, y, weight),
+        options=told,
+    )
+
+
+def _workers(n_jobs: Any) -> int:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if n_jobs is None or n_jobs == -1:
+        return cores
+    if isinstance(n_jobs, (int, np.integer)) and not isinstance(n_jobs, bool) and n_jobs >= 1:
+        return int(n_jobs)
+    raise ValueError(f"n_jobs must be a whole number >= 1, or None for all cores; got {n_jobs!r}")
+
+
+def _tried(
+    methods: Any, shape: Shape, categorical: Any, seed: int, baselines: bool
+) -> tuple[dict[str, Candidate], dict[str, str]]:
+    if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool):
+        raise ValueError(f"random_state must be a whole number, for the methods must all get the same; got {seed!r}")
+    names = None if isinstance(methods, str) and methods == "auto" else methods
+    if isinstance(methods, str) and names is not None:
+        raise ValueError(f"methods must be 'auto', a list of names, or a dict of name to classifier; got {methods!r}")
+    given = methods if isinstance(methods, Mapping) else {}
+    if given or isinstance(methods, Mapping):
+        names = []
+    for name, estimator in given.items():
+        if not hasattr(estimator, "fit") or isinstance(estimator, type):
+            raise TypeError(f"methods[{name!r}] must be a classifier, not fitted; got {type(estimator).__name__}")
+    made, skipped = candidates(shape, categorical=categorical, random_state=int(seed), names=names, baselines=baselines)
+    clash = [name for name in given if name in made]
+    if clash:
+        raise ValueError(f"{clash[0]!r} is the name of a baseline; give your method another")
+    own = {name: Candidate(name, e, _kind(e), "as given") for name, e in given.items()}
+    if not (own | made):
+        raise ValueError("there is no method to try; name some, or set baselines=True")
+    return own | made, skipped
+
+
+def _kind(estimator: Any) -> str:
+    return "mixent" if type(estimator).__module__.startswith("mixent.") else "given"
+
+
+def _gathered(runner: Runner, random_state: Any) -> CrossValidation:
+    """Records of the methods that ran in every fold, and their out-of-fold probabilities."""
+    data, records, proba = runner.data, [], {}
+    for name in runner.racing:
+        proba[name] = np.full((len(data.y), len(data.classes)), np.nan)
+        for outcome in sorted(runner.outcomes[name], key=lambda o: (o.record["repeat"], o.record["fold"])):
+            records.append(outcome.record)
+            if outcome.proba is not None:
+                proba[name][runner.folds[0] == outcome.record["fold"]] = outcome.proba
+    return CrossValidation(records, proba, data.classes, data.y, runner.folds, data.weight, random_state)
+
+
+def _refitted(estimator: Any, data: FoldData) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # told fold by fold
+        return fit_rows(estimator, data, np.arange(len(data.y)))[0]

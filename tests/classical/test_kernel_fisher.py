@@ -1,0 +1,246 @@
+"""The kernel Fisher discriminant: exact leave-one-out, Fisher's own directions, weights, gaps."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.linalg import eigh
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.utils.estimator_checks import check_estimator
+
+from mixent import KernelFisherClassifier
+from mixent.classical import kernel_fisher
+from mixent.classical.discriminant import Clouds, Smoother, directions
+from mixent.med.kernels import RBF
+
+
+def rows(n=60, seed=0, n_classes=3):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(n_classes, size=n)
+    return rng.normal(size=(n, 4)) + y[:, None] * [1.5, 1, 0, 0], y
+
+
+def mixed(n=60, seed=0):
+    X, y = rows(n, seed)
+    rng = np.random.default_rng(seed + 1)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame["colour"] = np.array(["red", "green", "blue"])[(y + rng.integers(2, size=n)) % 3]
+    frame["a"] = frame["a"].where(rng.random(n) > 0.2)
+    return frame, np.array(["x", "y", "z"])[y]
+
+
+def ridge(K, Y, weight, lam, query):
+    """Kernel ridge regression with an intercept, by its normal equations."""
+    n = len(K)
+    system = np.block([[K + lam * np.diag(1 / weight), np.ones((n, 1))], [np.ones((1, n)), np.zeros((1, 1))]])
+    solution = np.linalg.solve(system, np.vstack([Y, np.zeros((1, Y.shape[1]))]))
+    return query @ solution[:n] + solution[n]
+
+
+@pytest.mark.parametrize("lam", [0.01, 1.0])
+def test_leaving_a_row_out_is_fitting_without_it(lam):
+    X, y = rows()
+    Y, K = np.eye(3)[y], RBF(0.3).gram(X, X)
+    weight = np.random.default_rng(1).choice([0.5, 1.0, 2.0, 3.0], size=60)
+    out = np.minimum(weight, 1)
+    fit, left = Smoother.of_kernel(K, weight).left_out(Y, lam, out)
+    np.testing.assert_allclose(fit, ridge(K, Y, weight, lam, K), rtol=1e-9, atol=1e-9)
+    for row in range(60):
+        rest = weight.copy()
+        rest[row] -= out[row]
+        keep = rest > 0
+        again = ridge(K[np.ix_(keep, keep)], Y[keep], rest[keep], lam, K[row, keep])
+        np.testing.assert_allclose(left[row], again, rtol=1e-9, atol=1e-9)
+
+
+def test_features_and_their_kernel_are_one():
+    X, y = rows()
+    Y, weight = np.eye(3)[y], np.random.default_rng(1).uniform(0.5, 2, size=60)
+    by_kernel, by_features = Smoother.of_kernel(X @ X.T, weight), Smoother.of_features(X, weight)
+    for one, other in zip(by_kernel.left_out(Y, 0.3, weight), by_features.left_out(Y, 0.3, weight)):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(X.T @ by_kernel.coefficients(Y, 0.3), by_features.coefficients(Y, 0.3), atol=1e-12)
+    assert by_kernel.trace == pytest.approx(by_features.trace)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+def test_with_a_linear_kernel_and_no_shrinkage_it_is_fishers_own(n_classes):
+    X, y = rows(200, n_classes=n_classes)
+    X = X + np.eye(4)[y] * 2
+    model = KernelFisherClassifier("linear", shrinkage=1e-9, standardize=False).fit(X, y)
+    theirs = LinearDiscriminantAnalysis(solver="eigen").fit(X, y).transform(X)[:, : n_classes - 1]
+    ours = model.transform(X)
+    for k in range(n_classes - 1):  # direction by direction, in their order
+        assert abs(np.corrcoef(ours[:, k], theirs[:, k])[0, 1]) == pytest.approx(1, abs=1e-9)
+
+
+def test_directions_maximise_what_is_said():
+    """Variance between classes over that within plus lam |f|^2, by the generalised eigenproblem itself."""
+    X, y = rows(50)
+    Y, K, lam, n = np.eye(3)[y], RBF(0.2).gram(X, X), 0.5, 50
+    smoother = Smoother.of_kernel(K, np.ones(n))
+    fit, _ = smoother.left_out(Y, lam, np.ones(n))
+    found = smoother.coefficients(Y, lam) @ directions(Y, fit, np.ones(n))
+    centre = np.eye(n) - 1 / n
+    means = Y @ np.diag(1 / Y.sum(axis=0)) @ Y.T
+    between, within = K @ centre @ means @ centre @ K, K @ (np.eye(n) - means) @ K + lam * K
+    within += 1e-12 * np.trace(within) * np.eye(n)
+    best = np.sort(eigh(between, within, eigvals_only=True))[::-1][:2]
+    ours = [(a @ between @ a) / (a @ within @ a) for a in found.T]
+    np.testing.assert_allclose(ours, best, rtol=1e-5)
+
+
+def test_probabilities_are_those_of_gaussians_of_rows_left_out():
+    X, y = rows()
+    model = KernelFisherClassifier(gamma=0.2, shrinkage=0.1).fit(X, y)
+    clouds, q = model.clouds_, 2
+    np.testing.assert_allclose(np.diagonal(clouds.cov), 1)
+    scores = model.transform(X)
+    gone = scores[:, None] - clouds.means
+    log_p = -0.5 * np.einsum("nci,ij,ncj->nc", gone, np.linalg.inv(clouds.cov), gone) + np.log(np.bincount(y) / 60)
+    proba = np.exp(log_p - log_p.max(axis=1, keepdims=True))
+    proba /= proba.sum(axis=1, keepdims=True)
+    expected = proba * (1 - 1 / 62) + np.bincount(y) / 60 / 62
+    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-9)
+    assert clouds.means.shape == (3, q) and model.get_feature_names_out().tolist() == [
+        "kernelfisherclassifier0",
+        "kernelfisherclassifier1",
+    ]
+
+
+def test_a_cloud_has_the_moments_of_its_rows():
+    rng = np.random.default_rng(0)
+    scores, y = rng.normal(size=(30, 2)), np.arange(30) % 2
+    clouds = Clouds.of(scores, np.eye(2)[y], np.zeros((2, 2)))
+    np.testing.assert_allclose(clouds.means, [scores[y == c].mean(axis=0) for c in range(2)])
+    within = sum(np.cov(scores[y == c].T, bias=True) * 15 for c in range(2))
+    np.testing.assert_allclose(clouds.cov, within / 31)
+
+
+def test_training_scores_are_the_smoothers():
+    """Predictions go by coefficients and an intercept, rows left out by the smoother: small gammas part them first."""
+    X, y = rows()
+    for gamma in (1e-4, 0.2, 3.0):
+        model = KernelFisherClassifier(gamma=gamma, shrinkage=1e-4).fit(X, y)
+        Z = model.encoder_(kernel_fisher.read_features(model, X, reset=False))
+        smoother = Smoother.of_kernel(RBF(gamma).gram(Z, Z), np.ones(60))
+        lam = 1e-4 * smoother.trace / 60
+        fit, _ = smoother.left_out(np.eye(3)[y], lam, np.ones(60))
+        combine = np.linalg.lstsq(fit, model.transform(X), rcond=None)[0]
+        np.testing.assert_allclose(fit @ combine, model.transform(X), atol=1e-5)
+
+
+def test_weight_two_is_the_row_twice():
+    frame, y = mixed()
+    weight = np.random.default_rng(3).integers(0, 4, size=60)
+    often = np.repeat(np.arange(60), weight)
+    for options in ({}, {"kernel": "linear"}):
+        one = KernelFisherClassifier(**options).fit(frame, y, sample_weight=weight)
+        other = KernelFisherClassifier(**options).fit(frame.iloc[often], y[often])
+        assert (one.shrinkage_, one.gamma_) == (other.shrinkage_, pytest.approx(other.gamma_))
+        np.testing.assert_allclose(one.predict_proba(frame), other.predict_proba(frame), rtol=1e-6)
+        np.testing.assert_allclose(one.loo_proba_[often], other.loo_proba_, rtol=1e-6)
+
+
+def test_order_of_rows_and_names_of_classes_do_not_matter():
+    frame, y = mixed()
+    one = KernelFisherClassifier().fit(frame, y)
+    order = np.random.default_rng(0).permutation(60)
+    other = KernelFisherClassifier().fit(frame.iloc[order], pd.Series(y).map({"x": 2, "y": 0, "z": 1})[order])
+    np.testing.assert_allclose(other.predict_proba(frame)[:, [2, 0, 1]], one.predict_proba(frame), rtol=1e-6)
+    np.testing.assert_allclose(np.abs(other.transform(frame)), np.abs(one.transform(frame)), rtol=1e-5, atol=1e-6)
+
+
+def test_the_chosen_pair_is_the_best_tried():
+    frame, y = mixed()
+    model = KernelFisherClassifier().fit(frame, y)
+    best = min(model.tried_, key=lambda one: one["log_loss"])
+    assert (best["gamma"], best["shrinkage"]) == (model.gamma_, model.shrinkage_) and len(model.tried_) == 8 * 15
+    assert best["log_loss"] == model.loo_log_loss_
+    for one in model.tried_[::31]:
+        given = KernelFisherClassifier(gamma=one["gamma"], shrinkage=one["shrinkage"]).fit(frame, y)
+        assert given.loo_log_loss_ == pytest.approx(one["log_loss"]) and len(given.tried_) == 1
+
+
+def test_as_many_landmarks_as_rows_are_the_kernel_itself():
+    X, y = rows()
+    options = {"gamma": 0.5, "shrinkage": 0.1}
+    exact = KernelFisherClassifier(**options, n_features=None).fit(X, y)
+    spanned = KernelFisherClassifier(**options, n_features=60, random_state=0).fit(X, y)
+    np.testing.assert_allclose(spanned.predict_proba(X), exact.predict_proba(X), rtol=1e-6)
+    few = KernelFisherClassifier(**options, n_features=10, random_state=0).fit(X, y)
+    assert few.basis_.nystrom.landmarks.shape == (10, 4) and few.score(X, y) > 0.6
+
+
+def test_many_rows_go_through_features(monkeypatch):
+    monkeypatch.setattr(kernel_fisher, "MOST_ROWS", 50)
+    monkeypatch.setattr(kernel_fisher, "LANDMARKS", 20)
+    model = KernelFisherClassifier(random_state=0).fit(*rows())
+    assert model.basis_.vectors is None and len(model.basis_.nystrom.landmarks) == 20
+
+
+def test_more_columns_than_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 50))
+    y = np.arange(20) % 2
+    X[:, 0] += 6 * y
+    model = KernelFisherClassifier("linear").fit(X, y)
+    assert model.basis_.vectors is not None and model.score(X, y) > 0.9
+
+
+def test_soft_and_absent_labels():
+    X, y = rows()
+    hard = KernelFisherClassifier().fit(X, y)
+    soft = KernelFisherClassifier().fit(X, np.eye(3)[y])
+    np.testing.assert_allclose(soft.predict_proba(X), hard.predict_proba(X), rtol=1e-9)
+    partly = y.astype(object)
+    partly[:5] = None
+    few = KernelFisherClassifier().fit(X, partly)
+    np.testing.assert_allclose(few.predict_proba(X), KernelFisherClassifier().fit(X[5:], y[5:]).predict_proba(X))
+    assert np.isnan(few.loo_proba_[:5]).all() and np.isfinite(few.loo_proba_[5:]).all()
+
+
+def test_columns_that_tell_nothing_leave_the_priors():
+    y = np.arange(40) % 4 == 0
+    proba = KernelFisherClassifier().fit(np.ones((40, 2)), y).predict_proba(np.ones((3, 2)))
+    np.testing.assert_allclose(proba, [[0.75, 0.25]] * 3, atol=1e-6)
+
+
+def test_shifted_priors_and_progress():
+    X, y = rows(n_classes=2)
+    told = []
+    model = KernelFisherClassifier(progress=lambda *args: told.append(args)).fit(X, y)
+    assert len(told) == 8 and told[0][2].startswith("gamma ")
+    assert model.adjust_priors(X[y == 1]).class_prior_[1] > 0.8
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kernel": "sigmoid"}, "kernel must be one of 'rbf', 'linear', 'poly'; got 'sigmoid'"),
+        ({"gamma": -1}, "gamma must be 'auto', 'scale' or a number > 0; got -1"),
+        ({"kernel": "poly", "degree": 0}, "degree must be a whole number >= 1; got 0"),
+        ({"kernel": "poly", "coef0": -1}, "coef0 must be a number >= 0, or the kernel would not be positive; got -1"),
+        ({"kernel": "linear", "gamma": 1.0}, "gamma=1.0 has no effect with kernel='linear'"),
+        ({"degree": 2}, "degree=2 has no effect with kernel='rbf'"),
+        ({"shrinkage": 0}, "shrinkage must be a number > 0; got 0"),
+        ({"n_features": 0}, "n_features must be a whole number >= 1, or 'auto' or None; got 0"),
+        ({"kernel": "linear", "n_features": 5}, "n_features=5 has no effect with kernel='linear'"),
+    ],
+)
+def test_messages(options, message):
+    with pytest.raises(ValueError) as caught:
+        KernelFisherClassifier(**options).fit(*rows())
+    assert message in str(caught.value)
+
+
+def test_a_kernel_that_overflows_is_named():
+    model = KernelFisherClassifier("poly", gamma=1.0, degree=5).fit(*rows())
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match="row 1 is so far from the training rows"):
+        model.predict(np.array([[0.0] * 4, [1e100] * 4]))
+
+
+@pytest.mark.parametrize("options", [{"shrinkage": 0.1, "gamma": "scale"}, {"kernel": "linear"}])
+def test_scikit_learn_checks(options):
+    results = check_estimator(KernelFisherClassifier(**options), on_fail=None, on_skip=None)
+    assert {r["check_name"] for r in results if r["status"] != "passed"} <= {"check_array_api_input"}
+    assert len(results) >= 60
