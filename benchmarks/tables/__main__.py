@@ -1,4 +1,4 @@
-"""`python -m benchmarks.tables`: run what is not done yet, write and print the table."""
+"""`python -m benchmarks.tables`: run what is not done yet, write and print the table; `--all`: every table, a page."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks.tables.accuracy import ACCURACY
+from benchmarks.tables.comparison import comparisons
 from benchmarks.tables.crowds import crowds
 from benchmarks.tables.data import SHARED, NoDataError, load
 from benchmarks.tables.discrimination import DISCRIMINATION
 from benchmarks.tables.ensembles import ENSEMBLES_TABLE
+from benchmarks.tables.everything import results_of, run_all
 from benchmarks.tables.fusion import FUSION
 from benchmarks.tables.fusion_simulated import votes
 from benchmarks.tables.incremental import INCREMENTAL
@@ -23,7 +25,7 @@ from benchmarks.tables.novelty import NOVELTY
 from benchmarks.tables.run import code_version, plan, run_setting
 from benchmarks.tables.show import show
 from benchmarks.tables.splice import SPLICE
-from benchmarks.tables.store import RESULTS, Store
+from benchmarks.tables.store import Store
 from benchmarks.tables.summary import planned_records, summarise
 from benchmarks.tables.table import Setting, Table
 from benchmarks.tables.trees import TREES
@@ -36,26 +38,32 @@ ALL = (
     JUDGES_TABLE,
 )
 TABLES = {table.name: table for table in ALL}
-PROGRAMS = {"votes": votes, "crowds": crowds}  # whose rows are simulated or long, so that they run on their own
+PROGRAMS = {"votes": votes, "crowds": crowds, "compare": comparisons}  # which run in ways of their own
 
 
 def read_arguments(given: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tables", description=__doc__)
     parser.add_argument("--table", choices=[*TABLES, *PROGRAMS], default="accuracy")
+    parser.add_argument("--all", action="store_true", help="every table, then the page; with --show only the page")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="of --all; docs/tables.md, or not there if --quick")
     parser.add_argument("--sets", nargs="+", metavar="SET", help="only these data sets, or cases of them")
     parser.add_argument("--methods", nargs="+", metavar="METHOD", help="run only these (all stored ones are shown)")
     parser.add_argument("--repeats", type=int, help="of the folds, for every set")
     parser.add_argument("--folds", type=int, help="for every set without a split of its own")
-    parser.add_argument("--quick", action="store_true", help="a few small sets, five folds, once: under a minute")
+    parser.add_argument("--quick", action="store_true", help="a few small sets, few folds, once")
     parser.add_argument(
         "--redo", nargs="+", metavar="METHOD", default=[], help="run these (or all) again if src/mixent has changed"
     )
     parser.add_argument("--show", action="store_true", help="run nothing, show what is there")
     parser.add_argument("--picture", type=Path, metavar="FILE", help="draw the curves of a table that has some")
     parser.add_argument("--data", type=Path, default=SHARED, help="folder with manifest.json and the CSV files")
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--results", type=Path, help="folder of the records; --all --quick has one of its own")
+    parser.add_argument("--budget", type=float, metavar="SECONDS", help="of table compare, for every set")
+    parser.add_argument("--jobs", type=int, metavar="N", help="processes of table compare; all cores unless told")
     parser.add_argument("--quiet", action="store_true", help="no line per fold")
-    return parser.parse_args(given)
+    args = parser.parse_args(given)
+    args.results = results_of(args.results, args.all, args.quick)
+    return args
 
 
 def settings_of(table: Table, args: argparse.Namespace) -> list[Setting]:
@@ -73,6 +81,11 @@ def settings_of(table: Table, args: argparse.Namespace) -> list[Setting]:
 
 def main(given: list[str] | None = None) -> int:
     args = read_arguments(given)
+    return run_all(args, [*TABLES, *PROGRAMS], run_table) if args.all else run_table(args)
+
+
+def run_table(args: argparse.Namespace) -> int:
+    """One table: run, write its records, print it."""
     if args.table in PROGRAMS:
         return PROGRAMS[args.table](args)
     table, store, console = TABLES[args.table], Store(args.table, args.results), Console()

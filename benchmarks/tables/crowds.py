@@ -21,6 +21,7 @@ from rich.table import Table as Grid
 
 from benchmarks.tables.compare import mean_sd
 from benchmarks.tables.data import NoDataError, manifest
+from benchmarks.tables.run import code_version
 from benchmarks.tables.store import Store
 from benchmarks.tables.summary import FIELDS
 from mixent import Calibration, Fuser
@@ -111,25 +112,42 @@ def scores(fuser: Fuser, truth: np.ndarray, rows: np.ndarray) -> dict[str, float
 
 
 def crowds(args: argparse.Namespace) -> int:
-    """The program: a table of means over the splits, and the records."""
+    """The program: measure what is not done yet, a table of means over the splits, and the records."""
     names, splits = args.sets or (QUICK if args.quick else SETS), args.repeats or (1 if args.quick else SPLITS)
-    found: dict[str, Mapping[str, list[dict]]] = {}
+    store = Store("crowds", args.results)
     try:
-        for name in names:
-            crowd = read_crowd(name, args.data)
-            records = [record for split in range(splits) for record in measured(crowd, split)]
-            found[name] = {method: [r for r in records if r["method"] == method] for method in METHODS}
-            if not args.quiet:
-                print(f"{name}: {splits} splits", file=sys.stderr, flush=True)
+        found = {name: _one_crowd(name, splits, args, store) for name in names}
     except NoDataError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    found = {name: by for name, by in found.items() if any(by.values())}
     console = Console()
     console.print(_grid(found))
     summary = [record for name, by in found.items() for record in _summary(name, by)]
-    path = Store("crowds", args.results).write_summary(summary, "crowds" + "-quick" * args.quick)
+    path = store.write_summary(summary, "crowds" + "-quick" * args.quick)
     console.print(f"{len(summary)} records in {path}", markup=False, highlight=False)
     return 0
+
+
+def _one_crowd(name: str, splits: int, args: argparse.Namespace, store: Store) -> dict[str, list[dict]]:
+    if not args.show:
+        store.forget(name, METHODS if "all" in args.redo else args.redo, code_version())
+        done = {(key[1], key[3]) for key in store.load(name)}
+        crowd = read_crowd(name, args.data)
+        for split in range(splits):
+            if any((method, split) not in done for method in METHODS):
+                place = {"table": "crowds", "set": name, "n_folds": 1, "repeat": split, "fold": 0}
+                for record in measured(crowd, split):
+                    store.add(place | {"code": code_version()} | record)
+        if not args.quiet:
+            print(f"{name}: {splits} splits", file=sys.stderr, flush=True)
+    return stored(store, name, splits)
+
+
+def stored(store: Store, name: str, splits: int = SPLITS) -> dict[str, list[dict]]:
+    """Records of a set by method."""
+    records = [r for r in store.load(name).values() if r["repeat"] < splits]
+    return {method: [r for r in records if r["method"] == method] for method in METHODS}
 
 
 def _summary(name: str, by: Mapping[str, list[dict]]) -> Iterator[dict]:

@@ -191,7 +191,7 @@ def show(table: Table, found: Found, code: str, console: Console) -> None:
     if whole:
         console.print(_ahead(whole))
     if halved:
-        console.print(_f_tests(halved))
+        console.print(f_tests(halved))
     for note in NOTES:
         console.print(f"* {note}", markup=False, highlight=False)
     tell(table, found, code, console)
@@ -282,7 +282,7 @@ def f_test(one: list[dict], two: list[dict]) -> Tested | None:
     return Tested(five_by_two_f(gaps).f, float(gaps.mean()))
 
 
-def _f_tests(found: Found) -> Grid:
+def f_tests(found: Found) -> Grid:
     """Table 3.5: printed statistics below ours."""
     grid = Grid("set", "method", *(f"- {rival}" for rival in RIVALS))
     grid.title = f"5x2cv F (mean difference of errors), * above {TESTED}; the printed F below"

@@ -54,7 +54,7 @@ from benchmarks.tables.fusion_cases import (
 )
 from benchmarks.tables.fusion_show import show
 from benchmarks.tables.fusion_sources import Fused
-from benchmarks.tables.printed import (
+from benchmarks.tables.printed_fusion import (
     BATCH_PERCENT,
     MISSING,
     SUBSPACES,

@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 from sklearn.model_selection import StratifiedKFold
 
 from benchmarks.tables.data import Dataset
-from benchmarks.tables.printed import MISSING, TABLE_46, TABLE_61
+from benchmarks.tables.printed_fusion import MISSING, TABLE_46, TABLE_61
 from mixent.core.arrays import Array
 from mixent.evaluate import prior_mismatch, resample_priors, without_class
 

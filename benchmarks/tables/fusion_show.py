@@ -26,7 +26,7 @@ from benchmarks.tables.fusion_cases import (
     Case,
     level_of,
 )
-from benchmarks.tables.printed import (
+from benchmarks.tables.printed_fusion import (
     BATCH_PERCENT,
     MISSING,
     TABLE_42,

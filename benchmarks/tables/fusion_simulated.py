@@ -183,6 +183,11 @@ def _one_case(case: Case, repeats: int, args: argparse.Namespace, store: Store) 
                 store.add(_place(case, repeat) | record)
         if not args.quiet:
             print(f"{case.name}: {repeats} repeats", file=sys.stderr, flush=True)
+    return stored(store, case, repeats)
+
+
+def stored(store: Store, case: Case, repeats: int = REPEATS) -> dict[str, list[dict]]:
+    """Records of a case by method, those that were run."""
     by: dict[str, list[dict]] = {method: [] for method in METHODS}
     for record in store.load(case.name).values():
         if record["method"] in by and record["repeat"] < repeats:

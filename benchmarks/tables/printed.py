@@ -4,31 +4,6 @@ from __future__ import annotations
 
 from benchmarks.tables.table import Printed
 
-# set: (document, error %), the first being the one most like ours in protocol
-DOCUMENTS: dict[str, tuple[tuple[str, float], ...]] = {
-    "breast_w": (("002", 2.8),),
-    "heart_statlog": (("002", 16.3),),
-    "heart_cleveland": (("002", 16.3),),
-    "iris": (("002", 2.0),),
-    "new_thyroid": (("002", 2.2),),
-    "wine": (("004", 1.1), ("002", 3.4)),
-    "zoo": (("004", 0.0), ("002", 8.3)),
-    "crabs": (("001", 2.5),),
-    "pima": (("004", 21.6),),
-    "bupa": (("004", 27.8),),
-    "vehicle": (("004", 18.1),),
-    "satimage": (("004", 11.25),),
-    "segment": (("004", 0.95),),
-    "waveform": (("004", 16.6),),
-    "hepatitis": (("004", 14.1),),
-    "horse_colic": (("004", 16.1),),
-    "crx": (("004", 11.8),),
-    "cmc": (("004", 43.5),),
-    "balance_scale": (("004", 7.6),),
-    "sonar": (("004", 13.9),),
-    "ionosphere": (("004", 5.05),),
-}
-
 # set: best peer of ACCURACY.md, its error % and log-loss
 BEST: dict[str, tuple[str, float, float]] = {
     "breast_w": ("RF", 2.5, 0.090),
@@ -84,29 +59,6 @@ COLUMNS = (
 
 # set: the least error of the two in ACCURACY.md; crx is of one-hot columns there
 TODAY = {name: min(e for e in (row[0], row[3]) if e is not None) for name, row in PEERS.items()} | {"crx": 17.1}
-
-
-def _printed() -> dict[tuple[str, str, str], Printed]:
-    """Ours beside the documents, a peer beside its value in ACCURACY.md."""
-    found = {}
-    for name, (first, *others) in DOCUMENTS.items():
-        also = "".join(f"; {source}: {value:g}" for source, value in others)
-        found[name, "mixent", "error"] = Printed(first[1], f"document {first[0]}{also}")
-    for name, row in PEERS.items():
-        for column, value in zip(COLUMNS, row):
-            if value is not None:
-                found[(name, *column)] = Printed(value, "ACCURACY.md")
-    return found
-
-
-def _remark(name: str) -> str:
-    printed = [f"{value:g} ({source})" for source, value in DOCUMENTS.get(name, ())]
-    peer, error, loss = BEST[name]
-    return ", ".join([*printed, f"{peer} {error:g} / {loss:g}"])
-
-
-PRINTED = _printed()
-REMARKS = {name: _remark(name) for name in BEST}
 
 
 # document 002, tables 1 and 2, for restart BIC, restart DIC, grown BIC, grown DIC: (accuracy %, sd), (parameters, sd)
@@ -227,6 +179,9 @@ TABLES_OF_001: dict[str, dict[str, tuple[int | None, int]]] = {
 }
 
 
+TEST_ROWS_OF_001 = {"crabs": 120, "breast_w": 169}
+
+
 def tables_of_001(methods: dict[str, tuple[str, ...]]) -> dict[tuple[str, str, str], Printed]:
     """Both tables by set, our method, metric; `methods` names those of ours that stand beside one of theirs."""
     return {
@@ -332,221 +287,52 @@ HMM_BOOSTING: dict[str, tuple[float, float]] = {
 }
 
 
-# --- tables 4.1 to 4.7 and 6.1 of document 004 ------------------------------------------------------------------------
+# --- the least error of each set --------------------------------------------------------------------------------------
 
-# set: columns of each of the five classifiers (table 4.1); ionosphere is not in it, and its sizes here are ours
-SUBSPACES: dict[str, tuple[int, ...]] = {
-    "satimage": (28, 29, 30, 31, 32),
-    "vehicle": (15, 14, 15, 16, 17),
-    "segment": (15, 16, 15, 17, 18),
-    "bupa": (5, 4, 5, 4, 5),
-    "pima": (6, 3, 4, 5, 6),
-    "mushroom": (13, 15, 17, 19, 21),
-    "sonar": (52, 54, 56, 58, 59),
-    "ionosphere": (29, 30, 31, 32, 33),
-}
 
-# A row is (M, class that gains, errors %, F statistics). M leaves two priors of two classes; the class that gains is
-# printed for pima alone, and is elsewhere that whose fixed rules come nearer to the printed ones (None: more classes).
-Shifted = tuple[float, str | None, tuple[float, ...], tuple[float, ...]]
+def _least() -> dict[str, tuple[tuple[str, float], ...]]:
+    """Set: (document, least error % it prints for its own methods), the latest document first."""
+    found: dict[str, dict[str, list[float]]] = {}
 
-# errors of ML sum, fixed sum, ML product, fixed product; F of ML sum against both fixed ones, then of ML product
-TABLE_42: dict[str, tuple[Shifted, ...]] = {
-    "satimage": (
-        (0.31, None, (22.56, 22.51, 22.65, 22.56), ()),
-        (0.53, None, (21.00, 21.02, 20.97, 21.10), ()),
-        (0.97, None, (21.16, 21.43, 21.11, 21.53), ()),
-        (1.68, None, (24.87, 25.32, 24.97, 25.28), ()),
-    ),
-    "segment": (
-        (3.2e-2, None, (20.88, 20.94, 20.96, 20.96), (0.56, 0.60, 0.70, 0.77)),
-        (1.30, None, (33.13, 33.85, 33.00, 34.11), (0.78, 0.98, 0.94, 1.21)),
-        (1.73, None, (25.78, 27.04, 26.10, 27.16), (2.35, 2.87, 2.71, 3.81)),
-        (2.57, None, (41.44, 43.38, 41.00, 43.48), (6.12, 4.78, 6.27, 4.81)),
-    ),
-    "bupa": (
-        (5.1e-2, "1", (46.13, 44.10, 47.96, 44.05), (1.65, 1.59, 1.91, 1.36)),
-        (0.55, "1", (36.24, 38.03, 35.20, 38.38), (1.31, 1.26, 1.57, 1.55)),
-        (0.83, "1", (35.49, 40.98, 34.97, 40.92), (4.49, 3.61, 4.74, 4.28)),
-        (2.43, "1", (21.04, 31.21, 17.92, 31.27), (5.89, 5.13, 4.12, 4.12)),
-    ),
-    "pima": (
-        (3.1e-2, "1", (23.20, 23.27, 23.05, 23.20), (0.73, 1.09, 0.68, 0.65)),
-        (0.74, "1", (27.29, 28.91, 26.58, 28.83), (1.93, 1.95, 2.82, 2.67)),
-        (1.42, "1", (26.99, 33.08, 24.85, 32.93), (4.73, 4.58, 4.76, 4.90)),
-        (2.58, "1", (23.50, 33.46, 21.77, 33.08), (8.15, 7.87, 7.18, 7.50)),
-    ),
-    "mushroom": (
-        (1.2e-3, "e", (0.65, 0.65, 0.70, 0.69), (0.78, 1.16, 1.2, 1.0)),
-        (0.36, "e", (0.49, 0.93, 0.49, 0.87), (6.04, 3.9, 4.5, 3.9)),
-        (0.99, "e", (6.6e-2, 0.44, 5.7e-2, 0.42), (5.35, 4.8, 6.4, 5.86)),
-        (2.36, "e", (0.078, 0.16, 0.12, 0.25), (0.66, 1.37, 0.552, 0.96)),
-    ),
-    "sonar": (
-        (4.2e-2, "R", (31.83, 32.12, 32.02, 32.02), (0.76, 0.84, 0.82, 1.0)),
-        (0.60, "R", (26.54, 26.83, 26.06, 26.83), (0.79, 0.79, 0.68, 0.68)),
-        (1.35, "R", (25.58, 26.54, 25.67, 26.92), (0.86, 1.34, 0.79, 1.23)),
-        (1.94, "R", (18.85, 20.96, 19.42, 20.77), (5.00, 5.83, 5.16, 5.40)),
-    ),
-}
+    def put(name: str, document: str, *errors: float | None) -> None:
+        found.setdefault(name, {}).setdefault(document, []).extend(e for e in errors if e is not None)
 
-# errors of IT, fixed sum, fixed product; F of IT against both
-TABLE_43: dict[str, tuple[Shifted, ...]] = {
-    "satimage": (
-        (0.96, None, (20.88, 21.46, 21.40), ()),
-        (1.68, None, (25.28, 25.60, 25.51), ()),
-    ),
-    "vehicle": (
-        (1.27, None, (41.35, 45.60, 45.56), (6.45, 5.6)),
-        (2.73, None, (34.53, 41.18, 41.11), (1.26, 1.25)),
-    ),
-    "segment": (
-        (3.4e-2, None, (16.51, 21.32, 21.40), (5.13, 5.26)),
-        (1.31, None, (27.75, 37.23, 37.57), (34.01, 26.34)),
-        (1.83, None, (11.85, 13.59, 13.89), (9.75, 8.63)),
-        (2.57, None, (32.12, 43.66, 43.71), (9.98, 9.65)),
-    ),
-    "bupa": (
-        (5.6e-2, "1", (44.57, 45.20, 45.09), (0.71, 0.68)),
-        (0.55, "2", (43.24, 44.51, 44.68), (0.77, 0.74)),
-        (1.74, "1", (32.54, 35.66, 35.72), (0.80, 0.80)),
-    ),
-    "pima": (
-        (2.3e-2, "1", (23.08, 23.72, 23.91), (1.30, 1.45)),
-        (0.74, "1", (26.99, 33.76, 33.16), (2.68, 1.99)),
-        (1.43, "1", (24.36, 30.68, 30.90), (15.77, 15.45)),
-        (2.57, "1", (17.82, 31.84, 31.69), (8.31, 7.66)),
-    ),
-    "mushroom": (
-        (1.6e-3, "e", (0.24, 0.33, 0.57), (4.0, 8.11)),
-        (0.36, "e", (0.073, 0.13, 0.17), (2.42, 4.52)),
-        (0.99, "e", (0.12, 0.83, 0.81), (4.86, 5.0)),
-        (2.36, "e", (0.12, 0.52, 0.96), (2.49, 7.11)),
-    ),
-    "sonar": (
-        (0.32, "M", (31.83, 35.29, 35.38), (2.56, 2.58)),
-        (0.91, "M", (27.21, 35.19, 35.29), (2.72, 2.78)),
-        (1.37, "M", (23.08, 37.50, 37.79), (7.74, 8.36)),
-    ),
-}
+    for name, (alone, groups, *_) in TABLE_21.items():
+        put(name, "004", alone, groups)
+    for rows in (TABLE_22, TABLE_23):
+        for name, row in rows.items():
+            put(name, "004", row[0])
+    for name, by_method in ENSEMBLES.items():
+        put(name, "004", *(e for method in by_method if "ME" in method for e in by_method[method]))
+    for theirs, (accuracy, _) in TABLES_OF_002.items():
+        for name in SETS_OF_002[theirs]:
+            put(name, "002", *(round(100 - percent, 1) for percent, _ in accuracy))
+    for name, n_test in TEST_ROWS_OF_001.items():
+        put(name, "001", round(100 * TABLES_OF_001[name]["MED Gaussians"][1] / n_test, 1))
+    return {name: tuple((source, min(errors)) for source, errors in by.items()) for name, by in found.items()}
 
-# errors of IT, ML sum, ML product; F of IT against both
-TABLE_44: dict[str, tuple[Shifted, ...]] = {
-    "satimage": (
-        (0.97, None, (20.85, 20.94, 20.85), ()),
-        (1.68, None, (25.38, 25.54, 25.47), ()),
-    ),
-    "vehicle": (
-        (1.27, None, (44.59, 46.15, 47.42), (0.86, 1.49)),
-        (2.73, None, (34.45, 34.86, 34.83), (0.52, 0.51)),
-    ),
-    "segment": (
-        (3.3e-2, None, (16.13, 21.58, 21.56), (4.37, 4.33)),
-        (1.30, None, (25.34, 34.98, 35.42), (3.06, 3.01)),
-        (1.83, None, (10.82, 12.79, 13.22), (1.78, 2.88)),
-        (2.57, None, (31.93, 43.85, 43.20), (1.65, 1.75)),
-    ),
-    "bupa": (
-        (4.2e-2, "1", (44.45, 45.55, 48.5), (0.69, 1.45)),
-        (2.44, "1", (21.33, 33.87, 37.23), (2.04, 2.12)),
-        (3.54, "1", (19.42, 20.58, 21.51), (0.54, 0.72)),
-    ),
-    "pima": (
-        (1.6e-2, "1", (23.05, 23.83, 24.06), (0.69, 1.09)),
-        (0.74, "1", (23.65, 24.54, 24.36), (1.53, 1.26)),
-        (1.43, "1", (23.91, 26.84, 26.39), (2.48, 1.56)),
-        (2.57, "1", (18.31, 22.78, 21.47), (1.23, 1.58)),
-    ),
-    "mushroom": (
-        (1.6e-3, "e", (0.24, 0.34, 0.56), (10.4, 8.6)),
-        (0.36, "e", (0.073, 0.064, 0.17), (1.0, 5.8)),
-        (0.99, "e", (0.12, 0.25, 0.30), (1.07, 1.98)),
-        (2.36, "e", (0.12, 0.044, 0.11), (4.4, 0.67)),
-    ),
-    "sonar": (
-        (2.5e-2, "R", (29.9, 31.83, 31.92), (1.72, 1.47)),
-        (0.18, "M", (30.29, 31.35, 31.35), (1.29, 1.39)),
-        (0.61, "R", (27.60, 27.79, 27.69), (2.67, 2.43)),
-        (1.34, "R", (25.96, 27.02, 26.73), (0.68, 0.66)),
-    ),
-}
 
-# set: method: (errors before, with the copies) for 1, 2, 5 and 20 copies; each pair is of a split of its own
-TABLE_45: dict[str, dict[str, tuple[tuple[float, float], ...]]] = {
-    "pima": {
-        "it": ((21.19, 21.21), (24.17, 24.40), (21.81, 22.42), (21.12, 22.76)),
-        "ml-sum": ((30.55, 34.03), (36.81, 43.78), (29.26, 39.72), (32.17, 48.93)),
-        "ml-product": ((28.88, 33.50), (36.45, 46.36), (25.04, 41.71), (27.55, 56.14)),
-    },
-    "ionosphere": {
-        "it": ((14.12, 14.07), (14.57, 14.43), (12.44, 12.86), (15.65, 16.48)),
-        "ml-sum": ((15.64, 15.84), (16.44, 18.40), (15.17, 18.29), (19.43, 24.17)),
-        "ml-product": ((14.90, 15.43), (16.12, 16.89), (14.70, 16.28), (16.91, 21.74)),
-    },
-}
+DOCUMENTS = _least()
 
-# set: (M, class that gains, mean error of an SVM, IT, fixed sum, F)
-TABLE_46: dict[str, tuple[tuple[float, str, float, float, float, float], ...]] = {
-    "sonar": ((0.0563, "R", 25.08, 19.78, 20.52, 0.69), (1.3801, "R", 27.20, 23.10, 23.89, 0.82)),
-    "ionosphere": ((0.0165, "b", 17.20, 14.18, 15.42, 0.968), (2.305, "b", 31.28, 19.30, 26.32, 6.148)),
-    "pima": ((0.0538, "1", 27.59, 25.04, 29.06, 1.968), (1.4301, "1", 41.43, 28.80, 45.02, 8.148)),
-}
 
-# set: the class left out, and (its estimated prior, error %) with R of (4.13) and with R~ of (4.11); page text
-MISSING: dict[str, tuple[str, tuple[float, float], tuple[float, float]]] = {
-    "pima": ("1", (0.05, 2.9), (0.51, 39.62)),
-    "segment": ("brickface", (0.01, 14.87), (0.08, 30.47)),
-}
+def _printed() -> dict[tuple[str, str, str], Printed]:
+    """Ours beside the documents, a peer beside its value in ACCURACY.md."""
+    found = {}
+    for name, (first, *others) in DOCUMENTS.items():
+        also = "".join(f"; {source}: {value:g}" for source, value in others)
+        found[name, "mixent", "error"] = Printed(first[1], f"document {first[0]}{also}")
+    for name, row in PEERS.items():
+        for column, value in zip(COLUMNS, row):
+            if value is not None:
+                found[(name, *column)] = Printed(value, "ACCURACY.md")
+    return found
 
-# set: M, then errors of IT, ML sum, ML product in batches of 10, 30, 50, 80 and 100 % of the test half
-BATCH_PERCENT = (10, 30, 50, 80, 100)
-TABLE_47: dict[str, tuple[float, dict[str, tuple[float, ...]]]] = {
-    "bupa": (
-        4.6e-2,
-        {
-            "it": (47.54, 44.20, 41.21, 42.64, 43.00),
-            "ml-sum": (46.89, 46.34, 45.26, 46.40, 46.56),
-            "ml-product": (47.64, 47.10, 46.88, 46.15, 46.05),
-        },
-    ),
-    "pima": (
-        2.2e-2,
-        {
-            "it": (25.12, 22.78, 23.28, 23.10, 21.58),
-            "ml-sum": (22.56, 23.44, 22.12, 23.52, 22.10),
-            "ml-product": (22.10, 23.48, 22.52, 23.40, 21.78),
-        },
-    ),
-}
 
-# errors of Extension I, IT, fixed sum, fixed product; no F is printed
-TABLE_61: dict[str, tuple[Shifted, ...]] = {
-    "pima": (
-        (0.06, "1", (25.53, 25.75, 28.16, 27.78), ()),
-        (0.36, "1", (24.04, 26.09, 28.27, 28.61), ()),
-        (2.53, "1", (18.95, 21.20, 36.43, 35.13), ()),
-    ),
-    "bupa": (
-        (0.02, "1", (40.00, 43.66, 44.64, 44.26), ()),
-        (0.62, "1", (33.47, 34.10, 39.02, 39.13), ()),
-        (1.70, "2", (41.10, 43.62, 44.18, 44.12), ()),
-    ),
-    "sonar": (
-        (0.05, "R", (26.06, 27.69, 30.38, 28.46), ()),
-        (0.89, "M", (16.63, 22.69, 35.38, 35.00), ()),
-        (1.35, "R", (24.90, 26.35, 27.40, 28.46), ()),
-    ),
-    "ionosphere": (
-        (0.03, "b", (7.50, 15.57, 16.48, 16.76), ()),
-        (0.26, "b", (7.78, 14.03, 16.17, 16.06), ()),
-        (1.23, "b", (9.60, 14.72, 18.01, 15.60), ()),
-    ),
-    "vehicle": (
-        (0.01, None, (23.29, 37.86, 46.40, 47.88), ()),
-        (2.63, None, (21.64, 36.31, 41.04, 41.63), ()),
-    ),
-    "segment": (
-        (0.05, None, (4.84, 10.92, 25.41, 22.03), ()),
-        (2.57, None, (9.37, 25.69, 41.61, 42.45), ()),
-    ),
-}
+def _remark(name: str) -> str:
+    printed = [f"{value:g} ({source})" for source, value in DOCUMENTS.get(name, ())]
+    peer, error, loss = BEST[name]
+    return ", ".join([*printed, f"{peer} {error:g} / {loss:g}"])
+
+
+PRINTED = _printed()
+REMARKS = {name: _remark(name) for name in BEST}

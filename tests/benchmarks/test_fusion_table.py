@@ -27,7 +27,7 @@ from benchmarks.tables.fusion_cases import (
 )
 from benchmarks.tables.fusion_show import beside, f_cell, f_of, grids
 from benchmarks.tables.fusion_sources import CategoricalBayes, drawn_columns, said
-from benchmarks.tables.printed import (
+from benchmarks.tables.printed_fusion import (
     BATCH_PERCENT,
     SUBSPACES,
     TABLE_42,
