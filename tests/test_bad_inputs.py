@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from mixent.cli import app
 
-from .bad_inputs import commands, features, files, labels, methods, options, structures
+from .bad_inputs import classical, commands, features, files, labels, methods, options, structures
 
 mpl.use("Agg")
 
@@ -30,6 +30,7 @@ TABLES = {
     "options": options,
     "methods": methods,
     "structures": structures,
+    "classical": classical,
     "files": files,
 }
 CASES = {f"{kind}: {case.name}": case for kind, table in TABLES.items() for case in table.CASES}

@@ -130,7 +130,7 @@ VALUES = [
             "a memory view": lambda: classify(memoryview(np.ascontiguousarray(X))),
             "objects that are numbers": lambda: classify(X.astype(object)),
             "Decimal cells": lambda: classify([[Decimal(str(v)) for v in row] for row in X]),
-            "uint64 up to its maximum": lambda: classify(np.where(X > 1, 2**64 - 1, 0).astype(np.uint64)),
+            "uint64 up to its maximum": lambda: classify(np.where(X > 1, np.uint64(2**64 - 1), np.uint64(0))),
             "int64 down to its minimum": lambda: classify(np.where(X > 1, -(2**63), 1)),
             "bool cells": lambda: classify(X > 1),
             "bool and numbers in a column": column(every(True, 2.5, 0.1)),

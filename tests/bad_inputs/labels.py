@@ -95,7 +95,7 @@ LABELS = [
         {
             "float16 labels": label(y.astype(np.float16)),
             "bool labels": label(y > 0),
-            "uint64 up to its maximum": label(np.where(y, 2**64 - 1, 0).astype(np.uint64)),
+            "uint64 up to its maximum": label(np.where(y, np.uint64(2**64 - 1), np.uint64(0))),
             "numbers as text": label(every("1", "2")),
             "beyond ASCII": label(every("ä", "日本")),
             "unused categories": label(pd.Categorical(every("a", "b"), categories=["a", "b", "c"])),

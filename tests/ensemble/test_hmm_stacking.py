@@ -18,7 +18,7 @@ from mixent.core.driver import Status
 from mixent.core.executors import Serial
 from mixent.ensemble.hmm_stacking import FLOOR, log_likelihoods
 
-PLAIN = {"cv": "train", "calibration": "none"}  # as in the document: nothing is drawn, nothing is tempered
+PLAIN = {"cv": "train", "calibration": None}  # as in the document: nothing is drawn, nothing is tempered
 
 
 def said(n_stages=3, n_classes=2, n=80, seed=0, sure=1.0):
@@ -257,7 +257,7 @@ def test_the_temperature_softens_what_repeats_itself():
     X = expit(np.stack([-logits, logits], axis=2)).reshape(800, -1)
     many, new, y, truth = X[:400], X[400:], y[:400], y[400:]
     options = {"estimators": columns(30), "cv": "prefit", "random_state": 0}
-    plain = HMMStackingClassifier(calibration="none", **options).fit(many, y)
+    plain = HMMStackingClassifier(calibration=None, **options).fit(many, y)
     soft = HMMStackingClassifier(**options).fit(many, y)
     assert plain.temperature_ == 1.0 and soft.temperature_ < 0.5
     assert log_loss(truth, soft.predict_proba(new)) < log_loss(truth, plain.predict_proba(new))
@@ -322,7 +322,7 @@ def test_given_class_priors_move_the_odds():
 
 def test_label_probabilities_count_by_their_shares():
     X, y = said(3)
-    options = {"estimators": columns(3), "cv": "prefit", "calibration": "none"}
+    options = {"estimators": columns(3), "cv": "prefit", "calibration": None}
     sure = HMMStackingClassifier(**options).fit(X, np.eye(2)[y])
     known = HMMStackingClassifier(**options).fit(X, y)
     np.testing.assert_allclose(sure.predict_proba(X), known.predict_proba(X), rtol=1e-12)
@@ -368,7 +368,7 @@ def test_every_check_of_scikit_learn_passes():
     [
         ({"transitions": "own"}, "transitions must be one of 'shared', 'per_step'; got 'own'"),
         ({"start": None}, "start must be one of 'learned', 'uniform'; got None"),
-        ({"calibration": "affine"}, "calibration must be one of 'temperature', 'none'; got 'affine'"),
+        ({"calibration": "affine"}, "calibration must be one of 'temperature', or None; got 'affine'"),
         ({"transition_prior": -1}, "transition_prior must be a number >= 0; got -1"),
         ({"tol": "small"}, "tol must be a number >= 0; got 'small'"),
         ({"max_iter": 0}, "max_iter must be a whole number >= 1; got 0"),

@@ -7,6 +7,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from mixent import GaussianMixture, MixtureClassifier, SharedMixtureClassifier
+from mixent.mixtures.options import check_calibration
 
 X = np.random.default_rng(0).normal(size=(40, 2))
 Y = np.arange(40) % 2
@@ -44,6 +45,9 @@ BOTH = [
     ({"n_jobs": -2}, "n_jobs must be None, -1 or a positive number of threads; got -2"),
     ({"n_jobs": 1.5}, "n_jobs must be None, -1 or a positive number of threads; got 1.5"),
     ({"n_jobs": True}, "n_jobs must be None, -1 or a positive number of threads; got True"),
+    ({"accelerate": "no"}, "accelerate must be True or False; got 'no'"),
+    ({"progress": "no"}, "progress must be True, False or a function of (done, total, text); got 'no'"),
+    ({"progress": None}, "progress must be True, False or a function of (done, total, text); got None"),
 ]
 
 MIXTURE = [
@@ -341,6 +345,13 @@ def test_bad_rows_are_refused_by_the_door(estimator):
             estimator.fit(bad, Y[: len(bad)])
     with pytest.raises(ValueError, match="sample_weight must be >= 0; row 3 has -1"):
         estimator.fit(X, Y, sample_weight=np.where(np.arange(40) == 3, -1.0, 1.0))
+
+
+def test_a_calibration_is_one_of_its_words_or_none():
+    for value in ("none", True, ("temperature",)):
+        with pytest.raises(ValueError, match="calibration must be one of 'temperature', 'affine', or None; got"):
+            check_calibration(value, ("temperature", "affine"))
+    assert check_calibration(None, ()) is None and check_calibration("affine", ("affine",)) is None
 
 
 def test_bad_labels_are_refused_by_the_door():

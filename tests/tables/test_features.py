@@ -40,7 +40,7 @@ CONTAINERS = {
     "polars categorical": lambda: pl.DataFrame(COLUMNS).with_columns(pl.col("r").cast(pl.Categorical)),
     "polars enum": lambda: pl.DataFrame(COLUMNS).with_columns(pl.col("r").cast(pl.Enum(["b", "a"]))),
     "pyarrow": lambda: pa.table(COLUMNS),
-    "pyarrow batch": lambda: pa.record_batch(COLUMNS),
+    "pyarrow batch": lambda: pa.RecordBatch.from_pydict(COLUMNS),
     "narwhals": lambda: nw.from_native(pl.DataFrame(COLUMNS)),
     "pyarrow dictionary": lambda: pa.table({**COLUMNS, "r": pa.array(COLUMNS["r"]).dictionary_encode()}),
 }

@@ -1,6 +1,7 @@
 """Labels of any type, soft and absent labels, weights."""
 
 import datetime
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.multiclass import check_classification_targets
 
 from mixent.tables import rare, read_labels, read_weights
 
@@ -126,14 +128,23 @@ def test_bad_labels(y, error, message):
 
 
 def test_many_classes_warn_as_scikit_learn_does():
-    with pytest.warns(UserWarning, match="unique classes is greater than 50%"):
-        read_labels(np.arange(30), 30)
+    """From 1.7 on it warns; before, it says nothing."""
+
+    def said(read):
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            read()
+        return [str(one.message) for one in found]
+
+    theirs = said(lambda: check_classification_targets(np.arange(30)))
+    assert said(lambda: read_labels(np.arange(30), 30)) == theirs
+    assert not theirs or "unique classes is greater than 50%" in theirs[0]
 
 
 # ---- soft labels
 
 
-@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table, pa.record_batch])
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table, pa.RecordBatch.from_pydict])
 def test_probabilities_with_class_names(library):
     y = library({"b": [0.25, None, 1.0, 1.0], "a": [0.75, None, 0.0, 1.0]})
     labels = read_labels(y, 4)
@@ -239,3 +250,11 @@ def test_weights():
 def test_bad_weights(weights, message):
     with pytest.raises(ValueError, match=message):
         read_weights(weights, 2)
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "Float64", "boolean", "int64[pyarrow]", object])
+@pytest.mark.parametrize("made", [pd.array, pd.Series, pd.Index])
+def test_a_gap_among_the_weights_of_pandas_is_named(made, dtype):
+    assert read_weights(made([True, True], dtype=dtype), 2).tolist() == [1.0, 1.0]
+    with pytest.raises(ValueError, match="sample_weight must be finite; row 1 has nan"):
+        read_weights(made([True, None], dtype=dtype), 2)

@@ -99,7 +99,14 @@ def test_to_frame_gives_the_original_values():
     frame = to_frame(SCHEMA, X, codes)
     assert list(frame.columns) == list(SCHEMA.names)
     assert frame.iloc[0].tolist() == [0.4, "1", 2, 2, 1.0, True]
-    assert [str(kind) for kind in frame.dtypes] == ["float64", "str", "int64", "int64", "float64", "bool"]
+    assert [str(kind) for kind in frame.dtypes] == [
+        "float64",
+        str(pd.Series(["a"]).dtype),
+        "int64",
+        "int64",
+        "float64",
+        "bool",
+    ]
 
 
 def test_to_frame_keeps_gaps():

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from mixent.base.capabilities import YES, able
 from mixent.base.priors import shifted_priors
 from mixent.core.arrays import Array, log_sum_exp
 
@@ -34,6 +35,9 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
 
     classes_: np.ndarray
     class_prior_: Array
+
+    def __sklearn_tags__(self):
+        return able(super().__sklearn_tags__(), shifted_priors=YES, saved=YES)
 
     def _log_joint(self, X: Any) -> Array:
         raise AttributeError(f"{type(self).__name__} must define _log_joint")

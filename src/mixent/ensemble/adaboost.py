@@ -11,6 +11,7 @@ from sklearn.utils.validation import _num_samples
 from mixent.core.arrays import Array
 from mixent.ensemble.bases import HALF, TINY, Trainer, aligned_proba, places
 from mixent.ensemble.boosted import FAINT, Boosted, Rows, log_odds, run_stages
+from mixent.mixtures.options import check_flag
 
 
 class AdaBoostM1Classifier(Boosted):
@@ -54,8 +55,8 @@ class AdaBoostM1Classifier(Boosted):
         a combination to choose from; the exponential loss is no guide any more.
     random_state : int, RandomState or None
         For the draw, and for every stage whose base has a `random_state`; None leaves the latter as the base has it.
-    progress : bool or callable(done, total, text)
-        Whether to show a bar.
+    progress : bool or callable
+        True shows a bar; a callable is told (done, total, text).
 
     Attributes
     ----------
@@ -112,8 +113,7 @@ class AdaBoostM1Classifier(Boosted):
         self.progress = progress
 
     def _check(self) -> None:
-        if not isinstance(self.restart, (bool, np.bool_)):
-            raise ValueError(f"restart must be True or False; got {self.restart!r}")
+        check_flag("restart", self.restart)
 
     def _boost(self, rows: Rows, trainer: Trainer, n_stages: int, show: Any) -> None:
         stages: list[tuple[Any, float, float]] = []  # classifier, alpha, e

@@ -14,6 +14,7 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base import ProbabilisticClassifier
+from mixent.base.capabilities import LEFT_OUT, able, no, of_bases, yes
 from mixent.base.priors import floored
 from mixent.core.arrays import Array
 from mixent.ensemble.bases import HALF, Trainer, read_base
@@ -264,4 +265,11 @@ class Boosted(ProbabilisticClassifier, ABC):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.estimator is None or get_tags(self.estimator).input_tags.allow_nan
-        return tags
+        return able(
+            tags,
+            missing="as the base has it",
+            weights=yes("a base that takes none is trained on rows drawn by weight"),
+            soft_labels=no("the most probable label, with its probability as weight"),
+            absent_labels=LEFT_OUT,
+            **of_bases([] if self.estimator is None else [self.estimator]),
+        )

@@ -23,12 +23,12 @@ from mixent.hmm.fitting import FittedChain, blocks_of, of_sequences
 from mixent.hmm.problem import ChainParams, ChainProblem, ChainStats
 from mixent.hmm.sequences import Sequences
 from mixent.mixtures.fitting import choose_executor, tell
-from mixent.mixtures.options import check_choice, check_count, check_positive, progress_bar
+from mixent.mixtures.options import check_calibration, check_choice, check_count, check_positive, progress_bar
 from mixent.mixtures.search import fit_temperature
 
 TRANSITIONS = ("shared", "per_step")
 STARTS = ("learned", "uniform")
-CALIBRATIONS = ("temperature", "none")
+CALIBRATIONS = ("temperature",)
 FLOOR = 1e-6  # least probability of a decision: a classifier that is certain and wrong makes no row impossible
 
 
@@ -158,7 +158,7 @@ class HMMStackingClassifier(Stacked):
     Unlike a vote, the chain knows that stages repeat one another; yet what it knows goes one step back, and over many
     stages P_c[O] grows much too sure. The temperature T, one number, makes up for that on average.
 
-    As the document has it: transitions="per_step", start="uniform", transition_prior=0, calibration="none",
+    As the document has it: transitions="per_step", start="uniform", transition_prior=0, calibration=None,
     cv="train", and equal `class_prior`.
 
     Parameters
@@ -174,7 +174,7 @@ class HMMStackingClassifier(Stacked):
     transition_prior : float
         Pseudo-rows of the start, and of each row of a transition matrix, spread evenly over the decisions. 0 is
         maximum likelihood, as in the document.
-    calibration : "temperature" or "none"
+    calibration : "temperature" or None
         "temperature": T <= 1 of least log-loss on rows held out, chains fitted to the others in each fold of `cv` (of 5
         with cv="train", which cannot tell how sure the classifiers are of rows they have not seen, and with "prefit").
         "none": T = 1, as in the document.
@@ -242,7 +242,7 @@ class HMMStackingClassifier(Stacked):
         transitions: str = "shared",
         start: str = "learned",
         transition_prior: float = 1.0,
-        calibration: str = "temperature",
+        calibration: str | None = "temperature",
         decisions: str = "auto",
         inputs: dict | None = None,
         class_prior: Any = "empirical",
@@ -296,7 +296,7 @@ class HMMStackingClassifier(Stacked):
             rows = TrainingRows(log_emit, class_mass(given), given)
             with choose_executor(self.n_jobs, log_emit.shape[0] * log_emit.shape[1], len(self.classes_)) as executor:
                 self.chains_ = tuple(rows.chains(fit, np.flatnonzero(given.counted), executor, show))
-                self.temperature_ = 1.0 if self.calibration == "none" else rows.temperature(fit, folds, executor, show)
+                self.temperature_ = 1.0 if self.calibration is None else rows.temperature(fit, folds, executor, show)
         self.class_prior_ = rows.shares if held_prior is None else held_prior
         for chain, name in zip(self.chains_, self.classes_.tolist()):
             tell(chain.run, f"{type(self).__name__} (class {name!r})", searched=False)
@@ -306,7 +306,7 @@ class HMMStackingClassifier(Stacked):
         self._check_stacking()
         check_choice("transitions", self.transitions, TRANSITIONS)
         check_choice("start", self.start, STARTS)
-        check_choice("calibration", self.calibration, CALIBRATIONS)
+        check_calibration(self.calibration, CALIBRATIONS)
         prior = check_positive("transition_prior", self.transition_prior, zero=True)
         stop = Stop(check_positive("tol", self.tol, zero=True), check_count("max_iter", self.max_iter))
         return ChainFit(self.transitions == "per_step", self.start == "learned", prior, stop)

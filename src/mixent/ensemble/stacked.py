@@ -13,14 +13,15 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from mixent.base import ProbabilisticClassifier
+from mixent.base.capabilities import LEFT_OUT, able, no, of_bases, yes
 from mixent.base.folds import Fold, label_folds
 from mixent.base.weights import weight_argument
 from mixent.core.arrays import Array
 from mixent.ensemble.columns import OutputColumns
 from mixent.ensemble.members import DECISIONS, Listed, Members, Outputs, Staged, aligned, is_read, read_members
-from mixent.mixtures.options import check_choice, check_folds
+from mixent.mixtures.options import check_choice, check_folds, check_jobs
 from mixent.tables import Labels, listed, read_labels, read_weights
-from mixent.tables.frames import is_frame, unwrapped
+from mixent.tables.frames import check_held, is_frame, unwrapped
 
 WORDS = ("prefit", "train")
 FOLDS = 5
@@ -98,6 +99,7 @@ class Stacked(ProbabilisticClassifier):
 
     def _check_stacking(self) -> None:
         check_choice("decisions", self.decisions, DECISIONS)
+        check_jobs(self.n_jobs)
         if isinstance(self.cv, str):
             if self.cv not in WORDS:
                 raise ValueError(
@@ -137,6 +139,7 @@ class Stacked(ProbabilisticClassifier):
 
     def _read_table(self, X: Any, *, reset: bool) -> Any:
         """The table as the classifiers get it; what is in it is theirs to check."""
+        check_held(X)
         X = unwrapped(X)
         if is_frame(X):
             validate_data(self, X, skip_check_array=True, reset=reset)
@@ -268,8 +271,16 @@ class Stacked(ProbabilisticClassifier):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = _takes_gaps(self.estimators)
-        return tags
+        models = _models(self.estimators)
+        tags.input_tags.allow_nan = all(get_tags(base).input_tags.allow_nan for base in models)
+        return able(
+            tags,
+            missing="as the classifiers have it; one that gives no answer drops out of the row",
+            weights=yes("handed on to the classifiers that take them; folds are drawn of rows"),
+            soft_labels=yes("a row counts for every class by its share") if self._prefit else no('with cv="prefit"'),
+            absent_labels=LEFT_OUT,
+            **of_bases(models),
+        )
 
 
 def _with_weight(labels: Labels, weight: Array | None) -> Labels:
@@ -297,11 +308,11 @@ def _named_models(estimators: Any) -> list[tuple[str, Any]]:
     return [(n, m) for n, m in entries if n is not None and hasattr(m, "get_params") and not isinstance(m, type)]
 
 
-def _takes_gaps(estimators: Any) -> bool:
+def _models(estimators: Any) -> list[Any]:
+    """The classifiers, without those whose answers are columns."""
     bases = estimators if isinstance(estimators, (list, tuple)) else [estimators]
     bases = [entry[1] if isinstance(entry, tuple) and len(entry) == 2 else entry for entry in bases]
-    models = [base for base in bases if hasattr(base, "__sklearn_tags__") and not isinstance(base, type)]
-    return all(get_tags(base).input_tags.allow_nan for base in models)
+    return [base for base in bases if hasattr(base, "__sklearn_tags__") and not isinstance(base, type)]
 
 
 def _errors(found: Outputs, given: Given) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mixent.base.capabilities import able, yes
 from mixent.base.folds import Fold, label_folds
 from mixent.base.priors import read_class_prior
 from mixent.core.arrays import Array
@@ -174,6 +175,9 @@ class MaxEntStackingClassifier(EntropyModel, Stacked):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.progress = progress
+
+    def __sklearn_tags__(self):
+        return able(super().__sklearn_tags__(), explanations=yes("by classifier"))
 
     @classmethod
     def from_boosting(cls, boosting: Any, **options: Any) -> Self:

@@ -11,8 +11,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
+from mixent.base.capabilities import YES, able, no, yes
 from mixent.base.priors import shifted_priors
 from mixent.core.arrays import Array, log_sum_exp
 from mixent.core.driver import Status
@@ -33,7 +35,7 @@ from mixent.fusion.methods import HELD, METHODS, Fit, Settings, Task, window_pri
 from mixent.fusion.rules import only_known
 from mixent.fusion.sources import Layout
 from mixent.fusion.words import warnings_in_words
-from mixent.mixtures.options import check_choice, check_count, check_positive, check_share
+from mixent.mixtures.options import check_choice, check_count, check_flag, check_positive, check_share
 from mixent.tables import read_labels, read_weights
 from mixent.tables.frames import is_frame, unwrapped
 
@@ -325,8 +327,7 @@ class Fuser(BaseEstimator):
                 raise ValueError(f"{name}={value!r} has no effect with method={self.method!r}; it serves {told}")
 
     def _settings(self, layout: Layout) -> Settings:
-        if not isinstance(self.missing_class_safe, (bool, np.bool_)):
-            raise ValueError(f"missing_class_safe must be True or False; got {self.missing_class_safe!r}")
+        check_flag("missing_class_safe", self.missing_class_safe)
         if not 0 <= check_share("trim", self.trim) < 0.5:
             raise ValueError(f"trim must be less than 0.5, for it is cut at either end; got {self.trim!r}")
         if check_share("confidence", self.confidence) == 0:
@@ -468,7 +469,20 @@ class Fuser(BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         tags.target_tags.required = False
-        return tags
+        tags.classifier_tags = ClassifierTags()
+        return able(
+            tags,
+            missing="a source that says nothing of an item drops out of it",
+            weights=YES,
+            soft_labels=no("known labels, blank for the others"),
+            absent_labels=yes("labels are optional: sources are calibrated elsewhere"),
+            mixed=yes("labels, probabilities, scores and silence"),
+            out_of_core=yes("`fit_blocks`, a block at a time"),
+            explanations=yes("by source; of rules that multiply"),
+            batches=YES,
+            shifted_priors=yes("found in `fit`; `update_prior` for streams"),
+            saved=YES,
+        )
 
 
 def _drifts(batch: Batch, correlation: Array) -> dict[str, Drift]:

@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base import Decision, ProbabilisticClassifier
+from mixent.base.capabilities import able, no
 from mixent.base.priors import read_class_prior
 from mixent.core.arrays import Array
 from mixent.core.driver import Run
@@ -104,6 +105,10 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.progress = progress
+
+    def __sklearn_tags__(self):
+        known = no("one known label per sequence is asked for")
+        return able(super().__sklearn_tags__(), soft_labels=known, absent_labels=known)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, lengths: Any = None, groups: Any = None) -> Self:
         """Fit a model to the sequences of each class.

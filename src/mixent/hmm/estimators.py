@@ -10,6 +10,7 @@ from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mixent.base.capabilities import IGNORED, NOTHING, able
 from mixent.core.arrays import Array
 from mixent.core.driver import Run
 from mixent.hmm.fitting import FittedChain, fit_chain, matrices_of, measure
@@ -138,6 +139,10 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.progress = progress
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        return able(tags, soft_labels=IGNORED, absent_labels=IGNORED, explanations=NOTHING, shifted_priors=NOTHING)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None, groups: Any = None) -> Self:
         """Fit the model.

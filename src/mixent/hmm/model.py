@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mixent.base.capabilities import YES, able, yes
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
 from mixent.core.driver import Status
@@ -54,7 +55,15 @@ class SequenceModel(BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        return tags
+        return able(
+            tags,
+            missing="integrated out exactly",
+            weights=yes("of whole sequences"),
+            mixed=yes("with `lengths` or `groups`, where a row is a step; a sequence per row has one variable"),
+            density=YES,
+            sampling=YES,
+            saved=YES,
+        )
 
     def _chains(self) -> tuple[FittedChain, ...]:
         raise AttributeError(f"{type(self).__name__} must define _chains")

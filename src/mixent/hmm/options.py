@@ -10,7 +10,7 @@ from mixent.core.arrays import Array
 from mixent.families.gaussian.structures import get_structure
 from mixent.hmm.first_guess import TOPOLOGIES
 from mixent.mixtures.fitting import read_prior_rows
-from mixent.mixtures.options import check_choice, check_count, check_positive
+from mixent.mixtures.options import check_choice, check_count, check_flag, check_positive
 from mixent.tables import Schema
 
 KEYS = ("start", "transitions", "means", "covariances", "tables")
@@ -29,6 +29,7 @@ def check_options(est: Any) -> None:
     check_count("n_init", est.n_init)
     check_count("max_iter", est.max_iter)
     check_positive("tol", est.tol, zero=True)
+    check_flag("accelerate", est.accelerate)
     if isinstance(est.init, str) or not isinstance(est.init, dict):
         check_choice("init", est.init, ("auto", "random"))
 

@@ -12,6 +12,7 @@ from mixent.core.executors import Executor
 from mixent.maxent.building import Training
 from mixent.maxent.layout import Layout
 from mixent.maxent.solving import Sums, approach
+from mixent.mixtures.options import check_number
 
 VARIANCES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
 USUAL = 0.3  # where too few rows are labelled to choose
@@ -19,6 +20,15 @@ ENOUGH, SECOND = 30, 5  # labelled rows in all, and of the second largest class,
 MOST = 20_000  # rows to choose on: how long multipliers are is no matter of how many rows there are
 STOP = Stop(1e-5, 300)  # log-losses that differ by less are alike
 WORSE = 2  # variances in a row that may be worse than the best before the rest are left out
+
+
+def read_variance(prior: Any) -> float | str | None:
+    """The user's word for the prior: "auto", None, or a variance."""
+    if prior is None or (isinstance(prior, str) and prior == "auto"):
+        return prior
+    if check_number(prior) and np.isfinite(prior) and prior > 0:
+        return float(prior)
+    raise ValueError(f"prior must be 'auto', None (no prior) or a positive variance of the multipliers; got {prior!r}")
 
 
 class Features(Protocol):

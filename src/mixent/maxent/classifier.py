@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mixent.base.capabilities import YES, able, yes
 from mixent.base.priors import read_class_prior
 from mixent.maxent.building import (
     BINS,
@@ -30,7 +31,7 @@ from mixent.maxent.induction import Added, forward
 from mixent.maxent.model import EntropyModel
 from mixent.maxent.terms import Crossed, CrossedDense, Term, given_of
 from mixent.mixtures.fitting import choose_executor
-from mixent.mixtures.options import check_choice, check_count, check_folds, check_share, progress_bar
+from mixent.mixtures.options import check_choice, check_count, check_flag, check_folds, check_share, progress_bar
 from mixent.tables import Table, check_spread, read_features, read_labels, read_weights
 
 
@@ -224,8 +225,7 @@ class MaxEntClassifier(EntropyModel):
         check_share("validation", self.validation)
         if self.select is not None:
             check_choice("select", self.select, ("forward",))
-        if not isinstance(self.means, (bool, np.bool_)):
-            raise ValueError(f"means must be True or False; got {self.means!r}")
+        check_flag("means", self.means)
         self._check_idle()
         if self.latent == "moments" and self.solver == "iis":
             raise ValueError(
@@ -300,7 +300,15 @@ class MaxEntClassifier(EntropyModel):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        return tags
+        return able(
+            tags,
+            missing="a missing value drops out of the row's sum",
+            weights=YES,
+            soft_labels=yes("read as target shares: a row counts for every class by its share"),
+            absent_labels=yes("rows without a label help to describe the columns, and say nothing of the classes"),
+            mixed=YES,
+            explanations=yes("by column"),
+        )
 
 
 def _held_out(rows: Training, share: float, seed: int) -> tuple[Training, Training]:

@@ -12,14 +12,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mixent.base.capabilities import IGNORED, NOTHING, YES, able, yes
 from mixent.base.runs import FittedByRun
 from mixent.core.arrays import Array
 from mixent.core.driver import Run, Status, Stop
 from mixent.core.executors import Serial
 from mixent.core.observers import ShowProgress
+from mixent.maxent.choosing import read_variance
 from mixent.maxent.joint_answers import Answers, ColumnScore, score_column
 from mixent.maxent.joint_cells import Layout, Term, read_terms
-from mixent.maxent.joint_prior import choose_variance, read_variance
+from mixent.maxent.joint_prior import choose_variance
 from mixent.maxent.joint_problem import SOLVERS, JointProblem, Pairwise, RowBlocks, pose, solve
 from mixent.mixtures.fitting import choose_executor, tell
 from mixent.mixtures.options import check_choice, check_count, check_positive, progress_bar
@@ -133,7 +135,19 @@ class MaxEntJoint(FittedByRun, BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        return tags
+        return able(
+            tags,
+            missing="a missing value drops out of the row's sums; `impute` fills it",
+            weights=YES,
+            soft_labels=IGNORED,
+            absent_labels=IGNORED,
+            multiclass="any column, of any number of values, is predicted from the others",
+            mixed=YES,
+            explanations=NOTHING,
+            density=yes("pseudo-likelihood of values, or of parts of their range: blind to how far out a number lies"),
+            shifted_priors=NOTHING,
+            saved=YES,
+        )
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -12,22 +11,12 @@ from mixent.core.arrays import Array
 from mixent.core.driver import Stop
 from mixent.core.executors import Executor
 from mixent.maxent.joint_problem import Pairwise, RowBlocks, Rows, conditionals, pose, solve, spans_of
-from mixent.mixtures.options import check_number
 
 VARIANCES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 FOLDS = 3
 ENOUGH = 500  # rows held out: further folds would hardly change the choice
 MOST = 1500  # distinct rows to choose on
 ROUGH = Stop(1e-4, 300)
-
-
-def read_variance(prior: Any) -> float | str | None:
-    """The user's word for the prior: "auto", None, or a variance."""
-    if prior is None or (isinstance(prior, str) and prior == "auto"):
-        return prior
-    if check_number(prior) and np.isfinite(prior) and prior > 0:
-        return float(prior)
-    raise ValueError(f"prior must be 'auto', None (no prior) or a positive variance of the multipliers; got {prior!r}")
 
 
 def choose_variance(rows: Rows, sizes: tuple[int, ...], seed: int, executor: Executor, show: Callable | None) -> float:

@@ -17,7 +17,7 @@ from mixent.base.runs import FittedByRun
 from mixent.core.arrays import Array
 from mixent.core.driver import Stop
 from mixent.maxent.building import Training
-from mixent.maxent.choosing import Features, choose_variance
+from mixent.maxent.choosing import Features, choose_variance, read_variance
 from mixent.maxent.constraints import (
     ColumnExplanation,
     Constraints,
@@ -55,8 +55,7 @@ class EntropyModel(FittedByRun, ProbabilisticClassifier):
         check_choice("solver", self.solver, SOLVERS)
         check_count("max_iter", self.max_iter)
         check_positive("tol", self.tol, zero=True)
-        if not (self.prior is None or (isinstance(self.prior, str) and self.prior == "auto")):
-            check_positive("prior", self.prior)
+        read_variance(self.prior)
 
     def _learn(self, plan: Features, rows: Training, executor: Any, show: Any) -> Solved:
         """Choose the prior's variance if asked to, solve, and keep what the optimum says."""

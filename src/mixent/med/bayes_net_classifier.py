@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from mixent.base.capabilities import able, no
 from mixent.core.arrays import Array
 from mixent.med.bayes_net import NetDiscriminant, NetModel, NetSpace
 from mixent.med.estimator import CALIBRATIONS, Trained
@@ -163,6 +164,11 @@ class MEDBayesNetClassifier(MEDOfModels):
         self.progress = progress
 
     # --- options ------------------------------------------------------------------------------------------------
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        told = no("`tables_` has the probabilities of every column")
+        return able(tags, missing="a missing value drops out, and its children's tables", explanations=told)
 
     def _check(self) -> None:
         self._check_common()

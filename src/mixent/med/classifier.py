@@ -13,16 +13,17 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from mixent.base.capabilities import able, no
 from mixent.core.arrays import Array
 from mixent.med.contests import Contests, contrasts
-from mixent.med.encoding import Encoder
+from mixent.med.encoding import FILLED, Encoder
 from mixent.med.estimator import MEDBase, Trained
 from mixent.med.kernels import Called, Kernel, Linear, Nystrom, check_kernel_matrix, check_shape, read_kernel
 from mixent.med.margins import Margin, check_speaks, read_margin
 from mixent.med.newton import Plane
 from mixent.med.solving import Discriminant, row_pulls
 from mixent.med.spaces import FeatureSpace, KernelSpace, Part, Space, in_parts
-from mixent.mixtures.options import check_count
+from mixent.mixtures.options import check_count, check_flag
 from mixent.tables import Table, check_spread, read_features
 
 GRIDS = {  # of c, for c="auto"; the exponential prior near 1 asks for hardly any margin, which regularises as a small c
@@ -31,6 +32,7 @@ GRIDS = {  # of c, for c="auto"; the exponential prior near 1 asks for hardly an
     "gaussian": (0.1, 0.2, 0.5, 1.0, 3.0, 10.0, 30.0),
 }
 NAMES = ("linear", "poly", "rbf", "precomputed")
+MATRIX = "a kernel matrix has neither gaps nor text"
 MOST_PAIRS, MOST_JOINT = 10_000, 2_000  # rows from which a kernel goes through features: two classes, more
 LANDMARKS = 1_000
 
@@ -179,8 +181,7 @@ class MEDClassifier(MEDBase):
         self._check_kernel()
         if self.n_features is not None and not (isinstance(self.n_features, str) and self.n_features == "auto"):
             check_count("n_features", self.n_features, "'auto' or None")
-        if not isinstance(self.standardize, (bool, np.bool_)):
-            raise ValueError(f"standardize must be True or False; got {self.standardize!r}")
+        check_flag("standardize", self.standardize)
         if not self.standardize and (self.kernel == "precomputed" or hasattr(self.kernel, "transform")):
             raise ValueError(f"standardize=False has no effect with kernel={self.kernel!r}, which sees no columns")
         if not self._needs_c():
@@ -324,7 +325,9 @@ class MEDClassifier(MEDBase):
         given = isinstance(self.kernel, str) and self.kernel == "precomputed"
         tags.input_tags.pairwise = given
         tags.input_tags.allow_nan = not given
-        return tags
+        if given:
+            return able(tags, missing=MATRIX, mixed=no(MATRIX))
+        return able(tags, missing=FILLED, explanations=no('`coef_` of kernel="linear" says what columns weigh'))
 
 
 @dataclass(frozen=True)

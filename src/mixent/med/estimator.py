@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base import ProbabilisticClassifier
+from mixent.base.capabilities import YES, able, yes
 from mixent.base.folds import label_folds
 from mixent.base.runs import FittedByRun
 from mixent.core.arrays import Array, weighted_quantile
@@ -25,7 +26,14 @@ from mixent.med.margins import Margin
 from mixent.med.solving import Discriminant, Search, Solution
 from mixent.med.spaces import Part, Space
 from mixent.mixtures.fitting import choose_executor
-from mixent.mixtures.options import check_count, check_folds, check_number, check_positive, progress_bar
+from mixent.mixtures.options import (
+    check_calibration,
+    check_count,
+    check_folds,
+    check_number,
+    check_positive,
+    progress_bar,
+)
 from mixent.tables import Labels, Table, read_features, read_labels, read_weights
 
 FEATURES = 20  # of a row, about: what decides whether threads pay
@@ -114,13 +122,11 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
     def _check_common(self) -> None:
         if not (isinstance(self.c, str) and self.c == "auto"):
             check_positive("c", self.c)
-        if self.calibration is not None:
-            names = ", ".join(map(repr, self._calibrations()))
-            if not isinstance(self.calibration, str) or self.calibration not in self._calibrations():
-                raise ValueError(f"calibration must be one of {names}, or None; got {self.calibration!r}")
+        check_calibration(self.calibration, self._calibrations())
         check_folds("cv", self.cv)
         check_positive("tol", self.tol)
         check_count("max_iter", self.max_iter)
+        check_random_state(self.random_state)  # a bad one is told even where nothing is drawn
         if not check_number(self.relaxation) or not 0 < self.relaxation <= 1:
             raise ValueError(
                 f"relaxation must be the share of a label update to take, above 0 and at most 1; "
@@ -363,7 +369,13 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        return tags
+        return able(
+            tags,
+            weights=YES,
+            soft_labels=yes("where labels start from: training may revise them (`label_posterior_`)"),
+            absent_labels=yes("rows without a label take part; `label_posterior_` says what they most probably are"),
+            mixed=YES,
+        )
 
 
 def _sound(codes: np.ndarray, fold: tuple[np.ndarray, np.ndarray], n_classes: int) -> bool:

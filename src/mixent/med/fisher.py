@@ -11,6 +11,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mixent.base.capabilities import NOTHING, YES, Can, able, no
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
 from mixent.hmm import HMMClassifier
@@ -118,7 +119,18 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         tags.input_tags.allow_nan = True
         model = self._unwrapped()
         tags.target_tags.required = isinstance(model, BayesMixture | HMMClassifier) and not _is_fitted(model)
-        return tags
+        theirs = Can(None, "as its model has it: y is handed on")
+        return able(
+            tags,
+            missing="the score is that of the density of what was observed",
+            weights=YES,
+            soft_labels=theirs,
+            absent_labels=theirs,
+            mixed=no("a row is a sequence of one variable") if isinstance(model, SequenceModel) else YES,
+            explanations=NOTHING,
+            shifted_priors=NOTHING,
+            saved=YES,
+        )
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the mixture unless it is fitted, and find the information.

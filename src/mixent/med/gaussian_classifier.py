@@ -11,9 +11,10 @@ from scipy.linalg import eigh
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mixent.base.capabilities import able
 from mixent.core.arrays import Array
 from mixent.med.contests import Contests, contrasts
-from mixent.med.encoding import Encoder
+from mixent.med.encoding import FILLED, Encoder
 from mixent.med.estimator import CALIBRATIONS, MEDBase, Trained, usual_margin
 from mixent.med.gaussians import Ensemble
 from mixent.med.kernels import CUT, Kernel, Nystrom, check_shape, read_kernel
@@ -156,6 +157,9 @@ class MEDGaussianClassifier(MEDBase):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.progress = progress
+
+    def __sklearn_tags__(self):
+        return able(super().__sklearn_tags__(), missing=FILLED)
 
     def _space(self, X: Any, y: Any, table: Table, part: Part, executor: Any) -> GaussianSpace:
         check_spread(table)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.capabilities import able, yes
 from mixent.core.arrays import Array
 from mixent.med.contests import Contests
 from mixent.med.estimator import MEDBase, usual_margin
@@ -23,6 +24,12 @@ class MEDOfModels(MEDBase):
     alpha: float
     objective: str
     _bounds: tuple[float, float] = (-np.inf, np.inf)  # of a margin that is asked without a word of the user's
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        if self._asks():
+            return tags
+        return able(tags, absent_labels=yes("at most they help to describe the columns: no margin is asked of them"))
 
     def _check_asked(self, also: tuple[str, ...] = ()) -> None:
         """`also` names further options that only discrimination has."""

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from mixent.base.capabilities import IGNORED, NOTHING, YES, able, no, yes
 from mixent.base.runs import FittedByRun
 from mixent.core.arrays import Array, weighted_quantile
 from mixent.core.driver import Event
@@ -322,7 +323,18 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        return tags
+        return able(
+            tags,
+            missing="makes a row neither more nor less typical",
+            weights=YES,
+            soft_labels=IGNORED,
+            absent_labels=IGNORED,
+            mixed=no('with model="hmm": a row is a sequence of one variable') if self.model == "hmm" else YES,
+            explanations=NOTHING,
+            density=yes("expected log-probability; a lower bound where something is hidden"),
+            shifted_priors=NOTHING,
+            saved=YES,
+        )
 
 
 def _threshold(scores: Array, weight: Array, share: float) -> float:

@@ -132,6 +132,8 @@ class SpanningTrees:
     @cached_property
     def _flows(self) -> Array:
         """V (E, n - 1): V V^T is the matrix of transfer currents, a projection."""
+        if self.n == 1:  # LAPACK under older scipy refuses an empty system
+            return np.zeros((0, 0))
         return np.ascontiguousarray(solve_triangular(self._factor, self._relative.T, lower=True).T)
 
     @cached_property

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mixent.base.capabilities import able, no
 from mixent.core.arrays import Array
 from mixent.med.estimator import Trained
 from mixent.med.families import OneTree
@@ -176,6 +177,11 @@ class MEDTreeClassifier(MEDOfModels):
         self.progress = progress
 
     # --- options ------------------------------------------------------------------------------------------------
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        told = no("`trees_` and `edge_marginals_` say which columns depend on which")
+        return able(tags, missing="a missing value drops out, and the edges that meet it", explanations=told)
 
     def _check(self) -> None:
         self._check_common()

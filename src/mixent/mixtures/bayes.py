@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from mixent.base import ProbabilisticClassifier
+from mixent.base.capabilities import YES, able, no, yes
 from mixent.base.priors import read_class_prior
 from mixent.core.arrays import Array
 from mixent.families.gaussian.structures import get_structure
@@ -20,6 +21,7 @@ from mixent.mixtures.model import MixtureModel, taking_part, varying_columns
 from mixent.mixtures.options import (
     check_choice,
     check_count,
+    check_flag,
     check_folds,
     check_positive,
     check_selection,
@@ -44,6 +46,15 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
 
     A subclass gives `_fit_job(job, labels, training, show) -> Outcome`.
     """
+
+    def __sklearn_tags__(self):
+        return able(
+            super().__sklearn_tags__(),
+            soft_labels=yes("read as likelihoods: doubt about the label, not about the model"),
+            absent_labels=yes("rows without a label still describe the columns"),
+            explanations=yes("by component"),
+            batches=YES if self.objective == "likelihood" else no('with objective="likelihood"'),
+        )
 
     def _fit_job(self, job: Job, labels: Labels, training: Training | None, show: Any) -> Outcome:
         raise AttributeError(f"{type(self).__name__} must define _fit_job")
@@ -134,6 +145,7 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         for name in ("max_iter", "max_components"):
             check_count(name, getattr(self, name))
         check_folds("cv", self.cv)
+        check_flag("accelerate", self.accelerate)
         check_positive("tol", self.tol, zero=True)
         check_positive("smoothing", self.smoothing)
         read_prior_rows(self.prior)

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
 
+from mixent.base.capabilities import IGNORED, NOTHING, able
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
 from mixent.families.gaussian.structures import COVARIANCES, get_structure
@@ -23,6 +24,7 @@ from mixent.mixtures.options import (
     GROWTHS,
     check_choice,
     check_count,
+    check_flag,
     check_folds,
     check_grow_by,
     check_positive,
@@ -162,6 +164,10 @@ class GaussianMixture(DensityMixin, MixtureModel):
         self.n_jobs = n_jobs
         self.progress = progress
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        return able(tags, soft_labels=IGNORED, absent_labels=IGNORED, explanations=NOTHING, shifted_priors=NOTHING)
+
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the mixture.
 
@@ -243,8 +249,9 @@ class GaussianMixture(DensityMixin, MixtureModel):
 
     def _check(self) -> tuple[list[int], list[str]]:
         """The numbers of components and structures to try."""
+        most = check_count("max_components", self.max_components)
         if self.n_components == "auto":
-            counts = list(range(1, check_count("max_components", self.max_components) + 1))
+            counts = list(range(1, most + 1))
         else:
             counts = [check_count("n_components", self.n_components, also="'auto'")]
         if isinstance(self.covariance, str) or not np.iterable(self.covariance):
@@ -258,6 +265,8 @@ class GaussianMixture(DensityMixin, MixtureModel):
         check_grow_by(self, ("bic", "icl"))
         check_share("forgetting", self.forgetting)
         check_folds("cv", self.cv)
+        for name in ("accelerate", "warm_start"):
+            check_flag(name, getattr(self, name))
         if self.growth == "incremental" and (self.warm_start or not isinstance(self.init, str)):
             what = "warm_start=True" if self.warm_start else "init as responsibilities"
             raise ValueError(f"growth='incremental' starts from one component; {what} has no effect with it")

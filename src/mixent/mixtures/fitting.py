@@ -21,6 +21,7 @@ from mixent.families.gaussian.prior import Prior
 from mixent.families.product import ProductFamily
 from mixent.mixtures.arriving import Kept
 from mixent.mixtures.first_guess import Members, Summary, flat_components, membership_moments, one_hot
+from mixent.mixtures.options import check_jobs
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
 FEATURE_BYTES = 4 << 20  # of a block's temporaries
@@ -38,13 +39,10 @@ def blocks(table: Block, n_components: int, axis_aligned: bool, classes: np.ndar
 
 def choose_executor(n_jobs: int | None, n_rows: int, n_components: int) -> Executor:
     """Threads when there is work for them."""
-    if n_jobs is not None and (
-        not isinstance(n_jobs, (int, np.integer)) or isinstance(n_jobs, bool) or n_jobs == 0 or n_jobs < -1
-    ):
-        raise ValueError(f"n_jobs must be None, -1 or a positive number of threads; got {n_jobs!r}")
+    n_jobs = check_jobs(n_jobs)
     if n_jobs == 1 or n_rows * n_components < SMALL:
         return Serial()
-    return Threads(None if n_jobs in (None, -1) else int(n_jobs))
+    return Threads(None if n_jobs in (None, -1) else n_jobs)
 
 
 def make_family(

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mixent.base.capabilities import YES, able, yes
 from mixent.base.runs import FittedByRun
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
@@ -64,7 +65,17 @@ class MixtureModel(FittedByRun, BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        return tags
+        return able(
+            tags,
+            missing="integrated out exactly",
+            weights=YES,
+            mixed=YES,
+            out_of_core=yes("a memory-mapped array (`numpy.memmap`) of numbers is read in blocks, not copied"),
+            density=YES,
+            sampling=YES,
+            batches=YES,
+            saved=YES,
+        )
 
     def _read(self, X: Any) -> Table:
         check_is_fitted(self)

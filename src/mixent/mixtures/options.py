@@ -99,9 +99,32 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}")
 
 
+def check_flag(name: str, value: Any) -> bool:
+    """True or False: a word that stands for no would count as yes."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise ValueError(f"{name} must be True or False; got {value!r}")
+
+
+def check_jobs(n_jobs: Any) -> int | None:
+    """How many at once; None or -1: as many as there are cores."""
+    whole = isinstance(n_jobs, (int, np.integer)) and not isinstance(n_jobs, bool)
+    if n_jobs is None or (whole and (n_jobs == -1 or n_jobs > 0)):
+        return None if n_jobs is None else int(n_jobs)
+    raise ValueError(f"n_jobs must be None, -1 or a positive number of threads; got {n_jobs!r}")
+
+
+def check_calibration(value: Any, choices: tuple[str, ...]) -> None:
+    """One of a few words, or None for none."""
+    if value is not None and not (isinstance(value, str) and value in choices):
+        raise ValueError(f"calibration must be one of {', '.join(map(repr, choices))}, or None; got {value!r}")
+
+
 @contextmanager
 def progress_bar(progress: Any, title: str) -> Iterator[Callable[[int, int, str], None] | None]:
     """True: a bar on the terminal; a callable: itself; otherwise None."""
+    if not callable(progress) and not isinstance(progress, (bool, np.bool_)):
+        raise ValueError(f"progress must be True, False or a function of (done, total, text); got {progress!r}")
     if callable(progress):
         yield progress
     elif not progress:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from os import PathLike
 
 import numpy as np
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_array
@@ -35,6 +36,7 @@ def read_source(estimator, X, *, reset: bool) -> Source:
     -------
     Source
     """
+    check_held(X)
     X = unwrapped(X)
     if is_frame(X):
         names = check_names(X)
@@ -44,6 +46,16 @@ def read_source(estimator, X, *, reset: bool) -> Source:
     _check_feature_names(estimator, array, reset=reset)
     _check_n_features(estimator, array, reset=reset)
     return _from_array(array)
+
+
+def check_held(X) -> None:
+    """Refuse what is no table yet: a file that is to be read, or blocks of rows still to come."""
+    if isinstance(X, (str, bytes, PathLike)):
+        raise ValueError(f"Expected 2D array or table, got {X!r}; if that is a file: mixent.tables.read_frame reads it")
+    if hasattr(X, "__next__"):
+        raise ValueError(
+            f"Expected 2D array or table, got a {type(X).__name__}, whose rows are still to come; join its blocks first"
+        )
 
 
 def unwrapped(X):

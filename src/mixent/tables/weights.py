@@ -47,10 +47,17 @@ def _check_finite(sample_weight):
     if getattr(getattr(sample_weight, "dtype", None), "kind", "f") in "Mmc":
         raise ValueError(f"sample_weight must be numbers, one per row; got {sample_weight.dtype}")
     try:
-        weight = np.asarray(sample_weight, dtype=np.float64)
+        weight = _as_floats(sample_weight)
     except (TypeError, ValueError) as error:
         raise ValueError(f"sample_weight must be numbers, one per row; {error}") from error
     weight = np.atleast_1d(weight)  # a lone number stands for every row
     if weight.ndim == 1 and not np.isfinite(weight).all():
         i = int(np.argmin(np.isfinite(weight)))
         raise ValueError(f"sample_weight must be finite; row {i} has {weight[i]}")
+
+
+def _as_floats(sample_weight) -> np.ndarray:
+    """Gaps as NaN; older pandas makes them from its nullable types only where it is told."""
+    if hasattr(sample_weight, "isna") and hasattr(sample_weight, "to_numpy"):
+        return sample_weight.to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.asarray(sample_weight, dtype=np.float64)

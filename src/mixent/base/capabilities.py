@@ -1,0 +1,130 @@
+"""What an estimator can do with data as they come: said once, in its tags, and shown as a table.
+
+scikit-learn's tags say whether values may be missing (`input_tags.allow_nan`) and whether there may be more than two
+classes (`classifier_tags.multi_class`). `Capabilities` says the rest, beside them in the same object. Mixed columns are
+among the rest: scikit-learn's `input_tags.categorical` stands for columns of codes alone, and makes its checks round
+every number to a whole one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from sklearn.utils import Tags, get_tags
+
+MEANINGS = {  # capability -> its title, and what "yes" means
+    "missing": ("missing values", "values may be missing in `fit` and in what is predicted, and the others count"),
+    "weights": ("weights", "`fit` takes `sample_weight`, a count: weight two is the row twice, at given folds"),
+    "soft_labels": ("soft labels", "y may be a table of class probabilities; certain ones are as good as labels"),
+    "absent_labels": ("absent labels", "y may be None, NaN or blank in some rows"),
+    "multiclass": ("multi-class", "more than two classes"),
+    "mixed": ("mixed columns", "text and numbers in one table, as they are"),
+    "out_of_core": ("out-of-core", "`fit` reads more rows than fit into memory, and finds the same"),
+    "explanations": ("explanations", "`explain` says why, in parts that add up to the log-odds"),
+    "density": ("density", "`score_samples` says how probable a row is, in nats"),
+    "sampling": ("sampling", "`sample` draws new rows"),
+    "batches": ("batches", "`partial_fit` learns from new rows without the old ones"),
+    "shifted_priors": ("shifted priors", "corrects for a batch in which classes are more or less frequent"),
+    "saved": ("saved files", "`mixent.save` and `mixent.load`; what is loaded predicts the same"),
+}
+MARKS = {True: "yes", False: "no", None: "–"}
+
+
+@dataclass(frozen=True)
+class Can:
+    """A cell of the table: yes, no, or neither where there is nothing to ask; and what a user should know beside."""
+
+    able: bool | None
+    note: str = ""
+
+    def __str__(self) -> str:
+        return MARKS[self.able] + (f": {self.note}" if self.note else "")
+
+
+YES, NO, NOTHING = Can(True), Can(False), Can(None)
+IGNORED = Can(None, "y is ignored")
+LEFT_OUT = Can(True, "rows without a label are left out")
+FOREIGN = Can(True, 'of another library: with `save(model, path, foreign="skops")`')
+
+
+def yes(note: str) -> Can:
+    """Yes, with a word to it."""
+    return Can(True, note)
+
+
+def no(note: str) -> Can:
+    """No, and what to do instead."""
+    return Can(False, note)
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What scikit-learn's own tags do not say; `missing` and `multiclass` are notes on what they do."""
+
+    missing: str = ""
+    weights: Can = NO
+    soft_labels: Can = NO
+    absent_labels: Can = NO
+    multiclass: str = ""
+    mixed: Can = NO
+    out_of_core: Can = NO
+    explanations: Can = NO
+    density: Can = NO
+    sampling: Can = NO
+    batches: Can = NO
+    shifted_priors: Can = NO
+    saved: Can = NO
+
+
+@dataclass(slots=True)
+class CapableTags(Tags):
+    """scikit-learn's tags, and what an estimator of mixent can do beyond what they say."""
+
+    capabilities: Capabilities = Capabilities()
+
+
+def able(tags: Tags, **cells: Any) -> CapableTags:
+    """Tags that say this, too.
+
+    Parameters
+    ----------
+    tags : Tags
+        Of the class above.
+    **cells
+        Fields of `Capabilities`; those not named stay as they are.
+    """
+    before = tags.capabilities if isinstance(tags, CapableTags) else Capabilities()
+    own = {f.name: getattr(tags, f.name) for f in fields(tags) if f.name != "capabilities"}
+    return CapableTags(**own, capabilities=replace(before, **cells))
+
+
+def cells_of(estimator: Any) -> dict[str, Can]:
+    """What an estimator, with the options it has, can do: capability -> cell.
+
+    Parameters
+    ----------
+    estimator : estimator of mixent
+    """
+    tags = get_tags(estimator)
+    if not isinstance(tags, CapableTags):
+        raise TypeError(f"{type(estimator).__name__} is no estimator of mixent: its tags do not say what it can do")
+    said = {f.name: getattr(tags.capabilities, f.name) for f in fields(tags.capabilities)}
+    several = None if tags.classifier_tags is None else tags.classifier_tags.multi_class
+    said["missing"] = Can(tags.input_tags.allow_nan, said["missing"])
+    said["multiclass"] = Can(several, said["multiclass"])
+    return {name: said[name] for name in MEANINGS}
+
+
+def of_bases(bases: list[Any]) -> dict[str, Can]:
+    """What depends on the classifiers that one hands its table on to; those of other libraries do not tell.
+
+    Parameters
+    ----------
+    bases : list of classifiers of any library
+    """
+    tags = [get_tags(base) for base in bases]
+    theirs = [one.capabilities.mixed for one in tags if isinstance(one, CapableTags)]
+    if len(theirs) < len(bases):
+        return {"mixed": Can(None, "as the base has it"), "saved": FOREIGN}
+    return {"mixed": next((mixed for mixed in theirs if not mixed.able), YES), "saved": YES}

@@ -1,0 +1,238 @@
+"""Classifiers of other libraries on any table: how rows become numbers, how settings are chosen, how they are saved."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.model_selection import GridSearchCV, PredefinedSplit
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import check_estimator
+
+import mixent
+from mixent import TunedClassifier
+from mixent.ensemble.plain import PlainColumns
+from mixent.files import SavedFileError
+from mixent.foreign import check_trees
+from mixent.tables import read_features
+
+
+def make_table(n=80, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.array(["no", "yes"])[np.arange(n) % 2]
+    X = pd.DataFrame({"size": rng.normal(size=n) + 1.5 * (y == "yes"), "age": 50 + 10 * rng.normal(size=n)})
+    X["colour"] = np.where(rng.random(n) < 0.7, np.where(y == "yes", "red", "blue"), "green")
+    X.loc[::9, "size"] = np.nan
+    X.loc[::7, "colour"] = None
+    return X, y
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_scikit_learn_checks():
+    found = check_estimator(TunedClassifier(), on_fail=None)
+    assert [r["check_name"] for r in found if r["status"] == "failed"] == []
+    assert sum(r["status"] == "passed" for r in found) >= 58
+
+
+# --- rows as numbers --------------------------------------------------------------------------------------------------
+
+
+def plain(encoding, X, weight=None):
+    table = read_features(TunedClassifier(), X, reset=True)
+    columns = PlainColumns.of(encoding, table, np.ones(len(X)) if weight is None else weight)
+    return columns, columns(table)
+
+
+def test_bits():
+    X = pd.DataFrame({"x": [1.0, np.nan, 3.0], "c": ["a", None, "b"]})
+    _, Z = plain("bits", X)
+    np.testing.assert_array_equal(Z, [[-1, 1, 0, 0, 0], [0, 0, 0, 1, 1], [1, 0, 1, 0, 0]])
+
+
+def test_codes():
+    X = pd.DataFrame({"c": ["a", None, "b"], "x": [1.0, np.nan, 3.0]})
+    columns, Z = plain("codes", X)
+    np.testing.assert_array_equal(Z, [[1, 0], [np.nan, np.nan], [3, 1]])
+    np.testing.assert_array_equal(columns.coded, [False, True])
+
+
+def test_scaled_columns_have_mean_zero_and_variance_one_by_weight():
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(5, 3, (40, 3)), rng.random(40)
+    _, Z = plain("bits", X, weight)
+    np.testing.assert_allclose(weight @ Z / weight.sum(), 0, atol=1e-12)
+    np.testing.assert_allclose(weight @ Z**2 / weight.sum(), 1, rtol=1e-12)
+
+
+def test_a_constant_column_and_an_unseen_category_are_no_trouble():
+    X, y = make_table()
+    model = TunedClassifier().fit(X.assign(one=1.0), y)
+    new = X.assign(one=2.0)[:3]
+    new.loc[0, "colour"] = "mauve"
+    with pytest.warns(UserWarning, match="mauve"):
+        assert np.isfinite(model.predict_proba(new)).all()
+
+
+# --- settings ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_choice_is_that_of_grid_search_on_the_same_folds():
+    X, y = make_table(90)
+    place = np.arange(90) % 5
+    folds = list(PredefinedSplit(place).split())
+    grid = {"C": [1e-4, 1e-2, 1.0, 100.0]}
+    ours = TunedClassifier(LogisticRegression(max_iter=500), grid, cv=folds).fit(X, y)
+    _, Z = plain("bits", X)
+    theirs = GridSearchCV(LogisticRegression(max_iter=500), grid, scoring="neg_log_loss", cv=folds).fit(Z, y)
+    assert ours.best_params_ == theirs.best_params_
+    by_c = {one["params"]["C"]: one["log_loss"] for one in ours.search_}
+    np.testing.assert_allclose([by_c[c] for c in grid["C"]], -theirs.cv_results_["mean_test_score"], rtol=1e-9)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(Z), rtol=1e-9)
+
+
+def test_the_best_comes_first_and_without_a_grid_nothing_is_tried():
+    X, y = make_table()
+    model = TunedClassifier(KNeighborsClassifier(), {"n_neighbors": [1, 5, 9, 500]}, random_state=0).fit(X, y)
+    losses = [one["log_loss"] for one in model.search_]
+    assert losses == sorted(losses) and model.best_params_ == model.search_[0]["params"]
+    assert losses[-1] == np.inf and "n_neighbors" in model.search_[-1]["failed"]
+    assert TunedClassifier().fit(X, y).search_ == []
+
+
+def test_weight_two_is_the_row_twice():
+    X, y = make_table()
+    weight = 1.0 + (np.arange(len(y)) % 3 == 0)
+    rows = np.repeat(np.arange(len(y)), weight.astype(int))
+    base = LogisticRegression(tol=1e-10, max_iter=5000)
+    one = TunedClassifier(base).fit(X, y, sample_weight=weight)
+    other = TunedClassifier(base).fit(X.iloc[rows], y[rows])
+    np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), rtol=1e-5)
+
+
+def test_rows_without_a_label_or_weight_are_left_out():
+    X, y = make_table()
+    some = np.where(np.arange(len(y)) % 4 == 0, None, y)
+    keep = np.arange(len(y)) % 4 != 0
+    expected = TunedClassifier().fit(X[keep], y[keep]).predict_proba(X)
+    np.testing.assert_allclose(TunedClassifier().fit(X, some).predict_proba(X), expected, rtol=1e-9)
+    weighted = TunedClassifier().fit(X, y, sample_weight=keep.astype(float))
+    np.testing.assert_allclose(weighted.predict_proba(X), expected, rtol=1e-9)
+
+
+def test_boosting_is_told_which_codes_are_categories():
+    X, y = make_table()
+    model = TunedClassifier(HistGradientBoostingClassifier(max_iter=5), encoding="codes").fit(X, y)
+    np.testing.assert_array_equal(model.model_.is_categorical_, [False, False, True])
+
+
+def test_the_seed_reaches_the_estimator():
+    X, y = make_table()
+    forest = TunedClassifier(RandomForestClassifier(5), encoding="codes", random_state=3)
+    np.testing.assert_array_equal(forest.fit(X, y).predict_proba(X), forest.fit(X, y).predict_proba(X))
+
+
+def test_decisions_count_as_certain():
+    X, y = make_table()
+    proba = TunedClassifier(RidgeClassifier()).fit(X, y).predict_proba(X)
+    assert set(np.round(proba.ravel(), 9)) == {0.0, 1.0}
+
+
+def test_priors_can_be_adjusted():
+    X, y = make_table(200)
+    model = TunedClassifier().fit(X, y)
+    batch = X[(y == "no") | (np.arange(200) % 10 == 1)]
+    moved = model.adjust_priors(batch)
+    assert moved.class_prior_[0] > 0.65
+    odds = np.log(moved.predict_proba(X)) - np.log(model.predict_proba(X))
+    gained = odds[:, 0] - odds[:, 1]
+    np.testing.assert_allclose(gained, gained[0], rtol=1e-6)  # one factor for all rows: Bayes' rule
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"encoding": "words"}, ValueError, "encoding must be one of 'bits', 'codes'; got 'words'"),
+        ({"grid": 3}, ValueError, "grid must be a dict of option to values to try, or a list of such"),
+        ({"cv": 1}, ValueError, "cv must be a whole number >= 2"),
+        ({"estimator": LogisticRegression}, TypeError, "got the class LogisticRegression: call it to make one"),
+        ({"grid": {"C": [-1.0, -2.0]}}, ValueError, "no setting of the grid could be fitted; the first: Invalid"),
+    ],
+)
+def test_refused(options, error, message):
+    with pytest.raises(error, match=message):
+        TunedClassifier(**options).fit(*make_table())
+
+
+def test_refused_labels_and_weights():
+    X, y = make_table()
+    with pytest.raises(
+        ValueError, match="y holds probabilities of labels, which classifiers of other libraries do not"
+    ):
+        TunedClassifier().fit(X, np.full((len(y), 2), 0.5))
+    with pytest.raises(ValueError, match="a classifier needs at least 2 classes; 1 has a row of sample_weight > 0"):
+        TunedClassifier().fit(X, y, sample_weight=(y == "no").astype(float))
+    with pytest.raises(ValueError, match="KNeighborsClassifier takes no sample_weight; leave it out"):
+        TunedClassifier(KNeighborsClassifier()).fit(X, y, sample_weight=np.ones(len(y)))
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+SAVED = {
+    "logistic": (LogisticRegression(), "bits"),
+    "forest": (RandomForestClassifier(5), "codes"),
+    "boosting": (HistGradientBoostingClassifier(max_iter=5), "codes"),
+    "svm": (CalibratedClassifierCV(SVC(), cv=3, ensemble=False), "bits"),
+    "neighbours": (KNeighborsClassifier(algorithm="brute"), "bits"),
+}
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_saved_and_loaded_without_more_trust(name, tmp_path):
+    X, y = make_table()
+    base, encoding = SAVED[name]
+    model = TunedClassifier(base, encoding=encoding, random_state=0).fit(X, y)
+    mixent.save(model, tmp_path / "m.mixent", foreign="skops")
+    again = mixent.load(tmp_path / "m.mixent")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert again.best_params_ == model.best_params_
+    model.predict_proba(X)  # saving took nothing from it
+    with pytest.raises(TypeError, match="holds mixent's own models"):
+        mixent.save(model, tmp_path / "n.mixent")
+
+
+def test_a_tree_whose_branches_lead_out_of_it_is_refused():
+    X, y = make_table()
+    Z = np.nan_to_num(X[["size", "age"]].to_numpy())
+    forest = RandomForestClassifier(2, random_state=0).fit(Z, y)
+    check_trees(forest)
+    tree = forest.estimators_[1].tree_
+    inner = int(np.flatnonzero(tree.children_left >= 0)[0])
+    for name, value in (("left_child", 10_000), ("right_child", inner), ("feature", 2)):
+        state = tree.__getstate__()
+        state["nodes"] = state["nodes"].copy()
+        state["nodes"][name][inner] = value
+        damaged = type(tree)(tree.n_features, tree.n_classes, tree.n_outputs)
+        damaged.__setstate__(state)
+        forest.estimators_[1].tree_ = damaged
+        with pytest.raises(SavedFileError, match="holds a tree that is damaged"):
+            check_trees({"deep": [forest]})
+    forest.estimators_[1].tree_ = tree
+    check_trees(forest)
+
+
+def test_boosted_trees_too():
+    X, y = make_table()
+    model = HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=5).fit(X[["size", "age"]], y)
+    check_trees(model)
+    nodes = model._predictors[1][0].nodes
+    inner = int(np.flatnonzero(nodes["is_leaf"] == 0)[0])
+    nodes["left"][inner] = len(nodes)
+    with pytest.raises(SavedFileError, match="a branch leads out of it"):
+        check_trees(model)
+
+
+def test_other_models_hold_no_trees():
+    check_trees(DummyClassifier().fit([[0], [1]], [0, 1]))
