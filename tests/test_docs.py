@@ -1,13 +1,10 @@
 """The code in the README and the docs runs as printed."""
 
-import importlib.util
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.integrate import trapezoid
 
 from mixent import MEDNoveltyDetector, MEDTreeClassifier
 
@@ -126,112 +123,33 @@ def test_the_page_on_sequences_runs_as_printed():
     assert names["features"].shape[0] == 200
 
 
+def test_the_page_on_classical_methods_runs_as_printed():
+    names = {}
+    for block in python_blocks("docs/classical.md"):
+        exec(block, names)
+    assert names["windows"].loo_error_ < 0.06 and names["discriminants"].shape == (178, 2)
+    assert names["model"].loo_log_loss_ < names["linear"].loo_log_loss_ < 0.05
+
+
 def test_commands_in_the_docs_have_options_that_exist():
     from typer.main import get_command
 
     from mixent.cli import app
 
     commands = get_command(app).commands
-    for page in ("README.md", "docs/discriminative.md", "docs/maxent.md", "docs/discrimination.md"):
+    for page in (
+        "README.md",
+        "docs/discriminative.md",
+        "docs/maxent.md",
+        "docs/discrimination.md",
+        "docs/classical.md",
+        "docs/start.md",
+    ):
         for block in re.findall(r"```sh\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL):
             for line in re.findall(r"^mixent (.*)$", block, flags=re.MULTILINE):
                 name, *words = line.split()
                 known = {o for parameter in commands[name].params for o in (*parameter.opts, *parameter.secondary_opts)}
                 assert {word for word in words if word.startswith("-")} <= known, line
-
-
-def example(name):
-    pytest.importorskip("matplotlib")
-    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def orchestra():
-    return example("orchestra")
-
-
-@pytest.fixture(scope="module")
-def shapes():
-    return example("shapes")
-
-
-@pytest.fixture(scope="module")
-def arc():
-    return example("arc")
-
-
-def test_the_arc_example_prints_and_draws(arc, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(arc, "SEEDS", range(2))
-    monkeypatch.setattr(arc, "N_TEST", 500)
-    arc.main(tmp_path / "new")
-    said = capsys.readouterr().out
-    assert "over 2 training tables of 120 rows" in said and "MED Gaussians" in said
-    assert (tmp_path / "new" / "arc.png").stat().st_size > 10_000
-
-
-def test_gaussians_are_moved_to_where_they_part_the_classes(arc):
-    found = arc.measure(range(4))
-    test = {name: errors[:, 1] for name, errors in found.items()}
-    for name in ("MED, cubic kernel", "MED Gaussians"):
-        assert (test[name] < test["Gaussians by maximum likelihood"] - 0.003).all()
-        assert (test[name] < test["linear MED"] - 0.08).all()
-
-
-def test_the_orchestra_example_prints_and_draws(orchestra, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(orchestra, "SIZES", (60, 90))
-    monkeypatch.setattr(orchestra, "SEEDS", range(2))
-    monkeypatch.setattr(orchestra, "SHOWN_SIZE", 200)
-    monkeypatch.setattr(orchestra, "N_TEST", 500)
-    orchestra.main(tmp_path / "new")
-    said = capsys.readouterr().out
-    assert "Exact Bayes error 20.17 %" in said and "(J - J*)^2" in said
-    pictures = sorted(path.name for path in (tmp_path / "new").iterdir())
-    assert pictures == ["components.png", "parameters.png", "per_class.png", "shared.png"]
-
-
-@pytest.mark.slow
-def test_shared_components_come_nearer_to_the_bayes_error_with_fewer_parameters(orchestra):
-    found = orchestra.measure(sizes=(300, 1000), seeds=range(10))
-    for size in (300, 1000):
-        shared = found[size, "shared, 4"]
-        right = found[size, "per class, 3 + 3"]
-        gap = right[:, 0] - shared[:, 0]
-        assert gap.mean() > 2 * gap.std(ddof=1) / np.sqrt(len(gap))
-        assert (shared[:, 2] < right[:, 2]).all()
-
-
-def test_the_two_shapes_have_one_mean_and_one_variance_and_the_error_said(shapes):
-    x = shapes.GRID
-    for shape in shapes.SHAPES.values():
-        density = shape.density(x)
-        mean = trapezoid(x * density, x)
-        np.testing.assert_allclose([trapezoid(density, x), mean], [1, 0.02], atol=1e-6)
-        assert trapezoid((x - mean) ** 2 * density, x) == pytest.approx(55.30, rel=1e-6)
-    assert f"{100 * shapes.bayes_error():.2f}" == "19.56" in (ROOT / "docs/maxent.md").read_text()
-
-
-def test_hidden_components_tell_shapes_apart_and_moments_do_not(shapes):
-    found = shapes.measure(("union", "pooled", "moments"), seeds=range(3))
-    for kind in ("union", "pooled"):
-        assert (found[kind][:, 1] < shapes.bayes_error() + 0.03).all()
-        assert found[kind][:, 2].tolist() == [6, 6, 6]
-    assert (found["moments"][:, 1] > 0.4).all()
-    inside = np.linspace(-10, 10, 21)[:, None]
-    for seed in range(3):  # the posterior says nothing
-        np.testing.assert_allclose(shapes.fit("moments", seed).predict_proba(inside), 0.5, atol=0.1)
-
-
-def test_the_shapes_example_prints_and_draws(shapes, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(shapes, "N_ROWS", 300)
-    monkeypatch.setattr(shapes.measure, "__defaults__", (("union", "moments"), range(2)))
-    monkeypatch.setattr(shapes.make_rows, "__defaults__", (300, 0))
-    shapes.main(tmp_path / "new")
-    said = capsys.readouterr().out
-    assert "Exact Bayes error 19.56 %" in said and "over 2 training tables" in said and "moments" in said
-    assert (tmp_path / "new" / "shapes.png").stat().st_size > 10_000
 
 
 def test_every_line_of_the_picture_page_draws():

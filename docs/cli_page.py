@@ -1,0 +1,86 @@
+"""Write docs/cli.md from the commands' own help: `python docs/cli_page.py`. A test says when that is due."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from typer.main import get_command
+
+from mixent.cli import app
+
+PAGE = Path(__file__).parent / "cli.md"
+HEAD = """# Command line
+
+This page is written by `python docs/cli_page.py` from what `mixent COMMAND --help` says. Tables are CSV, TSV (also
+compressed: .gz) or Parquet. Bad input ends in one line that says what to do, and a non-zero exit code.
+"""
+
+
+def write() -> None:
+    PAGE.write_text(text(), encoding="utf-8")
+
+
+def text() -> str:
+    """The whole page: an overview, then a section for each command."""
+    commands = get_command(app).commands  # type: ignore[attr-defined]
+    overview = ["| command | what it does |", "|---|---|"]
+    overview += [f"| [`mixent {name}`](#mixent-{name}) | {_first(command)} |" for name, command in commands.items()]
+    sections = [_section(name, command) for name, command in commands.items()]
+    return "\n".join([HEAD, *overview, "", *sections])
+
+
+def _section(name: str, command: Any) -> str:
+    prose, examples = _told(command)
+    lines = [f"## mixent {name}", "", *prose]
+    if examples:
+        lines += ["```text", *examples, "```", ""]
+    lines += ["| option | what it is |", "|---|---|"]
+    for parameter in command.params:
+        if not getattr(parameter, "hidden", False):
+            lines.append(f"| {_name(parameter)} | {_help(parameter)} |")
+    return "\n".join([*lines, ""])
+
+
+def _told(command: Any) -> tuple[list[str], list[str]]:
+    """Paragraphs of the command's help, and its examples (what stands after a backspace is not to be wrapped)."""
+    prose, examples = [], []
+    for part in re.split(r"\n\s*\n", command.help.strip()):
+        if part.lstrip().startswith("\b"):
+            examples += [line.strip() for line in part.replace("\b", "").strip().splitlines()[1:]]
+        else:
+            prose += [_plain(part), ""]
+    return prose, examples
+
+
+def _first(command: Any) -> str:
+    return _plain(re.split(r"\n\s*\n", command.help.strip())[0])
+
+
+def _name(parameter: Any) -> str:
+    words = (parameter.metavar or parameter.name.upper()).replace("|", "\\|")
+    if parameter.param_type_name == "argument":
+        return f"`{words}`"
+    spelled = ", ".join([*parameter.opts, *parameter.secondary_opts])
+    return f"`{spelled}`" if parameter.is_flag else f"`{spelled} {words}`"
+
+
+def _help(parameter: Any) -> str:
+    said = _plain(parameter.help or "")
+    if parameter.required:
+        return f"{said} Required."
+    default = getattr(parameter.default, "value", parameter.default)
+    told = isinstance(default, str | int | float) and default is not False and parameter.show_default is True
+    return f"{said} Default: {'yes' if default is True else default}." if told else said
+
+
+def _plain(words: str) -> str:
+    """In one line, with what Markdown would take for markup marked as text."""
+    line = " ".join(words.split())
+    line = re.sub(r"([|*<_])", r"\\\1", line)
+    return re.sub(r"(?<![\w`-])(--[a-z][a-z-]*)", r"`\1`", line)
+
+
+if __name__ == "__main__":
+    write()
