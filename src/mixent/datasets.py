@@ -82,7 +82,9 @@ def make_orchestra(
 
     Flutes, saxophones, clarinets and violins are equally frequent, and each sounds its own way. The class is what it
     is made of: p(metal | flute, saxophone, clarinet, violin) = 0.7, 1, 0.3, 0. So
+
         p(x | class) = sum_k a_ck N(x; m_k, C_k),    metal: a = 0.35, 0.5, 0.15, 0,  wood: a = 0.15, 0, 0.35, 0.5:
+
     the shared-component model with 4 components, where a mixture per class needs 3 for each. However far apart the
     groups are, the Bayes error stays above 0.15, for the material of a flute or a clarinet cannot be heard.
 
