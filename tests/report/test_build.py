@@ -13,7 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from mixent.evaluate import cross_validate
-from mixent.report import build, comparison_report
+from mixent.report import common, comparison_report, decided, html, maps, mixture, scores, search
 
 _spec = importlib.util.spec_from_file_location("html_checks", Path(__file__).with_name("test_html.py"))
 _checks = importlib.util.module_from_spec(_spec)
@@ -56,11 +56,15 @@ def headings(page):
 
 TITLES = [
     "What was done",
+    "The columns",
     "Comparison of methods",
+    "Which methods are told apart",
     "Errors, made and expected",
     "Calibration",
+    "Classes found",
     "Errors of the leading method",
     "Map of two columns",
+    "Map of the rows",
     "The mixture model",
     "How to reproduce",
 ]
@@ -92,42 +96,45 @@ def test_the_whole_report(tmp_path):
         assert piece in all_text
     for label in NASTY:
         assert label in all_text
-    assert page.tags.count("img") == 6 and page.tags.count("table") == 4
+    assert page.tags.count("img") == 10 and page.tags.count("table") == 6
     again = comparison_report(tmp_path / "2.html", title="<script>t</script>", data_notes=["<b>note"], **given)
     assert again.read_bytes() == path.read_bytes()
 
 
 def test_missing_pieces_are_left_out(tmp_path, cv, monkeypatch):
     page = read(comparison_report(tmp_path / "r.html", title="t", cv=cv))
-    assert set(headings(page)) == set(TITLES) - {"Map of two columns", "The mixture model"}
+    of_rows = {"The columns", "Map of two columns", "Map of the rows", "The mixture model"}
+    assert set(headings(page)) == set(TITLES) - of_rows
     models = {"LDA": LinearDiscriminantAnalysis().fit(X, Y)}
     page = read(comparison_report(tmp_path / "r.html", title="t", cv=cv, models=models, X=X, y=Y))
     assert "Map of two columns" not in page.text  # no marginal, four columns
     words = pd.DataFrame({"a": ["u"] * 150, "b": ["v"] * 150})
     page = read(comparison_report(tmp_path / "r.html", title="t", cv=cv, models=models, X=words, y=Y))
     assert "Map of two columns" not in page.text
-    monkeypatch.setattr(build, "_can_draw", lambda: False)
+    monkeypatch.setattr(common, "find_spec", lambda name: None)
     page = read(comparison_report(tmp_path / "r.html", title="t", cv=cv, models={"m": Mixture().fit(X, Y)}, X=X, y=Y))
     assert "img" not in page.tags
-    assert set(headings(page)) == set(TITLES[:3]) | {"The mixture model", "How to reproduce"}
+    without = {*TITLES[:3], "Errors, made and expected", "The mixture model", "How to reproduce"}
+    assert set(headings(page)) == without
 
 
 def test_leader_in_words(cv):
-    told = build.leader_in_words(cv)
+    told = scores.leader_in_words(cv)
     assert told.startswith("LDA has the lowest log-loss") and "naive <b>Bayes follows" in told
     two = cross_validate({"LDA": METHODS["LDA"], "blind": METHODS["blind"]}, X, Y)
-    assert "exceeds the noise" in build.leader_in_words(two)
+    assert "exceeds the noise" in scores.leader_in_words(two)
     same = cross_validate({"one": GaussianNB(), "two": GaussianNB(var_smoothing=1e-10)}, X, Y)
-    assert "within the noise" in build.leader_in_words(same)
+    assert "within the noise" in scores.leader_in_words(same)
     one = cross_validate({"LDA": METHODS["LDA"], "svc": LinearSVC()}, X, Y)
-    assert "only method that worked in every fold" in build.leader_in_words(one)
+    assert "only method that worked in every fold" in scores.leader_in_words(one)
 
 
 def test_best_of_each_column_is_marked(tmp_path, cv):
     text = comparison_report(tmp_path / "r.html", title="t", cv=cv).read_text()
-    for metric, (_, factor, digits) in build.SHOWN.items():
+    for metric, (_, factor, digits) in scores.SHOWN.items():
         best = min(cv.values(m, metric).mean() for m in cv.methods)
-        assert f"<strong>{factor * best:.{digits}f} ±" in text
+        spread = "" if metric in scores.SECONDS else " ±"
+        assert f"<strong>{factor * best:.{digits}f}{spread}" in text
 
 
 def test_best_pair_makes_the_fewest_errors():
@@ -135,9 +142,9 @@ def test_best_pair_makes_the_fewest_errors():
 
     model = Mixture().fit(X, Y)
     errors = {pair: np.sum(model.marginal(pair).predict(X[:, pair]) != Y) for pair in combinations(range(4), 2)}
-    assert errors[build.best_pair(model, X, Y)] == min(errors.values())
+    assert errors[maps.best_pair(model, X, Y)] == min(errors.values())
     with pytest.raises(ValueError, match="two columns of numbers"):
-        build.best_pair(model, np.zeros((150, 4)), Y)
+        maps.best_pair(model, np.zeros((150, 4)), Y)
 
 
 def test_a_search_by_other_criteria_is_a_table(tmp_path, cv):
@@ -158,26 +165,26 @@ def test_a_search_by_other_criteria_is_a_table(tmp_path, cv):
 
 def test_the_chosen_model_heads_the_search_and_duplicates_are_left_out():
     losses = [0.1, 0.1 + 1e-15, 0.2, 0.3, 0.3]
-    search = [
+    tried = [
         {"covariance": f"S{i}", "log_loss": loss, "error": 0.5, "temperature": 1.0, "across_classes": False}
         | {"chosen": i == 4}
         for i, loss in enumerate(losses)
     ]
-    table = build._search_table(search)
+    table = search.search_table(tried)
     assert list(table.header)[:3] == ["", "covariance", "log loss"]
     assert [row[:2] for row in table.rows] == [["chosen", "S4"], ["", "S0"], ["", "S2"]]
     assert "3 of 3, the chosen one first, then by held-out log-loss" in table.caption
     assert "across classes" not in table.header  # none of them: nothing to tell
     assert table.caption.endswith("The same in all: temperature 1")
-    search[0]["across_classes"] = True
-    table = build._search_table(search)
+    tried[0]["across_classes"] = True
+    table = search.search_table(tried)
     assert "across classes" in table.header and "all classes share what the structure calls equal" in table.caption
 
 
 def test_the_search_table_has_few_digits():
     one = {"n_components": [3, 3], "covariance": "VVV", "prior_rows": 0.8, "log_loss": 0.39642012, "log_loss_raw": 0.4}
     other = {"n_components": [3, 1], "covariance": ["VVV", "VVI"], "prior_rows": 12.3456, "log_loss": 0.5}
-    table = build._search_table([one | {"chosen": True}, other])
+    table = search.search_table([one | {"chosen": True}, other])
     assert list(table.header) == ["", "n components", "covariance", "prior rows", "log loss"]
     cells = [[getattr(cell, "text", cell) for cell in row] for row in table.rows]
     assert cells == [["chosen", "3 each", "VVV", "0.8", "0.396"], ["", "3, 1", "VVV, VVI", "12.3", "0.500"]]
@@ -187,14 +194,14 @@ def test_a_mean_of_rounding_errors_is_zero():
     model = Mixture().fit(X, Y)
     model.means_ = np.array(model.means_, dtype=float)
     model.means_[0, 0] = 2.638e-13
-    cell = next(c for c in build._components_table(model, X).rows[0] if "±" in getattr(c, "text", ""))
+    cell = next(c for c in mixture.components_table(model, X).rows[0] if "±" in getattr(c, "text", ""))
     assert cell.text.startswith("0 ± ")
 
 
 def test_a_number_that_names_a_class_is_called_a_class():
     from mixent.evaluate import ConfusionDisplay
 
-    told = build._worst_pairs(ConfusionDisplay.from_predictions([1, 1, 2], [1, 2, 2])).text
+    told = decided.worst_pairs(ConfusionDisplay.from_predictions([1, 1, 2], [1, 2, 2])).text
     assert told == "Most frequent mistakes: class 1 taken for class 2 (1)."
 
 
@@ -215,11 +222,11 @@ def test_few_passes_are_told_and_not_drawn(tmp_path, cv):
     assert "made 3 passes over the data; the gain per row fell below tol." in text
     assert not any("Objective of" in str(value) for _, name, value in page.attributes if name == "alt")
     model.run_.trace = model.run_.trace[:1]
-    assert "made 1 pass over" in build._mixture("m", model, X)[0].text
+    assert "made 1 pass over" in mixture.mixture_section("m", model, X)[0].text
 
 
 def test_p_values_in_words():
-    assert (build._p(0.004), build._p(0.25)) == ("< 0.01", "= 0.25")
+    assert (scores.p_text(0.004), scores.p_text(0.25)) == ("< 0.01", "= 0.25")
 
 
 def test_weights_are_told_and_errors_count_rows(tmp_path):
@@ -238,7 +245,7 @@ def test_components_are_readable_and_count_from_0():
     rng, y = np.random.default_rng(0), np.arange(80) % 2
     frame = pd.DataFrame(20850 + 3000 * rng.normal(size=(80, 6)), columns=list("abcdef"))
     frame["colour"] = np.where(rng.random(80) < 0.9, np.where(y == 1, "red", "blue"), "green")
-    table = build._components_table(mx.MixtureClassifier(1).fit(frame, y), frame)
+    table = mixture.components_table(mx.MixtureClassifier(1).fit(frame, y), frame)
     assert "first 5 of 6 numeric columns" in table.caption and "most probable value" in table.caption
     assert list(table.header) == ["component", "class", "weight", *"abcde", "colour"]
     assert [row[0] for row in table.rows] == ["0", "1"]
@@ -269,21 +276,21 @@ def test_shared_components_have_a_heat_map_and_their_whole_weight(tmp_path, orch
     assert sum(alt.startswith("Which component mostly speaks for which class: 0 for ") for alt in alts) == 1
     text = " ".join(page.text)
     assert "trained to tell the classes apart (objective conditional, alpha 1)" in text
-    table = build._components_table(fitted["shared"], X)
+    table = mixture.components_table(fitted["shared"], X)
     assert table.header[1] == "mostly class"
     assert sum(float(row[2].text) for row in table.rows) == pytest.approx(1, abs=0.01)
-    assert build._components_table(fitted["own"], X).header[1] == "class"
-    assert not build._is_shared(fitted["own"]) and not build._is_shared(Mixture().fit(X, y))
+    assert mixture.components_table(fitted["own"], X).header[1] == "class"
+    assert not mixture.is_shared(fitted["own"]) and not mixture.is_shared(Mixture().fit(X, y))
 
 
 def test_errors_made_and_expected_are_those_of_the_library(cv, tmp_path):
     from mixent.evaluate import error_bounds
 
-    table, said, meanings = build._bounds(cv)
+    table, said, meanings = scores.bounds(cv)
     assert [row[0] for row in table.rows] == cv.ranking()
     for method, *cells in table.rows:
         q = error_bounds(cv.y, cv.proba[method], cv.classes).quantities
-        expected = [f"{factor * q[name].value:.{digits}f}" for name, (_, factor, digits) in build.BOUNDS.items()]
+        expected = [f"{factor * q[name].value:.{digits}f}" for name, (_, factor, digits) in scores.BOUNDS.items()]
         assert [cell.text.split(" ± ")[0] for cell in cells] == expected
     assert "150 rows not used for fitting" in table.caption and "Labels cannot show the Bayes error" in said.text
     assert meanings.items[1].startswith("error it expects: mean of 1 - max q")
@@ -305,12 +312,12 @@ def test_every_selection_is_shown(orchestra, options, told, monkeypatch):
 
     model = mx.MixtureClassifier("auto", "VVI", max_components=2, random_state=0, **options)
     model.fit(orchestra.X, orchestra.y)
-    content = build._mixture("m", model, orchestra.X)
-    captions = [part.caption for part in content if isinstance(part, build.Table | build.Figure)]
+    content = mixture.mixture_section("m", model, orchestra.X)
+    captions = [part.caption for part in content if isinstance(part, html.Table | html.Figure)]
     assert sum(told in caption for caption in captions) == 1
     assert any("added one at a time" in caption for caption in captions) == ("growth" in options)
-    monkeypatch.setattr(build, "_can_draw", lambda: False)
-    plain = [part for part in build._mixture("m", model, orchestra.X) if isinstance(part, build.Table)]
+    monkeypatch.setattr(common, "find_spec", lambda name: None)
+    plain = [part for part in mixture.mixture_section("m", model, orchestra.X) if isinstance(part, html.Table)]
     assert any("What the search tried (" in part.caption for part in plain) and all(part.html() for part in plain)
 
 
@@ -320,9 +327,9 @@ def test_a_search_without_pictures_is_a_table(orchestra):
     model = mx.GaussianMixture("auto", "VVI", selection="cv", max_components=2, random_state=0).fit(orchestra.X)
     assert (
         "2 of 2, the chosen one first, then by -2 x held-out log density"
-        in build._search_table(model.search_, model.selection).caption
+        in search.search_table(model.search_, model.selection).caption
     )
     model = mx.MixtureClassifier("auto", "VVI", selection="bic", per_class=True, max_components=2, random_state=0)
-    table = build._search_table(model.fit(orchestra.X, orchestra.y).search_, "bic")
+    table = search.search_table(model.fit(orchestra.X, orchestra.y).search_, "bic")
     assert "4 of 4, those chosen first, then by BIC, lower is better" in table.caption
     assert [row[0] for row in table.rows] == ["chosen", "chosen", "", ""]

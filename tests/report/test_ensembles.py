@@ -20,7 +20,7 @@ from mixent.evaluate import cross_validate
 from mixent.evaluate.cases import case_values
 from mixent.evaluate.displays import ConstraintsDisplay
 from mixent.evaluate.parts import what_is_said
-from mixent.report import build, comparison_report
+from mixent.report import common, comparison_report
 from mixent.report.ensembles import describe_ensemble, ensemble_in_words
 
 
@@ -162,7 +162,7 @@ def test_many_stages_are_cut(tmp_path, cv):
 def test_without_pictures_or_rows(tmp_path, cv, monkeypatch):
     stack, boost = STACK.fit(X, Y), BOOST.fit(X, Y)
     assert "<figure" not in section(tmp_path, cv, "boost", boost, X=None)
-    monkeypatch.setattr(build, "_can_draw", lambda: False)
+    monkeypatch.setattr(common, "find_spec", lambda name: None)
     for name, model in (("<stack>", stack), ("boost", boost)):
         page = section(tmp_path, cv, name, model)
         assert "<figure" not in page and "<table" in page

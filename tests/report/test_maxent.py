@@ -10,7 +10,7 @@ import pytest
 from mixent import MaxEntClassifier, MixtureClassifier
 from mixent.evaluate import cross_validate
 from mixent.evaluate.cases import strongest_features
-from mixent.report import build, comparison_report
+from mixent.report import common, comparison_report
 from mixent.report.maxent import _examples
 
 
@@ -77,7 +77,7 @@ def test_beside_a_mixture_each_has_its_section(tmp_path, cv):
 
 
 def test_without_pictures_rows_path_or_prior(tmp_path, cv, monkeypatch):
-    monkeypatch.setattr(build, "_can_draw", lambda: False)
+    monkeypatch.setattr(common, "find_spec", lambda name: None)
     model = MaxEntClassifier("moments", prior=None, random_state=0).fit(X[["size", "noise"]], Y)
     page = comparison_report(tmp_path / "r.html", title="t", cv=cv, models={"m": model}).read_text()
     said = text_of(page)

@@ -9,7 +9,7 @@ import pytest
 from mixent import MEDClassifier, MEDGaussianClassifier, MixtureClassifier
 from mixent.evaluate import cross_validate
 from mixent.evaluate.discrimination import describe_discrimination, in_words
-from mixent.report import build, comparison_report
+from mixent.report import common, comparison_report
 
 
 def table(n=120, seed=0):
@@ -81,7 +81,7 @@ def test_without_pictures_or_rows(tmp_path, cv, monkeypatch):
     model = MODEL.fit(X, Y)
     page = section(tmp_path, cv, models={"discrimination": model})
     assert "<figure" not in page and "The encoded columns, strongest first" in page
-    monkeypatch.setattr(build, "_can_draw", lambda: False)
+    monkeypatch.setattr(common, "find_spec", lambda name: None)
     assert "<figure" not in section(tmp_path, cv, models={"discrimination": model}, X=X, y=Y)
 
 

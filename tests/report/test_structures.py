@@ -8,7 +8,7 @@ import pytest
 
 from mixent import HMMClassifier, MEDBayesNetClassifier, MEDNoveltyDetector, MEDTreeClassifier
 from mixent.evaluate import cross_validate
-from mixent.report import build, comparison_report, novelty_report
+from mixent.report import common, comparison_report, novelty_report
 from mixent.report import novelty as novelty_page
 from mixent.report.novelty import row_values, unusual_rows
 from mixent.report.structures import describe_structure, edges_in_words, structure_in_words
@@ -136,7 +136,7 @@ def test_without_pictures(tmp_path, cv, monkeypatch):
     model = TREE.fit(X, Y)
     page = section(tmp_path, cv, models={"m": model})
     assert page.count("<figure") == 2  # trees and weights need no rows
-    monkeypatch.setattr(build, "_can_draw", lambda: False)
+    monkeypatch.setattr(common, "find_spec", lambda name: None)
     assert "<figure" not in section(tmp_path, cv, models={"m": model}, X=X, y=Y)
 
 

@@ -1,6 +1,6 @@
-"""The command line: `mixent fit`, `novelty`, `predict`, `evaluate`, `explain`, `impute`, `update`, `info`, `demo`.
+"""The command line: `mixent compare`, `fit`, `predict`, `evaluate`, `explain`, `report` and others.
 
-And of fusion: `calibrate`, `fuse`.
+`compare` and `demo` say where to begin; `calibrate` and `fuse` are of fusion.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 
 import mixent
 from mixent.cli.calibrate import calibrate
+from mixent.cli.compare import compare
 from mixent.cli.demo import demo
 from mixent.cli.evaluate import evaluate
 from mixent.cli.explain import explain
@@ -23,6 +24,7 @@ from mixent.cli.impute import impute
 from mixent.cli.info import info
 from mixent.cli.novelty import novelty
 from mixent.cli.predict import predict
+from mixent.cli.report import report
 from mixent.cli.update import update
 
 __all__ = ["app", "main"]
@@ -63,7 +65,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (fit, novelty, predict, evaluate, explain, impute, update, calibrate, fuse, info, demo):
+for command in (compare, fit, novelty, predict, evaluate, explain, impute, update, calibrate, fuse, report, info, demo):
     app.command(cls=Once)(command)
 
 
@@ -84,6 +86,7 @@ def options(
     \b
     Examples:
       mixent demo                                     see what it does
+      mixent compare data.csv --target class          which method for this table?
       mixent fit data.csv --target class -o model.mixent
       mixent predict model.mixent new.csv -o out.csv
       mixent evaluate data.csv --target class         how good is it, honestly?
@@ -93,6 +96,7 @@ def options(
       mixent update model.mixent new.csv -t class     learn from new rows
       mixent calibrate labelled.csv -t truth -o vendors.json
       mixent fuse votes.csv -c vendors.json -o fused.csv
+      mixent report model.mixent new.csv -o page.html
       mixent info model.mixent                        what is in this file?
     """  # noqa: D301  (typer needs the backspace itself)
 

@@ -130,6 +130,11 @@ def as_objects(column: Any) -> Any:
     return np.asarray(values, dtype=object)
 
 
+def as_text(column: Any) -> Any:
+    """Values as they would be written, gaps kept; by way of objects, as older pandas maps 1 beside a gap as 1.0."""
+    return column.astype(object).map(str, na_action="ignore")
+
+
 def of_items(frame: Any, item: str, column: str, option: str) -> Any:
     """A column of a long table, one value for each item, in the order the items come."""
     import numpy as np

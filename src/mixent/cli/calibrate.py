@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from mixent.cli import options as opt
-from mixent.cli.answers import FEW_ROWS, Given, as_objects, column_given, of_items, wide_sources
+from mixent.cli.answers import FEW_ROWS, Given, as_objects, as_text, column_given, of_items, wide_sources
 from mixent.cli.data import check_output, listed, names_of, need_columns, parts, read_table
 from mixent.cli.screen import Screen, count, grid, session, shown
 from mixent.cli.words import by_class, long_columns, refuse_idle, shares_of
@@ -181,7 +181,7 @@ def _read_wide(
     worded = [name for name in columns if frame[name].dtype.kind not in "biuf"]
     if worded and frame[target].dtype.kind in "iuf":  # 0, 1 and unsure: the classes are words like what is said
         for name in [target, *(name for name in columns if frame[name].dtype.kind in "iu")]:
-            frame[name] = frame[name].map(str, na_action="ignore")
+            frame[name] = as_text(frame[name])
     truth = frame[target]
     return truth, wide_sources(frame, columns, _classes(truth), scores)
 
@@ -209,7 +209,7 @@ def _read_long(
     frame = read_table(path, [item, source])
     need_columns(path, frame.columns, [target, *columns])
     if frame[value].dtype.kind not in "biuf" and frame[target].dtype.kind in "iuf":
-        frame[target] = frame[target].map(str, na_action="ignore")
+        frame[target] = as_text(frame[target])
     frame = without_sources(path, frame, source, ignore)
     answers = long_answers(frame, item=item, source=source, value=value, probability=next(iter(probability), None))
     truth = of_items(frame, item, target, "--target")
@@ -247,7 +247,8 @@ def _long_given(said: Any, name: str, classes: Sequence[Any], score: bool) -> Gi
     texts = {str(v) for v in column.dropna()}
     if column.dtype.kind not in "biuf" and (score or not texts & known):
         numbers = pd.to_numeric(column, errors="coerce")
-        column = numbers if numbers.notna().equals(column.notna()) else column
+        if numbers.notna().equals(column.notna()):  # older pandas finds the numbers but rounds their last digit
+            column = column.astype(float) if numbers.dtype.kind == "f" else numbers
     return column_given(column, name, classes, score)
 
 

@@ -154,7 +154,8 @@ def _compared(screen: Screen, table: Data, journal: Path, **options: Any) -> Any
     try:
         return run(table.X, table.y, sample_weight=table.weight, journal=journal, progress=live, **options)
     except KeyboardInterrupt:
-        screen.err.print(f"Stopped; finished folds are in {shown(journal)}: the same command goes on from there")
+        told = f"Stopped; finished folds are in {shown(journal)}: the same command goes on from there"
+        screen.err.print(told, soft_wrap=True)
         raise
 
 

@@ -81,6 +81,9 @@ def load_data() -> tuple[Any, Any]:
     """Wine as a DataFrame, and the growers by name."""
     from sklearn.datasets import load_wine
 
+    from mixent.tables.files import need_pandas
+
+    need_pandas("to show the demonstration's tables")
     wine = load_wine(as_frame=True)
     return wine.data, wine.target_names[wine.target]
 

@@ -66,6 +66,8 @@ def evaluate(
     degree: opt.Degree = None,
     calibration: opt.CalibrationName = None,
     n_features: opt.NumberOfFeatures = None,
+    bandwidth: opt.Bandwidth = None,
+    shrinkage: opt.Shrinkage = None,
     structure: opt.Structure = None,
     tables: opt.Tables = None,
     numbers: opt.Numbers = None,

@@ -59,6 +59,8 @@ def fit(
     degree: opt.Degree = None,
     calibration: opt.CalibrationName = None,
     n_features: opt.NumberOfFeatures = None,
+    bandwidth: opt.Bandwidth = None,
+    shrinkage: opt.Shrinkage = None,
     structure: opt.Structure = None,
     tables: opt.Tables = None,
     numbers: opt.Numbers = None,
@@ -94,6 +96,7 @@ def fit(
       mixent fit data.csv -t class -o m.mixent --model shared -k 6 --objective conditional
       mixent fit data.csv -t class -o m.mixent --model maxent --select forward
       mixent fit data.csv -t class -o m.mixent --model med --kernel rbf
+      mixent fit data.csv -t class -o m.mixent --model kernel-fisher
       mixent fit data.csv -t class -o m.mixent --model med-tree --tables integrated
       mixent fit data.csv -t class -o m.mixent --model med-bayes-net --structure "age,dose;sex,dose"
       mixent fit data.csv -t class -o m.mixent --model stack --bases mixture,maxent,med-tree

@@ -8,25 +8,26 @@ from typing import Any
 
 import typer
 
+from mixent.cli.models_classical import CLASSICAL, classical
 from mixent.cli.models_ensemble import ENSEMBLES, bases_of, ensemble, fit_to_columns, taken
 from mixent.cli.models_med import KERNELS, MED, QUANTILES, belongs_to_others, check_words, discrimination
 from mixent.cli.models_structures import OF_MODELS, hidden_markov
 from mixent.cli.words import name_lists, one_of, read_prior, refuse_idle, share, word_or
 
-KINDS = ("mixture", "shared", "maxent", "joint", *MED, "hmm", *ENSEMBLES)
+KINDS = ("mixture", "shared", "maxent", "joint", *MED, *CLASSICAL, "hmm", *ENSEMBLES)
 MIXTURES = ("mixture", "shared")
 ENTROPIES = ("maxent", "joint")
 SERVES = {  # option: the models it does anything for, where that is not all of them
     "--components": (*MIXTURES, "med-tree"),
     "--covariance": (*MIXTURES, "hmm"),
-    "--objective": (*MIXTURES, *OF_MODELS),
+    "--objective": (*MIXTURES, *OF_MODELS, "parzen"),
     "--prior": (*MIXTURES, *ENTROPIES, *QUANTILES, "hmm", *ENSEMBLES),
     "--alpha": (*MIXTURES, *QUANTILES),
     "--validation": (*MIXTURES, "maxent"),
     "--growth": MIXTURES,
     "--select": (*MIXTURES, "maxent"),
     "--max-components": (*MIXTURES, *ENTROPIES, *ENSEMBLES),
-    "--per-class": MIXTURES,
+    "--per-class": (*MIXTURES, "parzen"),
     "--latent": ("maxent", *ENSEMBLES),
     "--bins": ("maxent",),
     "--n-bins": ("maxent",),
@@ -36,7 +37,9 @@ SERVES = {  # option: the models it does anything for, where that is not all of 
     "--selection": ("maxent",),
     "--solver": (*ENTROPIES, *ENSEMBLES),
     "--probabilistic": ("maxent",),
-    **dict.fromkeys(("--kernel", "--gamma", "--degree", "--n-features"), KERNELS),
+    **dict.fromkeys(("--kernel", "--gamma", "--degree", "--n-features"), (*KERNELS, "kernel-fisher")),
+    "--bandwidth": ("parzen",),
+    "--shrinkage": ("kernel-fisher",),
     **dict.fromkeys(("--c", "--margin", "--bias", "--calibration"), MED),
     "--structure": OF_MODELS,
     **dict.fromkeys(("--tables", "--numbers"), ("med-tree",)),
@@ -79,6 +82,8 @@ class Choices:
     degree: int | None = None
     calibration: str | None = None
     n_features: int | None = None
+    bandwidth: str | None = None
+    shrinkage: str | None = None
     structure: str | None = None
     tables: str | None = None
     numbers: str | None = None
@@ -178,6 +183,8 @@ def make_models(
 def _made(kind: str, chosen: Choices, target: str | None, common: dict[str, Any]) -> Any:
     if kind in MED:
         return discrimination(kind, chosen, target, common)
+    if kind in CLASSICAL:
+        return classical(kind, chosen, target, common)
     if kind == "hmm":
         return hidden_markov(chosen, target, common)
     if kind in MIXTURES:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from mixent.cli.models_classical import KERNELS as FISHERS
+from mixent.cli.models_classical import OBJECTIVES as SCORES
 from mixent.cli.models_structures import OBJECTIVES, OF_MODELS, of_models
 from mixent.cli.words import one_of, read_prior, refuse_idle, word_or
 
@@ -17,7 +19,11 @@ KERNELS = ("med", "med-gaussian")
 MED = (*KERNELS, *OF_MODELS)
 QUANTILES = ("med-gaussian", *OF_MODELS)  # --alpha is a quantile of margins
 TAKES = {  # option: the words each model takes
-    "--kernel": {"med": ("linear", "poly", "rbf", "fisher"), "med-gaussian": ("poly", "rbf")},
+    "--kernel": {
+        "med": ("linear", "poly", "rbf", "fisher"),
+        "med-gaussian": ("poly", "rbf"),
+        "kernel-fisher": FISHERS,
+    },
     "--margin": {
         "med": ("exponential", "laplace", "gaussian", "fixed"),
         "med-gaussian": ("exponential", "laplace", "gaussian"),
@@ -32,6 +38,7 @@ TAKES = {  # option: the words each model takes
     "--objective": {
         **dict.fromkeys(("mixture", "shared"), ("likelihood", "conditional", "error")),
         **dict.fromkeys(OF_MODELS, OBJECTIVES),
+        "parzen": SCORES,
     },
 }
 

@@ -19,6 +19,7 @@ MODEL_HELP = (
     "mixture: a mixture for each class; shared: components that all classes share; maxent: maximum entropy; joint: one "
     "maximum entropy model of all columns; med: maximum entropy discrimination, linear or with a kernel; med-gaussian, "
     "med-tree, med-bayes-net: the same with Gaussians, with all trees at once, with Bayes nets whose edges you give; "
+    "parzen: a window for each row; kernel-fisher: Fisher's discriminant in a kernel's space; "
     "hmm: each row is a sequence, a hidden Markov model for each class; stack: classifiers combined (--bases); boost, "
     "weightboost: boosting."
 )
@@ -246,7 +247,8 @@ Gamma = Annotated[
     typer.Option(
         "--gamma",
         metavar="scale|X",
-        help="For poly and rbf: scale of the kernel; 1 / (columns x their variance) unless given.",
+        help="For poly and rbf: scale of the kernel; 1 / (columns x their variance) unless given; kernel-fisher: "
+        "auto, so unless given, chooses it.",
         rich_help_panel=DISCRIMINATION,
     ),
 ]
@@ -275,6 +277,27 @@ NumberOfFeatures = Annotated[
         help="For poly and rbf: features that stand in for the kernel; unless given, only for many rows. med-gaussian: "
         "kernel components; 10 unless given.",
         rich_help_panel=DISCRIMINATION,
+    ),
+]
+CLASSICAL = "Parzen windows, kernel Fisher discriminant"
+Bandwidth = Annotated[
+    str | None,
+    typer.Option(
+        "--bandwidth",
+        metavar="auto|X",
+        help="parzen: width of the windows in standard deviations; auto, so unless given, chooses it by leaving each "
+        "row out.",
+        rich_help_panel=CLASSICAL,
+    ),
+]
+Shrinkage = Annotated[
+    str | None,
+    typer.Option(
+        "--shrinkage",
+        metavar="auto|X",
+        help="kernel-fisher: how smooth discriminants are asked to be; auto, so unless given, chooses it by leaving "
+        "each row out.",
+        rich_help_panel=CLASSICAL,
     ),
 ]
 STRUCTURES = "Trees, Bayes nets, sequences"

@@ -7,6 +7,7 @@ from typing import Any
 
 from mixent.cli.data import schema_of
 from mixent.cli.screen import Screen, count, grid, named, shown
+from mixent.cli.summary_classical import describe_classical, is_classical, show_classical
 from mixent.cli.summary_ensemble import describe_ensembles, is_ensemble, show_ensemble
 from mixent.cli.summary_fusion import show_fusion
 from mixent.cli.summary_maxent import describe_joint, describe_maxent, endless_multipliers, show_maxent
@@ -38,6 +39,8 @@ def describe(model: Any) -> dict[str, Any]:
         return found | describe_structures(model)
     if hasattr(model, "multipliers_"):
         return found | describe_med(model)
+    if is_classical(model):
+        return found | describe_classical(model)
     found["n_parameters"] = int(model.n_parameters_)
     if hasattr(model, "layout_"):
         return found | describe_maxent(model)
@@ -114,6 +117,8 @@ def show_model(screen: Screen, about: dict[str, Any], n_rows: dict[Any, float] |
         show_ensemble(screen, about, n_rows)
     elif "certificate" in about or "cells" in about:
         show_maxent(screen, about, n_rows)
+    elif "classical" in about:
+        show_classical(screen, about, n_rows)
     elif "words" in about:
         show_structures(screen, about, n_rows)
     elif "support" in about:

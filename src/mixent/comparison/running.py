@@ -27,6 +27,7 @@ class Job:
     fold: int
     train: np.ndarray
     test: np.ndarray
+    deadline: float | None  # of the clock: it does not begin later
 
 
 @dataclass
@@ -34,7 +35,7 @@ class Runner:
     """Goes round by round: a round is one fold of every method still in the race.
 
     After each round, with a budget, the methods that take longest are left out until the rest fits into what is left.
-    A fit that has begun is not interrupted.
+    A fit that has begun is not interrupted, and the quickest method goes on whatever the budget: something is found.
     """
 
     candidates: dict[str, Candidate]
@@ -91,8 +92,7 @@ class Runner:
                     else:
                         self.outcomes[name].append(known)
                 self.watch(self)
-                deadline = None if self.budget is None else time.time() + self.left
-                for job, outcome in pool(todo, self.data, deadline):
+                for job, outcome in pool(todo, self.data):
                     if outcome is None:
                         self.dropped[job.name] = f"not begun after {self._folds(number)}: the time budget was spent"
                     else:
@@ -104,7 +104,9 @@ class Runner:
     def _job(self, name: str, repeat: int, fold: int) -> Job:
         place = self.folds[repeat]
         train, test = np.flatnonzero(place != fold), np.flatnonzero(place == fold)
-        return Job(name, self.candidates[name].estimator, repeat, fold, train, test)
+        quickest = min(self.racing, key=self.seconds)
+        deadline = None if self.budget is None or name == quickest else time.time() + self.left
+        return Job(name, self.candidates[name].estimator, repeat, fold, train, test, deadline)
 
     def _drop(self, n_done: int) -> None:
         """Leave out the longest until the rest fits."""
@@ -125,9 +127,9 @@ class Runner:
         return f"{n} fold{'s' * (n != 1)}"
 
 
-def run_job(job: Job, data: FoldData, deadline: float | None) -> Outcome | None:
+def run_job(job: Job, data: FoldData) -> Outcome | None:
     """Fit and score; None when the time is over before it begins."""
-    if deadline is not None and time.time() > deadline:
+    if job.deadline is not None and time.time() > job.deadline:
         return None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -137,8 +139,8 @@ def run_job(job: Job, data: FoldData, deadline: float | None) -> Outcome | None:
     return Outcome(record, proba if job.repeat == 0 else None)
 
 
-def _numbered(i: int, job: Job, data: FoldData, deadline: float | None) -> tuple[int, Outcome | None]:
-    return i, run_job(job, data, deadline)
+def _numbered(i: int, job: Job, data: FoldData) -> tuple[int, Outcome | None]:
+    return i, run_job(job, data)
 
 
 class _pool:  # noqa: N801  (used as a function)
@@ -162,11 +164,11 @@ class _pool:  # noqa: N801  (used as a function)
             self.parallel.__exit__(*error)
             self.config.__exit__(*error)
 
-    def __call__(self, jobs: list[Job], data: FoldData, deadline: float | None) -> Iterator[tuple[Job, Outcome | None]]:
+    def __call__(self, jobs: list[Job], data: FoldData) -> Iterator[tuple[Job, Outcome | None]]:
         if self.parallel is None:
-            yield from ((job, run_job(job, data, deadline)) for job in jobs)
+            yield from ((job, run_job(job, data)) for job in jobs)
             return
         from joblib import delayed
 
-        for i, outcome in self.parallel(delayed(_numbered)(i, job, data, deadline) for i, job in enumerate(jobs)):
+        for i, outcome in self.parallel(delayed(_numbered)(i, job, data) for i, job in enumerate(jobs)):
             yield jobs[i], outcome

@@ -21,7 +21,7 @@ from mixent.comparison.words import nothing_worked, recommendation
 from mixent.evaluate.labels import as_labels, classes_of, labelled_rows
 from mixent.evaluate.scores import _weights
 from mixent.evaluate.validate import CrossValidation, FoldData, fit_rows, stratified_folds
-from mixent.mixtures.options import check_choice, check_positive
+from mixent.mixtures.options import check_choice, check_jobs, check_positive
 
 
 def compare(
@@ -140,12 +140,10 @@ def compare(
 
 
 def _workers(n_jobs: Any) -> int:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if n_jobs is None or n_jobs == -1:
-        return cores
-    if isinstance(n_jobs, (int, np.integer)) and not isinstance(n_jobs, bool) and n_jobs >= 1:
-        return int(n_jobs)
-    raise ValueError(f"n_jobs must be a whole number >= 1, or None for all cores; got {n_jobs!r}")
+    wanted = check_jobs(n_jobs)
+    if wanted is not None and wanted > 0:
+        return wanted
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _tried(
@@ -157,11 +155,12 @@ def _tried(
     if isinstance(methods, str) and names is not None:
         raise ValueError(f"methods must be 'auto', a list of names, or a dict of name to classifier; got {methods!r}")
     given = methods if isinstance(methods, Mapping) else {}
-    if given or isinstance(methods, Mapping):
+    if isinstance(methods, Mapping):
         names = []
     for name, estimator in given.items():
         if not hasattr(estimator, "fit") or isinstance(estimator, type):
-            raise TypeError(f"methods[{name!r}] must be a classifier, not fitted; got {type(estimator).__name__}")
+            what = f"the class {estimator.__name__}" if isinstance(estimator, type) else f"a {type(estimator).__name__}"
+            raise TypeError(f"methods[{name!r}] must be a classifier, not fitted; got {what}")
     made, skipped = candidates(shape, categorical=categorical, random_state=int(seed), names=names, baselines=baselines)
     clash = [name for name in given if name in made]
     if clash:

@@ -49,7 +49,7 @@ class VerificationRates:
 
 
 @dataclass(frozen=True)
-class VerificationReport:
+class VerificationReport(VerificationRates):
     """What scores are worth for verification, at a stated prior and stated costs; print it for a table."""
 
     target: Any  # label of the clients
@@ -57,13 +57,6 @@ class VerificationReport:
     cost_miss: float
     cost_false_alarm: float
     threshold: float  # accepted from here on
-    n_clients: int
-    n_impostors: int
-    false_accepts: int
-    false_rejects: int
-    far: float
-    frr: float
-    hter: float
     dcf: float  # at the threshold
     min_dcf: float  # at the best threshold for these rows
     trivial_dcf: float  # of accepting all or none, whichever costs less
@@ -326,18 +319,12 @@ def verification_report(
     rates = _rates(client, scores >= at)
     far, frr, _ = _operating_points(client, scores)
     return VerificationReport(
+        **vars(rates),
         target=key(target),
         prior=float(prior),
         cost_miss=float(cost_miss),
         cost_false_alarm=float(cost_false_alarm),
         threshold=at,
-        n_clients=rates.n_clients,
-        n_impostors=rates.n_impostors,
-        false_accepts=rates.false_accepts,
-        false_rejects=rates.false_rejects,
-        far=rates.far,
-        frr=rates.frr,
-        hter=rates.hter,
         dcf=miss * rates.frr + alarm * rates.far,
         min_dcf=float((miss * frr + alarm * far).min()),
         trivial_dcf=min(miss, alarm),

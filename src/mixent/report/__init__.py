@@ -2,19 +2,22 @@
 
 from mixent.report.build import comparison_report
 from mixent.report.fusion import fusion_report
-from mixent.report.html import Bullets, Code, Figure, Number, Paragraph, Section, Table, write_report
+from mixent.report.html import Bullets, Code, Figure, Heading, Number, Paragraph, Section, Table, write_report
+from mixent.report.model import model_report
 from mixent.report.novelty import novelty_report
 
 __all__ = [
     "Bullets",
     "Code",
     "Figure",
+    "Heading",
     "Number",
     "Paragraph",
     "Section",
     "Table",
     "comparison_report",
     "fusion_report",
+    "model_report",
     "novelty_report",
     "write_report",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 from mixent.report.html import Code, Content, Paragraph
@@ -9,8 +10,6 @@ from mixent.report.html import Code, Content, Paragraph
 
 def can_draw() -> bool:
     """Is matplotlib there?"""
-    from importlib.util import find_spec
-
     return find_spec("matplotlib") is not None
 
 
@@ -26,17 +25,20 @@ def count(n: Any, one: str, many: str | None = None) -> str:
     return f"{n} {one}" if n in (1, "1") else f"{n} {many or one + 's'}"
 
 
-def reproduce(commands: str, random_state: Any = None) -> list[Content]:
-    """Versions, the seed of the folds, and what to type to get a page again."""
+def reproduce(commands: str, random_state: Any = None, *, data: str | None = None, code: str = "") -> list[Content]:
+    """Versions, the seed of the folds, a fingerprint of the data, and what to type to get a page again."""
     import platform
     from importlib.metadata import PackageNotFoundError, version
 
-    versions = [f"Python {platform.python_version()}"]
-    for package in ("mixent", "numpy", "scipy", "scikit-learn"):
+    from mixent import __version__  # of the code that runs; what was installed may be older
+
+    versions = [f"Python {platform.python_version()}", f"mixent {__version__}"]
+    for package in ("numpy", "scipy", "scikit-learn"):
         try:
             versions.append(f"{package} {version(package)}")
         except PackageNotFoundError:
             continue
     seed = f" Random seed of the folds: {random_state}." if isinstance(random_state, int) else ""
-    content: list[Content] = [Paragraph("Made with " + ", ".join(versions) + "." + seed)]
-    return [*content, Code(commands)] if commands else content
+    mark = "" if data is None else f" Fingerprint of the table: {data}; any other value, name or order changes it."
+    content: list[Content] = [Paragraph("Made with " + ", ".join(versions) + "." + seed + mark)]
+    return [*content, *(Code(text) for text in (commands, code) if text)]

@@ -17,6 +17,9 @@ from typing import Any
 
 from mixent.report.page import PAGE, STYLE
 
+SHORT = 14  # letters of a cell that stay on one line
+NAME = 9  # letters of the head of a row, beyond which it keeps some width
+
 
 @dataclass(frozen=True)
 class Number:
@@ -26,17 +29,67 @@ class Number:
     best: bool = False
 
 
-Cell = str | Real | Number | None
+@dataclass(frozen=True)
+class Spark:
+    """A histogram as high as a line of text; `alt` says what it shows."""
+
+    shares: Sequence[float]
+    alt: str
+
+    def html(self) -> str:
+        top, wide = max([*self.shares, 0.0]) or 1.0, 96 / max(len(self.shares), 1)
+        bars = "".join(
+            f'<rect x="{wide * i:.1f}" y="{22 - 22 * s / top:.1f}" width="{max(wide - 1, 1):.1f}" '
+            f'height="{22 * s / top:.1f}"/>'
+            for i, s in enumerate(self.shares)
+            if s > 0
+        )
+        base = '<rect x="0" y="22.5" width="96" height="0.7"/>'
+        return f"{_svg('spark', 96, 24, self.alt)}{bars}{base}</svg>"
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A signed number as a bar from the middle, `most` filling its half."""
+
+    value: float
+    most: float
+
+    def html(self) -> str:
+        share = min(abs(self.value) / self.most, 1.0) if self.most > 0 else 0.0
+        x, name = (50.0, "more") if self.value >= 0 else (50.0 - 48 * share, "less")
+        bar = f'<rect class="{name}" x="{x:.1f}" y="2" width="{48 * share:.1f}" height="10"/>'
+        return f'{_svg("bar", 100, 14, f"{self.value:+.2f}")}{bar}<rect x="49.6" y="0" width="0.8" height="14"/></svg>'
+
+
+def _svg(name: str, width: int, height: int, alt: str) -> str:
+    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    return f'<svg class="{name}" role="img" aria-label="{escape(alt)}" {size}>'
+
+
+Cell = str | Real | Number | Spark | Bar | None
 
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Text."""
+    """Text; `lead` sets off what a reader in a hurry should see."""
+
+    text: str
+    lead: bool = False
+
+    def html(self) -> str:
+        opening = '<p class="lead">' if self.lead else "<p>"
+        return f"{opening}{escape(self.text)}</p>"
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading inside a section."""
 
     text: str
 
     def html(self) -> str:
-        return f"<p>{escape(self.text)}</p>"
+        return f"<h3>{escape(self.text)}</h3>"
 
 
 @dataclass(frozen=True)
@@ -95,7 +148,7 @@ class Figure:
         return f"<figure>{picture}{caption}</figure>"
 
 
-Content = Paragraph | Bullets | Code | Table | Figure
+Content = Paragraph | Heading | Bullets | Code | Table | Figure
 
 
 @dataclass(frozen=True)
@@ -178,11 +231,19 @@ def _class(number: bool, best: bool = False) -> str:
 
 
 def _cell(cell: Cell, column: int, numeric: bool) -> str:
+    if isinstance(cell, Spark | Bar):
+        return f"<td>{cell.html()}</td>"
     best = isinstance(cell, Number) and cell.best
     text = escape(_text(cell))
     if column == 0 and not numeric:
-        return f'<th scope="row">{text}</th>'
+        return f'<th scope="row"{_named(text)}>{text}</th>'
+    if not numeric and isinstance(cell, str):
+        return f'<td class="{"short" if len(text) <= SHORT else "long"}">{text}</td>' if text else "<td></td>"
     return f"<td{_class(numeric, best)}>{'<strong>' + text + '</strong>' if best else text}</td>"
+
+
+def _named(text: str) -> str:
+    return ' class="name"' if len(text) > NAME else ""
 
 
 def _text(cell: Cell) -> str:

@@ -10,7 +10,9 @@ import numpy as np
 
 from mixent.evaluate.displays import LikelihoodsDisplay
 from mixent.evaluate.displays.palette import FAINT, INK, colour, tidy
+from mixent.report.certificates import certificates
 from mixent.report.common import can_draw, count, figure, reproduce
+from mixent.report.data import columns_section, fingerprint
 from mixent.report.html import Bullets, Content, Figure, Number, Paragraph, Section, Table, readable, write_report
 from mixent.report.structures import describe_structure, parts_of_scores, structure_in_words
 
@@ -29,23 +31,59 @@ def novelty_report(
     path : where to write
     title : heading of the page
     model : fitted MEDNoveltyDetector
-    X : the rows it was fitted to
+    X : the rows it was fitted to, or others
     data_notes : sentences on what was found in the data
     commands : what to type to get this again
     """
     about = describe_structure(model)
+    scores = None if _is_training(model, X) else np.asarray(model.score_samples(X))
     sections = [
-        Section("What was done", _done(model, about, X, data_notes)),
+        Section("What was done", _done(model, about, data_notes)),
+        Section("The columns", columns_section(X)),
+        Section("Scores of the rows of this table", [] if scores is None else _scores_of(model, scores)),
         Section("Scores of the training rows", _scores(model, about)),
-        Section("The most unusual rows", _unusual(model, X)),
+        Section("The most unusual rows", _unusual(model, X, scores)),
         Section("Rows that count", _counted(model, about)),
-        Section("How to reproduce", reproduce(commands)),
+        Section("How the fit ended", certificates(type(model).__name__, model)),
+        Section("How to reproduce", reproduce(commands, data=fingerprint(X))),
     ]
     return write_report(path, title, [section for section in sections if section.content])
 
 
-def _done(model: Any, about: dict[str, Any], X: Any, notes: Sequence[str]) -> list[Content]:
-    n, columns = np.shape(X)
+def _is_training(model: Any, X: Any) -> bool:
+    """Are these the rows it was fitted to? Then their scores are known."""
+    if np.shape(X)[0] != len(model.scores_):
+        return False
+    return bool(np.allclose(model.score_samples(X), model.scores_, rtol=1e-6, atol=1e-6))
+
+
+def _scores_of(model: Any, scores: np.ndarray) -> list[Content]:
+    """Scores of other rows beside those of the training rows."""
+    outside, usual = float(np.mean(scores < model.offset_)), float(np.mean(model.scores_ < model.offset_))
+    text = (
+        f"{100 * outside:.1f}\u00a0% of {count(len(scores), 'row')} lie below the threshold {model.offset_:.4g}, of "
+        f"the training rows {100 * usual:.1f}\u00a0%. Median score {np.median(scores):.4g}, of the training rows "
+        f"{np.median(model.scores_):.4g}."
+    )
+    if not can_draw():
+        return [Paragraph(text)]
+    both = np.concatenate([scores, model.scores_])
+    low, high = np.quantile(both[np.isfinite(both)], (0.005, 1.0))
+    bins = np.linspace(low, high, 41)
+    canvas = figure(6.4, 3.2)
+    ax = canvas.subplots()
+    for i, (values, label) in enumerate(((scores, "this table"), (model.scores_, "training rows"))):
+        share = np.histogram(np.clip(values, bins[0], bins[-1]), bins)[0] / len(values)
+        ax.stairs(100 * share, bins, color=colour(i), lw=1.6, fill=i == 0, alpha=0.5 if i == 0 else 1.0, label=label)
+    ax.axvline(model.offset_, color=INK, lw=0.9, ls="--", label="threshold")
+    ax.set(xlabel="log-probability of the row (nats)", ylabel="share of the rows (%)")
+    ax.legend(frameon=False, fontsize="small")
+    tidy(ax)
+    return [Paragraph(text), Figure(canvas, f"Histogram of scores. {text}", "Rows left of the threshold are outliers.")]
+
+
+def _done(model: Any, about: dict[str, Any], notes: Sequence[str]) -> list[Content]:
+    n, columns = about["scores"]["rows"], len(model.schema_.columns)
     words, *facts = structure_in_words(about, see="")
     text = (
         f"A novelty detector was fitted to {count(n, 'row')} and {count(columns, 'column')}: of all distributions over "
@@ -77,14 +115,16 @@ def _scores(model: Any, about: dict[str, Any]) -> list[Content]:
     return [Figure(canvas, alt, caption)]
 
 
-def unusual_rows(model: Any, X: Any, most: int = LISTED) -> list[dict[str, Any]]:
-    """The training rows of lowest score, and how far each column is below what it usually adds.
+def unusual_rows(model: Any, X: Any, most: int = LISTED, *, scores: Any = None) -> list[dict[str, Any]]:
+    """The rows of lowest score, and how far each column is below what it usually adds.
 
     Parameters
     ----------
     model : fitted MEDNoveltyDetector
-    X : the rows it was fitted to
+    X : the rows it was fitted to, or those of `scores`
     most : int
+    scores : (n,) array, optional
+        Of the rows of X; default: those of the training rows.
 
     Returns
     -------
@@ -93,8 +133,9 @@ def unusual_rows(model: Any, X: Any, most: int = LISTED) -> list[dict[str, Any]]
     """
     from sklearn.utils import _safe_indexing
 
-    rows = np.argsort(model.scores_, kind="stable")[:most]
-    some = np.linspace(0, len(model.scores_) - 1, min(SAMPLE, len(model.scores_))).astype(int)
+    scores = model.scores_ if scores is None else scores
+    rows = np.argsort(scores, kind="stable")[:most]
+    some = np.linspace(0, len(scores) - 1, min(SAMPLE, len(scores))).astype(int)
     usual = np.median(parts_of_scores(model, _safe_indexing(X, some)), axis=0)
     lowest = _safe_indexing(X, rows)
     below = usual - parts_of_scores(model, lowest)
@@ -102,8 +143,8 @@ def unusual_rows(model: Any, X: Any, most: int = LISTED) -> list[dict[str, Any]]
     return [
         {
             "row": int(row),
-            "score": float(model.scores_[row]),
-            "outlier": bool(model.scores_[row] < model.offset_),
+            "score": float(scores[row]),
+            "outlier": bool(scores[row] < model.offset_),
             "columns": [
                 {"column": names[j], "value": values[i][j], "below": float(below[i, j])}
                 for j in np.argsort(-below[i], kind="stable")
@@ -124,14 +165,15 @@ def _text(value: Any) -> str:
     return readable(value) if isinstance(value, float) else str(value)
 
 
-def _unusual(model: Any, X: Any) -> list[Content]:
+def _unusual(model: Any, X: Any, scores: Any) -> list[Content]:
     rows: list = []
-    for entry in unusual_rows(model, X):
+    for entry in unusual_rows(model, X, scores=scores):
         loud = [c for c in entry["columns"][:NAMED] if c["below"] > 0]
         told = "; ".join(f"{c['column']} = {c['value']} ({c['below']:.1f})" for c in loud) or "no column by itself"
         rows.append([str(entry["row"]), Number(f"{entry['score']:.2f}"), "yes" if entry["outlier"] else "no", told])
+    which = "training rows" if scores is None else "rows of this table"
     caption = (
-        f"The {len(rows)} training rows of lowest score, numbered from 0, and the columns that make them so. In "
+        f"The {len(rows)} {which} of lowest score, numbered from 0, and the columns that make them so. In "
         "brackets, by how many nats the column lies below what it usually adds to a score: the score less what it "
         "would be if the value were missing"
     )

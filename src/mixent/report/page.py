@@ -24,10 +24,12 @@ $body
 """
 
 STYLE = """:root { --paper: #ffffff; --ink: #222222; --soft: #5c5c5c; --line: #d9d9d9;
-  --link: #0060a0; --best: #e3f0f9; --code: #f4f4f2; }
+  --link: #0060a0; --best: #e3f0f9; --code: #f4f4f2;
+  --more: #0072b2; --less: #d55e00; }
 @media (prefers-color-scheme: dark) {
   :root { --paper: #17191c; --ink: #e6e6e6; --soft: #a8a8a8; --line: #3a3d42;
-    --link: #7cc0f0; --best: #14364d; --code: #23262a; }
+    --link: #7cc0f0; --best: #14364d; --code: #23262a;
+    --more: #56b4e9; --less: #e69f00; }
 }
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
@@ -37,21 +39,31 @@ body { margin: 0 auto; padding: 1.5rem 1rem 4rem; max-width: 60rem; background: 
 h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 .3rem; }
 h2 { font-size: 1.2rem; line-height: 1.3; margin: 2.4rem 0 .6rem; padding-top: .8rem;
   border-top: 1px solid var(--line); }
+h3 { font-size: 1.02rem; line-height: 1.3; margin: 1.6rem 0 .3rem; }
 p, ul { margin: .6rem 0; max-width: 42rem; }
 ul { padding-left: 1.3rem; }
 a { color: var(--link); }
+.lead { font-size: 1.08rem; padding: .7rem .9rem; background: var(--best); border-left: 4px solid var(--link);
+  border-radius: 3px; }
+svg.spark { fill: var(--soft); display: block; }
+svg.bar { fill: var(--soft); display: block; }
+svg.bar .more { fill: var(--more); }
+svg.bar .less { fill: var(--less); }
 nav ol { margin: 1rem 0; padding: 0; list-style: none; display: flex; flex-wrap: wrap;
   gap: .2rem 1.2rem; font-size: .95rem; }
 .note, caption, figcaption { color: var(--soft); }
 .wide { overflow-x: auto; margin: 1rem 0; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .92rem; overflow-wrap: normal; }
+.wide table { min-width: min(26rem, 100%); }
 caption { text-align: left; padding-bottom: .4rem; max-width: min(42rem, calc(100vw - 2rem)); }
-th, td { padding: .3rem .8rem .3rem 0; text-align: left; vertical-align: baseline;
+th, td { padding: .3rem .6rem .3rem 0; text-align: left; vertical-align: baseline;
   border-bottom: 1px solid var(--line); }
 th:not(:first-child), td:not(:first-child) { padding-left: .4rem; }
 thead th { border-bottom: 2px solid var(--line); vertical-align: bottom; white-space: normal; }
-tbody th { min-width: 7rem; }
+tbody th.name { min-width: 7rem; }
 tbody th { font-weight: 500; max-width: 16rem; }
+td.short { white-space: nowrap; }
+td.long { min-width: 13rem; }
 .number { text-align: right; }
 td.number { white-space: nowrap; }
 .best { background: var(--best); }
@@ -61,13 +73,27 @@ figure img { display: block; max-width: 100%; height: auto; padding: .3rem;
 figcaption { font-size: .92rem; margin-top: .4rem; max-width: 42rem; }
 pre { background: var(--code); padding: .7rem .9rem; border-radius: 4px; overflow-x: auto;
   overflow-wrap: normal; font-size: .88rem; }
+@media (max-width: 30rem) {
+  tbody th { overflow-wrap: anywhere; min-width: 3.5rem; }
+  tbody th.name { min-width: 7.3rem; }
+  th, td { padding-right: .5rem; }
+  svg.bar { width: 66px; }
+  td.long { min-width: 11rem; }
+}
 @media print {
   :root { --paper: #ffffff; --ink: #000000; --soft: #444444; --line: #bbbbbb;
-    --link: #000000; --best: #eeeeee; --code: #f4f4f4; }
+    --link: #000000; --best: #eeeeee; --code: #f4f4f4;
+    --more: #0072b2; --less: #d55e00; }
   body { max-width: none; padding: 0; font-size: 10.5pt; }
   nav { display: none; }
-  h2 { break-after: avoid; }
-  table, pre { break-inside: avoid; }
+  h2, h3, caption { break-after: avoid; }
+  tr, pre, figure { break-inside: avoid; }
+  thead { display: table-header-group; }
+  .wide { overflow: visible; }
+  table { font-size: 8.5pt; }
+  th, td { padding-right: .4rem; }
+  figure img { max-height: 11cm; width: auto !important; }
+  svg { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   pre { white-space: pre-wrap; }
 }
 """

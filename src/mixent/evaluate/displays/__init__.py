@@ -14,8 +14,10 @@ from mixent.evaluate.displays.fusion import DependenceDisplay, PriorsDisplay, Tr
 from mixent.evaluate.displays.growth import GrowthDisplay
 from mixent.evaluate.displays.likelihoods import LikelihoodsDisplay
 from mixent.evaluate.displays.margins import MarginsDisplay
+from mixent.evaluate.displays.methods import DifferencesDisplay
 from mixent.evaluate.displays.multipliers import MultipliersDisplay
 from mixent.evaluate.displays.path import PathDisplay
+from mixent.evaluate.displays.projection import ProjectionDisplay
 from mixent.evaluate.displays.regions import RegionsDisplay
 from mixent.evaluate.displays.roc import RocDisplay
 from mixent.evaluate.displays.selection import SelectionDisplay
@@ -34,6 +36,7 @@ __all__ = [
     "CriticalDifferenceDisplay",
     "DependenceDisplay",
     "DetDisplay",
+    "DifferencesDisplay",
     "EdgeWeightsDisplay",
     "ExplanationDisplay",
     "GrowthDisplay",
@@ -42,6 +45,7 @@ __all__ = [
     "MultipliersDisplay",
     "PathDisplay",
     "PriorsDisplay",
+    "ProjectionDisplay",
     "RegionsDisplay",
     "RocDisplay",
     "SelectionDisplay",

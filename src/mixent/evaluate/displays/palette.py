@@ -96,9 +96,16 @@ def axes_or_new(ax: Any, size: tuple[float, float] = (5.2, 4.0)) -> Any:
     """`ax`, or the axes of a new pyplot figure."""
     if ax is not None:
         return ax
-    import matplotlib.pyplot as plt
+    return _pyplot().subplots(figsize=size, layout="constrained")[1]
 
-    return plt.subplots(figsize=size, layout="constrained")[1]
+
+def _pyplot() -> Any:
+    """Import pyplot, or say how to get it."""
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError('matplotlib is needed to draw; install it with: pip install "mixent[plot]"') from error
+    return pyplot
 
 
 def divided(

@@ -44,7 +44,7 @@ class RocDisplay(Short):
     """
 
     curves: dict[str, Roc]
-    positive: Any  # the class that is to be found
+    positive: Any  # the class that is to be found; None: each is named by its curve
     ax_: Any = field(default=None, repr=False)
     figure_: Any = field(default=None, repr=False)
 
@@ -87,14 +87,37 @@ class RocDisplay(Short):
         named = scores if isinstance(scores, Mapping) else {"scores": scores}
         return cls({name: _curve(name, one, known, hit, weight) for name, one in named.items()}, positive)
 
+    @classmethod
+    def from_classes(cls, y: Any, proba: Any, classes: Any, *, sample_weight: Any = None):
+        """Of probabilities (n, C): a curve for each class that y has, against all others."""
+        y, proba = as_labels(y), np.asarray(proba, dtype=float)
+        if proba.shape != (len(y), len(classes)):
+            raise ValueError(f"proba must have shape {(len(y), len(classes))}, rows by classes; got {proba.shape}")
+        there, curves = [key(value) for value in classes_of(y)], {}
+        if len(there) < 2:
+            raise ValueError(f"a curve needs rows of two kinds; all labels in y are {there[0]!r}")
+        for c, label in enumerate(classes):
+            if key(label) in there:
+                one = cls.from_predictions(y, log_odds(proba, c), positive=label, sample_weight=sample_weight)
+                curves[class_name(label)] = one.curves["scores"]
+        return cls(curves, None)
+
+    def size(self) -> tuple[float, float]:
+        """Inches the picture needs."""
+        said = self._said()
+        return 4.9 + (beside_width(said) if len(said) > MOST_INSIDE else 0.0), 4.7
+
+    def _said(self) -> list[str]:
+        return [f"{plain(name, 32)}, AUC {curve.auc:.3f}" for name, curve in self.curves.items()]
+
     def plot(self, ax: Any = None):
         """Draw the curves, the area below each in the legend."""
-        said = [f"{plain(name, 32)}, AUC {curve.auc:.3f}" for name, curve in self.curves.items()]
-        ax = axes_or_new(ax, (4.9 + (beside_width(said) if len(said) > MOST_INSIDE else 0.0), 4.7))
+        said = self._said()
+        ax = axes_or_new(ax, self.size())
         ax.plot([0, 1], [0, 1], color=FAINT, lw=0.8, zorder=1)
         for i, curve in enumerate(self.curves.values()):
             ax.plot(curve.false, curve.true, label=said[i], zorder=3, **class_style(i))
-        called = plain(class_name(self.positive), 24).strip()
+        called = "the class" if self.positive is None else plain(class_name(self.positive), 24).strip()
         ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
         ax.set(xlabel=f"share of the others taken for {called}", ylabel=f"share of {called} found")
         legend(ax, len(said), beside=len(said) > MOST_INSIDE, loc="lower right")
@@ -136,8 +159,17 @@ def _log_odds(est: Any, X: Any, c: int) -> np.ndarray:
     """(n,) log p(c | x) / p(not c | x): ranks rows apart that are all but certain."""
     with np.errstate(divide="ignore"):
         log_proba = est.predict_log_proba(X) if hasattr(est, "predict_log_proba") else np.log(est.predict_proba(X))
-    others = np.delete(np.asarray(log_proba), c, axis=1)
-    return np.asarray(log_proba)[:, c] - logsumexp(others, axis=1)
+    return _against_others(np.asarray(log_proba), c)
+
+
+def log_odds(proba: np.ndarray, c: int) -> np.ndarray:
+    """(n,) log p(c) / p(not c) of probabilities (n, C)."""
+    with np.errstate(divide="ignore"):
+        return _against_others(np.log(proba), c)
+
+
+def _against_others(log_proba: np.ndarray, c: int) -> np.ndarray:
+    return log_proba[:, c] - logsumexp(np.delete(log_proba, c, axis=1), axis=1)
 
 
 def _curve(name: str, scores: Any, known: np.ndarray, hit: np.ndarray, weight: np.ndarray) -> Roc:

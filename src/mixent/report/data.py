@@ -1,0 +1,178 @@
+"""What stands in the table: its columns with their values, its classes, its problems, and a fingerprint of it all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from mixent.evaluate.labels import as_labels, classes_of, encode, labelled_rows
+from mixent.report.common import count
+from mixent.report.html import Bullets, Content, Number, Paragraph, Spark, Table, readable
+from mixent.tables import problems, read_features
+
+MOST_COLUMNS = 40  # in the table of columns
+MOST_CLASSES = 30
+BINS = 16  # of a small histogram
+TOP = 3  # values of a category that are told
+LONG = 24  # letters of a value
+
+
+def read_table(X: Any, categorical: Any = "auto") -> Any:
+    """The rows as checked, typed columns, without those that hold nothing; None where X cannot be read as a table."""
+    for rows in (X, without_empty(X)):
+        try:
+            return read_features(SimpleNamespace(), rows, reset=True, categorical=categorical)
+        except (TypeError, ValueError):
+            continue
+    return None
+
+
+def without_empty(X: Any) -> Any:
+    """A DataFrame without the columns that hold nothing."""
+    empty = empty_columns(X)
+    if not empty:
+        return X
+    import narwhals as nw
+
+    return nw.from_native(X, eager_only=True).drop(empty).to_native()
+
+
+def empty_columns(X: Any) -> list[str]:
+    """Names of the columns of a DataFrame that hold nothing."""
+    if not hasattr(X, "columns"):
+        return []
+    return [name for j, name in enumerate(X.columns) if not labelled_rows(_column(X, j)).any()]
+
+
+def _column(X: Any, j: int) -> np.ndarray:
+    from sklearn.utils import _safe_indexing
+
+    return np.asarray(_safe_indexing(X, j, axis=1))
+
+
+def columns_section(X: Any, notes: Sequence[str] = (), *, categorical: Any = "auto") -> list[Content]:
+    """Rows, columns by kind, what each holds, and what is wrong with them."""
+    table = read_table(X, categorical)
+    if table is None:
+        return [Bullets(list(notes))] if notes else []
+    n_gaps = int(np.isnan(table.X).sum()) + (0 if table.codes is None else int((table.codes < 0).sum()))
+    columns = table.schema.columns
+    kinds = [f"{len(table.schema.continuous)} of numbers"] * bool(len(table.schema.continuous))
+    kinds += [f"{len(table.schema.categorical)} of categories"] * bool(len(table.schema.categorical))
+    gaps = f"{100 * n_gaps / max(table.n_rows * len(columns), 1):.2g} % of the cells are empty" if n_gaps else "no gaps"
+    text = f"{count(table.n_rows, 'row')} and {count(len(columns), 'column')} ({', '.join(kinds)}); {gaps}."
+    empty = empty_columns(X)
+    text += f" Columns that hold nothing are left out here: {', '.join(map(str, empty))}." if empty else ""
+    return [Paragraph(text), columns_table(table)]
+
+
+def problems_section(X: Any, found: Sequence[str] | None, notes: Sequence[str] = ()) -> list[Content]:
+    """Sentences on what may be wrong; found by looking, where nobody has looked yet."""
+    if found is None:
+        table = read_table(X)
+        found = [] if table is None else problems(table)
+    told = [_sentence(text) for text in dict.fromkeys([*found, *notes])]
+    nothing = "Nothing was found that stands in the way: no constant, empty or doubtful column, no tiny class."
+    return [Bullets(told)] if told else [Paragraph(nothing)]
+
+
+def _sentence(text: str) -> str:
+    text = text.strip()
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def columns_table(table: Any) -> Table:
+    """One line for each column: kind, gaps, values, and a small histogram."""
+    rows = []
+    numbers = {j: place for place, j in enumerate(table.schema.continuous)}
+    codes = {j: place for place, j in enumerate(table.schema.categorical)}
+    for j, column in enumerate(table.schema.columns[:MOST_COLUMNS]):
+        if j in numbers:
+            rows.append([called(table, j), *_number_cells(table.X[:, numbers[j]])])
+        else:
+            rows.append([called(table, j), *_category_cells(table.codes[:, codes[j]], column.categories)])
+    n = len(table.schema.columns)
+    some = f" (the first {MOST_COLUMNS} of {n})" if n > MOST_COLUMNS else ""
+    caption = (
+        f"Columns{some}: of numbers the range, mean and standard deviation; of categories the most frequent values"
+    )
+    return Table(caption, ["column", "kind", "values", "empty (%)", "distribution"], rows)
+
+
+def called(table: Any, j: int) -> str:
+    """What a column is called on a page: of an array by its place."""
+    return str(table.schema.names[j]) if table.schema.named else f"column {j}"
+
+
+def _number_cells(values: np.ndarray) -> list[Any]:
+    seen = values[np.isfinite(values)]
+    empty = Number(f"{100 * (1 - len(seen) / max(len(values), 1)):.1f}")
+    low, high = float(seen.min()), float(seen.max())
+    if low == high:
+        return ["number", f"always {readable(low)}", empty, ""]
+    told = f"{readable(low)} to {readable(high)}; {readable(seen.mean(), 3)} ± {readable(seen.std(), 3)}"
+    few = np.unique(seen)
+    shares = np.histogram(seen, bins=BINS, range=(low, high))[0] / len(seen)
+    if len(few) <= BINS:  # whole numbers fall between bins
+        shares = np.array([np.mean(seen == value) for value in few])
+    return ["number", told, empty, Spark(shares.tolist(), f"histogram from {readable(low)} to {readable(high)}")]
+
+
+def _category_cells(codes: np.ndarray, categories: Sequence[Any]) -> list[Any]:
+    seen = codes[codes >= 0]
+    empty = Number(f"{100 * (1 - len(seen) / max(len(codes), 1)):.1f}")
+    counts = np.bincount(seen, minlength=len(categories))
+    order = [int(c) for c in np.argsort(-counts, kind="stable") if counts[c] > 0]
+    told = ", ".join(f"{_short(categories[c])} {100 * counts[c] / len(seen):.0f} %" for c in order[:TOP])
+    told += f" and {len(order) - TOP} more" if len(order) > TOP else ""
+    shares = (counts[order[:BINS]] / len(seen)).tolist()
+    return ["category", told, empty, Spark(shares, f"shares of {count(len(order), 'value')}, most frequent first")]
+
+
+def _short(value: Any) -> str:
+    text = " ".join(str(value).split())
+    return text if len(text) <= LONG else text[: LONG - 1] + "…"
+
+
+def classes_table(y: Any) -> Table:
+    """Labelled rows of each class, the largest first."""
+    y = as_labels(y)
+    classes, known = classes_of(y), labelled_rows(y)
+    counts = np.bincount(encode(y[known], classes), minlength=len(classes))
+    order = np.argsort(-counts, kind="stable")
+    some = f" (the {MOST_CLASSES} largest of {len(classes)})" if len(classes) > MOST_CLASSES else ""
+    rows: list = [
+        [str(classes[c]), int(counts[c]), Number(f"{100 * counts[c] / counts.sum():.1f}")] for c in order[:MOST_CLASSES]
+    ]
+    return Table(f"Labelled rows of each class{some}", ["class", "rows", "share (%)"], rows)
+
+
+def fingerprint(X: Any, y: Any = None) -> str:
+    """Sixteen letters that change with any value, name or order of a table: SHA-256 of its columns, one by one.
+
+    Numbers enter as float64, all else as text, gaps as nothing: a DataFrame and the CSV it was read from agree.
+    """
+    import hashlib
+
+    found = hashlib.sha256()
+    names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
+    for j in range(np.shape(X)[1]):
+        found.update(f"{j if names is None else names[j]}\n".encode())
+        found.update(_bytes(_column(X, j)))
+    if y is not None:
+        found.update(b"y\n" + _bytes(as_labels(y)))
+    return found.hexdigest()[:16]
+
+
+def _bytes(values: np.ndarray) -> bytes:
+    if values.dtype.kind in "biuf":
+        numbers = values.astype(float) + 0.0  # not -0.0
+        return np.where(np.isnan(numbers), np.nan, numbers).tobytes()
+    return "\0".join("" if _is_gap(v) else str(v) for v in values.tolist()).encode()
+
+
+def _is_gap(value: Any) -> bool:
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value

@@ -1,0 +1,77 @@
+"""`mixent compare`: one command from a table to a model and a page."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from mixent import load
+from mixent.cli.compare import read_time
+
+QUICK = ("compare", "{stock}/data.csv", "-t", "class", "--ignore", "id,w", "--method", "linear MED", "--folds", "2")
+ALONE = (*QUICK, "--no-baselines", "--jobs", "1")
+
+
+def test_a_model_and_a_page(mixent, tmp_path):
+    result = mixent(*ALONE, "--method", "maximum entropy", "--scores", "scores.csv")
+    assert result.exit_code == 0, result.output
+    out = " ".join(result.stdout.split())
+    assert "2-fold cross-validation, settings chosen inside" in out and "Take " in out and "* of mixent" in out
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    model = load(tmp_path / "data-winner.mixent")
+    assert list(model.classes_) == ["no", "yes"]
+    page = (tmp_path / "data-comparison.html").read_text()
+    assert "linear MED" in page and "mixent compare" in page
+    assert set(pd.read_csv("scores.csv")["method"]) == {"linear MED", "maximum entropy"}
+    assert not list(tmp_path.glob("*.jsonl"))
+    again = mixent("predict", "data-winner.mixent", "{stock}/data.csv", "-o", "out.csv")
+    assert again.exit_code == 0, again.output
+
+
+def test_names_of_files_and_the_journal(mixent, tmp_path):
+    more = ("-o", "m.mixent", "--no-page", "--journal", "j.jsonl", "--seed", "3")
+    assert mixent(*ALONE, *more).exit_code == 0
+    assert {p.name for p in tmp_path.iterdir()} == {"m.mixent", "j.jsonl"}
+    lines = [json.loads(line) for line in (tmp_path / "j.jsonl").read_text().splitlines()]
+    assert len(lines) == 1 + 2
+    result = mixent(*ALONE, *more)
+    assert result.exit_code == 0 and "Going on with j.jsonl; delete it to begin anew" in result.stdout
+
+
+def test_stopped_it_says_how_to_go_on(mixent, tmp_path, monkeypatch):
+    import mixent.comparison.running as running
+
+    monkeypatch.setattr(running, "score_fold", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt()))
+    result = mixent(*ALONE)
+    assert result.exit_code == 130
+    assert "finished folds are in data.compare.jsonl: the same command goes on from there" in result.stderr
+    assert (tmp_path / "data.compare.jsonl").exists()
+
+
+def test_what_is_left_out_is_said(mixent):
+    result = mixent(*QUICK, "--jobs", "1", "--budget", "1s", "--no-page")
+    assert result.exit_code == 0, result.output
+    assert "Left out: " in result.stdout and "the time budget" in " ".join(result.stdout.split())
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("90s", 90), ("10m", 600), ("1.5h", 5400), (" 2 H ", 7200)])
+def test_times(text, seconds):
+    assert read_time(text) == seconds
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--budget", "soon"), "--budget must be a time such as 90s, 10m or 2h; got 'soon'"),
+        (("--budget", "0"), "--budget must be a time such as 90s, 10m or 2h"),
+        (("--metric", "auc"), "--metric must be one of"),
+        (("--report", "a.html", "--no-page"), "--report has no effect with --no-page; leave one of them out"),
+        (("--report", "a.pdf"), "unknown kind of file '.pdf'"),
+        (("--method", "magic"), "there is no method 'magic'"),
+        (("--scores", "s.xls"), "unknown kind of file '.xls'"),
+        (("-t", "nothing"), "has no column 'nothing'"),
+    ],
+)
+def test_refused(mixent, more, message):
+    result = mixent(*(a for a in ALONE if "-t" not in more or a not in ("-t", "class")), *more)
+    assert result.exit_code != 0 and message in " ".join(result.stderr.split()).replace("│ ", "")

@@ -1,0 +1,236 @@
+"""One call: the same folds for all, nothing done twice, nothing beyond the budget, nothing depends on processes."""
+
+import io
+import json
+import time
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+import mixent
+from mixent.comparison.journal import Journal, settings_of
+from mixent.evaluate import cross_validate
+from mixent.evaluate.scores import METRICS
+
+from .conftest import quick
+
+FITS = []
+
+
+class Counted(GaussianNB):
+    """Notes every fit."""
+
+    def fit(self, X, y, sample_weight=None):
+        FITS.append(len(y))
+        return super().fit(X, y, sample_weight)
+
+
+class Slow(GaussianNB):
+    """Takes its time."""
+
+    def fit(self, X, y, sample_weight=None):
+        time.sleep(0.2)
+        return super().fit(X, y, sample_weight)
+
+
+class Broken(ClassifierMixin, BaseEstimator):
+    def fit(self, X, y):
+        raise ValueError("out of luck")
+
+    def predict_proba(self, X):
+        raise AssertionError
+
+
+def scores(comparison):
+    return [{k: r[k] for k in ("method", "repeat", "fold", *METRICS)} for r in comparison.cv.records]
+
+
+def test_scores_are_those_of_a_cross_validation(table, found):
+    plain = cross_validate(quick(), *table, folds=4)
+    for method in quick():
+        for metric in METRICS:
+            np.testing.assert_array_equal(found.cv.values(method, metric), plain.values(method, metric))
+        np.testing.assert_array_equal(found.cv.proba[method], plain.proba[method])
+
+
+def test_processes_change_nothing_but_seconds(table, found):
+    two = mixent.compare(*table, methods=quick(), baselines=False, n_jobs=2, folds=4)
+    assert scores(two) == scores(found) and two.reason.split("fits in")[0] == found.reason.split("fits in")[0]
+
+
+def test_the_winner_is_fitted_to_all_rows(table, found):
+    X, y = table
+    again = clone(quick()[found.recommended]).fit(X, y)
+    np.testing.assert_array_equal(found.winner.predict_proba(X), again.predict_proba(X))
+    assert mixent.compare(X, y, methods=quick(), baselines=False, n_jobs=1, refit=False).winner is None
+
+
+def test_rows_without_a_label_are_trained_on_and_never_scored(table):
+    X, y = table
+    y = np.where(np.arange(len(y)) % 5 == 0, None, y)
+    models = {"mixture": mixent.MixtureClassifier(1, "VVI"), "naive": GaussianNB()}
+    found = mixent.compare(X, y, methods=models, baselines=False, n_jobs=1, folds=3)
+    assert np.isnan(found.cv.proba["mixture"][::5]).all() and np.isfinite(found.cv.proba["mixture"][1::5]).all()
+    assert {r["method"]: r["labelled_only"] for r in found.cv.records} == {"mixture": False, "naive": True}
+    assert "18 rows without a label" in str(found.shape)
+
+
+def test_weights_reach_fits_and_scores(table):
+    X, y = table
+    weight = 1.0 + np.arange(len(y)) % 4
+    found = mixent.compare(X, y, methods=quick(), baselines=False, n_jobs=1, folds=3, sample_weight=weight)
+    plain = cross_validate(quick(), X, y, folds=3, sample_weight=weight)
+    np.testing.assert_array_equal(found.cv.values("naive", "log_loss"), plain.values("naive", "log_loss"))
+    assert found.shape.weighted
+
+
+def test_a_method_that_fails_loses_only_itself(table):
+    found = mixent.compare(*table, methods={**quick(), "broken": Broken()}, baselines=False, n_jobs=1, folds=3)
+    assert found.cv.failures == {"broken": "ValueError: out of luck"} and "broken" not in found.ranking()
+    with pytest.raises(RuntimeError, match="no method worked in every fold. broken: ValueError: out of luck"):
+        mixent.compare(*table, methods={"broken": Broken()}, baselines=False, n_jobs=1, folds=3)
+
+
+# --- journal ----------------------------------------------------------------------------------------------------------
+
+
+def test_stopped_and_resumed_is_one_run(table, found, tmp_path):
+    path = tmp_path / "folds.jsonl"
+
+    def stop(done, total, text):
+        if done == 5:
+            raise KeyboardInterrupt
+
+    options = {"methods": quick(), "baselines": False, "n_jobs": 1, "folds": 4, "journal": path}
+    with pytest.raises(KeyboardInterrupt):
+        mixent.compare(*table, **options, progress=stop)
+    assert len(path.read_text().splitlines()) == 1 + 5
+    again = mixent.compare(*table, **options)
+    assert scores(again) == scores(found)
+    for name in quick():
+        np.testing.assert_array_equal(again.cv.proba[name], found.cv.proba[name])
+
+
+def test_finished_folds_are_not_fitted_again(table, tmp_path):
+    options = {"baselines": False, "n_jobs": 1, "folds": 3, "journal": tmp_path / "j", "refit": False}
+    FITS.clear()
+    mixent.compare(*table, methods={"naive": Counted()}, **options)
+    assert len(FITS) == 3
+    mixent.compare(*table, methods={"naive": Counted()}, **options)
+    assert len(FITS) == 3
+    mixent.compare(
+        *table, methods={"naive": Counted(var_smoothing=0.1)}, **options
+    )  # another setting is another method
+    assert len(FITS) == 6
+
+
+def test_a_line_cut_short_is_done_again(table, found, tmp_path):
+    path = tmp_path / "j"
+    options = {"methods": quick(), "baselines": False, "n_jobs": 1, "folds": 4, "journal": path, "refit": False}
+    mixent.compare(*table, **options)
+    path.write_text(path.read_text()[:-30])
+    assert scores(mixent.compare(*table, **options)) == scores(found)
+    assert all(json.loads(line) for line in path.read_text().splitlines()[-1:])
+
+
+def test_a_journal_of_other_data_is_refused(table, tmp_path):
+    X, y = table
+    path = tmp_path / "j"
+    options = {"methods": {"naive": GaussianNB()}, "baselines": False, "n_jobs": 1, "folds": 3, "refit": False}
+    mixent.compare(X, y, **options, journal=path)
+    other = X.copy()
+    other.iloc[0, 0] += 1e-9
+    for changed in ((other, y, {}), (X, np.roll(y, 1), {}), (X, y, {"random_state": 1}), (X, y, {"folds": 4})):
+        with pytest.raises(ValueError, match="is the journal of another comparison"):
+            mixent.compare(*changed[:2], **options | changed[2], journal=path)
+    path.write_text("something else\n")
+    with pytest.raises(ValueError, match="is no journal of a comparison; name another file"):
+        Journal.open(path, "")
+
+
+def test_settings_see_what_is_inside():
+    inner = mixent.TunedClassifier(LogisticRegression())
+    assert settings_of(inner) == settings_of(mixent.TunedClassifier(LogisticRegression()))
+    assert settings_of(inner) != settings_of(mixent.TunedClassifier(LogisticRegression(C=2.0)))
+
+
+# --- budget -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_longest_are_left_out(table):
+    methods = {"slow": Slow(), "naive": GaussianNB()}
+    found = mixent.compare(*table, methods=methods, baselines=False, n_jobs=1, folds=10, budget=1.0)
+    assert found.recommended == "naive" and set(found.cv.methods) == {"naive"}
+    assert found.skipped["slow"].startswith("stopped after 1 fold of 10: at 0.2 s for each")
+
+
+def test_what_has_not_begun_is_not_begun_after_the_end(table):
+    methods = {"naive": GaussianNB(), "slow": Slow(), "late": GaussianNB(var_smoothing=1e-3)}
+    found = mixent.compare(*table, methods=methods, baselines=False, n_jobs=1, folds=2, budget=0.15)
+    assert found.skipped["late"] == "not begun after 0 folds: the time budget was spent"
+
+
+def test_one_method_stays_whatever_the_budget(table):
+    found = mixent.compare(
+        *table, methods={"slow": Slow()}, baselines=False, n_jobs=1, folds=2, budget=0.3, refit=False
+    )
+    assert found.recommended == "slow"
+
+
+# --- progress ---------------------------------------------------------------------------------------------------------
+
+
+def test_progress_is_told(table):
+    told = []
+    mixent.compare(*table, methods=quick(), baselines=False, n_jobs=1, folds=2, progress=lambda *a: told.append(a))
+    assert told[-1] == (6, 6, "3 of 3 methods done") and [d for d, _, _ in told] == sorted(d for d, _, _ in told)
+
+
+def test_the_live_table(table):
+    from rich.console import Console
+
+    console = Console(record=True, width=100, force_terminal=True, file=io.StringIO())
+    mixent.compare(*table, methods=quick(), baselines=False, n_jobs=1, folds=2, progress=console)
+    text = console.export_text()
+    assert "shares of classes" in text and "2 / 2" in text and "log-loss" in text
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"metric": "calibration"}, "metric must be one of 'error', 'balanced_error', 'log_loss', 'brier'"),
+        ({"methods": "mixture"}, "methods must be 'auto', a list of names, or a dict of name to classifier"),
+        ({"methods": ["magic"]}, "there is no method 'magic'; there are 'mixture', "),
+        ({"methods": {}, "baselines": False}, "there is no method to try; name some, or set baselines=True"),
+        (
+            {"methods": {"naive Bayes": GaussianNB()}},
+            "'naive Bayes' is the name of a baseline; give your method another",
+        ),
+        ({"budget": 0}, "budget must be"),
+        ({"n_jobs": 0}, "n_jobs must be None, -1 or a positive number"),
+        ({"random_state": None}, "random_state must be a whole number, for the methods must all get the same"),
+    ],
+)
+def test_refused(table, options, message):
+    with pytest.raises(ValueError, match=message):
+        mixent.compare(*table, **options)
+
+
+def test_refused_data(table):
+    X, y = table
+    with pytest.raises(ValueError, match="X has 90 rows, y has 89"):
+        mixent.compare(X, y[:-1])
+    with pytest.raises(ValueError, match="a comparison needs at least 2 classes; y has 1"):
+        mixent.compare(X, ["a"] * len(y))
+    with pytest.raises(
+        TypeError, match=r"methods\['naive'\] must be a classifier, not fitted; got the class GaussianNB"
+    ):
+        mixent.compare(X, y, methods={"naive": GaussianNB})
+    with pytest.raises(TypeError, match=r"methods\['naive'\] must be a classifier, not fitted; got a str"):
+        mixent.compare(X, y, methods={"naive": "Bayes"})

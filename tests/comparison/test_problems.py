@@ -1,0 +1,94 @@
+"""What is odd in a table is said, with what to do; a sound table gets no word."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mixent.comparison import data_problems
+
+
+@pytest.fixture
+def sound():
+    rng = np.random.default_rng(0)
+    y = np.array(["a", "b"])[rng.integers(2, size=200)]
+    X = pd.DataFrame({"u": rng.normal(size=200) + (y == "b"), "v": rng.normal(size=200)})
+    X["c"] = rng.choice(["x", "y", "z"], 200)
+    return X, y
+
+
+def test_a_sound_table_has_none(sound):
+    assert data_problems(*sound) == []
+
+
+def of(sound, change):
+    X, y = sound[0].copy(), sound[1].copy()
+    X, y = change(X, y) or (X, y)
+    return data_problems(X, y)
+
+
+def add(name, values):
+    def change(X, y):
+        X[name] = values(X, y)
+
+    return change
+
+
+RNG = np.random.default_rng(1)
+CASES = {
+    "constant": (add("k", lambda X, y: 3.0), "column 'k' is constant"),
+    "same columns": (add("w", lambda X, y: X["u"]), "columns 'u' and 'w' are the same in every row: drop one"),
+    "same categories": (add("d", lambda X, y: X["c"]), "columns 'c' and 'd' are the same in every row: drop one"),
+    "codes": (add("k", lambda X, y: np.arange(len(y)) % 3), "column 'k' holds only a few whole numbers"),
+    "leak by category": (
+        add("k", lambda X, y: np.where(y == "a", "no", "yes")),
+        "column 'k' alone gives 100.0 % of the classes away: make sure it is known before the class is",
+    ),
+    "leak by number": (
+        add("k", lambda X, y: (y == "b") * 5 + RNG.random(len(y))),
+        "column 'k' alone gives 100.0 % of the classes away",
+    ),
+    "telling gaps": (
+        add("k", lambda X, y: np.where((y == "a") & (RNG.random(len(y)) < 0.5), np.nan, RNG.normal(size=len(y)))),
+        "column 'k' is missing in some classes far more often than in others",
+    ),
+    "telling gaps of categories": (
+        add("k", lambda X, y: np.where((y == "a") & (RNG.random(len(y)) < 0.5), None, RNG.choice(["p", "q"], len(y)))),
+        "column 'k' is missing in some classes far more often than in others",
+    ),
+    "copies": (
+        lambda X, y: (pd.concat([X, X[:40]]), np.concatenate([y, y[:40]])),
+        "80 of 240 rows have the same values as another; if they are copies",
+    ),
+    "copies with another label": (
+        lambda X, y: (pd.concat([X, X[:40]]), np.concatenate([y, np.where(y[:40] == "a", "b", "a")])),
+        "80 of 240 rows have the same values as another, 40 of them with another label: no method can err on fewer "
+        "than 17 %",
+    ),
+    "rare": (lambda X, y: (X, np.where(np.arange(len(y)) < 4, "q", y)), "a class with fewer than 10 rows: q (4)"),
+    "lopsided": (
+        lambda X, y: (
+            pd.concat([X] * 6).assign(v=np.arange(1200.5)[:1200] ** 1.1),
+            np.array(["b"] * 1150 + ["a"] * 50),
+        ),
+        "class b has 1150 rows and a 50: look at the balanced error and the log-loss, not at the error",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_odd_is_said(sound, case):
+    change, message = CASES[case]
+    found = of(sound, change)
+    assert any(message in sentence for sentence in found), found
+
+
+def test_gaps_by_chance_tell_nothing(sound):
+    X, y = sound
+    X = X.mask(np.random.default_rng(5).random(X.shape) < 0.2)
+    assert not [s for s in data_problems(X, y) if "missing in some classes" in s]
+
+
+def test_codes_that_were_named_are_no_problem(sound):
+    X, y = sound
+    X = X.assign(k=np.arange(len(y)) % 3)
+    assert data_problems(X, y, categorical=["k", "c"]) == []

@@ -1,0 +1,136 @@
+"""Which methods a table gets, and what is said of the others."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.naive_bayes import CategoricalNB, GaussianNB
+
+from mixent.comparison import Shape, candidates
+from mixent.comparison.naive_bayes import MixedNaiveBayes
+from mixent.comparison.recipes import KINDS, RECIPES
+from mixent.comparison.shape import read_table
+from mixent.evaluate import stratified_folds
+from mixent.evaluate.validate import FoldData, score_fold
+
+SHAPE = Shape(200, 200, 4, 0, 4, 2, 90, 0.0, False)
+ALWAYS = {"mixture", "shared mixture", "maximum entropy", "linear MED", "RBF MED", "stack", "logistic regression"}
+ALWAYS |= {"gradient boosting", "random forest", "naive Bayes"}
+
+
+def left_out(**changes):
+    made, skipped = candidates(replace(SHAPE, **changes))
+    assert (
+        set(made) | set(skipped) == {r.name for r in RECIPES} and not set(made) & set(skipped) and set(made) >= ALWAYS
+    )
+    return skipped
+
+
+@pytest.mark.parametrize(
+    ("changes", "names", "why"),
+    [
+        ({}, {"tree MED"}, "fewer than half of the columns are categories"),
+        ({"n_numbers": 0, "n_categories": 4}, {"Gaussian MED"}, "there is no column of numbers"),
+        ({"n_bits": 30}, {"Gaussian MED", "tree MED"}, "it takes long beyond"),
+        (
+            {"n_labelled": 20_000},
+            {"Gaussian MED", "tree MED", "Parzen window", "kernel Fisher", "RBF SVM", "k nearest neighbours"},
+            "it compares all pairs of rows, and there are more than 10000 rows",
+        ),
+        ({"weighted": True}, {"tree MED", "k nearest neighbours"}, "it takes no weights"),
+        ({"n_categories": 120, "n_numbers": 1}, {"tree MED"}, "there are more than 100 columns"),
+    ],
+)
+def test_left_out_by_shape(changes, names, why):
+    skipped = left_out(**changes)
+    assert set(skipped) == names and any(reason.startswith(why) for reason in skipped.values())
+
+
+def test_named_methods_are_never_left_out():
+    made, skipped = candidates(SHAPE, names=["tree MED"], baselines=False)
+    assert list(made) == ["tree MED"] and not skipped
+    made, _ = candidates(SHAPE, names=["mixture", "random forest"])
+    assert next(iter(made)) == "mixture" and {c.kind for c in made.values()} == {"mixent", "scikit-learn"}
+
+
+def test_kinds():
+    assert {r.kind for r in RECIPES} == set(KINDS)
+    made, _ = candidates(SHAPE)
+    assert made["mixture"].ours and not made["Parzen window"].ours and not made["random forest"].ours
+    assert all(c.why for c in made.values())
+
+
+def test_every_recipe_works_on_a_mixed_table_with_gaps():
+    """One fold each, with its settings narrowed to the first: that a search works is tested elsewhere."""
+    rng = np.random.default_rng(0)
+    y = np.array(["no", "yes"])[np.arange(60) % 2]
+    X = pd.DataFrame({"size": rng.normal(size=60) + (y == "yes"), "age": rng.normal(size=60)})
+    X["colour"] = np.where(rng.random(60) < 0.7, np.where(y == "yes", "red", "blue"), "green")
+    X["site"] = rng.choice(["n", "s"], 60)
+    X.loc[::7, "size"] = np.nan
+    X.loc[::9, "colour"] = None
+    shape = Shape.of(read_table(X, "auto"), y)
+    made, skipped = candidates(shape)
+    assert not skipped
+    place = stratified_folds(y, folds=3)[0]
+    data = FoldData(X, y, np.unique(y), None, np.ones(60, dtype=bool))
+    for name, candidate in made.items():
+        model = candidate.estimator
+        if hasattr(model, "grid") and model.grid:
+            model.set_params(grid={key: values[:1] for key, values in model.grid.items()})
+        if hasattr(model, "estimator") and "n_estimators" in model.estimator.get_params():
+            model.set_params(estimator__n_estimators=20)
+        if name in ("mixture", "shared mixture"):
+            model.set_params(n_components=1)
+        if name == "Gaussian MED":
+            model.set_params(c=1.0, k=1.0)
+        if name == "tree MED":
+            model.set_params(c=1.0)
+        if name == "stack":
+            model.set_params(forest__estimator__n_estimators=20, boosting__estimator__max_iter=20, cv=3)
+        record, proba = score_fold(model, data, np.flatnonzero(place != 0), np.flatnonzero(place == 0))
+        assert record["failed"] is None, (name, record["failed"])
+        assert np.isfinite(proba).all()
+
+
+def test_shape_counts():
+    X = pd.DataFrame({"u": [1.0, np.nan, 3.0, 4.0], "c": ["a", "b", None, "a"]})
+    shape = Shape.of(read_table(X, "auto"), ["x", "y", None, "y"], [1, 1, 1, 2])
+    assert shape == Shape(4, 3, 1, 1, 3, 2, 1, 0.25, True)
+    assert str(shape) == (
+        "4 rows, 2 columns (1 of numbers, 1 of categories), 2 classes, 1 rows without a label, 25 % of the cells "
+        "missing, weighted"
+    )
+
+
+# --- naive Bayes ------------------------------------------------------------------------------------------------------
+
+
+def test_naive_bayes_is_scikit_learns_on_either_kind():
+    rng = np.random.default_rng(1)
+    numbers, codes, y = rng.normal(size=(50, 3)), rng.integers(3, size=(50, 2)).astype(float), np.arange(50) % 3
+    scaled = (numbers - numbers.mean(axis=0)) / numbers.std(axis=0)
+    ours = MixedNaiveBayes(alpha=1.0).fit(numbers, y)
+    theirs = GaussianNB(var_smoothing=1e-3).fit(scaled, y)
+    np.testing.assert_allclose(ours.predict_proba(numbers), theirs.predict_proba(scaled), rtol=1e-10)
+    ours = MixedNaiveBayes(np.ones(2, dtype=bool), alpha=0.5).fit(codes, y)
+    theirs = CategoricalNB(alpha=0.5, min_categories=4).fit(codes.astype(int), y)  # gaps are a fourth value
+    np.testing.assert_allclose(ours.predict_proba(codes), theirs.predict_proba(codes.astype(int)), rtol=1e-10)
+
+
+def test_naive_bayes_multiplies_what_both_kinds_say():
+    rng = np.random.default_rng(2)
+    numbers, codes, y = rng.normal(size=(60, 2)), rng.integers(3, size=(60, 2)).astype(float), np.arange(60) % 2
+    both = MixedNaiveBayes(np.array([False, False, True, True])).fit(np.hstack([numbers, codes]), y)
+    one, other = MixedNaiveBayes().fit(numbers, y), MixedNaiveBayes(np.ones(2, dtype=bool)).fit(codes, y)
+    product = one.predict_proba(numbers) * other.predict_proba(codes) / (np.bincount(y) / 60)
+    expected = product / product.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(both.predict_proba(np.hstack([numbers, codes])), expected, rtol=1e-9)
+
+
+def test_naive_bayes_takes_gaps_and_new_codes():
+    X = np.array([[1.0, 0], [2, 1], [np.nan, 1], [4, np.nan], [0, 0], [3, 1]])
+    model = MixedNaiveBayes(np.array([False, True])).fit(X, [0, 1, 1, 1, 0, 0])
+    strange = np.array([[np.nan, np.nan], [1.0, 7]])
+    assert np.isfinite(model.predict_proba(strange)).all() and model.predict(strange).shape == (2,)

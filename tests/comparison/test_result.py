@@ -1,0 +1,173 @@
+"""What is said of a comparison: means, tests, groups, the score without flattery, the recommendation."""
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from mixent.comparison.recipes import Candidate
+from mixent.comparison.result import (
+    ALPHA,
+    CHOSEN_BY,
+    Comparison,
+    chosen_estimate,
+    row_losses,
+    shares_loss,
+)
+from mixent.comparison.shape import Shape
+from mixent.comparison.words import recommendation
+from mixent.evaluate import CrossValidation, corrected_t_test, holm, score_table, stratified_folds
+from mixent.evaluate.scores import METRICS
+
+CLASSES = np.array(["a", "b"])
+
+
+def make_cv(sharpness, n=240, folds=6, seed=0, weight=None, names=None):
+    """A cross-validation of methods that know the truth to some degree, their errors independent."""
+    rng = np.random.default_rng(seed)
+    y = CLASSES[rng.integers(2, size=n)]
+    place = stratified_folds(y, folds=folds)
+    records, proba = [], {}
+    for m, sharp in enumerate(sharpness):
+        name = f"m{m}" if names is None else names[m]
+        logit = sharp * (np.where(y == "b", 1, -1) + rng.normal(size=n))
+        p = 1 / (1 + np.exp(-logit))
+        proba[name] = np.column_stack([1 - p, p])
+        for fold in range(folds):
+            rows = place[0] == fold
+            scores = score_table(y[rows], proba[name][rows], CLASSES, None if weight is None else weight[rows])
+            size = {"n_train": int((~rows).sum()), "n_test": int(rows.sum())}
+            times = {"fit_seconds": 1.0 + m, "predict_seconds": 0.1, "labelled_only": False, "failed": None}
+            records.append({"method": name, "repeat": 0, "fold": fold, **size, **scores, **times})
+    return CrossValidation(records, proba, CLASSES, y, place, weight, 0)
+
+
+def make_comparison(sharpness, ours=(), metric="log_loss", **more):
+    cv = make_cv(sharpness, **more)
+    tried = {m: Candidate(m, None, "mixent" if i in ours else "scikit-learn", "") for i, m in enumerate(cv.methods)}
+    estimate = chosen_estimate(cv, cv.ranking(metric), metric)
+    best, reason = recommendation(cv, tried, metric, estimate)
+    shape = Shape(240, 240, 2, 0, 2, 2, 100, 0.0, False)
+    return Comparison(cv, tried, {"other": "it takes long"}, shape, [], metric, best, reason, estimate)
+
+
+@pytest.mark.parametrize("weight", [None, 1.0 + np.arange(240) % 3])
+@pytest.mark.parametrize("metric", CHOSEN_BY)
+def test_losses_of_rows_add_up_to_the_score(metric, weight):
+    cv = make_cv([1.0, 3.0], weight=weight)
+    losses, rows = row_losses(cv, cv.methods, metric)
+    for loss, method in zip(losses, cv.methods):
+        expected = score_table(cv.y, cv.proba[method], CLASSES, weight)[metric]
+        assert loss @ rows / rows.sum() == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("metric", CHOSEN_BY)
+def test_the_shares_score_what_they_score(metric):
+    cv = make_cv([1.0])
+    share = np.mean(cv.y == "b")
+    constant = np.tile([1 - share, share], (len(cv.y), 1))
+    assert shares_loss(cv, metric) == pytest.approx(score_table(cv.y, constant, CLASSES)[metric], rel=1e-12)
+
+
+def test_the_best_of_many_equals_flatters_itself_and_the_estimate_does_not():
+    """Twenty methods, all alike: the lowest mean is below what they are worth, the corrected one is not."""
+    plain, corrected, worth = [], [], []
+    for seed in range(12):
+        cv = make_cv([1.5] * 20, n=120, seed=seed)
+        found = chosen_estimate(cv, cv.methods, "log_loss")
+        means = [cv.values(m, "log_loss").mean() for m in cv.methods]
+        plain.append(found.plain), corrected.append(found.value), worth.append(np.mean(means))
+    bias = np.mean(np.subtract(plain, worth)), np.mean(np.subtract(corrected, worth))
+    assert bias[0] < -0.05 and abs(bias[1]) < 0.4 * abs(bias[0])
+
+
+def test_one_method_is_worth_its_mean():
+    cv = make_cv([2.0])
+    found = chosen_estimate(cv, cv.methods, "log_loss")
+    assert found.value == pytest.approx(found.plain, abs=0.02) and found.low < found.plain < found.high
+
+
+def test_tests_are_the_corrected_t_tests_with_holm():
+    found = make_comparison([0.2, 1.5, 1.4, 3.0])
+    best, *others = found.ranking()
+    tests = found.tests()
+    assert [t["method"] for t in tests] == others
+    p = []
+    for name, test in zip(others, tests):
+        gap = found.cv.values(name, "log_loss") - found.cv.values(best, "log_loss")
+        plain = corrected_t_test(gap, 1 / 5)
+        assert (test["mean"], test["low"], test["high"]) == pytest.approx((plain.mean, *plain.interval))
+        p.append(plain.p_value)
+    np.testing.assert_allclose([t["adjusted"] for t in tests], holm(p))
+    assert [t["told_apart"] for t in tests] == [bool(x < ALPHA) for x in holm(p)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_groups_are_maximal_runs_without_a_pair_told_apart(seed):
+    found = make_comparison([0.05, 0.1, 0.9, 1.0, 1.5, 8.0], seed=seed)
+    order, groups = found.ranking(), found.groups()
+    pairs = list(combinations(order, 2))
+    adjusted = dict(zip(pairs, holm([found.test(a, b).p_value for a, b in pairs])))
+    alike = lambda run: all(adjusted[pair] >= ALPHA for pair in combinations(run, 2))  # noqa: E731
+    runs = [order[i:j] for i in range(len(order)) for j in range(i + 2, len(order) + 1) if alike(order[i:j])]
+    assert groups == [run for run in runs if not any(set(run) < set(other) for other in runs)]
+    assert groups and any(p < ALPHA for p in adjusted.values())  # there is something to tell
+
+
+def test_best_of_either_camp():
+    found = make_comparison([0.2, 1.5, 1.0], ours=(0, 2))
+    assert found.recommended == "m1" == found.best(ours=False) and found.best(ours=True) == "m2"
+    assert make_comparison([1.0, 2.0]).best(ours=True) is None
+
+
+def test_summary_and_frame():
+    found = make_comparison([0.2, 1.5])
+    first = found.summary()[0]
+    assert first["method"] == found.recommended and first["kind"] == "scikit-learn"
+    assert first["log_loss"] == pytest.approx(found.cv.values("m1", "log_loss").mean())
+    assert {*METRICS, "fit_seconds", "log_loss_sd"} <= set(found.frame().columns)
+
+
+def test_a_test_needs_a_method_that_worked():
+    with pytest.raises(ValueError, match="'m9' has no score in every fold; there are 'm1', 'm0'"):
+        make_comparison([0.2, 1.5]).test("m9", "m0")
+
+
+def test_the_words(found):
+    text = str(found)
+    assert "naive" in text and "log-loss" in text and found.reason in text
+
+
+def test_the_recommendation_says_by_how_much_and_whether_that_is_chance():
+    told = make_comparison([0.1, 1.5, 0.2], ours=(1,)).reason
+    assert told.startswith("Take m1: of 3 methods it has the lowest log-loss, ")
+    assert "The best outside mixent is m2, " in told and ": hardly chance (corrected t test, p " in told
+    assert "All other methods are told apart from it." in told
+    assert "The best of 3 flatters itself: on new rows expect " in told
+    told = make_comparison([1.5, 1.5, 1.45], ours=(0,)).reason
+    assert "which can be chance" in told and "Not told apart from it (Holm): " in told
+
+
+def test_a_quick_method_and_one_that_explains_are_named():
+    first = make_cv([1.5, 1.5]).ranking()[0]
+    names = ["RBF MED", "maximum entropy"][:: 1 if first == "m0" else -1]
+    cv = make_cv([1.5, 1.5], names=names)
+    times = {"RBF MED": 20.0, "maximum entropy": 0.5}
+    cv = replace(cv, records=[r | {"fit_seconds": times[r["method"]]} for r in cv.records])
+    tried = {m: Candidate(m, None, "mixent", "") for m in names}
+    best, told = recommendation(cv, tried, "log_loss", chosen_estimate(cv, names, "log_loss"))
+    assert best == "RBF MED"
+    assert "maximum entropy fits in 0.5 s where RBF MED takes 20 s" in told
+    assert "Where a decision must be explained column by column, maximum entropy does so exactly." in told
+
+
+def test_no_better_than_the_shares():
+    told = make_comparison([-1.0, -2.0]).reason
+    assert "No method does better than the shares of the classes (" in told
+    assert "No method" not in make_comparison([1.5, 2.0]).reason
+
+
+def test_badly_calibrated():
+    told = make_comparison([30.0, 40.0], n=600, metric="error").reason
+    assert "Its probabilities are off by " in told

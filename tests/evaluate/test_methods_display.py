@@ -1,0 +1,127 @@
+"""Methods on one data set: bars join exactly those that no adjusted paired test tells apart."""
+
+from itertools import combinations
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from mixent.evaluate import CrossValidation, DifferencesDisplay, holm
+from mixent.evaluate.displays.methods import not_told_apart
+
+
+def made(scores, metric="log_loss"):
+    """A cross-validation of methods (k, J) with these scores."""
+    scores = np.asarray(scores, dtype=float)
+    blank = dict.fromkeys(("error", "balanced_error", "log_loss", "brier", "calibration"), 0.5)
+    records = [
+        {"method": f"m{i}", "repeat": 0, "fold": f, "n_train": 90, "n_test": 10, **blank, metric: value}
+        | {"fit_seconds": 0.1, "predict_seconds": 0.1, "labelled_only": False, "failed": None}
+        for i, row in enumerate(scores)
+        for f, value in enumerate(row)
+    ]
+    none = np.zeros((0, 2))
+    return CrossValidation(records, {}, np.array(["a", "b"]), none[:, 0], np.zeros((1, 0), dtype=int))
+
+
+def random_scores(seed, k=6, folds=8):
+    rng = np.random.default_rng(seed)
+    return rng.uniform(0.2, 0.9, k)[:, None] + 0.1 * rng.normal(size=folds) + 0.08 * rng.normal(size=(k, folds)) + 1
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_bars_are_the_maximal_runs_without_a_difference(seed):
+    cv = made(random_scores(seed))
+    display = DifferencesDisplay.from_comparison(cv)
+    names = display.names
+    assert names == cv.ranking() and (np.diff(display.means) >= 0).all()
+    pairs = list(combinations(range(len(names)), 2))
+    adjusted = dict(zip(pairs, holm([cv.difference(names[i], names[j])["p_value"] for i, j in pairs])))
+    alike = [
+        set(range(i, j + 1))
+        for i, j in pairs
+        if all(adjusted[a, b] >= 0.05 for a, b in combinations(range(i, j + 1), 2))
+    ]
+    maximal = [run for run in alike if not any(run < other for other in alike)]
+    assert [set(group) for group in display.groups] == sorted(maximal, key=min)
+
+
+def test_the_order_in_which_methods_come_changes_nothing():
+    scores = random_scores(3)
+    one = DifferencesDisplay.from_comparison(made(scores))
+    other = DifferencesDisplay.from_comparison(made(scores[::-1]))
+    np.testing.assert_allclose(one.means, other.means)
+    assert one.groups == other.groups
+
+
+def test_runs_are_those_of_a_comparison():
+    from sklearn.naive_bayes import GaussianNB
+    from sklearn.tree import DecisionTreeClassifier
+
+    import mixent as mx
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=120) > 0, "a", "b")
+    methods = {"bayes": GaussianNB(), "stump": DecisionTreeClassifier(max_depth=1), "tree": DecisionTreeClassifier()}
+    found = mx.compare(X, y, methods=methods, baselines=False, folds=5, n_jobs=1, refit=False)
+    display = DifferencesDisplay.from_comparison(found)
+    assert [[display.names[i] for i in group] for group in display.groups] == found.groups()
+    assert display.ours == [False] * 3
+
+
+def test_equal_methods_are_joined_and_one_fold_tells_nothing():
+    same = made([[0.1, 0.2, 0.3]] * 3)
+    assert not_told_apart(same, same.ranking(), "log_loss") == [[0, 1, 2]]
+    one = made([[0.1], [0.9]])
+    assert not_told_apart(one, one.ranking(), "log_loss") == [[0, 1]]
+
+
+def test_it_is_drawn_and_told():
+    base = np.linspace(0.1, 0.12, 8)
+    noise = 0.002 * np.outer([0.0, 1.1, -1.0, 1.2], np.tile([1, -1], 4)) + 1e-6 * np.arange(4)[:, None]
+    cv = made([base + noise[0], base + noise[1], base + 1 + noise[2], base + 1 + noise[3]])
+    display = DifferencesDisplay.from_comparison(cv).plot()
+    assert display.groups == [[0, 1], [2, 3]] and len(display._levels()) == 1
+    assert display.in_words() == "By log-loss, these rows do not tell m0 from m1."
+    bars = [line for line in display.ax_.lines if line.get_linewidth() == 3.6]
+    assert len(bars) == 2
+    ends = [tuple(sorted(bar.get_ydata())) for bar in bars]
+    np.testing.assert_allclose(ends, [(-0.3, 1.3), (1.7, 3.3)])
+    assert [t.get_text().split("  ")[0] for t in display.ax_.get_yticklabels()] == display.names
+    assert "log-loss (nats)" in display.ax_.get_xlabel()
+    apart = DifferencesDisplay.from_comparison(made([base, base + 1 + noise[1]]))
+    assert apart.groups == [] and apart.in_words() == "By log-loss, m0 is told apart from every other."
+    many = DifferencesDisplay(["a"] * 9, np.ones(9), np.ones((9, 2)), [list(range(8))], "error")
+    assert "and 1 more" in many.in_words()
+    alike = DifferencesDisplay(["a", "b"], np.ones(2), np.ones((2, 2)), [[0, 1]], "error")
+    assert alike.in_words() == "By error, these rows do not tell any of the methods apart."
+
+
+def test_one_bad_method_does_not_push_the_others_together():
+    wide = DifferencesDisplay.from_comparison(made([[0.1, 0.12], [0.2, 0.22], [9.0, 9.1]])).plot()
+    assert wide.ax_.get_xscale() == "log"
+    with_zero = DifferencesDisplay.from_comparison(made([[0.0, 0.0], [0.2, 0.22], [9.0, 9.1]])).plot()
+    assert with_zero.ax_.get_xscale() == "linear"
+
+
+def test_ours_and_baselines_have_their_marks():
+    cv = made(random_scores(0, k=3))
+    candidates = {f"m{i}": SimpleNamespace(ours=i == 0) for i in range(3)}
+    display = DifferencesDisplay.from_comparison(
+        SimpleNamespace(cv=cv, candidates=candidates), metric="log_loss"
+    ).plot()
+    assert sum(display.ours) == 1
+    assert [t.get_text() for t in display.ax_.get_legend().get_texts()] == ["mixent", "baseline"]
+
+
+def test_what_is_refused():
+    cv = made(random_scores(0))
+    with pytest.raises(TypeError, match="give what compare or cross_validate returned; got a int"):
+        DifferencesDisplay.from_comparison(3)
+    with pytest.raises(ValueError, match="metric must be one of error, .*; got 'fit_seconds'"):
+        DifferencesDisplay.from_comparison(cv, metric="fit_seconds")
+    with pytest.raises(ValueError, match=r"alpha must be between 0 and 1; got 1\.5"):
+        DifferencesDisplay.from_comparison(cv, alpha=1.5)
+    with pytest.raises(ValueError, match="needs two methods that worked in every fold; there is 1"):
+        DifferencesDisplay.from_comparison(made([[0.1, 0.2]]))
