@@ -105,14 +105,14 @@ def test_one_bad_method_does_not_push_the_others_together():
     assert with_zero.ax_.get_xscale() == "linear"
 
 
-def test_ours_and_baselines_have_their_marks():
+def test_ours_and_others_have_their_marks():
     cv = made(random_scores(0, k=3))
     candidates = {f"m{i}": SimpleNamespace(ours=i == 0) for i in range(3)}
     display = DifferencesDisplay.from_comparison(
         SimpleNamespace(cv=cv, candidates=candidates), metric="log_loss"
     ).plot()
     assert sum(display.ours) == 1
-    assert [t.get_text() for t in display.ax_.get_legend().get_texts()] == ["mixent", "baseline"]
+    assert [t.get_text() for t in display.ax_.get_legend().get_texts()] == ["mixent", "other"]
 
 
 def test_what_is_refused():

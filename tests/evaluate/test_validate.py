@@ -3,6 +3,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.dummy import DummyClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -160,6 +161,18 @@ def test_summary_is_mean_and_deviation_over_folds():
             assert found["folds"] == 10
             assert found["mean"] == pytest.approx(np.mean(values))
             assert found["sd"] == pytest.approx(np.std(values, ddof=1))
+
+
+def test_it_prints_as_a_table_the_best_first():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), np.arange(60) % 2
+    X[:, 0] += 2 * y
+    methods = {"blind": DummyClassifier(strategy="prior"), "sees": GaussianNB()}
+    cv = cross_validate(methods, X, y, folds=3)
+    head, first, second = str(cv).splitlines()
+    assert head.startswith("method") and first.startswith("sees ") and second.startswith("blind ")
+    assert f"{cv.values('sees', 'log_loss').mean():.3f}" in first and "50.0" in second
+    assert repr(cv) == "CrossValidation(2 methods, 3 folds, 1 repeats, 60 rows)"
 
 
 def test_kept_probabilities_are_of_the_first_repeat():

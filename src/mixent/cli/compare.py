@@ -150,13 +150,17 @@ def _compared(screen: Screen, table: Data, journal: Path, **options: Any) -> Any
 
     if journal.exists():
         screen.say(f"Going on with [bold]{shown(journal)}[/]; delete it to begin anew")
-    live = screen.err if screen.err.is_terminal and not screen.err.quiet else False
     try:
-        return run(table.X, table.y, sample_weight=table.weight, journal=journal, progress=live, **options)
+        return run(table.X, table.y, sample_weight=table.weight, journal=journal, progress=live_on(screen), **options)
     except KeyboardInterrupt:
         told = f"Stopped; finished folds are in {shown(journal)}: the same command goes on from there"
         screen.err.print(told, soft_wrap=True)
         raise
+
+
+def live_on(screen: Screen) -> Any:
+    """Where the table that fills is shown: on a terminal, not in a pipe."""
+    return screen.err if screen.err.is_terminal and not screen.err.quiet else False
 
 
 def show_comparison(screen: Screen, found: Any) -> None:

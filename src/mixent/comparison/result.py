@@ -162,17 +162,9 @@ class Comparison(Short):
         return write(path, title=title or "Comparison of classifiers", comparison=self, commands=commands)
 
     def __str__(self) -> str:
-        lines = [_line("method", "error %", "log-loss", "Brier", "calib. %", "fit s")]
-        for row in self.summary():
-            cells = (100 * row["error"], row["log_loss"], row["brier"], 100 * row["calibration"], row["fit_seconds"])
-            shown = [f"{v:.{d}f}" if np.isfinite(v) else "failed" for v, d in zip(cells, (1, 3, 3, 1, 2))]
-            lines.append(_line(row["method"] + " *" * self.candidates[row["method"]].ours, *shown))
+        ours = [name for name, candidate in self.candidates.items() if candidate.ours and name in self.cv.methods]
         left = [f"Left out: {name}: {why}." for name, why in self.skipped.items()]
-        return "\n".join([*lines, "* of mixent", *left, "", self.reason])
-
-
-def _line(name: str, *cells: str) -> str:
-    return f"{name:<24}" + "".join(f"{cell:>10}" for cell in cells)
+        return "\n".join([str(self.cv), "", f"Of mixent: {', '.join(ours) or 'none'}.", *left, "", self.reason])
 
 
 def paired_test(cv: CrossValidation, a: str, b: str, metric: str) -> TTest:

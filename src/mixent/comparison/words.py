@@ -84,6 +84,7 @@ def _corrected(estimate: Estimate, n: int, metric: str) -> list[str]:
     if n < 2 or not np.isfinite(estimate.low):
         return []
     value, low, high = (in_words(v, metric) for v in (estimate.value, estimate.low, estimate.high))
+    low = low.removesuffix(WORDS[metric][2])
     return [
         f"The best of {n} flatters itself: on new rows expect {value} (95 % interval {low} to {high}, choice included)."
     ]

@@ -19,9 +19,11 @@ from mixent.evaluate.records import Recorded
 from mixent.evaluate.scores import METRICS, _weights, score_table
 
 Progress = Callable[[int, int, str], None]
+# metric, factor and decimals of the short table
+SHOWN = (("error", 100, 1), ("log_loss", 1, 3), ("brier", 1, 3), ("calibration", 100, 1), ("fit_seconds", 1, 2))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CrossValidation(Recorded):
     """What a cross-validation found.
 
@@ -63,6 +65,20 @@ class CrossValidation(Recorded):
         """Methods that worked in every fold, the best (lowest mean) first."""
         means = {method: self.values(method, metric).mean() for method in self.methods}
         return sorted((m for m in means if np.isfinite(means[m])), key=lambda m: means[m])
+
+    def __repr__(self) -> str:
+        repeats, folds = len(self.folds), int(self.folds.max()) + 1
+        return f"CrossValidation({len(self.methods)} methods, {folds} folds, {repeats} repeats, {len(self.y)} rows)"
+
+    def __str__(self) -> str:
+        """Means over the folds, the best first."""
+        means = {(s["method"], s["metric"]): s["mean"] for s in self.summary()}
+        lines = ["method                       error %  log-loss     Brier  calib. %     fit s"]
+        for method in [*self.ranking(), *(m for m in self.methods if m not in self.ranking())]:
+            cells = [factor * means[method, metric] for metric, factor, _ in SHOWN]
+            told = [f"{v:.{d}f}" if np.isfinite(v) else "failed" for v, (_, _, d) in zip(cells, SHOWN)]
+            lines.append(f"{method:<26}" + "".join(f"{cell:>10}" for cell in told))
+        return "\n".join(lines)
 
     def difference(self, a: str, b: str, metric: str = "log_loss") -> dict[str, float]:
         """Mean of metric(a) - metric(b) over the folds, its standard error and two-sided p-value.

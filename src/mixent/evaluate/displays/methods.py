@@ -159,7 +159,7 @@ class DifferencesDisplay(Short):
             return
         from matplotlib.lines import Line2D
 
-        kinds = [("o", colour(0), "mixent"), ("s", colour(1), "baseline")]
+        kinds = [("o", colour(0), "mixent"), ("s", colour(1), "other")]
         handles = [Line2D([], [], ls="none", marker=m, color=c, ms=7, label=label) for m, c, label in kinds]
         how = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "ncols": 2, "borderaxespad": 0.1}
         ax.legend(handles=handles, frameon=False, fontsize="small", **how)
