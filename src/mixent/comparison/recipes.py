@@ -13,6 +13,8 @@ FEW = 2_000  # rows up to which settings are searched widely
 KERNEL_ROWS = 10_000  # rows from which a method that compares all pairs is left out
 WIDE_GAUSSIANS, LONG_GAUSSIANS, MANY_GAUSSIANS = 12, 1_000, 3  # columns (bits), rows and classes of Gaussians of MED
 TREE_COLUMNS = 100
+CONTESTS = 2_000  # rows times other classes: what the dual of a kernel has multipliers for
+PLATT = 6  # rows of the smallest class that its folds need
 
 
 @dataclass(frozen=True)
@@ -143,11 +145,12 @@ def _stack(s: Setting) -> Any:
 
     from mixent import MaxEntStackingClassifier, MEDClassifier, MixtureClassifier
 
+    med = {"c": 3.0} if s.shape.n_contests <= CONTESTS else {"c": 10.0, "n_features": 100}
     forest = RandomForestClassifier(200, min_samples_leaf=2, n_jobs=1)
     boosting = HistGradientBoostingClassifier(learning_rate=0.05, max_iter=150, max_leaf_nodes=15)
     parts = [
         ("mixture", MixtureClassifier(1, **s.common)),
-        ("med", MEDClassifier("rbf", c=3.0, **s.common)),
+        ("med", MEDClassifier("rbf", **med, **s.common)),
         ("forest", s.tuned(forest, None, encoding="codes")),
         ("boosting", s.tuned(boosting, None, encoding="codes")),
     ]
@@ -222,6 +225,18 @@ def _pairs_too_many(shape: Shape) -> str | None:
     return None
 
 
+def _contests_too_many(shape: Shape) -> str | None:
+    if shape.n_contests > CONTESTS:
+        return f"it takes long where rows times other classes are more than {CONTESTS}"
+    return None
+
+
+def _no_platt(shape: Shape) -> str | None:
+    if shape.smallest_class < PLATT:
+        return f"a class has fewer than {PLATT} rows, too few for Platt's probabilities"
+    return _pairs_too_many(shape)
+
+
 def _no_gaussians(shape: Shape) -> str | None:
     if not shape.n_numbers:
         return "there is no column of numbers"
@@ -250,7 +265,7 @@ RECIPES = (
     Recipe("shared mixture", "mixent", "components that all classes share", _shared),
     Recipe("maximum entropy", "mixent", "constraints on classes and values, strength chosen inside", _maxent),
     Recipe("linear MED", "mixent", "margins, linear", _med("linear")),
-    Recipe("RBF MED", "mixent", "margins, radial kernel", _med("rbf")),
+    Recipe("RBF MED", "mixent", "margins, radial kernel", _med("rbf"), _contests_too_many),
     Recipe("Gaussian MED", "mixent", "a Gaussian for each class, trained for margins", _med_gaussian, _no_gaussians),
     Recipe("tree MED", "mixent", "distributions over trees of columns", _med_tree, _no_trees),
     Recipe("stack", "mixent", "mixture, MED, forest and boosting combined by maximum entropy", _stack),
@@ -259,7 +274,7 @@ RECIPES = (
     Recipe("logistic regression", "scikit-learn", "linear, penalty chosen inside", _logistic),
     Recipe("gradient boosting", "scikit-learn", "trees in turn, size and number chosen inside", _boosting),
     Recipe("random forest", "scikit-learn", "trees side by side, leaves chosen inside", _forest),
-    Recipe("RBF SVM", "scikit-learn", "margins, radial kernel, Platt's probabilities", _svm, _pairs_too_many),
+    Recipe("RBF SVM", "scikit-learn", "margins, radial kernel, Platt's probabilities", _svm, _no_platt),
     Recipe("naive Bayes", "scikit-learn", "columns independent in each class", _naive_bayes),
     Recipe(
         "k nearest neighbours", "scikit-learn", "shares of classes near by, k chosen inside", _neighbours, _no_weights

@@ -33,6 +33,11 @@ class Shape:
         """Columns of both kinds."""
         return self.n_numbers + self.n_categories
 
+    @property
+    def n_contests(self) -> int:
+        """Labelled rows times other classes."""
+        return self.n_labelled * (self.n_classes - 1)
+
     @classmethod
     def of(cls, table: Table, y: Any, weight: Any = None) -> Shape:
         """Of a table that has been read."""

@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state
 
 from mixent.base import ProbabilisticClassifier
@@ -204,6 +203,8 @@ class TunedClassifier(ProbabilisticClassifier):
 
 
 def _settings(grid: Any) -> list[dict]:
+    from sklearn.model_selection import ParameterGrid  # takes long to import
+
     try:
         return [{}] if grid is None else list(ParameterGrid(grid))
     except (TypeError, ValueError) as error:
