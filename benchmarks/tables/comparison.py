@@ -23,6 +23,7 @@ from benchmarks.tables.run import code_version
 from benchmarks.tables.store import Store, write_lines
 
 NAME, FOLDS, REPEATS = "compare", 5, 1
+LONG, FEWER = 2_000, 3  # rows from which there are fewer folds
 N_SETS = 25  # feature tables of the manifest
 QUICK = ("iris", "hepatitis")
 NOT_TABLES = ("crowd_", "llmbar_")  # answers of people and of judges
@@ -76,7 +77,8 @@ def run_set(data: Dataset, args: argparse.Namespace, store: Store) -> None:
     """Compare, and keep what came of it."""
     import mixent
 
-    folds, repeats = args.folds or FOLDS, args.repeats or REPEATS
+    folds = args.folds or (FEWER if len(data.y) > LONG else FOLDS)
+    repeats = args.repeats or REPEATS
     journal = journal_path(store, data.name)
     journal.parent.mkdir(parents=True, exist_ok=True)
     options = {} if args.methods is None else {"methods": args.methods}
