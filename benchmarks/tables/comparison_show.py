@@ -272,8 +272,8 @@ class CompareSection:
         from benchmarks.tables.comparison import read_sets
 
         intro = (
-            "Every feature table of the manifest with its categories and gaps; 5 stratified folds (3 beyond 2000 rows), "
-            "the same for all; "
+            "Every feature table of the manifest with its categories and gaps; 5 stratified folds (3 beyond 2000 rows),"
+            " the same for all; "
             "every method chooses its settings inside the training part. Defaults of several of our families were "
             "looked at on some of these sets while they were made (see the guides), the baselines' grids were not."
         )

@@ -34,6 +34,20 @@ def test_probabilities_are_normalised_in_the_log_domain():
     assert Table().predict(POSTERIORS).tolist() == ["a", "c", "a", "b"]
 
 
+def test_the_score_is_the_share_of_rows_predicted_rightly():
+    assert Table().score(POSTERIORS, ["a", "c", "b", "b"]) == 0.75
+    assert Table().score(POSTERIORS, ["a", "c", "b", "b"], sample_weight=[1, 1, 4, 2]) == 0.5
+
+
+@pytest.mark.parametrize("y", [[0, 2, 0, 1], [0, 0, 0, 0]])
+def test_labels_of_another_type_have_no_score(y):
+    """Of scikit-learn before 1.9 they get 0, as if every row were wrong."""
+    with pytest.raises(ValueError, match="Mix of label input types"):
+        Table().score(POSTERIORS, y)
+    with pytest.raises(ValueError, match="Mix of label input types"):
+        Table(classes=(0, 1, 2)).score(POSTERIORS, ["a"] * 4)
+
+
 def test_without_costs_a_decision_is_the_prediction_and_costs_one_minus_its_probability():
     decision = Table().decision(POSTERIORS)
     assert decision.labels.tolist() == ["a", "c", "a", "b"]

@@ -165,6 +165,14 @@ def test_the_chosen_model_of_the_search_is_told(capsys):
     assert "log-loss 0.200" in " ".join(capsys.readouterr().out.split())
 
 
+def test_in_a_pipe_a_bar_leaves_not_even_a_blank_line(capsys):
+    from mixent.cli.screen import Screen
+
+    with Screen(False).progress("Searching") as tell:
+        tell(1, 2, "half")
+    assert capsys.readouterr() == ("", "")
+
+
 def test_a_run_that_did_not_converge_says_so(mixent, monkeypatch):
     from mixent.mixtures import classifier
 

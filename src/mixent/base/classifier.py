@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import YES, able
@@ -93,6 +94,21 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         best = self._finite_joint(X).argmax(axis=1)
         return self.classes_[best]
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of the rows whose most probable class is the true one.
+
+        Parameters
+        ----------
+        X : table of n rows
+        y : (n,) array of class labels
+        sample_weight : (n,) array, optional
+
+        Returns
+        -------
+        float
+        """
+        return share_right(y, self.predict(X), sample_weight)
+
     def decision(self, X: Any, costs: Any = None, *, reject: float | None = None) -> Decision:
         """Choose the class of least expected cost, or none.
 
@@ -169,6 +185,15 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
 
     def _set_class_prior(self, prior: Array) -> None:
         self.class_prior_ = prior
+
+
+def share_right(y: Any, said: np.ndarray, sample_weight: Any) -> float:
+    """Accuracy; labels of another type than the classes are refused, where scikit-learn before 1.9 says 0."""
+    from sklearn.metrics import accuracy_score  # takes long to import
+
+    share = float(accuracy_score(y, said, sample_weight=sample_weight))
+    unique_labels(y, said)
+    return share
 
 
 def _read_costs(costs: Any, classes: np.ndarray) -> Array:

@@ -73,10 +73,11 @@ class Screen:
     @contextmanager
     def progress(self, title: str) -> Iterator[Callable[[int, int, str], None]]:
         """A bar on the terminal, nothing in a pipe; yields what is to be told (done, total, text)."""
+        if not self.err.is_terminal or self.err.quiet:  # a disabled bar of rich before 14.3 leaves a blank line
+            yield lambda done, total, text: None
+            return
         columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), TimeElapsedColumn())
-        with Progress(
-            *columns, console=self.err, transient=True, disable=not self.err.is_terminal or self.err.quiet
-        ) as bar:
+        with Progress(*columns, console=self.err, transient=True) as bar:
             task = bar.add_task(shown(title), total=None)
             yield lambda done, total, text: bar.update(
                 task, completed=done, total=total, description=shown(f"{title}: {text}")

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixent.base import Decision, ProbabilisticClassifier
 from mixent.base.capabilities import able, no
+from mixent.base.classifier import share_right
 from mixent.base.priors import read_class_prior
 from mixent.core.arrays import Array
 from mixent.core.driver import Run
@@ -305,9 +306,7 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         -------
         float
         """
-        from sklearn.metrics import accuracy_score  # takes long to import
-
-        return float(accuracy_score(y, self.predict(X, lengths=lengths, groups=groups), sample_weight=sample_weight))
+        return share_right(y, self.predict(X, lengths=lengths, groups=groups), sample_weight)
 
     def sample(self, n_sequences: int = 1, length: int | None = None, *, random_state: Any = None) -> tuple[Any, Any]:
         """Draw sequences from the model.
