@@ -13,7 +13,7 @@ from mixent.cli.data import check_output
 from mixent.cli.screen import session, shown
 
 DELETED = 0.2  # share of the cells
-METHODS = ("mixture", "shared mixture", "maximum entropy", "linear MED")  # beside scikit-learn's
+METHODS = ("mixture", "maximum entropy", "linear MED")  # beside scikit-learn's
 
 
 def demo(
