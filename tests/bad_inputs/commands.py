@@ -162,7 +162,7 @@ REFUSED = {
     "--model tree": (
         [*FIT, "--model", "tree"],
         2,
-        "--model must be one of .*, med-bayes-net, hmm, stack, boost, weightboost; got 'tree'",
+        "--model must be one of .*, med-bayes-net, parzen, kernel-fisher, hmm, stack, boost, weightboost; got 'tree'",
     ),
     **{f"--seed {v}": ([*FIT, "--seed", v], 2, "--seed") for v in ("-1", "1.5", "x", "99999999999")},
     **{f"--jobs {v}": ([*FIT, "--jobs", v], 2, "--jobs") for v in ("0", "-1", "x")},

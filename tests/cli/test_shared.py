@@ -143,7 +143,7 @@ IDLE = "has no effect with --components 2; it serves --components auto"
     [
         (
             ["--model", "forest"],
-            "--model must be one of mixture, shared, maxent, joint, med, med-gaussian, med-tree, med-bayes-net, hmm,",
+            "--model must be one of mixture, shared, maxent, joint, med, med-gaussian, med-tree, med-bayes-net, parz",
         ),
         (["--objective", "fun"], "--objective must be one of likelihood, conditional, error; got 'fun'"),
         (["--growth", "up"], "--growth must be one of restart, incremental; got 'up'"),

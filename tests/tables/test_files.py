@@ -85,6 +85,18 @@ def test_a_blank_line_in_one_column_is_a_missing_value(tmp_path):
     assert list(frame.columns) == ["a"] and len(frame) == 3
 
 
+@pytest.mark.parametrize("wide", [10**30, -(10**400), 2**64], ids=["1e30", "-1e400", "2^64"])
+def test_whole_numbers_beyond_64_bits_are_numbers(tmp_path, wide):
+    path = written(tmp_path, f"x,code\n{wide},{10**30}\n,{10**30}\n3,4\n")
+    frame = read_frame(path, text=["code"])
+    assert frame["x"][0] == wide and frame["x"].isna()[1] and frame["x"][2] == 3
+    assert frame["code"].tolist() == [str(10**30), str(10**30), "4"]
+
+
+def test_words_beside_a_wide_whole_number_stay_text(tmp_path):
+    assert read_frame(written(tmp_path, f"x\n{10**30}\nmany\n"))["x"].tolist() == [str(10**30), "many"]
+
+
 def test_a_saved_float_column_stays_float(tmp_path):
     assert str(read_frame(written(tmp_path, "a\n1.0\n2.0\n"))["a"].dtype) == "float64"
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
-
-import numpy as np
 
 from mixent.cli.screen import Screen, count, grid, shown
 
@@ -20,7 +19,7 @@ def describe_classical(model: Any) -> dict[str, Any]:
     """Windows or kernel, what was chosen, and how rows left out fare, in plain values."""
     classes = [{"class": getattr(c, "item", lambda c=c: c)(), "prior": float(p)} for c, p in _priors(model)]
     scores = {"log_loss": float(model.loo_log_loss_), "error": float(model.loo_error_)}
-    left = {name: value if np.isfinite(value) else None for name, value in scores.items()}
+    left = {name: value if isfinite(value) else None for name, value in scores.items()}
     about = _windows(model) if hasattr(model, "windows_") else _discriminants(model)
     return {"classes": classes, "classical": about, "left_out": left}
 
@@ -30,6 +29,8 @@ def _priors(model: Any) -> Any:
 
 
 def _windows(model: Any) -> dict[str, Any]:
+    import numpy as np  # the help page comes without it
+
     widths = np.unique(np.atleast_1d(model.bandwidth_)).tolist()
     n, tried = len(model.windows_.log_count), len(model.bandwidths_tried_)
     told = ", ".join(f"{h:.3g}" for h in np.atleast_1d(model.bandwidth_))

@@ -145,7 +145,9 @@ def _stack(s: Setting) -> Any:
 
     from mixent import MaxEntStackingClassifier, MEDClassifier, MixtureClassifier
 
-    med = {"c": 3.0} if s.shape.n_contests <= CONTESTS else {"c": 10.0, "n_features": 100}
+    med: dict[str, Any] = {"c": 3.0}
+    if s.shape.n_contests > CONTESTS:  # one fit each: the stack learns by itself what its scores are worth
+        med = {"c": 10.0, "n_features": 100, "calibration": None}
     forest = RandomForestClassifier(200, min_samples_leaf=2, n_jobs=1)
     boosting = HistGradientBoostingClassifier(learning_rate=0.05, max_iter=150, max_leaf_nodes=15)
     parts = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from mixent.tables.values import listed, number
 MISSING_TOKENS = ("", "NA", "NaN", "nan", "null", "?")
 SEPARATORS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
 ENDINGS = (*SEPARATORS, ".parquet")
+WHOLE = re.compile(r"\s*[-+]?[0-9]{1,4000}\s*")
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
@@ -53,6 +55,7 @@ def read_frame(path, text=()):
         names, options = _layout(path, SEPARATORS[ending])
         kinds = dict.fromkeys((name for name in names if name in set(text)), str)
         frame = _read_text(pandas, path, options, na_values=list(MISSING_TOKENS), low_memory=False, dtype=kinds)
+        frame = _wide_integers(frame, set(text))
     if len(frame) == 0:
         raise ValueError(f"{path}: no rows below the header; a table needs at least one")
     return _integers_with_gaps(frame)
@@ -223,6 +226,16 @@ def _read_parquet(pandas, path):
         return pandas.read_parquet(path, engine="pyarrow")
     except (pyarrow.ArrowException, ValueError, OSError) as error:
         raise ValueError(f"{path}: not a readable Parquet file ({str(error).splitlines()[0]})") from error
+
+
+def _wide_integers(frame, text):
+    """Whole numbers of which one is beyond 64 bits, which pandas before 3 reads as text."""
+    for name in frame.columns[[str(kind) == "object" for kind in frame.dtypes]]:
+        cells = frame[name].dropna()
+        if name not in text and len(cells) and all(isinstance(c, str) and WHOLE.fullmatch(c) for c in cells):
+            numbers = [int(c) if isinstance(c, str) else c for c in frame[name]]
+            frame[name] = type(cells)(numbers, index=frame.index, dtype=object)
+    return frame
 
 
 def _integers_with_gaps(frame):
