@@ -34,7 +34,9 @@ test-slow: $(VENV)/.installed-docs  ## the long checks
 		--constraint .venv-lowest/lowest.txt
 	@touch $@
 
-# Left out: pages, examples and benchmarks (they show the present versions), the time of imports (ours, not theirs).
+# Left out: pages, examples and benchmarks (they show the present versions); the wheel (it is the same one, and pip
+# resolves the newest); the time of imports (ours, not theirs); doctests of src (they too show the present versions).
+# Pages in a browser are skipped where there is none, as in `make test`.
 # SLSQP of old scipy, which only tests use, says when it steps over a bound by rounding.
 LOWEST ?= tests --ignore tests/benchmarks --ignore-glob 'tests/test_docs*' --ignore-glob 'tests/test_package*' \
 	--ignore tests/test_site.py --ignore tests/test_examples.py --deselect tests/test_public.py::test_import_is_cheap

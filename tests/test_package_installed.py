@@ -29,7 +29,7 @@ class Clean:
         self.bin, self.work = folder / "env" / "bin", folder / "work"
         self.work.mkdir()
         venv.create(folder / "env", with_pip=True)
-        self.python("-m", "pip", "install", "--quiet", "--no-compile", requirement)  # compiled: twice the time
+        self.python("-m", "pip", "install", "--quiet", "--no-compile", requirement)  # only what is used
 
     def run(self, *command):
         """Run a command that knows nothing of the repository or of this environment."""

@@ -23,7 +23,7 @@ MODELS = [
 ]
 
 
-@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: str(model).partition(" at 0x")[0])  # no addresses in names
 def test_a_loaded_classifier_is_the_saved_one(model, tmp_path):
     model.fit(X, y)
     mixent.save(model, tmp_path / "m.mixent")

@@ -54,6 +54,16 @@ def test_what_is_left_out_is_said(mixent):
     assert "Left out: " in result.stdout and "the time budget" in " ".join(result.stdout.split())
 
 
+def test_without_skops_it_is_said_before_the_work(mixent, monkeypatch):
+    from importlib import util
+
+    found = util.find_spec
+    monkeypatch.setattr(util, "find_spec", lambda name, *rest: None if name == "skops" else found(name, *rest))
+    result = mixent(*QUICK)
+    assert result.exit_code != 0 and "the package skops is needed to save it" in " ".join(result.stderr.split())
+    assert mixent(*ALONE, "--no-page").exit_code == 0
+
+
 @pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("90s", 90), ("10m", 600), ("1.5h", 5400), (" 2 H ", 7200)])
 def test_times(text, seconds):
     assert read_time(text) == seconds

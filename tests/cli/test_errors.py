@@ -307,9 +307,9 @@ def test_installed_command_to_a_pipe_without_unicode(stock):
 
 def test_ctrl_c(stock):
     program = (
-        "import os, signal, sys\n"
+        "import signal, sys\n"
         "import mixent.tables as tables\n"
-        "tables.read_frame = lambda path, text: os.kill(os.getpid(), signal.SIGINT)\n"
+        "tables.read_frame = lambda path, text: signal.raise_signal(signal.SIGINT)\n"
         "from mixent.cli import main\n"
         "main()"
     )

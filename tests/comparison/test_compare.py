@@ -36,6 +36,15 @@ class Slow(GaussianNB):
         return super().fit(X, y, sample_weight)
 
 
+class Few(GaussianNB):
+    """Cannot take all rows."""
+
+    def fit(self, X, y, sample_weight=None):
+        if len(y) > 60:
+            raise MemoryError("too many")
+        return super().fit(X, y, sample_weight)
+
+
 class Broken(ClassifierMixin, BaseEstimator):
     def fit(self, X, y):
         raise ValueError("out of luck")
@@ -85,6 +94,9 @@ def test_weights_reach_fits_and_scores(table):
     plain = cross_validate(quick(), X, y, folds=3, sample_weight=weight)
     np.testing.assert_array_equal(found.cv.values("naive", "log_loss"), plain.values("naive", "log_loss"))
     assert found.shape.weighted
+    again = GaussianNB().fit(X, y, weight)
+    alone = mixent.compare(X, y, methods={"naive": GaussianNB()}, baselines=False, n_jobs=1, sample_weight=weight)
+    np.testing.assert_array_equal(alone.winner.theta_, again.theta_)
 
 
 def test_a_method_that_fails_loses_only_itself(table):
@@ -92,6 +104,11 @@ def test_a_method_that_fails_loses_only_itself(table):
     assert found.cv.failures == {"broken": "ValueError: out of luck"} and "broken" not in found.ranking()
     with pytest.raises(RuntimeError, match="no method worked in every fold. broken: ValueError: out of luck"):
         mixent.compare(*table, methods={"broken": Broken()}, baselines=False, n_jobs=1, folds=3)
+
+
+def test_a_refit_that_fails_does_not_lose_the_rest(table):
+    found = mixent.compare(*table, methods={"naive": Few()}, baselines=False, n_jobs=1, folds=3)
+    assert found.winner is None and found.reason.endswith("It could not be fitted to all rows: MemoryError: too many")
 
 
 # --- journal ----------------------------------------------------------------------------------------------------------
@@ -143,12 +160,34 @@ def test_a_journal_of_other_data_is_refused(table, tmp_path):
     mixent.compare(X, y, **options, journal=path)
     other = X.copy()
     other.iloc[0, 0] += 1e-9
-    for changed in ((other, y, {}), (X, np.roll(y, 1), {}), (X, y, {"random_state": 1}), (X, y, {"folds": 4})):
+    weighted = {"sample_weight": np.arange(1.0, 91.0)}
+    changes = (
+        (other, y, {}),
+        (X, np.roll(y, 1), {}),
+        (X, y, {"random_state": 1}),
+        (X, y, {"folds": 4}),
+        (X, y, weighted),
+    )
+    for changed in changes:
         with pytest.raises(ValueError, match="is the journal of another comparison"):
             mixent.compare(*changed[:2], **options | changed[2], journal=path)
     path.write_text("something else\n")
     with pytest.raises(ValueError, match="is no journal of a comparison; name another file"):
         Journal.open(path, "")
+
+
+def test_a_fold_that_failed_is_tried_again(table, tmp_path):
+    options = {"baselines": False, "n_jobs": 1, "folds": 3, "journal": tmp_path / "j", "refit": False}
+    mixent.compare(*table, methods={"naive": GaussianNB(), "broken": Broken()}, **options)
+    assert "broken" not in (tmp_path / "j").read_text()
+
+
+def test_settings_see_every_number_of_an_array():
+    prior = np.full(2000, 1 / 2000)
+    other = prior.copy()
+    other[1000] += 1e-10
+    assert settings_of(GaussianNB(priors=prior)) != settings_of(GaussianNB(priors=other))
+    assert settings_of(GaussianNB(priors=[prior])) != settings_of(GaussianNB(priors=[other]))
 
 
 def test_settings_see_what_is_inside():
@@ -165,12 +204,34 @@ def test_the_longest_are_left_out(table):
     found = mixent.compare(*table, methods=methods, baselines=False, n_jobs=1, folds=10, budget=1.0)
     assert found.recommended == "naive" and set(found.cv.methods) == {"naive"}
     assert found.skipped["slow"].startswith("stopped after 1 fold of 10: at 0.2 s for each")
+    assert found.reason.endswith("Left out for want of time: slow.")
 
 
 def test_what_has_not_begun_is_not_begun_after_the_end(table):
     methods = {"naive": GaussianNB(), "slow": Slow(), "late": GaussianNB(var_smoothing=1e-3)}
     found = mixent.compare(*table, methods=methods, baselines=False, n_jobs=1, folds=2, budget=0.15)
     assert found.skipped["late"] == "not begun after 0 folds: the time budget was spent"
+
+
+def test_a_method_that_fails_is_not_the_quickest(table):
+    methods = {"broken": Broken(), "slow": Slow()}
+    found = mixent.compare(*table, methods=methods, baselines=False, n_jobs=1, folds=3, budget=0.3, refit=False)
+    assert found.recommended == "slow" and "broken" in found.cv.failures
+
+
+def test_folds_in_the_journal_cost_nothing(table, tmp_path):
+    methods = {"slow": Slow(), "naive": GaussianNB()}
+    options = {
+        "methods": methods,
+        "baselines": False,
+        "n_jobs": 1,
+        "folds": 4,
+        "journal": tmp_path / "j",
+        "refit": False,
+    }
+    mixent.compare(*table, **options)
+    found = mixent.compare(*table, **options, budget=0.3)
+    assert set(found.cv.methods) == set(methods) and "Left out" not in found.reason
 
 
 def test_one_method_stays_whatever_the_budget(table):
@@ -213,6 +274,10 @@ def test_the_live_table(table):
             "'naive Bayes' is the name of a baseline; give your method another",
         ),
         ({"budget": 0}, "budget must be"),
+        ({"folds": 2.5}, "folds must be a whole number >= 1; got 2.5"),
+        ({"repeats": "3"}, "repeats must be a whole number >= 1; got '3'"),
+        ({"baselines": "no"}, "baselines must be True or False; got 'no'"),
+        ({"methods": 3}, "methods must be 'auto', a list of names, or a dict of name to classifier; got 3"),
         ({"n_jobs": 0}, "n_jobs must be None, -1 or a positive number"),
         ({"random_state": None}, "random_state must be a whole number, for the methods must all get the same"),
     ],
@@ -232,5 +297,7 @@ def test_refused_data(table):
         TypeError, match=r"methods\['naive'\] must be a classifier, not fitted; got the class GaussianNB"
     ):
         mixent.compare(X, y, methods={"naive": GaussianNB})
+    with pytest.raises(ValueError, match="a comparison needs at least 2 classes; y has 1 of weight > 0"):
+        mixent.compare(X, y, sample_weight=(y == "a").astype(float))
     with pytest.raises(TypeError, match=r"methods\['naive'\] must be a classifier, not fitted; got a str"):
         mixent.compare(X, y, methods={"naive": "Bayes"})

@@ -63,6 +63,13 @@ def test_named_methods_are_never_left_out():
     assert next(iter(made)) == "mixture" and {c.kind for c in made.values()} == {"mixent", "scikit-learn"}
 
 
+def test_every_method_gets_the_seed_and_one_thread():
+    made, _ = candidates(replace(SHAPE, n_categories=4), random_state=7)
+    for name, candidate in made.items():
+        options = candidate.estimator.get_params(deep=False)
+        assert options.get("random_state", 7) == 7 and options.get("n_jobs", 1) == 1, name
+
+
 def test_kinds():
     assert {r.kind for r in RECIPES} == set(KINDS)
     made, _ = candidates(SHAPE)

@@ -349,6 +349,7 @@ EVIL = {**CALL, "protocol": 2, "_skops_version": "0.11"}
         (skops_zip(EVIL), "needs .*system, which skops does not know to be harmless|damaged"),
         (skops_zip(EVIL)[:-20], "damaged|not a mixent file"),
     ],
+    ids=["empty", "no zip", "no node", "a call", "cut short"],  # a zip holds the time, and the names of tests may not
 )
 def test_changed_foreign_parts_are_refused(foreign, message, path):
     mixent.save(FOREIGN["boosting"].fit(NUMBERS, Y), path, foreign="skops")

@@ -128,6 +128,14 @@ def test_boosting_is_told_which_codes_are_categories():
     np.testing.assert_array_equal(model.model_.is_categorical_, [False, False, True])
 
 
+def test_a_category_of_many_values_is_a_number_to_boosting():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"place": [f"p{i}" for i in rng.permutation(600) % 300], "x": rng.normal(size=600)})
+    y = (X["x"] > 0).astype(int)
+    model = TunedClassifier(HistGradientBoostingClassifier(max_iter=3), encoding="codes").fit(X, y)
+    assert model.model_.is_categorical_ is None and model.score(X, y) > 0.9
+
+
 def test_the_seed_reaches_the_estimator():
     X, y = make_table()
     forest = TunedClassifier(RandomForestClassifier(5), encoding="codes", random_state=3)

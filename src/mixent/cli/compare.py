@@ -88,7 +88,9 @@ def compare(
         seconds = None if budget is None else read_time(budget)
         output = output or Path(f"{_stem(data)}-winner.mixent")
         report = _page_of(report, page, data)
+        named = [name for text in methods for name in parts(text)]
         _check_outputs(data, output, report, scores, journal)
+        _check_can_save(named, baselines)
         table = read_data(
             data, target, ignore=ignore, weight=weight, categorical=categorical, screen=screen, models=["mixture"]
         )
@@ -97,7 +99,7 @@ def compare(
             screen,
             table,
             kept,
-            methods=[name for text in methods for name in parts(text)] or "auto",
+            methods=named or "auto",
             baselines=baselines,
             folds=folds,
             repeats=repeats,
@@ -133,6 +135,7 @@ def _page_of(report: Path | None, page: bool, data: Path) -> Path | None:
 
 
 def _check_outputs(data: Path, output: Path, report: Path | None, scores: Path | None, journal: Path | None) -> None:
+    """Before the work, not after it."""
     from mixent.tables.files import ENDINGS
 
     check_output(output, [data])
@@ -142,6 +145,17 @@ def _check_outputs(data: Path, output: Path, report: Path | None, scores: Path |
         check_output(scores, [data, output], ENDINGS)
     if journal is not None:
         check_output(journal, [data, output])
+
+
+def _check_can_save(named: list[str], baselines: bool) -> None:
+    """Find out before the work that a winner of scikit-learn could not be written."""
+    from importlib.util import find_spec
+
+    if (baselines or not named or "stack" in named) and find_spec("skops") is None:
+        raise typer.BadParameter(
+            "the winner may be of scikit-learn, and the package skops is needed to save it; install it with: "
+            'pip install "mixent[skops]", or take --no-baselines and --method'
+        )
 
 
 def _compared(screen: Screen, table: Data, journal: Path, **options: Any) -> Any:
@@ -201,8 +215,9 @@ def _write(
 
     from mixent import save
 
-    save(found.winner, output, foreign="skops")
-    screen.say(f"Wrote [bold]{shown(output)}[/]: {shown(found.recommended)}, fitted to all rows")
+    if found.winner is not None:
+        save(found.winner, output, foreign="skops")
+        screen.say(f"Wrote [bold]{shown(output)}[/]: {shown(found.recommended)}, fitted to all rows")
     if scores is not None:
         write_table(screen, pd.DataFrame(found.cv.records), scores)
         screen.say(f"Wrote [bold]{shown(scores)}[/]")

@@ -45,6 +45,9 @@ class Journal:
                 f"{path} is the journal of another comparison (other rows, labels, weights or folds); name another "
                 "file, or delete it to begin anew"
             )
+        if not path.read_bytes().endswith(b"\n"):  # the last line of a run that was killed
+            with path.open("a") as out:
+                out.write("\n")
         return cls(path, {_key(line): _outcome(line) for line in lines if line is not None})
 
     def get(self, name: str, settings: str, repeat: int, fold: int) -> Outcome | None:
@@ -58,16 +61,31 @@ class Journal:
         line = {"settings": settings, "record": record, "proba": proba}
         self.done[_key(line)] = outcome
         if self.path is not None:
-            cut = not self.path.read_bytes().endswith(b"\n")  # the last line of a run that was killed
             with self.path.open("a") as out:
-                out.write("\n" * cut + json.dumps(line) + "\n")
+                out.write(json.dumps(line) + "\n")
 
 
 def settings_of(estimator: Any) -> str:
-    """Changes with any option of an estimator, or of those inside it."""
-    options = estimator.get_params(deep=True)
-    text = f"{type(estimator).__name__} {sorted((name, repr(value)) for name, value in options.items())}"
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+    """Changes with any option of an estimator, or of those inside it, and with the versions of the libraries."""
+    import sklearn
+
+    import mixent
+
+    text = f"{type(estimator).__name__} {mixent.__version__} {sklearn.__version__} "
+    return hashlib.sha256((text + _spelt(estimator.get_params(deep=True))).encode()).hexdigest()[:12]
+
+
+def _spelt(value: Any) -> str:
+    """A value in full, where its own text leaves some out."""
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return f"{value.dtype}{value.shape}{hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()}"
+    if isinstance(value, dict):
+        return str(sorted((str(name), _spelt(one)) for name, one in value.items()))
+    if isinstance(value, list | tuple):
+        return str([_spelt(one) for one in value])
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        return type(value).__name__  # its options stand beside it
+    return repr(value)
 
 
 def _key(line: dict[str, Any]) -> tuple[str, str, int, int]:

@@ -33,14 +33,14 @@ class MixedNaiveBayes(ClassifierMixin, BaseEstimator):
         X = np.asarray(X, dtype=float)
         coded = np.zeros(X.shape[1], dtype=bool) if self.categorical_features is None else self.categorical_features
         self.coded_ = np.asarray(coded, dtype=bool)
-        self.classes_, counts = np.unique(y, return_inverse=True)
-        weight = np.ones(len(X)) if sample_weight is None else sample_weight
-        self.log_prior_ = np.log(np.bincount(counts, weight) / np.sum(weight))
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        weight = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        self.log_prior_ = np.log(np.bincount(labels, weight) / weight.sum())
         numbers, codes = X[:, ~self.coded_], X[:, self.coded_]
         there = ~np.isnan(numbers)
-        rows = np.maximum(there.sum(axis=0), 1)
-        self.mean_ = np.where(there, numbers, 0.0).sum(axis=0) / rows
-        spread = np.sqrt((np.where(there, numbers - self.mean_, 0.0) ** 2).sum(axis=0) / rows)
+        mass = np.maximum(weight @ there, 1e-300)
+        self.mean_ = weight @ np.where(there, numbers, 0.0) / mass
+        spread = np.sqrt(weight @ np.where(there, numbers - self.mean_, 0.0) ** 2 / mass)
         self.scale_ = np.where(spread > 0, spread, 1.0)
         self.parts_ = []
         if numbers.shape[1]:

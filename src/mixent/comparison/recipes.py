@@ -162,13 +162,13 @@ def _stack(s: Setting) -> Any:
 def _parzen(s: Setting) -> Any:
     from mixent import ParzenClassifier
 
-    return ParzenClassifier(categorical=s.categorical)
+    return ParzenClassifier(categorical=s.categorical, n_jobs=1)
 
 
 def _kernel_fisher(s: Setting) -> Any:
     from mixent import KernelFisherClassifier
 
-    return KernelFisherClassifier(categorical=s.categorical)
+    return KernelFisherClassifier(**s.common)
 
 
 def _logistic(s: Setting) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from mixent.evaluate.across import holm
 from mixent.evaluate.displays.palette import Short
 from mixent.evaluate.labels import encode
 from mixent.evaluate.paired import TTest, corrected_t_test
-from mixent.evaluate.scores import SMALLEST
+from mixent.evaluate.scores import METRICS, SMALLEST
 from mixent.evaluate.sentences import WORDS, without_rounding
 from mixent.evaluate.validate import CrossValidation
 from mixent.mixtures.options import check_choice
@@ -33,7 +33,7 @@ class Estimate:
     value: float
     low: float  # 95 % interval
     high: float
-    plain: float  # its own mean, which flatters
+    plain: float  # the lowest mean over all rows of the first repeat, which flatters
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,7 +67,8 @@ class Comparison(Short):
     data : tuple
         X, y and sample_weight as given, for the report.
     options : dict
-        What `compare` was told.
+        What `compare` was told: folds, repeats, random_state, metric, budget, methods ("own" for a dict), baselines,
+        categorical.
     """
 
     cv: CrossValidation
@@ -86,7 +87,7 @@ class Comparison(Short):
 
     def ranking(self, metric: str | None = None) -> list[str]:
         """Methods that worked in every fold, the best first."""
-        return self.cv.ranking(metric or self.metric)
+        return self.cv.ranking(check_choice("metric", metric or self.metric, METRICS))
 
     def summary(self) -> list[dict[str, Any]]:
         """One dict per method: method, kind, and mean and sd over the folds of every score, best first."""
@@ -168,12 +169,35 @@ class Comparison(Short):
 
 
 def paired_test(cv: CrossValidation, a: str, b: str, metric: str) -> TTest:
-    """The corrected t test on folds that both saw."""
+    """The corrected t test on folds that both saw; its standard error is at least that of rows taken as independent.
+
+    A few folds can agree by chance, and would then call one row in each of them a difference beyond doubt.
+    """
     first, second = cv.values(a, metric), cv.values(b, metric)
     ratio = float(np.mean([r["n_test"] / r["n_train"] for r in cv.records if r["method"] == a]))
     gap = without_rounding(first - second, first, second)
     scores = (float(first.mean()), float(second.mean()))
-    return corrected_t_test(gap, ratio, names=(a, b), metric=metric, scores=scores)
+    found = corrected_t_test(gap, ratio, names=(a, b), metric=metric, scores=scores)
+    least = _row_error(cv, a, b, metric)
+    return found if found.std_error >= least else _wider(found, least)
+
+
+def _row_error(cv: CrossValidation, a: str, b: str, metric: str) -> float:
+    """Standard error of the mean difference over rows; 0 where a score is no mean over rows."""
+    if metric not in CHOSEN_BY:
+        return 0.0
+    (first, second), weight = row_losses(cv, [a, b], metric)
+    gap = first - second
+    share = weight / weight.sum()
+    return float(np.sqrt(share**2 @ (gap - share @ gap) ** 2))
+
+
+def _wider(test: TTest, std_error: float) -> TTest:
+    from scipy.special import stdtr, stdtrit
+
+    half = float(stdtrit(test.dof, 0.5 + test.confidence / 2)) * std_error
+    p_value = float(2 * stdtr(test.dof, -abs(test.mean) / std_error))
+    return replace(test, std_error=std_error, p_value=p_value, interval=(test.mean - half, test.mean + half))
 
 
 def row_losses(cv: CrossValidation, methods: list[str], metric: str) -> tuple[np.ndarray, np.ndarray]:
@@ -227,7 +251,7 @@ def shares_loss(cv: CrossValidation, metric: str) -> float:
         return float(-(share * np.log(np.maximum(share, SMALLEST))).sum())
     if metric == "brier":
         return float(1 - (share**2).sum())
-    return float(1 - share.max()) if metric == "error" else 1 - 1 / len(share)
+    return float(1 - share.max()) if metric == "error" else 1 - 1 / int((share > 0).sum())
 
 
 def in_words(value: float, metric: str) -> str:

@@ -57,8 +57,12 @@ class Runner:
 
     @property
     def racing(self) -> list[str]:
-        """Methods that have not been left out."""
-        return [name for name in self.candidates if name not in self.dropped]
+        """Methods that have neither been left out nor failed: one that fails in a fold cannot be ranked."""
+        return [name for name in self.candidates if name not in self.dropped and not self.failed(name)]
+
+    def failed(self, name: str) -> bool:
+        """Did it fail in a fold?"""
+        return any(o.record["failed"] for o in self.outcomes[name])
 
     @property
     def left(self) -> float:
@@ -78,7 +82,7 @@ class Runner:
     def seconds(self, name: str) -> float:
         """Mean of a fold."""
         found = [o.record["fit_seconds"] + o.record["predict_seconds"] for o in self.outcomes[name]]
-        return float(np.nanmean(found)) if np.isfinite(found).any() else 0.0
+        return float(np.mean(found)) if found else 0.0
 
     def run(self) -> None:
         """All rounds."""
@@ -97,7 +101,8 @@ class Runner:
                         self.dropped[job.name] = f"not begun after {self._folds(number)}: the time budget was spent"
                     else:
                         self.outcomes[job.name].append(outcome)
-                        self.journal.add(self.settings[job.name], outcome)
+                        if not outcome.record["failed"]:  # what failed for want of memory may work another day
+                            self.journal.add(self.settings[job.name], outcome)
                     self.watch(self)
                 self._drop(number + 1)
 
@@ -110,17 +115,20 @@ class Runner:
 
     def _drop(self, n_done: int) -> None:
         """Leave out the longest until the rest fits."""
-        rest = len(self.rounds) - n_done
-        while rest and len(self.racing) > 1 and self._needed(rest) > self.left:
+        while n_done < len(self.rounds) and len(self.racing) > 1 and self._needed(n_done) > self.left:
             slow = max(self.racing, key=self.seconds)
             self.dropped[slow] = (
                 f"stopped after {self._folds(n_done)} of {len(self.rounds)}: at {self.seconds(slow):.1f} s for each it "
                 "would not fit into the time budget"
             )
 
-    def _needed(self, rest: int) -> float:
-        times = [self.seconds(name) for name in self.racing]
-        return max(rest * sum(times) / self.n_jobs, rest * max(times)) + REFIT * max(times)
+    def _needed(self, n_done: int) -> float:
+        """Seconds that the folds to come will take, but for those in the journal, and the refit."""
+        times = []
+        for name in self.racing:
+            known = (self.journal.get(name, self.settings[name], *place) for place in self.rounds[n_done:])
+            times.append(self.seconds(name) * sum(one is None for one in known))
+        return max(sum(times) / self.n_jobs, max(times)) + REFIT * max(map(self.seconds, self.racing))
 
     @staticmethod
     def _folds(n: int) -> str:

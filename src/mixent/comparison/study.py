@@ -21,7 +21,7 @@ from mixent.comparison.words import nothing_worked, recommendation
 from mixent.evaluate.labels import as_labels, classes_of, labelled_rows
 from mixent.evaluate.scores import _weights
 from mixent.evaluate.validate import CrossValidation, FoldData, fit_rows, stratified_folds
-from mixent.mixtures.options import check_choice, check_jobs, check_positive
+from mixent.mixtures.options import check_choice, check_count, check_flag, check_jobs, check_positive
 
 
 def compare(
@@ -100,6 +100,8 @@ def compare(
     """
     check_choice("metric", metric, CHOSEN_BY)
     budget = None if budget is None else check_positive("budget", budget)
+    folds, repeats = check_count("folds", folds), check_count("repeats", repeats)
+    baselines, refit = check_flag("baselines", baselines), check_flag("refit", refit)
     workers = _workers(n_jobs)
     y = as_labels(y)
     if _num_samples(X) != len(y):
@@ -107,8 +109,9 @@ def compare(
     weight = None if sample_weight is None else _weights(sample_weight, len(y))
     table = read_table(X, categorical)
     shape = Shape.of(table, y, weight)
-    if shape.n_classes < 2:
-        raise ValueError(f"a comparison needs at least 2 classes; y has {shape.n_classes}")
+    counted = shape.n_classes if weight is None else len(classes_of(y[weight > 0]))
+    if counted < 2:
+        raise ValueError(f"a comparison needs at least 2 classes; y has {counted}" + " of weight > 0" * shape.weighted)
     tried, skipped = _tried(methods, shape, categorical, random_state, baselines)
     places = stratified_folds(y, folds=folds, repeats=repeats, random_state=random_state)
     data = FoldData(X, y, classes_of(y), weight, labelled_rows(y))
@@ -121,7 +124,11 @@ def compare(
         raise RuntimeError(nothing_worked(cv.failures | runner.dropped))
     estimate = chosen_estimate(cv, cv.ranking(metric), metric)
     best, reason = recommendation(cv, tried, metric, estimate)
+    winner, trouble = _refitted(tried[best].estimator, data) if refit else (None, "")
+    left = [name for name, why in runner.dropped.items() if "budget" in why]
+    slow = f" Left out for want of time: {', '.join(left)}." if left else ""
     told = {"folds": folds, "repeats": repeats, "random_state": random_state, "metric": metric, "budget": budget}
+    told |= {"methods": _methods_told(methods), "baselines": baselines, "categorical": categorical}
     return Comparison(
         cv=cv,
         candidates=tried,
@@ -130,9 +137,9 @@ def compare(
         problems=table_problems(table, y, categorical),
         metric=metric,
         recommended=best,
-        reason=reason,
+        reason=reason + slow + trouble,
         estimate=estimate,
-        winner=_refitted(tried[best].estimator, data) if refit else None,
+        winner=winner,
         fingerprint=mark,
         data=(X, y, weight),
         options=told,
@@ -152,13 +159,13 @@ def _tried(
     if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool):
         raise ValueError(f"random_state must be a whole number, for the methods must all get the same; got {seed!r}")
     names = None if isinstance(methods, str) and methods == "auto" else methods
-    if isinstance(methods, str) and names is not None:
+    if names is not None and not isinstance(methods, list | tuple | Mapping):
         raise ValueError(f"methods must be 'auto', a list of names, or a dict of name to classifier; got {methods!r}")
     given = methods if isinstance(methods, Mapping) else {}
     if isinstance(methods, Mapping):
         names = []
     for name, estimator in given.items():
-        if not hasattr(estimator, "fit") or isinstance(estimator, type):
+        if not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")) or isinstance(estimator, type):
             what = f"the class {estimator.__name__}" if isinstance(estimator, type) else f"a {type(estimator).__name__}"
             raise TypeError(f"methods[{name!r}] must be a classifier, not fitted; got {what}")
     made, skipped = candidates(shape, categorical=categorical, random_state=int(seed), names=names, baselines=baselines)
@@ -178,7 +185,9 @@ def _kind(estimator: Any) -> str:
 def _gathered(runner: Runner, random_state: Any) -> CrossValidation:
     """Records of the methods that ran in every fold, and their out-of-fold probabilities."""
     data, records, proba = runner.data, [], {}
-    for name in runner.racing:
+    for name in runner.candidates:
+        if name in runner.dropped:
+            continue
         proba[name] = np.full((len(data.y), len(data.classes)), np.nan)
         for outcome in sorted(runner.outcomes[name], key=lambda o: (o.record["repeat"], o.record["fold"])):
             records.append(outcome.record)
@@ -187,7 +196,17 @@ def _gathered(runner: Runner, random_state: Any) -> CrossValidation:
     return CrossValidation(records, proba, data.classes, data.y, runner.folds, data.weight, random_state)
 
 
-def _refitted(estimator: Any, data: FoldData) -> Any:
+def _refitted(estimator: Any, data: FoldData) -> tuple[Any, str]:
+    """The method on all rows; where that fails, all that was found should not be lost."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # told fold by fold
-        return fit_rows(estimator, data, np.arange(len(data.y)))[0]
+        try:
+            return fit_rows(estimator, data, np.arange(len(data.y)))[0], ""
+        except Exception as error:
+            return None, f" It could not be fitted to all rows: {type(error).__name__}: {error}"
+
+
+def _methods_told(methods: Any) -> Any:
+    if isinstance(methods, Mapping):
+        return "own"
+    return methods if isinstance(methods, str) else list(methods)

@@ -14,7 +14,7 @@ ENCODINGS = ("bits", "codes")
 
 @dataclass(frozen=True)
 class PlainColumns:
-    """How columns become numbers, learned from the training rows.
+    """How columns become numbers, learned from the training rows (also those that a search of settings holds out).
 
     "bits": numbers at mean 0 and variance 1, gaps at the mean; a bit for each category; a bit for each column that had
     gaps in training. "codes": numbers as they are, then categories as codes 0, 1, ...; gaps and unseen categories NaN.

@@ -21,6 +21,7 @@ from mixent.ensemble.plain import ENCODINGS, PlainColumns
 from mixent.mixtures.options import check_choice, check_folds, progress_bar
 from mixent.tables import read_features, read_labels, read_weights
 
+MOST_CODES = 255  # categories of a column that scikit-learn's boosting takes
 LEAST = 1e-15  # a probability of 0 counts as this: one impossible row costs 34.5 nats, not all there is
 
 
@@ -230,9 +231,11 @@ def _labelled(y: Any, n_rows: int, weight: Array | None) -> tuple[np.ndarray, np
 
 
 def _told(base: Any, columns: PlainColumns) -> Any:
-    """Trees of scikit-learn like to know which codes are categories."""
-    if columns.encoding == "codes" and "categorical_features" in base.get_params() and columns.coded.any():
-        return base.set_params(categorical_features=columns.coded)
+    """Trees of scikit-learn like to know which codes are categories, if these are few enough for them."""
+    if columns.encoding == "codes" and "categorical_features" in base.get_params():
+        few = np.array([False] * len(columns.mean) + [size <= MOST_CODES for size in columns.schema.sizes])
+        if few.any():
+            return base.set_params(categorical_features=few)
     return base
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mixent.comparison.study import compare
 from mixent.evaluate.labels import as_labels, labelled_rows
 from mixent.evaluate.validate import CrossValidation
 from mixent.report.cases import cases_section
@@ -72,14 +75,15 @@ class _Page:
         self.cv, self.comparison, self.models, self.X, self.y, self.notes = cv, comparison, models, X, y, notes
         leader = getattr(comparison, "recommended", None)
         self.leader: str | None = leader if leader in cv.ranking() else next(iter(cv.ranking()), None)
+        self.options = dict(getattr(comparison, "options", {}))
+        self.categorical = self.options.get("categorical", "auto")
 
     def opening(self) -> list[Section]:
         done = Section("What was done", _done(self.cv, self.X, self.notes if self.comparison is None else ()))
+        columns = [] if self.X is None else columns_section(self.X, categorical=self.categorical)
         if self.comparison is None:
-            columns = [] if self.X is None else columns_section(self.X)
             return [done, Section("The columns", columns)]
         problems = problems_section(self.X, list(self.comparison.problems), self.notes)
-        columns = [] if self.X is None else columns_section(self.X)
         first = Section("Recommendation", recommendation(self.comparison))
         return [first, done, Section("The columns", columns), Section("Problems found", problems)]
 
@@ -108,7 +112,7 @@ class _Page:
         if self.X is not None:
             proba = self.cv.proba[self.leader]
             out.append(Section("Map of two columns", pair_map(self.models, self.leader, self.X, self.y)))
-            plane = plane_map(first, self.X, self.cv.y, proba, self.cv.classes, UNSEEN)
+            plane = plane_map(first, self.X, self.cv.y, proba, self.cv.classes, UNSEEN, categorical=self.categorical)
             out.append(Section("Map of the rows", plane))
         return out
 
@@ -128,7 +132,8 @@ class _Page:
         model = self.models[leader]
         if self.X is not None and hasattr(model, "classes_"):
             proba = _aligned(self.cv, leader, model)
-            out.append(Section("Typical and odd rows", cases_section(leader, model, self.X, self.y, proba)))
+            cases = cases_section(leader, model, self.X, self.y, proba, categorical=self.categorical)
+            out.append(Section("Typical and odd rows", cases))
         return [*out, Section("How the fit ended", certificates(leader, model))]
 
     def reproduce(self, commands: str) -> list[Content]:
@@ -187,13 +192,34 @@ def _done(cv: CrossValidation, X: Any, notes: Sequence[str]) -> list[Content]:
 
 
 def _code(page: _Page) -> str:
-    """What to type in Python."""
-    cv, repeats, folds = page.cv, len(page.cv.folds), int(page.cv.folds.max()) + 1
-    seed = cv.random_state if isinstance(cv.random_state, int) else "None"
-    how = f"folds={folds}, repeats={repeats}, random_state={seed}"
-    weight = ", sample_weight=weight" if cv.sample_weight is not None else ""
-    if page.comparison is not None:
-        lines = [f'found = mixent.compare(X, y, metric="{page.comparison.metric}", {how}{weight})', "print(found)"]
-        lines.append('found.report("page.html")')
-        return "\n".join(["import mixent", "", *lines])
-    return ""
+    """What to type in Python; of the options of `compare` those that differ from its defaults."""
+    if page.comparison is None:
+        return ""
+    cv = page.cv
+    told = {"folds": int(cv.folds.max()) + 1, "repeats": len(cv.folds), "random_state": cv.random_state}
+    told |= {"metric": page.comparison.metric, **page.options}
+    usual = {name: one.default for name, one in signature(compare).parameters.items()}
+    given = {name: value for name, value in told.items() if name in usual and not _same(value, usual[name])}
+    own = isinstance(given.get("methods"), str)
+    texts = [f"{name}={_literal(value)}" for name, value in given.items() if not (own and name == "methods")]
+    texts = ["methods=methods"] * own + texts + ["sample_weight=weight"] * (cv.sample_weight is not None)
+    notes = [f"# methods: the user's own classifiers, given by name: {', '.join(_own(page.comparison))}"] * own
+    notes += ["# which methods finish within the budget depends on the machine"] * ("budget" in given)
+    call = f"found = mixent.compare({', '.join(['X', 'y', *texts])})"
+    return "\n".join(["import mixent", "", *notes, call, "print(found)", 'found.report("page.html")'])
+
+
+def _own(comparison: Any) -> list[str]:
+    return [_literal(name) for name, one in comparison.candidates.items() if getattr(one, "why", "") == "as given"]
+
+
+def _same(value: Any, usual: Any) -> bool:
+    return type(value) is type(usual) and value == usual
+
+
+def _literal(value: Any) -> str:
+    """A value as Python would read it."""
+    if isinstance(value, np.ndarray | list | tuple):
+        return f"[{', '.join(map(_literal, value))}]"
+    value = value.item() if isinstance(value, np.generic) else value
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)

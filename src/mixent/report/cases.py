@@ -14,6 +14,7 @@ from mixent.evaluate.displays.projection import encoded
 from mixent.evaluate.labels import as_labels, encode, key, labelled_rows
 from mixent.evaluate.validate import aligned_proba
 from mixent.report.certificates import unwrapped
+from mixent.report.data import with_categories
 from mixent.report.html import Bar, Content, Heading, Number, Paragraph, Table
 from mixent.report.novelty import row_values
 
@@ -40,7 +41,14 @@ class Case:
 
 
 def cases_section(
-    name: str, model: Any, X: Any, y: Any, proba: Any = None, *, rows: str = "not used for fitting"
+    name: str,
+    model: Any,
+    X: Any,
+    y: Any,
+    proba: Any = None,
+    *,
+    rows: str = "not used for fitting",
+    categorical: Any = "auto",
 ) -> list[Content]:
     """Rows worth a look with the reasons of the model fitted on all rows.
 
@@ -55,8 +63,10 @@ def cases_section(
         says.
     rows : str
         Of what kind are the rows behind `proba`, in words.
+    categorical : "auto" or list
+        Columns that are categories whatever their type.
     """
-    found = typical_and_odd(model, X, y, proba)
+    found = typical_and_odd(model, X, y, proba, categorical=categorical)
     if not found:
         return []
     content: list[Content] = []
@@ -67,7 +77,7 @@ def cases_section(
     return [Paragraph(intro), *content] if parts is not None else [Paragraph(intro.split(" (")[0] + "."), *content]
 
 
-def typical_and_odd(model: Any, X: Any, y: Any, proba: Any = None) -> list[Case]:
+def typical_and_odd(model: Any, X: Any, y: Any, proba: Any = None, *, categorical: Any = "auto") -> list[Case]:
     """A typical row of each class, the surest error, the most doubtful row, and the least like the others."""
     classes = np.asarray(model.classes_)
     n = np.shape(X)[0]
@@ -80,7 +90,8 @@ def typical_and_odd(model: Any, X: Any, y: Any, proba: Any = None) -> list[Case]
     true[known] = encode(labels[rows[known]], classes)
     guess = np.where(sound, np.nan_to_num(given).argmax(axis=1), -1)
     found: dict[int, str] = {}
-    for c, place in _most_typical(X, rows, true if known.any() else guess, guess, sound, len(classes)):
+    typed = with_categories(X, categorical)
+    for c, place in _most_typical(typed, rows, true if known.any() else guess, guess, sound, len(classes)):
         found.setdefault(place, f"A typical row of {class_name(classes[c])}")
     top = np.sort(np.nan_to_num(given), axis=1)
     odd: list[tuple[str, int]] = []

@@ -12,6 +12,8 @@ from mixent.report.common import count
 from mixent.report.html import Bullets, Content, Paragraph
 
 MOST = 12  # of models inside a model
+# where max_iter bounds a search for the optimum; of boosting it is the number of trees, which are to be all made
+SOLVED = ("sklearn.linear_model.", "sklearn.svm.", "sklearn.neural_network.")
 
 
 def certificates(name: str, model: Any) -> list[Content]:
@@ -91,7 +93,8 @@ def _iterations(model: Any) -> list[str]:
     if made is None or not np.size(made):
         return []
     made = int(np.max(made))
-    if not isinstance(most, int | float) or most <= 0:
+    solved = any(kind.__module__.startswith(SOLVED) for kind in type(model).__mro__)
+    if not solved or not isinstance(most, int | float) or most <= 0:
         return [f"it made {count(made, 'iteration')}; it gives no certificate"]
     if made >= most:
         return [f"it made all {most} iterations it was allowed, so that it may not have converged; raise max_iter"]

@@ -11,18 +11,19 @@ import numpy as np
 from mixent.evaluate.displays import ProjectionDisplay, RegionsDisplay
 from mixent.evaluate.labels import as_labels, encode, labelled_rows
 from mixent.report.common import count, figure
+from mixent.report.data import with_categories
 from mixent.report.html import Content, Figure
 
 
 def plane_map(
-    name: str, X: Any, y: Any, proba: Any, classes: Any, rows: str, *, labelled: bool = True
+    name: str, X: Any, y: Any, proba: Any, classes: Any, rows: str, *, labelled: bool = True, categorical: Any = "auto"
 ) -> list[Content]:
     """The plane that parts the classes best, with what was said of the rows; `rows`: which these are, in words.
 
-    `labelled`: are `y` labels, and not what was said?
+    `labelled`: are `y` labels, and not what was said? `categorical`: columns that are categories whatever their type.
     """
     try:
-        display = ProjectionDisplay.from_predictions(X, y, proba, classes)
+        display = ProjectionDisplay.from_predictions(with_categories(X, categorical), y, proba, classes)
     except (TypeError, ValueError):  # nothing varies, one class, or no table
         return []
     canvas = figure(*display.size())

@@ -11,6 +11,7 @@ from mixent.evaluate.bounds import ErrorReport, error_bounds
 from mixent.evaluate.displays import DifferencesDisplay
 from mixent.evaluate.paired import corrected_t_test
 from mixent.evaluate.scores import score_table
+from mixent.evaluate.sentences import without_rounding
 from mixent.evaluate.validate import CrossValidation
 from mixent.report.common import can_draw, figure
 from mixent.report.decided import Said, out_of_fold
@@ -58,7 +59,7 @@ def _score(cv: CrossValidation, method: str, metric: str, mean: float, best: Any
     text, half = f"{factor * mean:.{digits}f}", half_width(cv, method, metric)
     if np.isfinite(half) and metric not in SECONDS:
         text += f" ± {factor * half:.{digits}f}"
-    return Number(text, best=best is not False and mean == best)
+    return Number(text, best=best is not False and not without_rounding(mean - best, mean, best))
 
 
 def half_width(cv: CrossValidation, method: str, metric: str) -> float:
@@ -108,10 +109,10 @@ def p_text(value: float) -> str:
     return f"= {value:.2f}" if value >= 0.01 else "< 0.01"
 
 
-def told_apart(comparison: Any, *, metrics: tuple[str, ...] = ("log_loss", "error")) -> list[Content]:
-    """Diagrams of the methods along each metric, of a `Comparison` or a `CrossValidation`."""
+def told_apart(comparison: Any) -> list[Content]:
+    """Diagrams of the methods along the metric of a `Comparison`, log-loss and error; also of a `CrossValidation`."""
     content: list[Content] = []
-    for metric in metrics if can_draw() else ():
+    for metric in dict.fromkeys((getattr(comparison, "metric", "log_loss"), "log_loss", "error")) if can_draw() else ():
         if len(getattr(comparison, "cv", comparison).ranking(metric)) < 2:
             continue
         display = DifferencesDisplay.from_comparison(comparison, metric=metric)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
@@ -34,7 +35,7 @@ class DifferencesDisplay(Short):
     names: list[str]  # (k,) the best first
     means: np.ndarray  # (k,) rising
     values: np.ndarray  # (k, J) of every repeat and fold
-    groups: list[list[int]]  # places of the methods that a bar joins
+    adjusted: np.ndarray  # (k, k) p-values of the pairs, adjusted by Holm; 1 on the diagonal
     metric: str
     alpha: float = 0.05
     ours: list[bool] | None = None  # (k,) of the library; None: not known
@@ -66,8 +67,13 @@ class DifferencesDisplay(Short):
         values = np.stack([cv.values(name, metric) for name in names])
         candidates = getattr(comparison, "candidates", None)
         ours = None if candidates is None else [bool(candidates[name].ours) for name in names]
-        groups = not_told_apart(cv, names, metric, alpha)
-        return cls(names, values.mean(axis=1), values, groups, metric, alpha, ours)
+        adjusted = adjusted_p_values(names, _p_value_of(comparison, cv, metric))
+        return cls(names, values.mean(axis=1), values, adjusted, metric, alpha, ours)
+
+    @property
+    def groups(self) -> list[list[int]]:
+        """Places of the methods that a bar joins."""
+        return not_told_apart(self.adjusted, self.alpha)
 
     @property
     def heading(self) -> str:
@@ -82,12 +88,13 @@ class DifferencesDisplay(Short):
     def in_words(self) -> str:
         """Which methods are not told apart from the best, in a sentence."""
         what = self.heading.split(" (")[0]
-        like = next((group for group in self.groups if group[0] == 0), [0])
-        if len(like) == 1:
-            return f"By {what}, {self.names[0]} is told apart from every other."
-        if len(like) == len(self.names):
+        best, *others = self.names
+        like = [name for name, p in zip(others, self.adjusted[0, 1:]) if p >= self.alpha]  # which need not be a run
+        if not like:
+            return f"By {what}, {best} is told apart from every other."
+        if self.adjusted.min() >= self.alpha:
             return f"By {what}, these rows do not tell any of the methods apart."
-        return f"By {what}, these rows do not tell {self.names[0]} from {_listed([self.names[i] for i in like[1:]])}."
+        return f"By {what}, these rows do not tell {best} from {_listed(like) if like != others else 'any other'}."
 
     def size(self) -> tuple[float, float]:
         """Inches the picture needs."""
@@ -165,30 +172,45 @@ class DifferencesDisplay(Short):
         ax.legend(handles=handles, frameon=False, fontsize="small", **how)
 
 
-def not_told_apart(cv: Any, names: list[str], metric: str, alpha: float = 0.05) -> list[list[int]]:
-    """Maximal runs of two methods or more, in the order given, no pair of which differs by Holm's adjusted tests.
+def _p_value_of(comparison: Any, cv: Any, metric: str) -> Callable[[str, str], float]:
+    """The paired test of a comparison, or else of its folds."""
+    if hasattr(comparison, "test"):
+        return lambda a, b: comparison.test(a, b, metric).p_value
+    return lambda a, b: cv.difference(a, b, metric)["p_value"]
+
+
+def adjusted_p_values(order: Sequence[str], p_value: Callable[[str, str], float]) -> np.ndarray:
+    """(k, k) p-values of all pairs, adjusted by Holm for their number; 1 on the diagonal.
 
     Parameters
     ----------
-    cv : CrossValidation
-    names : list of str
-        Methods in the order of their means.
-    metric : str
-    alpha : float
-
-    Returns
-    -------
-    list of lists of places in `names`
+    order : k names
+    p_value : callable(name, name) -> float
+        Of one pair. NaN, which one fold or equal scores give, shows nothing and counts as 1.
     """
-    pairs = list(combinations(range(len(names)), 2))
-    p = np.array([cv.difference(names[i], names[j], metric)["p_value"] for i, j in pairs])
     from mixent.evaluate.across import holm  # which takes its way of showing itself from here
 
-    adjusted = dict(zip(pairs, holm(np.where(np.isnan(p), 1.0, p))))  # one fold, or equal in all: nothing is shown
+    out = np.ones((len(order), len(order)))
+    pairs = list(combinations(range(len(order)), 2))
+    if pairs:
+        p = np.array([p_value(order[i], order[j]) for i, j in pairs], dtype=float)
+        i, j = np.transpose(pairs)
+        out[i, j] = out[j, i] = holm(np.where(np.isnan(p), 1.0, p))
+    return out
+
+
+def not_told_apart(adjusted: np.ndarray, alpha: float = 0.05) -> list[list[int]]:
+    """Maximal runs of two places or more, no pair of which has an adjusted p-value below `alpha`.
+
+    Parameters
+    ----------
+    adjusted : (k, k) of methods in the order of their means; see `adjusted_p_values`
+    alpha : float
+    """
     runs: list[list[int]] = []
-    for start in range(len(names)):
+    for start in range(len(adjusted)):
         end = start
-        while end + 1 < len(names) and all(adjusted[i, end + 1] >= alpha for i in range(start, end + 1)):
+        while end + 1 < len(adjusted) and (adjusted[start : end + 1, end + 1] >= alpha).all():
             end += 1
         if end > start and not (runs and runs[-1][-1] >= end):
             runs.append(list(range(start, end + 1)))
