@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from mixent.core.saved import SavedFileError
+from mixent.foreign_checks import TREE, check_parts
 
 INSTALL = 'pip install "mixent[skops]"'
 OWN = ("mixent.comparison.naive_bayes.MixedNaiveBayes",)
@@ -16,9 +15,9 @@ HARMLESS = (  # parts of scikit-learn's models that skops leaves to its users: n
     "sklearn.calibration._CalibratedClassifier",
     "sklearn.calibration._SigmoidCalibration",
 )
-TREES = (  # whose numbers are places in other arrays: `check_trees` sees that they are
+TREES = (  # whose numbers are places in other arrays: `check_parts` sees that they are
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-    "sklearn.tree._tree.Tree",
+    TREE,
 )
 PACKAGES = {"sklearn": "scikit-learn"}  # module: what people call it
 
@@ -76,52 +75,10 @@ def unpacker(trusted: Sequence[str]) -> Callable[[list[bytes]], list[Any]]:
             )
         found = [io.loads(data, trusted=names) for data, names in zip(parts, asked)]
         for one in found:
-            check_trees(one)
+            check_parts(one, tuple(trusted))
         return found
 
     return unpack
-
-
-def check_trees(model: Any) -> None:
-    """Refuse trees whose branches or columns lie outside them: their compiled code would read what is not theirs."""
-    for tree in _trees(model, set()):
-        nodes = tree.nodes if hasattr(tree, "nodes") else tree.__getstate__()["nodes"]
-        below, column, n_columns = _branches(tree, nodes)
-        places = np.arange(len(nodes))[:, None]
-        inside = (below > places) & (below < len(nodes))  # below its parent: no circle
-        if not len(nodes) or not (inside.all(axis=1) | (below < 0).all(axis=1) | _leaf(tree, nodes)).all():
-            raise SavedFileError("holds a tree that is damaged: a branch leads out of it")
-        if n_columns is not None and (column >= n_columns).any():
-            raise SavedFileError("holds a tree that is damaged: it asks for a column that is not there")
-
-
-def _trees(value: Any, seen: set[int]) -> Iterator[Any]:
-    """Trees anywhere in a model of scikit-learn."""
-    if id(value) in seen or isinstance(value, str | bytes | int | float | type(None)):
-        return
-    seen.add(id(value))
-    if f"{type(value).__module__}.{type(value).__name__}" in TREES:
-        yield value
-        return
-    if isinstance(value, np.ndarray):
-        inner: Any = value.ravel().tolist() if value.dtype == object else ()
-    elif isinstance(value, dict):
-        inner = value.values()
-    else:
-        inner = value if isinstance(value, list | tuple) else getattr(value, "__dict__", {}).values()
-    for one in inner:
-        yield from _trees(one, seen)
-
-
-def _branches(tree: Any, nodes: Any) -> tuple[Any, Any, int | None]:
-    """(m, 2) the nodes below each, (m,) the column it asks for, and how many columns there are."""
-    if hasattr(tree, "nodes"):  # of boosting: unsigned, and leaves have 0
-        return np.stack([nodes["left"], nodes["right"]], axis=1).astype(np.int64), nodes["feature_idx"], None
-    return np.stack([nodes["left_child"], nodes["right_child"]], axis=1), nodes["feature"], tree.n_features
-
-
-def _leaf(tree: Any, nodes: Any) -> Any:
-    return nodes["is_leaf"].astype(bool) if hasattr(tree, "nodes") else np.zeros(len(nodes), dtype=bool)
 
 
 def _skops(what: str) -> Any:

@@ -35,7 +35,7 @@ def test_names_of_files_and_the_journal(mixent, tmp_path):
     lines = [json.loads(line) for line in (tmp_path / "j.jsonl").read_text().splitlines()]
     assert len(lines) == 1 + 2
     result = mixent(*ALONE, *more)
-    assert result.exit_code == 0 and "Going on with j.jsonl; delete it to begin anew" in result.stdout
+    assert result.exit_code == 0 and "Finished folds are read from j.jsonl; delete it to begin anew" in result.stdout
 
 
 def test_stopped_it_says_how_to_go_on(mixent, tmp_path, monkeypatch):
@@ -46,6 +46,33 @@ def test_stopped_it_says_how_to_go_on(mixent, tmp_path, monkeypatch):
     assert result.exit_code == 130
     assert "finished folds are in data.compare.jsonl: the same command goes on from there" in result.stderr
     assert (tmp_path / "data.compare.jsonl").exists()
+
+
+def test_only_a_journal_that_was_named_must_fit(mixent, tmp_path):
+    other = json.dumps({"format": "mixent comparison 1", "fingerprint": "another"}) + "\n"
+    (tmp_path / "data.compare.jsonl").write_text(other)
+    result = mixent(*ALONE, "--no-page")
+    assert result.exit_code == 0 and "of another table or other options: beginning anew" in result.stdout
+    (tmp_path / "mine.jsonl").write_text(other)
+    result = mixent(*ALONE, "--no-page", "--journal", "mine.jsonl")
+    assert result.exit_code == 1 and "mine.jsonl is the journal of another comparison" in result.stderr
+
+
+def test_names_are_left_out_and_said(mixent, stock, tmp_path):
+    frame = pd.read_csv(stock / "data.csv").assign(who=lambda f: [f"P{i}" for i in range(len(f))])
+    frame.to_csv(tmp_path / "named.csv", index=False)
+    command = ("compare", "named.csv", "-t", "class", "--ignore", "id,w", "--method", "linear MED", "--folds", "2")
+    result = mixent(*command, "--no-baselines", "--jobs", "1", "--no-page")
+    assert "Left out: who: another text in every row; to keep it, name it in --categorical" in result.stdout
+    assert "who" not in load(tmp_path / "named-winner.mixent").feature_names_in_
+    assert mixent("predict", "named-winner.mixent", "named.csv", "-o", "out.csv").exit_code == 0
+    result = mixent(*command, "--no-baselines", "--jobs", "1", "--no-page", "--categorical", "who")
+    assert "Left out: who" not in result.stdout
+
+
+def test_a_pipe_gets_a_line_now_and_then(mixent):
+    lines = [line for line in mixent(*ALONE, "--no-page").stderr.splitlines() if " folds, " in line]
+    assert lines == ["1 of 2 folds, 0 of 1 methods done", "2 of 2 folds, 1 of 1 methods done"]
 
 
 def test_what_is_left_out_is_said(mixent):

@@ -207,10 +207,19 @@ def test_the_longest_are_left_out(table):
     assert found.reason.endswith("Left out for want of time: slow.")
 
 
-def test_what_has_not_begun_is_not_begun_after_the_end(table):
-    methods = {"naive": GaussianNB(), "slow": Slow(), "late": GaussianNB(var_smoothing=1e-3)}
-    found = mixent.compare(*table, methods=methods, baselines=False, n_jobs=1, folds=2, budget=0.15)
-    assert found.skipped["late"] == "not begun after 0 folds: the time budget was spent"
+def test_a_method_begins_only_while_those_that_have_begun_can_finish(table):
+    methods = {"slow": Slow(), "late": Slow(var_smoothing=1e-3)}
+    found = mixent.compare(*table, methods=methods, baselines=False, n_jobs=1, folds=3, budget=1.0, refit=False)
+    assert found.recommended == "slow"
+    assert found.skipped["late"] == "not begun: the time budget was needed for quicker methods"
+
+
+def test_with_a_budget_cheap_methods_are_first(table, tmp_path):
+    path = tmp_path / "j"
+    names = ["stack", "maximum entropy", "Parzen window"]
+    mixent.compare(*table, methods=names, baselines=False, n_jobs=1, folds=2, budget=60, journal=path, refit=False)
+    order = [json.loads(line)["record"]["method"] for line in path.read_text().splitlines()[1:4]]
+    assert order == ["Parzen window", "maximum entropy", "stack"]
 
 
 def test_a_method_that_fails_is_not_the_quickest(table):

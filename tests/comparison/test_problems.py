@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mixent import TunedClassifier, compare
 from mixent.comparison import data_problems
 
 
@@ -87,9 +88,17 @@ def test_what_is_odd_is_said(sound, case):
 
 
 def test_a_column_that_takes_more_cuts_than_classes_is_no_leak(sound):
-    X, y = sound
+    X, _ = sound
     block = np.argsort(np.argsort(X["v"])) // 20 % 2  # ten stretches
     assert not [s for s in data_problems(X, np.array(["a", "b"])[block]) if "gives" in s]
+
+
+def test_a_leak_stands_beside_the_recommendation(sound):
+    X, y = sound
+    found = compare(
+        X.assign(k=(y == "b") + X["v"] / 100), y, methods={"n": TunedClassifier()}, baselines=False, n_jobs=1
+    )
+    assert "Before you trust any of it: column 'k' alone gives 100.0 % of the classes away" in found.reason
 
 
 def test_gaps_by_chance_tell_nothing(sound):

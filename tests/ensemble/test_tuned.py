@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import GridSearchCV, PredefinedSplit
@@ -15,8 +14,6 @@ from sklearn.utils.estimator_checks import check_estimator
 import mixent
 from mixent import TunedClassifier
 from mixent.ensemble.plain import PlainColumns
-from mixent.files import SavedFileError
-from mixent.foreign import check_trees
 from mixent.tables import read_features
 
 
@@ -209,38 +206,3 @@ def test_saved_and_loaded_without_more_trust(name, tmp_path):
     model.predict_proba(X)  # saving took nothing from it
     with pytest.raises(TypeError, match="holds mixent's own models"):
         mixent.save(model, tmp_path / "n.mixent")
-
-
-def test_a_tree_whose_branches_lead_out_of_it_is_refused():
-    X, y = make_table()
-    Z = np.nan_to_num(X[["size", "age"]].to_numpy())
-    forest = RandomForestClassifier(2, random_state=0).fit(Z, y)
-    check_trees(forest)
-    tree = forest.estimators_[1].tree_
-    inner = int(np.flatnonzero(tree.children_left >= 0)[0])
-    for name, value in (("left_child", 10_000), ("right_child", inner), ("feature", 2)):
-        state = tree.__getstate__()
-        state["nodes"] = state["nodes"].copy()
-        state["nodes"][name][inner] = value
-        damaged = type(tree)(tree.n_features, tree.n_classes, tree.n_outputs)
-        damaged.__setstate__(state)
-        forest.estimators_[1].tree_ = damaged
-        with pytest.raises(SavedFileError, match="holds a tree that is damaged"):
-            check_trees({"deep": [forest]})
-    forest.estimators_[1].tree_ = tree
-    check_trees(forest)
-
-
-def test_boosted_trees_too():
-    X, y = make_table()
-    model = HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=5).fit(X[["size", "age"]], y)
-    check_trees(model)
-    nodes = model._predictors[1][0].nodes
-    inner = int(np.flatnonzero(nodes["is_leaf"] == 0)[0])
-    nodes["left"][inner] = len(nodes)
-    with pytest.raises(SavedFileError, match="a branch leads out of it"):
-        check_trees(model)
-
-
-def test_other_models_hold_no_trees():
-    check_trees(DummyClassifier().fit([[0], [1]], [0, 1]))

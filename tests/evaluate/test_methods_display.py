@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mixent.evaluate import CrossValidation, DifferencesDisplay, holm
-from mixent.evaluate.displays.methods import not_told_apart
+from mixent.evaluate.displays.methods import adjusted_p_values, not_told_apart
 
 
 def made(scores, metric="log_loss"):
@@ -72,9 +72,68 @@ def test_runs_are_those_of_a_comparison():
 
 def test_equal_methods_are_joined_and_one_fold_tells_nothing():
     same = made([[0.1, 0.2, 0.3]] * 3)
-    assert not_told_apart(same, same.ranking(), "log_loss") == [[0, 1, 2]]
-    one = made([[0.1], [0.9]])
-    assert not_told_apart(one, one.ranking(), "log_loss") == [[0, 1]]
+    assert DifferencesDisplay.from_comparison(same).groups == [[0, 1, 2]]
+    assert DifferencesDisplay.from_comparison(made([[0.1], [0.9]])).groups == [[0, 1]]
+
+
+def between(k, **apart):
+    """(k, k) p-values, 0.5 but for the pairs named, such as p02=0.01."""
+    out = np.full((k, k), 0.5)
+    np.fill_diagonal(out, 1.0)
+    for name, p in apart.items():
+        i, j = int(name[1]), int(name[2])
+        out[i, j] = out[j, i] = p
+    return out
+
+
+def test_every_pair_of_a_run_counts_not_only_those_with_its_first():
+    assert not_told_apart(between(4, p12=0.01)) == [[0, 1], [2, 3]]
+    assert not_told_apart(between(4, p13=0.01)) == [[0, 1, 2], [2, 3]]
+    assert not_told_apart(between(4, p03=0.01)) == [[0, 1, 2], [1, 2, 3]]
+    assert not_told_apart(between(3), alpha=0.6) == [] and not_told_apart(np.ones((1, 1))) == []
+
+
+def test_p_values_are_adjusted_for_all_pairs():
+    raw = {("a", "b"): 0.01, ("a", "c"): 0.02, ("b", "c"): np.nan}
+    found = adjusted_p_values("abc", lambda a, b: raw[a, b])
+    np.testing.assert_allclose(found, [[1, 0.03, 0.04], [0.03, 1, 1], [0.04, 1, 1]])
+    np.testing.assert_array_equal(adjusted_p_values(["a"], lambda a, b: 0.0), [[1.0]])
+
+
+def told(adjusted):
+    k = len(adjusted)
+    return DifferencesDisplay([f"m{i}" for i in range(k)], np.ones(k), np.ones((k, 2)), adjusted, "error").in_words()
+
+
+def test_those_not_told_from_the_best_need_not_follow_it():
+    assert told(between(4, p01=0.01, p03=0.01)) == "By error, these rows do not tell m0 from m2."
+    assert told(between(4, p12=0.01)) == "By error, these rows do not tell m0 from any other."
+    assert told(between(3, p01=0.01, p02=0.049)) == "By error, m0 is told apart from every other."
+    assert told(between(2)) == "By error, these rows do not tell any of the methods apart."
+    assert "m6 and 1 more" in told(between(9, p08=0.01))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_sentence_names_those_that_no_test_tells_from_the_best(seed):
+    rng = np.random.default_rng(seed)
+    spread = 10.0 ** rng.uniform(-4, -0.5, size=5)  # a noisy method behind a steady one
+    cv = made(np.sort(rng.uniform(1, 1.2, 5))[:, None] + spread[:, None] * rng.normal(size=(5, 8)))
+    best, *others = cv.ranking()
+    pairs = list(combinations(cv.ranking(), 2))
+    adjusted = dict(zip(pairs, holm([cv.difference(a, b)["p_value"] for a, b in pairs])))
+    words = DifferencesDisplay.from_comparison(cv).in_words()
+    if "told apart from every" not in words and "any" not in words.split():
+        assert {m for m in others if m in words} == {m for m in others if adjusted[best, m] >= 0.05}
+    else:
+        assert len({adjusted[best, m] >= 0.05 for m in others}) == 1
+        assert ("every other" in words) == all(adjusted[best, m] < 0.05 for m in others)
+
+
+def test_the_tests_are_those_of_the_comparison():
+    cv = made(random_scores(0, k=3))
+    own = SimpleNamespace(cv=cv, test=lambda a, b, metric: SimpleNamespace(p_value=0.001))
+    assert DifferencesDisplay.from_comparison(own).groups == []
+    assert DifferencesDisplay.from_comparison(cv).groups != []
 
 
 def test_it_is_drawn_and_told():
@@ -92,10 +151,6 @@ def test_it_is_drawn_and_told():
     assert "log-loss (nats)" in display.ax_.get_xlabel()
     apart = DifferencesDisplay.from_comparison(made([base, base + 1 + noise[1]]))
     assert apart.groups == [] and apart.in_words() == "By log-loss, m0 is told apart from every other."
-    many = DifferencesDisplay(["a"] * 9, np.ones(9), np.ones((9, 2)), [list(range(8))], "error")
-    assert "and 1 more" in many.in_words()
-    alike = DifferencesDisplay(["a", "b"], np.ones(2), np.ones((2, 2)), [[0, 1]], "error")
-    assert alike.in_words() == "By error, these rows do not tell any of the methods apart."
 
 
 def test_one_bad_method_does_not_push_the_others_together():

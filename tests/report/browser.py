@@ -30,10 +30,17 @@ function seen(frame) {
   const outside = [...page.querySelectorAll("p, h1, h2, h3, li, figcaption, .wide, pre, figure")]
     .filter((e) => e.getBoundingClientRect().right > frame.clientWidth + 1)
     .map((e) => e.tagName + " " + e.textContent.slice(0, 40));
+  const lost = [...page.querySelectorAll(".wide")].filter((box) => {
+    box.scrollLeft = box.scrollWidth;  // to the last column
+    const caption = box.querySelector("caption"), place = caption.getBoundingClientRect();
+    const out = place.left < -1 || place.right > frame.clientWidth + 1 || caption.scrollWidth > caption.clientWidth + 1;
+    return out;
+  }).map((box) => box.querySelector("caption").textContent.slice(0, 40));
+  const scrolled = [...page.querySelectorAll(".wide")].filter((box) => box.scrollLeft > 0).length;
   const small = [...page.querySelectorAll("p, li, td")]
     .filter((e) => parseFloat(getComputedStyle(e).fontSize) < 12).length;
   return {asked: frame.clientWidth, width: root.scrollWidth, height: root.scrollHeight, pictures, marks, links,
-    outside, small,
+    outside, small, lost, scrolled,
     broken: links.filter((l) => !l.startsWith("#") || !page.getElementById(l.slice(1))),
     requests: frame.contentWindow.performance.getEntriesByType("resource").map((r) => r.name)
       .filter((name) => !name.startsWith("data:")),
@@ -107,7 +114,7 @@ def check(path, folder):
     for page in pages:
         assert page.console == [] and page.requests == [] and page.scripts == 0 and page.broken == []
         assert page.width <= page.asked, f"{page.width} px wide in a window of {page.asked}"
-        assert page.outside == [] and page.small == 0
+        assert page.outside == [] and page.small == 0 and page.lost == []
         assert len(page.links) == len(page.headings) > 1
         for picture in page.pictures:
             assert picture["loaded"] and picture["width"] > 100 and picture["height"] > 20 and picture["alt"]

@@ -75,6 +75,16 @@ def test_what_is_too_wide_is_seen(tmp_path):
     assert any("told" in line for line in phone.console)
 
 
+def test_captions_of_wide_tables_stay_when_these_are_scrolled(tmp_path):
+    wide = Table("A caption of many words, " * 8, [f"column {j}" for j in range(12)], [["a name", *range(11)]] * 3)
+    path = write_report(tmp_path / "page.html", "t", [Section("s", [wide]), Section("r", [wide])])
+    phone, desk = browser.check(path, tmp_path)
+    assert phone.scrolled == 2 and desk.scrolled == 0
+    path.write_text(path.read_text().replace("<caption>", '<caption style="position:static">'))
+    phone, desk = browser.look(path, tmp_path)
+    assert len(phone.lost) == 2 and desk.lost == []  # seen where it is so
+
+
 def test_paper_is_white_and_tables_break_between_rows(tmp_path):
     from matplotlib.figure import Figure as Canvas
 

@@ -152,3 +152,20 @@ def test_certificates_of_other_libraries():
     fitted.max_iter = -1
     assert certificates_in_words(fitted)[0].endswith("iterations; it gives no certificate")
     assert "says nothing of how its fit ended" in certificates("knn", KNeighborsClassifier().fit(X, Y))[0].text
+
+
+def test_the_number_of_trees_is_no_limit_that_was_reached():
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.neural_network import MLPClassifier
+    from sklearn.svm import SVC
+
+    class Mine(LogisticRegression):
+        pass
+
+    trees = HistGradientBoostingClassifier(max_iter=3).fit(X, Y)
+    assert certificates_in_words(trees) == ["It made 3 iterations; it gives no certificate"]
+    for model in (Mine(max_iter=2), SVC(max_iter=2), MLPClassifier(max_iter=2, random_state=0)):
+        with pytest.warns(ConvergenceWarning):
+            model.fit(X, Y)
+        assert certificates_in_words(model)[0].startswith("It made all 2 iterations it was allowed")

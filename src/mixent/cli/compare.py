@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +16,8 @@ from mixent.cli.screen import Screen, grid, session, shown
 from mixent.cli.words import one_of
 
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+MANY = 20  # rows from which a column of different texts is one of names
+STEPS = 10  # lines of progress in a pipe
 METRICS = ("log_loss", "error", "balanced_error", "brier")
 
 
@@ -94,11 +97,13 @@ def compare(
         table = read_data(
             data, target, ignore=ignore, weight=weight, categorical=categorical, screen=screen, models=["mixture"]
         )
+        table = without_names(screen, table)
         kept = journal or Path(f"{_stem(data)}.compare.jsonl")
         found = _compared(
             screen,
             table,
             kept,
+            journal is not None,
             methods=named or "auto",
             baselines=baselines,
             folds=folds,
@@ -158,23 +163,59 @@ def _check_can_save(named: list[str], baselines: bool) -> None:
         )
 
 
-def _compared(screen: Screen, table: Data, journal: Path, **options: Any) -> Any:
-    """Run it with a table that fills; when stopped, say how to go on."""
+def _compared(screen: Screen, table: Data, journal: Path, named: bool, **options: Any) -> Any:
+    """Run it with a table that fills; when stopped, say how to go on. Only a journal that was named must fit."""
     from mixent import compare as run
+    from mixent.comparison.journal import OtherJournalError
 
+    options |= {"sample_weight": table.weight, "journal": journal, "progress": live_on(screen)}
     if journal.exists():
-        screen.say(f"Going on with [bold]{shown(journal)}[/]; delete it to begin anew")
+        screen.say(f"Finished folds are read from [bold]{shown(journal)}[/]; delete it to begin anew")
     try:
-        return run(table.X, table.y, sample_weight=table.weight, journal=journal, progress=live_on(screen), **options)
+        try:
+            return run(table.X, table.y, **options)
+        except OtherJournalError:
+            if named:
+                raise
+            screen.say("They are of another table or other options: beginning anew")
+            journal.unlink()
+            return run(table.X, table.y, **options)
     except KeyboardInterrupt:
         told = f"Stopped; finished folds are in {shown(journal)}: the same command goes on from there"
         screen.err.print(told, soft_wrap=True)
         raise
 
 
+def without_names(screen: Screen, table: Data) -> Data:
+    """Leave out text that is another in every row: a name, from which nothing can be learned."""
+    values = {name: table.X[name].dropna() for name in table.X.columns if name not in table.categorical}
+    names = [
+        name
+        for name, column in values.items()
+        if len(column) > MANY and column.map(type).eq(str).all() and column.is_unique
+    ]
+    if not names or len(names) == table.X.shape[1]:
+        return table
+    told = ", ".join(map(shown, names))
+    screen.say(f"Left out: {told}: another text in every row; to keep it, name it in --categorical")
+    return replace(table, X=table.X.drop(columns=names))
+
+
 def live_on(screen: Screen) -> Any:
-    """Where the table that fills is shown: on a terminal, not in a pipe."""
-    return screen.err if screen.err.is_terminal and not screen.err.quiet else False
+    """The table that fills, on a terminal; in a pipe a line now and then."""
+    if screen.err.quiet:
+        return False
+    if screen.err.is_terminal:
+        return screen.err
+    shares = iter(range(1, STEPS + 1))
+    following = [next(shares)]
+
+    def tell(done: int, total: int, text: str) -> None:
+        if following and done * STEPS >= following[0] * total:
+            screen.err.print(f"{done} of {total} folds, {text}", soft_wrap=True)
+            following[:] = [share for share in shares if done * STEPS < share * total][:1]
+
+    return tell
 
 
 def show_comparison(screen: Screen, found: Any) -> None:

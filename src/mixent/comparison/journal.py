@@ -13,6 +13,10 @@ import numpy as np
 FORMAT = "mixent comparison 1"
 
 
+class OtherJournalError(ValueError):
+    """A journal of other data or other folds."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """One method in one fold."""
@@ -41,7 +45,7 @@ class Journal:
         if not isinstance(head, dict) or head.get("format") != FORMAT:
             raise ValueError(f"{path} is no journal of a comparison; name another file")
         if head["fingerprint"] != fingerprint:
-            raise ValueError(
+            raise OtherJournalError(
                 f"{path} is the journal of another comparison (other rows, labels, weights or folds); name another "
                 "file, or delete it to begin anew"
             )

@@ -14,6 +14,7 @@ FEW_ROWS = 10  # of a class
 LOPSIDED = 20  # times as many rows in the largest class as in the smallest
 TELLS_ALL = 0.99  # share of the labels that one column gives away
 SEEN_TWICE = 0.02  # share of the rows that are copies
+LEAK = "make sure it is known before the class is"
 ASSOCIATED = 1e-4  # p-value, before it is multiplied by the number of columns
 
 
@@ -50,6 +51,11 @@ def table_problems(table: Table, y: np.ndarray, categorical: Any = "auto") -> li
     found += _leaks(part, codes, len(classes))
     found += _telling_gaps(part, codes, len(classes))
     return found + _class_sizes(codes, names)
+
+
+def leaks(found: list[str]) -> list[str]:
+    """Of what was found, the columns that may hold the answer."""
+    return [sentence for sentence in found if LEAK in sentence]
 
 
 def _coded(table: Table, categorical: Any) -> list[str]:
@@ -109,10 +115,7 @@ def _leaks(table: Table, codes: np.ndarray, n_classes: int) -> list[str]:
         else:
             continue
         if right >= TELLS_ALL and base < TELLS_ALL:
-            found.append(
-                f"column {name!r} alone gives {100 * right:.1f} % of the classes away: make sure it is known before "
-                "the class is"
-            )
+            found.append(f"column {name!r} alone gives {100 * right:.1f} % of the classes away: {LEAK}")
     return found
 
 

@@ -25,6 +25,7 @@ class Candidate:
     estimator: Any  # not fitted
     kind: str  # "mixent", "classical", "scikit-learn" or "given"
     why: str  # what it is, in a few words
+    cost: float = 1.0  # roughly, against the others: what a budget begins with
 
     @property
     def ours(self) -> bool:
@@ -66,6 +67,7 @@ class Recipe:
     kind: str
     why: str
     make: Callable[[Setting], Any]
+    cost: float
     refuse: Callable[[Shape], str | None] = lambda shape: None  # why not, in words
 
 
@@ -96,7 +98,7 @@ def candidates(
     else:
         names, wanted = (), [r for r in RECIPES if baselines or r.kind != "scikit-learn"]
     left_out = {r.name: reason for r in wanted if r.name not in names and (reason := r.refuse(shape))}
-    made = {r.name: Candidate(r.name, r.make(setting), r.kind, r.why) for r in wanted if r.name not in left_out}
+    made = {r.name: Candidate(r.name, r.make(setting), r.kind, r.why, r.cost) for r in wanted if r.name not in left_out}
     return made, left_out
 
 
@@ -263,22 +265,31 @@ def _no_weights(shape: Shape) -> str | None:
 
 
 RECIPES = (
-    Recipe("mixture", "mixent", "a mixture for each class, size and structure chosen inside", _mixture),
-    Recipe("shared mixture", "mixent", "components that all classes share", _shared),
-    Recipe("maximum entropy", "mixent", "constraints on classes and values, strength chosen inside", _maxent),
-    Recipe("linear MED", "mixent", "margins, linear", _med("linear")),
-    Recipe("RBF MED", "mixent", "margins, radial kernel", _med("rbf"), _contests_too_many),
-    Recipe("Gaussian MED", "mixent", "a Gaussian for each class, trained for margins", _med_gaussian, _no_gaussians),
-    Recipe("tree MED", "mixent", "distributions over trees of columns", _med_tree, _no_trees),
-    Recipe("stack", "mixent", "mixture, MED, forest and boosting combined by maximum entropy", _stack),
-    Recipe("Parzen window", "classical", "a kernel density for each class", _parzen, _pairs_too_many),
-    Recipe("kernel Fisher", "classical", "discriminant directions, radial kernel", _kernel_fisher, _pairs_too_many),
-    Recipe("logistic regression", "scikit-learn", "linear, penalty chosen inside", _logistic),
-    Recipe("gradient boosting", "scikit-learn", "trees in turn, size and number chosen inside", _boosting),
-    Recipe("random forest", "scikit-learn", "trees side by side, leaves chosen inside", _forest),
-    Recipe("RBF SVM", "scikit-learn", "margins, radial kernel, Platt's probabilities", _svm, _no_platt),
-    Recipe("naive Bayes", "scikit-learn", "columns independent in each class", _naive_bayes),
+    Recipe("mixture", "mixent", "a mixture for each class, size and structure chosen inside", _mixture, 4.0),
+    Recipe("shared mixture", "mixent", "components that all classes share", _shared, 5.0),
+    Recipe("maximum entropy", "mixent", "constraints on classes and values, strength chosen inside", _maxent, 1.0),
+    Recipe("linear MED", "mixent", "margins, linear", _med("linear"), 0.5),
+    Recipe("RBF MED", "mixent", "margins, radial kernel", _med("rbf"), 3.0, _contests_too_many),
     Recipe(
-        "k nearest neighbours", "scikit-learn", "shares of classes near by, k chosen inside", _neighbours, _no_weights
+        "Gaussian MED", "mixent", "a Gaussian for each class, trained for margins", _med_gaussian, 6.0, _no_gaussians
+    ),
+    Recipe("tree MED", "mixent", "distributions over trees of columns", _med_tree, 3.0, _no_trees),
+    Recipe("stack", "mixent", "mixture, MED, forest and boosting combined by maximum entropy", _stack, 7.0),
+    Recipe("Parzen window", "classical", "a kernel density for each class", _parzen, 0.1, _pairs_too_many),
+    Recipe(
+        "kernel Fisher", "classical", "discriminant directions, radial kernel", _kernel_fisher, 0.4, _pairs_too_many
+    ),
+    Recipe("logistic regression", "scikit-learn", "linear, penalty chosen inside", _logistic, 0.3),
+    Recipe("gradient boosting", "scikit-learn", "trees in turn, size and number chosen inside", _boosting, 2.0),
+    Recipe("random forest", "scikit-learn", "trees side by side, leaves chosen inside", _forest, 4.5),
+    Recipe("RBF SVM", "scikit-learn", "margins, radial kernel, Platt's probabilities", _svm, 1.5, _no_platt),
+    Recipe("naive Bayes", "scikit-learn", "columns independent in each class", _naive_bayes, 0.05),
+    Recipe(
+        "k nearest neighbours",
+        "scikit-learn",
+        "shares of classes near by, k chosen inside",
+        _neighbours,
+        0.2,
+        _no_weights,
     ),
 )

@@ -88,51 +88,77 @@ class Runner:
         """All rounds."""
         with _pool(self.n_jobs) as pool:
             for number, (repeat, fold) in enumerate(self.rounds):
-                todo = []
-                for name in sorted(self.racing, key=self.seconds, reverse=True):  # the longest first: no one waits
-                    known = self.journal.get(name, self.settings[name], repeat, fold)
-                    if known is None:
-                        todo.append(self._job(name, repeat, fold))
-                    else:
-                        self.outcomes[name].append(known)
+                todo = [name for name in self.racing if not self._known(name, repeat, fold)]
                 self.watch(self)
-                for job, outcome in pool(todo, self.data):
-                    if outcome is None:
-                        self.dropped[job.name] = f"not begun after {self._folds(number)}: the time budget was spent"
-                    else:
-                        self.outcomes[job.name].append(outcome)
-                        if not outcome.record["failed"]:  # what failed for want of memory may work another day
-                            self.journal.add(self.settings[job.name], outcome)
-                    self.watch(self)
+                for names in self._turns(number, todo):
+                    self._folds(pool, number, [self._job(name, repeat, fold) for name in names])
                 self._drop(number + 1)
+
+    def _known(self, name: str, repeat: int, fold: int) -> bool:
+        """Is the fold in the journal? Then it is taken from there."""
+        known = self.journal.get(name, self.settings[name], repeat, fold)
+        if known is not None:
+            self.outcomes[name].append(known)
+        return known is not None
+
+    def _turns(self, number: int, todo: list[str]) -> Iterator[list[str]]:
+        """Who is fitted together: the longest first, so that no process waits; of unknown length, the cheapest first.
+
+        With a budget, a method begins only while those that have begun can still finish.
+        """
+        if number or self.budget is None:
+            yield sorted(todo, key=self.seconds, reverse=True)
+            return
+        order = sorted(todo, key=lambda name: self.candidates[name].cost)
+        for start in range(0, len(order), self.n_jobs):
+            names = order[start : start + self.n_jobs]
+            begun = [name for name in self.racing if self.outcomes[name]]
+            sound = [name for name in begun if self._needed([name], 1) <= self.left]
+            longest = max(map(self.seconds, begun), default=0.0)  # the next will hardly be quicker
+            if sound and self._needed(sound, 1) + longest > self.left:
+                self.dropped |= dict.fromkeys(names, "not begun: the time budget was needed for quicker methods")
+            else:
+                yield names
+
+    def _folds(self, pool: _pool, number: int, jobs: list[Job]) -> None:
+        """Fit, and keep what comes."""
+        for job, outcome in pool(jobs, self.data):
+            if outcome is None:
+                self.dropped[job.name] = f"stopped after {_count(number)}: the time budget was spent"
+            else:
+                self.outcomes[job.name].append(outcome)
+                if not outcome.record["failed"]:  # what failed for want of memory may work another day
+                    self.journal.add(self.settings[job.name], outcome)
+            self.watch(self)
 
     def _job(self, name: str, repeat: int, fold: int) -> Job:
         place = self.folds[repeat]
         train, test = np.flatnonzero(place != fold), np.flatnonzero(place == fold)
-        quickest = min(self.racing, key=self.seconds)
-        deadline = None if self.budget is None or name == quickest else time.time() + self.left
+        deadline = None
+        if self.budget is not None and self.outcomes[name] and name != min(self.racing, key=self.seconds):
+            deadline = time.time() + self.left
         return Job(name, self.candidates[name].estimator, repeat, fold, train, test, deadline)
 
     def _drop(self, n_done: int) -> None:
         """Leave out the longest until the rest fits."""
-        while n_done < len(self.rounds) and len(self.racing) > 1 and self._needed(n_done) > self.left:
+        while n_done < len(self.rounds) and len(self.racing) > 1 and self._needed(self.racing, n_done) > self.left:
             slow = max(self.racing, key=self.seconds)
             self.dropped[slow] = (
-                f"stopped after {self._folds(n_done)} of {len(self.rounds)}: at {self.seconds(slow):.1f} s for each it "
+                f"stopped after {_count(n_done)} of {len(self.rounds)}: at {self.seconds(slow):.1f} s for each it "
                 "would not fit into the time budget"
             )
 
-    def _needed(self, n_done: int) -> float:
+    def _needed(self, names: list[str], n_done: int) -> float:
         """Seconds that the folds to come will take, but for those in the journal, and the refit."""
         times = []
-        for name in self.racing:
+        for name in names:
             known = (self.journal.get(name, self.settings[name], *place) for place in self.rounds[n_done:])
             times.append(self.seconds(name) * sum(one is None for one in known))
-        return max(sum(times) / self.n_jobs, max(times)) + REFIT * max(map(self.seconds, self.racing))
+        return max(sum(times) / self.n_jobs, max(times)) + REFIT * max(map(self.seconds, names))
 
-    @staticmethod
-    def _folds(n: int) -> str:
-        return f"{n} fold{'s' * (n != 1)}"
+
+def _count(n: int) -> str:
+    return f"{n} fold{'s' * (n != 1)}"
 
 
 def run_job(job: Job, data: FoldData) -> Outcome | None:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import _num_samples
 
 from mixent.comparison.journal import Journal
 from mixent.comparison.live import watching
-from mixent.comparison.problems import table_problems
+from mixent.comparison.problems import leaks, table_problems
 from mixent.comparison.recipes import Candidate, candidates
 from mixent.comparison.result import CHOSEN_BY, Comparison, chosen_estimate
 from mixent.comparison.running import Runner
@@ -124,6 +124,7 @@ def compare(
         raise RuntimeError(nothing_worked(cv.failures | runner.dropped))
     estimate = chosen_estimate(cv, cv.ranking(metric), metric)
     best, reason = recommendation(cv, tried, metric, estimate)
+    odd = table_problems(table, y, categorical)
     winner, trouble = _refitted(tried[best].estimator, data) if refit else (None, "")
     left = [name for name, why in runner.dropped.items() if "budget" in why]
     slow = f" Left out for want of time: {', '.join(left)}." if left else ""
@@ -134,10 +135,10 @@ def compare(
         candidates=tried,
         skipped=skipped | runner.dropped,
         shape=shape,
-        problems=table_problems(table, y, categorical),
+        problems=odd,
         metric=metric,
         recommended=best,
-        reason=reason + slow + trouble,
+        reason=reason + slow + trouble + "".join(f" Before you trust any of it: {leak}." for leak in leaks(odd)),
         estimate=estimate,
         winner=winner,
         fingerprint=mark,

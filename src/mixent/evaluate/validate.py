@@ -217,15 +217,19 @@ def _warn_small(names: list[str], sizes: list[int], folds: int) -> None:
     small = [f"{name} ({size})" for name, size in zip(names, sizes) if 1 < size < folds]
     if alone:
         warnings.warn(
-            f"classes with one row stay in training and are never scored: {', '.join(alone)}; add rows, or merge",
+            f"classes with one row stay in training and are never scored: {_some(alone)}; add rows, or merge",
             stacklevel=4,
         )
     if small:
         warnings.warn(
-            f"classes with fewer rows than the {folds} folds are missing from some test folds: {', '.join(small)}; "
+            f"classes with fewer rows than the {folds} folds are missing from some test folds: {_some(small)}; "
             "lower folds, or raise repeats",
             stacklevel=4,
         )
+
+
+def _some(names: list[str], most: int = 10) -> str:
+    return ", ".join(names[:most]) + (f", ... ({len(names)} in all)" if len(names) > most else "")
 
 
 def score_fold(estimator: Any, data: FoldData, train: np.ndarray, test: np.ndarray) -> tuple[dict, np.ndarray | None]:

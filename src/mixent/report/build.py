@@ -219,7 +219,7 @@ def _same(value: Any, usual: Any) -> bool:
 
 def _literal(value: Any) -> str:
     """A value as Python would read it."""
-    if isinstance(value, np.ndarray | list | tuple):
+    if np.iterable(value) and not isinstance(value, str):
         return f"[{', '.join(map(_literal, value))}]"
     value = value.item() if isinstance(value, np.generic) else value
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)

@@ -44,20 +44,20 @@ def with_categories(X: Any, categorical: Any) -> Any:
     """The rows with the columns of `categorical` typed so that whoever reads them takes them for categories."""
     if isinstance(categorical, str) or (table := read_table(X, categorical)) is None:
         return X
-    values = {}
+    texts = {}
     for place, j in enumerate(table.schema.categorical):
-        column = table.schema.columns[j]
-        values[column.name] = j, [None if c < 0 else str(column.categories[c]) for c in table.codes[:, place]]
+        values = table.schema.columns[j].categories
+        texts[j] = [None if code < 0 else str(values[code]) for code in table.codes[:, place]]
     if not hasattr(X, "columns"):
         out = np.array(X, dtype=object)
-        for j, texts in values.values():
-            out[:, j] = [None if text is None else repr(text) for text in texts]  # quoted: no number written as text
+        for j, column in texts.items():
+            out[:, j] = [None if text is None else repr(text) for text in column]  # quoted: no number written as text
         return out
     import narwhals as nw
 
-    frame = nw.from_native(X, eager_only=True)
+    frame = nw.from_native(without_empty(X), eager_only=True)
     how: Any = {"dtype": nw.Categorical(), "backend": frame.implementation}
-    return frame.with_columns(*(nw.new_series(n, texts, **how) for n, (_, texts) in values.items())).to_native()
+    return frame.with_columns(*(nw.new_series(frame.columns[j], t, **how) for j, t in texts.items())).to_native()
 
 
 def empty_columns(X: Any) -> list[str]:
