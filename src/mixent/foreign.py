@@ -7,17 +7,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mixent.core.saved import SavedFileError
-from mixent.foreign_checks import TREE, check_parts
 
 INSTALL = 'pip install "mixent[skops]"'
 OWN = ("mixent.comparison.naive_bayes.MixedNaiveBayes",)
 HARMLESS = (  # parts of scikit-learn's models that skops leaves to its users: numbers that are used as such
     "sklearn.calibration._CalibratedClassifier",
     "sklearn.calibration._SigmoidCalibration",
+    "sklearn.model_selection._split.StratifiedKFold",
 )
 TREES = (  # whose numbers are places in other arrays: `check_parts` sees that they are
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-    TREE,
+    "sklearn.tree._tree.Tree",
 )
 PACKAGES = {"sklearn": "scikit-learn"}  # module: what people call it
 
@@ -73,6 +73,8 @@ def unpacker(trusted: Sequence[str]) -> Callable[[list[bytes]], list[Any]]:
                 f"holds a model of another library that needs {', '.join(strange)}, which skops does not know to be "
                 f"harmless; if you trust the file, load(path, trusted={needed!r})"
             )
+        from mixent.foreign_checks import check_parts  # only now: it needs much of scikit-learn
+
         found = [io.loads(data, trusted=names) for data, names in zip(parts, asked)]
         for one in found:
             check_parts(one, tuple(trusted))

@@ -26,7 +26,7 @@ from sklearn.utils import check_array
 
 from mixent.core.saved import SavedFileError
 
-TREE = "sklearn.tree._tree.Tree"
+TREE = f"{Tree.__module__}.{Tree.__name__}"
 WORDS = 8  # of 32 bits: a set of categories, of which there are 256 at most
 
 

@@ -6,7 +6,7 @@ import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
-from sklearn.model_selection import GridSearchCV, PredefinedSplit
+from sklearn.model_selection import GridSearchCV, PredefinedSplit, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import check_estimator
@@ -189,7 +189,7 @@ SAVED = {
     "logistic": (LogisticRegression(), "bits"),
     "forest": (RandomForestClassifier(5), "codes"),
     "boosting": (HistGradientBoostingClassifier(max_iter=5), "codes"),
-    "svm": (CalibratedClassifierCV(SVC(), cv=3, ensemble=False), "bits"),
+    "svm": (CalibratedClassifierCV(SVC(), cv=StratifiedKFold(3, shuffle=True, random_state=0), ensemble=False), "bits"),
     "neighbours": (KNeighborsClassifier(algorithm="brute"), "bits"),
 }
 

@@ -33,8 +33,7 @@ function seen(frame) {
   const lost = [...page.querySelectorAll(".wide")].filter((box) => {
     box.scrollLeft = box.scrollWidth;  // to the last column
     const caption = box.querySelector("caption"), place = caption.getBoundingClientRect();
-    const out = place.left < -1 || place.right > frame.clientWidth + 1 || caption.scrollWidth > caption.clientWidth + 1;
-    return out;
+    return place.left < -1 || place.right > frame.clientWidth + 1 || caption.scrollWidth > caption.clientWidth + 1;
   }).map((box) => box.querySelector("caption").textContent.slice(0, 40));
   const scrolled = [...page.querySelectorAll(".wide")].filter((box) => box.scrollLeft > 0).length;
   const small = [...page.querySelectorAll("p, li, td")]

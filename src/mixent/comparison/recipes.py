@@ -200,6 +200,7 @@ def _forest(s: Setting) -> Any:
 
 def _svm(s: Setting) -> Any:
     from sklearn.calibration import CalibratedClassifierCV
+    from sklearn.model_selection import StratifiedKFold
     from sklearn.svm import SVC
 
     widths = [1.0] if s.long else [0.2, 1.0, 4.0]
@@ -207,7 +208,8 @@ def _svm(s: Setting) -> Any:
         "estimator__C": [1.0, 10.0] if s.long else [0.3, 1.0, 3.0, 10.0, 30.0],
         "estimator__gamma": [width / s.shape.n_columns for width in widths],
     }
-    return s.tuned(CalibratedClassifierCV(SVC(), cv=3, ensemble=False), grid, cv=3)
+    folds = StratifiedKFold(3, shuffle=True, random_state=s.seed)  # rows may come in an order
+    return s.tuned(CalibratedClassifierCV(SVC(), cv=folds, ensemble=False), grid, cv=3)
 
 
 def _naive_bayes(s: Setting) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.ensemble import HMMStackingClassifier, MaxEntStackingClassifier, OutputColumns
+from mixent.ensemble import HMMStackingClassifier, MaxEntStackingClassifier, OutputColumns, TunedClassifier
 from mixent.ensemble.boosted import Boosted
 from mixent.ensemble.stacked import Stacked
 from mixent.evaluate.displays import ConstraintsDisplay
@@ -90,6 +90,8 @@ def _kinds(model: Any) -> list[str]:
 def _kind(base: Any) -> str:
     if isinstance(base, OutputColumns):
         return f"column{'s' * (len(base.used) > 1)} {', '.join(map(str, base.used))}"
+    if isinstance(base, TunedClassifier):
+        return type(base.model_).__name__
     steps = getattr(base, "steps", None)
     return type(steps[-1][1] if steps else base).__name__
 

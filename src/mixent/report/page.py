@@ -56,7 +56,7 @@ nav ol { margin: 1rem 0; padding: 0; list-style: none; display: flex; flex-wrap:
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .92rem; overflow-wrap: normal; }
 .wide table { min-width: min(26rem, 100%); }
 caption { text-align: left; padding-bottom: .4rem; max-width: min(42rem, calc(100vw - 2rem));
-  position: sticky; left: 0; }
+  position: sticky; left: 0; overflow-wrap: anywhere; }
 th, td { padding: .3rem .6rem .3rem 0; text-align: left; vertical-align: baseline;
   border-bottom: 1px solid var(--line); }
 th:not(:first-child), td:not(:first-child) { padding-left: .4rem; }
