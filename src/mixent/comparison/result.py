@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 from mixent.comparison.recipes import Candidate
 from mixent.comparison.shape import Shape
 from mixent.evaluate.across import holm
+from mixent.evaluate.displays.methods import adjusted_p_values, not_told_apart
 from mixent.evaluate.displays.palette import Short
 from mixent.evaluate.labels import encode
 from mixent.evaluate.paired import TTest, corrected_t_test
@@ -139,21 +139,9 @@ class Comparison(Short):
 
     def groups(self, metric: str | None = None) -> list[list[str]]:
         """Maximal runs of methods, in order of their mean, of which no pair is told apart (Holm over all pairs)."""
-        metric = metric or self.metric
         order = self.ranking(metric)
-        pairs = list(combinations(range(len(order)), 2))
-        p = holm([self.test(order[i], order[j], metric).p_value for i, j in pairs])
-        apart = {pair for pair, value in zip(pairs, p) if value < ALPHA}
-        runs: list[list[str]] = []
-        last = -1
-        for i in range(len(order)):
-            j = i
-            while j + 1 < len(order) and not any((k, j + 1) in apart for k in range(i, j + 1)):
-                j += 1
-            if j > last and j > i:
-                runs.append(order[i : j + 1])
-            last = max(last, j)
-        return runs
+        adjusted = adjusted_p_values(order, lambda a, b: self.test(a, b, metric).p_value)
+        return [[order[i] for i in run] for run in not_told_apart(adjusted, ALPHA)]
 
     def report(self, path: Any, *, title: str | None = None, commands: str = "") -> Path:
         """Write all of it as one HTML file and return its path."""

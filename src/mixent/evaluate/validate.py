@@ -17,6 +17,7 @@ from mixent.base.weights import weight_argument, weight_arguments
 from mixent.evaluate.labels import as_labels, classes_of, encode, key, labelled_rows, plain_dtype
 from mixent.evaluate.records import Recorded
 from mixent.evaluate.scores import METRICS, _weights, score_table
+from mixent.evaluate.sentences import without_rounding
 
 Progress = Callable[[int, int, str], None]
 # metric, factor and decimals of the short table
@@ -92,8 +93,9 @@ class CrossValidation(Recorded):
         strange = [name for name in (a, b) if name not in self.methods]
         if strange:
             raise ValueError(f"there is no method {strange[0]!r}; there are {', '.join(map(repr, self.methods))}")
-        gap = self.values(a, metric) - self.values(b, metric)
-        gap = gap[np.isfinite(gap)]
+        first, second = self.values(a, metric), self.values(b, metric)
+        both = np.isfinite(first) & np.isfinite(second)
+        gap = without_rounding((first - second)[both], first[both], second[both])
         if len(gap) < 2:
             mean = float(gap.mean()) if len(gap) else float("nan")
             return {"mean": mean, "se": float("nan"), "p_value": float("nan")}
