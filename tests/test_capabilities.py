@@ -259,8 +259,8 @@ COARSE = {  # few passes over many rows
 def on_disk(tmp_path_factory):
     """(100 000, 20) numbers in a file, and labels."""
     path = tmp_path_factory.mktemp("rows") / "rows.npy"
-    y = np.arange(100_000) % 2
-    np.save(path, np.random.default_rng(0).normal(size=(100_000, 20)) + y[:, None] * np.linspace(0, 1, 20))
+    y = np.arange(200_000) % 2
+    np.save(path, np.random.default_rng(0).normal(size=(200_000, 20)) + y[:, None] * np.linspace(0, 1, 20))
     return np.load(path, mmap_mode="r"), y
 
 
