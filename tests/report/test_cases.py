@@ -94,7 +94,12 @@ def test_of_a_linear_model_swapped_values_give_its_terms():
 
 
 def test_parts_of_a_maximum_entropy_model_add_up():
-    model = mx.MaxEntClassifier().fit(FRAME, Y)
+    model = mx.MaxEntClassifier(random_state=0).fit(FRAME, Y)
+    for row in (3, 20, 70, 77, 106, 133):  # all pairs: strongest rivals or not, from either side
+        log_p = model.predict_log_proba(FRAME.iloc[[row]])[0]
+        for ours, rival in ((0, 1), (1, 0), (1, 2), (2, 1), (0, 2), (2, 0)):
+            parts = parts_of_case(model, FRAME, row, ours, rival)
+            assert sum(nats for _, _, nats in parts) == pytest.approx(log_p[ours] - log_p[rival], rel=1e-6)
     parts = parts_of_case(model, FRAME, 70, 1, 2)
     log_p = model.predict_log_proba(FRAME.iloc[[70]])[0]
     assert sum(nats for _, _, nats in parts) == pytest.approx(log_p[1] - log_p[2], rel=1e-6)

@@ -223,9 +223,12 @@ def _own_parts(model: Any, one: Any, ours: int, rival: int) -> list[tuple[str, s
     found = ExplanationDisplay.from_estimator(model, one, 0, label=model.classes_[ours])
     if key(found.rival) != key(model.classes_[rival]):  # explain has the strongest rival: parts are differences
         against = ExplanationDisplay.from_estimator(model, one, 0, label=model.classes_[rival])
-        if key(against.rival) != key(found.rival):
+        if key(against.rival) == key(model.classes_[ours]):  # the same pair, seen from the other side
+            found.parts, found.prior = -against.parts, -against.prior
+        elif key(against.rival) == key(found.rival):
+            found.parts, found.prior = found.parts - against.parts, found.prior - against.prior
+        else:
             return []
-        found.parts, found.prior = found.parts - against.parts, found.prior - against.prior
     rows = [(found.first, "", float(found.prior))]
     for name, nats in zip(found.names, found.parts.tolist()):
         column, sign, value = name.rpartition(" = ")
