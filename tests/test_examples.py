@@ -79,6 +79,7 @@ def test_mixed_table_shows_that_gaps_are_integrated_out(show):
     assert shown.n_pictures == 3 and "converged" in shown.said
 
 
+@pytest.mark.slow
 def test_covariances_shows_that_bic_finds_the_structure(show):
     shown = show("covariances")
     assert min(shown.names.bic, key=shown.names.bic.get) == "VEV"
@@ -97,6 +98,7 @@ def test_growing_shows_the_four_groups(show):
     assert shown.n_pictures == 3
 
 
+@pytest.mark.slow
 def test_orchestra_shows_that_shared_components_come_nearer(show):
     shown = show("orchestra")
     assert "Exact Bayes error 20.17 %" in shown.said and "(J - J*)^2" in shown.said
