@@ -1,32 +1,18 @@
 """The code in the pages on fusion runs as printed, and what they print is what the text quotes."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from .pages import ROOT, run
+
 PVALUE = re.compile(r"p = [\d.e-]+")
-
-
-def run(page, capsys):
-    """Names after the page's code, what it printed (white space as in running text), and the page."""
-    pytest.importorskip("pandas")
-    pyplot = pytest.importorskip("matplotlib.pyplot")
-    pyplot.switch_backend("Agg")
-    text = (ROOT / "docs" / page).read_text()
-    names = {}
-    for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
-        exec(compile(block, page, "exec"), names)
-    drawn = len(pyplot.get_fignums())
-    pyplot.close("all")
-    return names, capsys.readouterr().out.splitlines(), " ".join(text.split()), drawn
 
 
 def quoted(said, page):
     """Lines that the page does not have; runs of blanks are one, and p-values may differ."""
-    page = PVALUE.sub("p", page)
+    page = PVALUE.sub("p", " ".join(page.split()))
     return [line for line in said if PVALUE.sub("p", " ".join(line.split())) not in page]
 
 

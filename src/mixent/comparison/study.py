@@ -109,9 +109,7 @@ def compare(
     weight = None if sample_weight is None else _weights(sample_weight, len(y))
     table = read_table(X, categorical)
     shape = Shape.of(table, y, weight)
-    counted = shape.n_classes if weight is None else len(classes_of(y[weight > 0]))
-    if counted < 2:
-        raise ValueError(f"a comparison needs at least 2 classes; y has {counted}" + " of weight > 0" * shape.weighted)
+    _check_classes(y, weight)
     tried, skipped = _tried(methods, shape, categorical, random_state, baselines)
     places = stratified_folds(y, folds=folds, repeats=repeats, random_state=random_state)
     data = FoldData(X, y, classes_of(y), weight, labelled_rows(y))
@@ -126,8 +124,6 @@ def compare(
     best, reason = recommendation(cv, tried, metric, estimate)
     odd = table_problems(table, y, categorical)
     winner, trouble = _refitted(tried[best].estimator, data) if refit else (None, "")
-    left = [name for name, why in runner.dropped.items() if "budget" in why]
-    slow = f" Left out for want of time: {', '.join(left)}." if left else ""
     told = {"folds": folds, "repeats": repeats, "random_state": random_state, "metric": metric, "budget": budget}
     told |= {"methods": _methods_told(methods), "baselines": baselines, "categorical": categorical}
     return Comparison(
@@ -138,13 +134,27 @@ def compare(
         problems=odd,
         metric=metric,
         recommended=best,
-        reason=reason + slow + trouble + "".join(f" Before you trust any of it: {leak}." for leak in leaks(odd)),
+        reason=" ".join([reason, *_caveats(list(runner.dropped), trouble, leaks(odd))]),
         estimate=estimate,
         winner=winner,
         fingerprint=mark,
         data=(X, y, weight),
         options=told,
     )
+
+
+def _check_classes(y: np.ndarray, weight: np.ndarray | None) -> None:
+    """At least two that count."""
+    counted = len(classes_of(y if weight is None else y[weight > 0]))
+    if counted < 2:
+        some = "" if weight is None else " of weight > 0"
+        raise ValueError(f"a comparison needs at least 2 classes; y has {counted}{some}")
+
+
+def _caveats(late: list[str], trouble: str, leaking: list[str]) -> list[str]:
+    """What stands beside the recommendation: who had no time, a refit that failed, columns that may hold the answer."""
+    told = [f"Left out for want of time: {', '.join(late)}."] if late else []
+    return [*told, *([trouble] if trouble else []), *(f"Before you trust any of it: {leak}." for leak in leaking)]
 
 
 def _workers(n_jobs: Any) -> int:
@@ -204,7 +214,7 @@ def _refitted(estimator: Any, data: FoldData) -> tuple[Any, str]:
         try:
             return fit_rows(estimator, data, np.arange(len(data.y)))[0], ""
         except Exception as error:
-            return None, f" It could not be fitted to all rows: {type(error).__name__}: {error}"
+            return None, f"It could not be fitted to all rows: {type(error).__name__}: {error}"
 
 
 def _methods_told(methods: Any) -> Any:
