@@ -5,10 +5,18 @@ import json
 import pandas as pd
 import pytest
 
-from mixent import load
+from mixent import TunedClassifier, load, save
 from mixent.cli.compare import read_time
 
 QUICK = ("compare", "{stock}/data.csv", "-t", "class", "--ignore", "id,w", "--method", "linear MED", "--folds", "2")
+
+
+@pytest.fixture
+def table(stock):
+    frame = pd.read_csv(stock / "data.csv")
+    return frame.drop(columns=["id", "w", "class"]), frame["class"]
+
+
 ALONE = (*QUICK, "--no-baselines", "--jobs", "1")
 
 
@@ -26,6 +34,20 @@ def test_a_model_and_a_page(mixent, tmp_path):
     assert not list(tmp_path.glob("*.jsonl"))
     again = mixent("predict", "data-winner.mixent", "{stock}/data.csv", "-o", "out.csv")
     assert again.exit_code == 0, again.output
+
+
+def test_a_winner_of_scikit_learn_is_told_about_and_reported(mixent, table, tmp_path):
+    from sklearn.linear_model import LogisticRegression
+
+    model = TunedClassifier(LogisticRegression(), {"C": [0.1, 1.0]}, random_state=0).fit(*table)
+    save(model, tmp_path / "w.mixent", foreign="skops")
+    result = mixent("info", "w.mixent")
+    chosen = f"C {model.best_params_['C']}, chosen among 2 by log-loss, {model.search_[0]['log_loss']:.3f} nats"
+    assert result.exit_code == 0 and f"LogisticRegression of sklearn: {chosen}" in " ".join(result.stdout.split())
+    assert mixent("info", "w.mixent", "--json").exit_code == 0
+    assert mixent("report", "w.mixent", "{stock}/data.csv", "-o", "r.html").exit_code == 0
+    save(TunedClassifier().fit(*table), tmp_path / "plain.mixent", foreign="skops")
+    assert "LogisticRegression of sklearn" in mixent("info", "plain.mixent").stdout
 
 
 def test_names_of_files_and_the_journal(mixent, tmp_path):

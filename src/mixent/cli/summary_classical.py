@@ -1,4 +1,4 @@
-"""Parzen windows and the kernel Fisher discriminant in words and tables: for `fit` and `info`."""
+"""Parzen windows, kernel Fisher discriminants and tuned classifiers in words and tables: for `fit` and `info`."""
 
 from __future__ import annotations
 
@@ -11,17 +11,30 @@ MOST_CLASSES = 30
 
 
 def is_classical(model: Any) -> bool:
-    """Does it tell what it says of rows left out?"""
-    return hasattr(model, "loo_proba_")
+    """Does it tell what it says of rows left out, or is it of another library?"""
+    return hasattr(model, "loo_proba_") or hasattr(model, "best_params_")
 
 
 def describe_classical(model: Any) -> dict[str, Any]:
     """Windows or kernel, what was chosen, and how rows left out fare, in plain values."""
     classes = [{"class": getattr(c, "item", lambda c=c: c)(), "prior": float(p)} for c, p in _priors(model)]
+    if hasattr(model, "best_params_"):
+        return {"classes": classes, "classical": _tuned(model), "left_out": {"log_loss": None, "error": None}}
     scores = {"log_loss": float(model.loo_log_loss_), "error": float(model.loo_error_)}
     left = {name: value if isfinite(value) else None for name, value in scores.items()}
     about = _windows(model) if hasattr(model, "windows_") else _discriminants(model)
     return {"classes": classes, "classical": about, "left_out": left}
+
+
+def _tuned(model: Any) -> dict[str, Any]:
+    """A classifier of another library, and the settings it got."""
+    name, tried = type(model.model_).__name__, len(model.search_)
+    taken = {option: str(value) for option, value in model.best_params_.items()}
+    words = f"{name} of {type(model.model_).__module__.partition('.')[0]}"
+    if tried:
+        told = ", ".join(f"{option} {value}" for option, value in taken.items())
+        words += f": {told}, chosen among {tried} by log-loss, {model.search_[0]['log_loss']:.3f} nats on rows held out"
+    return {"estimator": name, "settings": taken, "tried": tried, "words": words}
 
 
 def _priors(model: Any) -> Any:
