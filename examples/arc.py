@@ -19,7 +19,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mixent import MEDClassifier, MEDGaussianClassifier, MixtureClassifier
-from mixent.evaluate import BoundaryDisplay, MarginsDisplay, MultipliersDisplay
+from mixent.displays import BoundaryDisplay, MarginsDisplay, MultipliersDisplay
 
 N_ROWS, N_TEST = 120, 5000
 SEEDS = range(20) if "--full" in sys.argv else range(3)

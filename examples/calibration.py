@@ -13,7 +13,8 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
 from mixent import MEDClassifier, MixtureClassifier
-from mixent.evaluate import CalibrationDisplay, UncertaintyDisplay, calibration_error, error_rate, log_loss
+from mixent.displays import CalibrationDisplay, UncertaintyDisplay
+from mixent.evaluate import calibration_error, error_rate, log_loss
 
 cells = load_breast_cancer()
 y = np.where(cells.target == 0, "malignant", "benign")

@@ -13,7 +13,8 @@ from sklearn.datasets import load_diabetes
 from sklearn.model_selection import train_test_split
 
 from mixent import MaxEntClassifier
-from mixent.evaluate import ConstraintsDisplay, ExplanationDisplay, error_rate, log_loss
+from mixent.displays import ConstraintsDisplay, ExplanationDisplay
+from mixent.evaluate import error_rate, log_loss
 
 # %%
 # Diabetes, fast and slow

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mixent import GaussianMixture
-from mixent.evaluate import RegionsDisplay, SelectionDisplay
+from mixent.displays import RegionsDisplay, SelectionDisplay
 
 # %%
 # Rows with a known structure

@@ -14,7 +14,9 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
 from mixent import MixtureClassifier
-from mixent.evaluate import ConfusionDisplay, error_rate, log_loss, resample_priors
+from mixent.displays import ConfusionDisplay
+from mixent.evaluate import error_rate, log_loss
+from mixent.studies import resample_priors
 
 # %%
 # Five measurements of a cell. In training half of the samples are malignant; in the batch one in ten is, and nobody

@@ -13,7 +13,8 @@ import pandas as pd
 
 from mixent import MixtureClassifier
 from mixent.datasets import make_orchestra
-from mixent.evaluate import CalibrationDisplay, RegionsDisplay, calibration_error, log_loss
+from mixent.displays import CalibrationDisplay, RegionsDisplay
+from mixent.evaluate import calibration_error, log_loss
 
 # %%
 # Three readers of different care

@@ -15,14 +15,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from mixent import AdaBoostM1Classifier, MaxEntStackingClassifier, MixtureClassifier
-from mixent.evaluate import (
-    CalibrationDisplay,
-    ConstraintsDisplay,
-    SizeCurveDisplay,
-    five_by_two_f_test,
-    log_loss,
-    size_curves,
-)
+from mixent.displays import CalibrationDisplay, ConstraintsDisplay, SizeCurveDisplay
+from mixent.evaluate import five_by_two_f_test, log_loss
+from mixent.studies import size_curves
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 X, y = X.iloc[:, :10], np.where(y == 0, "malignant", "benign")

@@ -12,7 +12,8 @@ import numpy as np
 
 from mixent import SharedMixtureClassifier
 from mixent.datasets import make_orchestra
-from mixent.evaluate import RegionsDisplay, log_loss
+from mixent.displays import RegionsDisplay
+from mixent.evaluate import log_loss
 
 # %%
 # A thousand rows, forty labels

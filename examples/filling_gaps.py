@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.datasets import load_wine
 
 from mixent import MaxEntJoint
-from mixent.evaluate import ConfusionDisplay
+from mixent.displays import ConfusionDisplay
 
 # %%
 # A table with holes

@@ -11,7 +11,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mixent import FisherKernel, HiddenMarkovModel, HMMClassifier, MEDClassifier
-from mixent.evaluate import MarginsDisplay, RocDisplay, error_rate
+from mixent.displays import MarginsDisplay, RocDisplay
+from mixent.evaluate import error_rate
 
 # %%
 # Machines that change their level often, or seldom; a fifth of the steps was not recorded. 40 sequences have a label,

@@ -11,7 +11,8 @@ import matplotlib.pyplot as plt
 
 from mixent import Calibration, Fuser
 from mixent.datasets import simulate_verification
-from mixent.evaluate import DetDisplay, llr_of_posterior, verification_report
+from mixent.displays import DetDisplay
+from mixent.studies import llr_of_posterior, verification_report
 
 # %%
 # Scores on scales of their own, and labelled ones to learn from. The simulation knows the exact likelihood ratio.

@@ -10,7 +10,8 @@ import matplotlib.pyplot as plt
 
 from mixent import MixtureClassifier, SharedMixtureClassifier
 from mixent.datasets import make_orchestra
-from mixent.evaluate import GrowthDisplay, RegionsDisplay, SelectionDisplay, log_loss
+from mixent.displays import GrowthDisplay, RegionsDisplay, SelectionDisplay
+from mixent.evaluate import log_loss
 
 # %%
 # The orchestra: two classes made of four hidden groups, three in each class. So four shared components are right, or

@@ -10,7 +10,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mixent import Calibration, Fuser
-from mixent.evaluate import DependenceDisplay, TrustDisplay, error_rate, log_loss
+from mixent.displays import DependenceDisplay, TrustDisplay
+from mixent.evaluate import error_rate, log_loss
 
 # %%
 # The panel

@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from mixent import MixtureClassifier
-from mixent.evaluate import CalibrationDisplay, ConfusionDisplay, RegionsDisplay, error_rate, log_loss
+from mixent.displays import CalibrationDisplay, ConfusionDisplay, RegionsDisplay
+from mixent.evaluate import error_rate, log_loss
 
 # %%
 # The rows

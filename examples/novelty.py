@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 
 from mixent import MEDNoveltyDetector
-from mixent.evaluate import LikelihoodsDisplay, RocDisplay
+from mixent.displays import LikelihoodsDisplay, RocDisplay
 
 # %%
 # Ten measurements of a cell, 357 benign samples. The first 200 are learned from.

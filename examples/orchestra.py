@@ -24,7 +24,8 @@ from sklearn.base import clone
 
 from mixent import MixtureClassifier, SharedMixtureClassifier
 from mixent.datasets import Orchestra, make_orchestra
-from mixent.evaluate import ComponentsDisplay, RegionsDisplay, error_report, log_loss
+from mixent.displays import ComponentsDisplay, RegionsDisplay
+from mixent.evaluate import error_report, log_loss
 
 FULL = "--full" in sys.argv
 SIZES = (100, 300, 1000, 3000) if FULL else (100, 300, 1000)

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.naive_bayes import GaussianNB
 
 from mixent import HiddenMarkovModel, HMMClassifier
-from mixent.evaluate import CalibrationDisplay, StatesDisplay
+from mixent.displays import CalibrationDisplay, StatesDisplay
 
 # %%
 # A row is a sequence of 30 steps, with gaps where the sensor failed.

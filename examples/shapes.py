@@ -22,7 +22,7 @@ import numpy as np
 from scipy.integrate import trapezoid
 
 from mixent import MaxEntClassifier
-from mixent.evaluate import ConstraintsDisplay
+from mixent.displays import ConstraintsDisplay
 
 MEAN, VARIANCE = 0.02, 55.30  # of both classes
 N_ROWS = 3000

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mixent import MEDTreeClassifier
-from mixent.evaluate import EdgeWeightsDisplay, RocDisplay, TreeDisplay
+from mixent.displays import EdgeWeightsDisplay, RocDisplay, TreeDisplay
 
 # %%
 # Sites in a sequence

@@ -11,7 +11,8 @@ import matplotlib.pyplot as plt
 
 from mixent import Calibration, Fuser
 from mixent.datasets import simulate_vendors
-from mixent.evaluate import CalibrationDisplay, PriorsDisplay, TrustDisplay, error_rate, log_loss
+from mixent.displays import CalibrationDisplay, PriorsDisplay, TrustDisplay
+from mixent.evaluate import error_rate, log_loss
 
 # %%
 # Three in ten were ill where the first was trained, five in ten at the second; here it is one in twenty. Each vendor

@@ -297,7 +297,7 @@ def test_rows_still_to_come_are_refused(name):
     assert not hasattr(one.model, "fit_blocks")
     with pytest.raises(ValueError, match="got a generator, whose rows are still to come; join its blocks first"):
         one.fit(part for part in [one.X, one.X])
-    with pytest.raises(ValueError, match="got 'rows.parquet'; if that is a file: mixent.tables.read_frame reads it"):
+    with pytest.raises(ValueError, match="got 'rows.parquet'; if that is a file: mixent.data.read_frame reads it"):
         one.fit("rows.parquet")
 
 

@@ -299,7 +299,7 @@ def test_judges_shows_who_repeats_whom_and_who_has_changed(show):
 
 
 def test_gate_shows_what_two_matchers_are_worth(show):
-    from mixent.evaluate import eer
+    from mixent.studies import eer
 
     shown = show("gate")
     found = shown.names

@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 
 import mixent
-from mixent.core import saved
-from mixent.files import CLASSES, SavedFileError
+from mixent.core import serialize
 from mixent.fusion import Calibration, Fuser, Source, long_answers
 from mixent.fusion.methods import METHODS
+from mixent.persistence import CLASSES, SavedFileError
 
 LABELS = np.array(["no", "yes"])
 
@@ -121,7 +121,7 @@ def test_a_fusion_without_a_part_is_refused(name, tmp_path):
     fuser = Fuser(HARD).fit(NEW)
     for gone in (name, "_fitted"):
         delattr(fuser, gone)
-    saved.save(tmp_path / "f.mixent", fuser, CLASSES, {})
+    serialize.save(tmp_path / "f.mixent", fuser, CLASSES, {})
     with pytest.raises(SavedFileError, match=rf"damaged \({name} is missing"):
         mixent.load(tmp_path / "f.mixent")
 
@@ -131,6 +131,6 @@ def test_posteriors_of_other_classes_are_refused(tmp_path):
     fuser.posterior_ = fuser.posterior_[:, :1]
     for gone in ("_fitted",):
         delattr(fuser, gone)
-    saved.save(tmp_path / "f.mixent", fuser, CLASSES, {})
+    serialize.save(tmp_path / "f.mixent", fuser, CLASSES, {})
     with pytest.raises(SavedFileError, match="posteriors or drifts do not fit the classes"):
         mixent.load(tmp_path / "f.mixent")

@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from mixent.cli import app
-from mixent.evaluate.displays import ConfusionDisplay
-from mixent.tables.files import read_frame
+from mixent.data.files import read_frame
+from mixent.displays import ConfusionDisplay
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from mixent.core.executors import Executor
 from mixent.families.gaussian.family import GaussianFamily, Gaussians, Group
 from mixent.families.product import Components, ProductFamily
 from mixent.mixtures.discriminative import DiscriminativeProblem
-from mixent.mixtures.first_guess import Summary, summarise
 from mixent.mixtures.fitting import blocks, choose_executor
+from mixent.mixtures.init import Summary, summarise
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
 CASE = Case(50_000, 10, 8)

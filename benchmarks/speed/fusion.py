@@ -21,8 +21,8 @@ import numpy as np
 
 from benchmarks.speed.records import Record, fastest
 from mixent import Calibration, Fuser
+from mixent.data import read_frame
 from mixent.datasets import simulate_votes
-from mixent.tables import read_frame
 
 SECONDS, PASS, RATIO, MILLISECONDS = "seconds", "seconds per pass", "times faster than numpy", "milliseconds"
 SAME, REACHED = "posteriors, largest difference", "R, nats per item"

@@ -26,8 +26,8 @@ from mixent.core.blocks import Block
 from mixent.core.driver import Stop, run
 from mixent.families.gaussian.family import GaussianFamily, Gaussians, Group
 from mixent.families.product import Components, ProductFamily
-from mixent.mixtures.first_guess import summarise
 from mixent.mixtures.fitting import blocks, choose_executor
+from mixent.mixtures.init import summarise
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -11,7 +11,7 @@ from sklearn.model_selection import StratifiedKFold
 from benchmarks.tables.data import Dataset
 from benchmarks.tables.printed_fusion import MISSING, TABLE_46, TABLE_61
 from mixent.core.arrays import Array
-from mixent.evaluate import prior_mismatch, resample_priors, without_class
+from mixent.studies import prior_mismatch, resample_priors, without_class
 
 N_SOURCES = 5
 SPLIT = "satimage"  # keeps the split it came with; segment has one too, but the document halves it

@@ -24,7 +24,7 @@ from benchmarks.tables.ensembles_combiners import digest
 from mixent import Calibration, Fuser, GaussianMixture
 from mixent.base.folds import label_folds
 from mixent.core.arrays import Array
-from mixent.evaluate import with_copies
+from mixent.studies import with_copies
 
 INNER, SEED = 5, 0
 KEPT = 12  # training halves in memory: those of one set

@@ -34,8 +34,8 @@ from benchmarks.tables.show import Found, tell
 from benchmarks.tables.table import Make, Setting, Table
 from mixent import Calibration, Fuser, MaxEntStackingClassifier
 from mixent.base.priors import shifted_priors
-from mixent.evaluate import resample_priors
 from mixent.fusion.methods import METHODS
+from mixent.studies import resample_priors
 
 MODELS = ("ChatGPT", "ChatGPT-0301", "Falcon", "GPT-4", "LLaMA2", "PaLM2")
 PROMPTS = ("Vanilla|ab", "CoT|ba")

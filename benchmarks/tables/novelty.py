@@ -36,7 +36,7 @@ from benchmarks.tables.show import Found, tell
 from benchmarks.tables.splice import CONSENSUS, FALSE, RATES, WINDOW
 from benchmarks.tables.table import Make, Setting, Table
 from mixent import GaussianMixture, MEDNoveltyDetector
-from mixent.tables import read_features
+from mixent.data import read_features
 
 MRE, BAYES = "margin", "bayes"
 LETTERS = list("ACGT")

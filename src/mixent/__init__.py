@@ -34,8 +34,8 @@ _HOMES = {
     "Source": "mixent.fusion",
     "capabilities": "mixent.overview",
     "compare": "mixent.comparison",
-    "save": "mixent.files",
-    "load": "mixent.files",
+    "save": "mixent.persistence",
+    "load": "mixent.persistence",
 }
 
 __all__ = ["__version__", *_HOMES]

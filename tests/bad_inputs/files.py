@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 from sklearn.naive_bayes import GaussianNB
 
 from mixent import AdaBoostM1Classifier, load, save
-from mixent.files import SavedFileError
-from mixent.tables import read_features, read_frame, read_labels, read_weights, split_target, to_frame, write_frame
+from mixent.data import read_features, read_frame, read_labels, read_weights, split_target, to_frame, write_frame
+from mixent.persistence import SavedFileError
 
 from .cases import X, classifier, defined, frame, nothing, refused, y
 

@@ -42,8 +42,8 @@ from benchmarks.tables.store import Store, read_lines
 from sklearn.naive_bayes import GaussianNB
 
 from mixent import Calibration, Fuser
-from mixent.evaluate import prior_mismatch
 from mixent.evaluate.paired import five_by_two_f
+from mixent.studies import prior_mismatch
 
 COLUMNS = "abcdefg"
 SHIFTED = {"4.2": TABLE_42, "4.3": TABLE_43, "4.4": TABLE_44, "6.1": TABLE_61}

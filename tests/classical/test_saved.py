@@ -6,7 +6,7 @@ import pytest
 
 import mixent
 from mixent import KernelFisherClassifier, ParzenClassifier
-from mixent.files import SavedFileError
+from mixent.persistence import SavedFileError
 
 rng = np.random.default_rng(0)
 y = np.array(["x", "y", "z"])[np.arange(45) % 3]

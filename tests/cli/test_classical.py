@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mixent as mx
-from mixent.tables import read_frame
+from mixent.data import read_frame
 
 LEAVE = ("--ignore", "id,w")
 FIT = ("fit", "{stock}/data.csv", "-t", "class", *LEAVE, "-o", "m.mixent", "--model")

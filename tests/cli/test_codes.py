@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 import mixent as mx
-from mixent.cli.screen import one_line
-from mixent.tables import read_frame
+from mixent.cli.console import one_line
+from mixent.data import read_frame
 
 ZIPS = ("01234", "1234", "00000")
 FIT = ("fit", "d.csv", "-t", "y", "-o", "m.mixent", "--ignore", "note", "--categorical", "zip,sex", "-k", "1")

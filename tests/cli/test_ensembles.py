@@ -13,8 +13,8 @@ from mixent.cli import app
 from mixent.cli.baselines import baselines
 from mixent.cli.data import schema_of
 from mixent.cli.models import Choices, make_models
+from mixent.data import read_frame
 from mixent.ensemble import OutputColumns
-from mixent.tables import read_frame
 
 LEAVE = ("--ignore", "id,w")
 FIT = ("fit", "{stock}/data.csv", "-t", "class", *LEAVE, "-o", "m.mixent", "--model")

@@ -308,7 +308,7 @@ def test_installed_command_to_a_pipe_without_unicode(stock):
 def test_ctrl_c(stock):
     program = (
         "import signal, sys\n"
-        "import mixent.tables as tables\n"
+        "import mixent.data as tables\n"
         "tables.read_frame = lambda path, text: signal.raise_signal(signal.SIGINT)\n"
         "from mixent.cli import main\n"
         "main()"

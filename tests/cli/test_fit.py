@@ -22,7 +22,7 @@ def test_fit_equals_the_library(mixent, tmp_path, stock):
     assert (
         mixent(*FIT, "-o", "m.mixent", "-k", "2", "--covariance", "diag", "--prior", "3", "--seed", "5").exit_code == 0
     )
-    from mixent.tables import read_frame
+    from mixent.data import read_frame
 
     frame = read_frame(stock / "data.csv")
     X = frame.drop(columns=["id", "w", "class"])
@@ -132,7 +132,7 @@ def test_one_column_is_one_column(mixent):
 
 
 def test_counts_in_words():
-    from mixent.cli.screen import count
+    from mixent.cli.console import count
 
     assert [count(n, "row") for n in (0, 1, 2, 10**7, 1.5)] == [
         "0 rows",
@@ -157,8 +157,8 @@ def test_temperature_in_words():
 def test_the_chosen_model_of_the_search_is_told(capsys):
     from types import SimpleNamespace
 
+    from mixent.cli.console import Screen
     from mixent.cli.fit import _say_search
-    from mixent.cli.screen import Screen
 
     search = [{"log_loss": 0.1, "error": 0.1, "chosen": False}, {"log_loss": 0.2, "error": 0.1, "chosen": True}]
     _say_search(Screen(False), SimpleNamespace(search_=search, classes_=[0, 1]))
@@ -166,7 +166,7 @@ def test_the_chosen_model_of_the_search_is_told(capsys):
 
 
 def test_in_a_pipe_a_bar_leaves_not_even_a_blank_line(capsys):
-    from mixent.cli.screen import Screen
+    from mixent.cli.console import Screen
 
     with Screen(False).progress("Searching") as tell:
         tell(1, 2, "half")

@@ -349,7 +349,7 @@ def test_columns_of_no_source_are_named(files):
 
 
 def test_many_classes_and_sources_are_cut_short(files, capsys):
-    from mixent.cli.screen import Screen
+    from mixent.cli.console import Screen
     from mixent.cli.summary_fusion import show_fusion
 
     files("fuse", "votes.csv", "-c", "ab.json", "--item", "case", "-o", "f.csv", "--save", "m.mixent", "-q")

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import mixent as mx
 from mixent.cli import app
-from mixent.tables import read_frame
+from mixent.data import read_frame
 
 LEAVE = ("--ignore", "id", "--ignore", "w")
 FIT = ("fit", "{stock}/data.csv", "-t", "class", *LEAVE, "--model", "maxent", "-o", "m.mixent")
@@ -396,8 +396,8 @@ def test_explain_a_mixture_by_component(mixent, stock, X):
 
 
 def test_many_parts_are_pooled(capsys):
+    from mixent.cli.console import Screen
     from mixent.cli.explain import Case, show_case
-    from mixent.cli.screen import Screen
 
     show_case(Screen(False), Case(0, "a", 0.9, "b", 20.0, [(f"[c{i}]", "", 1.0) for i in range(20)]))
     out = capsys.readouterr().out

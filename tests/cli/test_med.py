@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import mixent as mx
 from mixent.cli import app
-from mixent.tables import read_frame
+from mixent.data import read_frame
 
 LEAVE = ("--ignore", "id,w")
 FIT = ("fit", "{stock}/data.csv", "-t", "class", *LEAVE, "-o", "m.mixent", "--model")

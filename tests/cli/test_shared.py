@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 import mixent as mx
+from mixent.cli.console import Screen
 from mixent.cli.fit import _say_search
-from mixent.cli.screen import Screen
 from mixent.cli.summary import _spoken
 from mixent.datasets import make_orchestra
 

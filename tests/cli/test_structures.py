@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 import mixent as mx
 from mixent.cli import app
+from mixent.data import read_frame
 from mixent.report.structures import stationary
-from mixent.tables import read_frame
 
 LEAVE = ("--ignore", "id,w")
 FIT = ("fit", "{stock}/data.csv", "-t", "class", *LEAVE, "-o", "m.mixent", "--model")

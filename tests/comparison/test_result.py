@@ -9,6 +9,7 @@ from scipy import stats
 
 from mixent import MaxEntClassifier, MaxEntStackingClassifier, MEDClassifier
 from mixent.comparison.recipes import Candidate
+from mixent.comparison.recommendation import explains_columns, miscalibration, recommendation
 from mixent.comparison.result import (
     ALPHA,
     CHOSEN_BY,
@@ -19,7 +20,6 @@ from mixent.comparison.result import (
     shares_loss,
 )
 from mixent.comparison.shape import Shape
-from mixent.comparison.words import explains_columns, miscalibration, recommendation
 from mixent.evaluate import CrossValidation, corrected_t_test, holm, score_table, stratified_folds
 from mixent.evaluate.scores import METRICS
 

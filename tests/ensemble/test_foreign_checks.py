@@ -25,8 +25,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import mixent
 from mixent import TunedClassifier
-from mixent.files import SavedFileError
-from mixent.foreign_checks import check_parts
+from mixent.persistence import SavedFileError
+from mixent.persistence_skops_checks import check_parts
 
 RNG = np.random.default_rng(0)
 X = RNG.integers(0, 5, (90, 3)).astype(float)  # numbers, or codes of categories

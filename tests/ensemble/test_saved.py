@@ -27,9 +27,9 @@ from mixent import (
     MixtureClassifier,
     WeightBoostClassifier,
 )
-from mixent.core.saved import read_header
+from mixent.core.serialize import read_header
 from mixent.ensemble import OutputColumns
-from mixent.files import SavedFileError
+from mixent.persistence import SavedFileError
 
 
 def make_table(n=60, seed=0):

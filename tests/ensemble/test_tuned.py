@@ -13,8 +13,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import mixent
 from mixent import TunedClassifier
+from mixent.data import read_features
 from mixent.ensemble.plain import PlainColumns
-from mixent.tables import read_features
 
 
 def make_table(n=80, seed=0):

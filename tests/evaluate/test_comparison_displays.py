@@ -11,7 +11,9 @@ from sklearn.datasets import load_iris
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
 from sklearn.naive_bayes import GaussianNB
 
-from mixent.evaluate import CriticalDifferenceDisplay, SizeCurveDisplay, compare_over_sets, size_curves
+from mixent.displays import CriticalDifferenceDisplay, SizeCurveDisplay
+from mixent.evaluate import compare_over_sets
+from mixent.studies import size_curves
 
 LONG = "an ensemble of_very_many $members$ with a name to match"
 

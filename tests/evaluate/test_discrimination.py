@@ -20,7 +20,7 @@ from mixent import (
     MEDTreeClassifier,
     MixtureClassifier,
 )
-from mixent.evaluate import MarginsDisplay
+from mixent.displays import MarginsDisplay
 from mixent.evaluate.discrimination import describe_discrimination, in_words, strongest_columns, what_kernel
 
 X, CODES = load_iris(return_X_y=True)

@@ -16,7 +16,7 @@ from mixent import (
     MEDTreeClassifier,
     MixtureClassifier,
 )
-from mixent.evaluate import BoundaryDisplay, MultipliersDisplay
+from mixent.displays import BoundaryDisplay, MultipliersDisplay
 
 IRIS, KIND = load_iris(return_X_y=True)
 PETALS = IRIS[:, 2:]

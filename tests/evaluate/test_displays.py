@@ -11,7 +11,8 @@ from sklearn.mixture import GaussianMixture
 
 import mixent
 from mixent import MixtureClassifier, SharedMixtureClassifier
-from mixent.evaluate import (
+from mixent.base.style import OKABE_ITO, class_name, plain
+from mixent.displays import (
     CalibrationDisplay,
     ComponentsDisplay,
     ConfusionDisplay,
@@ -21,9 +22,8 @@ from mixent.evaluate import (
     RegionsDisplay,
     SelectionDisplay,
     UncertaintyDisplay,
-    calibration_error,
 )
-from mixent.evaluate.displays.palette import OKABE_ITO, class_name, plain
+from mixent.evaluate import calibration_error
 
 X, CODES = load_iris(return_X_y=True)
 Y = np.array(["setosa", "versicolor", "virginica"])[CODES]

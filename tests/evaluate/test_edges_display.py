@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from mixent import MEDTreeClassifier
-from mixent.evaluate import EdgeWeightsDisplay
+from mixent.displays import EdgeWeightsDisplay
 
 LETTERS = np.array(list("ACGT"))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from mixent.evaluate import DependenceDisplay, PriorsDisplay, TrustDisplay
+from mixent.displays import DependenceDisplay, PriorsDisplay, TrustDisplay
 from mixent.fusion import Calibration, Fuser
 
 LABELS = np.array(["$a_", "b", "c"])

@@ -5,7 +5,7 @@ import pytest
 from sklearn.ensemble import IsolationForest
 
 from mixent import MEDNoveltyDetector
-from mixent.evaluate import LikelihoodsDisplay
+from mixent.displays import LikelihoodsDisplay
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 2))

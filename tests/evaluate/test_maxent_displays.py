@@ -6,10 +6,10 @@ import pytest
 from sklearn.datasets import load_iris
 
 from mixent import MaxEntClassifier, MixtureClassifier
-from mixent.evaluate import ConstraintsDisplay, ExplanationDisplay, PathDisplay
+from mixent.base.style import class_name
+from mixent.displays import ConstraintsDisplay, ExplanationDisplay, PathDisplay
 from mixent.evaluate.cases import case_values, strongest_features
-from mixent.evaluate.displays.palette import class_name
-from mixent.evaluate.parts import Curve, Said, loudest, speaks_for, what_is_said
+from mixent.maxent.contributions import Curve, Said, loudest, speaks_for, what_is_said
 
 X, CODES = load_iris(return_X_y=True)
 Y = np.array(["setosa", "versicolor", "virginica"])[CODES]

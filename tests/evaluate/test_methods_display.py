@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mixent.evaluate import CrossValidation, DifferencesDisplay, holm
+from mixent.displays import DifferencesDisplay
+from mixent.evaluate import CrossValidation, holm
 from mixent.evaluate.displays.methods import adjusted_p_values, not_told_apart
 
 

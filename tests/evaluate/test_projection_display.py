@@ -7,7 +7,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.naive_bayes import GaussianNB
 
-from mixent.evaluate import ProjectionDisplay, RocDisplay
+from mixent.displays import ProjectionDisplay, RocDisplay
 from mixent.evaluate.displays.projection import MOST_COLUMNS, SHRINK, discriminants, encoded, local_mean
 
 X, CODES = load_iris(return_X_y=True)

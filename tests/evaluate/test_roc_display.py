@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import GaussianNB
 
 from mixent import GaussianMixture, MEDClassifier, MEDNoveltyDetector, MixtureClassifier
-from mixent.evaluate import RocDisplay
+from mixent.displays import RocDisplay
 
 IRIS, KIND = load_iris(return_X_y=True)
 X, Y = IRIS[50:], np.where(KIND[50:] == 1, "versicolor", "$virginica_")

@@ -3,8 +3,8 @@ import pytest
 import sklearn.metrics as reference
 from sklearn.preprocessing import label_binarize
 
+from mixent.base.labels import classes_of, encode
 from mixent.evaluate import balanced_error, brier, calibration_error, error_rate, labelled_rows, log_loss, score_table
-from mixent.evaluate.labels import classes_of, encode
 from mixent.evaluate.scores import METRICS, reliability
 
 CLASSES = np.array(["a", "b", "c"])

@@ -6,7 +6,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from mixent import HiddenMarkovModel, HMMClassifier
-from mixent.evaluate import StatesDisplay
+from mixent.displays import StatesDisplay
 
 RNG = np.random.default_rng(0)
 STATE = np.cumsum(RNG.random((30, 12)) < 0.2, axis=1) % 2

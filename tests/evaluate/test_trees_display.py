@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from mixent import MEDBayesNetClassifier, MEDTreeClassifier
-from mixent.evaluate import TreeDisplay
+from mixent.displays import TreeDisplay
 from mixent.evaluate.displays.trees import THICK, THIN, outline
 
 RNG = np.random.default_rng(0)

@@ -7,7 +7,6 @@ from mixent.core.driver import OutsideDomainError
 from mixent.core.stats import tree_sum
 from mixent.families.gaussian import kernels
 from mixent.families.gaussian.family import GaussianFamily, Gaussians, Group
-from mixent.families.gaussian.gaps import Gapped, GappedDiagonal
 from mixent.families.gaussian.kernels import (
     Centred,
     CentredDiagonal,
@@ -18,6 +17,7 @@ from mixent.families.gaussian.kernels import (
     embed,
     quadratic_pays,
 )
+from mixent.families.gaussian.missing import Gapped, GappedDiagonal
 
 SIZES = [(K, d) for K in (1, 2, 5) for d in (1, 2, 3, 5, 12)]
 every_size = pytest.mark.parametrize(("K", "d"), SIZES)

@@ -10,8 +10,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from mixent.fusion.calibration import Calibration
-from mixent.fusion.saved import load_calibrations, save_calibrations
 from mixent.fusion.scales import bin_names, line_pmf
+from mixent.fusion.serialize import load_calibrations, save_calibrations
 
 COUNTS = [[8.0, 2.0], [1.0, 9.0]]
 

@@ -13,8 +13,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import mixent
 from mixent import HiddenMarkovModel, HMMClassifier
-from mixent.files import SavedFileError
 from mixent.hmm.problem import ChainProblem
+from mixent.persistence import SavedFileError
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,10 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import check_estimator
 
-from mixent.core import saved
+from mixent.core import serialize
 from mixent.core.driver import Run, Status, Step, Stop
 from mixent.core.executors import Serial
+from mixent.data import Column, Schema
 from mixent.maxent import joint, joint_problem
 from mixent.maxent.joint import MaxEntJoint
 from mixent.maxent.joint_answers import Answers
@@ -23,7 +24,6 @@ from mixent.maxent.joint_cells import Category, Constant, Hidden, Layout, _cut
 from mixent.maxent.joint_prior import VARIANCES, held_out
 from mixent.maxent.joint_problem import SOLVERS, Pairwise, RowBlocks, Rows, WhiteChart, pose, solve
 from mixent.mixtures.columns import ColumnMixture
-from mixent.tables import Column, Schema
 
 SIZES = (3, 4, 2, 3)
 
@@ -586,9 +586,9 @@ def test_no_prior_warns_of_pairs_that_never_occur(solver):
 def test_it_is_saved_and_pickled(tmp_path, fitted):
     parts = (MaxEntJoint, Category, Hidden, Constant, ColumnMixture, Pairwise, Run, Status, Step, Schema, Column)
     classes = {cls.__name__: cls for cls in parts}
-    saved.save(tmp_path / "model", fitted, classes, {"class": "MaxEntJoint"})
+    serialize.save(tmp_path / "model", fitted, classes, {"class": "MaxEntJoint"})
     X = frame(20, seed=13, gaps=0.2)
-    for again in (saved.load(tmp_path / "model", classes), pickle.loads(pickle.dumps(fitted))):
+    for again in (serialize.load(tmp_path / "model", classes), pickle.loads(pickle.dumps(fitted))):
         np.testing.assert_array_equal(again.predict_proba(X, "class"), fitted.predict_proba(X, "class"))
         assert again.converged_ and again.n_iter_ == fitted.n_iter_ > 5
 

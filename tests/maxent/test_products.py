@@ -5,6 +5,7 @@ import pytest
 
 from mixent.core.driver import Stop
 from mixent.core.executors import Serial
+from mixent.data import Column, Schema, Table
 from mixent.maxent import products
 from mixent.maxent.curvature import gram_matrix, gram_row_sums
 from mixent.maxent.layout import Layout
@@ -12,7 +13,6 @@ from mixent.maxent.products import Product, ProductLayout
 from mixent.maxent.rows import RowBlocks
 from mixent.maxent.solving import Sums, solve
 from mixent.maxent.terms import CrossedDense, Given, crossed, mask_of
-from mixent.tables import Column, Schema, Table
 
 SIZES = (3, 2, 4)  # labels of three classifiers
 CELLS = (3, 2)  # of two input spaces

@@ -6,8 +6,8 @@ import pytest
 
 import mixent
 from mixent import MaxEntClassifier, MaxEntJoint
-from mixent.core import saved
-from mixent.files import CLASSES
+from mixent.core import serialize
+from mixent.persistence import CLASSES
 
 
 def table(n=150, seed=0):
@@ -106,8 +106,8 @@ def test_after_adjust_priors(tmp_path):
 def test_a_classifier_without_a_part_is_refused(name, tmp_path):
     model = MaxEntClassifier("quantize", prior=1.0).fit(X, Y)
     delattr(model, name)
-    saved.save(tmp_path / "m.mixent", model, CLASSES, {})
-    with pytest.raises(mixent.files.SavedFileError, match=rf"damaged \({name} is missing"):
+    serialize.save(tmp_path / "m.mixent", model, CLASSES, {})
+    with pytest.raises(mixent.persistence.SavedFileError, match=rf"damaged \({name} is missing"):
         mixent.load(tmp_path / "m.mixent")
 
 
@@ -118,21 +118,21 @@ def test_a_damaged_model_inside_a_model_is_refused(tmp_path):
     group = model.layout_.dense[-1]
     whole = model.layout_
     model.layout_ = replace(whole, dense=(*whole.dense[:-1], replace(group, mixture=None)))
-    saved.save(tmp_path / "m.mixent", model, CLASSES, {})
-    with pytest.raises(mixent.files.SavedFileError, match="a group of columns has no mixture"):
+    serialize.save(tmp_path / "m.mixent", model, CLASSES, {})
+    with pytest.raises(mixent.persistence.SavedFileError, match="a group of columns has no mixture"):
         mixent.load(tmp_path / "m.mixent")
     del group.mixture.params_
     model.layout_ = whole
-    saved.save(tmp_path / "m.mixent", model, CLASSES, {})
-    with pytest.raises(mixent.files.SavedFileError, match=r"damaged \(params_ is missing"):
+    serialize.save(tmp_path / "m.mixent", model, CLASSES, {})
+    with pytest.raises(mixent.persistence.SavedFileError, match=r"damaged \(params_ is missing"):
         mixent.load(tmp_path / "m.mixent")
 
 
 def test_a_joint_model_without_a_part_is_refused(tmp_path):
     model = MaxEntJoint(prior=1.0).fit(X[["colour", "flag"]])
     model.terms_ = None
-    saved.save(tmp_path / "m.mixent", model, CLASSES, {})
-    with pytest.raises(mixent.files.SavedFileError, match="terms_ is missing or no tuple"):
+    serialize.save(tmp_path / "m.mixent", model, CLASSES, {})
+    with pytest.raises(mixent.persistence.SavedFileError, match="terms_ is missing or no tuple"):
         mixent.load(tmp_path / "m.mixent")
 
 
@@ -140,6 +140,6 @@ def test_a_mixture_in_the_place_of_a_maximum_entropy_model_is_refused(tmp_path):
     """Each kind of model has its own parts."""
     model = mixent.MixtureClassifier(1).fit(X[["size", "colour"]], Y)
     model.params_ = MaxEntClassifier("quantize", prior=1.0).fit(X, Y).params_
-    saved.save(tmp_path / "m.mixent", model, CLASSES, {})
-    with pytest.raises(mixent.files.SavedFileError, match="params_ is missing or no MixtureParams"):
+    serialize.save(tmp_path / "m.mixent", model, CLASSES, {})
+    with pytest.raises(mixent.persistence.SavedFileError, match="params_ is missing or no MixtureParams"):
         mixent.load(tmp_path / "m.mixent")

@@ -8,13 +8,13 @@ from scipy.stats import norm
 
 from mixent.core.driver import Stop
 from mixent.core.executors import Serial
+from mixent.data import read_features
 from mixent.maxent.binning import bins_of, entropy_bins
 from mixent.maxent.building import Plan, Training, related_columns
 from mixent.maxent.layout import Layout
 from mixent.maxent.problem import Multipliers
 from mixent.maxent.solving import Sums, solve
 from mixent.maxent.terms import Binned, Coded, Given, Grouped, Moments, crossed
-from mixent.tables import read_features
 
 
 def table_of(X):

@@ -13,19 +13,19 @@ from sklearn.naive_bayes import CategoricalNB
 from sklearn.utils.estimator_checks import check_estimator
 
 from mixent import MEDBayesNetClassifier
+from mixent.data import Column, Schema, Table
 from mixent.med import bayes_net as module
-from mixent.med import spaces
+from mixent.med import training_sets
 from mixent.med.bayes_net import Net, NetModel, NetSpace, across, cells_of
 from mixent.med.contests import Contests, contrasts, pairs
+from mixent.med.exponential_family import Joint
+from mixent.med.exponential_family_solving import push_of
 from mixent.med.families import Dirichlets
 from mixent.med.margins import Gaussian, Laplace
-from mixent.med.natural import Joint
-from mixent.med.natural_solving import push_of
 from mixent.med.net_structure import find_cycle
 from mixent.med.solving import Search
-from mixent.med.spaces import Part
+from mixent.med.training_sets import Part
 from mixent.med.tree_columns import CodedColumn
-from mixent.tables import Column, Schema, Table
 
 SIZES = (2, 3, 2, 4)
 CHAIN = [(0, 1), (1, 2), (2, 3)]
@@ -511,7 +511,7 @@ def test_scores_in_parts_are_the_same(monkeypatch):
     X = words(Z)
     model = MEDBayesNetClassifier(DENSE, **OPTIONS).fit(X, y)
     whole = model.decision_function(X)
-    monkeypatch.setattr(spaces, "AT_ONCE", 7)
+    monkeypatch.setattr(training_sets, "AT_ONCE", 7)
     np.testing.assert_array_equal(model.decision_function(X), whole)
     assert isinstance(model.model_, NetModel)
 

@@ -158,7 +158,7 @@ def test_two_classes_are_the_joint_problem_too(two):
 
 
 def _table(model, X):
-    from mixent.tables import read_features
+    from mixent.data import read_features
 
     return read_features(model, X, reset=False)
 

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mixent.data import read_features
 from mixent.med.encoding import Encoder
-from mixent.tables import read_features
 
 
 def table(data, reset_from=None):

@@ -9,7 +9,7 @@ from scipy.special import betaln, gammaln, logsumexp, polygamma, psi
 
 from mixent.core.driver import OutsideDomainError
 from mixent.med.families import CellLayout, Dirichlets, OneTree, Product, Trees, TreeTables
-from mixent.med.views import Counted, Edges, Matrix
+from mixent.med.features import Counted, Edges, Matrix
 
 
 def every_tree(n):

@@ -20,9 +20,9 @@ from sklearn.utils.estimator_checks import check_estimator
 from mixent import GaussianMixture, HiddenMarkovModel, HMMClassifier, MixtureClassifier, SharedMixtureClassifier
 from mixent.med.fisher import FisherKernel, inverse_root
 from mixent.med.fisher_scores import contrasts
-from mixent.mixtures.by_row import log_density
 from mixent.mixtures.chart import MixtureChart
 from mixent.mixtures.clustering import STRUCTURES
+from mixent.mixtures.predict import log_density
 
 STARTS = "check_sample_weight_equivalence_on_dense_data"
 

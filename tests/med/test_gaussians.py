@@ -15,7 +15,7 @@ from mixent.med.gaussians import Ensemble, GaussianProblem, NormalWishart, class
 from mixent.med.margins import Exponential, Gaussian, Laplace
 from mixent.med.newton import row_blocks
 from mixent.med.solving import GaussianDiscriminant, Search
-from mixent.med.spaces import GaussianSpace, Part
+from mixent.med.training_sets import GaussianSpace, Part
 
 TIGHT = Search(gap=1e-11, max_iter=3000)
 

@@ -20,12 +20,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from mixent import MEDNoveltyDetector
 from mixent.core.blocks import Blocks, NumberedRows
 from mixent.core.driver import Status, Stop, run
-from mixent.med import novelty, spaces
+from mixent.data import read_features
+from mixent.med import novelty, training_sets
 from mixent.med.gaussians import NormalWishart
 from mixent.med.novelty_fit import BayesProblem, bayes, level_set
 from mixent.med.novelty_models import NoveltyChain, NoveltyMixture, NoveltyTrees, Scale
 from mixent.med.solving import Search
-from mixent.tables import read_features
 
 NAMES = ("product", "tree", "gaussian", "mixture", "hmm")
 
@@ -884,7 +884,7 @@ def test_rows_are_scored_in_blocks(name, monkeypatch):
     X = mixed(50, gaps=True)
     model = MEDNoveltyDetector(**options(name)).fit(X)
     whole = model.score_samples(X)
-    monkeypatch.setattr(spaces, "AT_ONCE", 7)
+    monkeypatch.setattr(training_sets, "AT_ONCE", 7)
     np.testing.assert_allclose(model.score_samples(X), whole, rtol=1e-12)
 
 

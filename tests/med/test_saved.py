@@ -13,9 +13,9 @@ from sklearn.preprocessing import StandardScaler
 
 import mixent
 from mixent import FisherKernel, GaussianMixture, MEDClassifier, MEDGaussianClassifier, MixtureClassifier
-from mixent.core import saved
-from mixent.files import CLASSES, SavedFileError
+from mixent.core import serialize
 from mixent.med.margins import Exponential, Gaussian
+from mixent.persistence import CLASSES, SavedFileError
 
 
 def table(n=90, seed=0):
@@ -211,7 +211,7 @@ def test_a_model_without_a_part_is_refused(name, part, said, tmp_path):
     model = MODELS[name].fit(X, LABELS["two"])
     delattr(model, part)
     for _ in range(2):  # missing, then something else
-        saved.save(tmp_path / "m.mixent", model.set_params(progress=False), CLASSES, {})
+        serialize.save(tmp_path / "m.mixent", model.set_params(progress=False), CLASSES, {})
         with pytest.raises(SavedFileError, match=rf"damaged \({part} is missing or {said}\)"):
             mixent.load(tmp_path / "m.mixent")
         setattr(model, part, "something else")
@@ -220,11 +220,11 @@ def test_a_model_without_a_part_is_refused(name, part, said, tmp_path):
 def test_a_damaged_kernel_inside_a_model_is_refused(tmp_path):
     model = MODELS["fisher"].fit(X, LABELS["two"])
     del model.map_.model_.params_
-    saved.save(tmp_path / "m.mixent", model, CLASSES, {})
+    serialize.save(tmp_path / "m.mixent", model, CLASSES, {})
     with pytest.raises(SavedFileError, match=r"damaged \(params_ is missing"):
         mixent.load(tmp_path / "m.mixent")
     model.map_.root_ = None
-    saved.save(tmp_path / "m.mixent", model, CLASSES, {})
+    serialize.save(tmp_path / "m.mixent", model, CLASSES, {})
     with pytest.raises(SavedFileError, match=r"damaged \(root_ is missing or no ndarray"):
         mixent.load(tmp_path / "m.mixent")
 

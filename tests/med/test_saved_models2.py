@@ -12,8 +12,8 @@ import pytest
 
 import mixent
 from mixent import HMMClassifier, MEDBayesNetClassifier, MEDNoveltyDetector, MEDTreeClassifier
-from mixent.core import saved
-from mixent.files import CLASSES, ESTIMATORS, FUSED, PARTS, SavedFileError
+from mixent.core import serialize
+from mixent.persistence import CLASSES, ESTIMATORS, FUSED, PARTS, SavedFileError
 
 
 def table(n=80, seed=0):
@@ -275,7 +275,7 @@ def test_a_model_without_a_part_is_refused(name, part, tmp_path):
     model = fitted(name) if name in CLASSIFIERS else detector(name)[0]
     delattr(model, part)
     for _ in range(2):  # missing, then something else
-        saved.save(tmp_path / "m.mixent", model.set_params(progress=False), CLASSES, {})
+        serialize.save(tmp_path / "m.mixent", model.set_params(progress=False), CLASSES, {})
         with pytest.raises(SavedFileError, match=rf"damaged \({part} is missing or no {NEEDED[name][part]}\)"):
             mixent.load(tmp_path / "m.mixent")
         setattr(model, part, "something else")

@@ -12,7 +12,7 @@ from mixent.core.driver import Status, rounding
 from mixent.core.executors import Serial, Threads
 from mixent.med import solving
 from mixent.med.contests import Contests, contrasts, pairs
-from mixent.med.interior import local_minimum
+from mixent.med.interior_point import local_minimum
 from mixent.med.margins import Exponential, Fixed, Gaussian, Laplace
 from mixent.med.newton import LinearProblem, Plane, Sequential, row_blocks
 from mixent.med.solving import KernelDiscriminant, LinearDiscriminant, Search, row_pulls

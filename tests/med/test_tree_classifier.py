@@ -398,7 +398,7 @@ def test_a_gap_counts_as_the_tree_of_the_other_columns():
 
 
 def _table(model, X):
-    from mixent.tables import read_features
+    from mixent.data import read_features
 
     return read_features(model, X, reset=False)
 

@@ -8,11 +8,11 @@ import pytest
 from scipy.stats import multivariate_normal, norm
 
 from mixent import MEDTreeClassifier
+from mixent.data import read_features
 from mixent.med import tree_columns
 from mixent.med.families import CellLayout
 from mixent.med.tree_columns import CodedColumn, PowersColumn, SoftColumn, TreeColumns
 from mixent.med.tree_tables import ROWS, best_tree, counted_tables, fixed_tables
-from mixent.tables import read_features
 
 RNG = np.random.default_rng
 

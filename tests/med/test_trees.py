@@ -12,21 +12,21 @@ from mixent import MEDTreeClassifier
 from mixent.core.blocks import Blocks, NumberedRows
 from mixent.core.driver import Status, Stop, run
 from mixent.core.executors import Serial
-from mixent.med import model_spaces, spaces
+from mixent.data import read_features
+from mixent.med import model_training_sets, training_sets
 from mixent.med import trees as module
 from mixent.med.contests import Contests, contrasts
 from mixent.med.demands import Demands
+from mixent.med.exponential_family_solving import Found, solve
 from mixent.med.families import OneTree, Trees, TreeTables
 from mixent.med.latent import LatentProblem, two_steps
 from mixent.med.margins import Fixed, Laplace
-from mixent.med.natural_solving import Found, solve
 from mixent.med.solving import Search
-from mixent.med.spaces import Part
+from mixent.med.training_sets import Part
 from mixent.med.tree_columns import TreeColumns
 from mixent.med.tree_mixture import TreeMixtureProblem, fit_tree_mixture
 from mixent.med.tree_tables import fixed_tables
 from mixent.med.trees import TreeSpace
-from mixent.tables import read_features
 
 
 def rows_of(n=90, n_classes=2, seed=0, gaps=0.0):
@@ -302,7 +302,7 @@ def test_scores_come_in_portions_of_any_size(monkeypatch):
     space = space_of(X, n_components=2)
     discriminant = space.discriminant(part_of(y), np.inf)
     whole = discriminant.model.scores(discriminant.prior, space.table)
-    monkeypatch.setattr(spaces, "AT_ONCE", 7)
+    monkeypatch.setattr(training_sets, "AT_ONCE", 7)
     np.testing.assert_allclose(discriminant.model.scores(discriminant.prior, space.table), whole, rtol=1e-12)
     assert whole.shape == (60, 2)
 
@@ -347,7 +347,7 @@ def test_divergence_is_that_of_all_parts():
 def test_folds_are_searched_more_sharply_where_rows_are_few(monkeypatch):
     X, _ = rows_of(60)
     assert space_of(X).for_folds(Search(gap=1e-6)).gap == 1e-9
-    monkeypatch.setattr(model_spaces, "MANY", 60)
+    monkeypatch.setattr(model_training_sets, "MANY", 60)
     assert space_of(X).for_folds(Search(gap=1e-6)).gap == 1e-6
 
 

@@ -15,8 +15,8 @@ from mixent import GaussianMixture, MixtureClassifier, SharedMixtureClassifier
 from mixent.core.blocks import ArrayBlocks, Block
 from mixent.core.driver import Status, rounding
 from mixent.core.executors import Serial
-from mixent.mixtures.arriving import keep, with_kept
-from mixent.mixtures.job import Candidate
+from mixent.mixtures.fit_plan import Candidate
+from mixent.mixtures.online import keep, with_kept
 
 NAMES = ("EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV")
 CLOSED = ("EII", "VII", "EEI", "EVI", "VVI", "EEE", "EEV", "EVV", "VVV")  # no inner loop

@@ -7,10 +7,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from mixent.core.ascent import ascend
 from mixent.core.blocks import ArrayBlocks, Block
 from mixent.core.driver import OutsideDomainError, Status, Stop, rounding, run
 from mixent.core.executors import Serial
+from mixent.core.lbfgs import ascend
 from mixent.families.categorical import CategoricalFamily, Categoricals
 from mixent.families.gaussian.family import GaussianFamily, Gaussians, Group
 from mixent.families.gaussian.prior import Prior

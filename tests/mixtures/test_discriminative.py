@@ -10,10 +10,10 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
-from mixent.core.ascent import ascend
 from mixent.core.blocks import ArrayBlocks, Block
 from mixent.core.driver import Status, Stop, rounding, run
 from mixent.core.executors import Serial, Threads
+from mixent.core.lbfgs import ascend
 from mixent.core.proposals import Squarem
 from mixent.families.categorical import CategoricalFamily, Categoricals
 from mixent.families.gaussian.family import GaussianFamily, Gaussians, Group

@@ -19,9 +19,8 @@ from mixent.families.gaussian.prior import Prior
 from mixent.families.gaussian.structures import COVARIANCES
 from mixent.families.product import Components, ProductFamily
 from mixent.mixtures import growth
-from mixent.mixtures.by_row import each_row
+from mixent.mixtures.fit_plan import Candidate, Job
 from mixent.mixtures.growth import grow, leaves, partial_problem, propose, restart
-from mixent.mixtures.job import Candidate, Job
 from mixent.mixtures.partial import (
     LEAST,
     PartialParams,
@@ -31,6 +30,7 @@ from mixent.mixtures.partial import (
     frozen_group,
     join,
 )
+from mixent.mixtures.predict import each_row
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
 NAMES = ("EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV")

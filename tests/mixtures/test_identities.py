@@ -6,7 +6,7 @@ import pytest
 from mixent import GaussianMixture, MixtureClassifier
 from mixent.core.blocks import ArrayBlocks, Block
 from mixent.core.executors import Serial, Threads
-from mixent.mixtures import by_row, fitting, job
+from mixent.mixtures import fit_plan, fitting, predict
 
 NAMES = ("EII", "VVI", "EEE", "VVE", "VEV", "VVV")
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # a fixed number of passes
@@ -50,7 +50,7 @@ def test_splitting_rows_into_blocks_changes_no_statistic(draw, name, missing):
 @pytest.fixture
 def small_blocks(monkeypatch):
     def shrink():
-        for module in (job, by_row):
+        for module in (fit_plan, predict):
             monkeypatch.setattr(module, "blocks", lambda *args: fitting.blocks(*args).reblock(11))
 
     return shrink

@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from mixent import GaussianMixture, MixtureClassifier, SharedMixtureClassifier
-from mixent.mixtures.options import check_calibration
+from mixent.base.params import check_calibration
 
 X = np.random.default_rng(0).normal(size=(40, 2))
 Y = np.arange(40) % 2

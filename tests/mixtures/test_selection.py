@@ -12,8 +12,8 @@ from sklearn.datasets import load_iris
 import mixent
 from mixent import GaussianMixture, MixtureClassifier, SharedMixtureClassifier
 from mixent.core.driver import rounding
-from mixent.mixtures import exploring, selection
-from mixent.mixtures.job import QUICK
+from mixent.mixtures import candidates, selection
+from mixent.mixtures.fit_plan import QUICK
 from mixent.mixtures.search import fit_temperature
 
 SELECTIONS = ("bic", "icl", "dic", "dic_robust", "cbic", "cv")
@@ -299,7 +299,7 @@ def test_other_processes_change_no_bit(monkeypatch):
         GaussianMixture("auto", ["VVI", "EEE"], growth="incremental", max_components=3),
     ]
     alone = [e.set_params(n_jobs=1, random_state=0).fit(X, y) for e in estimators]
-    monkeypatch.setattr(exploring, "SERIAL", 0.0)
+    monkeypatch.setattr(candidates, "SERIAL", 0.0)
     for one in alone:
         search, before = one.search_, fitted(one)
         told = []
@@ -313,10 +313,10 @@ def test_other_processes_change_no_bit(monkeypatch):
 def test_little_work_stays_in_this_process(monkeypatch):
     calls = []
     monkeypatch.setattr("joblib.Parallel", lambda *a, **k: calls.append(a))
-    assert exploring.spread(lambda t: t + 1, [1, 2, 3], 2, None, str) == [2, 3, 4]
-    monkeypatch.setattr(exploring, "SERIAL", 0.0)
-    assert exploring.spread(lambda t: t + 1, [1], 2, None, str) == [2]  # nothing to share
-    assert exploring.spread(lambda t: t + 1, [1, 2], 1, None, str) == [2, 3] and not calls
+    assert candidates.spread(lambda t: t + 1, [1, 2, 3], 2, None, str) == [2, 3, 4]
+    monkeypatch.setattr(candidates, "SERIAL", 0.0)
+    assert candidates.spread(lambda t: t + 1, [1], 2, None, str) == [2]  # nothing to share
+    assert candidates.spread(lambda t: t + 1, [1, 2], 1, None, str) == [2, 3] and not calls
 
 
 # --- the truth -------------------------------------------------------------------------------------------------------

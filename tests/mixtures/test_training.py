@@ -15,13 +15,13 @@ from sklearn.base import clone
 from mixent import MixtureClassifier, SharedMixtureClassifier
 from mixent.core.driver import Status, rounding
 from mixent.core.executors import Serial
+from mixent.data import read_features, read_labels
 from mixent.mixtures import training
 from mixent.mixtures.chart import MixtureChart
 from mixent.mixtures.discriminative import Conditional, SmoothedError
 from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.model import varying_columns
 from mixent.mixtures.training import Begun, Training, anchored, read_training, softened, train
-from mixent.tables import read_features, read_labels
 
 NAMES = ("EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV")
 every_structure = pytest.mark.parametrize("name", NAMES)

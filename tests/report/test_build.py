@@ -13,7 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from mixent.evaluate import cross_validate
-from mixent.report import common, comparison_report, decided, html, maps, mixture, scores, search
+from mixent.report import classification, common, comparison_report, html, maps, mixture, scores, search
 
 _spec = importlib.util.spec_from_file_location("html_checks", Path(__file__).with_name("test_html.py"))
 _checks = importlib.util.module_from_spec(_spec)
@@ -199,9 +199,9 @@ def test_a_mean_of_rounding_errors_is_zero():
 
 
 def test_a_number_that_names_a_class_is_called_a_class():
-    from mixent.evaluate import ConfusionDisplay
+    from mixent.displays import ConfusionDisplay
 
-    told = decided.worst_pairs(ConfusionDisplay.from_predictions([1, 1, 2], [1, 2, 2])).text
+    told = classification.worst_pairs(ConfusionDisplay.from_predictions([1, 1, 2], [1, 2, 2])).text
     assert told == "Most frequent mistakes: class 1 taken for class 2 (1)."
 
 

@@ -16,10 +16,10 @@ from mixent import (
     MixtureClassifier,
     WeightBoostClassifier,
 )
+from mixent.displays import ConstraintsDisplay
 from mixent.evaluate import cross_validate
 from mixent.evaluate.cases import case_values
-from mixent.evaluate.displays import ConstraintsDisplay
-from mixent.evaluate.parts import what_is_said
+from mixent.maxent.contributions import what_is_said
 from mixent.report import common, comparison_report
 from mixent.report.ensembles import describe_ensemble, ensemble_in_words
 

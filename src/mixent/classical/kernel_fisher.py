@@ -13,17 +13,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixent.base import ProbabilisticClassifier
 from mixent.base.capabilities import LEFT_OUT, YES, able, yes
+from mixent.base.params import check_choice, check_count, check_flag, check_number, check_positive
 from mixent.base.priors import floored, read_class_prior
+from mixent.base.progress import progress_bar
 from mixent.classical.discriminant import Clouds, Smoother, directions, log_proba
 from mixent.classical.parzen import losses
 from mixent.classical.rows import Rows, read_rows, spread_out
 from mixent.core.arrays import Array
+from mixent.data import Table, read_features
 from mixent.med.encoding import FILLED, Encoder
 from mixent.med.kernels import RBF, Kernel, Linear, Nystrom, Polynomial, read_kernel
-from mixent.med.spaces import in_parts
+from mixent.med.training_sets import in_parts
 from mixent.mixtures.fitting import choose_executor
-from mixent.mixtures.options import check_choice, check_count, check_flag, check_number, check_positive, progress_bar
-from mixent.tables import Table, read_features
 
 KERNELS = ("rbf", "linear", "poly")
 SHAPES = {"degree": (3, ("poly",)), "coef0": (1.0, ("poly",)), "gamma": ("auto", ("poly", "rbf"))}

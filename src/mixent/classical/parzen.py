@@ -10,14 +10,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixent.base import ProbabilisticClassifier
 from mixent.base.capabilities import LEFT_OUT, YES, able, yes
+from mixent.base.params import check_choice, check_flag, check_positive
 from mixent.base.priors import floored, read_class_prior
+from mixent.base.progress import progress_bar
 from mixent.classical.bandwidths import OBJECTIVES, LeftOut, choose
 from mixent.classical.rows import Rows, read_rows, spread_out
 from mixent.classical.windows import Columns, Windows
 from mixent.core.arrays import Array, log_sum_exp
+from mixent.data import read_features
 from mixent.mixtures.fitting import choose_executor
-from mixent.mixtures.options import check_choice, check_flag, check_positive, progress_bar
-from mixent.tables import read_features
 
 
 class ParzenClassifier(ProbabilisticClassifier):

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from mixent.core.arrays import Array
+from mixent.data import Table, check_spread, read_features, read_labels, read_weights
 from mixent.med.estimator import read_part
-from mixent.tables import Table, check_spread, read_features, read_labels, read_weights
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ import numpy as np
 
 from mixent.core.arrays import Array, log_sum_exp, safe_log
 from mixent.core.executors import Executor
-from mixent.tables import Table
+from mixent.data import Table
 
 CELLS = 1 << 20  # of a block of kernel values: 8 MB
 FARTHEST = 1e100  # in units of a column's scale; its square is still a number

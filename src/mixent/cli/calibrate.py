@@ -12,9 +12,9 @@ import typer
 
 from mixent.cli import options as opt
 from mixent.cli.answers import FEW_ROWS, Given, as_objects, as_text, column_given, of_items, wide_sources
+from mixent.cli.console import Screen, count, grid, session, shown
 from mixent.cli.data import check_output, listed, names_of, need_columns, parts, read_table
-from mixent.cli.screen import Screen, count, grid, session, shown
-from mixent.cli.words import by_class, long_columns, refuse_idle, shares_of
+from mixent.cli.parsing import by_class, long_columns, refuse_idle, shares_of
 
 MOST_ROWS, MOST_CLASSES = 60, 8
 
@@ -195,7 +195,7 @@ def _left_out(path: Path, frame: Any, target: str, item: str | None, ignore: Seq
 
 
 def _classes(truth: Any) -> list[Any]:
-    from mixent.tables import read_labels
+    from mixent.data import read_labels
 
     return read_labels(truth, len(truth)).classes.tolist()
 

@@ -10,10 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from mixent.cli import options as opt
+from mixent.cli.console import Screen, grid, session, shown
 from mixent.cli.data import Data, check_output, parts, read_data, write_table
 from mixent.cli.evaluate import COLUMNS, _score
-from mixent.cli.screen import Screen, grid, session, shown
-from mixent.cli.words import one_of
+from mixent.cli.parsing import one_of
 
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 MANY = 20  # rows from which a column of different texts is one of names
@@ -141,7 +141,7 @@ def _page_of(report: Path | None, page: bool, data: Path) -> Path | None:
 
 def _check_outputs(data: Path, output: Path, report: Path | None, scores: Path | None, journal: Path | None) -> None:
     """Before the work, not after it."""
-    from mixent.tables.files import ENDINGS
+    from mixent.data.files import ENDINGS
 
     check_output(output, [data])
     if report is not None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from mixent.cli.screen import Screen, count, shown
+from mixent.cli.console import Screen, count, shown
 
 STDOUT = Path("-")
 CALLS = ("(", "|", "!")  # what text has to hold to call anything, unless it begins with =
@@ -39,7 +39,7 @@ class Data:
 
 def read_table(path: Path, text: Iterable[str] = ()) -> Any:
     """Read a file into a DataFrame whose columns are named by text; a CSV's columns `text` hold codes, not numbers."""
-    from mixent.tables import read_frame
+    from mixent.data import read_frame
 
     frame = read_frame(path, text=list(text))
     frame.columns = [str(name) for name in frame.columns]
@@ -72,7 +72,7 @@ def schema_of(fitted: Any) -> Any:
     """Columns of a model; those of a stack are of the kind that its classifiers take them for."""
     if hasattr(fitted, "schema_"):
         return fitted.schema_
-    from mixent.tables import Column, Schema
+    from mixent.data import Column, Schema
 
     named = hasattr(fitted, "feature_names_in_")
     names = list(map(str, fitted.feature_names_in_)) if named else [f"x{j}" for j in range(fitted.n_features_in_)]
@@ -85,7 +85,7 @@ def schema_of(fitted: Any) -> Any:
 
 
 def _columns_of(base: Any, names: list[str]) -> Iterable[Any]:
-    from mixent.tables import Column
+    from mixent.data import Column
 
     if hasattr(base, "used"):  # answers of a black box
         places = [names[c] if isinstance(c, int) else str(c) for c in base.used]
@@ -122,7 +122,7 @@ def read_data(
     written.
     """
     from mixent.cli.hints import codes_in, number_for_class
-    from mixent.tables import split_target
+    from mixent.data import split_target
 
     frame = read_table(path, [*categorical, *(part for name in categorical for part in parts(name)), *text])
     ignore, categorical = names_of(ignore, frame.columns), names_of(categorical, frame.columns)
@@ -201,7 +201,7 @@ def names_of(given: Sequence[str], columns: Iterable[str]) -> list[str]:
 def _typed(X: Any, categorical: Sequence[str]) -> Any:
     from types import SimpleNamespace
 
-    from mixent.tables import read_features
+    from mixent.data import read_features
 
     return read_features(SimpleNamespace(), X, reset=True, categorical=list(categorical) or "auto")
 
@@ -220,14 +220,14 @@ def need_columns(path: Path, have: Iterable[str], wanted: Iterable[str]) -> None
 
 def listed(names: Sequence[Any]) -> str:
     """Names in quotes, not too many."""
-    from mixent.tables import listed
+    from mixent.data import listed
 
     return listed(list(names))
 
 
 def weight_column(column: Any, name: str) -> Any:
     """Row weights, checked; messages name the column."""
-    from mixent.tables import read_weights
+    from mixent.data import read_weights
 
     if column.dtype.kind not in "biuf":
         raise ValueError(f"column {name!r} (--weight) must hold numbers; row 0 holds {column.iloc[0]!r}")
@@ -249,7 +249,7 @@ def _describe(
     """Say how large the table is, that labels are absent, and what is wrong with it; returns the problems."""
     import numpy as np
 
-    from mixent.tables import problems
+    from mixent.data import problems
 
     n_gaps = int(np.isnan(table.X).sum()) + (0 if table.codes is None else int((table.codes < 0).sum()))
     kinds: dict[str, int] = {}
@@ -266,7 +266,7 @@ def _describe(
 
 
 def _absent_labels(y: Any, target: str, models: Sequence[str]) -> list[str]:
-    from mixent.tables import read_labels
+    from mixent.data import read_labels
 
     absent = read_labels(y, len(y)).n_absent
     told = f"{absent} of {count(len(y), 'row')} have no label in {target!r}: they "
@@ -279,7 +279,7 @@ def _absent_labels(y: Any, target: str, models: Sequence[str]) -> list[str]:
 
 
 def _label_problems(y: Any, target: str, few: int = 5) -> list[str]:
-    from mixent.tables import rare, read_labels
+    from mixent.data import rare, read_labels
 
     labels = read_labels(y, len(y))
     notes = []
@@ -311,7 +311,7 @@ def check_output(path: Path, inputs: Sequence[Path], endings: Sequence[str] = ()
 
 def write_table(screen: Screen, frame: Any, output: Path, plain: Collection[str] = ()) -> None:
     """Write a table to a file, or to standard output as CSV; text in `plain` stays as it is, formulas are disarmed."""
-    from mixent.tables import write_frame
+    from mixent.data import write_frame
 
     if output != STDOUT:
         n_quoted = write_frame(frame, output, plain)

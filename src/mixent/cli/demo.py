@@ -9,8 +9,8 @@ import typer
 
 from mixent.cli import options as opt
 from mixent.cli.compare import live_on, show_comparison
+from mixent.cli.console import session, shown
 from mixent.cli.data import check_output
-from mixent.cli.screen import session, shown
 
 DELETED = 0.2  # share of the cells
 METHODS = ("mixture", "maximum entropy", "linear MED")  # beside scikit-learn's
@@ -48,7 +48,7 @@ def load_data() -> tuple[Any, Any]:
     """Wine as a DataFrame, and the growers by name."""
     from sklearn.datasets import load_wine
 
-    from mixent.tables.files import need_pandas
+    from mixent.data.files import need_pandas
 
     need_pandas("to show the demonstration's tables")
     wine = load_wine(as_frame=True)

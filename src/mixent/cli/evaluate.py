@@ -8,12 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from mixent.cli import options as opt
+from mixent.cli.console import Screen, grid, session, shown
 from mixent.cli.data import check_output, read_data, write_table
 from mixent.cli.fit import fit_with_bar
 from mixent.cli.models import ENTROPIES, MIXTURES, Choices, make_models, name_codes
 from mixent.cli.models_ensemble import ENSEMBLES, answer_columns, taken
 from mixent.cli.models_med import KERNELS, QUANTILES
-from mixent.cli.screen import Screen, grid, session, shown
 
 COLUMNS = {  # metric: (heading, factor, decimals)
     "error": ("error\n%", 100, 1),
@@ -195,7 +195,7 @@ def _two_meanings(models: list[str], chosen: Choices) -> list[str]:
 
 
 def _check_outputs(data: Path, report: Path | None, output: Path | None) -> None:
-    from mixent.tables.files import ENDINGS
+    from mixent.data.files import ENDINGS
 
     if report is not None:
         check_output(report, [data], (".html", ".htm"))

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from mixent.cli import options as opt
+from mixent.cli.console import Screen, count, grid, named, session, shown
 from mixent.cli.data import STDOUT, check_output, harmless, listed, read_for, write_table
 from mixent.cli.predict import model_columns
-from mixent.cli.screen import Screen, count, grid, named, session, shown
 
 MOST_LINES, MOST_PARTS, MOST_LOUD = 30, 15, 3
 FEW_ROWS = 3  # more are told in a line each, unless asked for
@@ -78,7 +78,7 @@ def explain(
     """  # noqa: D301  (typer needs the backspace itself)
     with session(quiet=quiet, debug=debug, to_stderr=output == STDOUT) as screen:
         from mixent import load
-        from mixent.tables.files import ENDINGS
+        from mixent.data.files import ENDINGS
 
         asked = _rows(row)
         if output is not None and output != STDOUT:

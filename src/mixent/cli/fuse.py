@@ -12,6 +12,7 @@ import typer
 from mixent.cli import options as opt
 from mixent.cli.answers import as_objects, check_labels, need_sources, of_items, read_wide, worded
 from mixent.cli.calibrate import without_sources
+from mixent.cli.console import Screen, count, session, shown
 from mixent.cli.data import (
     STDOUT,
     check_output,
@@ -23,9 +24,8 @@ from mixent.cli.data import (
     weight_column,
     write_table,
 )
-from mixent.cli.screen import Screen, count, session, shown
+from mixent.cli.parsing import by_class, long_columns, one_of, refuse_idle, share, shares_of
 from mixent.cli.summary_fusion import show_fusion
-from mixent.cli.words import by_class, long_columns, one_of, refuse_idle, share, shares_of
 
 MANY_LABELS = 50  # different answers of a column of which nothing is known
 
@@ -137,7 +137,7 @@ def fuse(
 
 
 def _check_outputs(output: Path, report: Path | None, save: Path | None, inputs: Sequence[Path]) -> None:
-    from mixent.tables.files import ENDINGS
+    from mixent.data.files import ENDINGS
 
     if output != STDOUT:
         check_output(output, inputs, ENDINGS)

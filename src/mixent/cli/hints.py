@@ -13,7 +13,7 @@ MOST_TYPED = 40
 
 def codes_in(table: Any, shares: Sequence[str] = ()) -> list[str]:
     """Numbers that look like codes: which columns, which values, and what to type; `shares` hold probabilities."""
-    from mixent.tables import few_numbers
+    from mixent.data import few_numbers
 
     alike: dict[tuple[int, ...], list[str]] = {}
     for name, values in few_numbers(table).items():

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from mixent.cli import options as opt
+from mixent.cli.console import count, session, shown
 from mixent.cli.data import check_output, listed, read_for, write_table
 from mixent.cli.predict import model_columns
-from mixent.cli.screen import count, session, shown
 
 MOST_COLUMNS = 10
 
@@ -47,8 +47,8 @@ def impute(
     """  # noqa: D301  (typer needs the backspace itself)
     with session(quiet=quiet, debug=debug) as screen:
         from mixent import load
-        from mixent.tables import read_cells
-        from mixent.tables.files import ENDINGS
+        from mixent.data import read_cells
+        from mixent.data.files import ENDINGS
 
         check_output(output, [model, data], ENDINGS)
         fitted = load(model)
@@ -76,7 +76,7 @@ def fill(fitted: Any, frame: Any, path: Path, cells: Any = None) -> tuple[Any, d
     """The table (or its cells as they are written) without gaps in the model's columns, and how many each had."""
     import pandas as pd
 
-    from mixent.tables import missing_mask
+    from mixent.data import missing_mask
 
     expected = pd.DataFrame(fitted.impute(model_columns(fitted, frame, path)))
     expected.columns = list(fitted.schema_.names)

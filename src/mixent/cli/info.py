@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from mixent.cli import options as opt
-from mixent.cli.screen import count, session, shown
+from mixent.cli.console import count, session, shown
 from mixent.cli.summary import describe, show_columns, show_model
 
 
@@ -33,7 +33,7 @@ def info(
     """  # noqa: D301  (typer needs the backspace itself)
     with session(debug=debug) as screen:
         from mixent import load
-        from mixent.core.saved import read_header
+        from mixent.core.serialize import read_header
 
         header = read_header(model)
         about = {"class": header.get("class"), "mixent_version": header.get("mixent_version"), **describe(load(model))}

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
-from mixent.tables import read_labels
+from mixent.data import read_labels
 
 
 class JointClassifier(ClassifierMixin, BaseEstimator):

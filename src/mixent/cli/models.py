@@ -12,7 +12,7 @@ from mixent.cli.models_classical import CLASSICAL, classical
 from mixent.cli.models_ensemble import ENSEMBLES, bases_of, ensemble, fit_to_columns, taken
 from mixent.cli.models_med import KERNELS, MED, QUANTILES, belongs_to_others, check_words, discrimination
 from mixent.cli.models_structures import OF_MODELS, hidden_markov
-from mixent.cli.words import name_lists, one_of, read_prior, refuse_idle, share, word_or
+from mixent.cli.parsing import name_lists, one_of, read_prior, refuse_idle, share, word_or
 
 KINDS = ("mixture", "shared", "maxent", "joint", *MED, *CLASSICAL, "hmm", *ENSEMBLES)
 MIXTURES = ("mixture", "shared")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from mixent.cli.words import one_of, refuse_idle, word_or
+from mixent.cli.parsing import one_of, refuse_idle, word_or
 
 if TYPE_CHECKING:
     from mixent.cli.models import Choices

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from mixent.cli.words import one_of, read_prior, refuse_idle
+from mixent.cli.parsing import one_of, read_prior, refuse_idle
 
 if TYPE_CHECKING:
     from mixent.cli.models import Choices

@@ -10,7 +10,7 @@ import typer
 from mixent.cli.models_classical import KERNELS as FISHERS
 from mixent.cli.models_classical import OBJECTIVES as SCORES
 from mixent.cli.models_structures import OBJECTIVES, OF_MODELS, of_models
-from mixent.cli.words import one_of, read_prior, refuse_idle, word_or
+from mixent.cli.parsing import one_of, read_prior, refuse_idle, word_or
 
 if TYPE_CHECKING:
     from mixent.cli.models import Choices

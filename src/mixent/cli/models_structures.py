@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from mixent.cli.words import name_lists, one_of, read_prior, refuse_idle, word_or
+from mixent.cli.parsing import name_lists, one_of, read_prior, refuse_idle, word_or
 
 if TYPE_CHECKING:
     from mixent.cli.models import Choices

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from mixent.cli import options as opt
+from mixent.cli.console import Screen, count, grid, session, shown
 from mixent.cli.data import check_output, read_data
 from mixent.cli.fit import fit_with_bar
 from mixent.cli.models import name_codes
-from mixent.cli.screen import Screen, count, grid, session, shown
+from mixent.cli.parsing import one_of, read_prior, refuse_idle
 from mixent.cli.summary import describe, show_model
-from mixent.cli.words import one_of, read_prior, refuse_idle
 
 MODELS = ("auto", "product", "tree", "gaussian", "mixture", "hmm")
 MARGINS = ("exponential", "laplace", "gaussian")

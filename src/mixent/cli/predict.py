@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from mixent.cli import options as opt
+from mixent.cli.console import Screen, count, named, session, shown
 from mixent.cli.data import (
     STDOUT,
     check_output,
@@ -20,7 +21,6 @@ from mixent.cli.data import (
     schema_of,
     write_table,
 )
-from mixent.cli.screen import Screen, count, named, session, shown
 
 
 def predict(
@@ -117,7 +117,7 @@ def predict(
     """  # noqa: D301  (typer needs the backspace itself)
     with session(quiet=quiet, debug=debug, to_stderr=output == STDOUT) as screen:
         from mixent import load
-        from mixent.tables.files import ENDINGS
+        from mixent.data.files import ENDINGS
 
         if reject is not None and not abs(reject) < float("inf"):
             raise typer.BadParameter(f"--reject must be a finite cost; got {reject}")
@@ -415,7 +415,7 @@ def _explanation(fitted: Any, X: Any) -> dict[str, Any]:
 
 def _kept(frame: Any, data: Path, output: Path, names: list[str] | None) -> Any:
     """Input columns (None: all) for the output; from text to text, as they are written."""
-    from mixent.tables import read_cells
+    from mixent.data import read_cells
 
     names = list(frame.columns) if names is None else names
     cells = None if not names or output.suffix.lower() == ".parquet" else read_cells(data)

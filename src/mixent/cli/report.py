@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from mixent.cli import options as opt
+from mixent.cli.console import Screen, count, session, shown
 from mixent.cli.data import check_output, names_of, need_columns, read_for, sequence_ids, weight_column
+from mixent.cli.parsing import refuse_idle
 from mixent.cli.predict import model_columns
-from mixent.cli.screen import Screen, count, session, shown
-from mixent.cli.words import refuse_idle
 
 
 def report(
@@ -128,14 +128,14 @@ def _labels(frame: Any, data: Path, target: str | None, classes: Any, model: Pat
     """The column of labels, which must be classes of the model."""
     if target is None:
         return None
-    from mixent.tables import split_target
+    from mixent.data import split_target
 
     need_columns(data, frame.columns, [target])
     y = split_target(frame, target)[1]
     known = set(classes.tolist())
     strange = [value for value in dict.fromkeys(y.dropna().tolist()) if str(value).strip() and value not in known]
     if strange:
-        from mixent.tables import listed
+        from mixent.data import listed
 
         raise ValueError(
             f"{data}, column {target!r} (--target): {strange[0]!r} is no class of {model}; it knows "

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from mixent.cli.console import Screen, count, grid, named, shown
 from mixent.cli.data import schema_of
-from mixent.cli.screen import Screen, count, grid, named, shown
 from mixent.cli.summary_classical import describe_classical, is_classical, show_classical
 from mixent.cli.summary_ensemble import describe_ensembles, is_ensemble, show_ensemble
 from mixent.cli.summary_fusion import show_fusion

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isfinite
 from typing import Any
 
-from mixent.cli.screen import Screen, count, grid, shown
+from mixent.cli.console import Screen, count, grid, shown
 
 MOST_CLASSES = 30
 

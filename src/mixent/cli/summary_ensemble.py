@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mixent.cli.screen import Screen, grid, shown
+from mixent.cli.console import Screen, grid, shown
 from mixent.cli.summary_maxent import _certificate, _prior, _prior_in_words
 
 MOST_CLASSES, MOST_LINES = 30, 12

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mixent.cli.screen import Screen, grid, shown
+from mixent.cli.console import Screen, grid, shown
 
 MOST_CLASSES, MOST_SOURCES = 30, 40
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mixent.cli.screen import Screen, count, grid, named, shown
+from mixent.cli.console import Screen, count, grid, named, shown
 
 MOST_CLASSES = 30
 NEARLY_CERTAIN = 1e-2  # nats per row; where the log-loss is a thousandth, the entropy is below this

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mixent.cli.screen import Screen, grid, named, shown
+from mixent.cli.console import Screen, grid, named, shown
 
 MOST_CLASSES, MOST_COLUMNS = 30, 8
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mixent.cli.screen import Screen, count, grid, named, shown
+from mixent.cli.console import Screen, count, grid, named, shown
 
 MOST_CLASSES, MOST_STATES = 30, 12
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from mixent.cli import options as opt
+from mixent.cli.console import count, session, shown
 from mixent.cli.data import check_output, need_columns, read_for, weight_column
 from mixent.cli.predict import model_columns
-from mixent.cli.screen import count, session, shown
 from mixent.cli.summary import describe, show_model
 
 
@@ -50,7 +50,7 @@ def update(
     """  # noqa: D301  (typer needs the backspace itself)
     with session(quiet=quiet, debug=debug) as screen:
         from mixent import load, save
-        from mixent.tables import split_target
+        from mixent.data import split_target
 
         if output is not None:
             check_output(output, [data])

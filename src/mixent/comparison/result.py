@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.labels import encode
+from mixent.base.params import check_choice
+from mixent.base.style import Short
 from mixent.comparison.recipes import Candidate
 from mixent.comparison.shape import Shape
-from mixent.evaluate.across import holm
 from mixent.evaluate.displays.methods import adjusted_p_values, not_told_apart
-from mixent.evaluate.displays.palette import Short
-from mixent.evaluate.labels import encode
+from mixent.evaluate.multi_dataset import holm
 from mixent.evaluate.paired import TTest, corrected_t_test
 from mixent.evaluate.scores import METRICS, SMALLEST
-from mixent.evaluate.sentences import WORDS, without_rounding
+from mixent.evaluate.text import WORDS, without_rounding
 from mixent.evaluate.validate import CrossValidation
-from mixent.mixtures.options import check_choice
 
 CHOSEN_BY = ("error", "balanced_error", "log_loss", "brier")
 ALPHA = 0.05

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from mixent.evaluate.labels import as_labels, classes_of, encode, labelled_rows
-from mixent.tables import Table, read_features
+from mixent.base.labels import as_labels, classes_of, encode, labelled_rows
+from mixent.data import Table, read_features
 
 
 @dataclass(frozen=True)

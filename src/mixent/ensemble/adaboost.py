@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _num_samples
 
+from mixent.base.params import check_flag
 from mixent.core.arrays import Array
 from mixent.ensemble.bases import HALF, TINY, Trainer, aligned_proba, places
 from mixent.ensemble.boosted import FAINT, Boosted, Rows, log_odds, run_stages
-from mixent.mixtures.options import check_flag
 
 
 class AdaBoostM1Classifier(Boosted):

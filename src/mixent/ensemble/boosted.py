@@ -15,12 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixent.base import ProbabilisticClassifier
 from mixent.base.capabilities import LEFT_OUT, able, no, of_bases, yes
+from mixent.base.params import check_count
 from mixent.base.priors import floored
+from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array
+from mixent.data import Labels, read_features, read_labels, read_weights
+from mixent.data.frames import is_frame, unwrapped
 from mixent.ensemble.bases import HALF, Trainer, read_base
-from mixent.mixtures.options import check_count, progress_bar
-from mixent.tables import Labels, read_features, read_labels, read_weights
-from mixent.tables.frames import is_frame, unwrapped
 
 FAINT = 1e-6  # weight of a vote that is no better than chance: it decides, and says nothing
 NO_ERROR = "stage {} makes no error: no weight is left to move"

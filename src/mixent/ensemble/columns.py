@@ -11,8 +11,8 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.core.arrays import Array
+from mixent.data import missing_mask
 from mixent.ensemble.pmfs import PMF, one_hot, pmf
-from mixent.tables import missing_mask
 
 MOST_FRACTIONS = 10  # numbers that are not whole among labels
 

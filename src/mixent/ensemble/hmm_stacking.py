@@ -10,7 +10,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from mixent.base.folds import Fold, label_folds
+from mixent.base.params import check_calibration, check_choice, check_count, check_positive
 from mixent.base.priors import floored, read_class_prior
+from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
 from mixent.core.driver import Run, Status, Stop, run
@@ -23,7 +25,6 @@ from mixent.hmm.fitting import FittedChain, blocks_of, of_sequences
 from mixent.hmm.problem import ChainParams, ChainProblem, ChainStats
 from mixent.hmm.sequences import Sequences
 from mixent.mixtures.fitting import choose_executor, tell
-from mixent.mixtures.options import check_calibration, check_choice, check_count, check_positive, progress_bar
 from mixent.mixtures.search import fit_temperature
 
 TRANSITIONS = ("shared", "per_step")

@@ -13,12 +13,12 @@ from sklearn.utils import _safe_indexing
 from mixent.base.folds import Fold
 from mixent.core.arrays import Array, softmax_columns
 from mixent.core.blocks import Block
+from mixent.data import listed
 from mixent.mixtures import GaussianMixture, MixtureClassifier
-from mixent.mixtures.by_row import block_resp, each_row
 from mixent.mixtures.fitting import blocks, choose_executor
 from mixent.mixtures.model import taking_part
+from mixent.mixtures.predict import block_resp, each_row
 from mixent.mixtures.problem import MixtureParams, Ready
-from mixent.tables import listed
 
 KINDS = ("union", "class", "pooled")
 

@@ -19,10 +19,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.weights import weight_arguments
 from mixent.core.arrays import Array
+from mixent.data import listed
 from mixent.ensemble.bases import read_base
 from mixent.ensemble.columns import OutputColumns
 from mixent.ensemble.pmfs import aligned, hardened, one_hot, pmf
-from mixent.tables import listed
 
 DECISIONS = ("auto", "soft", "hard")
 

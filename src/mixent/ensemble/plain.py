@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mixent.core.arrays import Array
-from mixent.tables import Schema, Table
+from mixent.data import Schema, Table
 
 ENCODINGS = ("bits", "codes")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mixent.core.arrays import Array
-from mixent.tables import missing_mask
+from mixent.data import missing_mask
 
 PMF = 1e-5  # by which probabilities may miss a sum of one: some classifiers reckon in single precision
 

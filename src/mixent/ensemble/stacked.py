@@ -15,13 +15,13 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 from mixent.base import ProbabilisticClassifier
 from mixent.base.capabilities import LEFT_OUT, able, no, of_bases, yes
 from mixent.base.folds import Fold, label_folds
+from mixent.base.params import check_choice, check_folds, check_jobs
 from mixent.base.weights import weight_argument
 from mixent.core.arrays import Array
+from mixent.data import Labels, listed, read_labels, read_weights
+from mixent.data.frames import check_held, is_frame, unwrapped
 from mixent.ensemble.columns import OutputColumns
 from mixent.ensemble.members import DECISIONS, Listed, Members, Outputs, Staged, aligned, is_read, read_members
-from mixent.mixtures.options import check_choice, check_folds, check_jobs
-from mixent.tables import Labels, listed, read_labels, read_weights
-from mixent.tables.frames import check_held, is_frame, unwrapped
 
 WORDS = ("prefit", "train")
 FOLDS = 5

@@ -12,8 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import able, yes
 from mixent.base.folds import Fold, label_folds
+from mixent.base.params import check_choice, check_count
 from mixent.base.priors import read_class_prior
+from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array
+from mixent.data import Column, Schema, Table, listed
 from mixent.ensemble.latent import KINDS, InputCells, learn_cells, place_columns
 from mixent.ensemble.members import Listed, Outputs
 from mixent.ensemble.stacked import FOLDS, Given, Stacked
@@ -24,8 +27,6 @@ from mixent.maxent.model import EntropyModel
 from mixent.maxent.products import ProductLayout
 from mixent.maxent.terms import Given as GivenTerm
 from mixent.mixtures.fitting import choose_executor
-from mixent.mixtures.options import check_choice, check_count, progress_bar
-from mixent.tables import Column, Schema, Table, listed
 
 CONSTRAINTS = ("full", "diagonal")
 

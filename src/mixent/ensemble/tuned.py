@@ -13,13 +13,14 @@ from sklearn.utils import check_random_state
 from mixent.base import ProbabilisticClassifier
 from mixent.base.capabilities import FOREIGN, LEFT_OUT, YES, able, no, of_bases, yes
 from mixent.base.folds import label_folds
+from mixent.base.params import check_choice, check_folds
 from mixent.base.priors import floored
+from mixent.base.progress import progress_bar
 from mixent.base.weights import weight_arguments
 from mixent.core.arrays import Array
+from mixent.data import read_features, read_labels, read_weights
 from mixent.ensemble.bases import aligned_proba, read_base
 from mixent.ensemble.plain import ENCODINGS, PlainColumns
-from mixent.mixtures.options import check_choice, check_folds, progress_bar
-from mixent.tables import read_features, read_labels, read_weights
 
 MOST_CODES = 255  # categories of a column that scikit-learn's boosting takes
 LEAST = 1e-15  # a probability of 0 counts as this: one impossible row costs 34.5 nats, not all there is

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from scipy.special import log_expit
 
+from mixent.base.params import check_positive
 from mixent.core.arrays import Array
 from mixent.ensemble.bases import HALF, TINY, Trainer, aligned_proba
 from mixent.ensemble.boosted import FAINT, Boosted, Rows, log_odds, run_stages
-from mixent.mixtures.options import check_positive
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from scipy.special import entr, rel_entr
 
-from mixent.evaluate.labels import as_labels, classes_of, labelled_rows
+from mixent.base.labels import as_labels, classes_of, labelled_rows
 from mixent.evaluate.scores import SMALLEST, _checked, _weights
 
 N_BINS = 10  # as many as calibration_error takes

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.parts import loudest, what_is_said
+from mixent.data import Table
+from mixent.maxent.contributions import loudest, what_is_said
 from mixent.maxent.terms import Binned, Coded, Crossed, CrossedDense, Given, Grouped
-from mixent.tables import Table
 
 MISSING, ABSTAINS = "missing", "abstains"
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays.palette import Short
+from mixent.base.params import check_choice, check_number, check_positive
+from mixent.base.style import Short
 from mixent.evaluate.scores import METRICS
-from mixent.evaluate.sentences import ahead, chance, digits_of, p_text, without_rounding, words_of
+from mixent.evaluate.text import ahead, chance, digits_of, p_text, without_rounding, words_of
 from mixent.evaluate.validate import CrossValidation, Progress, cross_validate
-from mixent.mixtures.options import check_choice, check_number, check_positive
 
 
 @dataclass(frozen=True, repr=False)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.mixtures.options import check_choice
+from mixent.base.params import check_choice
 
 
 class Recorded:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.labels import as_labels, classes_of, encode, key
+from mixent.base.labels import as_labels, classes_of, encode, key
 
 SMALLEST = 1e-15  # probabilities below this count as this in log_loss
 METRICS = ("error", "balanced_error", "log_loss", "brier", "calibration")

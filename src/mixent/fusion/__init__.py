@@ -4,7 +4,7 @@ from mixent.fusion.answers import LongAnswers, long_answers
 from mixent.fusion.calibration import Calibration
 from mixent.fusion.diagnostics import Dependence, Drift, Moved, PriorEstimate
 from mixent.fusion.estimator import Fuser
-from mixent.fusion.saved import load_calibrations, save_calibrations
+from mixent.fusion.serialize import load_calibrations, save_calibrations
 from mixent.fusion.sources import Source
 
 __all__ = [

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from mixent.core.arrays import Array
+from mixent.data import listed
+from mixent.data.frames import check_names, is_frame, unwrapped
+from mixent.data.values import is_missing
 from mixent.ensemble.pmfs import PMF, pmf
 from mixent.fusion.calibration import Calibration
 from mixent.fusion.reading import by_name
 from mixent.fusion.scales import line_pmf
 from mixent.fusion.sources import Layout, Source
-from mixent.tables import listed
-from mixent.tables.frames import check_names, is_frame, unwrapped
-from mixent.tables.values import is_missing
 
 FEW = 100  # symbols that are looked for one after the other
 

@@ -9,12 +9,12 @@ from typing import Any, Self
 import numpy as np
 
 from mixent.base.folds import label_folds
+from mixent.base.params import check_number
 from mixent.core.arrays import Array
+from mixent.data import listed, read_labels
 from mixent.ensemble.pmfs import aligned
 from mixent.fusion.reading import alphabet_of, by_name, counts_by_name, read_names, read_numbers, read_values
 from mixent.fusion.scales import bin_names, even_edges, fitted_line, fitted_scale, line_pmf
-from mixent.mixtures.options import check_number
-from mixent.tables import listed, read_labels
 
 JEFFREYS = 0.5  # pseudo-counts of every symbol in every class: a count of zero is no proof
 BINS = 10  # of scores

@@ -15,9 +15,12 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import YES, able, no, yes
+from mixent.base.params import check_choice, check_count, check_flag, check_positive, check_share
 from mixent.base.priors import shifted_priors
 from mixent.core.arrays import Array, log_sum_exp
 from mixent.core.driver import Status
+from mixent.data import read_labels, read_weights
+from mixent.data.frames import is_frame, unwrapped
 from mixent.fusion.answers import Answers, LongAnswers, read_answers
 from mixent.fusion.batch import Batch
 from mixent.fusion.calibration import Calibration
@@ -35,9 +38,6 @@ from mixent.fusion.methods import HELD, METHODS, Fit, Settings, Task, window_pri
 from mixent.fusion.rules import only_known
 from mixent.fusion.sources import Layout
 from mixent.fusion.words import warnings_in_words
-from mixent.mixtures.options import check_choice, check_count, check_flag, check_positive, check_share
-from mixent.tables import read_labels, read_weights
-from mixent.tables.frames import is_frame, unwrapped
 
 SEARCHED = ("auto", "ml-product", "ml-sum", "composite", "trimmed-mean", "it", "dawid-skene")
 MOST_COST = 1e7  # sources squared times classes cubed, likewise

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from mixent.data.values import is_missing
 from mixent.fusion.batch import Batch
 from mixent.fusion.calibration import Calibration
 from mixent.fusion.reading import sorted_labels
 from mixent.fusion.sources import Layout
-from mixent.tables.values import is_missing
 
 
 def with_labels(batch: Batch) -> Layout:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from mixent.core.arrays import Array
+from mixent.data import listed, missing_mask
 from mixent.ensemble.pmfs import one_hot, pmf
-from mixent.tables import listed, missing_mask
 
 MOST_FRACTIONS = 10  # numbers that are not whole among labels
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mixent.core.arrays import Array, log_sum_exp
-from mixent.tables import read_labels
+from mixent.data import read_labels
 
 
 def fitted_scale(values: Array, codes: np.ndarray) -> tuple[float, ...]:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from mixent.core.arrays import Array
+from mixent.data import listed
 from mixent.fusion.calibration import Calibration
 from mixent.fusion.reading import sorted_labels
-from mixent.tables import listed
 
 
 @dataclass(frozen=True)

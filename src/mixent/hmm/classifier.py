@@ -13,16 +13,16 @@ from mixent.base import Decision, ProbabilisticClassifier
 from mixent.base.capabilities import able, no
 from mixent.base.classifier import share_right
 from mixent.base.priors import read_class_prior
+from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array
 from mixent.core.driver import Run
+from mixent.data import Labels, read_labels, read_weights
 from mixent.hmm.estimators import HiddenMarkovModel
 from mixent.hmm.fitting import FittedChain, fit_chain, measure, mixed_log_lik
 from mixent.hmm.model import SequenceModel, Steps
 from mixent.hmm.options import check_options
 from mixent.hmm.sequences import Sequences, seen_steps
 from mixent.mixtures.fitting import tell
-from mixent.mixtures.options import progress_bar
-from mixent.tables import Labels, read_labels, read_weights
 
 
 class HMMClassifier(ProbabilisticClassifier, SequenceModel):

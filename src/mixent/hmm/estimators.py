@@ -11,16 +11,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import IGNORED, NOTHING, able
+from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array
 from mixent.core.driver import Run
+from mixent.data import Column, Schema, read_weights
 from mixent.hmm.fitting import FittedChain, fit_chain, matrices_of, measure
 from mixent.hmm.lattice import forward_backward, viterbi
 from mixent.hmm.model import SequenceModel, read_log_emissions
 from mixent.hmm.options import check_emissions, check_options, read_start
 from mixent.hmm.sequences import Sequences
 from mixent.mixtures.fitting import tell
-from mixent.mixtures.options import progress_bar
-from mixent.tables import Column, Schema, read_weights
 
 
 class HiddenMarkovModel(DensityMixin, SequenceModel):

@@ -15,7 +15,7 @@ from mixent.core.proposals import Squarem
 from mixent.core.starts import best_of
 from mixent.families.gaussian.kernels import quadratic_pays
 from mixent.families.gaussian.structures import get_structure
-from mixent.hmm.first_guess import (
+from mixent.hmm.init import (
     Start,
     emission_family,
     emission_prior,
@@ -27,8 +27,8 @@ from mixent.hmm.first_guess import (
 )
 from mixent.hmm.problem import ChainParams, ChainProblem
 from mixent.hmm.sequences import SequenceBlock, SequenceBlocks, Sequences
-from mixent.mixtures.first_guess import Summary, summarise
 from mixent.mixtures.fitting import blocks, choose_executor, read_prior_rows
+from mixent.mixtures.init import Summary, summarise
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import YES, able, yes
+from mixent.base.params import check_count
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
 from mixent.core.driver import Status
+from mixent.data import Schema, check_spread, read_features, to_frame
 from mixent.hmm.fitting import FittedChain, blocks_of, emissions_of, of_sequences
 from mixent.hmm.sequences import (
     Sequences,
@@ -26,8 +28,6 @@ from mixent.hmm.sequences import (
     varying,
 )
 from mixent.mixtures.fitting import choose_executor
-from mixent.mixtures.options import check_count
-from mixent.tables import Schema, check_spread, read_features, to_frame
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.params import check_choice, check_count, check_flag, check_positive
 from mixent.core.arrays import Array
+from mixent.data import Schema
 from mixent.families.gaussian.structures import get_structure
-from mixent.hmm.first_guess import TOPOLOGIES
+from mixent.hmm.init import TOPOLOGIES
 from mixent.mixtures.fitting import read_prior_rows
-from mixent.mixtures.options import check_choice, check_count, check_flag, check_positive
-from mixent.tables import Schema
 
 KEYS = ("start", "transitions", "means", "covariances", "tables")
 OF_EMISSIONS = {"covariance": "VVI", "prior": "auto", "smoothing": 1.0, "categorical": "auto"}

@@ -9,9 +9,9 @@ import numpy as np
 
 from mixent.core.arrays import Array
 from mixent.core.blocks import ArrayBlocks, Block
+from mixent.data import Column, Schema, Table
 from mixent.hmm.lattice import Layout
 from mixent.mixtures.model import varying_columns
-from mixent.tables import Column, Schema, Table
 
 STEP = "value"  # the one variable of sequences that are rows
 BLOCK_BYTES = 8 << 20  # of a block's temporaries

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from mixent.core.arrays import Array
+from mixent.data import Labels, Schema, Table, listed
 from mixent.maxent.binning import bins_of, entropy_bins
 from mixent.maxent.layout import Layout
 from mixent.maxent.terms import Binned, Coded, Given, Grouped, Latent, Moments, Slope, Term, crossable, crossed
 from mixent.mixtures import GaussianMixture, MixtureClassifier
 from mixent.mixtures.univariate import fit_columns
-from mixent.tables import Labels, Schema, Table, listed
 
 HIDDEN = ("union", "class", "pooled")
 KINDS = (*HIDDEN, "quantize", "moments")

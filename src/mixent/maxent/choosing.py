@@ -7,12 +7,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from mixent.base.folds import Fold, label_folds
+from mixent.base.params import check_number
 from mixent.core.driver import Stop
 from mixent.core.executors import Executor
 from mixent.maxent.building import Training
 from mixent.maxent.layout import Layout
 from mixent.maxent.solving import Sums, approach
-from mixent.mixtures.options import check_number
 
 VARIANCES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
 USUAL = 0.3  # where too few rows are labelled to choose

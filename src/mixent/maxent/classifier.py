@@ -11,7 +11,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import YES, able, yes
+from mixent.base.params import check_choice, check_count, check_flag, check_folds, check_share
 from mixent.base.priors import read_class_prior
+from mixent.base.progress import progress_bar
+from mixent.data import Table, check_spread, read_features, read_labels, read_weights
 from mixent.maxent.building import (
     BINS,
     HIDDEN,
@@ -31,8 +34,6 @@ from mixent.maxent.induction import Added, forward
 from mixent.maxent.model import EntropyModel
 from mixent.maxent.terms import Crossed, CrossedDense, Term, given_of
 from mixent.mixtures.fitting import choose_executor
-from mixent.mixtures.options import check_choice, check_count, check_flag, check_folds, check_share, progress_bar
-from mixent.tables import Table, check_spread, read_features, read_labels, read_weights
 
 
 class MaxEntClassifier(EntropyModel):

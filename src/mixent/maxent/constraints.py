@@ -10,10 +10,10 @@ import numpy as np
 from mixent.core.arrays import Array
 from mixent.core.executors import Executor
 from mixent.core.stats import Stats
+from mixent.data.files import need_pandas
 from mixent.maxent.layout import Layout
 from mixent.maxent.problem import Multipliers
 from mixent.maxent.rows import RowBlocks, Rows
-from mixent.tables.files import need_pandas
 
 
 @dataclass(frozen=True)

@@ -13,19 +13,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import IGNORED, NOTHING, YES, able, yes
+from mixent.base.params import check_choice, check_count, check_positive
+from mixent.base.progress import progress_bar
 from mixent.base.runs import FittedByRun
 from mixent.core.arrays import Array
 from mixent.core.driver import Run, Status, Stop
 from mixent.core.executors import Serial
 from mixent.core.observers import ShowProgress
-from mixent.maxent.choosing import read_variance
-from mixent.maxent.joint_answers import Answers, ColumnScore, score_column
-from mixent.maxent.joint_cells import Layout, Term, read_terms
-from mixent.maxent.joint_prior import choose_variance
-from mixent.maxent.joint_problem import SOLVERS, JointProblem, Pairwise, RowBlocks, pose, solve
-from mixent.mixtures.fitting import choose_executor, tell
-from mixent.mixtures.options import check_choice, check_count, check_positive, progress_bar
-from mixent.tables import (
+from mixent.data import (
     Schema,
     Table,
     check_spread,
@@ -36,6 +31,12 @@ from mixent.tables import (
     to_frame,
     with_gaps,
 )
+from mixent.maxent.choosing import read_variance
+from mixent.maxent.joint_answers import Answers, ColumnScore, score_column
+from mixent.maxent.joint_cells import Layout, Term, read_terms
+from mixent.maxent.joint_prior import choose_variance
+from mixent.maxent.joint_problem import SOLVERS, JointProblem, Pairwise, RowBlocks, pose, solve
+from mixent.mixtures.fitting import choose_executor, tell
 
 CHUNK = 4096  # rows answered at a time
 WIDEST = 4000  # values of all columns

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from mixent.core.arrays import Array, softmax_columns
+from mixent.data import Table
 from mixent.maxent.joint_cells import Term
 from mixent.maxent.joint_problem import Pairwise, Rows, conditionals
-from mixent.tables import Table
 
 CLOSE, ROUNDS = 1e-6, 50  # of mean field: pmfs that move less are at rest
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from mixent.core.arrays import Array
+from mixent.data import Table
 from mixent.maxent.joint_problem import Rows, spans_of
 from mixent.mixtures.columns import ColumnMixture
 from mixent.mixtures.univariate import fit_columns
-from mixent.tables import Table
 
 
 @dataclass(frozen=True)

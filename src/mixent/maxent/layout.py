@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from mixent.core.arrays import Array
+from mixent.data import Table
 from mixent.maxent.cells import Cells
 from mixent.maxent.rows import Rows
 from mixent.maxent.terms import Dense, Discrete, Hidden, Moments, Term, mask_of
-from mixent.tables import Table
 
 NARROWEST = 0.05  # range below which a cell says next to nothing, however long its multiplier
 

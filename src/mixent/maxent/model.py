@@ -12,10 +12,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base import ProbabilisticClassifier
+from mixent.base.params import check_choice, check_count, check_positive
 from mixent.base.priors import LEAST, floored
 from mixent.base.runs import FittedByRun
 from mixent.core.arrays import Array
 from mixent.core.driver import Stop
+from mixent.data import Table
 from mixent.maxent.building import Training
 from mixent.maxent.choosing import Features, choose_variance, read_variance
 from mixent.maxent.constraints import (
@@ -32,8 +34,6 @@ from mixent.maxent.rows import Rows
 from mixent.maxent.solving import SOLVERS, Solved, Sums, solve, total_at
 from mixent.maxent.terms import n_free
 from mixent.mixtures.fitting import tell
-from mixent.mixtures.options import check_choice, check_count, check_positive
-from mixent.tables import Table
 
 AT_ONCE = 65536  # rows predicted together
 CERTAIN = 1e-3  # nats per row: a log-loss so small without a prior goes on falling to zero

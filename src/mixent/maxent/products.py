@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from mixent.core.arrays import Array
+from mixent.data import Table
 from mixent.maxent.cells import Cells, thin_product
 from mixent.maxent.layout import NARROWEST, Layout
 from mixent.maxent.rows import Rows
 from mixent.maxent.terms import CrossedDense, Given
-from mixent.tables import Table
 
 
 @dataclass(frozen=True)

@@ -224,7 +224,7 @@ def _ascend(
     a sixth where they hardly do, and needs no Gram matrix of all rows. With many rows the problem is first solved for a
     sample of them; the sample's Hessian there halves the passes once more, or better.
     """
-    from mixent.core.ascent import ascend  # imports scipy.optimize
+    from mixent.core.lbfgs import ascend  # imports scipy.optimize
 
     white: Curvature | Diagonal | Hessian
     if not sums.matrices:

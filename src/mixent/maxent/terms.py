@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from mixent.core.arrays import Array, softmax_columns
+from mixent.data import Table
 from mixent.mixtures.columns import FAR, ColumnMixture
-from mixent.tables import Table
 
 
 @dataclass(frozen=True)

@@ -11,19 +11,19 @@ import numpy as np
 from scipy.sparse import csr_array, hstack
 
 from mixent.core.arrays import Array
+from mixent.data import Table
 from mixent.med.contests import Contests, contrasts
 from mixent.med.demands import Demands
+from mixent.med.exponential_family import Joint, NaturalProblem
+from mixent.med.exponential_family_solving import solve
 from mixent.med.families import Dirichlets
+from mixent.med.features import Matrix
 from mixent.med.margins import Margin
-from mixent.med.model_spaces import ModelDiscriminant, ModelSpace, members, prior_bias
-from mixent.med.natural import Joint, NaturalProblem
-from mixent.med.natural_solving import solve
+from mixent.med.model_training_sets import ModelDiscriminant, ModelSpace, members, prior_bias
 from mixent.med.net_structure import Parents
 from mixent.med.solving import Search, Solution
-from mixent.med.spaces import Part, in_parts
+from mixent.med.training_sets import Part, in_parts
 from mixent.med.tree_columns import CodedColumn, TreeColumns
-from mixent.med.views import Matrix
-from mixent.tables import Table
 
 MOST_CELLS = 10**5  # of one column's table
 

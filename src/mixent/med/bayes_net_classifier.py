@@ -9,16 +9,16 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import able, no
+from mixent.base.params import check_positive
 from mixent.core.arrays import Array
+from mixent.data import Table, check_spread, read_features
 from mixent.med.bayes_net import NetDiscriminant, NetModel, NetSpace
 from mixent.med.estimator import CALIBRATIONS, Trained
+from mixent.med.exponential_family import Joint
 from mixent.med.families import Dirichlets
 from mixent.med.model_estimator import MEDOfModels
-from mixent.med.natural import Joint
 from mixent.med.net_structure import check_structure, read_structure
-from mixent.med.spaces import Part, Space
-from mixent.mixtures.options import check_positive
-from mixent.tables import Table, check_spread, read_features
+from mixent.med.training_sets import Part, Space
 
 GRID = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 LEAST, ENOUGH = 0.1, 2.0  # nats: to be right is asked at least; classes that are apart already need no more

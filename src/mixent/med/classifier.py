@@ -14,7 +14,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from mixent.base.capabilities import able, no
+from mixent.base.params import check_count, check_flag
 from mixent.core.arrays import Array
+from mixent.data import Table, check_spread, read_features
 from mixent.med.contests import Contests, contrasts
 from mixent.med.encoding import FILLED, Encoder
 from mixent.med.estimator import MEDBase, Trained
@@ -22,9 +24,7 @@ from mixent.med.kernels import Called, Kernel, Linear, Nystrom, check_kernel_mat
 from mixent.med.margins import Margin, check_speaks, read_margin
 from mixent.med.newton import Plane
 from mixent.med.solving import Discriminant, row_pulls
-from mixent.med.spaces import FeatureSpace, KernelSpace, Part, Space, in_parts
-from mixent.mixtures.options import check_count, check_flag
-from mixent.tables import Table, check_spread, read_features
+from mixent.med.training_sets import FeatureSpace, KernelSpace, Part, Space, in_parts
 
 GRIDS = {  # of c, for c="auto"; the exponential prior near 1 asks for hardly any margin, which regularises as a small c
     "exponential": (1.1, 1.3, 1.8, 4.0, 12.0, 40.0, 150.0, 500.0),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mixent.core.arrays import Array
-from mixent.tables import Schema, Table
+from mixent.data import Schema, Table
 
 FILLED = "the column's mean stands for a number, and a bit of its own says so"
 FAR = 1e8  # ratio of the columns' spreads beyond which an unscaled kernel sees one column only

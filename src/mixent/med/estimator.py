@@ -16,25 +16,19 @@ from sklearn.utils.validation import check_is_fitted
 from mixent.base import ProbabilisticClassifier
 from mixent.base.capabilities import YES, able, yes
 from mixent.base.folds import label_folds
+from mixent.base.params import check_calibration, check_count, check_folds, check_number, check_positive
+from mixent.base.progress import progress_bar
 from mixent.base.runs import FittedByRun
 from mixent.core.arrays import Array, weighted_quantile
 from mixent.core.driver import Event, Run
+from mixent.data import Labels, Table, read_features, read_labels, read_weights
 from mixent.med.calibration import Calibration, fit_calibration, log_loss
 from mixent.med.contests import Contests, pairs
 from mixent.med.labels import Beliefs, with_uncertain_labels
 from mixent.med.margins import Margin
 from mixent.med.solving import Discriminant, Search, Solution
-from mixent.med.spaces import Part, Space
+from mixent.med.training_sets import Part, Space
 from mixent.mixtures.fitting import choose_executor
-from mixent.mixtures.options import (
-    check_calibration,
-    check_count,
-    check_folds,
-    check_number,
-    check_positive,
-    progress_bar,
-)
-from mixent.tables import Labels, Table, read_features, read_labels, read_weights
 
 FEATURES = 20  # of a row, about: what decides whether threads pay
 Folds = list[tuple[np.ndarray, np.ndarray]]

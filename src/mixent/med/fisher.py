@@ -12,8 +12,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import NOTHING, YES, Can, able, no
+from mixent.base.params import check_choice, check_count, check_positive
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
+from mixent.data import Schema, Table, read_features, read_weights
 from mixent.hmm import HMMClassifier
 from mixent.hmm.fitting import blocks_of
 from mixent.hmm.model import SequenceModel
@@ -21,11 +23,9 @@ from mixent.hmm.sequences import Sequences, from_rows, in_columns
 from mixent.med.fisher_scores import MixtureScores, SequenceScores
 from mixent.mixtures import GaussianMixture
 from mixent.mixtures.bayes import BayesMixture
-from mixent.mixtures.by_row import each_row
 from mixent.mixtures.fitting import choose_executor
 from mixent.mixtures.model import MixtureModel
-from mixent.mixtures.options import check_choice, check_count, check_positive
-from mixent.tables import Schema, Table, read_features, read_weights
+from mixent.mixtures.predict import each_row
 
 INFORMATIONS = ("auto", "analytic", "sampled", "empirical")
 FLAT = 1e-10  # less information than this, of one where components are seen, is none

@@ -35,13 +35,13 @@ from mixent.core.blocks import Block
 from mixent.families.categorical import CategoricalFamily, Categoricals
 from mixent.families.gaussian.charts import GroupChart
 from mixent.families.gaussian.family import GaussianFamily, Gaussians
-from mixent.families.gaussian.gaps import Gapped
 from mixent.families.gaussian.kernels import Ready as GaussianReady
+from mixent.families.gaussian.missing import Gapped
 from mixent.hmm.fitting import FittedChain
 from mixent.hmm.lattice import sweep
 from mixent.hmm.problem import Ready as ChainReady
 from mixent.hmm.sequences import SequenceBlock
-from mixent.mixtures.by_row import block_resp
+from mixent.mixtures.predict import block_resp
 from mixent.mixtures.problem import MixtureParams, MixtureProblem, Ready
 
 Unseen = Callable[[int, Array], tuple[Array, Array | float]]

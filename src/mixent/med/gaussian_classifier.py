@@ -12,7 +12,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import able
+from mixent.base.params import check_count, check_number, check_positive
 from mixent.core.arrays import Array
+from mixent.data import Table, check_spread, read_features
 from mixent.med.contests import Contests, contrasts
 from mixent.med.encoding import FILLED, Encoder
 from mixent.med.estimator import CALIBRATIONS, MEDBase, Trained, usual_margin
@@ -20,9 +22,7 @@ from mixent.med.gaussians import Ensemble
 from mixent.med.kernels import CUT, Kernel, Nystrom, check_shape, read_kernel
 from mixent.med.margins import MARGINS, Margin, read_margin
 from mixent.med.solving import Discriminant, GaussianDiscriminant
-from mixent.med.spaces import GaussianSpace, Part, Space, predictive_scores
-from mixent.mixtures.options import check_count, check_number, check_positive
-from mixent.tables import Table, check_spread, read_features
+from mixent.med.training_sets import GaussianSpace, Part, Space, predictive_scores
 
 GRID = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 LANDMARKS = 500

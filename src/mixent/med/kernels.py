@@ -11,9 +11,9 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpstrf
 
+from mixent.base.params import check_count, check_number
 from mixent.core.arrays import Array
 from mixent.core.executors import Executor
-from mixent.mixtures.options import check_count, check_number
 
 CHUNK = 512  # rows of a tile: four of them stay in the cache
 CUT = 1e-12  # eigenvalues and pivots below this share of the largest are rounding

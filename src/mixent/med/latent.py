@@ -17,7 +17,7 @@ from mixent.core.blocks import NumberedRows, Whole
 from mixent.core.driver import Problem, Run, Stop, run
 from mixent.core.executors import Serial
 from mixent.core.stats import Stats
-from mixent.med.natural_solving import Found
+from mixent.med.exponential_family_solving import Found
 from mixent.med.solving import Search
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from mixent.base.capabilities import able, yes
+from mixent.base.params import check_choice, check_number, check_positive
 from mixent.core.arrays import Array
 from mixent.med.contests import Contests
 from mixent.med.estimator import MEDBase, usual_margin
 from mixent.med.margins import MARGINS, Margin, read_margin
 from mixent.med.solving import Discriminant
-from mixent.mixtures.options import check_choice, check_number, check_positive
 
 
 class MEDOfModels(MEDBase):

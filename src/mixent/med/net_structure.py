@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.tables.values import listed
+from mixent.data.values import listed
 
 Parents = tuple[tuple[int, ...], ...]  # of each column, rising
 WANTED = "'naive', a list of (parent, child), a function of the column names, or a dict {class: any of these}"

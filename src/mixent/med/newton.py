@@ -23,7 +23,7 @@ from mixent.core.driver import Problem
 from mixent.core.linalg import solve_positive
 from mixent.core.stats import Stats
 from mixent.med.contests import Contests
-from mixent.med.interior import local_minimum
+from mixent.med.interior_point import local_minimum
 from mixent.med.margins import Margin
 
 P = TypeVar("P")

@@ -13,19 +13,20 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import IGNORED, NOTHING, YES, able, no, yes
+from mixent.base.params import check_choice, check_count, check_number, check_positive
+from mixent.base.progress import progress_bar
 from mixent.base.runs import FittedByRun
 from mixent.core.arrays import Array, weighted_quantile
 from mixent.core.driver import Event
+from mixent.data import Table, check_spread, read_features, read_weights
 from mixent.hmm.sequences import one_alphabet
 from mixent.med.families import Distribution
 from mixent.med.margins import MARGINS
 from mixent.med.novelty_fit import bayes, level_set
 from mixent.med.novelty_models import NoveltyChain, NoveltyMixture, NoveltyModel, NoveltyTrees
 from mixent.med.solving import Search
-from mixent.med.spaces import in_parts
+from mixent.med.training_sets import in_parts
 from mixent.med.tree_columns import MOST_CELLS, MOST_VERTICES
-from mixent.mixtures.options import check_choice, check_count, check_number, check_positive, progress_bar
-from mixent.tables import Table, check_spread, read_features, read_weights
 
 MODELS = ("auto", "product", "tree", "gaussian", "mixture", "hmm")
 HIDDEN = ("mixture", "hmm")  # with components or states

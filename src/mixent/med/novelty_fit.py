@@ -13,11 +13,11 @@ from mixent.core.driver import Problem, Run, Stop, run
 from mixent.core.executors import Serial
 from mixent.core.stats import Stats
 from mixent.med.demands import Demands
+from mixent.med.exponential_family import Joint, NaturalProblem
+from mixent.med.exponential_family_solving import Found, solve
 from mixent.med.families import Distribution
 from mixent.med.latent import LatentProblem, two_steps
 from mixent.med.margins import Margin
-from mixent.med.natural import Joint, NaturalProblem
-from mixent.med.natural_solving import Found, solve
 from mixent.med.novelty_models import Look, NoveltyModel
 from mixent.med.solving import Search
 

@@ -16,15 +16,15 @@ import numpy as np
 from scipy.special import log_softmax, logsumexp, xlogy
 
 from mixent.core.arrays import Array
+from mixent.data import Table
 from mixent.hmm.lattice import forward_backward
 from mixent.hmm.sequences import from_rows, step_schema
 from mixent.med.encoding import Encoder
 from mixent.med.families import Dirichlets, Distribution, Product, TreeTables
+from mixent.med.features import Counted, Matrix, View
 from mixent.med.tree_columns import TreeColumns
 from mixent.med.tree_tables import counted_tables
-from mixent.med.views import Counted, Matrix, View
 from mixent.med.wishart import Wishart
-from mixent.tables import Table
 
 POWERS = 30  # of a first guess
 SPARE = 1  # cells of a category for values not seen in training: they are new, not missing

@@ -11,17 +11,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import able, no
+from mixent.base.params import check_choice, check_count, check_positive
 from mixent.core.arrays import Array
+from mixent.data import Table, check_spread, read_features
 from mixent.med.estimator import Trained
+from mixent.med.exponential_family import Joint
 from mixent.med.families import OneTree
 from mixent.med.model_estimator import MEDOfModels
-from mixent.med.natural import Joint
 from mixent.med.solving import Search
-from mixent.med.spaces import Part, Space
 from mixent.med.spanning import unpacked
+from mixent.med.training_sets import Part, Space
 from mixent.med.trees import TreeDiscriminant, TreeModel, TreeSpace
-from mixent.mixtures.options import check_choice, check_count, check_positive
-from mixent.tables import Table, check_spread, read_features
 
 GRID = (0.1, 0.3, 1.0, 3.0)
 TYPICAL = 0.3

@@ -11,11 +11,11 @@ import numpy as np
 from scipy.special import xlogy
 
 from mixent.core.arrays import Array, safe_log
+from mixent.data import Table
 from mixent.med.families import CellLayout
 from mixent.med.spanning import n_edges
 from mixent.mixtures.columns import ColumnMixture
 from mixent.mixtures.univariate import fit_columns
-from mixent.tables import Table
 
 NEVER = 1e300  # scale of a constant column: whatever value comes, it says nothing
 COMPONENTS = 6  # most of a column within a class

@@ -8,9 +8,9 @@ import numpy as np
 
 from mixent.core.arrays import Array
 from mixent.med.families import CellLayout, OneTree, TreeTables
+from mixent.med.features import Counted, Edges
 from mixent.med.spanning import SpanningTrees, packed
 from mixent.med.tree_columns import TreeColumns
-from mixent.med.views import Counted, Edges
 
 ROWS = 3.0  # that a number's prior counts for, as in a mixture
 LEAST = 1e-6  # variance of a standardised number

@@ -9,21 +9,21 @@ import numpy as np
 from scipy.special import log_softmax, logsumexp, xlogy
 
 from mixent.core.arrays import Array
+from mixent.data import Table
 from mixent.med.contests import Contests, contrasts, pairs
 from mixent.med.demands import Demands
+from mixent.med.exponential_family import Joint, NaturalProblem
+from mixent.med.exponential_family_solving import Found, solve
 from mixent.med.families import Distribution, OneTree, Trees
+from mixent.med.features import Counted, View
 from mixent.med.latent import Guess, LatentProblem, two_steps
 from mixent.med.margins import Margin
-from mixent.med.model_spaces import ModelDiscriminant, ModelSpace, members, prior_bias
-from mixent.med.natural import Joint, NaturalProblem
-from mixent.med.natural_solving import Found, solve
+from mixent.med.model_training_sets import ModelDiscriminant, ModelSpace, members, prior_bias
 from mixent.med.solving import Search, Solution
-from mixent.med.spaces import Part, in_parts
+from mixent.med.training_sets import Part, in_parts
 from mixent.med.tree_columns import TreeColumns
 from mixent.med.tree_mixture import fit_tree_mixture
 from mixent.med.tree_tables import EdgeTables, best_tree, counted_tables, fixed_tables
-from mixent.med.views import Counted, View
-from mixent.tables import Table
 
 
 @dataclass(frozen=True)

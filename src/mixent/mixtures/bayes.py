@@ -11,24 +11,17 @@ from sklearn.utils.metaestimators import available_if
 
 from mixent.base import ProbabilisticClassifier
 from mixent.base.capabilities import YES, able, no, yes
+from mixent.base.params import check_choice, check_count, check_flag, check_folds, check_positive, check_share
 from mixent.base.priors import read_class_prior
+from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array
+from mixent.data import Labels, Table, check_spread, read_features, read_labels, read_weights
 from mixent.families.gaussian.structures import get_structure
 from mixent.mixtures.explain import Explanation, explain_rows
+from mixent.mixtures.fit_plan import Job, Outcome
 from mixent.mixtures.fitting import read_prior_rows, tell
-from mixent.mixtures.job import Job, Outcome
 from mixent.mixtures.model import MixtureModel, taking_part, varying_columns
-from mixent.mixtures.options import (
-    check_choice,
-    check_count,
-    check_flag,
-    check_folds,
-    check_positive,
-    check_selection,
-    check_share,
-    progress_bar,
-)
-from mixent.tables import Labels, Table, check_spread, read_features, read_labels, read_weights
+from mixent.mixtures.options import check_selection
 
 if TYPE_CHECKING:
     from mixent.mixtures.training import Training

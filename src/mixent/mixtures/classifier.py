@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mixent.base.params import check_count
+from mixent.data import Labels
 from mixent.families.gaussian.structures import get_structure
 from mixent.mixtures.bayes import BayesMixture
+from mixent.mixtures.fit_plan import Candidate, Job, Outcome
 from mixent.mixtures.fitting import Fitted
-from mixent.mixtures.job import Candidate, Job, Outcome
-from mixent.mixtures.options import check_count
-from mixent.tables import Labels
 
 if TYPE_CHECKING:
     from mixent.mixtures.training import Training

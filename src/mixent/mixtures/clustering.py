@@ -12,27 +12,19 @@ from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
 
 from mixent.base.capabilities import IGNORED, NOTHING, able
+from mixent.base.params import check_choice, check_count, check_flag, check_folds, check_positive, check_share
+from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
+from mixent.data import Schema, check_spread, read_features, read_weights
 from mixent.families.gaussian.structures import COVARIANCES, get_structure
-from mixent.mixtures.by_row import log_density, responsibilities
-from mixent.mixtures.first_guess import Partition
+from mixent.mixtures.fit_plan import Candidate, Job
 from mixent.mixtures.fitting import Fitted, read_prior_rows, tell
-from mixent.mixtures.job import Candidate, Job
+from mixent.mixtures.init import Partition
 from mixent.mixtures.model import MixtureModel, taking_part, varying_columns
-from mixent.mixtures.options import (
-    GROWTHS,
-    check_choice,
-    check_count,
-    check_flag,
-    check_folds,
-    check_grow_by,
-    check_positive,
-    check_share,
-    progress_bar,
-)
+from mixent.mixtures.options import GROWTHS, check_grow_by
+from mixent.mixtures.predict import log_density, responsibilities
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
-from mixent.tables import Schema, check_spread, read_features, read_weights
 
 if TYPE_CHECKING:
     from mixent.mixtures.growth import Stage
@@ -376,7 +368,7 @@ class Try:
 
 def search(job: Job, counts: list[int], names: list[str], show: Any) -> tuple:
     """Every K with every structure: the best by the criterion, its starts, all records, and its path where grown."""
-    from mixent.mixtures.exploring import spread, travelling
+    from mixent.mixtures.candidates import spread, travelling
 
     ready = travelling(job)
     grown = job.est.growth == "incremental"
@@ -400,7 +392,7 @@ def _say(selection: str, tries: list[Try]) -> str:
 
 def try_structure(task: tuple[Job, list[int], str]) -> list[Try]:
     """One structure with every number of components; growth ends when the criterion has risen twice in a row."""
-    from mixent.mixtures.exploring import PATIENCE
+    from mixent.mixtures.candidates import PATIENCE
     from mixent.mixtures.growth import grow, passes_of
 
     job, counts, name = task

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from mixent.base.params import check_jobs
 from mixent.core.arrays import Array
 from mixent.core.blocks import ArrayBlocks, Block
 from mixent.core.driver import Run
@@ -19,9 +20,8 @@ from mixent.families.gaussian.family import GaussianFamily, Group
 from mixent.families.gaussian.kernels import quadratic_pays
 from mixent.families.gaussian.prior import Prior
 from mixent.families.product import ProductFamily
-from mixent.mixtures.arriving import Kept
-from mixent.mixtures.first_guess import Members, Summary, flat_components, membership_moments, one_hot
-from mixent.mixtures.options import check_jobs
+from mixent.mixtures.init import Members, Summary, flat_components, membership_moments, one_hot
+from mixent.mixtures.online import Kept
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
 FEATURE_BYTES = 4 << 20  # of a block's temporaries

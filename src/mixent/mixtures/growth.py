@@ -26,8 +26,9 @@ from mixent.core.executors import Executor
 from mixent.core.starts import Starts
 from mixent.families.gaussian.prior import Prior
 from mixent.families.product import ProductFamily
-from mixent.mixtures.by_row import each_row, responsibilities
-from mixent.mixtures.first_guess import (
+from mixent.mixtures.fit_plan import Candidate, Job
+from mixent.mixtures.fitting import Fitted, finish
+from mixent.mixtures.init import (
     Partition,
     flat_components,
     from_partition,
@@ -36,8 +37,6 @@ from mixent.mixtures.first_guess import (
     sample_rows,
     space,
 )
-from mixent.mixtures.fitting import Fitted, finish
-from mixent.mixtures.job import Candidate, Job
 from mixent.mixtures.partial import (
     PartialParams,
     PartialProblem,
@@ -47,6 +46,7 @@ from mixent.mixtures.partial import (
     frozen_group,
     join,
 )
+from mixent.mixtures.predict import each_row, responsibilities
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
 BRIEF = Stop(1e-4, 25)  # of partial EM: candidates are only compared

@@ -12,19 +12,19 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import YES, able, yes
+from mixent.base.params import check_count
 from mixent.base.runs import FittedByRun
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
 from mixent.core.driver import Run, Stop, run
 from mixent.core.proposals import Squarem
-from mixent.mixtures.arriving import Kept, keep, with_kept
-from mixent.mixtures.by_row import RowFunction, block_resp, each_row, log_density, responsibilities
+from mixent.data import Schema, Table, read_features, to_frame
 from mixent.mixtures.explain import typical
+from mixent.mixtures.fit_plan import Job
 from mixent.mixtures.fitting import tell
-from mixent.mixtures.job import Job
-from mixent.mixtures.options import check_count
+from mixent.mixtures.online import Kept, keep, with_kept
+from mixent.mixtures.predict import RowFunction, block_resp, each_row, log_density, responsibilities
 from mixent.mixtures.problem import MixtureParams, MixtureProblem, Ready
-from mixent.tables import Schema, Table, read_features, to_frame
 
 
 def varying_columns(X: Array, weight: Array | None) -> tuple[np.ndarray, Array]:

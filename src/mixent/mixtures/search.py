@@ -17,8 +17,8 @@ from scipy.optimize import minimize_scalar
 from mixent.base.folds import Fold, label_folds
 from mixent.core.arrays import Array, log_sum_exp, safe_log
 from mixent.core.blocks import Block
-from mixent.mixtures.by_row import each_row
-from mixent.mixtures.job import Candidate, Job
+from mixent.mixtures.fit_plan import Candidate, Job
+from mixent.mixtures.predict import each_row
 
 ENOUGH = 60  # labelled rows below which cross-validation is mostly noise
 SECOND = 10  # rows the second largest class must have

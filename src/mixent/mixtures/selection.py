@@ -17,7 +17,7 @@ from mixent.core.arrays import Array
 from mixent.families.categorical import Categoricals
 from mixent.families.gaussian.family import Gaussians
 from mixent.families.product import Components
-from mixent.mixtures.exploring import (
+from mixent.mixtures.candidates import (
     Combination,
     Judge,
     Key,
@@ -29,10 +29,10 @@ from mixent.mixtures.exploring import (
     limit_of,
     options_of,
 )
-from mixent.mixtures.first_guess import Partition
+from mixent.mixtures.fit_plan import Candidate, Job, Outcome
 from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.growth import Stage, grow, restart
-from mixent.mixtures.job import Candidate, Job, Outcome
+from mixent.mixtures.init import Partition
 from mixent.mixtures.problem import MixtureParams
 from mixent.mixtures.search import default, fit_temperature, make_folds, search
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from mixent.base.params import check_count
+from mixent.data import Labels
 from mixent.mixtures.bayes import BayesMixture
-from mixent.mixtures.job import Candidate, Job, Outcome
-from mixent.mixtures.options import check_count
-from mixent.tables import Labels
+from mixent.mixtures.fit_plan import Candidate, Job, Outcome
 
 if TYPE_CHECKING:
     from mixent.mixtures.training import Training

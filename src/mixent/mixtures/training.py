@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.params import check_choice, check_positive
 from mixent.core.arrays import Array
 from mixent.core.blocks import ArrayBlocks
 from mixent.core.driver import Event, Halt, Observer, Run, Status, Stop, run
@@ -21,9 +22,8 @@ from mixent.core.observers import ShowProgress
 from mixent.core.proposals import Squarem
 from mixent.families.product import Components
 from mixent.mixtures.discriminative import Conditional, Criterion, DiscriminativeProblem, SmoothedError
+from mixent.mixtures.fit_plan import Candidate, Job
 from mixent.mixtures.fitting import Fitted
-from mixent.mixtures.job import Candidate, Job
-from mixent.mixtures.options import check_choice, check_positive
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
 OBJECTIVES = ("likelihood", "conditional", "error")
@@ -161,7 +161,7 @@ def _solve(job: Job, begun: Begun, training: Training, passes: int, observers: S
     source, stop = job.source(problem.family, n_components), Stop(job.est.tol, passes)
     with job.executor(n_components) as executor:
         if training.solver == "lbfgs":
-            from mixent.core.ascent import ascend  # imports scipy.optimize
+            from mixent.core.lbfgs import ascend  # imports scipy.optimize
             from mixent.mixtures.chart import MixtureChart
 
             chart = MixtureChart(problem, start)

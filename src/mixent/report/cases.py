@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
+from mixent.base.labels import as_labels, encode, key, labelled_rows
+from mixent.base.style import class_name
 from mixent.evaluate.displays.explanation import ExplanationDisplay, probability_text
-from mixent.evaluate.displays.palette import class_name
 from mixent.evaluate.displays.projection import encoded
-from mixent.evaluate.labels import as_labels, encode, key, labelled_rows
 from mixent.evaluate.validate import aligned_proba
 from mixent.report.certificates import unwrapped
 from mixent.report.data import with_categories

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays.palette import class_name
+from mixent.base.style import class_name
 from mixent.report.common import count
 from mixent.report.html import Bullets, Content, Paragraph
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.labels import as_labels, labelled_rows
+from mixent.base.style import FAINT, INK, class_name, colour, plain, tidy
+from mixent.displays import ConstraintsDisplay
 from mixent.ensemble import HMMStackingClassifier, MaxEntStackingClassifier, OutputColumns, TunedClassifier
 from mixent.ensemble.boosted import Boosted
 from mixent.ensemble.stacked import Stacked
-from mixent.evaluate.displays import ConstraintsDisplay
-from mixent.evaluate.displays.palette import FAINT, INK, class_name, colour, plain, tidy
-from mixent.evaluate.labels import as_labels, labelled_rows
-from mixent.evaluate.parts import loudest, what_is_said
+from mixent.maxent.contributions import loudest, what_is_said
 from mixent.report.common import count, figure
 from mixent.report.html import Bullets, Content, Figure, Number, Paragraph, Table
 

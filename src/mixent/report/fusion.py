@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays import ConvergenceDisplay, DependenceDisplay, PriorsDisplay, TrustDisplay
+from mixent.base.labels import as_labels, labelled_rows
+from mixent.base.style import class_name
+from mixent.displays import ConvergenceDisplay, DependenceDisplay, PriorsDisplay, TrustDisplay
 from mixent.evaluate.displays.fusion import VOTES
-from mixent.evaluate.displays.palette import class_name
-from mixent.evaluate.labels import as_labels, labelled_rows
 from mixent.fusion.batch import Batch
 from mixent.fusion.words import drift_alarms
+from mixent.report.classification import Said, calibration, errors, roc
 from mixent.report.common import can_draw, count, figure, reproduce
-from mixent.report.decided import Said, calibration, errors, roc
 from mixent.report.fusion_words import (
     LISTED,
     Decisions,

@@ -53,7 +53,7 @@ def _told(model: Any, X: Any, table: Any, column: Any) -> list[Number] | None:
         return [Number(f"{off:.3g}"), Number(f"{values[seen].std():.3g}")]
     from sklearn.utils import _safe_indexing
 
-    from mixent.evaluate.labels import labelled_rows
+    from mixent.base.labels import labelled_rows
 
     values = np.asarray(_safe_indexing(X, j, axis=1), dtype=object)
     seen = labelled_rows(values)

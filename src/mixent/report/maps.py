@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays import ProjectionDisplay, RegionsDisplay
-from mixent.evaluate.labels import as_labels, encode, labelled_rows
+from mixent.base.labels import as_labels, encode, labelled_rows
+from mixent.displays import ProjectionDisplay, RegionsDisplay
 from mixent.report.common import count, figure
 from mixent.report.data import with_categories
 from mixent.report.html import Content, Figure

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.labels import as_labels, labelled_rows
+from mixent.base.style import class_name
+from mixent.displays import ConstraintsDisplay, ExplanationDisplay, PathDisplay
 from mixent.evaluate.cases import strongest_features
-from mixent.evaluate.displays import ConstraintsDisplay, ExplanationDisplay, PathDisplay
 from mixent.evaluate.displays.explanation import probability_text
-from mixent.evaluate.displays.palette import class_name
-from mixent.evaluate.labels import as_labels, labelled_rows
 from mixent.report.common import count, figure
 from mixent.report.html import Bullets, Content, Figure, Number, Paragraph, Table
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from mixent.base.style import class_name
+from mixent.displays import MarginsDisplay
 from mixent.evaluate.discrimination import describe_discrimination, in_words, strongest_columns
-from mixent.evaluate.displays import MarginsDisplay
-from mixent.evaluate.displays.palette import class_name
 from mixent.report.common import count, figure
 from mixent.report.html import Bullets, Content, Figure, Number, Paragraph, Table, readable
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays import ComponentsDisplay, ConvergenceDisplay, GrowthDisplay, SelectionDisplay
-from mixent.evaluate.displays.palette import class_name
+from mixent.base.style import class_name
+from mixent.displays import ComponentsDisplay, ConvergenceDisplay, GrowthDisplay, SelectionDisplay
 from mixent.report.common import can_draw, count, figure
 from mixent.report.html import Content, Figure, Number, Paragraph, Table, readable
 from mixent.report.search import search_table

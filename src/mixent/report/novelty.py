@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays import LikelihoodsDisplay
-from mixent.evaluate.displays.palette import FAINT, INK, colour, tidy
+from mixent.base.style import FAINT, INK, colour, tidy
+from mixent.displays import LikelihoodsDisplay
 from mixent.report.certificates import certificates
 from mixent.report.common import can_draw, count, figure, reproduce
 from mixent.report.data import columns_section, fingerprint

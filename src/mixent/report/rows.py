@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays import RegionsDisplay
-from mixent.evaluate.displays.palette import FAINT, class_name, colour, tidy
+from mixent.base.style import FAINT, class_name, colour, tidy
+from mixent.displays import RegionsDisplay
 from mixent.report.common import can_draw, count, figure
 from mixent.report.data import read_table
 from mixent.report.html import Content, Figure, Number, Paragraph, Table, readable

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from mixent.displays import DifferencesDisplay
 from mixent.evaluate.bounds import ErrorReport, error_bounds
-from mixent.evaluate.displays import DifferencesDisplay
 from mixent.evaluate.paired import corrected_t_test
 from mixent.evaluate.scores import score_table
-from mixent.evaluate.sentences import without_rounding
+from mixent.evaluate.text import without_rounding
 from mixent.evaluate.validate import CrossValidation
+from mixent.report.classification import Said, out_of_fold
 from mixent.report.common import can_draw, figure
-from mixent.report.decided import Said, out_of_fold
 from mixent.report.html import Bullets, Content, Figure, Number, Paragraph, Table
 
 SHOWN = {  # metric: (heading, factor, decimals)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays import StatesDisplay
-from mixent.evaluate.displays.palette import class_name
+from mixent.base.style import class_name
+from mixent.displays import StatesDisplay
 from mixent.report.common import count, figure
 from mixent.report.html import Content, Figure, Number, Paragraph, Table
 from mixent.report.structures import describe_structure, emission_in_words

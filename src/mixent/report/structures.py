@@ -279,7 +279,7 @@ def parts_of_scores(model: Any, X: Any) -> np.ndarray:
     """(n, columns) what each column adds to a row's score: the score less that without the column's value, nats."""
     from dataclasses import replace
 
-    from mixent.tables import read_features
+    from mixent.data import read_features
 
     table = read_features(model, X, reset=False, new=True)
     schema = table.schema

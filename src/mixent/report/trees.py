@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays import EdgeWeightsDisplay, TreeDisplay
-from mixent.evaluate.displays.palette import class_name
+from mixent.base.style import class_name
+from mixent.displays import EdgeWeightsDisplay, TreeDisplay
 from mixent.report.common import count, figure
 from mixent.report.html import Bullets, Content, Figure, Number, Paragraph, Table
 from mixent.report.med import margins, tried

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays.palette import INK, Short, axes_or_new, class_name, colour, legend, marker, plain, tidy
+from mixent.base.style import INK, Short, axes_or_new, class_name, colour, legend, marker, plain, tidy
 from mixent.evaluate.displays.regions import (
     MANY_POINTS,
     _columns,

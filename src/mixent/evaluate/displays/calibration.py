@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays.palette import (
+from mixent.base.style import (
     FAINT,
     Short,
     axes_or_new,
@@ -60,7 +60,7 @@ class CalibrationDisplay(Short):
         name: str = "top label",
     ):
         """Calibration of probabilities (n, C) whose columns are in the order of `classes`."""
-        from mixent.evaluate.labels import classes_of
+        from mixent.base.labels import classes_of
 
         classes = classes_of(y) if classes is None else classes
         true, proba, weight = _checked(y, proba, classes, sample_weight)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays.palette import FAINT, INK, Short, axes_or_new, plain, share_colours
+from mixent.base.style import FAINT, INK, Short, axes_or_new, plain, share_colours
 
 BAR = 1.1  # height of the tallest bar of weights, in rows of the table
 MOST_CELLS = 18  # columns up to which values are written

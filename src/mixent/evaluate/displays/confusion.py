@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays.palette import INK, Short, axes_or_new, plain, share_colours
-from mixent.evaluate.labels import classes_of, encode
+from mixent.base.labels import classes_of, encode
+from mixent.base.style import INK, Short, axes_or_new, plain, share_colours
 from mixent.evaluate.scores import _weights
 
 

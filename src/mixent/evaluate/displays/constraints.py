@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays.palette import (
+from mixent.base.style import (
     FAINT,
     INK,
     OKABE_ITO,
@@ -22,9 +22,9 @@ from mixent.evaluate.displays.palette import (
     plain,
     tidy,
 )
-from mixent.evaluate.displays.panels import MOST_DOTS, MOST_VALUES, NARROW, draw_panel, labelled, limits_of, shade
-from mixent.evaluate.parts import Said, silent_cells, what_is_said
+from mixent.maxent.contributions import Said, silent_cells, what_is_said
 from mixent.maxent.model import EntropyModel
+from mixent.maxent.panels import MOST_DOTS, MOST_VALUES, NARROW, draw_panel, labelled, limits_of, shade
 
 QUANTITIES = ("parts", "multipliers", "residuals")
 NAMED = 5  # largest residuals that are named

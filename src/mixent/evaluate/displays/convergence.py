@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays.palette import FAINT, OKABE_ITO, Short, axes_or_new, legend, tidy
+from mixent.base.style import FAINT, OKABE_ITO, Short, axes_or_new, legend, tidy
 
 
 @dataclass(repr=False)

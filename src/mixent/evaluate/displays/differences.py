@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays.palette import INK, Short, axes_or_new, colour, plain
+from mixent.base.style import INK, Short, axes_or_new, colour, plain
 
 AXIS, LETTER = 4.2, 0.078  # inches: of the line of ranks in a figure of its own, of a letter
 BAR, NAME, HEAD, FOOT = (

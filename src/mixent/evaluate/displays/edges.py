@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays.palette import (
+from mixent.base.style import (
     INK,
     OKABE_ITO,
     Short,

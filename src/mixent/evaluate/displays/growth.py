@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays.palette import (
+from mixent.base.style import (
     RING,
     Short,
     axes_or_new,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays.palette import FAINT, INK, Short, axes_or_new, colour, tidy
+from mixent.base.style import FAINT, INK, Short, axes_or_new, colour, tidy
 
 BARS = 44
 TAIL = 0.001  # share of the rows at either end that may lie outside the picture, drawn at its edge

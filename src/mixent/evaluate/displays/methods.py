@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays.palette import FAINT, INK, Short, axes_or_new, colour, plain, tidy
+from mixent.base.style import FAINT, INK, Short, axes_or_new, colour, plain, tidy
 
 SCALES = {  # metric: (what it is called, factor, decimals)
     "error": ("error (%)", 100, 1),
@@ -188,7 +188,7 @@ def adjusted_p_values(order: Sequence[str], p_value: Callable[[str, str], float]
     p_value : callable(name, name) -> float
         Of one pair. NaN, which one fold or equal scores give, shows nothing and counts as 1.
     """
-    from mixent.evaluate.across import holm  # which takes its way of showing itself from here
+    from mixent.evaluate.multi_dataset import holm  # which takes its way of showing itself from here
 
     out = np.ones((len(order), len(order)))
     pairs = list(combinations(range(len(order)), 2))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays.palette import FAINT, INK, RING, Short, axes_or_new, colour, plain, tidy
+from mixent.base.style import FAINT, INK, RING, Short, axes_or_new, colour, plain, tidy
 
 QUANTITIES = ("score", "gain")
 LABELS = {

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays.palette import (
+from mixent.base.labels import as_labels, encode, labelled_rows
+from mixent.base.style import (
     INK,
     Short,
     axes_or_new,
@@ -21,7 +22,6 @@ from mixent.evaluate.displays.palette import (
     tidy,
 )
 from mixent.evaluate.displays.regions import MANY_POINTS, _span
-from mixent.evaluate.labels import as_labels, encode, labelled_rows
 from mixent.evaluate.validate import aligned_proba
 
 GRID = 120  # points of the map along each axis
@@ -146,7 +146,7 @@ def encoded(X: Any) -> tuple[np.ndarray, list[str]]:
     """(n, p) columns as numbers of mean zero, and what each is called: standardised, gaps at the mean; categories as
     indicators of the values that some rows have.
     """
-    from mixent.tables import read_features
+    from mixent.data import read_features
 
     table = read_features(SimpleNamespace(), X, reset=True, categorical="auto")
     columns, names = [], []

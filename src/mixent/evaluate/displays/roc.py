@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from mixent.evaluate.displays.palette import (
+from mixent.base.labels import as_labels, classes_of, key, labelled_rows
+from mixent.base.style import (
     FAINT,
     Short,
     axes_or_new,
@@ -20,7 +21,6 @@ from mixent.evaluate.displays.palette import (
     plain,
     tidy,
 )
-from mixent.evaluate.labels import as_labels, classes_of, key, labelled_rows
 from mixent.evaluate.scores import _weights
 
 MOST_INSIDE = 6  # entries of the legend that fit below the curves

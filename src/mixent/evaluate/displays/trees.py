@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.style import INK, Short, axes_or_new, colour, divided, plain
 from mixent.evaluate.displays.edges import chosen_classes
-from mixent.evaluate.displays.palette import INK, Short, axes_or_new, colour, divided, plain
 
 NAME = 22  # characters of a column
 THIN, THICK = 0.5, 4.0  # points: of an edge no tree has, of one that all have

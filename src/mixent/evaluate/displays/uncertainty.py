@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.displays.palette import Short, axes_or_new, class_name, colour, dash, legend, plain, tidy
-from mixent.evaluate.labels import classes_of
+from mixent.base.labels import classes_of
+from mixent.base.style import Short, axes_or_new, class_name, colour, dash, legend, plain, tidy
 from mixent.evaluate.scores import _checked
 from mixent.evaluate.validate import aligned_proba
 

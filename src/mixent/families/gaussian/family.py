@@ -9,8 +9,8 @@ import numpy as np
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
 from mixent.core.driver import OutsideDomainError
-from mixent.families.gaussian.gaps import Gapped, GappedDiagonal
 from mixent.families.gaussian.kernels import Moments, Ready, Work, about_means, embed, make_ready
+from mixent.families.gaussian.missing import Gapped, GappedDiagonal
 from mixent.families.gaussian.prior import Prior
 from mixent.families.gaussian.structures import COVARIANCES, Covariances, Structure
 

@@ -105,7 +105,7 @@ class Ready:
 
     def open(self, block: Block) -> Work:
         if not block.complete:
-            from mixent.families.gaussian.gaps import Gapped, GappedDiagonal
+            from mixent.families.gaussian.missing import Gapped, GappedDiagonal
 
             return GappedDiagonal(self, block) if self.axis_aligned else Gapped(self, block)
         if self.quadratic and (self.axis_aligned or quadratic_pays(*self.means.shape)):

@@ -1,0 +1,70 @@
+"""Checks of constructor parameters: the same message for every estimator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def check_count(name: str, value: Any, also: str = "") -> int:
+    """A whole number >= 1."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 1:
+        return int(value)
+    extra = f", or {also}" if also else ""
+    raise ValueError(f"{name} must be a whole number >= 1{extra}; got {value!r}")
+
+
+def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
+    """A finite number > 0 (>= 0 with zero=True)."""
+    if check_number(value) and np.isfinite(value) and (value > 0 or (zero and value == 0)):
+        return float(value)
+    raise ValueError(f"{name} must be a number {'>=' if zero else '>'} 0; got {value!r}")
+
+
+def check_share(name: str, value: Any) -> float:
+    """A share: at least 0, less than 1."""
+    if check_number(value) and 0 <= value < 1:
+        return float(value)
+    raise ValueError(f"{name} must be a share, at least 0 and less than 1; got {value!r}")
+
+
+def check_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def check_folds(name: str, value: Any) -> None:
+    """A whole number >= 2, a splitter, or splits."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 2:
+        return
+    if not isinstance(value, (str, bytes)) and (hasattr(value, "split") or np.iterable(value)):
+        return
+    raise ValueError(f"{name} must be a whole number >= 2, a splitter or a list of splits; got {value!r}")
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
+    """One of a few words."""
+    if isinstance(value, str) and value in choices:
+        return value
+    raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}")
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """True or False: a word that stands for no would count as yes."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise ValueError(f"{name} must be True or False; got {value!r}")
+
+
+def check_jobs(n_jobs: Any) -> int | None:
+    """How many at once; None or -1: as many as there are cores."""
+    whole = isinstance(n_jobs, (int, np.integer)) and not isinstance(n_jobs, bool)
+    if n_jobs is None or (whole and (n_jobs == -1 or n_jobs > 0)):
+        return None if n_jobs is None else int(n_jobs)
+    raise ValueError(f"n_jobs must be None, -1 or a positive number of threads; got {n_jobs!r}")
+
+
+def check_calibration(value: Any, choices: tuple[str, ...]) -> None:
+    """One of a few words, or None for none."""
+    if value is not None and not (isinstance(value, str) and value in choices):
+        raise ValueError(f"calibration must be one of {', '.join(map(repr, choices))}, or None; got {value!r}")

@@ -1,0 +1,130 @@
+"""What a person sees: text, tables, progress bars, warnings and errors, each on its stream."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+MOST_WARNINGS = 8
+NOT_FOR_USERS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
+
+
+def one_line(value: Any) -> str:
+    """Text on one line, without characters that could steer a terminal."""
+    text = " ".join(str(value).split())
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def shown(value: Any) -> str:
+    """User's text inside rich markup: harmless whatever it holds."""
+    return escape(one_line(value))
+
+
+def named(label: Any) -> str:
+    """A class in a sentence, inside rich markup: a label that is a number comes after the word class."""
+    from mixent.base.style import class_name  # here: a command starts without numpy
+
+    return shown(class_name(label))
+
+
+def count(n: float, thing: str) -> str:
+    """A number of things: `1 row`, `2 rows`, `2 passes`."""
+    ending = "" if n == 1 else "es" if thing.endswith("s") else "s"
+    return f"{n:.0f} {thing}{ending}" if n == int(n) else f"{n:.3g} {thing}{ending}"
+
+
+class Screen:
+    """Results go to standard output; progress, warnings and errors to standard error."""
+
+    def __init__(self, quiet: bool, *, to_stderr: bool = False) -> None:
+        self.err = Console(stderr=True, emoji=False, highlight=False, quiet=quiet)
+        self.out = self.err if to_stderr else Console(emoji=False, highlight=False, quiet=quiet)
+        self._warned: list[str] = []
+
+    def say(self, markup: str = "") -> None:
+        """A line (or paragraph) of the result; user's text in it must be `shown`."""
+        self.out.print(markup)
+
+    def show(self, table: Table) -> None:
+        """Print a table."""
+        self.out.print(table)
+
+    def warn(self, message: Any) -> None:
+        """One yellow line; a message said before, and the ninth, is only counted."""
+        text = one_line(message)
+        if text not in self._warned:
+            self._warned.append(text)
+            if len(self._warned) <= MOST_WARNINGS:
+                self.err.print(f"[yellow]Warning: {escape(text)}[/]", soft_wrap=True)
+
+    def close(self) -> None:
+        """Say how many warnings were held back."""
+        if len(self._warned) > MOST_WARNINGS:
+            self.err.print(f"[yellow]{len(self._warned) - MOST_WARNINGS} more warnings like these[/]")
+
+    @contextmanager
+    def progress(self, title: str) -> Iterator[Callable[[int, int, str], None]]:
+        """A bar on the terminal, nothing in a pipe; yields what is to be told (done, total, text)."""
+        if not self.err.is_terminal or self.err.quiet:  # a disabled bar of rich before 14.3 leaves a blank line
+            yield lambda done, total, text: None
+            return
+        columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), TimeElapsedColumn())
+        with Progress(*columns, console=self.err, transient=True) as bar:
+            task = bar.add_task(shown(title), total=None)
+            yield lambda done, total, text: bar.update(
+                task, completed=done, total=total, description=shown(f"{title}: {text}")
+            )
+
+
+@contextmanager
+def session(*, quiet: bool = False, debug: bool = False, to_stderr: bool = False) -> Iterator[Screen]:
+    """The run of a command: Python's warnings as yellow lines, any error as one line and an exit status."""
+    screen = Screen(quiet, to_stderr=to_stderr)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = lambda message, category, *rest, **more: (
+            None if issubclass(category, NOT_FOR_USERS) else screen.warn(message)
+        )
+        try:
+            yield screen
+        except (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError):
+            raise
+        except KeyboardInterrupt:
+            _fail("interrupted", 130)
+        except Exception as error:
+            if debug:
+                raise
+            _fail(_in_words(error), 1)
+        finally:
+            screen.close()
+
+
+def _fail(message: str, status: int) -> None:
+    Console(stderr=True, emoji=False, highlight=False).print(f"[bold red]Error:[/] {shown(message)}", soft_wrap=True)
+    raise typer.Exit(status) from None
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    if isinstance(error, MemoryError):
+        return "not enough memory for this table; use fewer rows or columns"
+    if isinstance(error, ValueError | TypeError | OSError | ImportError | RuntimeError) and str(error):
+        return str(error)
+    return f"unexpected {type(error).__name__}: {error}; please report it with what --debug shows"
+
+
+def grid(*headings: str, title: str | None = None) -> Table:
+    """An empty table in the house style: the first column is text, the others are numbers."""
+    table = Table(box=None, pad_edge=False, header_style="bold", title=title, title_justify="left", title_style="")
+    for place, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if place == 0 else "right", no_wrap=place > 0)
+    return table

@@ -1,0 +1,223 @@
+"""`mixent.compare`: the right methods on one table, in one call."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import _num_samples
+
+from mixent.base.labels import as_labels, classes_of, labelled_rows
+from mixent.base.params import check_choice, check_count, check_flag, check_jobs, check_positive
+from mixent.comparison.data_problems import leaks, table_problems
+from mixent.comparison.journal import Journal
+from mixent.comparison.live import watching
+from mixent.comparison.recipes import Candidate, candidates
+from mixent.comparison.recommendation import nothing_worked, recommendation
+from mixent.comparison.result import CHOSEN_BY, Comparison, chosen_estimate
+from mixent.comparison.running import Runner
+from mixent.comparison.shape import Shape, fingerprint, read_table
+from mixent.evaluate.scores import _weights
+from mixent.evaluate.validate import CrossValidation, FoldData, fit_rows, stratified_folds
+
+
+def compare(
+    X: Any,
+    y: Any,
+    *,
+    methods: Any = "auto",
+    baselines: bool = True,
+    folds: int = 5,
+    repeats: int = 1,
+    metric: str = "log_loss",
+    budget: float | None = None,
+    n_jobs: int | None = None,
+    random_state: int = 0,
+    sample_weight: Any = None,
+    categorical: Any = "auto",
+    journal: Any = None,
+    progress: Any = False,
+    refit: bool = True,
+) -> Comparison:
+    """Try the right methods on a table and say which to take, why, and how sure that is.
+
+    Nested cross-validation: every method chooses its own settings inside each training part, so every score is on rows
+    that neither the fit nor the choice of settings has seen; all methods see the same folds. The method with the lowest
+    mean of `metric` is recommended; since that one was chosen for being lowest, its score is corrected by a bootstrap
+    over the out-of-fold predictions.
+
+    Parameters
+    ----------
+    X : array or DataFrame (n, d)
+        With categories and gaps as they are.
+    y : (n,) labels
+        Rows without a label (None, NaN, "") are always in training and never scored; methods that cannot use them do
+        without.
+    methods : "auto", list of names, or dict of name to classifier
+        "auto": mixent's families and two classical methods that suit the table (see `candidates`). A list takes some
+        of them by name. A dict brings your own.
+    baselines : bool
+        Whether scikit-learn's logistic regression, gradient boosting, random forest, RBF SVM, naive Bayes and k
+        nearest neighbours run beside them.
+    folds, repeats : int
+        Of the outer cross-validation.
+    metric : {"log_loss", "error", "balanced_error", "brier"}
+        What the recommendation is by.
+    budget : float, optional
+        Seconds. Methods that would not finish in time are left out, the longest first, and said so. A fit that has
+        begun is not interrupted, so the first round of folds takes what it takes.
+    n_jobs : int, optional
+        Processes; None takes all cores. The result does not depend on it, but for seconds.
+    random_state : int
+        Of the folds and of every method.
+    sample_weight : (n,) weights for fitting and scoring, optional
+    categorical : "auto" or list
+        Columns to treat as categories whatever their type.
+    journal : path, optional
+        A file in which finished folds are kept: the same call with the same file goes on where it was stopped.
+    progress : bool or callable(done, total, text)
+        True shows a table that fills.
+    refit : bool
+        Whether to fit the recommended method to all rows (`winner`).
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mixent import compare
+    >>> X, y = load_iris(return_X_y=True)
+    >>> found = compare(X, y, methods=["maximum entropy"], folds=3, n_jobs=1)
+    >>> found.recommended in found.ranking()
+    True
+    >>> found.winner.predict_proba(X[:1]).shape
+    (1, 3)
+    """
+    check_choice("metric", metric, CHOSEN_BY)
+    budget = None if budget is None else check_positive("budget", budget)
+    folds, repeats = check_count("folds", folds), check_count("repeats", repeats)
+    baselines, refit = check_flag("baselines", baselines), check_flag("refit", refit)
+    workers = _workers(n_jobs)
+    y = as_labels(y)
+    if _num_samples(X) != len(y):
+        raise ValueError(f"X has {_num_samples(X)} rows, y has {len(y)}")
+    weight = None if sample_weight is None else _weights(sample_weight, len(y))
+    table = read_table(X, categorical)
+    shape = Shape.of(table, y, weight)
+    _check_classes(y, weight)
+    tried, skipped = _tried(methods, shape, categorical, random_state, baselines)
+    places = stratified_folds(y, folds=folds, repeats=repeats, random_state=random_state)
+    data = FoldData(X, y, classes_of(y), weight, labelled_rows(y))
+    mark = fingerprint(table, y, weight, places)
+    with watching(progress) as watch:
+        runner = Runner(tried, data, places, Journal.open(journal, mark), workers, budget, watch)
+        runner.run()
+    cv = _gathered(runner, random_state)
+    if not cv.ranking(metric):
+        raise RuntimeError(nothing_worked(cv.failures | runner.dropped))
+    estimate = chosen_estimate(cv, cv.ranking(metric), metric)
+    best, reason = recommendation(cv, tried, metric, estimate)
+    odd = table_problems(table, y, categorical)
+    winner, trouble = _refitted(tried[best].estimator, data) if refit else (None, "")
+    told = {"folds": folds, "repeats": repeats, "random_state": random_state, "metric": metric, "budget": budget}
+    told |= {"methods": _methods_told(methods), "baselines": baselines, "categorical": categorical}
+    return Comparison(
+        cv=cv,
+        candidates=tried,
+        skipped=skipped | runner.dropped,
+        shape=shape,
+        problems=odd,
+        metric=metric,
+        recommended=best,
+        reason=" ".join([reason, *_caveats(list(runner.dropped), trouble, leaks(odd))]),
+        estimate=estimate,
+        winner=winner,
+        fingerprint=mark,
+        data=(X, y, weight),
+        options=told,
+    )
+
+
+def _check_classes(y: np.ndarray, weight: np.ndarray | None) -> None:
+    """At least two that count."""
+    counted = len(classes_of(y if weight is None else y[weight > 0]))
+    if counted < 2:
+        some = "" if weight is None else " of weight > 0"
+        raise ValueError(f"a comparison needs at least 2 classes; y has {counted}{some}")
+
+
+def _caveats(late: list[str], trouble: str, leaking: list[str]) -> list[str]:
+    """What stands beside the recommendation: who had no time, a refit that failed, columns that may hold the answer."""
+    told = [f"Left out for want of time: {', '.join(late)}."] if late else []
+    return [*told, *([trouble] if trouble else []), *(f"Before you trust any of it: {leak}." for leak in leaking)]
+
+
+def _workers(n_jobs: Any) -> int:
+    wanted = check_jobs(n_jobs)
+    if wanted is not None and wanted > 0:
+        return wanted
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _tried(
+    methods: Any, shape: Shape, categorical: Any, seed: int, baselines: bool
+) -> tuple[dict[str, Candidate], dict[str, str]]:
+    if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool):
+        raise ValueError(f"random_state must be a whole number, for the methods must all get the same; got {seed!r}")
+    names = None if isinstance(methods, str) and methods == "auto" else methods
+    if names is not None and not isinstance(methods, list | tuple | Mapping):
+        raise ValueError(f"methods must be 'auto', a list of names, or a dict of name to classifier; got {methods!r}")
+    given = methods if isinstance(methods, Mapping) else {}
+    if isinstance(methods, Mapping):
+        names = []
+    for name, estimator in given.items():
+        if not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")) or isinstance(estimator, type):
+            what = f"the class {estimator.__name__}" if isinstance(estimator, type) else f"a {type(estimator).__name__}"
+            raise TypeError(f"methods[{name!r}] must be a classifier, not fitted; got {what}")
+    made, skipped = candidates(shape, categorical=categorical, random_state=int(seed), names=names, baselines=baselines)
+    clash = [name for name in given if name in made]
+    if clash:
+        raise ValueError(f"{clash[0]!r} is the name of a baseline; give your method another")
+    own = {name: Candidate(name, e, _kind(e), "as given") for name, e in given.items()}
+    if not (own | made):
+        raise ValueError("there is no method to try; name some, or set baselines=True")
+    return own | made, skipped
+
+
+def _kind(estimator: Any) -> str:
+    return "mixent" if type(estimator).__module__.startswith("mixent.") else "given"
+
+
+def _gathered(runner: Runner, random_state: Any) -> CrossValidation:
+    """Records of the methods that ran in every fold, and their out-of-fold probabilities."""
+    data, records, proba = runner.data, [], {}
+    for name in runner.candidates:
+        if name in runner.dropped:
+            continue
+        proba[name] = np.full((len(data.y), len(data.classes)), np.nan)
+        for outcome in sorted(runner.outcomes[name], key=lambda o: (o.record["repeat"], o.record["fold"])):
+            records.append(outcome.record)
+            if outcome.proba is not None:
+                proba[name][runner.folds[0] == outcome.record["fold"]] = outcome.proba
+    return CrossValidation(records, proba, data.classes, data.y, runner.folds, data.weight, random_state)
+
+
+def _refitted(estimator: Any, data: FoldData) -> tuple[Any, str]:
+    """The method on all rows; where that fails, all that was found should not be lost."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # told fold by fold
+        try:
+            return fit_rows(estimator, data, np.arange(len(data.y)))[0], ""
+        except Exception as error:
+            return None, f"It could not be fitted to all rows: {type(error).__name__}: {error}"
+
+
+def _methods_told(methods: Any) -> Any:
+    if isinstance(methods, Mapping):
+        return "own"
+    return methods if isinstance(methods, str) else list(methods)

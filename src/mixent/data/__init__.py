@@ -1,0 +1,38 @@
+"""The one door through which all data enters: typed columns, missing values, labels, weights, files.
+
+No DataFrame library is imported until a DataFrame or a file comes.
+"""
+
+from mixent.data.checks import check_spread, few_numbers, problems
+from mixent.data.export import integers_back, to_frame
+from mixent.data.features import Table, read_features
+from mixent.data.files import read_cells, read_frame, split_target, write_frame
+from mixent.data.frames import with_gaps
+from mixent.data.labels import Labels, rare, read_labels
+from mixent.data.schema import Column, Schema, names_out
+from mixent.data.values import listed, missing_mask
+from mixent.data.weights import read_weights
+
+__all__ = [
+    "Column",
+    "Labels",
+    "Schema",
+    "Table",
+    "check_spread",
+    "few_numbers",
+    "integers_back",
+    "listed",
+    "missing_mask",
+    "names_out",
+    "problems",
+    "rare",
+    "read_cells",
+    "read_features",
+    "read_frame",
+    "read_labels",
+    "read_weights",
+    "split_target",
+    "to_frame",
+    "with_gaps",
+    "write_frame",
+]

@@ -1,0 +1,102 @@
+"""Turn one raw column into floats or category codes."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from mixent.data.schema import Column
+from mixent.data.values import Raw, families, family, first, is_missing, missing_mask, number, refuse
+
+
+def to_floats(raw: Raw) -> np.ndarray:
+    """Return the column as float64 with NaN for missing.
+
+    Raises
+    ------
+    ValueError
+        If a value is text: the column held numbers at fit.
+    """
+    if raw.values.dtype.kind != "O":
+        return raw.values.astype(np.float64, copy=False)
+    found = families(raw.values[~missing_mask(raw.values)])
+    refuse(raw, found)
+    if "text" in found:
+        row, value = first(raw.values, "text")
+        raise ValueError(
+            f"column {raw.name!r} held numbers at fit, but row {row} now holds the text {value!r}; "
+            f"convert the column to numbers, or leave such cells empty (missing)"
+        )
+    return np.fromiter(map(_float, raw.values), np.float64, len(raw.values))
+
+
+def _float(value):
+    if is_missing(value):
+        return np.nan
+    try:
+        return float(value)
+    except OverflowError:  # a Python int beyond 1e308
+        return np.inf if value > 0 else -np.inf
+
+
+def to_codes(raw: Raw, column: Column, new: bool = False) -> np.ndarray:
+    """Return the position of each value among the column's categories, -1 for missing or unseen.
+
+    Numbers and text that spell the same category are the same (a file read twice may type them
+    differently). Unseen categories are treated as missing, with a warning that names them; or with `new` they are one
+    category more, after the others.
+    """
+    if raw.values.dtype.kind == "b" and column.kind == "boolean":
+        return raw.values.astype(np.int32)
+    place = {value: i for i, value in enumerate(column.categories)}
+    codes = _lookup(raw, place)
+    rows = np.flatnonzero(codes < 0)
+    rows = rows[~missing_mask(raw.values[rows])]
+    codes[rows] = [_respelt(value, column, place) for value in raw.values[rows]]
+    if new:
+        codes[rows[codes[rows] < 0]] = len(column.categories)
+        return codes
+    _warn_unseen(column, raw.values[rows[codes[rows] < 0]], len(codes))
+    return codes
+
+
+def _lookup(raw, place):
+    try:
+        return np.fromiter((place.get(value, -1) for value in raw.values.tolist()), np.int32, len(raw.values))
+    except TypeError:  # unhashable: a list or a dict in a cell
+        refuse(raw, families(raw.values[~missing_mask(raw.values)]))
+        raise
+
+
+def _respelt(value, column, place):
+    """Code of a value that came as another type than at fit: 1 for "1", "true" for True; else -1."""
+    return next((place[other] for other in _spellings(value, column) if other in place), -1)
+
+
+def _spellings(value, column):
+    as_text = isinstance(column.categories[0], str)
+    kind = family(type(value))
+    if kind == "text" and column.kind == "boolean":
+        return ({"true": True, "false": False}.get(value.strip().lower()),)
+    if kind == "text":  # text at fit too: only the exact word counts
+        return () if as_text else (number(value),)
+    if not as_text or kind not in ("boolean", "whole", "number"):
+        return ()
+    if kind == "boolean":
+        return (str(value), str(value).lower(), str(value).upper())
+    real = _float(value)
+    return (str(real), f"{real:.0f}") if real.is_integer() else (str(real),)
+
+
+def _warn_unseen(column, values, n_rows):
+    distinct = list(dict.fromkeys(values.tolist()))
+    if not distinct:
+        return
+    shown = ", ".join(repr(value) for value in distinct[:3]) + (", ..." if len(distinct) > 3 else "")
+    warnings.warn(
+        f"column {column.name!r} has values not seen at fit ({shown}), in {len(values)} of {n_rows} rows; "
+        f"they are treated as missing",
+        UserWarning,
+        stacklevel=6,
+    )

@@ -1,0 +1,226 @@
+"""The door for class labels: known, soft or absent, of any type."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+from mixent.data.frames import check_names, is_frame, unwrapped
+from mixent.data.soft import read_probabilities
+from mixent.data.values import families, family, listed, missing_mask
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What is known of each row's class, as a likelihood over the classes.
+
+    Parameters
+    ----------
+    classes : ndarray, shape (C,)
+        The original label values, sorted as `numpy.unique` does.
+    likelihood : ndarray of float64, shape (n, C)
+        One-hot for a known label, probabilities for a soft one, all ones for an absent one.
+    codes : ndarray of int32, shape (n,), or None
+        Position among the classes, -1 for absent; None when any label is soft.
+    """
+
+    classes: np.ndarray  # (C,)
+    likelihood: np.ndarray  # (n, C)
+    codes: np.ndarray | None  # (n,)
+
+    @property
+    def n_absent(self) -> int:
+        """Number of rows without a label."""
+        return int(_absent(self).sum())
+
+    @property
+    def all_hard_and_known(self) -> bool:
+        """Whether every row has one certain label."""
+        return self.codes is not None and self.n_absent == 0
+
+
+def read_labels(y, n_rows: int, *, classes=None, some: bool = True) -> Labels:
+    """Check y once and turn it into label likelihoods.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,), or array-like or DataFrame of shape (n, C)
+        1-D: labels of any type; None, NaN, NA and blank text mean that the label is absent.
+        2-D, C >= 2: label probabilities; the columns of a DataFrame are the classes, those of an array
+        are 0 to C - 1. A row of NaN or of ones is an absent label.
+    n_rows : int
+        Rows of X.
+    classes : array-like of shape (C,), default None
+        The classes, when they are known beforehand; else those found in y.
+    some : bool, default True
+        Whether at least one row must have a label.
+
+    Returns
+    -------
+    Labels
+
+    Raises
+    ------
+    ValueError
+        If y is missing, has another length, is continuous, or names fewer than two classes.
+
+    Examples
+    --------
+    >>> from mixent.data import read_labels
+    >>> labels = read_labels(["b", None, "a"], 3)
+    >>> labels.classes.tolist(), labels.codes.tolist(), labels.likelihood.tolist()
+    (['a', 'b'], [1, -1, 0], [[0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])
+    """
+    if y is None:
+        raise ValueError("This estimator requires y to be passed, but the target y is None.")
+    if issparse(y):
+        raise TypeError("Sparse data was passed for y, but dense data is required. Use '.toarray()' to convert it.")
+    if classes is not None:
+        classes = np.unique(classes)
+    columns, values = _open(unwrapped(y))
+    if values.ndim == 0:
+        raise ValueError(f"y must hold one label per row; got a single {type(y).__name__}")
+    if values.ndim > 2 or 0 in values.shape[1:]:
+        raise ValueError(
+            f"y should be a 1d array of labels, or have a column of probabilities per class; got shape {values.shape}"
+        )
+    check_consistent_length(range(n_rows), values)
+    if values.ndim == 2 and values.shape[1] > 1:
+        return _enough(Labels(*read_probabilities(values, columns, classes)), given=classes is not None)
+    return _enough(_read_hard(column_or_1d(values, warn=True), classes, some), given=classes is not None)
+
+
+def rare(labels: Labels, min_rows: float) -> dict:
+    """Return the classes with less than `min_rows` labelled rows.
+
+    Parameters
+    ----------
+    labels : Labels
+    min_rows : float
+
+    Returns
+    -------
+    dict
+        Class value to its (for soft labels, expected) number of rows.
+    """
+    known = labels.likelihood[~_absent(labels)]
+    rows = known.sum(axis=0)
+    return {_plain(c): float(n) for c, n in zip(labels.classes, rows) if n < min_rows}
+
+
+def _absent(labels):
+    return labels.likelihood.min(axis=1) == 1.0 if labels.codes is None else labels.codes < 0
+
+
+def _open(y):
+    """Any container as (column names or None, array of 1 or 2 dimensions)."""
+    if is_frame(y):
+        import narwhals.stable.v1 as nw
+
+        columns = check_names(y)
+        frame = nw.from_native(y, eager_only=True)
+        lists = [series.to_list() for series in frame.iter_columns()]
+        return columns, _tidy(np.array(lists, dtype=object).reshape(len(columns), len(frame)).T)
+    if getattr(getattr(y, "dtype", None), "kind", "O") in "biuf" and isinstance(y.dtype, np.dtype):
+        return None, np.asarray(y)
+    if isinstance(y, (list, tuple)) or type(y).__module__.split(".")[0] in ("pandas", "polars", "pyarrow"):
+        values = y.to_pylist() if hasattr(y, "to_pylist") else list(y)
+        return None, _tidy(_object_array(values))
+    return None, np.asarray(y)
+
+
+def _object_array(values):
+    if values and isinstance(values[0], (list, tuple, np.ndarray)):
+        return np.array(values, dtype=object)
+    return np.fromiter(values, dtype=object, count=len(values))
+
+
+def _tidy(values):
+    """An object array in its natural type when nothing is missing and one family fits all."""
+    found = families(values.ravel())
+    if found <= {"whole"} or found <= {"whole", "number"} or found <= {"boolean"} or found <= {"text"}:
+        return np.array(values.tolist()) if values.size else values.astype(np.float64)
+    return values
+
+
+def _read_hard(y, classes, some):
+    _check_kind(y)
+    absent = missing_mask(y.astype(object) if y.dtype.kind in "UO" else y)
+    if absent.all() and not some and classes is not None:
+        return Labels(classes, np.ones((len(y), len(classes))), np.full(len(y), -1, np.int32))
+    if absent.all():
+        raise ValueError(f"every label in y is absent (all {len(y)} rows); label some rows of each class")
+    present = _present(y, absent)
+    check_classification_targets(present)
+    found, places = np.unique(present, return_inverse=True)
+    codes = np.full(len(y), -1, np.int32)
+    if classes is None:
+        classes = found
+    codes[~absent] = _places_in(classes, found)[places]
+    likelihood = np.zeros((len(y), len(classes)))
+    likelihood[absent] = 1.0
+    known = np.flatnonzero(~absent)
+    likelihood[known, codes[known]] = 1.0
+    return Labels(classes, likelihood, codes)
+
+
+def _check_kind(y):
+    if y.dtype.kind == "c":
+        raise ValueError("Complex data not supported: y holds complex numbers; give class labels")
+    if y.dtype.kind not in "biufUO":
+        raise ValueError(f"Unknown label type: y is an array of {y.dtype}; give text, integers or bool")
+
+
+def _present(y, absent):
+    """Known labels in their natural type: gaps make integers floats or objects, and that is undone here."""
+    present = y[~absent]
+    if y.dtype.kind == "O":
+        found = families(present)
+        if not (found == {"text"} or found == {"boolean"} or found <= {"whole", "number"}):
+            raise ValueError(_mixed(present, found))
+        present = np.array(present.tolist())
+        if present.dtype.kind == "O":  # decimals, fractions, integers of more than 64 bits
+            raise ValueError(f"Unknown label type: y holds numbers such as {present[0]!r}; give them as text")
+    if present.dtype.kind != "f":
+        return present
+    if np.isinf(present).any():
+        row = int(np.flatnonzero(~absent)[np.isinf(present)][0])
+        raise ValueError(f"Input y contains infinity: row {row} holds {y[row]}; give a label, or NaN for absent")
+    whole = absent.any() and np.all(present == np.rint(present)) and np.all(np.abs(present) < 2.0**53)
+    return present.astype(np.int64) if whole else present
+
+
+def _mixed(present, found):
+    if len(found) == 1:
+        return f"Unknown label type: y holds {type(present[0]).__name__} values; give text, integers or bool"
+    examples = {family(type(value)): value for value in reversed(present.tolist())}
+    shown = ", ".join(repr(value) for value in examples.values())
+    return f"Unknown label type: y mixes labels of different types ({shown}); make them all text or all integers"
+
+
+def _places_in(classes, found):
+    place = {value: i for i, value in enumerate(classes.tolist())}
+    strange = [value for value in found.tolist() if value not in place]
+    if strange:
+        raise ValueError(f"y holds the label {strange[0]!r}, which is none of the classes [{listed(classes.tolist())}]")
+    return np.array([place[value] for value in found.tolist()], np.int32)
+
+
+def _enough(labels, given):
+    if given:
+        return labels
+    held = labels.classes[labels.likelihood[~_absent(labels)].sum(axis=0) > 0]
+    if len(held) < 2:
+        raise ValueError(
+            f"a classifier needs at least 2 classes; y has {len(held)} class: {_plain(held[0])!r}; "
+            f"check the target column, or label rows of another class"
+        )
+    return labels
+
+
+def _plain(value):
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,95 @@
+"""Label probabilities: an (n, C) table that says how likely each class is in each row."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mixent.data.encode import to_floats
+from mixent.data.values import Raw, is_missing
+
+SUM_TOLERANCE = 1e-6
+
+
+def read_probabilities(values, columns, classes):
+    """Check a table of label probabilities.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n, C)
+    columns : list or None
+        Names of the columns: the classes.
+    classes : ndarray, shape (C,), or None
+        The classes, when they are known beforehand.
+
+    Returns
+    -------
+    classes : ndarray, shape (C,)
+    likelihood : ndarray, shape (n, C)
+    codes : ndarray of int32, shape (n,), or None
+    """
+    found, order = _classes(values.shape[1], columns, classes)
+    likelihood = _numbers(values, found[np.argsort(order)].tolist())[:, order]
+    absent = np.isnan(likelihood).all(axis=1) | (likelihood == 1.0).all(axis=1)
+    _check_rows(likelihood, absent, found)
+    if absent.all():
+        raise ValueError(f"every label in y is absent (all {len(absent)} rows); label some rows of each class")
+    likelihood[absent] = 1.0
+    likelihood[~absent] /= likelihood[~absent].sum(axis=1, keepdims=True)
+    return found, likelihood, _codes(likelihood, absent)
+
+
+def _classes(n_columns, columns, classes):
+    """Sorted classes, and the order that sorts the columns."""
+    if columns is None:
+        found = np.arange(n_columns) if classes is None else classes
+        order = np.arange(len(found))
+    else:
+        if any(is_missing(name) for name in columns):
+            raise ValueError(f"a label column of y has no name ({columns}); name each column by its class")
+        if len({isinstance(name, str) for name in columns}) > 1:
+            raise ValueError(f"the label columns of y mix text and other names ({columns}); make them all text")
+        found, order = np.unique(np.array(columns), return_index=True)
+    if len(found) != n_columns or (classes is not None and not np.array_equal(found, classes)):
+        raise ValueError(f"y has {n_columns} label columns ({found.tolist()}), but the classes are {classes.tolist()}")
+    return found, order
+
+
+def _numbers(values, names):
+    if values.dtype.kind in "fiub":
+        return values.astype(np.float64)
+    if values.dtype.kind not in "OU":
+        raise ValueError(
+            f"y has {values.shape[1]} columns, so it must hold label probabilities; it holds {values.dtype}"
+        )
+    columns = []
+    for j, name in enumerate(names):
+        try:
+            columns.append(to_floats(Raw(str(name), values[:, j].astype(object))))
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"y has {values.shape[1]} columns, so it must hold label probabilities, one column per class; "
+                f"column {name!r} does not hold numbers; for plain labels pass one column"
+            ) from error
+    return np.column_stack(columns)
+
+
+def _check_rows(likelihood, absent, found):
+    sums = likelihood.sum(axis=1)
+    faults = (
+        (np.isnan(sums), "has some probabilities missing; give all, or none for an absent label"),
+        ((likelihood < 0).any(axis=1), "has a negative probability; they must be >= 0"),
+        (~(np.abs(sums - 1.0) <= SUM_TOLERANCE), "does not sum to 1; divide each row by its sum"),
+    )
+    for wrong, what in faults:
+        rows = np.flatnonzero(wrong & ~absent)
+        if len(rows):
+            row = int(rows[0])
+            shown = ", ".join(f"{name}: {p:.3g}" for name, p in zip(found.tolist()[:5], likelihood[row]))
+            raise ValueError(f"label probabilities in y: row {row} ({shown}) {what}")
+
+
+def _codes(likelihood, absent):
+    hard = likelihood.max(axis=1) == 1.0
+    if not (hard | absent).all():
+        return None
+    return np.where(absent, -1, likelihood.argmax(axis=1)).astype(np.int32)

@@ -1,0 +1,313 @@
+"""Many methods over many data sets: mean ranks, whether they differ at all, and which pairs do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from math import factorial
+from typing import Any
+
+import numpy as np
+
+from mixent.base.params import check_number
+from mixent.base.style import Short
+from mixent.data.frames import check_names, is_frame
+from mixent.evaluate.paired_datasets import SetsTest, signed_rank_test
+from mixent.evaluate.text import p_text, without_rounding
+
+
+@dataclass(frozen=True, repr=False)
+class RankComparison(Short):
+    """Methods ranked over data sets; `str()` says it in words.
+
+    Rank 1 is the best. Mean ranks less than `critical_difference` apart are not told apart by Nemenyi's test;
+    `pairs` and `adjusted` are the signed-rank tests of all pairs with Holm's adjustment.
+    """
+
+    methods: list[str]  # (k,) as given
+    sets: list[str]  # (N,)
+    scores: np.ndarray  # (N, k) as given
+    ranks: np.ndarray  # (N, k) ties averaged
+    chi2: float  # Friedman's, corrected for ties
+    chi2_p_value: float  # of chi-square, k - 1 degrees of freedom
+    f: float  # Iman and Davenport's
+    p_value: float  # of F(k - 1, (k - 1) (N - 1)): are all methods alike?
+    critical_difference: float
+    alpha: float
+    lower_is_better: bool
+    pairs: list[SetsTest]  # (k (k - 1) / 2,) every method with every later one
+    adjusted: np.ndarray  # p-values of the pairs, Holm
+
+    @property
+    def mean_ranks(self) -> np.ndarray:
+        """(k,) in the order of `methods`."""
+        return self.ranks.mean(axis=0)
+
+    @property
+    def order(self) -> list[str]:
+        """Methods from the best mean rank to the worst; equal ones as given."""
+        return [self.methods[j] for j in np.argsort(self.mean_ranks, kind="stable")]
+
+    @property
+    def groups(self) -> list[list[str]]:
+        """Methods that Nemenyi's test does not tell apart: the largest groups of two or more, best first."""
+        ranks, names = np.sort(self.mean_ranks), self.order
+        ends = np.searchsorted(ranks, ranks + self.critical_difference - 1e-12)  # a difference of exactly CD tells
+        longest = [(i, end) for i, end in enumerate(ends) if end > i + 1 and (i == 0 or end > ends[i - 1])]
+        return [names[i:end] for i, end in longest]
+
+    def adjusted_p_value(self, a: str, b: str) -> float:
+        """Holm-adjusted p-value of the signed-rank test of two methods."""
+        for name in (a, b):
+            if name not in self.methods:
+                raise ValueError(f"there is no method {name!r}; there are {self.methods}")
+        if a == b:
+            return 1.0
+        return next(float(p) for pair, p in zip(self.pairs, self.adjusted) if set(pair.names) == {a, b})
+
+    def __str__(self) -> str:
+        n, k = self.scores.shape
+        ranks = dict(zip(self.methods, self.mean_ranks))
+        listed = ", ".join(f"{name} {ranks[name]:.2f}" for name in self.order)
+        alike = "can all be alike" if self.p_value >= self.alpha else "are hardly all alike"
+        return "\n".join(
+            [
+                f"Mean ranks of {k} methods over {n} data sets, the best first: {listed}.",
+                f"The methods {alike} (Friedman chi-square {self.chi2:.2f}, p {p_text(self.chi2_p_value)}; "
+                f"Iman-Davenport F({k - 1}, {(k - 1) * (n - 1)}) = {self.f:.2f}, p {p_text(self.p_value)}).",
+                self._nemenyi(),
+                self._by_pairs(),
+            ]
+        )
+
+    def _nemenyi(self) -> str:
+        said = f"Nemenyi: {self.critical_difference:.2f} ranks are needed to tell two methods apart"
+        if self.p_value >= self.alpha:
+            return f"{said}; it is not to be asked where all can be alike."
+        groups = self.groups
+        if not groups:
+            return f"{said}; all are."
+        return f"{said}; not told apart: {'; '.join(', '.join(group) for group in groups)}."
+
+    def _by_pairs(self) -> str:
+        told = [(pair, p) for pair, p in zip(self.pairs, self.adjusted) if p < self.alpha]
+        said = "Signed-rank tests of the pairs (Holm):"
+        n, needed = len(self.sets), sets_needed(len(self.pairs), self.alpha)
+        if n < needed:
+            return f"{said} {n} data sets cannot tell a pair apart, even if one wins on all; {needed} could."
+        if not told:
+            return f"{said} no pair is told apart; the lowest adjusted p {p_text(self.adjusted.min())}."
+        beaten: dict[str, list[str]] = {name: [] for name in self.order}
+        for pair, p in told:
+            a, b = pair.names
+            beaten[str(pair.leader)].append(f"{b if pair.leader == a else a} (p {p_text(p)})")
+        won = "; ".join(f"{name} ahead of {', '.join(others)}" for name, others in beaten.items() if others)
+        rest = len(self.pairs) - len(told)
+        return f"{said} {won}" + (f"; the other {rest} can be chance." if rest else ".")
+
+
+def compare_over_sets(scores: Any, *, alpha: float = 0.05, lower_is_better: bool = True) -> RankComparison:
+    """Rank methods over data sets and test whether they differ (Friedman, Nemenyi; pairs by Wilcoxon and Holm).
+
+    With r_ij the rank of method j on set i (ties averaged) and R_j its mean over the N sets, Friedman's statistic is
+
+        chi2 = (k - 1) N^2 sum_j (R_j - (k + 1) / 2)^2 / sum_ij (r_ij - (k + 1) / 2)^2,
+
+    Iman and Davenport's F = (N - 1) chi2 / (N (k - 1) - chi2), and Nemenyi's critical difference of mean ranks is
+    q sqrt(k (k + 1) / (6 N)) with q the studentized range of k means over sqrt 2 (Demsar 2006).
+
+    Nemenyi's test is conservative, and whether it tells two methods apart depends on which others are in the pool; the
+    tests of the pairs do not (but for Holm's adjustment) and are to be preferred (Benavoli, Corani and Mangili 2016).
+
+    Parameters
+    ----------
+    scores : (N, k) array, DataFrame, or dict of method to scores
+        A row for each data set, a column for each method; at least two rows and three columns. In a dict, a method's
+        scores are a list or a dict of set to score. A DataFrame's sets are named by its index, or by its first column
+        where that is text.
+    alpha : float
+        Level of the tests.
+    lower_is_better : bool
+        False for accuracies.
+
+    Returns
+    -------
+    RankComparison
+
+    Examples
+    --------
+    >>> from mixent.evaluate import compare_over_sets
+    >>> errors = {"tree": [4, 7, 9, 3, 6, 8], "Bayes": [3, 6, 8, 2, 5, 7], "stack": [1, 5, 4, 1, 2, 3]}
+    >>> found = compare_over_sets(errors)
+    >>> found.order
+    ['stack', 'Bayes', 'tree']
+    >>> found.groups
+    [['stack', 'Bayes'], ['Bayes', 'tree']]
+    """
+    if not check_number(alpha) or not 0 < alpha < 1:
+        raise ValueError(f"alpha must be between 0 and 1, such as 0.05; got {alpha!r}")
+    table, sets, methods = _read(scores)
+    _check(table, sets, methods)
+    lower = table if lower_is_better else -table
+    ranks = _ranks(lower)
+    chi2, chi2_p = friedman(ranks)
+    f, p_value = iman_davenport(chi2, *table.shape)
+    pairs = [
+        signed_rank_test(lower[:, i], lower[:, j], names=(methods[i], methods[j]))
+        for i, j in combinations(range(len(methods)), 2)
+    ]
+    return RankComparison(
+        methods,
+        sets,
+        table,
+        ranks,
+        chi2,
+        chi2_p,
+        f,
+        p_value,
+        nemenyi_difference(*table.shape, alpha=alpha),
+        float(alpha),
+        bool(lower_is_better),
+        pairs,
+        holm([pair.p_value for pair in pairs]),
+    )
+
+
+def friedman(ranks: np.ndarray) -> tuple[float, float]:
+    """Friedman's chi-square of ranks (N, k), corrected for ties, and its p-value; 0 and 1 where all are tied."""
+    from scipy.special import chdtrc
+
+    k = ranks.shape[1]
+    apart = ranks - (k + 1) / 2
+    spread = float((apart**2).sum())
+    chi2 = (k - 1) * float((apart.sum(axis=0) ** 2).sum()) / spread if spread else 0.0
+    return chi2, float(chdtrc(k - 1, chi2))
+
+
+def iman_davenport(chi2: float, n_sets: int, n_methods: int) -> tuple[float, float]:
+    """F of Friedman's chi-square, less conservative, and its p-value.
+
+    Infinite where every set ranks alike, which by chance N sets do with probability (k!)^(1 - N).
+    """
+    from scipy.special import fdtrc
+
+    left = n_sets * (n_methods - 1) - chi2
+    if left <= 1e-9 * chi2:
+        return float("inf"), float(factorial(n_methods)) ** (1 - n_sets)
+    f = (n_sets - 1) * chi2 / left
+    return f, float(fdtrc(n_methods - 1, (n_methods - 1) * (n_sets - 1), f))
+
+
+def nemenyi_difference(n_sets: int, n_methods: int, *, alpha: float = 0.05) -> float:
+    """Difference of mean ranks that Nemenyi's test asks for: q sqrt(k (k + 1) / (6 N))."""
+    from scipy.stats import studentized_range
+
+    q = float(studentized_range.ppf(1 - alpha, n_methods, np.inf)) / np.sqrt(2)
+    return float(q * np.sqrt(n_methods * (n_methods + 1) / (6 * n_sets)))
+
+
+def sets_needed(n_pairs: int, alpha: float = 0.05) -> int:
+    """Fewest data sets N for which a win on all of them counts: n_pairs 2^(1 - N) < alpha, Holm's first step."""
+    return int(np.floor(1 + np.log2(n_pairs / alpha))) + 1
+
+
+def holm(p_values: Any) -> np.ndarray:
+    """P-values adjusted for their number by Holm's step-down rule.
+
+    The i-th smallest of m becomes max_{j <= i} min(1, (m - j + 1) p_(j)): calling those below alpha real errs with
+    probability alpha at most in the whole family, whatever the dependence.
+
+    Parameters
+    ----------
+    p_values : (m,) array
+
+    Returns
+    -------
+    (m,) array, in the order given
+
+    Examples
+    --------
+    >>> from mixent.evaluate import holm
+    >>> holm([0.01, 0.04, 0.03]).round(6).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    p = np.asarray(p_values, dtype=float)
+    if p.ndim != 1 or not ((p >= 0) & (p <= 1)).all():
+        raise ValueError(f"p_values must be a list of numbers between 0 and 1; got {p_values!r}")
+    order = np.argsort(p, kind="stable")
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.minimum(np.maximum.accumulate((len(p) - np.arange(len(p))) * p[order]), 1.0)
+    return adjusted
+
+
+def _ranks(lower: np.ndarray) -> np.ndarray:
+    """Ranks in every row; scores that differ by rounding only are tied."""
+    from scipy.stats import rankdata
+
+    return np.array([rankdata(without_rounding(row, row)) for row in lower])
+
+
+def _read(scores: Any) -> tuple[np.ndarray, list[str], list[str]]:
+    """Scores (N, k), names of the sets, names of the methods."""
+    if isinstance(scores, Mapping):
+        return _read_dict(scores)
+    if is_frame(scores):
+        return _read_frame(scores)
+    table = np.asarray(scores, dtype=float)
+    if table.ndim != 2:
+        raise ValueError(f"scores must have a row for each data set and a column for each method; shape {table.shape}")
+    return table, _numbered(len(table)), [f"method {j + 1}" for j in range(table.shape[1])]
+
+
+def _read_frame(frame: Any) -> tuple[np.ndarray, list[str], list[str]]:
+    names = check_names(frame)
+    columns = {str(name): np.asarray(frame[name]) for name in names}
+    index = np.asarray(getattr(frame, "index", np.arange(len(frame))))
+    sets = _numbered(len(frame)) if np.array_equal(index, np.arange(len(index))) else [str(name) for name in index]
+    first = next(iter(columns), None)
+    if first is not None and all(isinstance(value, str) for value in columns[first]):
+        sets = [str(value) for value in columns.pop(first)]
+    for name, values in columns.items():
+        text = [value for value in values if isinstance(value, str)]
+        if text:
+            raise ValueError(f"scores must be numbers; column {name!r} holds text, such as {text[0]!r}; drop it")
+    table = np.column_stack([np.asarray(v, dtype=float) for v in columns.values()]) if columns else np.empty((0, 0))
+    return table, sets, list(columns)
+
+
+def _read_dict(scores: Mapping) -> tuple[np.ndarray, list[str], list[str]]:
+    methods = [str(name) for name in scores]
+    values = list(scores.values())
+    if values and all(isinstance(one, Mapping) for one in values):
+        sets = list(values[0])
+        for name, one in zip(methods, values):
+            if set(one) != set(sets):
+                odd = sorted(set(map(str, one)) ^ set(map(str, sets)))
+                raise ValueError(f"every method needs a score on every set; {methods[0]} and {name} differ in {odd}")
+        return np.array([[one[s] for one in values] for s in sets], dtype=float), [str(s) for s in sets], methods
+    lengths = {name: np.size(one) for name, one in zip(methods, values)}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"every method needs a score on every set; numbers of scores: {lengths}")
+    table = np.array([np.asarray(one, dtype=float).ravel() for one in values]).T
+    return table, _numbered(len(table)), methods
+
+
+def _numbered(n: int) -> list[str]:
+    return [f"set {i + 1}" for i in range(n)]
+
+
+def _check(table: np.ndarray, sets: list[str], methods: list[str]) -> None:
+    if table.ndim != 2 or table.shape[1] < 3 or len(table) < 2:
+        raise ValueError(
+            "ranks need at least two data sets and three methods; got scores of shape "
+            f"{table.shape}. Two methods: see signed_rank_test"
+        )
+    if len(set(methods)) < len(methods):
+        raise ValueError(f"methods must have different names; got {methods}")
+    if not np.isfinite(table).all():
+        i, j = np.argwhere(~np.isfinite(table))[0]
+        raise ValueError(
+            f"every method needs a score on every set; {methods[j]} on {sets[i]} is {table[i, j]}. Leave out the "
+            "set or the method"
+        )

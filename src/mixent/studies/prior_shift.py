@@ -1,0 +1,370 @@
+"""Test batches whose priors have moved, lost a class or are judged by copies; methods compared on the same batches.
+
+Document 004, section 4.4: a batch of stated priors is drawn with replacement from labelled rows, and the index M of
+(4.18) says how far these priors are from those the sources were trained at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import rel_entr
+from sklearn.utils import check_random_state
+
+from mixent.base.labels import as_labels, classes_of, encode, key, labelled_rows
+from mixent.base.params import check_count
+from mixent.base.style import Short
+from mixent.evaluate.records import Recorded, check_asked
+from mixent.evaluate.scores import METRICS, score_table
+from mixent.evaluate.text import WORDS
+from mixent.evaluate.validate import Progress
+
+SHOWN = ("error", "log_loss")
+MEASURES = (*METRICS, "prior_error")
+LONGEST_PRIOR = 6  # classes whose shares are written out in a table
+
+
+def resample_priors(y: Any, priors: Any, size: int | None = None, random_state: Any = 0) -> np.ndarray:
+    """Rows drawn with replacement so that the classes have the shares `priors`.
+
+    The number of rows of class c is size * prior_c, rounded by largest remainder (among equal ones the first class
+    gets it), so shares are exact wherever they can be. Inside a class every row is as likely. The rows come in random
+    order, so that any part of the batch is a batch too.
+
+    Parameters
+    ----------
+    y : (n,) labels
+        Rows without one are never drawn.
+    priors : dict of label to share, or array of shares
+        An array is in the order of the sorted labels, a pandas Series by its index. Zero leaves a class out, as does
+        a dict that does not name it.
+    size : int, optional
+        Rows to draw; by default as many as have a label.
+    random_state : int, RandomState or None
+
+    Returns
+    -------
+    array (size,) of row numbers
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixent.studies import resample_priors
+    >>> y = np.array(["ill"] * 30 + ["well"] * 70)
+    >>> rows = resample_priors(y, {"ill": 0.05, "well": 0.95})
+    >>> len(rows), int(np.sum(y[rows] == "ill"))
+    (100, 5)
+    """
+    y, known = as_labels(y), labelled_rows(y)
+    classes = classes_of(y)
+    share = _shares_of(priors, classes)
+    size = int(known.sum()) if size is None else check_count("size", size)
+    rows = np.flatnonzero(known)
+    codes = encode(y[rows], classes)
+    rng = check_random_state(random_state)
+    drawn = [rng.choice(rows[codes == c], n) for c, n in enumerate(_largest_remainder(share, size)) if n]
+    return rng.permutation(np.concatenate(drawn))
+
+
+def prior_mismatch(source_priors: Any, test_priors: Any) -> float:
+    """How far test priors are from the sources' own: the index M of document 004, (4.18), in nats.
+
+    M = sum_j sum_k P_j(k) log(P_j(k) / P_test(k)),    zero where all are equal and only there.
+
+    M grows with the number of sources: ten copies of a source count ten times. A class that a source was trained on
+    and the test batch lacks makes M infinite; the document does not say what its M is there (with R of (4.13) nothing
+    is wrong with such a batch). A class that a source was not trained on adds nothing.
+
+    Parameters
+    ----------
+    source_priors : (J, K) array, list of J rows, or dict of source to row
+        Priors each source was trained at; (K,) for one source.
+    test_priors : (K,) array
+        Priors of the batch, classes in the same order.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from mixent.studies import prior_mismatch
+    >>> prior_mismatch([[0.5, 0.5], [0.5, 0.5]], [0.5, 0.5])
+    0.0
+    >>> round(prior_mismatch([[0.5, 0.5], [0.3, 0.7]], [0.2, 0.8]), 3)
+    0.251
+    """
+    test = _distribution("test_priors", test_priors)
+    given = _rows_of(source_priors)
+    if not given:
+        raise ValueError("source_priors is empty; give the priors each source was trained at, a row for each")
+    sources = [_distribution(f"row {j} of source_priors", row) for j, row in enumerate(given)]
+    for j, row in enumerate(sources):
+        if len(row) != len(test):
+            raise ValueError(f"row {j} of source_priors has {len(row)} classes, test_priors has {len(test)}")
+    return float(rel_entr(np.stack(sources), test).sum())
+
+
+def without_class(y: Any, label: Any) -> np.ndarray:
+    """Numbers of the labelled rows that are not of class `label`: a batch that lacks a class (section 4.4)."""
+    y, classes = as_labels(y), [key(value) for value in classes_of(y)]
+    if key(label) not in classes:
+        raise ValueError(f"label must be one of the labels in y, {classes}; got {label!r}")
+    if len(classes) == 1:
+        raise ValueError(f"all labels in y are {label!r}; without this class no row is left")
+    known = np.flatnonzero(labelled_rows(y))
+    return known[encode(y[known], classes) != classes.index(key(label))]
+
+
+def with_copies(answers: Mapping[str, Any], name: str, k: int) -> dict[str, Any]:
+    """The sources and k copies of one of them, as in table 4.5: `"a copy 1"`, ..., `"a copy k"` after all others.
+
+    Parameters
+    ----------
+    answers : dict of source to answers
+        Whatever a source says: labels, pmfs, scores, its calibration. Copies are the same object.
+    name : str
+        The source that is repeated.
+    k : int
+        Zero or more.
+
+    Returns
+    -------
+    dict
+    """
+    if name not in answers:
+        raise ValueError(f"there is no source {name!r}; there are {list(answers)}")
+    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 0:
+        raise ValueError(f"k must be a whole number >= 0; got {k!r}")
+    copies = {f"{name} copy {i + 1}": answers[name] for i in range(k)}
+    taken = [copy for copy in copies if copy in answers]
+    if taken:
+        raise ValueError(f"there is already a source {taken[0]!r}; copy each source once, with all its copies")
+    return {**answers, **copies}
+
+
+@dataclass(frozen=True, repr=False)
+class ShiftStudy(Recorded, Short):
+    """Scores of methods on batches of stated priors; `str()` is a table.
+
+    `records` has one dict per prior, repeat and method: setting (number of the prior), prior (shares in the batch),
+    mismatch (M of (4.18), NaN where the sources' priors were not given), repeat, method, the scores, found (mean
+    posterior: the prior that the method found), prior_error (half of sum_k |found - prior|) and failed (None, or the
+    error).
+    """
+
+    records: list[dict[str, Any]]
+    priors: np.ndarray  # (S, K) shares in the batches
+    mismatch: np.ndarray  # (S,) index M
+    methods: list[str]
+    classes: np.ndarray  # (K,)
+    size: int  # rows of a batch
+
+    def values(self, method: str, metric: str = "error") -> np.ndarray:
+        """(S, R) the metric by prior and repeat; NaN where the method failed."""
+        check_asked(method, self.methods, metric, MEASURES)
+        return self._column(method, metric).reshape(len(self.priors), -1)
+
+    def mean(self, method: str, metric: str = "error") -> np.ndarray:
+        """(S,) mean over the repeats."""
+        return self.values(method, metric).mean(axis=1)
+
+    def std_error(self, method: str, metric: str = "error") -> np.ndarray:
+        """(S,) standard error of the mean over repeats; NaN for one repeat.
+
+        Repeats draw from the same rows: this is what other draws from them would change, not other rows.
+        """
+        return _std_error(self.values(method, metric))
+
+    def difference(self, a: str, b: str, metric: str = "error") -> tuple[np.ndarray, np.ndarray]:
+        """(S,) mean of a - b and its standard error: batches are common, so it is surer than two bands are."""
+        gap = self.values(a, metric) - self.values(b, metric)
+        return gap.mean(axis=1), _std_error(gap)
+
+    def table(self) -> list[dict[str, Any]]:
+        """A dict per prior and method: prior, mismatch, method, repeats, and of every score mean and standard error."""
+        rows = []
+        for s, prior in enumerate(self.priors):
+            for name in self.methods:
+                row = {"prior": tuple(prior.tolist()), "mismatch": float(self.mismatch[s]), "method": name}
+                row["repeats"] = self.values(name).shape[1]
+                for metric in MEASURES:
+                    row[metric] = float(self.mean(name, metric)[s])
+                    row[f"{metric}_se"] = float(self.std_error(name, metric)[s])
+                rows.append(row)
+        return rows
+
+    def __str__(self) -> str:
+        n_repeats = self.values(self.methods[0]).shape[1]
+        said = f"Mean over {n_repeats} batch{'es' * (n_repeats != 1)} of {self.size} rows (standard error)"
+        failed = [f"{name} failed: {message}" for name, message in self.failures.items()]
+        return "\n".join([said, *(_block(self, metric) for metric in SHOWN), *failed])
+
+
+def shift_study(
+    methods: Mapping[str, Callable[[np.ndarray], Any]],
+    y: Any,
+    priors: Iterable[Any],
+    *,
+    n_repeats: int = 20,
+    size: int | None = None,
+    source_priors: Any = None,
+    random_state: Any = 0,
+    progress: Progress | None = None,
+) -> ShiftStudy:
+    """Scores of methods on batches drawn at each of several priors; all methods see the same batches.
+
+    Parameters
+    ----------
+    methods : dict of name to callable(rows)
+        It takes (m,) row numbers, which repeat, and returns (m, K) posteriors of these rows, classes sorted. One that
+        raises is recorded as failed.
+    y : (n,) labels
+        Only to draw and to score by. Rows without a label are never drawn.
+    priors : list of priors
+        Each as `resample_priors` takes it.
+    n_repeats : int
+        Batches drawn at each prior.
+    size : int, optional
+        Rows of a batch; by default as many as have a label.
+    source_priors : (J, K) array, optional
+        Priors the sources were trained at, for the index M of `prior_mismatch`.
+    random_state : int or RandomState
+        Draws the batches. Methods have their own.
+    progress : callable(done, total, text), optional
+
+    Returns
+    -------
+    ShiftStudy
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixent.studies import shift_study
+    >>> y = np.repeat([0, 1], 50)
+    >>> trained = np.where(y == 1, 0.8, 0.3)  # p(1 | x) of a source that saw as many of each
+    >>> def as_trained(rows):
+    ...     return np.column_stack([1 - trained[rows], trained[rows]])
+    >>> study = shift_study({"as trained": as_trained}, y, [[0.5, 0.5], [0.9, 0.1]], source_priors=[[0.5, 0.5]])
+    >>> study.mean("as trained", "error").tolist()
+    [0.0, 0.0]
+    >>> study.mismatch.round(2).tolist()
+    [0.0, 0.51]
+    """
+    if not isinstance(methods, Mapping) or not methods or not all(map(callable, methods.values())):
+        raise ValueError(f"methods must be a dict of name to a callable of row numbers; got {methods!r}")
+    y, classes = as_labels(y), classes_of(y)
+    n_repeats, settings = check_count("n_repeats", n_repeats), list(priors)
+    if not settings:
+        raise ValueError("priors is empty; give the priors to look at, such as [[0.5, 0.5], [0.2, 0.8]]")
+    size = int(labelled_rows(y).sum()) if size is None else check_count("size", size)
+    shares = np.stack([_largest_remainder(_shares_of(one, classes), size) for one in settings]) / size
+    index = np.full(len(shares), np.nan)
+    if source_priors is not None:
+        index = np.array([prior_mismatch(source_priors, one) for one in shares])
+    rng, records, report = check_random_state(random_state), [], progress or (lambda done, total, text: None)
+    jobs = [(s, repeat) for s in range(len(settings)) for repeat in range(n_repeats)]
+    for done, (s, repeat) in enumerate(jobs):
+        report(done, len(jobs), f"prior {s + 1} of {len(settings)}, batch {repeat + 1} of {n_repeats}")
+        rows = resample_priors(y, settings[s], size, rng)
+        about = {"setting": s, "prior": tuple(shares[s].tolist()), "mismatch": float(index[s]), "repeat": repeat}
+        records += [{**about, "method": str(name), **_scored(m, rows, y, classes)} for name, m in methods.items()]
+    report(len(jobs), len(jobs), "done")
+    study = ShiftStudy(records, shares, index, [str(name) for name in methods], classes, size)
+    if all(record["failed"] for record in records):
+        told = "; ".join(f"{name}: {message}" for name, message in study.failures.items())
+        raise RuntimeError(f"every method failed on every batch. {told}")
+    return study
+
+
+def _scored(method: Callable, rows: np.ndarray, y: np.ndarray, classes: np.ndarray) -> dict[str, Any]:
+    """Scores of one method on one batch, or why there are none."""
+    try:
+        proba = np.asarray(method(rows.copy()), dtype=float)
+        scores = score_table(y[rows], proba, classes)
+    except Exception as error:  # one method's trouble must not lose the others' results
+        nothing = dict.fromkeys(MEASURES, float("nan"))
+        return {**nothing, "found": None, "failed": f"{type(error).__name__}: {error}"}
+    found = proba.mean(axis=0)
+    share = np.bincount(encode(y[rows], classes), minlength=len(classes)) / len(rows)
+    gap = float(np.abs(found - share).sum() / 2)
+    return {**scores, "found": tuple(found.tolist()), "prior_error": gap, "failed": None}
+
+
+def _rows_of(values: Any) -> list[Any]:
+    """Rows of an array, a table, a list or the values of a dict; of a single row, that one."""
+    values = values.to_numpy() if hasattr(values, "to_numpy") else values
+    rows = list(values.values() if isinstance(values, Mapping) else values)
+    return [rows] if rows and np.ndim(rows[0]) == 0 else rows
+
+
+def _distribution(name: str, values: Any) -> np.ndarray:
+    """Shares that sum to 1, exactly so afterwards."""
+    share = np.asarray(values, dtype=float)
+    if share.ndim != 1 or not len(share):
+        raise ValueError(f"{name} must hold one share per class; got {values!r}")
+    if not (np.isfinite(share) & (share >= 0)).all() or abs(share.sum() - 1) > 1e-6:
+        raise ValueError(f"{name} must be >= 0 and sum to 1; got {share.tolist()}")
+    return share / share.sum()
+
+
+def _shares_of(priors: Any, classes: np.ndarray) -> np.ndarray:
+    """(K,) share of every class."""
+    names = [key(value) for value in classes]
+    priors = priors.to_dict() if hasattr(priors, "to_dict") else priors  # value_counts has an order of its own
+    if not isinstance(priors, Mapping):
+        share = _distribution("priors", priors)
+        if len(share) != len(names):
+            raise ValueError(f"priors has {len(share)} shares for the {len(names)} classes in y, {names}")
+        return share
+    given = {key(label): value for label, value in priors.items()}
+    share = _distribution("priors", list(given.values()))
+    for label, value in zip(given, share):
+        if value > 0 and label not in names:
+            raise ValueError(
+                f"priors asks for {value:.3g} of class {label!r}, and no row of y has this label; there are {names}"
+            )
+    wanted = dict(zip(given, share))
+    return np.array([wanted.get(label, 0.0) for label in names])
+
+
+def _largest_remainder(share: np.ndarray, size: int) -> np.ndarray:
+    """Whole numbers of sum `size`, each within one of share * size."""
+    quota = share * size
+    count = np.floor(quota).astype(int)
+    most = np.argsort(count - quota, kind="stable")  # the largest remainder first
+    count[most[: size - count.sum()]] += 1
+    return count
+
+
+def _std_error(values: np.ndarray) -> np.ndarray:
+    n_repeats = values.shape[1]
+    if n_repeats < 2:
+        return np.full(len(values), np.nan)
+    return values.std(axis=1, ddof=1) / np.sqrt(n_repeats)
+
+
+def _block(study: ShiftStudy, metric: str) -> str:
+    """One metric: a line for each prior, a column for each method."""
+    word, factor, unit, _ = WORDS[metric]
+    digits = 1 if factor == 100.0 else 3
+    lines = [[word + (", " + unit.strip() if unit else ""), "M", *study.methods]]
+    for s, prior in enumerate(study.priors):
+        cells = []
+        for name in study.methods:
+            mean, spread = factor * study.mean(name, metric)[s], factor * study.std_error(name, metric)[s]
+            cells.append(f"{mean:.{digits}f} ({'-' if np.isnan(spread) else f'{spread:.{digits}f}'})")
+        index = study.mismatch[s]
+        lines.append(["  prior " + _prior_text(prior), "-" if np.isnan(index) else f"{index:.2f}", *cells])
+    widths = [max(len(line[j]) for line in lines) for j in range(len(lines[0]))]
+    return "\n".join(
+        "  ".join([line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:]))]) for line in lines
+    )
+
+
+def _prior_text(prior: Sequence[float] | np.ndarray) -> str:
+    shown = " ".join(f"{share:.3g}" for share in prior[:LONGEST_PRIOR])
+    return shown + " …" * (len(prior) > LONGEST_PRIOR)

@@ -1,0 +1,427 @@
+"""Verification, whether a claim is true: false accepts and false rejects, their costs, the worth of likelihood ratios.
+
+A row is a client (of the label `target`) or an impostor (of any other). It is accepted where its score is at least the
+threshold t. In the letters of document 004, chapter 5, with N_C clients and N_I impostors:
+    FAR(t) = FA / N_I       share of the impostors that are accepted,
+    FRR(t) = FR / N_C       share of the clients that are rejected,
+    HTER   = (FAR + FRR) / 2,
+    DCF    = prior * cost_miss * FRR + (1 - prior) * cost_false_alarm * FAR,
+where prior is that of a client in use, whatever the share of clients among the rows. A score that is a log-likelihood
+ratio, llr = log p(x | client) / p(x | impostor) in nats, has the least expected cost at the threshold
+    t = log(cost_false_alarm (1 - prior) / (cost_miss prior)).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import logit
+
+from mixent.base.labels import as_labels, classes_of, encode, key, labelled_rows
+from mixent.base.params import check_number, check_positive
+
+
+@dataclass(frozen=True)
+class VerificationRates:
+    """Errors at one threshold, or of decisions as they stand."""
+
+    n_clients: int
+    n_impostors: int
+    false_accepts: int
+    false_rejects: int
+
+    @property
+    def far(self) -> float:
+        """Share of the impostors that are accepted."""
+        return self.false_accepts / self.n_impostors
+
+    @property
+    def frr(self) -> float:
+        """Share of the clients that are rejected."""
+        return self.false_rejects / self.n_clients
+
+    @property
+    def hter(self) -> float:
+        """Half total error rate, (FAR + FRR) / 2."""
+        return (self.far + self.frr) / 2
+
+
+@dataclass(frozen=True)
+class VerificationReport(VerificationRates):
+    """What scores are worth for verification, at a stated prior and stated costs; print it for a table."""
+
+    target: Any  # label of the clients
+    prior: float  # of a client, in use
+    cost_miss: float
+    cost_false_alarm: float
+    threshold: float  # accepted from here on
+    dcf: float  # at the threshold
+    min_dcf: float  # at the best threshold for these rows
+    trivial_dcf: float  # of accepting all or none, whichever costs less
+    eer: float
+    cllr: float  # bits
+    min_cllr: float  # bits
+
+    @property
+    def normalised_dcf(self) -> float:
+        """DCF beside that of accepting all or none: above 1 the scores do harm."""
+        return self.dcf / self.trivial_dcf
+
+    @property
+    def normalised_min_dcf(self) -> float:
+        """The least DCF beside that of accepting all or none: at most 1."""
+        return self.min_dcf / self.trivial_dcf
+
+    def __str__(self) -> str:
+        costs = f"a miss costs {self.cost_miss:g}, a false alarm {self.cost_false_alarm:g}"
+        lines = [
+            ("false accepts (FA)", f"{self.false_accepts}", f"of {self.n_impostors} impostors"),
+            ("false rejects (FR)", f"{self.false_rejects}", f"of {self.n_clients} clients"),
+            ("FAR", f"{100 * self.far:.3f} %", "impostors accepted"),
+            ("FRR", f"{100 * self.frr:.3f} %", "clients rejected"),
+            ("HTER", f"{100 * self.hter:.3f} %", "(FAR + FRR) / 2, whatever the prior"),
+            ("DCF", f"{self.dcf:.5f}", f"expected cost; {self.normalised_dcf:.3f} of accepting all or none"),
+            ("min DCF", f"{self.min_dcf:.5f}", f"best threshold here; {self.normalised_min_dcf:.3f} of all or none"),
+            ("EER", f"{100 * self.eer:.3f} %", "FAR = FRR"),
+            ("Cllr", f"{self.cllr:.4f}", "bits; 1 says nothing, more misleads"),
+            ("min Cllr", f"{self.min_cllr:.4f}", "bits, after the best monotone calibration of these rows"),
+        ]
+        wide = [max(len(line[j]) for line in lines) for j in range(2)]
+        title = (
+            f"Verification of {self.target!r} at prior {self.prior:.4g}; {costs}; accepted from {self.threshold:.4g}"
+        )
+        return "\n".join([title, *(f"{a:<{wide[0]}}  {b:>{wide[1]}}  {c}" for a, b, c in lines)])
+
+
+def verification_rates(truth: Any, said: Any, *, target: Any, threshold: float | None = None) -> VerificationRates:
+    """False accepts and false rejects of scores at a threshold, or of decisions.
+
+    Parameters
+    ----------
+    truth : (n,) labels
+    said : (n,) scores or decisions
+        Scores, high for clients, with a threshold. Without, decisions: labels as in `truth` (accepted where `target`),
+        or True where accepted.
+    target : label
+        That of the clients; all other rows are impostors.
+    threshold : float, optional
+        Rows of at least this score are accepted.
+
+    Returns
+    -------
+    VerificationRates
+
+    Examples
+    --------
+    >>> from mixent.studies import verification_rates
+    >>> rates = verification_rates(["me", "me", "other", "other"], [2.0, -1.0, 0.5, -3.0], target="me", threshold=0)
+    >>> rates.far, rates.frr, rates.hter
+    (0.5, 0.5, 0.5)
+    """
+    client = _clients(truth, target)
+    if threshold is None:
+        return _rates(client, _accepted(truth, said, target))
+    return _rates(client, _scores("said", said, client) >= _checked_threshold(threshold))
+
+
+def detection_cost(
+    far: Any,
+    frr: Any,
+    prior: float,
+    *,
+    cost_miss: float = 1.0,
+    cost_false_alarm: float = 1.0,
+    normalised: bool = False,
+) -> Any:
+    """Detection cost function, prior * cost_miss * FRR + (1 - prior) * cost_false_alarm * FAR.
+
+    Parameters
+    ----------
+    far, frr : float or array
+    prior : float
+        Of a client, between 0 and 1.
+    cost_miss, cost_false_alarm : float
+        Of a client rejected, and of an impostor accepted.
+    normalised : bool
+        Whether to divide by min(prior * cost_miss, (1 - prior) * cost_false_alarm), the cost of the better of accepting
+        all and accepting none.
+
+    Returns
+    -------
+    float or array
+
+    Examples
+    --------
+    >>> from mixent.studies import detection_cost
+    >>> round(detection_cost(0.02, 0.1, 0.01), 6)
+    0.0208
+    >>> round(detection_cost(0.02, 0.1, 0.01, cost_miss=10, normalised=True), 3)
+    0.298
+    """
+    miss, alarm = _costs(prior, cost_miss, cost_false_alarm)
+    for name, rate in (("far", far), ("frr", frr)):
+        if not ((np.asarray(rate) >= 0) & (np.asarray(rate) <= 1)).all():
+            raise ValueError(f"{name} must be between 0 and 1; got {rate!r}")
+    cost = miss * np.asarray(frr, dtype=float) + alarm * np.asarray(far, dtype=float)
+    cost = cost / min(miss, alarm) if normalised else cost
+    return float(cost) if np.ndim(cost) == 0 else cost
+
+
+def bayes_threshold(prior: float, *, cost_miss: float = 1.0, cost_false_alarm: float = 1.0) -> float:
+    """Log-likelihood ratio from which on accepting costs less: log(cost_false_alarm (1 - prior) / (cost_miss prior)).
+
+    Parameters
+    ----------
+    prior, cost_miss, cost_false_alarm : float
+        As in `detection_cost`.
+    """
+    miss, alarm = _costs(prior, cost_miss, cost_false_alarm)
+    return float(np.log(alarm) - np.log(miss))
+
+
+def llr_of_posterior(posterior: Any, prior: float) -> np.ndarray:
+    """Log-likelihood ratios in nats of posteriors p(client | x) that hold at `prior`: logit(posterior) - logit(prior).
+
+    Posteriors of 0 and 1 become infinite ones, which cost infinitely much where they are wrong (`cllr`).
+    """
+    _costs(prior, 1.0, 1.0)
+    posterior = np.asarray(posterior, dtype=float)
+    if not ((posterior >= 0) & (posterior <= 1)).all():
+        raise ValueError("posterior must be between 0 and 1 everywhere; give the probability of the client's class")
+    return logit(posterior) - logit(prior)
+
+
+def min_dcf(
+    truth: Any,
+    scores: Any,
+    *,
+    target: Any,
+    prior: float,
+    cost_miss: float = 1.0,
+    cost_false_alarm: float = 1.0,
+    normalised: bool = False,
+) -> float:
+    """Least detection cost that any threshold has on these rows, accepting all or none among them.
+
+    It flatters, as the threshold is chosen on the rows that it is judged on; the gap to the cost at the Bayes threshold
+    is what the calibration of the scores loses at this prior.
+
+    Parameters
+    ----------
+    truth : (n,) labels
+    scores : (n,) array
+        High for clients; any monotone scale.
+    target : label
+    prior, cost_miss, cost_false_alarm, normalised
+        As in `detection_cost`.
+    """
+    far, frr, _ = _operating_points(*_both(truth, scores, target))
+    costs = {"cost_miss": cost_miss, "cost_false_alarm": cost_false_alarm}
+    return float(detection_cost(far, frr, prior, normalised=normalised, **costs).min())
+
+
+def eer(truth: Any, scores: Any, *, target: Any) -> float:
+    """Equal error rate: where FAR = FRR.
+
+    The two jump from threshold to threshold, so they need not meet at one: then straight lines join (FAR, FRR) of
+    neighbouring thresholds, which is what tossing a coin between these gives. Scores of one value have 0.5. No
+    increasing change of the scores moves it.
+
+    Parameters
+    ----------
+    truth : (n,) labels
+    scores : (n,) array
+        High for clients.
+    target : label
+    """
+    return _eer(*_operating_points(*_both(truth, scores, target))[:2])
+
+
+def cllr(truth: Any, llr: Any, *, target: Any) -> float:
+    """Cost of log-likelihood ratios (Brümmer and du Preez, 2006), in bits.
+
+    Cllr = 1/2 [ mean over clients of log2(1 + exp(-llr)) + mean over impostors of log2(1 + exp(llr)) ]
+
+    the log-loss at prior 1/2, and the mean of the detection cost over all priors and costs but for a factor. 0 is
+    perfect; llr = 0 everywhere, which says nothing, has 1; more misleads. One row that is infinitely sure and wrong
+    makes it infinite.
+
+    Parameters
+    ----------
+    truth : (n,) labels
+    llr : (n,) array
+        log p(x | client) / p(x | impostor), natural logarithm.
+    target : label
+    """
+    return _cllr(*_both(truth, llr, target))
+
+
+def min_cllr(truth: Any, scores: Any, *, target: Any) -> float:
+    """Cllr after the increasing change of the scores that is best for these rows (pool adjacent violators).
+
+    No increasing function of the scores has less, so it measures how well they tell clients from impostors, and
+    `cllr` less this is what their calibration loses. It flatters on few rows.
+
+    Parameters
+    ----------
+    truth : (n,) labels
+    scores : (n,) array
+        High for clients; any monotone scale.
+    target : label
+    """
+    return _min_cllr(*_both(truth, scores, target))
+
+
+def verification_report(
+    truth: Any,
+    llr: Any,
+    *,
+    target: Any,
+    prior: float,
+    cost_miss: float = 1.0,
+    cost_false_alarm: float = 1.0,
+    threshold: float | None = None,
+) -> VerificationReport:
+    """Everything this module measures, of one system at a stated prior.
+
+    Parameters
+    ----------
+    truth : (n,) labels
+    llr : (n,) array
+        Log-likelihood ratios of client against impostor, in nats; for posteriors see `llr_of_posterior`. Of scores on
+        another scale Cllr means nothing and a threshold must be given.
+    target : label
+        That of the clients; all other rows are impostors.
+    prior : float
+        Of a client in use, between 0 and 1.
+    cost_miss, cost_false_alarm : float
+        Of a client rejected, and of an impostor accepted.
+    threshold : float, optional
+        Accepted from here on; by default `bayes_threshold` of the prior and the costs.
+
+    Returns
+    -------
+    VerificationReport
+
+    Examples
+    --------
+    >>> from mixent.studies import verification_report
+    >>> truth = ["me", "me", "me", "other", "other", "other"]
+    >>> report = verification_report(truth, [3.0, 2.0, -1.0, 0.5, -2.0, -4.0], target="me", prior=0.5)
+    >>> report.false_accepts, report.false_rejects, round(report.cllr, 3)
+    (1, 1, 0.627)
+    """
+    client, scores = _both(truth, llr, target)
+    miss, alarm = _costs(prior, cost_miss, cost_false_alarm)
+    at = float(np.log(alarm) - np.log(miss)) if threshold is None else _checked_threshold(threshold)
+    rates = _rates(client, scores >= at)
+    far, frr, _ = _operating_points(client, scores)
+    return VerificationReport(
+        **vars(rates),
+        target=key(target),
+        prior=float(prior),
+        cost_miss=float(cost_miss),
+        cost_false_alarm=float(cost_false_alarm),
+        threshold=at,
+        dcf=miss * rates.frr + alarm * rates.far,
+        min_dcf=float((miss * frr + alarm * far).min()),
+        trivial_dcf=min(miss, alarm),
+        eer=_eer(far, frr),
+        cllr=_cllr(client, scores),
+        min_cllr=_min_cllr(client, scores),
+    )
+
+
+def _clients(truth: Any, target: Any) -> np.ndarray:
+    """(n,) mask of the clients; there are some, and impostors."""
+    truth, classes = as_labels(truth), [key(value) for value in classes_of(truth)]
+    if not labelled_rows(truth).all():
+        row = int(np.argmin(labelled_rows(truth)))
+        raise ValueError(f"row {row} of truth has no label; leave such rows out (labelled_rows(truth))")
+    if key(target) not in classes:
+        raise ValueError(f"target must be one of the labels in truth, {classes}; got {target!r}")
+    if len(classes) == 1:
+        raise ValueError(f"all labels in truth are {target!r}: there is no impostor, so false accepts have no rate")
+    return encode(truth, classes) == classes.index(key(target))
+
+
+def _scores(name: str, scores: Any, client: np.ndarray) -> np.ndarray:
+    scores = np.asarray(scores, dtype=float)
+    if scores.shape != client.shape:
+        raise ValueError(f"{name} must be one number per row, {len(client)}; got shape {scores.shape}")
+    if np.isnan(scores).any():
+        raise ValueError(f"{name} must be numbers; row {int(np.argmax(np.isnan(scores)))} has none")
+    return scores
+
+
+def _both(truth: Any, scores: Any, target: Any) -> tuple[np.ndarray, np.ndarray]:
+    client = _clients(truth, target)
+    return client, _scores("scores", scores, client)
+
+
+def _accepted(truth: Any, said: Any, target: Any) -> np.ndarray:
+    """(n,) mask of decisions: labels, or True where accepted."""
+    truth, said = as_labels(truth), as_labels(said)
+    if len(said) != len(truth):
+        raise ValueError(f"truth has {len(truth)} rows, said has {len(said)}")
+    if said.dtype.kind == "b" and truth.dtype.kind != "b":
+        return said
+    if said.dtype.kind == "f" and truth.dtype.kind != "f":
+        raise ValueError("said holds numbers with decimals, so it holds scores: give the threshold to accept from")
+    classes = [key(value) for value in classes_of(truth)]
+    return encode(said, classes) == classes.index(key(target))
+
+
+def _checked_threshold(threshold: Any) -> float:
+    if not check_number(threshold) or np.isnan(threshold):
+        raise ValueError(f"threshold must be a number; got {threshold!r}")
+    return float(threshold)
+
+
+def _rates(client: np.ndarray, accepted: np.ndarray) -> VerificationRates:
+    n_clients = int(client.sum())
+    false_accepts, false_rejects = int((accepted & ~client).sum()), int((~accepted & client).sum())
+    return VerificationRates(n_clients, len(client) - n_clients, false_accepts, false_rejects)
+
+
+def _costs(prior: Any, cost_miss: Any, cost_false_alarm: Any) -> tuple[float, float]:
+    """Expected cost of rejecting all, and of accepting all."""
+    if not check_number(prior) or not 0 < prior < 1:
+        raise ValueError(f"prior must be the probability of a client, above 0 and below 1; got {prior!r}")
+    miss = check_positive("cost_miss", cost_miss)
+    return prior * miss, (1 - prior) * check_positive("cost_false_alarm", cost_false_alarm)
+
+
+def _operating_points(client: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(T + 1,) FAR, FRR and threshold, from accepting none (infinite) to accepting all; equal scores fall together."""
+    values, place = np.unique(scores, return_inverse=True)
+    clients = np.bincount(place[client], minlength=len(values))[::-1]
+    impostors = np.bincount(place[~client], minlength=len(values))[::-1]
+    far = np.concatenate([[0], np.cumsum(impostors)]) / impostors.sum()
+    frr = (clients.sum() - np.concatenate([[0], np.cumsum(clients)])) / clients.sum()
+    return far, frr, np.concatenate([[np.inf], values[::-1]])
+
+
+def _eer(far: np.ndarray, frr: np.ndarray) -> float:
+    after = int(np.argmax(far >= frr))  # never 0: the first point has FAR 0, FRR 1
+    gap = frr - far  # falls from 1 to -1
+    share = gap[after - 1] / (gap[after - 1] - gap[after])
+    return float(far[after - 1] + share * (far[after] - far[after - 1]))
+
+
+def _cllr(client: np.ndarray, llr: np.ndarray) -> float:
+    cost = np.logaddexp(0, -llr[client]).mean() + np.logaddexp(0, llr[~client]).mean()
+    return float(cost / (2 * np.log(2)))
+
+
+def _min_cllr(client: np.ndarray, scores: np.ndarray) -> float:
+    from sklearn.isotonic import IsotonicRegression  # takes long to import
+
+    place = np.unique(scores, return_inverse=True)[1]  # ranks: scores may be infinite
+    weight = np.where(client, 0.5 / client.sum(), 0.5 / (~client).sum())  # prior 1/2, so that logit p is the ratio
+    mass = np.bincount(place, weight)
+    share = np.bincount(place, weight * client) / mass
+    p = IsotonicRegression(y_min=0, y_max=1).fit_transform(np.arange(len(mass)), share, sample_weight=mass)
+    return _cllr(client, logit(p)[place])

@@ -1,0 +1,173 @@
+"""Scores by ensemble size: reading stages is fitting each size, and all methods see the same folds."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, GradientBoostingClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from mixent.evaluate import cross_validate
+from mixent.studies import size_curves
+
+X, CODES = load_iris(return_X_y=True)
+Y = np.array(["setosa", "versicolor", "virginica"])[CODES]
+SIZES = [1, 3, 8]
+COUNT = []
+
+
+class Counted(AdaBoostClassifier):
+    def fit(self, X, y, sample_weight=None):
+        COUNT.append(self.n_estimators)
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.fixture(autouse=True)
+def _empty():
+    COUNT.clear()
+
+
+def test_stages_are_ensembles_of_each_size():
+    makers = {"ada": Counted(random_state=0), "boosted": GradientBoostingClassifier(max_depth=1, random_state=0)}
+    curves = size_curves(makers, X, Y, sizes=SIZES, folds=3, repeats=2, random_state=1)
+    assert COUNT == [8] * 6  # fitted once in each fold
+    for name, maker in makers.items():
+        for s, size in enumerate(SIZES):
+            alone = {name: maker.__class__(**maker.get_params() | {"n_estimators": size})}
+            cv = cross_validate(alone, X, Y, folds=3, repeats=2, random_state=1)
+            for metric in ("error", "log_loss"):
+                np.testing.assert_allclose(curves.values(name, metric)[:, s], cv.values(name, metric), rtol=1e-9)
+    assert all(r["staged"] and r["reached"] == r["size"] and r["fit_seconds"] > 0 for r in curves.records)
+
+
+def test_others_are_fitted_at_each_size_on_the_same_folds():
+    bag = BaggingClassifier(GaussianNB(), random_state=0)
+    makers = {"bag": bag, "named": lambda size: BaggingClassifier(GaussianNB(), size, random_state=0)}
+    makers["pipe"] = make_pipeline(StandardScaler(), bag)
+    curves = size_curves(makers, X, Y, sizes=[8, 3], folds=3)
+    assert curves.sizes.tolist() == [3, 8] and curves.methods == ["bag", "named", "pipe"]
+    np.testing.assert_array_equal(curves.values("bag"), curves.values("named"))
+    np.testing.assert_allclose(curves.values("bag", "log_loss"), curves.values("pipe", "log_loss"), rtol=1e-6)
+    assert not any(r["staged"] for r in curves.records)
+    assert bag.n_estimators == 10  # what was given is not touched
+
+
+def test_options_that_go_with_the_size_forbid_reading_stages():
+    makers = {
+        "shrunk": lambda size: Counted(n_estimators=size, learning_rate=1 / size, random_state=0),
+        "same": lambda size: Counted(n_estimators=size, random_state=0),
+        "other": lambda size: Counted(n_estimators=3, random_state=0) if size < 8 else GaussianNB(),
+    }
+    curves = size_curves(makers, X, Y, sizes=SIZES, folds=2)
+    staged = {name: [r["staged"] for r in curves.records if r["method"] == name] for name in makers}
+    assert not any(staged["shrunk"]) and all(staged["same"]) and not any(staged["other"])
+    assert COUNT == [1, 3, 8, 8, 3, 3] * 2
+
+
+def test_an_ensemble_that_stopped_early_keeps_its_last_value():
+    easy = AdaBoostClassifier(DecisionTreeClassifier(random_state=0), random_state=0)  # without an error: one stage
+    curves = size_curves({"easy": easy}, X, Y, sizes=[1, 5, 9], folds=3)
+    values = curves.values("easy", "log_loss")
+    np.testing.assert_array_equal(values, values[:, :1].repeat(3, axis=1))
+    assert {r["reached"] for r in curves.records} == {1} and {r["size"] for r in curves.records} == {1, 5, 9}
+
+
+def test_one_size_alone():
+    curves = size_curves({"ada": Counted(random_state=0)}, X, Y, sizes=[4], folds=2)
+    assert COUNT == [4, 4] and curves.values("ada").shape == (2, 1)
+
+
+def test_means_errors_and_differences():
+    makers = {"ada": AdaBoostClassifier(random_state=0), "bag": BaggingClassifier(GaussianNB(), random_state=0)}
+    curves = size_curves(makers, X, Y, sizes=SIZES, folds=5)
+    values = curves.values("ada", "log_loss")
+    np.testing.assert_allclose(curves.mean("ada", "log_loss"), values.mean(axis=0))
+    np.testing.assert_allclose(
+        curves.std_error("ada", "log_loss"), np.sqrt((1 / 5 + 1 / 4) * values.var(axis=0, ddof=1))
+    )
+    found = curves.difference("ada", "bag", size=3, metric="log_loss")
+    np.testing.assert_allclose(found.differences, values[:, 1] - curves.values("bag", "log_loss")[:, 1], atol=1e-11)
+    assert found.names == ("ada", "bag") and found.test_ratio == 0.25 and found.metric == "log_loss"
+    said = str(curves).splitlines()
+    assert said[0] == "Mean over 5 folds by ensemble size (standard error)"
+    assert said[1].split() == ["error,", "%", "1", "3", "8"] and said[4].split()[:2] == ["log-loss,", "nats"]
+    assert said[2].startswith("ada") and f"{100 * curves.mean('ada')[0]:.2f} (" in said[2]
+    assert len({len(line) for line in said[1:4]}) == 1 and len(repr(curves)) < 200
+
+
+class Breaks(GaussianNB):
+    def fit(self, X, y, sample_weight=None):
+        raise ZeroDivisionError("no luck")
+
+
+def test_a_method_that_fails_loses_nothing_of_the_others():
+    makers = {"bad": lambda size: GaussianNB() if size < 8 else Breaks(), "good": AdaBoostClassifier(random_state=0)}
+    curves = size_curves(makers, X, Y, sizes=SIZES, folds=2)
+    assert curves.failures == {"bad": "ZeroDivisionError: no luck"}
+    assert np.isnan(curves.values("bad")).tolist() == [[False, False, True]] * 2
+    assert np.isfinite(curves.values("good")).all() and "bad failed: ZeroDivisionError: no luck" in str(curves)
+    with pytest.raises(ValueError, match="bad failed in some folds, so there is no test. First: ZeroDivisionError"):
+        curves.difference("bad", "good", size=3)
+    with pytest.raises(RuntimeError, match="every method failed in every fold. bad: ZeroDivisionError: no luck"):
+        size_curves({"bad": lambda size: Breaks()}, X, Y, sizes=[1, 2], folds=2)
+
+
+class Silent(Counted):
+    def staged_predict_proba(self, X):
+        return iter(())
+
+
+def test_an_ensemble_without_a_stage_is_a_failure():
+    with pytest.raises(RuntimeError, match="Silent.staged_predict_proba gave no stage"):
+        size_curves({"silent": Silent(random_state=0)}, X, Y, sizes=[2], folds=2)
+
+
+def test_weights_gaps_and_progress():
+    told, y = [], Y.astype(object)
+    y[::10] = None
+    weight = 1.0 + np.arange(150) % 2
+    makers = {"ada": AdaBoostClassifier(random_state=0)}
+    curves = size_curves(
+        makers, X, y, sizes=[5], folds=3, sample_weight=weight, progress=lambda *said: told.append(said)
+    )
+    cv = cross_validate(
+        {"ada": AdaBoostClassifier(n_estimators=5, random_state=0)}, X, y, folds=3, sample_weight=weight
+    )
+    np.testing.assert_allclose(curves.values("ada", "brier")[:, 0], cv.values("ada", "brier"), rtol=1e-12)
+    assert told[0] == (0, 3, "ada, fold 1 of 3") and told[-1] == (3, 3, "done")
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"makers": {}}, ValueError, "makers must be a dict of name to maker; got {}"),
+        ({"makers": AdaBoostClassifier()}, ValueError, "makers must be a dict of name to maker; got AdaBoost"),
+        ({"makers": {"a": AdaBoostClassifier}}, TypeError, "'a' is the class AdaBoostClassifier; give an instance"),
+        ({"makers": {"a": 3}}, TypeError, "'a' must be a classifier with n_estimators, or a callable of a size; got 3"),
+        ({"makers": {"a": GaussianNB()}}, TypeError, "'a' is a GaussianNB and has no n_estimators; give a callable"),
+        (
+            {"makers": {"a": make_pipeline(StandardScaler(), GaussianNB())}},
+            TypeError,
+            "'a' is a Pipeline and has no gaussiannb__n_estimators; give a callable",
+        ),
+        ({"sizes": []}, ValueError, "sizes is empty; give the numbers of estimators to look at"),
+        ({"sizes": [0, 3]}, ValueError, "each of sizes must be a whole number >= 1; got 0"),
+        ({"y": Y[:100]}, ValueError, "X has 150 rows, y has 100"),
+    ],
+)
+def test_bad_input_says_what_to_do(change, error, message):
+    given = {"makers": {"ada": AdaBoostClassifier()}, "X": X, "y": Y, "sizes": [2]} | change
+    with pytest.raises(error, match=message):
+        size_curves(given.pop("makers"), given.pop("X"), given.pop("y"), **given)
+
+
+def test_what_was_not_measured_is_refused():
+    curves = size_curves({"ada": AdaBoostClassifier(random_state=0)}, X, Y, sizes=[2, 4], folds=2)
+    with pytest.raises(ValueError, match="there is no method 'x'; there are .'ada'."):
+        curves.values("x")
+    with pytest.raises(ValueError, match="metric must be one of 'error', .*; got 'accuracy'"):
+        curves.mean("ada", "accuracy")
+    with pytest.raises(ValueError, match="size must be one of .2, 4.; got 3"):
+        curves.difference("ada", "ada", size=3)
