@@ -1,0 +1,23 @@
+"""Every estimator predicts on fixed tables what it predicted when `golden/predictions.json` was written."""
+
+import json
+
+import numpy as np
+import pytest
+
+import mixent
+
+from .golden import predictions
+
+STORED = json.loads(predictions.HERE.read_text())
+
+
+@pytest.mark.parametrize("name", predictions.CASES)
+@pytest.mark.filterwarnings("ignore")
+def test_predictions_are_those_stored(name):
+    np.testing.assert_allclose(predictions.predicted(name), STORED[name], rtol=1e-6, atol=1e-6)
+
+
+def test_every_estimator_has_a_case():
+    public = {n for n in mixent.__all__ if n[0].isupper()} - {"Calibration", "Source"}
+    assert {name.split()[0] for name in predictions.CASES} == public and set(STORED) == set(predictions.CASES)
