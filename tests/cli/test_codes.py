@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import mixent as mx
-from mixent.cli.console import one_line
+from mixent.base.text import one_line
 from mixent.data import read_frame
 
 ZIPS = ("01234", "1234", "00000")

@@ -132,7 +132,7 @@ def test_one_column_is_one_column(mixent):
 
 
 def test_counts_in_words():
-    from mixent.cli.console import count
+    from mixent.base.text import count
 
     assert [count(n, "row") for n in (0, 1, 2, 10**7, 1.5)] == [
         "0 rows",

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import mixent as mx
-from mixent.cli.console import one_line
+from mixent.base.text import one_line
 
 PREDICT = ("predict", "{stock}/model.mixent", "{stock}/data.csv")
 

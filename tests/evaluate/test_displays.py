@@ -11,7 +11,8 @@ from sklearn.mixture import GaussianMixture
 
 import mixent
 from mixent import MixtureClassifier, SharedMixtureClassifier
-from mixent.base.style import OKABE_ITO, class_name, plain
+from mixent.base.style import OKABE_ITO, plain
+from mixent.base.text import class_name
 from mixent.displays import (
     CalibrationDisplay,
     ComponentsDisplay,

@@ -6,7 +6,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from mixent import MaxEntClassifier, MixtureClassifier
-from mixent.base.style import class_name
+from mixent.base.text import class_name
 from mixent.displays import ConstraintsDisplay, ExplanationDisplay, PathDisplay
 from mixent.evaluate.cases import case_values, strongest_features
 from mixent.maxent.contributions import Curve, Said, loudest, speaks_for, what_is_said

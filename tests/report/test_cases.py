@@ -11,9 +11,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import mixent as mx
+from mixent.base.document import Table
 from mixent.report.cases import _how, _swapped, _with_values_of, _without, cases_section, parts_of_case, typical_and_odd
 from mixent.report.certificates import certificates, certificates_in_words
-from mixent.report.html import Table
 
 X, CODES = load_iris(return_X_y=True)
 Y = np.array(["setosa", "versicolor", "virginica"])[CODES]

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mixent.base.document import Bar, Spark
 from mixent.report import Heading, Paragraph, Section, Table, write_report
 from mixent.report.data import classes_table, columns_section, columns_table, fingerprint, problems_section, read_table
-from mixent.report.html import Bar, Spark
 
 FRAME = pd.DataFrame(
     {

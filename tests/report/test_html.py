@@ -5,8 +5,9 @@ from html.parser import HTMLParser
 import pytest
 from matplotlib.figure import Figure as Canvas
 
+from mixent.base.text import readable
 from mixent.report import Bullets, Code, Figure, Number, Paragraph, Section, Table, write_report
-from mixent.report.html import readable, section_ids
+from mixent.report.html import section_ids
 
 VOID = {"meta", "img", "br", "hr", "link", "input"}
 ATTACK = "<script>alert(1)</script>\"'&$title"

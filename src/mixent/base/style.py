@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import fields
 from typing import Any
 
@@ -40,12 +39,6 @@ def plain(text: Any, longest: int = 40) -> str:
     text = " ".join(str(text).split())
     text = text if len(text) <= longest else text[: longest - 1] + "…"
     return (" " + text if text.startswith("_") else text).replace("$", r"\$")
-
-
-def class_name(label: Any) -> str:
-    """What a class is called in a sentence or a legend: its label, after the word class where that is no word."""
-    wordless = re.fullmatch(r"[+-]?\d+([.,]\d+)?|True|False|[\W_]+", str(label).strip())
-    return f"class {label}" if wordless else str(label)
 
 
 class Short:

@@ -10,9 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
+from mixent.base.text import count
 from mixent.cli import options as opt
 from mixent.cli.answers import FEW_ROWS, Given, as_objects, as_text, column_given, of_items, wide_sources
-from mixent.cli.console import Screen, count, grid, session, shown
+from mixent.cli.console import Screen, grid, session, shown
 from mixent.cli.data import check_output, listed, names_of, need_columns, parts, read_table
 from mixent.cli.parsing import by_class, long_columns, refuse_idle, shares_of
 

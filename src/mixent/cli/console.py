@@ -13,14 +13,10 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from mixent.base.text import one_line
+
 MOST_WARNINGS = 8
 NOT_FOR_USERS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
-
-
-def one_line(value: Any) -> str:
-    """Text on one line, without characters that could steer a terminal."""
-    text = " ".join(str(value).split())
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def shown(value: Any) -> str:
@@ -30,15 +26,9 @@ def shown(value: Any) -> str:
 
 def named(label: Any) -> str:
     """A class in a sentence, inside rich markup: a label that is a number comes after the word class."""
-    from mixent.base.style import class_name  # here: a command starts without numpy
+    from mixent.base.text import class_name  # here: a command starts without numpy
 
     return shown(class_name(label))
-
-
-def count(n: float, thing: str) -> str:
-    """A number of things: `1 row`, `2 rows`, `2 passes`."""
-    ending = "" if n == 1 else "es" if thing.endswith("s") else "s"
-    return f"{n:.0f} {thing}{ending}" if n == int(n) else f"{n:.3g} {thing}{ending}"
 
 
 class Screen:

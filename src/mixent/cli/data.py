@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from mixent.cli.console import Screen, count, shown
+from mixent.base.text import count
+from mixent.cli.console import Screen, shown
 
 STDOUT = Path("-")
 CALLS = ("(", "|", "!")  # what text has to hold to call anything, unless it begins with =

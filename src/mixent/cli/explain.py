@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
+from mixent.base.text import count
 from mixent.cli import options as opt
-from mixent.cli.console import Screen, count, grid, named, session, shown
+from mixent.cli.console import Screen, grid, named, session, shown
 from mixent.cli.data import STDOUT, check_output, harmless, listed, read_for, write_table
 from mixent.cli.predict import model_columns
 

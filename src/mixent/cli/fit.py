@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
+from mixent.base.text import count
 from mixent.cli import options as opt
-from mixent.cli.console import Screen, count, grid, named, session, shown
+from mixent.cli.console import Screen, grid, named, session, shown
 from mixent.cli.data import Data, check_output, gathered, parts, read_data
 from mixent.cli.models import Choices, make_models, name_codes
 from mixent.cli.models_ensemble import BASELINES, ENSEMBLES, answer_columns, bases_of, check_can_save

@@ -9,10 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
+from mixent.base.text import count
 from mixent.cli import options as opt
 from mixent.cli.answers import as_objects, check_labels, need_sources, of_items, read_wide, worded
 from mixent.cli.calibrate import without_sources
-from mixent.cli.console import Screen, count, session, shown
+from mixent.cli.console import Screen, session, shown
 from mixent.cli.data import (
     STDOUT,
     check_output,

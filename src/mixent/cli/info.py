@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from mixent.base.text import count
 from mixent.cli import options as opt
-from mixent.cli.console import count, session, shown
+from mixent.cli.console import session, shown
 from mixent.cli.summary import describe, show_columns, show_model
 
 

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from mixent.base.text import count
 from mixent.cli import options as opt
-from mixent.cli.console import Screen, count, grid, session, shown
+from mixent.cli.console import Screen, grid, session, shown
 from mixent.cli.data import check_output, read_data
 from mixent.cli.fit import fit_with_bar
 from mixent.cli.models import name_codes

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from mixent.base.text import count
 from mixent.cli import options as opt
-from mixent.cli.console import Screen, count, named, session, shown
+from mixent.cli.console import Screen, named, session, shown
 from mixent.cli.data import (
     STDOUT,
     check_output,

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from mixent.base.text import count
 from mixent.cli import options as opt
-from mixent.cli.console import Screen, count, session, shown
+from mixent.cli.console import Screen, session, shown
 from mixent.cli.data import check_output, names_of, need_columns, read_for, sequence_ids, weight_column
 from mixent.cli.parsing import refuse_idle
 from mixent.cli.predict import model_columns

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from mixent.cli.console import Screen, count, grid, named, shown
+from mixent.base.text import count
+from mixent.cli.console import Screen, grid, named, shown
 from mixent.cli.data import schema_of
 from mixent.cli.summary_classical import describe_classical, is_classical, show_classical
 from mixent.cli.summary_ensemble import describe_ensembles, is_ensemble, show_ensemble

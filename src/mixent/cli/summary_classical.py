@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import isfinite
 from typing import Any
 
-from mixent.cli.console import Screen, count, grid, shown
+from mixent.base.text import count
+from mixent.cli.console import Screen, grid, shown
 
 MOST_CLASSES = 30
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mixent.cli.console import Screen, count, grid, named, shown
+from mixent.base.text import count
+from mixent.cli.console import Screen, grid, named, shown
 
 MOST_CLASSES, MOST_STATES = 30, 12
 

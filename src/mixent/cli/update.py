@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from mixent.base.text import count
 from mixent.cli import options as opt
-from mixent.cli.console import count, session, shown
+from mixent.cli.console import session, shown
 from mixent.cli.data import check_output, need_columns, read_for, weight_column
 from mixent.cli.predict import model_columns
 from mixent.cli.summary import describe, show_model

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.style import class_name
+from mixent.base.text import class_name
 from mixent.hmm import HiddenMarkovModel, HMMClassifier
 from mixent.med import FisherKernel, MEDClassifier
 from mixent.med.kernels import RBF, Linear, Nystrom, Polynomial

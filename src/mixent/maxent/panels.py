@@ -6,17 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.style import (
-    FAINT,
-    INK,
-    OKABE_ITO,
-    class_name,
-    class_style,
-    colour,
-    marker,
-    plain,
-    tidy,
-)
+from mixent.base.style import FAINT, INK, OKABE_ITO, class_style, colour, marker, plain, tidy
+from mixent.base.text import class_name
 from mixent.maxent.contributions import Said, speaks_for
 
 NARROW = "\u00a0"  # plain spaces are drawn as one in a page

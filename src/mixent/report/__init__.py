@@ -1,8 +1,9 @@
 """Reports: one self-contained HTML file."""
 
+from mixent.base.document import Bullets, Code, Figure, Heading, Number, Paragraph, Section, Table
 from mixent.report.build import comparison_report
 from mixent.report.fusion import fusion_report
-from mixent.report.html import Bullets, Code, Figure, Heading, Number, Paragraph, Section, Table, write_report
+from mixent.report.html import write_report
 from mixent.report.model import model_report
 from mixent.report.novelty import novelty_report
 

@@ -10,15 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.document import Bullets, Content, Paragraph, Section, can_draw
 from mixent.base.labels import as_labels, labelled_rows
+from mixent.base.text import count
 from mixent.comparison.compare import compare
 from mixent.evaluate.validate import CrossValidation
 from mixent.report.cases import cases_section
 from mixent.report.certificates import certificates
 from mixent.report.classification import UNSEEN, calibration, errors, out_of_fold, roc
-from mixent.report.common import can_draw, count, reproduce
+from mixent.report.common import reproduce
 from mixent.report.data import classes_table, columns_section, fingerprint, problems_section
-from mixent.report.html import Bullets, Content, Paragraph, Section, write_report
+from mixent.report.html import write_report
 from mixent.report.maps import pair_map, plane_map
 from mixent.report.models import foreign_section, has_section, held_out_error, model_section
 from mixent.report.scores import SHOWN, bounds, leader_in_words, methods_table, told_apart

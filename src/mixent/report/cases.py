@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
+from mixent.base.document import Bar, Content, Heading, Number, Paragraph, Table
 from mixent.base.labels import as_labels, encode, key, labelled_rows
-from mixent.base.style import class_name
+from mixent.base.text import class_name
 from mixent.evaluate.displays.explanation import ExplanationDisplay, probability_text
 from mixent.evaluate.displays.projection import encoded
 from mixent.evaluate.validate import aligned_proba
 from mixent.report.certificates import unwrapped
 from mixent.report.data import with_categories
-from mixent.report.html import Bar, Content, Heading, Number, Paragraph, Table
 from mixent.report.novelty import row_values
 
 MOST_CLASSES = 6  # that get a typical row

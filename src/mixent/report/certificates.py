@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.style import class_name
-from mixent.report.common import count
-from mixent.report.html import Bullets, Content, Paragraph
+from mixent.base.document import Bullets, Content, Paragraph
+from mixent.base.text import class_name, count
 
 MOST = 12  # of models inside a model
 # where max_iter bounds a search for the optimum; of boosting it is the number of trees, which are to be all made

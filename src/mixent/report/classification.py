@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mixent.base.document import Content, Figure, Number, Paragraph, Table
+from mixent.base.document import canvas as figure
 from mixent.base.labels import as_labels, classes_of, key
-from mixent.base.style import class_name
+from mixent.base.text import class_name
 from mixent.displays import CalibrationDisplay, ConfusionDisplay, RocDisplay, UncertaintyDisplay
 from mixent.evaluate.displays.roc import log_odds
 from mixent.evaluate.scores import calibration_error
 from mixent.evaluate.validate import CrossValidation
-from mixent.report.common import figure
-from mixent.report.html import Content, Figure, Number, Paragraph, Table
 
 UNSEEN = "rows not used for fitting"
 MOST_CURVES = 4  # methods in one picture

@@ -2,27 +2,9 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any
 
-from mixent.report.html import Code, Content, Paragraph
-
-
-def can_draw() -> bool:
-    """Is matplotlib there?"""
-    return find_spec("matplotlib") is not None
-
-
-def figure(width: float, height: float) -> Any:
-    """An empty figure, inches."""
-    from matplotlib.figure import Figure as Canvas  # not pyplot: nothing to close, no window
-
-    return Canvas(figsize=(width, height), layout="constrained")
-
-
-def count(n: Any, one: str, many: str | None = None) -> str:
-    """A number of things."""
-    return f"{n} {one}" if n in (1, "1") else f"{n} {many or one + 's'}"
+from mixent.base.document import Code, Content, Paragraph
 
 
 def reproduce(commands: str, random_state: Any = None, *, data: str | None = None, code: str = "") -> list[Content]:

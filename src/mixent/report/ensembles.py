@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.document import Bullets, Content, Figure, Number, Paragraph, Table
+from mixent.base.document import canvas as figure
 from mixent.base.labels import as_labels, labelled_rows
-from mixent.base.style import FAINT, INK, class_name, colour, plain, tidy
+from mixent.base.style import FAINT, INK, colour, plain, tidy
+from mixent.base.text import class_name, count
 from mixent.displays import ConstraintsDisplay
 from mixent.ensemble import HMMStackingClassifier, MaxEntStackingClassifier, OutputColumns, TunedClassifier
 from mixent.ensemble.boosted import Boosted
 from mixent.ensemble.stacked import Stacked
 from mixent.maxent.contributions import loudest, what_is_said
-from mixent.report.common import count, figure
-from mixent.report.html import Bullets, Content, Figure, Number, Paragraph, Table
 
 ENSEMBLES = (Stacked, Boosted)
 DRAWN = 6  # features whose values are drawn

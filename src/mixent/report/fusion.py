@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.document import Bullets, Cell, Content, Figure, Number, Paragraph, Section, Table, can_draw
+from mixent.base.document import canvas as figure
 from mixent.base.labels import as_labels, labelled_rows
-from mixent.base.style import class_name
+from mixent.base.text import class_name, count
 from mixent.displays import ConvergenceDisplay, DependenceDisplay, PriorsDisplay, TrustDisplay
 from mixent.evaluate.displays.fusion import VOTES
 from mixent.fusion.batch import Batch
 from mixent.fusion.words import drift_alarms
 from mixent.report.classification import Said, calibration, errors, roc
-from mixent.report.common import can_draw, count, figure, reproduce
+from mixent.report.common import reproduce
 from mixent.report.fusion_words import (
     LISTED,
     Decisions,
@@ -33,7 +35,7 @@ from mixent.report.fusion_words import (
     said_in_words,
     whole,
 )
-from mixent.report.html import Bullets, Cell, Content, Figure, Number, Paragraph, Section, Table, write_report
+from mixent.report.html import write_report
 from mixent.report.rows import predicted
 from mixent.report.scores import scored
 

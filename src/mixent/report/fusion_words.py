@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.text import count
 from mixent.fusion import Calibration
 from mixent.fusion.batch import Batch
 from mixent.fusion.rules import majority
 from mixent.fusion.words import drift_alarms
-from mixent.report.common import count
 
 CASES = 12  # decisions that are told in words
 LOUD = 5  # sources of each

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from mixent.report.common import count
+from mixent.base.document import Content, Number, Paragraph, Table
+from mixent.base.text import count
 from mixent.report.data import read_table
-from mixent.report.html import Content, Number, Paragraph, Table
 
 MOST = 40  # columns
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.document import Content, Figure
+from mixent.base.document import canvas as figure
 from mixent.base.labels import as_labels, encode, labelled_rows
+from mixent.base.text import count
 from mixent.displays import ProjectionDisplay, RegionsDisplay
-from mixent.report.common import count, figure
 from mixent.report.data import with_categories
-from mixent.report.html import Content, Figure
 
 
 def plane_map(

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.document import Bullets, Content, Figure, Number, Paragraph, Table
+from mixent.base.document import canvas as figure
 from mixent.base.labels import as_labels, labelled_rows
-from mixent.base.style import class_name
+from mixent.base.text import class_name, count
 from mixent.displays import ConstraintsDisplay, ExplanationDisplay, PathDisplay
 from mixent.evaluate.cases import strongest_features
 from mixent.evaluate.displays.explanation import probability_text
-from mixent.report.common import count, figure
-from mixent.report.html import Bullets, Content, Figure, Number, Paragraph, Table
 
 NUMBERS = {  # what columns of numbers become
     "union": "hidden components of mixtures, one for each class",

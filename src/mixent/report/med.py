@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from mixent.base.style import class_name
+from mixent.base.document import Bullets, Content, Figure, Number, Paragraph, Table
+from mixent.base.document import canvas as figure
+from mixent.base.text import class_name, count, readable
 from mixent.displays import MarginsDisplay
 from mixent.evaluate.discrimination import describe_discrimination, in_words, strongest_columns
-from mixent.report.common import count, figure
-from mixent.report.html import Bullets, Content, Figure, Number, Paragraph, Table, readable
 
 LISTED = 12
 

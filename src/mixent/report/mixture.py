@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.style import class_name
+from mixent.base.document import Content, Figure, Number, Paragraph, Table, can_draw
+from mixent.base.document import canvas as figure
+from mixent.base.text import class_name, count, readable
 from mixent.displays import ComponentsDisplay, ConvergenceDisplay, GrowthDisplay, SelectionDisplay
-from mixent.report.common import can_draw, count, figure
-from mixent.report.html import Content, Figure, Number, Paragraph, Table, readable
 from mixent.report.search import search_table
 
 NOTHING = 1e-6  # of its standard deviation: a mean below this is 0

@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.document import Content, Paragraph, Section, can_draw
 from mixent.base.labels import as_labels, encode, labelled_rows
+from mixent.base.text import count
 from mixent.evaluate.validate import aligned_proba
 from mixent.report.cases import cases_section
 from mixent.report.certificates import certificates, unwrapped
 from mixent.report.classification import Said, calibration, errors, roc
-from mixent.report.common import can_draw, count, reproduce
+from mixent.report.common import reproduce
 from mixent.report.data import classes_table, columns_section, fingerprint, problems_section
-from mixent.report.html import Content, Paragraph, Section, write_report
+from mixent.report.html import write_report
 from mixent.report.joint import joint_section
 from mixent.report.maps import pair_map, plane_map
 from mixent.report.mixture import mixture_section

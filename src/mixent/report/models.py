@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.document import Bullets, Content, Figure, Number, Paragraph, Table, can_draw
 from mixent.evaluate.validate import CrossValidation
-from mixent.report.common import can_draw
 from mixent.report.ensembles import ENSEMBLES, ensemble_section
-from mixent.report.html import Bullets, Content, Figure, Number, Paragraph, Table
 from mixent.report.maxent import maxent_section
 from mixent.report.med import med_section
 from mixent.report.mixture import mixture_section

@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.document import Bullets, Content, Figure, Number, Paragraph, Section, Table, can_draw
+from mixent.base.document import canvas as figure
 from mixent.base.style import FAINT, INK, colour, tidy
+from mixent.base.text import count, readable
 from mixent.displays import LikelihoodsDisplay
 from mixent.report.certificates import certificates
-from mixent.report.common import can_draw, count, figure, reproduce
+from mixent.report.common import reproduce
 from mixent.report.data import columns_section, fingerprint
-from mixent.report.html import Bullets, Content, Figure, Number, Paragraph, Section, Table, readable, write_report
+from mixent.report.html import write_report
 from mixent.report.structures import describe_structure, parts_of_scores, structure_in_words
 
 LISTED = 15  # rows

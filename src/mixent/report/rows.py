@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.style import FAINT, class_name, colour, tidy
+from mixent.base.document import Content, Figure, Number, Paragraph, Table, can_draw
+from mixent.base.document import canvas as figure
+from mixent.base.style import FAINT, colour, tidy
+from mixent.base.text import class_name, count, readable
 from mixent.displays import RegionsDisplay
-from mixent.report.common import can_draw, count, figure
 from mixent.report.data import read_table
-from mixent.report.html import Content, Figure, Number, Paragraph, Table, readable
 from mixent.report.maps import between, number_columns
 from mixent.report.novelty import row_values
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.document import Bullets, Content, Figure, Number, Paragraph, Table, can_draw
+from mixent.base.document import canvas as figure
 from mixent.displays import DifferencesDisplay
 from mixent.evaluate.bounds import ErrorReport, error_bounds
 from mixent.evaluate.paired import corrected_t_test
@@ -14,8 +16,6 @@ from mixent.evaluate.scores import score_table
 from mixent.evaluate.text import without_rounding
 from mixent.evaluate.validate import CrossValidation
 from mixent.report.classification import Said, out_of_fold
-from mixent.report.common import can_draw, figure
-from mixent.report.html import Bullets, Content, Figure, Number, Paragraph, Table
 
 SHOWN = {  # metric: (heading, factor, decimals)
     "error": ("error (%)", 100, 1),

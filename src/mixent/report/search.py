@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mixent.report.html import Number, Table, readable
+from mixent.base.document import Number, Table
+from mixent.base.text import readable
 
 SAME = ("log_loss", "error", "temperature")  # equal in these, two models of a search are the same to a reader
 LEFT_OUT = ("chosen", "evaluations", "log_loss_raw")  # of a search: not for readers of a page

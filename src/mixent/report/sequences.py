@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.style import class_name
+from mixent.base.document import Content, Figure, Number, Paragraph, Table
+from mixent.base.document import canvas as figure
+from mixent.base.text import class_name, count
 from mixent.displays import StatesDisplay
-from mixent.report.common import count, figure
-from mixent.report.html import Content, Figure, Number, Paragraph, Table
 from mixent.report.structures import describe_structure, emission_in_words
 
 MOST_DRAWN = 6  # classes

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.text import count
 from mixent.evaluate.discrimination import in_words, margin_facts
 from mixent.hmm import HiddenMarkovModel, HMMClassifier
 from mixent.med import MEDBayesNetClassifier, MEDNoveltyDetector, MEDTreeClassifier
 from mixent.med.novelty_models import NoveltyChain, NoveltyMixture, NoveltyTrees
-from mixent.report.common import count
 
 OF_MODELS = (MEDTreeClassifier, MEDBayesNetClassifier)
 DESCRIBED = (*OF_MODELS, HMMClassifier, HiddenMarkovModel, MEDNoveltyDetector)

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.style import class_name
+from mixent.base.document import Bullets, Content, Figure, Number, Paragraph, Table
+from mixent.base.document import canvas as figure
+from mixent.base.text import class_name, count
 from mixent.displays import EdgeWeightsDisplay, TreeDisplay
-from mixent.report.common import count, figure
-from mixent.report.html import Bullets, Content, Figure, Number, Paragraph, Table
 from mixent.report.med import margins, tried
 from mixent.report.structures import describe_structure, edges_in_words, structure_in_words
 

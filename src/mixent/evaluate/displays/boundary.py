@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.style import INK, Short, axes_or_new, class_name, colour, legend, marker, plain, tidy
+from mixent.base.style import INK, Short, axes_or_new, colour, legend, marker, plain, tidy
+from mixent.base.text import class_name
 from mixent.evaluate.displays.regions import (
     MANY_POINTS,
     _columns,

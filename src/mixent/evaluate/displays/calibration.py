@@ -7,18 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.style import (
-    FAINT,
-    Short,
-    axes_or_new,
-    class_name,
-    colour,
-    dash,
-    legend,
-    marker,
-    plain,
-    tidy,
-)
+from mixent.base.style import FAINT, Short, axes_or_new, colour, dash, legend, marker, plain, tidy
+from mixent.base.text import class_name
 from mixent.evaluate.scores import Reliability, _checked, reliability
 from mixent.evaluate.validate import aligned_proba
 

@@ -14,7 +14,6 @@ from mixent.base.style import (
     Short,
     axes_or_new,
     beside_width,
-    class_name,
     colour,
     divided,
     legend,
@@ -22,6 +21,7 @@ from mixent.base.style import (
     plain,
     tidy,
 )
+from mixent.base.text import class_name
 from mixent.maxent.contributions import Said, silent_cells, what_is_said
 from mixent.maxent.model import EntropyModel
 from mixent.maxent.panels import MOST_DOTS, MOST_VALUES, NARROW, draw_panel, labelled, limits_of, shade

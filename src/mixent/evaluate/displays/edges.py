@@ -7,16 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.style import (
-    INK,
-    OKABE_ITO,
-    Short,
-    axes_or_new,
-    class_name,
-    divided,
-    plain,
-    share_colours,
-)
+from mixent.base.style import INK, OKABE_ITO, Short, axes_or_new, divided, plain, share_colours
+from mixent.base.text import class_name
 
 MOST_NAMES = 30  # beside a square; of more columns every second (third ...) is named
 NAME = 20, 14  # characters of a column, of few and of many

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.style import FAINT, INK, OKABE_ITO, Short, axes_or_new, class_name, plain, tidy
+from mixent.base.style import FAINT, INK, OKABE_ITO, Short, axes_or_new, plain, tidy
+from mixent.base.text import class_name
 
 MOST_BARS = 8
 LONGEST = 46  # characters beside a bar

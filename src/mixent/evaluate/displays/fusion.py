@@ -7,18 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.style import (
-    FAINT,
-    INK,
-    OKABE_ITO,
-    Short,
-    axes_or_new,
-    class_name,
-    colour,
-    legend,
-    plain,
-    tidy,
-)
+from mixent.base.style import FAINT, INK, OKABE_ITO, Short, axes_or_new, colour, legend, plain, tidy
+from mixent.base.text import class_name
 
 MOST_NAMES = 40  # sources beside a map; of more every second (third ...) is named
 MOST_NUMBERS = 14  # sources of a map whose cells are written out

@@ -12,7 +12,6 @@ from mixent.base.style import (
     Short,
     axes_or_new,
     beside_width,
-    class_name,
     class_style,
     colour,
     dodge,
@@ -21,6 +20,7 @@ from mixent.base.style import (
     plain,
     tidy,
 )
+from mixent.base.text import class_name
 from mixent.evaluate.displays.selection import FROM_STAGES, check_criterion, criterion_label, default_criterion
 
 QUANTITIES = ("criterion", "log_likelihood", "evaluations")

@@ -8,19 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.style import (
-    FAINT,
-    INK,
-    MED,
-    Short,
-    axes_or_new,
-    class_name,
-    colour,
-    legend,
-    marker,
-    plain,
-    tidy,
-)
+from mixent.base.style import FAINT, INK, MED, Short, axes_or_new, colour, legend, marker, plain, tidy
+from mixent.base.text import class_name
 
 NEAR = 2.0  # times the largest multiplier: a bound farther away is left out of the picture
 

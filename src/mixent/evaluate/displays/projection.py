@@ -9,18 +9,8 @@ from typing import Any
 import numpy as np
 
 from mixent.base.labels import as_labels, encode, labelled_rows
-from mixent.base.style import (
-    INK,
-    Short,
-    axes_or_new,
-    beside_width,
-    class_name,
-    colour,
-    legend,
-    marker,
-    plain,
-    tidy,
-)
+from mixent.base.style import INK, Short, axes_or_new, beside_width, colour, legend, marker, plain, tidy
+from mixent.base.text import class_name
 from mixent.evaluate.displays.regions import MANY_POINTS, _span
 from mixent.evaluate.validate import aligned_proba
 

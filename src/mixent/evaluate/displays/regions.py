@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from mixent.base.labels import as_labels, encode, labelled_rows
-from mixent.base.style import INK, Short, axes_or_new, class_name, colour, legend, marker, plain, tidy
+from mixent.base.style import INK, Short, axes_or_new, colour, legend, marker, plain, tidy
+from mixent.base.text import class_name
 from mixent.evaluate.validate import aligned_proba
 
 MANY_POINTS = 2000  # above this points are drawn as a picture, small and pale

@@ -10,17 +10,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from mixent.base.labels import as_labels, classes_of, key, labelled_rows
-from mixent.base.style import (
-    FAINT,
-    Short,
-    axes_or_new,
-    beside_width,
-    class_name,
-    class_style,
-    legend,
-    plain,
-    tidy,
-)
+from mixent.base.style import FAINT, Short, axes_or_new, beside_width, class_style, legend, plain, tidy
+from mixent.base.text import class_name
 from mixent.evaluate.scores import _weights
 
 MOST_INSIDE = 6  # entries of the legend that fit below the curves

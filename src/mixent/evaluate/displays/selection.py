@@ -15,7 +15,6 @@ from mixent.base.style import (
     Short,
     axes_or_new,
     beside_width,
-    class_name,
     class_style,
     colour,
     dash,
@@ -26,6 +25,7 @@ from mixent.base.style import (
     tidy,
     wrapped,
 )
+from mixent.base.text import class_name
 
 UNITS = {  # name, unit
     "bic": ("BIC", "nats × 2"),

@@ -7,18 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.style import (
-    FAINT,
-    INK,
-    Short,
-    axes_or_new,
-    colour,
-    divided,
-    marker,
-    plain,
-    share_colours,
-    tidy,
-)
+from mixent.base.style import FAINT, INK, Short, axes_or_new, colour, divided, marker, plain, share_colours, tidy
 
 MOST_STATES = 10  # up to which probabilities are written out
 MOST_VALUES = 12  # of a category; of more, those that differ most between states

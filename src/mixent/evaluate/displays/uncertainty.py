@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from mixent.base.labels import classes_of
-from mixent.base.style import Short, axes_or_new, class_name, colour, dash, legend, plain, tidy
+from mixent.base.style import Short, axes_or_new, colour, dash, legend, plain, tidy
+from mixent.base.text import class_name
 from mixent.evaluate.scores import _checked
 from mixent.evaluate.validate import aligned_proba
 

@@ -9,19 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from mixent.base.style import (
-    FAINT,
-    INK,
-    Short,
-    axes_or_new,
-    beside_width,
-    class_name,
-    class_style,
-    colour,
-    legend,
-    plain,
-    tidy,
-)
+from mixent.base.style import FAINT, INK, Short, axes_or_new, beside_width, class_style, colour, legend, plain, tidy
+from mixent.base.text import class_name
 from mixent.studies.verification import (
     VerificationRates,
     _clients,

@@ -7,17 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.style import (
-    Short,
-    axes_or_new,
-    beside_width,
-    class_style,
-    colour,
-    legend,
-    marker,
-    plain,
-    tidy,
-)
+from mixent.base.style import Short, axes_or_new, beside_width, class_style, colour, legend, marker, plain, tidy
 
 LABELS = {"error": "error (%)", "log_loss": "log-loss (nats per row)"}
 MOST_TICKS = 12

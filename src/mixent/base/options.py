@@ -1,0 +1,99 @@
+"""Constructor parameters that belong together, as one small object with short forms.
+
+`MixtureClassifier(search="bic")` and `MixtureClassifier(search=Search(criterion="bic"))` are the same. The constructor
+stores what it is given; `fit` asks `estimator._group("search")` for the object. `get_params` and `set_params` see
+through a short form, so that `GridSearchCV` can vary `search__max_components` on a default estimator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self
+
+from sklearn.base import BaseEstimator
+
+from mixent.base.registry import entry_of
+
+Reader = Callable[[str, Any], Any]  # (name of the parameter, its value) -> the object it stands for
+
+
+class Options(BaseEstimator):
+    """Parameters that belong together. A subclass stores them in its constructor and lists its short forms."""
+
+    short_forms: ClassVar[Mapping[Any, Mapping[str, Any]]] = {None: {}}  # short form -> the parameters it stands for
+
+    @classmethod
+    def read(cls, name: str, value: Any) -> Self:
+        """The object that a parameter's value stands for.
+
+        Parameters
+        ----------
+        name : str
+            Of the parameter, for the message.
+        value : an object of this class, or a short form
+        """
+        if isinstance(value, cls):
+            return value
+        if (value is None or isinstance(value, str)) and value in cls.short_forms:
+            return cls(**cls.short_forms[value])
+        words = ", ".join(map(repr, cls.short_forms))
+        raise ValueError(f"{name} must be one of {words}, or a {cls.__name__}; got {value!r}")
+
+
+class Estimator(BaseEstimator):
+    """Base of all estimators of mixent: grouped parameters and a summary."""
+
+    _groups: ClassVar[Mapping[str, Reader]] = {}  # parameter -> what reads it
+
+    def _group(self, name: str) -> Any:
+        """The object behind a grouped parameter."""
+        return type(self)._groups[name](name, getattr(self, name))
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters of this estimator; with `deep`, also those of the objects that short forms stand for.
+
+        Parameters
+        ----------
+        deep : bool
+
+        Returns
+        -------
+        dict of parameter -> value
+        """
+        params = super().get_params(deep=deep)
+        for name in type(self)._groups if deep else ():
+            if not hasattr(params[name], "get_params"):
+                try:
+                    inner = self._group(name)
+                except (TypeError, ValueError):  # `fit` refuses it, with its message
+                    continue
+                if hasattr(inner, "get_params"):
+                    params |= {f"{name}__{key}": value for key, value in inner.get_params().items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; `search__max_components=8` sets one of a group, whether or not that is given by a short form.
+
+        Parameters
+        ----------
+        **params : parameter -> value
+
+        Returns
+        -------
+        self
+        """
+        super().set_params(**{key: value for key, value in params.items() if "__" not in key})
+        nested = {key: value for key, value in params.items() if "__" in key}
+        for name in {key.partition("__")[0] for key in nested} & set(type(self)._groups):
+            if not hasattr(getattr(self, name), "set_params"):
+                setattr(self, name, self._group(name))
+        return super().set_params(**nested)
+
+    def summary(self) -> Any:
+        """What this fitted model is: a `Document`, which prints itself and shows itself in a notebook.
+
+        Returns
+        -------
+        mixent.base.document.Document
+        """
+        return entry_of(self).describe(self)

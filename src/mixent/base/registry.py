@@ -1,0 +1,170 @@
+"""The registry: each estimator states once, in its own folder, everything that files, pages, commands and tables need.
+
+Surfaces (persistence, command line, reports, `compare`, the capability table, the reference) iterate the entries and
+name no model. Other packages register their estimators through the entry point group `mixent.estimators`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, TypeVar
+
+from mixent.base.document import Content, Document
+from mixent.base.recipes import Recipe
+
+BUILT_IN = ("mixtures", "hmm", "maxent", "med", "classical", "ensemble", "fusion")
+ENTRY_POINTS = "mixent.estimators"
+TASKS = ("classification", "clustering", "novelty", "joint", "fusion", "features")
+
+Cls = TypeVar("Cls", bound=type)
+
+
+def keep(model: Any) -> Any:
+    """A file can hold the model as it is."""
+    return model
+
+
+def whole(model: Any) -> Iterable[Any]:
+    """Nothing to check beyond the types of `state`."""
+    return ()
+
+
+def no_rows(model: Any, X: Any, y: Any) -> list[Content]:
+    """No pictures beyond those of the description."""
+    return []
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Everything that the surfaces know of an estimator.
+
+    Parameters
+    ----------
+    cls : the estimator
+    name : on the command line, such as "med-tree"
+    task : "classification", "clustering", "novelty", "joint", "fusion" or "features"
+    title : the model in a few words, such as "Tree distributions by maximum entropy discrimination"
+    describe : fitted model -> Document
+    on_rows : (fitted model, X, y or None) -> what a page shows of the model on these rows
+    state : fitted attribute -> its type or types; a file without one is damaged
+    parts : classes of objects that its fitted attributes hold
+    holds : attributes that may hold other estimators
+    to_file : model -> copy without what a file cannot hold; raises TypeError, saying what and what to do instead
+    from_file : loaded model -> models inside it, which are checked in turn; raises ValueError where it is damaged
+    recipes : how `compare` tries it
+    example : () -> an unfitted estimator for tables of all estimators
+    """
+
+    cls: type
+    name: str
+    task: str
+    title: str
+    describe: Callable[[Any], Document]
+    on_rows: Callable[[Any, Any, Any], list[Content]] = no_rows
+    state: Mapping[str, Any] = field(default_factory=dict)
+    parts: tuple[type, ...] = ()
+    holds: tuple[str, ...] = ()
+    to_file: Callable[[Any], Any] = keep
+    from_file: Callable[[Any], Iterable[Any]] = whole
+    recipes: tuple[Recipe, ...] = ()
+    example: Callable[[], Any] | None = None
+
+    @property
+    def family(self) -> str:
+        """The package it comes from: "mixtures", "med", or the name of another distribution's package."""
+        return family_of(self.cls)
+
+    def make(self) -> Any:
+        """An unfitted estimator with its defaults."""
+        return self.cls() if self.example is None else self.example()
+
+
+def family_of(cls: type) -> str:
+    """The folder of mixent a class stands in, or the top package of another distribution."""
+    top, *rest = cls.__module__.split(".")
+    return rest[0] if top == "mixent" and rest else top
+
+
+_entries: dict[type, Entry] = {}
+
+
+def register(
+    name: str, *, task: str, title: str, describe: Callable[[Any], Document], **facts: Any
+) -> Callable[[Cls], Cls]:
+    """Class decorator: make an estimator known to every command, page and file.
+
+    Parameters
+    ----------
+    name, task, title, describe, **facts
+        See `Entry`.
+    """
+
+    def enter(cls: Cls) -> Cls:
+        entry = Entry(cls, name, task, title, describe, **facts)
+        other = next((e for e in _entries.values() if e.name == name and e.cls.__qualname__ != cls.__qualname__), None)
+        if other is not None:
+            raise ValueError(f"the name {name!r} of {cls.__name__} belongs to {other.cls.__name__}; choose another")
+        if task not in TASKS:
+            raise ValueError(f"task must be one of {', '.join(map(repr, TASKS))}; got {task!r}")
+        _entries[cls] = entry
+        return cls
+
+    return enter
+
+
+def unregister(cls: type) -> None:
+    """Forget an estimator; for tests."""
+    _entries.pop(cls, None)
+
+
+_loaded: list[str] = []
+
+
+def entries() -> tuple[Entry, ...]:
+    """Every registered estimator: mixent's own in the order of its folders, then those of other packages."""
+    if not _loaded:
+        _loaded.append("mixent")
+        for package in BUILT_IN:
+            import_module(f"mixent.{package}")
+        for point in entry_points(group=ENTRY_POINTS):
+            try:
+                point.load()  # registers on import
+            except Exception as error:  # a broken plug-in must not stop the others
+                warnings.warn(f"the plug-in {point.value} cannot be used: {error}", RuntimeWarning, stacklevel=2)
+    order = {family: place for place, family in enumerate(BUILT_IN)}
+    return tuple(sorted(_entries.values(), key=lambda entry: order.get(entry.family, len(order))))
+
+
+def find(cls: type) -> Entry | None:
+    """The entry of a class, or of the nearest class above it; None where there is none."""
+    return next((_entries[base] for base in cls.__mro__ if base in _entries), None)
+
+
+def entry_of(model: Any) -> Entry:
+    """The entry of an estimator.
+
+    Parameters
+    ----------
+    model : estimator of mixent or of a package that registers its own
+    """
+    found = find(type(model))
+    if found is None:
+        raise TypeError(f"{type(model).__name__} is not a registered estimator of mixent")
+    return found
+
+
+def by_name(name: str) -> Entry:
+    """The entry of a name on the command line.
+
+    Parameters
+    ----------
+    name : str
+    """
+    known = {entry.name: entry for entry in entries()}
+    if name not in known:
+        raise ValueError(f"unknown model {name!r}; choose one of {', '.join(known)}")
+    return known[name]

@@ -1,0 +1,51 @@
+"""Text that people read: counts, one-line values, names of classes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+
+def count(n: Any, one: str, many: str | None = None) -> str:
+    """A number of things: `1 row`, `2 rows`, `2 passes`."""
+    number = (
+        f"{n:.3g}" if isinstance(n, float) and n != int(n) else f"{float(n):.0f}" if isinstance(n, float) else f"{n}"
+    )
+    plural = many or (f"{one}es" if one.endswith("s") else f"{one}s")
+    return f"{number} {one if number == '1' else plural}"
+
+
+def one_line(value: Any) -> str:
+    """Text on one line, without characters that could steer a terminal."""
+    text = " ".join(str(value).split())
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def class_name(label: Any) -> str:
+    """The name of a class in a sentence or a legend: its label, after the word class where that is no word."""
+    wordless = re.fullmatch(r"[+-]?\d+([.,]\d+)?|True|False|[\W_]+", str(label).strip())
+    return f"class {label}" if wordless else str(label)
+
+
+def listing(items: Sequence[str], most: int = 12) -> str:
+    """Items separated by commas; those beyond `most` are counted."""
+    more = len(items) - most
+    return ", ".join(items[:most]) + (f", and {more} more" if more > 0 else "")
+
+
+def percent(share: float) -> str:
+    """A share as a percentage, with a decimal only close to 0 and 100."""
+    digits = 0 if 0.01 <= share <= 0.99 or share in (0.0, 1.0) else 1
+    return f"{100 * share:.{digits}f}\u00a0%"
+
+
+def readable(value: float, digits: int = 4) -> str:
+    """A number in a few digits, without an exponent below a million."""
+    text = f"{value:.{digits}g}"
+    return f"{value:.0f}" if "e+" in text and abs(value) < 1e6 else text
+
+
+def plain(value: Any) -> Any:
+    """A label or number as JSON holds it: numpy scalars become Python's."""
+    return value.item() if hasattr(value, "item") else value
