@@ -9,12 +9,13 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import YES, able
+from mixent.base.options import Estimator
 from mixent.base.priors import shifted_priors
 from mixent.core.arrays import Array, log_sum_exp
 
@@ -28,7 +29,7 @@ class Decision:
     rejected: np.ndarray  # (n,) bool
 
 
-class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
+class ProbabilisticClassifier(ClassifierMixin, Estimator):
     """Everything that follows from log p(class, x).
 
     A subclass gives `_log_joint(X) -> (n, C)` and sets `classes_` and `class_prior_` (C,).

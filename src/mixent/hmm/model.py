@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import YES, able, yes
+from mixent.base.options import Estimator
 from mixent.base.params import check_count
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
@@ -39,7 +39,7 @@ class Steps:
     groups: Any = None
 
 
-class SequenceModel(BaseEstimator):
+class SequenceModel(Estimator):
     """An estimator whose rows are sequences, or whose rows are steps of sequences.
 
     A variable that was constant in training says nothing and is left out of the density: `varying_` are the continuous

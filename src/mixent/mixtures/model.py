@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import YES, able, yes
+from mixent.base.options import Estimator
 from mixent.base.params import check_count
 from mixent.base.runs import FittedByRun
 from mixent.core.arrays import Array
@@ -47,7 +47,7 @@ def taking_part(table: Table, varying: np.ndarray, label: Array | None = None, w
     return Block(X, table.codes, label, weight)
 
 
-class MixtureModel(FittedByRun, BaseEstimator):
+class MixtureModel(FittedByRun, Estimator):
     """The generative side of an estimator whose fitted state is `problem_`, `params_`, `schema_`, `run_`.
 
     A column that was constant in training says nothing and is left out of the density (its likelihood would be
