@@ -7,7 +7,7 @@ through a short form, so that `GridSearchCV` can vary `search__max_components` o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 from sklearn.base import BaseEstimator
@@ -36,8 +36,27 @@ class Options(BaseEstimator):
             return value
         if (value is None or isinstance(value, str)) and value in cls.short_forms:
             return cls(**cls.short_forms[value])
-        words = ", ".join(map(repr, cls.short_forms))
-        raise ValueError(f"{name} must be one of {words}, or a {cls.__name__}; got {value!r}")
+        raise _unknown(name, value, (cls,))
+
+
+def one_of(*kinds: type[Options], optional: bool = False) -> Reader:
+    """Reads a parameter that takes objects of several classes or their short forms; with `optional` also None."""
+
+    def read(name: str, value: Any) -> Options | None:
+        if optional and value is None:
+            return None
+        for kind in kinds:
+            if isinstance(value, kind) or (isinstance(value, str) and value in kind.short_forms):
+                return kind.read(name, value)
+        raise _unknown(name, value, kinds, (None,) if optional else ())
+
+    return read
+
+
+def _unknown(name: str, value: Any, kinds: Sequence[type[Options]], also: tuple[Any, ...] = ()) -> ValueError:
+    words = ", ".join(map(repr, [*also, *(form for kind in kinds for form in kind.short_forms)]))
+    objects = " or ".join(f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}" for kind in kinds)
+    return ValueError(f"{name} must be one of {words}, or {objects}; got {value!r}")
 
 
 class Estimator(BaseEstimator):
@@ -86,7 +105,10 @@ class Estimator(BaseEstimator):
         nested = {key: value for key, value in params.items() if "__" in key}
         for name in {key.partition("__")[0] for key in nested} & set(type(self)._groups):
             if not hasattr(getattr(self, name), "set_params"):
-                setattr(self, name, self._group(name))
+                group = self._group(name)
+                if group is None:
+                    raise ValueError(f"{name} is None, which has no parameters; set {name} too")
+                setattr(self, name, group)
         return super().set_params(**nested)
 
     def summary(self) -> Any:
