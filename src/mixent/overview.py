@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from inspect import isclass
 from typing import TYPE_CHECKING, Any
 
-from sklearn.base import BaseEstimator
-
-import mixent
 from mixent.base.capabilities import MARKS, MEANINGS, Can, cells_of
+from mixent.base.registry import entries
 
 if TYPE_CHECKING:
     import pandas
@@ -124,14 +121,8 @@ def capabilities(*estimators: Any) -> CapabilityTable:
 
 
 def public_estimators() -> list[Any]:
-    """One of each, with its defaults; those that combine classifiers have two of ours."""
-    found = (getattr(mixent, name) for name in mixent.__all__ if name[0].isupper())  # functions may take long to import
-    classes: list[Any] = [value for value in found if isclass(value) and issubclass(value, BaseEstimator)]
-    return [cls(_members()) if "estimators" in cls._get_param_names() else cls() for cls in classes]
-
-
-def _members() -> list[Any]:
-    return [mixent.MixtureClassifier(), mixent.MaxEntClassifier()]
+    """One of each registered estimator, with its defaults; those that combine classifiers have two of ours."""
+    return [entry.make() for entry in entries() if entry.listed]
 
 
 def page() -> str:

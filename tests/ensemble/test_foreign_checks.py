@@ -26,7 +26,7 @@ from sklearn.tree import DecisionTreeClassifier
 import mixent
 from mixent import TunedClassifier
 from mixent.persistence import SavedFileError
-from mixent.persistence_skops_checks import check_parts
+from mixent.persistence.foreign_checks import check_parts
 
 RNG = np.random.default_rng(0)
 X = RNG.integers(0, 5, (90, 3)).astype(float)  # numbers, or codes of categories

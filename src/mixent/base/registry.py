@@ -18,7 +18,7 @@ from mixent.base.recipes import Recipe
 
 BUILT_IN = ("mixtures", "hmm", "maxent", "med", "classical", "ensemble", "fusion")
 ENTRY_POINTS = "mixent.estimators"
-TASKS = ("classification", "clustering", "novelty", "joint", "fusion", "features")
+TASKS = ("classification", "clustering", "density", "novelty", "joint", "fusion", "features")
 
 Cls = TypeVar("Cls", bound=type)
 
@@ -46,17 +46,18 @@ class Entry:
     ----------
     cls : the estimator
     name : on the command line, such as "med-tree"
-    task : "classification", "clustering", "novelty", "joint", "fusion" or "features"
+    task : "classification", "clustering", "density", "novelty", "joint", "fusion" or "features"
     title : the model in a few words, such as "Tree distributions by maximum entropy discrimination"
     describe : fitted model -> Document
     on_rows : (fitted model, X, y or None) -> what a page shows of the model on these rows
     state : fitted attribute -> its type or types; a file without one is damaged
     parts : classes of objects that its fitted attributes hold
-    holds : attributes that may hold other estimators
+    holds : attributes that may hold other estimators; models in the fitted ones are checked when a file is read
     to_file : model -> copy without what a file cannot hold; raises TypeError, saying what and what to do instead
-    from_file : loaded model -> models inside it, which are checked in turn; raises ValueError where it is damaged
+    from_file : loaded model -> further models inside it, which are checked in turn; raises ValueError on damage
     recipes : how `compare` tries it
-    example : () -> an unfitted estimator for tables of all estimators
+    example : () -> an unfitted estimator, where the class needs arguments
+    listed : whether lists of models show it; False for what serves only inside other models
     """
 
     cls: type
@@ -72,6 +73,7 @@ class Entry:
     from_file: Callable[[Any], Iterable[Any]] = whole
     recipes: tuple[Recipe, ...] = ()
     example: Callable[[], Any] | None = None
+    listed: bool = True
 
     @property
     def family(self) -> str:
@@ -129,7 +131,7 @@ def entries() -> tuple[Entry, ...]:
     if not _loaded:
         _loaded.append("mixent")
         for package in BUILT_IN:
-            import_module(f"mixent.{package}")
+            import_module(f"mixent.{package}.registration")
         for point in entry_points(group=ENTRY_POINTS):
             try:
                 point.load()  # registers on import
@@ -141,6 +143,7 @@ def entries() -> tuple[Entry, ...]:
 
 def find(cls: type) -> Entry | None:
     """The entry of a class, or of the nearest class above it; None where there is none."""
+    entries()  # all are registered by now
     return next((_entries[base] for base in cls.__mro__ if base in _entries), None)
 
 

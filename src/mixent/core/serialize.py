@@ -24,7 +24,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-FORMAT = 2  # read up to; written where 1, which has neither objects held twice nor foreign parts, will not do
+FORMAT = 3  # the only one that is read: formats 1 and 2 were written by versions that were never released
 MAX_BYTES = 2 << 30
 _HEADER = "header.json"
 _HEADER_LIMIT = 64 << 20
@@ -66,8 +66,7 @@ def save(
     writer = _Writer(_Names(classes), shared, pack)
     body = writer.encode(tree, "model")
     counts = {"n_arrays": len(writer.arrays)} | ({"n_foreign": len(writer.foreign)} if writer.foreign else {})
-    version = FORMAT if writer.foreign or writer.n_shared else 1
-    header = {"format": "mixent", "format_version": version, **about, **counts, "model": body}
+    header = {"format": "mixent", "format_version": FORMAT, **about, **counts, "model": body}
     path = Path(path)
     if path.exists() and not path.is_file():
         kind = IsADirectoryError if path.is_dir() else OSError
@@ -178,10 +177,10 @@ def _read_header(pack: zipfile.ZipFile) -> dict[str, Any]:
     if not isinstance(header, dict) or header.get("format") != "mixent":
         raise SavedFileError("is a zip file but not a mixent model")
     version = header.get("format_version")
-    if not isinstance(version, int) or version > FORMAT:
-        raise SavedFileError(
-            f"has format version {version!r}, this mixent reads up to {FORMAT}; install a newer mixent"
-        )
+    if version != FORMAT:
+        newer = isinstance(version, int) and version > FORMAT
+        remedy = "install a newer mixent" if newer else "fit the model again and save it with this version"
+        raise SavedFileError(f"has format version {version!r}, this mixent reads format version {FORMAT}; {remedy}")
     return header
 
 

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
+from mixent.base.options import Estimator
 from mixent.core.arrays import Array
 from mixent.data import missing_mask
 from mixent.ensemble.pmfs import PMF, one_hot, pmf
@@ -17,7 +18,7 @@ from mixent.ensemble.pmfs import PMF, one_hot, pmf
 MOST_FRACTIONS = 10  # numbers that are not whole among labels
 
 
-class OutputColumns(ClassifierMixin, BaseEstimator):
+class OutputColumns(ClassifierMixin, Estimator):
     """A black box as columns of the table: what it said is read, nothing is trained.
 
     Parameters

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -35,6 +35,10 @@ class InputCells:
     kind: str
     mixture: Any  # GaussianMixture ("pooled") or MixtureClassifier
     classes: tuple[int, ...]  # positions of the mixture's classes among all: one may have no row to learn from
+
+    def with_models(self, convert: Callable[[Any, str], Any]) -> InputCells:
+        """A copy with another mixture."""
+        return replace(self, mixture=convert(self.mixture, ""))
 
     @property
     def owner(self) -> np.ndarray | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -68,6 +68,10 @@ class Listed(Members):
     names: tuple[str, ...]
     bases: tuple[Any, ...]
     inputs: Mapping[str, Any] = field(default_factory=dict)
+
+    def with_models(self, convert: Callable[[Any, str], Any]) -> Listed:
+        """A copy with other models: `convert(model, name)` of each."""
+        return replace(self, bases=tuple(convert(base, repr(name)) for name, base in zip(self.names, self.bases)))
 
     def fit(self, X: Any, y: np.ndarray, weight: Array | None, seed: int) -> list[Any]:
         out = []
@@ -137,6 +141,10 @@ class Staged(Members):
     """The stages of a boosting, or the members of scikit-learn's bagging and forests."""
 
     ensemble: Any
+
+    def with_models(self, convert: Callable[[Any, str], Any]) -> Staged:
+        """A copy with another ensemble."""
+        return replace(self, ensemble=convert(self.ensemble, "the ensemble"))
 
     def fit(self, X: Any, y: np.ndarray, weight: Array | None, seed: int) -> Any:
         return trained(self.ensemble, X, y, weight, seed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,10 @@ class Contest:
     bound: Array  # (M,) mean of exp(-y H) over the training rows after each stage
     stopped: str | None
     beta: float
+
+    def with_models(self, convert: Callable[[Any, str], Any]) -> Contest:
+        """A copy with other stages."""
+        return replace(self, estimators=[convert(stage, "") for stage in self.estimators])
 
     def staged(self, X: Any) -> Iterator[Array]:
         """H after every stage, (n,)."""

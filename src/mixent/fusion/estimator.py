@@ -9,12 +9,12 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import YES, able, no, yes
+from mixent.base.options import Estimator
 from mixent.base.params import check_choice, check_count, check_flag, check_positive, check_share
 from mixent.base.priors import shifted_priors
 from mixent.core.arrays import Array, log_sum_exp
@@ -44,7 +44,7 @@ MOST_COST = 1e7  # sources squared times classes cubed, likewise
 MOST_DRIFTS = 64  # sources that are tested for drift: each needs an estimate by all others
 
 
-class Fuser(BaseEstimator):
+class Fuser(Estimator):
     """Fusion of black-box classifiers on an unlabelled batch whose class priors may have shifted.
 
     Each source was trained elsewhere, on other priors, and gives labels, probabilities or scores of the items; its

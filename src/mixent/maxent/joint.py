@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import IGNORED, NOTHING, YES, able, yes
+from mixent.base.options import Estimator
 from mixent.base.params import check_choice, check_count, check_positive
 from mixent.base.progress import progress_bar
 from mixent.base.runs import FittedByRun
@@ -43,7 +43,7 @@ WIDEST = 4000  # values of all columns
 NO_OPTIMUM = "the gain per row fell below tol, but multipliers of pairs that never occur together have no optimum"
 
 
-class MaxEntJoint(FittedByRun, BaseEstimator):
+class MaxEntJoint(FittedByRun, Estimator):
     """One maximum entropy model of a whole table: any column, or any two, is predicted from the rest.
 
     Maximises  sum_n w_n sum_m log P[F_m = f_nm | all other columns of row n] - |Gamma|^2 / (2 prior),  Besag's

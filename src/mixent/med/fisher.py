@@ -6,12 +6,13 @@ import copy
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import NOTHING, YES, Can, able, no
+from mixent.base.options import Estimator
 from mixent.base.params import check_choice, check_count, check_positive
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
@@ -31,7 +32,7 @@ INFORMATIONS = ("auto", "analytic", "sampled", "empirical")
 FLAT = 1e-10  # less information than this, of one where components are seen, is none
 
 
-class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """The Fisher kernel of a mixture,  K(x, x') = U_x^T F^-1 U_x',  and features whose inner product it is.
 
     U_x is the gradient of log p(x | theta) with respect to the free parameters theta of the mixture, exactly those of

@@ -8,11 +8,12 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.base import OutlierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import IGNORED, NOTHING, YES, able, no, yes
+from mixent.base.options import Estimator
 from mixent.base.params import check_choice, check_count, check_number, check_positive
 from mixent.base.progress import progress_bar
 from mixent.base.runs import FittedByRun
@@ -33,7 +34,7 @@ HIDDEN = ("mixture", "hmm")  # with components or states
 MOST_COLUMNS = 100  # continuous, of a joint Gaussian
 
 
-class MEDNoveltyDetector(FittedByRun, OutlierMixin, BaseEstimator):
+class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
     """Novelty detection by maximum entropy: a level set of a probability model, not the best fit on average.
 
     Of all distributions over the parameters of a model under which every training row is as probable as its margin,

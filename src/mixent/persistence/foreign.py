@@ -73,7 +73,7 @@ def unpacker(trusted: Sequence[str]) -> Callable[[list[bytes]], list[Any]]:
                 f"holds a model of another library that needs {', '.join(strange)}, which skops does not know to be "
                 f"harmless; if you trust the file, load(path, trusted={needed!r})"
             )
-        from mixent.persistence_skops_checks import check_parts  # only now: it needs much of scikit-learn
+        from mixent.persistence.foreign_checks import check_parts  # only now: it needs much of scikit-learn
 
         found = [io.loads(data, trusted=names) for data, names in zip(parts, asked)]
         for one in found:

@@ -1,0 +1,99 @@
+"""Blocks that the descriptions of all models share: columns, classes, how the fit ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mixent.base.document import Cell, Content, Document, Number, Paragraph, Section, Table
+from mixent.base.registry import entry_of
+from mixent.base.text import count, plain
+from mixent.core.driver import Run
+from mixent.data import Schema
+
+MOST_CATEGORIES = 10
+
+
+def document(
+    model: Any,
+    lead: str,
+    sections: Iterable[Section] = (),
+    *,
+    facts: Mapping[str, Any] | None = None,
+    schema: Schema | None = None,
+    classes: Table | None = None,
+    runs: Sequence[Run] = (),
+) -> Document:
+    """The description of a fitted model: what it is, its classes, its own sections, its columns, how the fit ended.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    lead : what it is, in one or two sentences
+    sections : what only this kind of model has
+    facts : the same as plain values
+    schema : of its columns
+    classes : table of the classes; see `classes_table`
+    runs : of the optimizer, where it has any
+    """
+    opening: list[Content] = [Paragraph(lead), *([] if classes is None else [classes])]
+    out, known = [Section("", opening), *sections], dict(facts or {})
+    if schema is not None:
+        out.append(Section("Columns", [columns_table(schema)]))
+        known = {"columns": column_facts(schema), **known}
+    if runs:
+        known["run"] = run_facts(runs)
+        out.append(Section("Convergence", [Paragraph(run_text(known["run"]))]))
+    return Document(entry_of(model).title, out, known)
+
+
+def columns_table(schema: Schema) -> Table:
+    """Names, kinds and categories."""
+    rows = []
+    for column in schema.columns:
+        values = [str(value) for value in column.categories[:MOST_CATEGORIES]]
+        rows.append([column.name, column.kind, ", ".join(values + ["..."] * (len(column.categories) > len(values)))])
+    return Table("", ["column", "kind", "values"], rows)
+
+
+def column_facts(schema: Schema) -> list[dict[str, Any]]:
+    """The columns as plain values."""
+    return [{"name": c.name, "kind": c.kind, "categories": [plain(v) for v in c.categories]} for c in schema.columns]
+
+
+def classes_table(
+    classes: Iterable[Any], prior: Iterable[float], more: Mapping[str, Sequence[Cell]] | None = None
+) -> Table:
+    """A row for each class: its prior, and further columns by their headings."""
+    more = more or {}
+    rows: list[list[Cell]] = [
+        [str(c), Number(f"{p:.3f}"), *(column[i] for column in more.values())]
+        for i, (c, p) in enumerate(zip(classes, prior))
+    ]
+    return Table("", ["class", "prior", *more], rows)
+
+
+def class_facts(classes: Iterable[Any], prior: Iterable[float]) -> list[dict[str, Any]]:
+    """The classes as plain values."""
+    return [{"class": plain(c), "prior": float(p)} for c, p in zip(classes, prior)]
+
+
+def run_facts(runs: Sequence[Run]) -> dict[str, Any]:
+    """How fitting ended; of several runs the one that ended worst, with the sum of the objectives."""
+    worst = max(runs, key=lambda run: (not run.status.ok, run.n_passes))
+    return {
+        "status": worst.status.name.lower(),
+        "ok": worst.status.ok,
+        "passes": int(worst.n_passes),
+        "objective": float(np.sum([run.objective for run in runs])),
+        "message": worst.message,
+    }
+
+
+def run_text(run: Mapping[str, Any]) -> str:
+    """How fitting ended, in a sentence."""
+    verb = "Converged" if run["ok"] else "Stopped" if run["status"] == "stopped" else "Did not converge"
+    message = str(run["message"]).removeprefix("converged: ")
+    return f"{verb} after {count(run['passes'], 'pass')}: {message}"

@@ -1,0 +1,72 @@
+"""What the rest of the library knows of the estimators in this folder."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mixent.base.recipes import Recipe, Shape
+from mixent.base.registry import register
+from mixent.classical.describe import describe_classifier
+from mixent.classical.discriminant import Clouds
+from mixent.classical.kernel_fisher import Basis, KernelFisherClassifier
+from mixent.classical.parzen import ParzenClassifier
+from mixent.classical.windows import Columns, Encoded, Windows
+from mixent.data import Schema
+from mixent.med.encoding import Encoder
+
+PAIRS = 10_000  # rows from which a method that compares all pairs is left out
+STATE = {"schema_": Schema, "classes_": np.ndarray, "class_prior_": np.ndarray}
+
+
+def too_many_pairs(shape: Shape) -> str | None:
+    """Why a method that compares all pairs of rows is not tried."""
+    if shape.n_labelled > PAIRS:
+        return f"it compares all pairs of rows, and there are more than {PAIRS} rows"
+    return None
+
+
+register(
+    "parzen",
+    task="classification",
+    title="Parzen windows",
+    describe=describe_classifier,
+    state={**STATE, "windows_": Windows, "bandwidth_": float | np.ndarray},
+    parts=(Columns, Encoded, Windows),
+    recipes=(
+        Recipe(
+            "Parzen window",
+            "a kernel density for each class",
+            lambda setting: ParzenClassifier(categorical=setting.categorical, n_jobs=1),
+            0.1,
+            too_many_pairs,
+            kind="classical",
+        ),
+    ),
+)(ParzenClassifier)
+register(
+    "kernel-fisher",
+    task="classification",
+    title="Kernel Fisher discriminant",
+    describe=describe_classifier,
+    state={
+        **STATE,
+        "encoder_": Encoder,
+        "basis_": Basis,
+        "coefficients_": np.ndarray,
+        "intercept_": np.ndarray,
+        "clouds_": Clouds,
+        "weight_": float,
+        "shares_": np.ndarray,
+    },
+    parts=(Basis, Clouds, Encoder),
+    recipes=(
+        Recipe(
+            "kernel Fisher",
+            "discriminant directions, radial kernel",
+            lambda setting: KernelFisherClassifier(**setting.common),
+            0.4,
+            too_many_pairs,
+            kind="classical",
+        ),
+    ),
+)(KernelFisherClassifier)

@@ -1,0 +1,160 @@
+"""What the rest of the library knows of the estimators in this folder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mixent.base.recipes import Recipe, Setting
+from mixent.base.registry import register
+from mixent.core.driver import Run
+from mixent.data import Schema
+from mixent.ensemble.adaboost import AdaBoostM1Classifier
+from mixent.ensemble.columns import OutputColumns
+from mixent.ensemble.describe import describe_boosting, describe_columns, describe_stack, describe_tuned
+from mixent.ensemble.hmm_stacking import HMMStackingClassifier
+from mixent.ensemble.latent import InputCells
+from mixent.ensemble.members import Listed, Members, Staged
+from mixent.ensemble.plain import PlainColumns
+from mixent.ensemble.stacked import Stacked
+from mixent.ensemble.stacking import MaxEntStackingClassifier
+from mixent.ensemble.tuned import TunedClassifier
+from mixent.ensemble.weightboost import Contest, WeightBoostClassifier
+from mixent.maxent import MaxEntClassifier
+from mixent.maxent.layout import Layout
+from mixent.maxent.problem import Multipliers
+from mixent.med import MEDClassifier
+from mixent.mixtures import GaussianMixture, MixtureClassifier
+
+CLASSES = {"classes_": np.ndarray, "class_prior_": np.ndarray}
+BOOSTING = {"schema_": Schema, **CLASSES, "prior_shift_": np.ndarray}
+STACKING = {**CLASSES, "members_": Members, "alphabets_": tuple, "base_names_": tuple, "base_errors_": np.ndarray}
+CONSTRAINTS = 2_000  # rows times other classes beyond which the kernel machine of a stack is fitted once, on landmarks
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def stages(model: Any) -> list[Any]:
+    """The fitted stages of a boosting."""
+    if isinstance(model, WeightBoostClassifier):
+        if not model.contests_ or not all(isinstance(contest, Contest) for contest in model.contests_):
+            raise ValueError("contests_ are no contests")
+        runs = [(contest.estimators, contest.alphas) for contest in model.contests_]
+    else:
+        runs = [(model.estimators_, model.alphas_)]
+    for fitted, alphas in runs:
+        if not fitted or len(fitted) != len(alphas) or not all(hasattr(stage, "predict") for stage in fitted):
+            raise ValueError("a stage is missing or no classifier")
+    return [stage for fitted, _ in runs for stage in fitted]
+
+
+def combined(model: Stacked) -> list[Any]:
+    """The fitted classifiers of a stack, and the mixtures of its cells."""
+    fitted, listed = getattr(model, "fitted_", None), isinstance(model.members_, Listed)
+    found = fitted if isinstance(fitted, list) else [fitted]
+    sizes = len(found), len(model.base_names_), len(model.alphabets_)
+    if listed != isinstance(fitted, list) or (listed and len(set(sizes)) > 1):
+        raise ValueError("fitted_ are not the classifiers that are combined")
+    if not all(hasattr(base, "predict") for base in found):
+        raise ValueError("a classifier is missing or none")
+    cells = getattr(model, "cells_", ())
+    mixtures = GaussianMixture | MixtureClassifier
+    if not all(isinstance(one, InputCells) and isinstance(one.mixture, mixtures) for one in cells):
+        raise ValueError("cells_ have no mixture")
+    return [*found, *(one.mixture for one in cells)]
+
+
+# --- compare ----------------------------------------------------------------------------------------------------------
+
+
+def make_stack(setting: Setting) -> MaxEntStackingClassifier:
+    """Four models that err in different ways, none with a search of its own: each is fitted once for every fold."""
+    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+
+    med: dict[str, Any] = {"c": 3.0}
+    if setting.shape.n_constraints > CONSTRAINTS:  # one fit each: the stack itself calibrates its scores
+        med = {"c": 10.0, "n_features": 100, "calibration": None}
+    forest = RandomForestClassifier(200, min_samples_leaf=2, n_jobs=1)
+    boosting = HistGradientBoostingClassifier(learning_rate=0.05, max_iter=150, max_leaf_nodes=15)
+    options: dict[str, Any] = {"categorical": setting.categorical, "random_state": setting.seed}
+    parts = [
+        ("mixture", MixtureClassifier(1, **setting.common)),
+        ("med", MEDClassifier("rbf", **med, **setting.common)),
+        ("forest", TunedClassifier(forest, None, encoding="codes", **options)),
+        ("boosting", TunedClassifier(boosting, None, encoding="codes", **options)),
+    ]
+    return MaxEntStackingClassifier(parts, random_state=setting.seed, n_jobs=1)
+
+
+def _members() -> list[Any]:
+    return [MixtureClassifier(), MaxEntClassifier()]
+
+
+# --- the estimators ---------------------------------------------------------------------------------------------------
+
+register(
+    "adaboost",
+    task="classification",
+    title="AdaBoost.M1",
+    describe=describe_boosting,
+    state={
+        **BOOSTING,
+        "estimators_": list,
+        **dict.fromkeys(("alphas_", "errors_", "bound_"), np.ndarray),
+        "stopped_": str | None,
+    },
+    holds=("estimator", "estimators_"),
+    from_file=stages,
+)(AdaBoostM1Classifier)
+register(
+    "weightboost",
+    task="classification",
+    title="Input-dependent boosting",
+    describe=describe_boosting,
+    state={**BOOSTING, "contests_": tuple},
+    parts=(Contest,),
+    holds=("estimator", "contests_"),
+    from_file=stages,
+)(WeightBoostClassifier)
+register(
+    "stack",
+    task="classification",
+    title="Classifiers combined by maximum entropy",
+    describe=describe_stack,
+    state={**STACKING, "cells_": tuple, "layout_": Layout, "params_": Multipliers, "run_": Run},
+    parts=(InputCells, Listed, Staged),
+    holds=("members_", "estimators", "fitted_", "cells_"),  # members first: they have names
+    from_file=combined,
+    recipes=(Recipe("stack", "mixture, MED, forest and boosting combined by maximum entropy", make_stack, 7.0),),
+    example=lambda: MaxEntStackingClassifier(_members()),
+)(MaxEntStackingClassifier)
+register(
+    "hmm-stack",
+    task="classification",
+    title="Classifiers combined by a hidden Markov model for each class",
+    describe=describe_stack,
+    state={**STACKING, "chains_": tuple, "temperature_": float},
+    holds=("members_", "estimators", "fitted_"),
+    from_file=combined,
+    example=lambda: HMMStackingClassifier(_members()),
+)(HMMStackingClassifier)
+register(
+    "tuned",
+    task="classification",
+    title="Classifier of another library with tuned parameters",
+    describe=describe_tuned,
+    state={"schema_": Schema, **CLASSES, "columns_": PlainColumns, "model_": object},
+    parts=(PlainColumns,),
+    holds=("estimator", "model_"),
+)(TunedClassifier)
+register(
+    "output-columns",
+    task="classification",
+    title="Answers that stand in the table",
+    describe=describe_columns,
+    state={"classes_": np.ndarray},
+    listed=False,
+    example=lambda: OutputColumns(0),
+)(OutputColumns)

@@ -1,0 +1,76 @@
+"""What the rest of the library knows of the estimators in this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mixent.base.recipes import Recipe
+from mixent.base.registry import register
+from mixent.core.driver import Run
+from mixent.data import Schema
+from mixent.maxent.classifier import MaxEntClassifier
+from mixent.maxent.describe import describe_classifier, describe_joint
+from mixent.maxent.induction import Added
+from mixent.maxent.joint import MaxEntJoint
+from mixent.maxent.joint_cells import Category, Constant, Hidden
+from mixent.maxent.joint_problem import Pairwise
+from mixent.maxent.layout import Layout
+from mixent.maxent.problem import Multipliers
+from mixent.maxent.products import ProductLayout
+from mixent.maxent.terms import Binned, Coded, Crossed, CrossedDense, Given, Grouped, Latent, Moments, Slope, Term
+from mixent.mixtures import GaussianMixture, MixtureClassifier
+
+
+def _single_terms(layout: Layout) -> Iterator[Term]:
+    """The features, those of pairs one by one."""
+    for term in layout.terms:
+        yield from (term.first, term.second) if isinstance(term, Crossed | CrossedDense) else (term,)
+
+
+def mixtures_of_groups(model: MaxEntClassifier) -> list[GaussianMixture | MixtureClassifier]:
+    """The mixtures behind groups of columns."""
+    found = [term.mixture for term in _single_terms(model.layout_) if isinstance(term, Grouped)]
+    if not all(isinstance(mixture, GaussianMixture | MixtureClassifier) for mixture in found):
+        raise ValueError("a group of columns has no mixture")
+    return found
+
+
+register(
+    "maxent",
+    task="classification",
+    title="Maximum entropy classifier",
+    describe=describe_classifier,
+    state={"schema_": Schema, "layout_": Layout, "params_": Multipliers, "run_": Run},
+    parts=(
+        Added,
+        Binned,
+        Coded,
+        Crossed,
+        CrossedDense,
+        Given,
+        Grouped,
+        Latent,
+        Layout,
+        Moments,
+        Multipliers,
+        ProductLayout,
+        Slope,
+    ),
+    from_file=mixtures_of_groups,
+    recipes=(
+        Recipe(
+            "maximum entropy",
+            "constraints on classes and values, strength of the prior chosen inside",
+            lambda setting: MaxEntClassifier(**setting.common),
+            1.0,
+        ),
+    ),
+)(MaxEntClassifier)
+register(
+    "joint",
+    task="joint",
+    title="Joint maximum entropy model of all columns",
+    describe=describe_joint,
+    state={"schema_": Schema, "terms_": tuple, "params_": Pairwise, "run_": Run},
+    parts=(Category, Constant, Hidden, Pairwise),
+)(MaxEntJoint)

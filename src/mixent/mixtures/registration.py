@@ -1,0 +1,78 @@
+"""What the rest of the library knows of the estimators in this folder."""
+
+from __future__ import annotations
+
+from mixent.base.recipes import Recipe
+from mixent.base.registry import register
+from mixent.core.driver import Run
+from mixent.data import Schema
+from mixent.families.categorical import CategoricalFamily, Categoricals
+from mixent.families.gaussian.family import GaussianFamily, Gaussians, Group
+from mixent.families.gaussian.prior import Prior
+from mixent.families.product import Components, ProductFamily
+from mixent.mixtures.classifier import MixtureClassifier
+from mixent.mixtures.clustering import GaussianMixture
+from mixent.mixtures.columns import ColumnMixture
+from mixent.mixtures.describe import describe_classifier, describe_mixture
+from mixent.mixtures.fitting import Fitted
+from mixent.mixtures.growth import Stage
+from mixent.mixtures.online import Kept
+from mixent.mixtures.problem import MixtureParams, MixtureProblem
+from mixent.mixtures.shared import SharedMixtureClassifier
+
+STATE = {"schema_": Schema, "problem_": MixtureProblem, "params_": MixtureParams, "run_": Run}
+PARTS = (
+    CategoricalFamily,
+    Categoricals,
+    ColumnMixture,
+    Components,
+    Fitted,
+    GaussianFamily,
+    Gaussians,
+    Group,
+    Kept,
+    MixtureParams,
+    MixtureProblem,
+    Prior,
+    ProductFamily,
+    Stage,
+)
+
+register(
+    "gaussian-mixture",
+    task="clustering",
+    title="Gaussian mixture",
+    describe=describe_mixture,
+    state=STATE,
+    parts=PARTS,
+)(GaussianMixture)
+register(
+    "mixture",
+    task="classification",
+    title="Bayes classifier with a mixture for each class",
+    describe=describe_classifier,
+    state=STATE,
+    recipes=(
+        Recipe(
+            "mixture",
+            "a mixture for each class, size and structure chosen inside",
+            lambda setting: MixtureClassifier(**setting.common),
+            4.0,
+        ),
+    ),
+)(MixtureClassifier)
+register(
+    "shared-mixture",
+    task="classification",
+    title="Bayes classifier with mixture components shared by all classes",
+    describe=describe_classifier,
+    state=STATE,
+    recipes=(
+        Recipe(
+            "shared mixture",
+            "components shared by all classes",
+            lambda setting: SharedMixtureClassifier(**setting.common),
+            5.0,
+        ),
+    ),
+)(SharedMixtureClassifier)

@@ -1,0 +1,179 @@
+"""Save and load fitted models by what the registry knows of them."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any, get_args
+
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils.validation import check_is_fitted
+
+import mixent
+from mixent.base.registry import Entry, entries, family_of, find
+from mixent.core import serialize
+from mixent.core.driver import Run, Status, Step
+from mixent.core.serialize import SavedFileError
+from mixent.core.starts import Starts
+from mixent.data import Column, Schema
+from mixent.persistence import foreign as other_libraries
+
+COMMON = (Column, Run, Schema, Starts, Status, Step)  # parts of any model
+ABSENT = object()
+
+
+def known_classes() -> dict[str, type]:
+    """Every class that a file may name: folder and class name -> class."""
+    found = [*COMMON, *(cls for entry in entries() for cls in (entry.cls, *entry.parts))]
+    return {f"{family_of(cls)}.{cls.__name__}": cls for cls in found}
+
+
+def save(model: Any, path: str | os.PathLike[str], *, foreign: str | None = None) -> None:
+    """Write a fitted mixent model to one file.
+
+    Parameters
+    ----------
+    model : fitted mixent estimator
+    path : file name, usually ending in .mixent
+    foreign : "skops" or None
+        What to do with estimators of other libraries in an ensemble: None refuses them by name, "skops" writes them
+        with that package (`pip install "mixent[skops]"`), which is needed to load them too.
+    """
+    if not _is_model(model):
+        names = ", ".join(entry.cls.__name__ for entry in entries() if entry.listed)
+        raise TypeError(f"save takes a mixent estimator ({names}); got {type(model).__name__}")
+    if foreign not in (None, "skops"):
+        raise ValueError(f"foreign must be 'skops' or None; got {foreign!r}")
+    check_is_fitted(model)
+    storable = _Storable(refuse=foreign is None)(model, "the model")
+    about = {"class": type(model).__name__, "mixent_version": mixent.__version__}
+    pack = None if foreign is None else other_libraries.pack
+    serialize.save(path, storable, known_classes(), about, shared=_shared_classes(), pack=pack)
+
+
+def load(path: str | os.PathLike[str], *, max_bytes: int = serialize.MAX_BYTES, trusted: Sequence[str] = ()) -> Any:
+    """Read a model that `save` wrote. Safe on files you do not trust: nothing in a file is ever run.
+
+    Parts that were written through skops are built by skops, and only of types it trusts by itself or that you name.
+
+    Parameters
+    ----------
+    path : file name
+    max_bytes : int
+        Refuse files that unpack to more.
+    trusted : list of str
+        For a file with estimators of other libraries: names of types, such as "package.module.Class", that may be built
+        besides those of scikit-learn and numpy that skops knows to be harmless.
+
+    Returns
+    -------
+    The fitted estimator.
+    """
+    if isinstance(trusted, str) or not all(isinstance(name, str) for name in trusted):
+        raise TypeError(f"trusted must be a list of names of types; got {trusted!r}")
+    unpack = other_libraries.unpacker(tuple(trusted))
+    model = serialize.load(path, known_classes(), max_bytes=max_bytes, unpack=unpack)
+    if not _is_model(model):
+        raise SavedFileError(f"{path} holds a {type(model).__name__}, not a model")
+    try:
+        _check(model, {})
+    except ValueError as error:
+        raise SavedFileError(f"{path}: the contents are damaged ({error})") from None
+    return model
+
+
+def _is_model(value: Any) -> bool:
+    """Whether it is a registered estimator that stands alone; a subclass of one is not known to files."""
+    entry = find(type(value))
+    return entry is not None and entry.cls is type(value) and entry.listed
+
+
+def _entry(value: Any) -> Entry | None:
+    entry = find(type(value))
+    return entry if entry is not None and entry.cls is type(value) else None
+
+
+def _shared_classes() -> tuple[type, ...]:
+    """Classes of which one object held in two places is one object again when a file is read."""
+    holders = [part for entry in entries() for part in entry.parts if hasattr(part, "with_models")]
+    return (*(entry.cls for entry in entries()), *holders)
+
+
+class _Storable:
+    """Copies without what belongs to this process alone: functions that show progress, and scikit-learn's wrapping.
+
+    What is held in two places is copied once. What a file cannot hold is refused here, by its name.
+    """
+
+    def __init__(self, refuse: bool) -> None:
+        self.refuse = refuse  # estimators of other libraries
+        self.done: dict[int, tuple[Any, Any]] = {}  # id -> object, kept alive; its copy
+
+    def __call__(self, value: Any, name: str) -> Any:
+        if id(value) in self.done:
+            return self.done[id(value)][1]
+        if isinstance(value, FrozenEstimator):
+            return self(value.estimator, name)
+        if isinstance(value, (list, tuple)):
+            if len(value) == 2 and isinstance(value[0], str):  # a classifier and its name
+                name = repr(value[0])
+            return type(value)(self(item, name) for item in value)
+        entry = _entry(value)
+        if entry is not None:
+            result = self._model(value, entry, name)
+        elif hasattr(type(value), "with_models"):
+            result = value.with_models(lambda model, its_name: self(model, its_name or name))
+        else:
+            if self.refuse and hasattr(value, "fit"):
+                _refuse_foreign(value, name)
+            return value
+        self.done[id(value)] = value, result
+        return result
+
+    def _model(self, model: Any, entry: Entry, name: str) -> Any:
+        model = entry.to_file(copy.copy(model))
+        state = vars(model)
+        if callable(state.get("progress")):
+            model.progress = False
+        inner = f"the base of {name}" if "estimator" in entry.holds else name
+        for attribute in entry.holds:
+            if attribute in state:
+                setattr(model, attribute, self(state[attribute], inner))
+        return model
+
+
+def _refuse_foreign(value: Any, name: str) -> None:
+    columns = "" if name.startswith("the base of") else ", give its answers as columns of the table (OutputColumns)"
+    raise TypeError(
+        f"{name} is a {other_libraries.whose(value)}, and a mixent file holds mixent's own models; take mixent "
+        f"bases{columns}, or save(model, path, foreign='skops')"
+    )
+
+
+def _check(model: Any, done: dict[int, Any]) -> None:
+    """A whole model, and whole models inside it; each once, however often it is held."""
+    entry = _entry(model)
+    if entry is None or id(model) in done:
+        return
+    done[id(model)] = model
+    state = vars(model)
+    for name, kind in entry.state.items():
+        if not isinstance(state.get(name, ABSENT), kind):
+            raise ValueError(f"{name} is missing or no {_name_of(kind)}")
+    held = [state.get(name) for name in entry.holds if name.endswith("_")]  # an option need not be fitted
+    for inner in _flat([*entry.from_file(model), *held]):
+        _check(inner, done)
+
+
+def _flat(values: Iterable[Any]) -> Iterable[Any]:
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            yield from _flat(value)
+        else:
+            yield value
+
+
+def _name_of(kind: Any) -> str:
+    """Of a class, or of several that would do."""
+    return getattr(kind, "__name__", None) or " or ".join(getattr(k, "__name__", "None") for k in get_args(kind))
