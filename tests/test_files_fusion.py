@@ -8,7 +8,8 @@ import mixent
 from mixent.core import serialize
 from mixent.fusion import Calibration, Fuser, Source, long_answers
 from mixent.fusion.methods import METHODS
-from mixent.persistence import CLASSES, SavedFileError
+from mixent.persistence import SavedFileError
+from mixent.persistence.files import known_classes
 
 LABELS = np.array(["no", "yes"])
 
@@ -112,8 +113,9 @@ def test_a_fusion_that_is_not_fitted_is_refused(tmp_path):
 def test_parts_of_the_same_name_are_kept_apart():
     from mixent.med.calibration import Calibration as OfMargins
 
-    assert CLASSES["Calibration"] is OfMargins and CLASSES["fusion.Calibration"] is Calibration
-    assert len(set(CLASSES.values())) == len(CLASSES)
+    classes = known_classes()
+    assert classes["med.Calibration"] is OfMargins and classes["fusion.Calibration"] is Calibration
+    assert len(set(classes.values())) == len(classes)
 
 
 @pytest.mark.parametrize("name", ["rule_", "_batch", "_fitted_layout", "classes_", "drift_", "prior_estimate_"])
@@ -121,7 +123,7 @@ def test_a_fusion_without_a_part_is_refused(name, tmp_path):
     fuser = Fuser(HARD).fit(NEW)
     for gone in (name, "_fitted"):
         delattr(fuser, gone)
-    serialize.save(tmp_path / "f.mixent", fuser, CLASSES, {})
+    serialize.save(tmp_path / "f.mixent", fuser, known_classes(), {})
     with pytest.raises(SavedFileError, match=rf"damaged \({name} is missing"):
         mixent.load(tmp_path / "f.mixent")
 
@@ -131,6 +133,6 @@ def test_posteriors_of_other_classes_are_refused(tmp_path):
     fuser.posterior_ = fuser.posterior_[:, :1]
     for gone in ("_fitted",):
         delattr(fuser, gone)
-    serialize.save(tmp_path / "f.mixent", fuser, CLASSES, {})
+    serialize.save(tmp_path / "f.mixent", fuser, known_classes(), {})
     with pytest.raises(SavedFileError, match="posteriors or drifts do not fit the classes"):
         mixent.load(tmp_path / "f.mixent")

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from sklearn.naive_bayes import GaussianNB
 
 from mixent import AdaBoostM1Classifier, load, save
+from mixent.core.serialize import FORMAT
 from mixent.data import read_features, read_frame, read_labels, read_weights, split_target, to_frame, write_frame
 from mixent.persistence import SavedFileError
 
@@ -159,7 +160,7 @@ def zipped(**members):
 
 
 def header(**fields):
-    start = {"format": "mixent", "format_version": 1, "n_arrays": 0}
+    start = {"format": "mixent", "format_version": FORMAT, "n_arrays": 0}
     return zipped(header__json=json.dumps({**start, **fields}))
 
 

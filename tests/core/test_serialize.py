@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from mixent.core import serialize
-from mixent.core.serialize import SavedFileError, load, read_header, save
+from mixent.core.serialize import FORMAT, SavedFileError, load, read_header, save
 
 
 class Colour(Enum):
@@ -138,7 +138,7 @@ def test_the_same_object_gives_the_same_bytes_and_a_readable_header(tmp_path):
         save(tmp_path / name, VALUES, CLASSES, ABOUT)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     header = read_header(tmp_path / "a")
-    assert header["kind"] == "test" and header["format_version"] == 1 and "model" not in header
+    assert header["kind"] == "test" and header["format_version"] == FORMAT and "model" not in header
 
 
 def test_what_is_cached_is_left_out(tmp_path):
@@ -213,7 +213,7 @@ def npy(values, **options):
 
 def forge(path, model, arrays=(), *, header=None, extra=(), method=zipfile.ZIP_DEFLATED, **more):
     """A file with this model tree, whatever it says."""
-    tree = {"format": "mixent", "format_version": 1, "n_arrays": len(arrays), "model": model, **more}
+    tree = {"format": "mixent", "format_version": FORMAT, "n_arrays": len(arrays), "model": model, **more}
     with zipfile.ZipFile(path, "w", method) as pack:
         pack.writestr("header.json", json.dumps(tree) if header is None else header)
         for i, data in enumerate(arrays):
@@ -229,7 +229,7 @@ class Bomb:
 
 
 def nested(depth):
-    return '{"format":"mixent","format_version":1,"n_arrays":0,"model":' + "[" * depth + "]" * depth + "}"
+    return '{"format":"mixent","format_version":3,"n_arrays":0,"model":' + "[" * depth + "]" * depth + "}"
 
 
 def lying(shape, data=b"\0" * 16, descr="<f8"):
@@ -303,12 +303,16 @@ def test_a_forged_model_is_refused_and_runs_nothing(tmp_path, monkeypatch, name)
         ("", "damaged"),
         ("[]", "not a mixent model"),
         ('{"format": "other"}', "not a mixent model"),
-        ('{"format": "mixent", "format_version": 99, "model": 1}', "version 99.*up to 2; install a newer mixent"),
+        (
+            '{"format": "mixent", "format_version": 99, "model": 1}',
+            "version 99.*version 3; install a newer",
+        ),
         ('{"format": "mixent", "format_version": "1"}', "version '1'"),
-        ('{"format": "mixent", "format_version": 1, "n_arrays": 1e999, "model": 1}', "damaged"),
-        ('{"format": "mixent", "format_version": 1, "n_arrays": 1000000000000, "model": 1}', "damaged"),
-        ('{"format": "mixent", "format_version": 1, "n_arrays": 0}', "damaged"),
-        ('{"format": "mixent", "format_version": 1, "n_arrays": 0, "model": ' + "9" * 5000 + "}", "damaged"),
+        ('{"format": "mixent", "format_version": 2, "model": 1}', "version 2.*; fit the model again and save it"),
+        ('{"format": "mixent", "format_version": 3, "n_arrays": 1e999, "model": 1}', "damaged"),
+        ('{"format": "mixent", "format_version": 3, "n_arrays": 1000000000000, "model": 1}', "damaged"),
+        ('{"format": "mixent", "format_version": 3, "n_arrays": 0}', "damaged"),
+        ('{"format": "mixent", "format_version": 3, "n_arrays": 0, "model": ' + "9" * 5000 + "}", "damaged"),
         (b"\xff\xfe\x00", "damaged"),
     ],
 )
@@ -450,7 +454,7 @@ def test_an_object_in_two_places_is_one_again(tmp_path):
     save(tmp_path / "m", [one, Pair(one, {"again": one}), Plain(values=1)], CLASSES, ABOUT, shared=(Plain,))
     first, pair, other = load(tmp_path / "m", CLASSES)
     assert pair.left is first and pair.right["again"] is first and other is not first
-    assert read_header(tmp_path / "m")["format_version"] == 2 and read_header(tmp_path / "m")["n_arrays"] == 1
+    assert read_header(tmp_path / "m")["format_version"] == FORMAT and read_header(tmp_path / "m")["n_arrays"] == 1
 
 
 def test_only_the_classes_asked_for_are_shared(tmp_path):
@@ -458,7 +462,6 @@ def test_only_the_classes_asked_for_are_shared(tmp_path):
     save(tmp_path / "m", [pair, pair], CLASSES, ABOUT, shared=(Plain,))
     first, second = load(tmp_path / "m", CLASSES)
     assert first is not second and first == second
-    assert read_header(tmp_path / "m")["format_version"] == 1  # an older mixent can read it
 
 
 def test_what_is_not_known_may_be_packed(tmp_path):

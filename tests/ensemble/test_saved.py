@@ -141,13 +141,6 @@ def test_what_is_shared_is_written_once(path):
     assert len(set(map(id, again.cells_))) == 1 and again.members_.bases[0] is again.estimators[0][1]
 
 
-def test_a_model_without_sharing_is_a_file_of_the_first_format(path):
-    mixent.save(MixtureClassifier(1).fit(X, Y), path)
-    assert read_header(path)["format_version"] == 1
-    mixent.save(fitted("stack"), path)
-    assert read_header(path)["format_version"] == 2
-
-
 # what is not mixent's own
 
 
@@ -157,7 +150,7 @@ def test_a_model_without_sharing_is_a_file_of_the_first_format(path):
         (
             stack([("mixture", NAIVE), ("nb", GaussianNB())]),
             r"'nb' is a GaussianNB of scikit-learn, and a mixent file holds mixent's own models; take mixent bases, "
-            r"give what it says as columns of the table \(OutputColumns\), or save\(model, path, foreign='skops'\)",
+            r"give its answers as columns of the table \(OutputColumns\), or save\(model, path, foreign='skops'\)",
         ),
         (stack([GaussianNB()]), "'gaussiannb' is a GaussianNB of scikit-learn"),
         (stack([("pipe", make_pipeline(StandardScaler(), NAIVE))]), "'pipe' is a Pipeline of scikit-learn"),

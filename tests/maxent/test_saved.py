@@ -7,7 +7,7 @@ import pytest
 import mixent
 from mixent import MaxEntClassifier, MaxEntJoint
 from mixent.core import serialize
-from mixent.persistence import CLASSES
+from mixent.persistence.files import known_classes
 
 
 def table(n=150, seed=0):
@@ -106,7 +106,7 @@ def test_after_adjust_priors(tmp_path):
 def test_a_classifier_without_a_part_is_refused(name, tmp_path):
     model = MaxEntClassifier("quantize", prior=1.0).fit(X, Y)
     delattr(model, name)
-    serialize.save(tmp_path / "m.mixent", model, CLASSES, {})
+    serialize.save(tmp_path / "m.mixent", model, known_classes(), {})
     with pytest.raises(mixent.persistence.SavedFileError, match=rf"damaged \({name} is missing"):
         mixent.load(tmp_path / "m.mixent")
 
@@ -118,12 +118,12 @@ def test_a_damaged_model_inside_a_model_is_refused(tmp_path):
     group = model.layout_.dense[-1]
     whole = model.layout_
     model.layout_ = replace(whole, dense=(*whole.dense[:-1], replace(group, mixture=None)))
-    serialize.save(tmp_path / "m.mixent", model, CLASSES, {})
+    serialize.save(tmp_path / "m.mixent", model, known_classes(), {})
     with pytest.raises(mixent.persistence.SavedFileError, match="a group of columns has no mixture"):
         mixent.load(tmp_path / "m.mixent")
     del group.mixture.params_
     model.layout_ = whole
-    serialize.save(tmp_path / "m.mixent", model, CLASSES, {})
+    serialize.save(tmp_path / "m.mixent", model, known_classes(), {})
     with pytest.raises(mixent.persistence.SavedFileError, match=r"damaged \(params_ is missing"):
         mixent.load(tmp_path / "m.mixent")
 
@@ -131,7 +131,7 @@ def test_a_damaged_model_inside_a_model_is_refused(tmp_path):
 def test_a_joint_model_without_a_part_is_refused(tmp_path):
     model = MaxEntJoint(prior=1.0).fit(X[["colour", "flag"]])
     model.terms_ = None
-    serialize.save(tmp_path / "m.mixent", model, CLASSES, {})
+    serialize.save(tmp_path / "m.mixent", model, known_classes(), {})
     with pytest.raises(mixent.persistence.SavedFileError, match="terms_ is missing or no tuple"):
         mixent.load(tmp_path / "m.mixent")
 
@@ -140,6 +140,6 @@ def test_a_mixture_in_the_place_of_a_maximum_entropy_model_is_refused(tmp_path):
     """Each kind of model has its own parts."""
     model = mixent.MixtureClassifier(1).fit(X[["size", "colour"]], Y)
     model.params_ = MaxEntClassifier("quantize", prior=1.0).fit(X, Y).params_
-    serialize.save(tmp_path / "m.mixent", model, CLASSES, {})
+    serialize.save(tmp_path / "m.mixent", model, known_classes(), {})
     with pytest.raises(mixent.persistence.SavedFileError, match="params_ is missing or no MixtureParams"):
         mixent.load(tmp_path / "m.mixent")

@@ -15,7 +15,8 @@ import mixent
 from mixent import FisherKernel, GaussianMixture, MEDClassifier, MEDGaussianClassifier, MixtureClassifier
 from mixent.core import serialize
 from mixent.med.margins import Exponential, Gaussian
-from mixent.persistence import CLASSES, SavedFileError
+from mixent.persistence import SavedFileError
+from mixent.persistence.files import known_classes
 
 
 def table(n=90, seed=0):
@@ -211,7 +212,7 @@ def test_a_model_without_a_part_is_refused(name, part, said, tmp_path):
     model = MODELS[name].fit(X, LABELS["two"])
     delattr(model, part)
     for _ in range(2):  # missing, then something else
-        serialize.save(tmp_path / "m.mixent", model.set_params(progress=False), CLASSES, {})
+        serialize.save(tmp_path / "m.mixent", model.set_params(progress=False), known_classes(), {})
         with pytest.raises(SavedFileError, match=rf"damaged \({part} is missing or {said}\)"):
             mixent.load(tmp_path / "m.mixent")
         setattr(model, part, "something else")
@@ -220,11 +221,11 @@ def test_a_model_without_a_part_is_refused(name, part, said, tmp_path):
 def test_a_damaged_kernel_inside_a_model_is_refused(tmp_path):
     model = MODELS["fisher"].fit(X, LABELS["two"])
     del model.map_.model_.params_
-    serialize.save(tmp_path / "m.mixent", model, CLASSES, {})
+    serialize.save(tmp_path / "m.mixent", model, known_classes(), {})
     with pytest.raises(SavedFileError, match=r"damaged \(params_ is missing"):
         mixent.load(tmp_path / "m.mixent")
     model.map_.root_ = None
-    serialize.save(tmp_path / "m.mixent", model, CLASSES, {})
+    serialize.save(tmp_path / "m.mixent", model, known_classes(), {})
     with pytest.raises(SavedFileError, match=r"damaged \(root_ is missing or no ndarray"):
         mixent.load(tmp_path / "m.mixent")
 
@@ -240,7 +241,7 @@ def test_a_cut_or_altered_file_is_refused(tmp_path):
         for item in old.infolist():
             data = old.read(item)
             if item.filename == "header.json":
-                data = data.replace(b'"$object": "Function"', b'"$object": "eval"')
+                data = data.replace(b'"$object": "med.Function"', b'"$object": "eval"')
             pack.writestr(item, data)
     with pytest.raises(SavedFileError, match="names an object 'eval' this mixent does not know"):
         mixent.load(path)

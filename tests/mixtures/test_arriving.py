@@ -347,15 +347,6 @@ def test_a_marginal_has_nothing_to_go_on_from(draw, estimator):
         part.partial_fit(X[:, [0, 2]], y)
 
 
-def test_a_file_from_before_batches_has_nothing_to_go_on_from():
-    from pathlib import Path
-
-    model = mixent.load(Path(__file__).parents[1] / "saved" / "mixture_v1.mixent")
-    rows = pd.DataFrame({"size": [0.0, 1.0], "colour": ["red", "blue"], "count": [3, 4], "flag": [True, False]})
-    with pytest.raises(ValueError, match="this model has kept no statistics to go on from"):
-        model.partial_fit(rows, ["no", "yes"])
-
-
 @pytest.mark.parametrize("estimator", [GaussianMixture(2), MixtureClassifier(1), SharedMixtureClassifier(2)])
 def test_a_column_constant_at_first_stays_out(draw, estimator):
     """The first batch settles which columns take part; a later value elsewhere is no error."""

@@ -132,38 +132,3 @@ def test_only_mixent_models_are_saved(tmp_path):
     ):
         mixent.save({}, tmp_path / "m.mixent")
     assert not (tmp_path / "m.mixent").exists()
-
-
-# --- files of past versions ------------------------------------------------------------------------------------------
-
-ROWS = pd.DataFrame(
-    {
-        "size": [0.0, 2.5, np.nan, np.nan],
-        "colour": ["red", None, "blue", None],
-        "count": [3, 9, 0, 5],
-        "flag": [True, False, True, False],
-    }
-)
-EXPECTED = [
-    [0.7747145194340919, 0.22528548056590814],
-    [0.022039136761633115, 0.977960863238367],
-    [0.342672080480746, 0.657327919519254],
-    [0.6370764348732841, 0.36292356512671586],
-]
-
-
-def make_version_1():
-    """How tests/saved/mixture_v1.mixent was made, by the first version of mixent. Never write it again."""
-    return MixtureClassifier({"no": 1, "yes": 2}, "VVV", random_state=0).fit(*mixed_table(seed=1))
-
-
-def test_a_file_of_format_version_1_still_loads_and_predicts_the_same():
-    path = SAVED / "mixture_v1.mixent"
-    assert path.stat().st_size < 30_000
-    model = mixent.load(path)
-    assert model.classes_.tolist() == ["no", "yes"]
-    assert model.feature_names_in_.tolist() == ["size", "colour", "count", "flag"]
-    np.testing.assert_allclose(model.predict_proba(ROWS), EXPECTED, rtol=1e-9)
-    assert model.predict(ROWS).tolist() == np.array(["no", "yes"])[np.argmax(EXPECTED, axis=1)].tolist()
-    assert not model.impute(ROWS).isna().any().any()
-    assert model.run_.status.ok
