@@ -159,7 +159,7 @@ class Table:
         wide = [max(len(row[j]) for row in rows) for j in range(len(self.header))]
         numeric = self.numeric
         left = sum(wide[:-1]) + 2 * (len(wide) - 1)
-        wide[-1] = max(min(wide[-1], width - left), 12)
+        wide[-1] = min(wide[-1], max(width - left, 12))
         out = _wrapped(self.caption, width) if self.caption else []
         for row in rows:
             cells = [cell.rjust(w) if number else cell.ljust(w) for cell, w, number in zip(row[:-1], wide, numeric)]
