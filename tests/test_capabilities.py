@@ -350,6 +350,15 @@ def test_rows_drawn_are_like_those_seen(name):
         assert shares.abs().max() < 0.06
 
 
+@each("imputation", able=True)
+def test_missing_values_are_filled_and_the_others_kept(name):
+    one = SUBJECTS[name]
+    gappy, filled = pd.DataFrame(one.gappy), pd.DataFrame(one.usual.impute(one.gappy))
+    filled.columns = gappy.columns
+    assert gappy.isna().to_numpy().any() and not filled.isna().to_numpy().any()
+    pd.testing.assert_frame_equal(filled.mask(gappy.isna()), gappy, check_dtype=False)
+
+
 PLAIN = {"prior": None, "random_state": 0}  # without pseudo-rows, which the first batch settles
 EXACT = {  # of one component statistics are exact: batches are all rows at once
     "GaussianMixture": GaussianMixture(1, "VVV", **PLAIN),
@@ -402,6 +411,7 @@ METHODS = {
     "explanations": ("explain",),
     "density": ("score_samples",),
     "sampling": ("sample",),
+    "imputation": ("impute",),
     "batches": ("partial_fit",),
     "shifted_priors": ("adjust_priors", "update_prior"),
 }

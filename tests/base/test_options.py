@@ -3,7 +3,7 @@
 import pytest
 from sklearn.base import clone
 
-from mixent.base.options import Estimator, Options, one_of
+from mixent.base.options import Estimator, Options, one_of, option_classes
 
 
 class Bins(Options):
@@ -43,6 +43,10 @@ def test_a_short_form_is_read_as_its_object():
     assert Model(own)._group("features") is own
     assert Model()._group("search").criterion == "cv" and Model(search="bic")._group("search").criterion == "bic"
     assert Model()._group("stop") is None
+
+
+def test_the_classes_that_a_parameter_takes():
+    assert option_classes(Model()) == {"features": (Bins, Mixture), "search": (Search,), "stop": (Search,)}
 
 
 def test_nested_parameters_of_short_forms_are_seen_and_set():

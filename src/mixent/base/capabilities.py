@@ -24,6 +24,7 @@ MEANINGS = {  # capability -> its title, and what "yes" means
     "explanations": ("explanations", "`explain` says why, in parts that add up to the log-odds"),
     "density": ("density", "`score_samples` says how probable a row is, in nats"),
     "sampling": ("sampling", "`sample` draws new rows"),
+    "imputation": ("imputation", "`impute` fills missing values with what the model expects there"),
     "batches": ("batches", "`partial_fit` learns from new rows without the old ones"),
     "shifted_priors": ("shifted priors", "corrects for a batch in which classes are more or less frequent"),
     "saved": ("saved files", "`mixent.save` and `mixent.load`; what is loaded predicts the same"),
@@ -72,6 +73,7 @@ class Capabilities:
     explanations: Can = NO
     density: Can = NO
     sampling: Can = NO
+    imputation: Can = NO
     batches: Can = NO
     shifted_priors: Can = NO
     saved: Can = NO

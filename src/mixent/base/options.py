@@ -8,10 +8,12 @@ through a short form, so that `GridSearchCV` can vary `search__max_components` o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from sklearn.base import BaseEstimator
 
+from mixent.base.capabilities import CapableTags, able
 from mixent.base.registry import entry_of
 
 Reader = Callable[[str, Any], Any]  # (name of the parameter, its value) -> the object it stands for
@@ -39,18 +41,39 @@ class Options(BaseEstimator):
         raise _unknown(name, value, (cls,))
 
 
-def one_of(*kinds: type[Options], optional: bool = False) -> Reader:
+@dataclass(frozen=True)
+class OneOf:
     """Reads a parameter that takes objects of several classes or their short forms; with `optional` also None."""
 
-    def read(name: str, value: Any) -> Options | None:
-        if optional and value is None:
+    kinds: tuple[type[Options], ...]
+    optional: bool = False
+
+    def __call__(self, name: str, value: Any) -> Options | None:
+        if self.optional and value is None:
             return None
-        for kind in kinds:
+        for kind in self.kinds:
             if isinstance(value, kind) or (isinstance(value, str) and value in kind.short_forms):
                 return kind.read(name, value)
-        raise _unknown(name, value, kinds, (None,) if optional else ())
+        raise _unknown(name, value, self.kinds, (None,) if self.optional else ())
 
-    return read
+
+def one_of(*kinds: type[Options], optional: bool = False) -> OneOf:
+    """A reader of a parameter that takes objects of several classes; see `OneOf`."""
+    return OneOf(kinds, optional)
+
+
+def option_classes(estimator: Estimator) -> dict[str, tuple[type[Options], ...]]:
+    """Grouped parameter -> the classes of the objects it takes.
+
+    Parameters
+    ----------
+    estimator : Estimator
+    """
+    groups = type(estimator)._groups
+    return {
+        name: reader.kinds if isinstance(reader, OneOf) else (type(estimator._group(name)),)
+        for name, reader in groups.items()
+    }
 
 
 def _unknown(name: str, value: Any, kinds: Sequence[type[Options]], also: tuple[Any, ...] = ()) -> ValueError:
@@ -63,6 +86,9 @@ class Estimator(BaseEstimator):
     """Base of all estimators of mixent: grouped parameters and a summary."""
 
     _groups: ClassVar[Mapping[str, Reader]] = {}  # parameter -> what reads it
+
+    def __sklearn_tags__(self) -> CapableTags:
+        return able(super().__sklearn_tags__())
 
     def _group(self, name: str) -> Any:
         """The object behind a grouped parameter."""

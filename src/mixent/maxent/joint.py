@@ -146,6 +146,7 @@ class MaxEntJoint(FittedByRun, Estimator):
             mixed=YES,
             explanations=NOTHING,
             density=yes("pseudo-likelihood of values, or of parts of their range: blind to how far out a number lies"),
+            imputation=YES,
             shifted_priors=NOTHING,
             saved=YES,
         )

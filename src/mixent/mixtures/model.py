@@ -73,6 +73,7 @@ class MixtureModel(FittedByRun, Estimator):
             out_of_core=yes("a memory-mapped array (`numpy.memmap`) of numbers is read in blocks, not copied"),
             density=YES,
             sampling=YES,
+            imputation=YES,
             batches=YES,
             saved=YES,
         )
