@@ -67,7 +67,7 @@ print(frame[frame["feature"] == "sex"].round(3).to_string(index=False))
 
 why = model.explain(new)
 surest, closest = int(why.log_odds.argmax()), int(np.abs(why.log_odds).argmin())
-print(f"parts add up to within {np.abs(why.prior + why.by_column.sum(axis=1) - why.log_odds).max():.0e} nats")
+print(f"parts add up to within {np.abs(why.baseline + why.parts.sum(axis=1) - why.log_odds).max():.0e} nats")
 for row in (surest, closest):
     ExplanationDisplay.from_estimator(model, new, row=row).plot()
 plt.show()

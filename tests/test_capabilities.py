@@ -315,9 +315,9 @@ def test_parts_add_up_to_the_log_odds(name):
         return
     place = {label: c for c, label in enumerate(fitted.classes_)}
     ours, rival = ([place[label] for label in labels] for labels in (found.label, found.rival))
-    parts = found.by_component if "component" in FOUND[name]["explanations"].note else found.by_column
+    parts = found.parts
     same(found.log_odds, log_proba[np.arange(N), ours] - log_proba[np.arange(N), rival], atol=1e-7)
-    same(found.prior + parts.sum(axis=1), found.log_odds)
+    same(found.baseline + parts.sum(axis=1), found.log_odds)
     assert (np.ptp(parts, axis=0) > 0.01).sum() > 1  # more than one part has a say
 
 

@@ -30,7 +30,7 @@ def test_the_page_on_training_runs_as_printed():
     names = {}
     for block in python_blocks("docs/discriminative.md"):
         exec(block, names)
-    np.testing.assert_allclose(names["why"].log_odds, names["why"].prior + names["why"].by_component.sum(axis=1))
+    np.testing.assert_allclose(names["why"].log_odds, names["why"].baseline + names["why"].parts.sum(axis=1))
     assert [stage.n_components for stage in names["grown"].path_] == list(range(1, len(names["grown"].path_) + 1))
 
 
@@ -41,7 +41,7 @@ def test_the_page_on_maximum_entropy_runs_as_printed():
     for block in python_blocks("docs/maxent.md"):
         exec(block, names)
     why, model, joint = names["why"], names["model"], names["joint"]
-    np.testing.assert_allclose(why.prior + why.by_column.sum(axis=1), why.log_odds)
+    np.testing.assert_allclose(why.baseline + why.parts.sum(axis=1), why.log_odds)
     assert model.gap_ < 1e-6 and "pain & smoker" in names["both"].feature_terms_
     assert not names["filled"].isna().any().any() and joint.accuracy_by_column(names["whole"])["label"].error < 0.2
     assert any(step.kept for step in names["chosen"].path_) and len(pyplot.get_fignums()) == 4
@@ -184,7 +184,7 @@ def test_the_page_on_ensembles_runs_as_printed():
     for block in python_blocks("docs/ensembles.md"):
         exec(block, names)
     why, everywhere, local = names["why"], *names["losses"]
-    np.testing.assert_allclose(why.prior + why.by_column.sum(axis=1), why.log_odds)
+    np.testing.assert_allclose(why.baseline + why.parts.sum(axis=1), why.log_odds)
     assert names["stack"].score(names["X_test"], names["y_test"]) > 0.9 and local < everywhere
     assert names["judge"].alphabets_[1].tolist() == ["fine", "fraud", "unsure"] and names["chain"].temperature_ < 1
     assert names["boosting"].bound_[-1] < names["boosting"].bound_[0] and len(pyplot.get_fignums()) == 1

@@ -174,7 +174,7 @@ def test_calibration_shows_scores_made_probabilities(show):
 def test_constraints_shows_parts_that_add_up(show):
     shown = show("constraints")
     why = shown.names.why
-    np.testing.assert_allclose(why.prior + why.by_column.sum(axis=1), why.log_odds, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(why.baseline + why.parts.sum(axis=1), why.log_odds, rtol=1e-9, atol=1e-12)
     assert 0 <= shown.names.model.gap_ < 1e-8 and shown.names.error < 0.3 and shown.names.loss < 0.6
     strength = shown.names.found.strength
     assert max(strength, key=strength.get) == "log triglycerides" and strength["age"] < 0.3

@@ -275,8 +275,8 @@ CASES = [
     *defined(
         finite,
         {
-            "explain far out": lambda: model.classes.explain(X * 1e140).by_component,
-            "explain nothing but gaps": lambda: model.classes.explain(np.full((2, 3), nan)).by_component,
+            "explain far out": lambda: model.classes.explain(X * 1e140).parts,
+            "explain nothing but gaps": lambda: model.classes.explain(np.full((2, 3), nan)).parts,
             "explain one row": lambda: model.classes.explain(X[:1]).log_odds,
         },
     ),

@@ -273,8 +273,8 @@ def test_predict_is_the_library_s(mixent, entropy, X):
     out, why = pd.read_csv("o.csv"), model.explain(X)
     np.testing.assert_array_equal(out[["p(no)", "p(yes)"]], model.predict_proba(X))
     assert out.columns.tolist()[-4:] == ["rival", "log_odds", "feature", "feature_part"]
-    assert out["feature"].tolist() == [why.names[i] for i in why.by_column.argmax(axis=1)]
-    np.testing.assert_allclose(out["feature_part"], why.by_column.max(axis=1))
+    assert out["feature"].tolist() == [why.names[i] for i in why.parts.argmax(axis=1)]
+    np.testing.assert_allclose(out["feature_part"], why.parts.max(axis=1))
     assert (
         mixent("predict", entropy / "maxent.mixent", "{stock}/data.csv", "-o", "o.csv", "--adjust-priors").exit_code
         == 0
@@ -335,8 +335,8 @@ def test_explain_adds_up_and_is_sorted(mixent, entropy, X):
     sizes = [part["part_log_odds"] for part in case["parts"]]
     assert sum(sizes) == pytest.approx(case["log_odds"]) and sizes == sorted(sizes, key=abs, reverse=True)
     parts = {part["part"]: part for part in case["parts"]}
-    assert parts["average row"]["part_log_odds"] == why.prior[0]
-    assert [parts[name]["part_log_odds"] for name in why.names] == why.by_column[0].tolist()
+    assert parts["average row"]["part_log_odds"] == why.baseline[0]
+    assert [parts[name]["part_log_odds"] for name in why.names] == why.parts[0].tolist()
     assert parts["colour"]["value"] == X["colour"][3] and parts["size"]["value"] == f"{X['size'][3]:.6g}"
 
 

@@ -152,5 +152,5 @@ def test_explanations_add_up_to_the_log_odds(mixent, model, X):
     log_proba = np.log(out[["p(no)", "p(yes)"]])
     np.testing.assert_allclose(out["log_odds"], log_proba.max(axis=1) - log_proba.min(axis=1))
     assert (out["rival"] != out["predicted"]).all()
-    np.testing.assert_allclose(out["component_part"], why.by_component.max(axis=1))
-    assert out["component"].tolist() == why.by_component.argmax(axis=1).tolist()
+    np.testing.assert_allclose(out["component_part"], why.parts.max(axis=1))
+    assert out["component"].tolist() == why.parts.argmax(axis=1).tolist()

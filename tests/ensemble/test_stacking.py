@@ -791,10 +791,10 @@ def test_an_explanation_adds_up_exactly(placed, latent):
     rows = np.arange(len(y))
     ours, rival = (np.searchsorted(model.classes_, names) for names in (told.label, told.rival))
     np.testing.assert_allclose(told.log_odds, log_post[rows, ours] - log_post[rows, rival], atol=1e-12)
-    np.testing.assert_allclose(told.prior + told.by_column.sum(axis=1), told.log_odds, atol=1e-12)
+    np.testing.assert_allclose(told.baseline + told.parts.sum(axis=1), told.log_odds, atol=1e-12)
     assert told.names == model.feature_terms_ and told.frame().shape == (len(y), 4 + len(told.names))
     # parts are against the average training row: without a prior's pull these vanish on average
-    one = model.explain(X, "low").by_column
+    one = model.explain(X, "low").parts
     np.testing.assert_allclose(one.mean(axis=0), 0.0, atol=1e-12)
     with pytest.raises(ValueError, match="label must be one of the classes"):
         model.explain(X, "no")

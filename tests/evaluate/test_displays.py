@@ -424,7 +424,7 @@ def test_explanation_adds_up_to_the_log_odds_of_the_model():
             assert display.log_odds == pytest.approx(np.log(proba[row, ours] / proba[row, theirs]), rel=1e-6, abs=1e-9)
         bars = display.bars()
         assert sum(size for _, size in bars) == pytest.approx(display.log_odds)
-        assert bars[0] == ("class priors", display.prior)
+        assert bars[0] == ("class priors", display.baseline)
         sizes = [abs(size) for name, size in bars[1:] if name.startswith("component")]
         assert sizes == sorted(sizes, reverse=True)
         ax = drawn(display)

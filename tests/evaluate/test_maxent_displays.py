@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris
 from mixent import MaxEntClassifier, MixtureClassifier
 from mixent.base.text import class_name
 from mixent.displays import ConstraintsDisplay, ExplanationDisplay, PathDisplay
-from mixent.evaluate.cases import case_values, strongest_features
+from mixent.evaluate.cases import strongest_features
 from mixent.maxent.contributions import Curve, Said, loudest, speaks_for, what_is_said
 
 X, CODES = load_iris(return_X_y=True)
@@ -77,7 +77,7 @@ def test_a_curve_is_the_part_that_explain_gives(latent):
         for c, label in enumerate(model.classes_):
             why = model.explain(rows, label=label)
             rival = [model.classes_.tolist().index(r) for r in why.rival]
-            mine = why.by_column[:, why.names.index("c")]
+            mine = why.parts[:, why.names.index("c")]
             given = np.append(
                 [
                     np.interp(x, said.curve.x, said.curve.parts[:, c] - said.curve.parts[:, r])
@@ -139,7 +139,7 @@ def test_a_dot_is_the_part_of_a_value_and_missing_has_one(mixed):
     assert display.axes_ == [ax]
     (dots,) = [c for c in ax.collections if len(c.get_offsets()) == 2 and c.get_sizes().size]
     why = model.explain(table.iloc[:2].assign(flag=[False, True]), label="ill")
-    np.testing.assert_allclose(dots.get_offsets()[:, 0], why.by_column[:, why.names.index("flag")])
+    np.testing.assert_allclose(dots.get_offsets()[:, 0], why.parts[:, why.names.index("flag")])
     gaps = table.assign(flag=table["flag"].astype(object).where(np.arange(240) % 4 > 0))
     model = MaxEntClassifier(prior=1.0, random_state=0).fit(gaps[["flag"]], y)
     display = ConstraintsDisplay.from_estimator(model)
@@ -313,9 +313,9 @@ def test_the_parts_of_columns_add_up_and_show_what_the_row_holds(mixed):
     for row in (0, 1, 7):
         display = ExplanationDisplay.from_estimator(model, table, row)
         found = model.explain(table.iloc[[row]])
-        np.testing.assert_array_equal(display.parts, found.by_column[0])
+        np.testing.assert_array_equal(display.parts, found.parts[0])
         bars = display.bars()
-        assert bars[0] == ("average row", found.prior[0])
+        assert bars[0] == ("average row", found.baseline[0])
         assert sum(size for _, size in bars) == pytest.approx(display.log_odds)
         p = model.predict_proba(table.iloc[[row]])[0]
         assert display.probability == p.max() and display.log_odds == pytest.approx(np.log(p.max() / p.min()))
@@ -333,25 +333,26 @@ def test_an_explanation_without_the_rows(iris):
     assert "probability" not in drawn(display).get_title()
     mixture = MixtureClassifier(1).fit(X, Y)
     display = ExplanationDisplay.from_explanation(mixture.explain(X), row=3)
-    assert display.names[0] == "component 0" and display.first == "class priors"
+    assert display.names[0] == "component 0" and display.baseline_name == "class priors"
 
 
+@pytest.mark.filterwarnings("ignore:column 'town' has values not seen")
 def test_what_a_row_holds():
     table, y = frame()
     options = {"probabilistic": {"shape": ["round", "square"]}, "prior": 1.0}
     row = pd.DataFrame({LONG: [1.23456], "town": ["never seen"], "flag": [True], "round": [1.0], "square": [0.0]})
     gap = row.assign(**{LONG: np.nan, "round": np.nan, "square": np.nan})
     bins = MaxEntClassifier("quantize", n_bins=2, pairs=[("flag", "shape")], **options).fit(table, y)
-    found = dict(zip(bins.feature_terms_, case_values(bins, row)[0]))
+    found = dict(zip(bins.feature_terms_, bins.explain(row).values()[0]))
     assert found["town"] == "missing" and found["flag"] == "True" and found["shape"] == "round"
     assert found[LONG].startswith("1.23456 (>= ") and found["flag & shape"] == "True, round"
-    missing = dict(zip(bins.feature_terms_, case_values(bins, gap)[0]))
+    missing = dict(zip(bins.feature_terms_, bins.explain(gap).values()[0]))
     assert missing[LONG] == "missing" and missing["shape"] == "missing"
-    half = dict(zip(bins.feature_terms_, case_values(bins, row.assign(round=0.25, square=0.75))[0]))
+    half = dict(zip(bins.feature_terms_, bins.explain(row.assign(round=0.25, square=0.75)).values()[0]))
     assert half["shape"] == "square (75 %)"
     wide = table.assign(other=table[LONG] * 2 + np.arange(240) % 5)
     group = MaxEntClassifier(groups=[[LONG, "other"]], max_components=1, random_state=0, **options).fit(wide, y)
-    found = dict(zip(group.feature_terms_, case_values(group, row.assign(other=np.nan))[0]))
+    found = dict(zip(group.feature_terms_, group.explain(row.assign(other=np.nan)).values()[0]))
     assert found[f"{LONG} & other"] == "1.23456, missing"
 
 
@@ -404,8 +405,8 @@ def test_strong_features_say_what_their_components_add_up_to():
     assert found["age"]["loudest"]["class"] == "-" and found["age"]["loudest"]["value"].startswith("below ")
     assert found["flag"]["loudest"] | {"nats": 0} == {"value": "True", "class": "+", "nats": 0}
     why = model.explain(table.assign(flag=True), label="+")
-    assert found["flag"]["loudest"]["nats"] == pytest.approx(why.by_column[0, why.names.index("flag")])
-    assert found["age"]["strength"] == pytest.approx(why.by_column[:, why.names.index("age")].std(), rel=1e-6)
+    assert found["flag"]["loudest"]["nats"] == pytest.approx(why.parts[0, why.names.index("flag")])
+    assert found["age"]["strength"] == pytest.approx(why.parts[:, why.names.index("age")].std(), rel=1e-6)
 
 
 # which features

@@ -140,7 +140,7 @@ def test_a_missing_value_drops_out_of_its_row(mixed):
         without = model.predict_log_proba(gone)[0]
         usual = model.usual_[i, ours] - model.usual_[i, rival]  # explanations are against the average row
         np.testing.assert_allclose(
-            without[ours] - without[rival], told.log_odds[0] - told.by_column[0, i] - usual, atol=1e-12
+            without[ours] - without[rival], told.log_odds[0] - told.parts[0, i] - usual, atol=1e-12
         )
     empty = pd.DataFrame({c: [None] for c in X.columns}).astype({"number": float, "other": float})
     bias = np.exp(model.params_.bias)
@@ -167,13 +167,13 @@ def test_explanations_add_up_exactly(mixed):
     X, y = mixed
     model = MaxEntClassifier(pairs=[("colour", "number")], prior=1.0, random_state=0).fit(X, y)
     told = model.explain(X)
-    np.testing.assert_allclose(told.prior + told.by_column.sum(axis=1), told.log_odds, rtol=1e-12)
+    np.testing.assert_allclose(told.baseline + told.parts.sum(axis=1), told.log_odds, rtol=1e-12)
     log_p = model.predict_log_proba(X)
     top = np.sort(log_p, axis=1)
     np.testing.assert_allclose(told.log_odds, top[:, -1] - top[:, -2], atol=1e-9)
     assert told.names == model.feature_terms_ and "colour & number" in told.names
     frame = told.frame()
-    assert list(frame.columns[:4]) == ["label", "rival", "log_odds", "prior"] and len(frame) == len(X)
+    assert list(frame.columns[:4]) == ["label", "rival", "log_odds", "baseline"] and len(frame) == len(X)
     for_no = model.explain(X.iloc[:5], label="no")
     assert set(for_no.label) == {"no"} and "no" not in set(for_no.rival)
     with pytest.raises(ValueError, match="label must be one of the classes"):
@@ -452,8 +452,8 @@ def test_strength_is_the_deviation_of_the_log_odds():
     for latent in ("union", "moments"):
         model = MaxEntClassifier(latent, prior=1.0, random_state=0).fit(X, y)
         told = model.explain(X, label=1)
-        np.testing.assert_allclose(list(model.constraints().strength.values()), told.by_column.std(axis=0))
-        np.testing.assert_allclose(told.by_column.mean(axis=0), 0.0, atol=1e-9)
+        np.testing.assert_allclose(list(model.constraints().strength.values()), told.parts.std(axis=0))
+        np.testing.assert_allclose(told.parts.mean(axis=0), 0.0, atol=1e-9)
 
 
 def test_parameters_are_counted_by_what_can_be_told_apart():

@@ -57,7 +57,7 @@ def test_a_loaded_classifier_is_the_saved_one(name, tmp_path):
     again = mixent.load(tmp_path / "m.mixent")
     assert type(again) is MaxEntClassifier
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-    np.testing.assert_array_equal(again.explain(X).by_column, model.explain(X).by_column)
+    np.testing.assert_array_equal(again.explain(X).parts, model.explain(X).parts)
     pd.testing.assert_frame_equal(again.constraints().frame(), model.constraints().frame())
     for number in ("gap_", "gain_", "residual_", "entropy_", "prior_", "priors_tried_", "path_", "schema_"):
         assert getattr(again, number) == getattr(model, number), number

@@ -40,7 +40,7 @@ def test_the_parts_add_up_to_the_log_odds_of_the_posterior(fitted, name):
     model, X = fitted[name]
     found, log_proba = model.explain(X), model.predict_log_proba(X)
     rows = np.arange(len(log_proba))
-    np.testing.assert_array_equal(found.log_odds, found.prior + found.by_component.sum(axis=1))
+    np.testing.assert_array_equal(found.log_odds, found.baseline + found.parts.sum(axis=1))
     ours, rival = (np.searchsorted(model.classes_, c) for c in (found.label, found.rival))
     np.testing.assert_allclose(found.log_odds, log_proba[rows, ours] - log_proba[rows, rival], rtol=1e-9, atol=1e-9)
     np.testing.assert_array_equal(found.label, model.predict(X))
@@ -48,8 +48,8 @@ def test_the_parts_add_up_to_the_log_odds_of_the_posterior(fitted, name):
     log_proba[rows, ours] = -np.inf
     np.testing.assert_array_equal(rival, log_proba.argmax(axis=1))  # the strongest other class
     log_prior = np.log(model.class_prior_)
-    np.testing.assert_allclose(found.prior, log_prior[ours] - log_prior[rival], rtol=1e-12, atol=1e-12)
-    assert found.by_component.shape == (len(rows), model.params_.n_components)
+    np.testing.assert_allclose(found.baseline, log_prior[ours] - log_prior[rival], rtol=1e-12, atol=1e-12)
+    assert found.parts.shape == (len(rows), model.params_.n_components)
 
 
 @every_model
@@ -71,13 +71,13 @@ def test_a_component_speaks_for_the_class_it_gives_more_to(fitted, name):
     within = model.weights_ / model.weights_.sum(axis=1, keepdims=True)
     ours, rival = (np.searchsorted(model.classes_, c) for c in (found.label, found.rival))
     more = within[ours] - within[rival]  # f_k(x) is the same in both
-    clear = np.abs(found.by_component) > 1e-12
-    np.testing.assert_array_equal(np.sign(found.by_component)[clear], np.sign(more)[clear])
+    clear = np.abs(found.parts) > 1e-12
+    np.testing.assert_array_equal(np.sign(found.parts)[clear], np.sign(more)[clear])
     if name == "per class":
         owner = model.component_class_
-        assert (found.by_component[owner == ours[:, None]] >= 0).all()
-        assert (found.by_component[owner == rival[:, None]] <= 0).all()
-        assert (found.by_component[(owner != ours[:, None]) & (owner != rival[:, None])] == 0).all()
+        assert (found.parts[owner == ours[:, None]] >= 0).all()
+        assert (found.parts[owner == rival[:, None]] <= 0).all()
+        assert (found.parts[(owner != ours[:, None]) & (owner != rival[:, None])] == 0).all()
 
 
 @pytest.mark.parametrize("far", [1e2, 1e4, 1e8, 1e100, 1e149])
@@ -86,7 +86,7 @@ def test_rows_far_out_have_finite_parts(fitted, name, far):
     model, _ = fitted[name]
     X = far * np.random.default_rng(0).normal(size=(20, 3)).clip(-1, 1)
     found = model.explain(X)
-    assert np.isfinite(found.by_component).all() and np.isfinite(found.log_odds).all()
+    assert np.isfinite(found.parts).all() and np.isfinite(found.log_odds).all()
     log_proba, rows = model.predict_log_proba(X), np.arange(20)
     ours, rival = (np.searchsorted(model.classes_, c) for c in (found.label, found.rival))
     digits = 1e-13 * np.abs(model._log_components(X)).max(axis=0)  # of differences of such numbers
@@ -102,8 +102,8 @@ def test_beyond_every_density_the_priors_speak_alone(draw, estimator, temperatur
     model.temperature_ = temperature
     rows = np.array([[1e149] * 3, [-1e149] * 3, [0.0] * 3])
     found = model.explain(rows)
-    assert np.isfinite(found.by_component).all() and np.isfinite(found.log_odds).all()
-    np.testing.assert_array_equal(found.by_component[:2], 0.0)
+    assert np.isfinite(found.parts).all() and np.isfinite(found.log_odds).all()
+    np.testing.assert_array_equal(found.parts[:2], 0.0)
     prior = np.sort(model.class_prior_)[::-1]
     np.testing.assert_allclose(found.log_odds[:2], np.log(prior[0] / prior[1]), rtol=1e-9)
 
@@ -111,7 +111,7 @@ def test_beyond_every_density_the_priors_speak_alone(draw, estimator, temperatur
 def test_a_row_without_values_is_explained_by_the_priors(fitted):
     model, _ = fitted["shared"]
     found = model.explain(np.full((1, 3), np.nan))
-    assert found.log_odds[0] == pytest.approx(found.prior[0], abs=1e-9)
+    assert found.log_odds[0] == pytest.approx(found.baseline[0], abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -161,7 +161,7 @@ def test_an_explanation_survives_saving(fitted, tmp_path):
     model, X = fitted["new priors"]
     mixent.save(model, tmp_path / "m.mixent")
     again = mixent.load(tmp_path / "m.mixent").explain(X)
-    np.testing.assert_array_equal(again.by_component, model.explain(X).by_component)
+    np.testing.assert_array_equal(again.parts, model.explain(X).parts)
 
 
 # --- typical rows ----------------------------------------------------------------------------------------------------
@@ -207,3 +207,18 @@ def test_an_unfitted_model_explains_nothing(method):
     for model in (MixtureClassifier(1), SharedMixtureClassifier(2)):
         with pytest.raises(NotFittedError, match="is not fitted yet"):
             getattr(model, method)(np.ones((2, 3)))
+
+
+@every_model
+def test_any_rival_can_be_compared_with(fitted, name):
+    model, X = fitted[name]
+    log_proba, classes = model.predict_log_proba(X), model.classes_.tolist()
+    for rival in classes[1:]:
+        found = model.explain(X, classes[0], rival)
+        expected = log_proba[:, 0] - log_proba[:, classes.index(rival)]
+        np.testing.assert_allclose(found.log_odds, expected, rtol=1e-9, atol=1e-9)
+        np.testing.assert_array_equal(found.rival, rival)
+    with pytest.raises(ValueError, match="rival must be another class than label"):
+        model.explain(X, classes[0], classes[0])
+    with pytest.raises(ValueError, match="rival must be one of the classes"):
+        model.explain(X, classes[0], "no such class")

@@ -18,7 +18,6 @@ from mixent import (
 )
 from mixent.displays import ConstraintsDisplay
 from mixent.evaluate import cross_validate
-from mixent.evaluate.cases import case_values
 from mixent.maxent.contributions import what_is_said
 from mixent.report import common, comparison_report
 from mixent.report.ensembles import describe_ensemble, ensemble_in_words
@@ -104,7 +103,7 @@ def test_a_label_that_is_no_class_says_nothing_of_its_own(tmp_path, cv):
 
 def test_what_is_said_of_a_row():
     model = STACK.fit(X, Y)
-    lines = case_values(model, X[:3])
+    lines = model.explain(X[:3]).values()
     outputs = model.base_outputs(X[:3])
     for row, line in enumerate(lines):
         p = outputs["<naive>"][row]

@@ -141,18 +141,22 @@ class ProbabilisticClassifier(ClassifierMixin, Estimator):
             least = np.minimum(least, reject)
         return Decision(labels, least, rejected)
 
-    def _rivals(self, joint: Array, label: Any) -> tuple[np.ndarray, np.ndarray]:
-        """(n,) positions of the class to explain (None: the most probable) and of the strongest other class."""
-        if label is None:
-            ours = joint.argmax(axis=1)
-        else:
-            names = self.classes_.tolist()
-            if label not in names:
-                raise ValueError(f"label must be one of the classes {names}; got {label!r}")
-            ours = np.full(len(joint), names.index(label))
+    def _rivals(self, joint: Array, label: Any, rival: Any) -> tuple[np.ndarray, np.ndarray]:
+        """(n,) positions of the class to explain (None: the most probable) and of its rival (None: the strongest)."""
+        ours = joint.argmax(axis=1) if label is None else self._places("label", label, len(joint))
+        if rival is not None:
+            if rival == label:
+                raise ValueError(f"rival must be another class than label; both are {label!r}")
+            return ours, self._places("rival", rival, len(joint))
         others = joint.copy()
         others[np.arange(len(joint)), ours] = -np.inf
         return ours, others.argmax(axis=1)
+
+    def _places(self, option: str, label: Any, n_rows: int) -> np.ndarray:
+        names = self.classes_.tolist()
+        if label not in names:
+            raise ValueError(f"{option} must be one of the classes {names}; got {label!r}")
+        return np.full(n_rows, names.index(label))
 
     def adjust_priors(self, X: Any, *, tol: float = 1e-9, max_iter: int = 5000) -> Self:
         """A copy of this classifier for a batch whose class priors have shifted.

@@ -164,21 +164,9 @@ def read_cases(fitted: Any, X: Any, rows: list[int], label: Any) -> list[Case]:
 
     why, proba = fitted.explain(X, label=label), fitted.predict_proba(X)
     classes = {c: i for i, c in enumerate(fitted.classes_.tolist())}
-    if hasattr(why, "by_column"):
-        from mixent.evaluate.cases import case_values
-
-        parts, first, names, values = why.by_column, "average row", list(why.names), case_values(fitted, X)
-    else:
-        parts, first = why.by_component, "class priors"
-        names = [f"component {k}" for k in range(parts.shape[1])]
-        said = [
-            f"{fitted.classes_[share.argmax()]} ({100 * share.max():.0f} %)"
-            for share in fitted.class_given_component_.T
-        ]
-        values = [said] * len(rows)
-    cases = []
+    values, cases = why.values(), []
     for i, n in enumerate(rows):
-        found = [(first, "", float(why.prior[i])), *zip(names, values[i], parts[i].tolist())]
+        found = [(why.baseline_name, "", float(why.baseline[i])), *zip(why.names, values[i], why.parts[i].tolist())]
         order = np.argsort([-abs(size) for _, _, size in found], kind="stable")
         ours, theirs = why.label.tolist()[i], why.rival.tolist()[i]
         p = float(proba[i, classes[ours]])

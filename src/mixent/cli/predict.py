@@ -405,13 +405,12 @@ def _explanation(fitted: Any, X: Any) -> dict[str, Any]:
 
     why = fitted.explain(X)
     found = {"rival": why.rival, "log_odds": why.log_odds}
-    if not hasattr(why, "by_column"):
-        parts = why.by_component
-        return found | {"component": parts.argmax(axis=1), "component_part": parts.max(axis=1)}
+    if why.by == "component":
+        return found | {"component": why.parts.argmax(axis=1), "component_part": why.parts.max(axis=1)}
     if not why.names:
         return found
     names = np.array(why.names, dtype=object)
-    return found | {"feature": names[why.by_column.argmax(axis=1)], "feature_part": why.by_column.max(axis=1)}
+    return found | {"feature": names[why.parts.argmax(axis=1)], "feature_part": why.parts.max(axis=1)}
 
 
 def _kept(frame: Any, data: Path, output: Path, names: list[str] | None) -> Any:

@@ -177,6 +177,9 @@ class MaxEntStackingClassifier(EntropyModel, Stacked):
         self.n_jobs = n_jobs
         self.progress = progress
 
+    _explained_by = "classifier"
+    _absent_value = "abstains"
+
     def __sklearn_tags__(self):
         return able(super().__sklearn_tags__(), explanations=yes("by classifier"))
 

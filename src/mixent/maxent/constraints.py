@@ -58,30 +58,6 @@ class Scatter(Stats):
     square: Array  # (terms, C)
 
 
-@dataclass(frozen=True)
-class ColumnExplanation:
-    """Why each row is said to be of its class rather than of its strongest rival.
-
-    log_odds = prior + by_column.sum(axis=1), exactly. Parts are against the average training row; that of a missing
-    value is what it says that nothing is known.
-    """
-
-    label: np.ndarray  # (n,) the class explained
-    rival: np.ndarray  # (n,) the class it is compared with
-    log_odds: Array  # (n,) log p(label | x) / p(rival | x), nats
-    prior: Array  # (n,) log-odds of the average training row: class term and the features' average parts
-    by_column: Array  # (n, features) the part of each; > 0 speaks for the label
-    names: tuple[str, ...]  # of the features
-
-    def frame(self) -> Any:
-        """One row for each row explained, as a pandas DataFrame: label, rival, log_odds, prior, then the features."""
-        pandas = need_pandas("for a table of explanations")
-        about = {"label": self.label, "rival": self.rival, "log_odds": self.log_odds, "prior": self.prior}
-        return pandas.concat(
-            [pandas.DataFrame(about), pandas.DataFrame(self.by_column, columns=list(self.names))], axis=1
-        )
-
-
 def read_constraints(
     layout: Layout, classes: np.ndarray, truth: Array, model: Array, params: Multipliers, strengths: Array
 ) -> Constraints:

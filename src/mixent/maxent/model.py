@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base import ProbabilisticClassifier
+from mixent.base.explanation import Explanation
 from mixent.base.params import check_choice, check_count, check_positive
 from mixent.base.priors import LEAST, floored
 from mixent.base.runs import FittedByRun
@@ -21,7 +22,6 @@ from mixent.data import Table
 from mixent.maxent.building import Training
 from mixent.maxent.choosing import Features, choose_variance, read_variance
 from mixent.maxent.constraints import (
-    ColumnExplanation,
     Constraints,
     count_strengths,
     explain_columns,
@@ -30,6 +30,7 @@ from mixent.maxent.constraints import (
 )
 from mixent.maxent.layout import Layout
 from mixent.maxent.problem import Multipliers
+from mixent.maxent.row_values import row_values
 from mixent.maxent.rows import Rows
 from mixent.maxent.solving import SOLVERS, Solved, Sums, solve, total_at
 from mixent.maxent.terms import n_free
@@ -47,6 +48,8 @@ class EntropyModel(FittedByRun, ProbabilisticClassifier):
 
     layout_: Layout
     params_: Multipliers
+    _explained_by = "column"
+    _absent_value = "missing"
 
     def _read(self, X: Any) -> Table:
         raise AttributeError(f"{type(self).__name__} must define _read")
@@ -174,29 +177,39 @@ class EntropyModel(FittedByRun, ProbabilisticClassifier):
             self.layout_, self.classes_, self.truth_[1:], self.expected_[1:], self.params_, self.strengths_
         )
 
-    def explain(self, X: Any, label: Any = None) -> ColumnExplanation:
-        """Say of each row which columns make its class more probable than the strongest other class.
+    def explain(self, X: Any, label: Any = None, rival: Any = None) -> Explanation:
+        """The contribution of each feature to the log-odds of a class against another.
 
         Parameters
         ----------
         X : table of n rows
         label : class label, optional
             The class to explain; default: the most probable of each row.
+        rival : class label, optional
+            The class it is compared with; default: the most probable other class of each row.
 
         Returns
         -------
-        ColumnExplanation
+        Explanation
             log_odds in nats, and its parts: of the average training row, and of each feature against that average.
-            They add up exactly.
+            They add up exactly. That of a missing value is the evidence in its being missing.
         """
         table = self._read(X)
-        ours, rival = self._rivals(self._logits(table), label)
+        ours, other = self._rivals(self._logits(table), label, rival)
         parts = np.empty((table.n_rows, len(self.layout_.terms)))
         for where, rows in self._each(table):
-            parts[where] = explain_columns(self.layout_, self.params_, rows, ours[where], rival[where])
-        usual = (self.usual_[:, ours] - self.usual_[:, rival]).T  # (n, terms)
+            parts[where] = explain_columns(self.layout_, self.params_, rows, ours[where], other[where])
+        usual = (self.usual_[:, ours] - self.usual_[:, other]).T  # (n, terms)
         parts -= usual
-        prior = self.params_.bias[ours] - self.params_.bias[rival] + usual.sum(axis=1)
-        log_odds = prior + parts.sum(axis=1)
-        names = self.feature_terms_
-        return ColumnExplanation(self.classes_[ours], self.classes_[rival], log_odds, prior, parts, names)
+        average = self.params_.bias[ours] - self.params_.bias[other] + usual.sum(axis=1)
+        return Explanation(
+            self.classes_[ours],
+            self.classes_[other],
+            average + parts.sum(axis=1),
+            average,
+            parts,
+            self.feature_terms_,
+            self._explained_by,
+            "average row",
+            lambda: row_values(self.layout_.terms, table, self._absent_value),
+        )

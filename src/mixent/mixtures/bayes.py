@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,13 +12,14 @@ from sklearn.utils.metaestimators import available_if
 
 from mixent.base import ProbabilisticClassifier
 from mixent.base.capabilities import YES, able, no, yes
+from mixent.base.explanation import Explanation
 from mixent.base.params import check_choice, check_count, check_flag, check_folds, check_positive, check_share
 from mixent.base.priors import read_class_prior
 from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array
 from mixent.data import Labels, Table, check_spread, read_features, read_labels, read_weights
 from mixent.families.gaussian.structures import get_structure
-from mixent.mixtures.explain import Explanation, explain_rows
+from mixent.mixtures.explain import explain_rows
 from mixent.mixtures.fit_plan import Job, Outcome
 from mixent.mixtures.fitting import read_prior_rows, tell
 from mixent.mixtures.model import MixtureModel, taking_part, varying_columns
@@ -221,23 +223,41 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         """(C, K) p(class | component): which components speak for which class. Columns sum to 1."""
         return self.params_.weights / self.params_.weights.sum(axis=0)
 
-    def explain(self, X: Any, label: Any = None) -> Explanation:
-        """Say of each row which components make its class more probable than the strongest other class.
+    def explain(self, X: Any, label: Any = None, rival: Any = None) -> Explanation:
+        """The contribution of each component to the log-odds of a class against another.
 
         Parameters
         ----------
         X : table of n rows
         label : class label, optional
             The class to explain; default: the most probable of each row.
+        rival : class label, optional
+            The class it is compared with; default: the most probable other class of each row.
 
         Returns
         -------
         Explanation
             log_odds in nats, and its parts: of the class priors, and of each component. They add up exactly.
         """
-        ours, rival = self._rivals(self._finite_joint(X), label)
+        ours, other = self._rivals(self._finite_joint(X), label, rival)
         prior, parts = explain_rows(
-            self._log_components(X), self.weights_, self.class_prior_, self.temperature_, ours, rival
+            self._log_components(X), self.weights_, self.class_prior_, self.temperature_, ours, other
         )
-        log_odds = prior + parts.sum(axis=1)
-        return Explanation(self.classes_[ours], self.classes_[rival], log_odds, prior, parts)
+        names = tuple(f"component {k}" for k in range(parts.shape[1]))
+        labels = self.classes_[ours], self.classes_[other]
+        return Explanation(
+            *labels,
+            prior + parts.sum(axis=1),
+            prior,
+            parts,
+            names,
+            "component",
+            "class priors",
+            self._owners(len(ours)),
+        )
+
+    def _owners(self, n_rows: int) -> Callable[[], list[list[str]]]:
+        """The class each component mostly belongs to, the same for every row."""
+        shares = self.class_given_component_.T
+        texts = [f"{self.classes_[share.argmax()]} ({100 * share.max():.0f} %)" for share in shares]
+        return lambda: [texts] * n_rows

@@ -1,26 +1,10 @@
-"""Which components speak for which class, and how loudly in each case."""
+"""Parts of the log-odds of a mixture classifier, one for each component; and typical rows of components."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 
 from mixent.core.arrays import Array, safe_log, softmax_columns
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """Why each row is said to be of its class rather than of its strongest rival.
-
-    log_odds = prior + by_component.sum(axis=1), exactly.
-    """
-
-    label: np.ndarray  # (n,) the class explained
-    rival: np.ndarray  # (n,) the class it is compared with
-    log_odds: Array  # (n,) log p(label | x) / p(rival | x), nats
-    prior: Array  # (n,) the part the class priors have in it
-    by_component: Array  # (n, K) the part of each component; > 0 speaks for the label
 
 
 def share_log_ratio(ours: Array, theirs: Array) -> Array:

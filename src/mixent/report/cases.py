@@ -11,7 +11,7 @@ from sklearn.utils import _safe_indexing
 from mixent.base.document import Bar, Content, Heading, Number, Paragraph, Table
 from mixent.base.labels import as_labels, encode, key, labelled_rows
 from mixent.base.text import class_name
-from mixent.evaluate.displays.explanation import ExplanationDisplay, probability_text
+from mixent.evaluate.displays.explanation import probability_text
 from mixent.evaluate.displays.projection import encoded
 from mixent.evaluate.validate import aligned_proba
 from mixent.report.certificates import unwrapped
@@ -220,20 +220,10 @@ def _takes_gaps(model: Any) -> bool:
 
 
 def _own_parts(model: Any, one: Any, ours: int, rival: int) -> list[tuple[str, str, float]]:
-    found = ExplanationDisplay.from_estimator(model, one, 0, label=model.classes_[ours])
-    if key(found.rival) != key(model.classes_[rival]):  # explain has the strongest rival: parts are differences
-        against = ExplanationDisplay.from_estimator(model, one, 0, label=model.classes_[rival])
-        if key(against.rival) == key(model.classes_[ours]):  # the same pair, seen from the other side
-            found.parts, found.prior = -against.parts, -against.prior
-        elif key(against.rival) == key(found.rival):
-            found.parts, found.prior = found.parts - against.parts, found.prior - against.prior
-        else:
-            return []
-    rows = [(found.first, "", float(found.prior))]
-    for name, nats in zip(found.names, found.parts.tolist()):
-        column, sign, value = name.rpartition(" = ")
-        rows.append((column, value, nats) if sign else (name, "", nats))
-    return sorted(rows, key=lambda part: -abs(part[2]))
+    found = model.explain(one, label=model.classes_[ours], rival=model.classes_[rival])
+    parts = [(found.baseline_name, "", float(found.baseline[0]))]
+    parts += zip(found.names, found.values()[0], found.parts[0].tolist())
+    return sorted(parts, key=lambda part: -abs(part[2]))
 
 
 def _odds(model: Any, X: Any, ours: int, rival: int) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.explanation import Explanation
 from mixent.base.style import FAINT, INK, OKABE_ITO, Short, axes_or_new, plain, tidy
 from mixent.base.text import class_name
 
@@ -23,21 +24,22 @@ class ExplanationDisplay(Short):
     rival: Any
     probability: float | None  # p(label | x), among all classes; None: not known
     log_odds: float  # log p(label | x) / p(rival | x), nats
-    prior: float  # the part of the class priors (of a maximum entropy model, of the average row)
+    baseline: float  # the part of the class priors (of a maximum entropy model, of the average row)
     parts: np.ndarray  # (K,) the part of each component, or of each feature
     names: list[str]  # (K,) what each is called
-    first: str = "class priors"
+    baseline_name: str = "class priors"
     ax_: Any = field(default=None, repr=False)
     figure_: Any = field(default=None, repr=False)
 
     @classmethod
     def from_estimator(cls, est: Any, X: Any, row: int = 0, label: Any = None):
         """Of one row of X: why `label` (default: the most probable class) rather than its strongest rival."""
+        from sklearn.utils import _safe_indexing
+
         if not hasattr(est, "explain"):
             raise ValueError(
                 f"{type(est).__name__} has no explain; give a fitted mixture classifier or MaxEntClassifier"
             )
-        from sklearn.utils import _safe_indexing
 
         n_rows = len(X)
         if not 0 <= row < n_rows:
@@ -46,31 +48,29 @@ class ExplanationDisplay(Short):
         found = est.explain(case, label=label)
         display = cls.from_explanation(found)
         display.probability = float(est.predict_proba(case)[0, est.classes_.tolist().index(found.label[0])])
-        display.names = _with_values(est, case, found) if hasattr(found, "by_column") else component_names(est)
+        display.names = [_with_value(*both, found.by) for both in zip(found.names, found.values()[0])]
         return display
 
     @classmethod
-    def from_explanation(cls, explanation: Any, row: int = 0):
-        """Of what `explain` gave, without the rows: columns are named, their values are not."""
-        by_column = hasattr(explanation, "by_column")
-        parts = (explanation.by_column if by_column else explanation.by_component)[row]
-        names = list(explanation.names) if by_column else [f"component {k}" for k in range(len(parts))]
-        odds, prior = float(explanation.log_odds[row]), float(explanation.prior[row])
-        first = "average row" if by_column else "class priors"
-        return cls(explanation.label[row], explanation.rival[row], None, odds, prior, parts, names, first)
+    def from_explanation(cls, explanation: Explanation, row: int = 0):
+        """Of what `explain` returned, without the rows: columns are named, their values are not."""
+        odds, baseline = float(explanation.log_odds[row]), float(explanation.baseline[row])
+        parts, names = explanation.parts[row], list(explanation.names)
+        labels = explanation.label[row], explanation.rival[row]
+        return cls(*labels, None, odds, baseline, parts, names, explanation.baseline_name)
 
     def bars(self) -> list[tuple[str, float]]:
         """Name and size of every bar: the class priors, the parts that matter by size, the others together."""
         sizes = np.abs(self.parts)
         order = np.argsort(-sizes, kind="stable")
-        least = SMALL * (sizes.sum() + abs(self.prior))
+        least = SMALL * (sizes.sum() + abs(self.baseline))
         shown = [k for k in order[:MOST_BARS] if sizes[k] >= least]
         rest = [k for k in order if k not in shown]
         if len(rest) == 1:  # no need to pool one
             shown, rest = [*shown, *rest], []
         pooled = [(f"{len(rest)} others", float(self.parts[rest].sum()))] if rest else []
         parts = [(self.names[k], float(self.parts[k])) for k in shown]
-        return [(self.first, self.prior), *parts, *pooled]
+        return [(self.baseline_name, self.baseline), *parts, *pooled]
 
     def plot(self, ax: Any = None):
         """Draw a bar for each part, to the right where it speaks for the label, and their total below."""
@@ -114,24 +114,12 @@ class ExplanationDisplay(Short):
         ax.set_xlim(low - (room if min(rounded) < 0 else 0.05 * room), high + room)
 
 
-def component_names(est: Any) -> list[str]:
-    """Each component with the class it mostly speaks for."""
-    return [
-        f"component {k} ({plain(class_name(est.classes_[share.argmax()]), 18).strip()}: {100 * share.max():.0f} %)"
-        for k, share in enumerate(est.class_given_component_.T)
-    ]
-
-
-def _with_values(est: Any, case: Any, found: Any) -> list[str]:
-    """Each feature with what the row holds; long names give way to the value."""
-    from mixent.evaluate.cases import case_values
-
-    out = []
-    for name, value in zip(found.names, case_values(est, case)[0]):
-        value = value if len(value) <= 22 else value[:21] + "…"
-        room = LONGEST - len(value) - 3
-        out.append(f"{name if len(name) <= room else name[: room - 1] + '…'} = {value}")
-    return out
+def _with_value(name: str, value: str, by: str) -> str:
+    """A part with what the row holds, or with the class of the component; long names give way to the value."""
+    sign = ": " if by == "component" else " = "
+    value = value if len(value) <= 22 else value[:21] + "…"
+    room = LONGEST - len(value) - len(sign)
+    return f"{name if len(name) <= room else name[: room - 1] + '…'}{sign}{value}"
 
 
 def probability_text(p: float) -> str:

@@ -1,0 +1,58 @@
+"""Why a row has its class: the log-odds against another class as a sum of parts, one format for every classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mixent.core.arrays import Array
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The log-odds of each row's class against a rival, as a sum: log_odds = baseline + parts.sum(axis=1), exactly.
+
+    Attributes
+    ----------
+    label : (n,) array
+        The class explained.
+    rival : (n,) array
+        The class it is compared with.
+    log_odds : (n,) array
+        log p(label | x) / p(rival | x), nats.
+    baseline : (n,) array
+        What is there before any part: the log-odds of the class priors, or of the average training row.
+    parts : (n, K) array
+        Part of each component, column or classifier; a positive part is evidence for the label.
+    names : (K,) tuple of str
+        Of the parts.
+    by : "component", "column" or "classifier"
+        What the parts belong to.
+    baseline_name : str
+        "class priors" or "average row".
+    """
+
+    label: np.ndarray
+    rival: np.ndarray
+    log_odds: Array
+    baseline: Array
+    parts: Array
+    names: tuple[str, ...]
+    by: str
+    baseline_name: str
+    _values: Callable[[], list[list[str]]] = field(repr=False, compare=False)
+
+    def values(self) -> list[list[str]]:
+        """For each row what it holds for every part, as short text; of a component the class it mostly belongs to."""
+        return self._values()
+
+    def frame(self) -> Any:
+        """One row for each row explained, as a pandas DataFrame: label, rival, log_odds, baseline, then the parts."""
+        from mixent.data.files import need_pandas
+
+        pandas = need_pandas("for a table of explanations")
+        known = {"label": self.label, "rival": self.rival, "log_odds": self.log_odds, "baseline": self.baseline}
+        return pandas.concat([pandas.DataFrame(known), pandas.DataFrame(self.parts, columns=list(self.names))], axis=1)
