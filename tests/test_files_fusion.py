@@ -62,7 +62,7 @@ def test_every_method_says_the_same_afterwards(method, tmp_path):
     for name in ("posterior_", "labels_", "prior_", "classes_"):
         np.testing.assert_array_equal(getattr(found, name), getattr(fuser, name))
     assert found.labels_.dtype == fuser.labels_.dtype
-    for name in ("trust_", "objective_", "gap_", "warnings_", "moved_", "history_", "n_items_", "n_patterns_"):
+    for name in ("trust_", "objective_", "gap_", "warnings_", "prior_shift_", "history_", "n_items_", "n_patterns_"):
         assert str(getattr(found, name)) == str(getattr(fuser, name))
     np.testing.assert_array_equal(found.dependence_.z, fuser.dependence_.z)
     np.testing.assert_array_equal(found.prior_estimate_.low, fuser.prior_estimate_.low)
@@ -71,7 +71,7 @@ def test_every_method_says_the_same_afterwards(method, tmp_path):
 
 
 def test_it_goes_on_where_it_was(tmp_path):
-    fuser = Fuser(HARD, method="it").fit(NEW, y=["yes", *[None] * 59])
+    fuser = Fuser(HARD, method="min-divergence").fit(NEW, y=["yes", *[None] * 59])
     found = again(fuser, tmp_path)
     np.testing.assert_array_equal(found.explain(FRAME), fuser.explain(FRAME))
     for one in (fuser, found):

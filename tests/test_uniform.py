@@ -217,7 +217,7 @@ def test_the_same_bad_value_gets_the_same_words(option, name):
     method = {"method": "auto"} if name == "Fuser" else {}  # which has an effect for every option
     model = clone(one.model).set_params(**{option: value}, **method)
     if name == "Fuser" and option == "tol":
-        model.set_params(method="it")
+        model.set_params(method="min-divergence")
     with pytest.raises(ValueError, match=words):
         model.fit(one.X, Y if one.takes_y else None)
 

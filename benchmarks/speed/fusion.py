@@ -30,7 +30,7 @@ WANTED = "asked for"
 NUMPY = "numpy"
 ACCURACY = (0.75, 0.85, 0.65, 0.8, 0.7)
 LABELS = np.array(["no", "yes"])
-SOFT_METHODS = ("auto", "ml-product", "it")
+SOFT_METHODS = ("auto", "ml-product", "min-divergence")
 DESCENT = 20  # passes of gradient descent that are timed
 STEP = 10.0  # of gradient descent, halved whenever R would rise: that of document 004, section 4.4
 
@@ -129,14 +129,14 @@ def _soft(setting: Setting, rounds: int) -> Iterator[Record]:
         fuser = Fuser(sources, method=method)
         middle, sd, count = fastest([timed(lambda: fuser.fit(answers)) for _ in range(rounds)])  # noqa: B023
         yield Record(name, method, SECONDS, middle, sd, count, *setting.target(1))
-    passes = len(fuser.history_)  # of "it", the last
+    passes = len(fuser.history_)  # of "min-divergence", the last
     confusion, values = np.stack([one.confusion for one in sources.values()]), np.stack(list(answers.values()))
     found: list[float] = []
     plain = timed(lambda: found.append(descent(values, confusion, DESCENT))) / (DESCENT + 1)
-    yield Record(name, f"it, {passes} passes", PASS, middle / passes, None, count)
+    yield Record(name, f"min-divergence, {passes} passes", PASS, middle / passes, None, count)
     yield Record(name, f"{NUMPY}, {DESCENT} passes", PASS, plain, None, 1)
-    yield Record(name, "it", RATIO, plain / (middle / passes), None, count)
-    yield Record(name, "it", REACHED, -float(fuser.objective_))
+    yield Record(name, "min-divergence", RATIO, plain / (middle / passes), None, count)
+    yield Record(name, "min-divergence", REACHED, -float(fuser.objective_))
     yield Record(name, NUMPY, REACHED, found[0] / n)
 
 

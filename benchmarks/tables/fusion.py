@@ -75,18 +75,18 @@ MAKE: dict[str, dict[str, Any]] = {
     "ml-sum": {"method": "ml-sum"},
     "ml-product": {"method": "ml-product"},
     "composite": {"method": "composite"},
-    IT_004: {"method": "it", "held": False},
-    IT: {"method": "it"},
+    IT_004: {"method": "min-divergence", "held": False},
+    IT: {"method": "min-divergence"},
     POOL: {"method": "pool"},
     AUTO: {"method": "auto"},
     "dawid-skene": {"method": "dawid-skene"},
-    EXT_I_004: {"method": "it", "held": False, "cells": "I"},
-    EXT_I: {"method": "it", "cells": "I"},
-    EXT_II_004: {"method": "it", "held": False, "cells": "II"},
-    EXT_II: {"method": "it", "cells": "II"},
+    EXT_I_004: {"method": "min-divergence", "held": False, "cells": "I"},
+    EXT_I: {"method": "min-divergence", "cells": "I"},
+    EXT_II_004: {"method": "min-divergence", "held": False, "cells": "II"},
+    EXT_II: {"method": "min-divergence", "cells": "II"},
     "majority": {"method": "majority"},
-    TILDE_004: {"method": "it", "held": False, "options": {"missing_class_safe": False}},
-    TILDE: {"method": "it", "options": {"missing_class_safe": False}},
+    TILDE_004: {"method": "min-divergence", "held": False, "options": {"missing_class_safe": False}},
+    TILDE: {"method": "min-divergence", "options": {"missing_class_safe": False}},
 }
 SOFT = ("sum", "product", "ml-sum", "ml-product", "composite", IT_004, IT, POOL, AUTO, "dawid-skene")
 EXTENSIONS = (EXT_I_004, EXT_I, EXT_II_004, EXT_II)
@@ -190,7 +190,7 @@ def printed_values() -> dict[tuple[str, str, str], Printed]:
     for case in CASES.values():
         if case.kind == "batches":
             for method, values in TABLE_47[case.data][1].items():
-                for ours in (IT_004, IT) if method == "it" else (method,):
+                for ours in (IT_004, IT) if method == "min-divergence" else (method,):
                     for percent, value in zip(BATCH_PERCENT, values, strict=True):
                         put(case.name, ours, "error" if percent == 100 else f"batch_{percent}", value, "4.7")
     return found

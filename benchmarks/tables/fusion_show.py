@@ -139,7 +139,7 @@ def copies(records: Records) -> Grid:
         grid.add_section()
         for method, found in records[case.name].items():
             if found:
-                printed = TABLE_45[case.data].get("it" if method == IT_004 else method)
+                printed = TABLE_45[case.data].get("min-divergence" if method == IT_004 else method)
                 cells = [_copies(found, k, printed[i] if printed else None) for i, k in enumerate(COPIES)]
                 grid.add_row(case.data, method, beside(mean_sd(found, "error")[0]), *(c for two in cells for c in two))
     return grid
@@ -199,7 +199,7 @@ def batches(records: Records) -> Grid:
         printed = TABLE_47[case.data][1]
         for method, found in records[case.name].items():
             if found:
-                values = printed.get("it" if method == IT_004 else method, (None,) * len(BATCH_PERCENT))
+                values = printed.get("min-divergence" if method == IT_004 else method, (None,) * len(BATCH_PERCENT))
                 metrics = [f"batch_{percent}" for percent in BATCH_PERCENT[:-1]] + ["error"]
                 told = [beside(mean_sd(found, metric)[0], v) for metric, v in zip(metrics, values, strict=True)]
                 grid.add_row(case.data, method, *told)

@@ -130,7 +130,7 @@ def _copied(records: Records) -> str:
     told = []
     for data, by_method in TABLE_45.items():
         for theirs, pairs in by_method.items():
-            name, method = Case("copies", data, *REDUNDANT[data]).name, IT_004 if theirs == "it" else theirs
+            name, method = Case("copies", data, *REDUNDANT[data]).name, IT_004 if theirs == "min-divergence" else theirs
             ours = _change(records, name, method, "error", f"copies_{COPIES[-1]}")
             told.append((f"{data} {method}", ours, pairs[-1][1] - pairs[-1][0]))
     return f"With {COPIES[-1]} copies the error changes by: {_listed(told)}"
@@ -149,7 +149,7 @@ def _batched(records: Records) -> str:
     told = []
     for data, (_, by_method) in TABLE_47.items():
         for theirs, values in by_method.items():
-            name, method = Case("batches", data, *BATCHED[data]).name, IT_004 if theirs == "it" else theirs
+            name, method = Case("batches", data, *BATCHED[data]).name, IT_004 if theirs == "min-divergence" else theirs
             ours = _change(records, name, method, f"batch_{BATCH_PERCENT[0]}", "error")
             told.append((f"{data} {method}", ours, values[-1] - values[0]))
     return f"From a tenth of the batch to all of it the error changes by: {_listed(told)}"

@@ -67,7 +67,7 @@ def test_behind_the_better_of_the_two():
     def records(error):
         return [{"error": error, "failed": None}]
 
-    by = {"auto": records(0.12), "product": records(0.10), "pool": records(0.15), "it": records(0.01)}
+    by = {"auto": records(0.12), "product": records(0.10), "pool": records(0.15), "min-divergence": records(0.01)}
     assert behind(by) == pytest.approx(2.0)
 
 

@@ -252,13 +252,13 @@ def test_drawn_columns_differ_and_are_not_more_than_there_are():
 def fitted():
     X, y = drawn(["0", "1"], 200)
     new, truth = drawn(["0", "1"], 150, seed=1)
-    model = Asked("gaussian", (5, 4, 3), "it", kind="copies").fit(X, y)
+    model = Asked("gaussian", (5, 4, 3), "min-divergence", kind="copies").fit(X, y)
     return model, new, truth
 
 
 def test_a_fusion_is_that_of_the_answers(fitted):
     model, new, truth = fitted
-    direct = Fuser(model.sources, method="it").fit(model.said.answers(new))
+    direct = Fuser(model.sources, method="min-divergence").fit(model.said.answers(new))
     assert np.array_equal(model.predict_proba(new), direct.posterior_)
     share = [np.mean(truth == label) for label in "01"]
     assert prior_error(model, new, truth) == pytest.approx(50 * np.abs(direct.prior_ - share).sum())
@@ -274,7 +274,9 @@ def test_copies_are_of_the_second_weakest_and_declared_ones_do_no_harm(fitted):
     name = sorted(model.said.names, key=lambda one: model.members_error(new, truth)[int(one) - 1])[-2]
     more = {f"{name} copy {i + 1}": model.sources[name] for i in range(5)}
     answers = model.said.answers(new)
-    direct = Fuser({**model.sources, **more}, method="it").fit({**answers, **dict.fromkeys(more, answers[name])})
+    direct = Fuser({**model.sources, **more}, method="min-divergence").fit(
+        {**answers, **dict.fromkeys(more, answers[name])}
+    )
     assert model.copies_error(new, truth, 5, declared=False) == pytest.approx(100 * np.mean(direct.labels_ != truth))
     assert model.copies_error(new, truth, 5, declared=True) == pytest.approx(before)
 
@@ -283,7 +285,9 @@ def test_batches_are_fused_one_by_one(fitted):
     model, new, truth = fitted
     answers = model.said.answers(new)
     parts = [slice(0, 75), slice(75, 150)]
-    fusers = [Fuser(model.sources, method="it").fit({n: a[part] for n, a in answers.items()}) for part in parts]
+    fusers = [
+        Fuser(model.sources, method="min-divergence").fit({n: a[part] for n, a in answers.items()}) for part in parts
+    ]
     errors = [100 * np.mean(fuser.labels_ != truth[part]) for fuser, part in zip(fusers, parts)]
     assert model.batches_error(new, truth, 50) == pytest.approx(np.mean(errors))
 

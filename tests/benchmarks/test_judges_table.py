@@ -128,8 +128,8 @@ def test_near_the_best_by_either_standard_error():
         size = {"repeat": 0, "failed": None, "n_train": 10, "n_test": 10}
         return [{"fold": i, "loss": v, **size} for i, v in enumerate(values)]
 
-    by = {AUTO: records([1.0, 2.2, 3.0]), "pool": records([1.0, 2.0, 3.0]), "it": records([5.0, 5.0, 5.0])}
-    found = near(by, AUTO, (AUTO, "pool", "it"), "loss")
+    by = {AUTO: records([1.0, 2.2, 3.0]), "pool": records([1.0, 2.0, 3.0]), "min-divergence": records([5.0, 5.0, 5.0])}
+    found = near(by, AUTO, (AUTO, "pool", "min-divergence"), "loss")
     assert found.best == "pool" and found.gap == pytest.approx(0.2 / 3)
     assert found.paired_se == pytest.approx(0.2 / 3) and found.mean_se == pytest.approx(1 / np.sqrt(3))
     assert str(found).endswith("yes")

@@ -262,7 +262,7 @@ def test_fusion_of_all_kinds_with_report_and_model(files):
 
 def test_the_saved_fusion_predicts_and_is_shown(files):
     fuse = ("fuse", "votes.csv", "-c", "ab.json", "--item", "case", "-o", "f.csv", "--save", "m.mixent", "-q")
-    result = files(*fuse, "--method", "it")
+    result = files(*fuse, "--method", "min-divergence")
     assert (result.exit_code, result.output) == (0, "")
     fuser = mx.load("m.mixent")
     result = files("predict", "m.mixent", "votes.csv", "-o", "p.csv", "--keep", "case")
@@ -280,9 +280,10 @@ def test_the_saved_fusion_predicts_and_is_shown(files):
     assert files("predict", "m.mixent", "votes.csv", "-o", "p.csv", "--keep-all").exit_code == 0
     assert list(pd.read_csv("p.csv"))[:3] == ["case", "A", "B"]
     text = " ".join(files("info", "m.mixent").stdout.split())
-    assert "Fuser, written by mixent" in text and "Fitted to 150 items of 2 sources" in text and "Method it" in text
+    assert "Fuser, written by mixent" in text and "Fitted to 150 items of 2 sources" in text
+    assert "Method min-divergence" in text
     about = json.loads(files("info", "m.mixent", "--json").stdout)
-    assert about["class"] == "Fuser" and about["fusion"] == "it" and about["gap"] <= 1e-4
+    assert about["class"] == "Fuser" and about["fusion"] == "min-divergence" and about["gap"] <= 1e-4
 
 
 def test_what_a_saved_fusion_does_not_do(files, fails):

@@ -281,7 +281,7 @@ def test_drift_tells_shares_and_says_when_it_cannot_be_tested():
     drawn = panel(10, n=200, K=2, J=3, gaps=0.2)
     fuser = Fuser(drawn.sources, method="product").fit(drawn.answers)
     said = [v for v in drawn.answers["s1"] if v is not None]
-    np.testing.assert_allclose(fuser.drift_["s1"].said, [said.count("a") / len(said), said.count("b") / len(said)])
+    np.testing.assert_allclose(fuser.drift_["s1"].observed, [said.count("a") / len(said), said.count("b") / len(said)])
     others = marginals_of(drawn).without(1).prior
     np.testing.assert_allclose(fuser.drift_["s1"].expected, others @ drawn.sources["s1"].confusion, atol=1e-6)
     alone = Fuser({"s0": drawn.sources["s0"]}).fit({"s0": drawn.answers["s0"]})
@@ -302,9 +302,9 @@ def test_the_statistic_of_moved_priors_is_the_gain_in_likelihood():
         return np.log(ratio @ [1 - p, p]).sum()
 
     best = minimize_scalar(lambda p: -log_lik(p), bounds=(0, 1), method="bounded", options={"xatol": 1e-10})
-    np.testing.assert_allclose(fuser.moved_.statistic, 2 * (-best.fun - log_lik(0.5)), rtol=1e-4)
+    np.testing.assert_allclose(fuser.prior_shift_.statistic, 2 * (-best.fun - log_lik(0.5)), rtol=1e-4)
     other = Fuser(drawn.sources, method="product", class_prior=[0.3, 0.7]).fit(drawn.answers)
-    np.testing.assert_allclose(other.moved_.statistic, 2 * (-best.fun - log_lik(0.7)), atol=1e-3)
+    np.testing.assert_allclose(other.prior_shift_.statistic, 2 * (-best.fun - log_lik(0.7)), atol=1e-3)
 
 
 def test_moved_priors_are_seen_and_only_those():
@@ -315,11 +315,11 @@ def test_moved_priors_are_seen_and_only_those():
         for _ in range(100 if where is alarms else 20):
             sources = calibrated(rng, rates, 100)
             codes = independent(rng, 300, rates, prior)[1]
-            found = Fuser(sources, method="product").fit({f"s{j}": c for j, c in enumerate(codes)}).moved_
-            where.append(found.moved)
+            found = Fuser(sources, method="product").fit({f"s{j}": c for j, c in enumerate(codes)}).prior_shift_
+            where.append(found.significant)
             if where is alarms:
                 plain.append(found.p_value < 0.05)
-            assert found.moved == (found.robust_p_value < 0.05)
+            assert found.significant == (found.robust_p_value < 0.05)
     assert 0.01 <= np.mean(alarms) <= 0.11 and np.mean(power) > 0.9
     assert np.mean(plain) > np.mean(alarms)  # which holds the rates for exact
 

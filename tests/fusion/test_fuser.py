@@ -81,7 +81,7 @@ def test_the_prior_follows_a_window(method):
     before, estimate = fuser.prior_.copy(), fuser.prior_estimate_.prior
     fuser.update_prior(drawn.answers)
     np.testing.assert_allclose(fuser.prior_estimate_.prior, estimate, atol=1e-9)
-    if method in ("ml-product", "it", "composite", "trimmed-mean", "dawid-skene"):
+    if method in ("ml-product", "min-divergence", "composite", "trimmed-mean", "dawid-skene"):
         np.testing.assert_allclose(fuser.prior_, before, atol=2e-3)
     fuser.update_prior(later.answers)
     assert abs(fuser.prior_estimate_.prior[1] - 0.7) < 0.1
@@ -235,7 +235,7 @@ def test_a_silent_source_changes_nothing(method):
     more = {**drawn.sources, "quiet": drawn.sources["s1"]}
     plain = fused(drawn, method, class_prior="uniform")
     with_quiet = Fuser(more, method=method, class_prior="uniform").fit({**drawn.answers, "quiet": [None] * 60})
-    atol = 1e-3 if plain.method_ in SEARCHED else 1e-4 if plain.method_ == "it" else 1e-9
+    atol = 1e-3 if plain.method_ in SEARCHED else 1e-4 if plain.method_ == "min-divergence" else 1e-9
     np.testing.assert_allclose(with_quiet.posterior_, plain.posterior_, atol=atol)
 
 
@@ -283,16 +283,18 @@ def test_trust_is_told_where_there_is_one():
     drawn = panel(13, n=60)
     assert fused(drawn, "product").trust_ == dict.fromkeys(drawn.sources, 1.0)
     assert set(fused(drawn, "pool").trust_) == set(drawn.sources)
-    assert fused(drawn, "it").trust_ is None
+    assert fused(drawn, "min-divergence").trust_ is None
 
 
 @pytest.mark.parametrize("kind", ["hard", "mixed"])
 def test_large_batches_go_through_threads_and_samples(kind, monkeypatch):
     """Threads change no bit that matters; trust learned from some of the items is near that of all."""
     drawn = panel(19, n=400, K=2, J=3, kind=kind)
-    plain = {method: fused(drawn, method) for method in ("it", "pool")}
+    plain = {method: fused(drawn, method) for method in ("min-divergence", "pool")}
     monkeypatch.setattr(methods, "SERIAL", 1)
-    np.testing.assert_allclose(fused(drawn, "it").posterior_, plain["it"].posterior_, atol=1e-12)
+    np.testing.assert_allclose(
+        fused(drawn, "min-divergence").posterior_, plain["min-divergence"].posterior_, atol=1e-12
+    )
     monkeypatch.setattr(methods, "POOLED", 200)
     y = [None] * 399 + [drawn.truth[-1]]
     some = Fuser(drawn.sources, method="pool").fit(drawn.answers, y)
@@ -316,22 +318,22 @@ def test_dependence_among_very_many_sources_is_seen():
 
 def test_it_can_be_copied_pickled_and_described():
     drawn = panel(14, n=60, kind="mixed")
-    fuser = fused(drawn, "it", tol=1e-3)
+    fuser = fused(drawn, "min-divergence", tol=1e-3)
     again = pickle.loads(pickle.dumps(fuser))
     np.testing.assert_array_equal(again.predict_proba(drawn.answers), fuser.posterior_)
     np.testing.assert_array_equal(copy.deepcopy(fuser).posterior_, fuser.posterior_)
     fresh = clone(fuser)
     assert fresh.get_params()["tol"] == 1e-3 and not hasattr(fresh, "posterior_")
-    assert "method='it'" in repr(fuser)
+    assert "method='min-divergence'" in repr(fuser)
     fresh.set_params(method="product", tol=1e-4)
     assert fresh.fit(drawn.answers).method_ == "product"
     with pytest.raises(ValueError, match="Invalid parameter 'methode'"):
-        fresh.set_params(methode="it")
+        fresh.set_params(methode="min-divergence")
 
 
 def test_a_second_fit_forgets_the_first():
     drawn, other = panel(15, n=60), panel(16, n=40)
-    fuser = fused(drawn, "it")
+    fuser = fused(drawn, "min-divergence")
     fuser.set_params(method="product", sources=other.sources).fit(other.answers)
     assert fuser.gap_ is None and fuser.history_ == () and fuser.posterior_.shape == (40, 3)
     np.testing.assert_array_equal(fuser.posterior_, fused(other, "product").posterior_)
@@ -357,10 +359,13 @@ GOOD = panel(18, n=60, K=2, J=2)
     [
         ({"method": "best"}, "method must be one of 'auto', 'majority', .*; got 'best'"),
         ({"method": None}, "method must be one of 'auto', .*; got None"),
-        ({"method": "it", "missing_class_safe": 1}, "missing_class_safe must be True or False; got 1"),
-        ({"missing_class_safe": False}, "missing_class_safe=False has no effect with method='auto'; it serves 'it'"),
-        ({"trim": 0.1, "method": "sum"}, "trim=0.1 has no effect with method='sum'; it serves 'trimmed-mean'"),
-        ({"tol": 1e-3, "method": "pool"}, "tol=0.001 has no effect with method='pool'; it serves 'it'"),
+        ({"method": "min-divergence", "missing_class_safe": 1}, "missing_class_safe must be True or False; got 1"),
+        (
+            {"missing_class_safe": False},
+            "missing_class_safe=False is only used with method 'min-divergence'; got method='auto'",
+        ),
+        ({"trim": 0.1, "method": "sum"}, "trim=0.1 is only used with method 'trimmed-mean'; got method='sum'"),
+        ({"tol": 1e-3, "method": "pool"}, "tol=0.001 is only used with method 'min-divergence'; got method='pool'"),
         ({"trim": 0.5, "method": "trimmed-mean"}, "trim must be less than 0.5, for it is cut at either end; got 0.5"),
         ({"trim": -1}, "trim must be a share, at least 0 and less than 1; got -1"),
         ({"confidence": 0}, "confidence must be more than 0; got 0"),
@@ -409,7 +414,7 @@ def test_nothing_is_told_before_a_fit(name):
 
 def test_a_search_that_is_cut_short_says_so():
     with pytest.warns(ConvergenceWarning, match="max_iter was reached first"):
-        Fuser(GOOD.sources, method="it", max_iter=2).fit(GOOD.answers)
+        Fuser(GOOD.sources, method="min-divergence", max_iter=2).fit(GOOD.answers)
 
 
 RIGHT = 45.0 * np.eye(2) + 5

@@ -14,7 +14,7 @@ from .panels import Drawn, panel, with_copies
 def test_the_gap_of_a_batch_that_lacks_a_class(seed, gap):
     """The bound is looser there: the slope of a class without mass is anybody's, and the best one met is taken."""
     drawn = panel(seed, n=300, K=3, J=4, prior=[0.6, 0.4, 0.0], rows=400)
-    assert 0 <= Fuser(drawn.sources, method="it").fit(drawn.answers).gap_ <= gap
+    assert 0 <= Fuser(drawn.sources, method="min-divergence").fit(drawn.answers).gap_ <= gap
 
 
 def correlated(seed, copies):
@@ -77,7 +77,7 @@ def test_the_effective_number_is_not_lowered_by_declared_copies():
 
 def test_objectives_are_on_one_scale():
     drawn = panel(1, n=300, K=2, J=3)
-    it, pool = (Fuser(drawn.sources, method=m).fit(drawn.answers).objective_ for m in ("it", "pool"))
+    it, pool = (Fuser(drawn.sources, method=m).fit(drawn.answers).objective_ for m in ("min-divergence", "pool"))
     assert it >= pool  # the free posteriors reach a lower R than the pool's
 
 
@@ -147,7 +147,7 @@ def test_confusion_matrices_are_told_and_learned_anew():
 def test_blocks_are_one_batch():
     drawn = panel(5, n=300, K=3, J=3)
     table = pd.DataFrame(drawn.answers)
-    for method in ("ml-product", "it", "dawid-skene"):
+    for method in ("ml-product", "min-divergence", "dawid-skene"):
         whole = Fuser(drawn.sources, method=method).fit(table)
         blocks = Fuser(drawn.sources, method=method).fit_blocks(table[a : a + 70] for a in range(0, 300, 70))
         assert blocks.posterior_ is None and blocks.labels_ is None
@@ -160,7 +160,7 @@ def test_blocks_are_one_batch():
 def test_a_rule_by_it_keeps_its_priors_where_a_source_is_silent():
     """Constants of the classes stand with the classes, not in the weights of a source that may be silent."""
     drawn = panel(7, n=500, K=2, J=4, prior=[0.9, 0.1])
-    fuser = Fuser(drawn.sources, method="it").fit(drawn.answers)
+    fuser = Fuser(drawn.sources, method="min-divergence").fit(drawn.answers)
     some = {name: said[:50] for name, said in drawn.answers.items() if name != "s3"}
     share = fuser.predict_proba(some)[:, 0].mean()
     assert 0.7 < share < 1.0

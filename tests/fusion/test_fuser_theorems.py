@@ -50,7 +50,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_R_falls_at_every_pass_and_the_gap_closes(case):
     drawn, every = CASES[case]
-    fuser = fused(drawn, "it", None if every is None else few_labels(drawn, every))
+    fuser = fused(drawn, "min-divergence", None if every is None else few_labels(drawn, every))
     values = risen(fuser.history_)
     assert len(values) > 3 and (np.diff(values) >= -1e-11).all()
     assert 0 <= fuser.gap_ <= 1e-4
@@ -61,7 +61,7 @@ def test_R_falls_at_every_pass_and_the_gap_closes(case):
 @pytest.mark.parametrize("case", ["hard", "soft", "mixed", "abstentions", "labels"])
 def test_the_objective_is_the_printed_R_of_the_posteriors(case):
     drawn, every = CASES[case]
-    fuser = fused(drawn, "it", None if every is None else few_labels(drawn, every))
+    fuser = fused(drawn, "min-divergence", None if every is None else few_labels(drawn, every))
     rates = [one.confusion for one in fuser._fitted_layout.calibrations]
     np.testing.assert_allclose(-fuser.objective_ * fuser.n_items_, printed_R(fuser.posterior_, drawn, rates), rtol=1e-9)
 
@@ -91,11 +91,11 @@ def test_the_gap_bounds_how_far_the_minimum_is(case):
         drawn = replace(drawn, sources={**drawn.sources, "s1": replace(drawn.sources["s1"], counts=counts)})
         free = np.array([[False, False], [False, True]])
     known = np.full(12, -1) if y is None else np.array([-1 if v is None else "ab".index(v) for v in y])
-    final = fused(drawn, "it", y, tol=1e-7)
+    final = fused(drawn, "min-divergence", y, tol=1e-7)
     rates = [one.confusion for one in final._fitted_layout.calibrations]
     least = least_R(drawn, rates, known, free)
     for passes in (1, 2, 4, 8):
-        early = fused(drawn, "it", y, tol=1e-12, max_iter=passes)
+        early = fused(drawn, "min-divergence", y, tol=1e-12, max_iter=passes)
         distance = printed_R(early.posterior_, drawn, rates, free=free) - least
         assert early.gap_ * 12 >= distance - 1e-7
     assert -final.objective_ * 12 <= least + 1e-5
@@ -176,7 +176,7 @@ def test_declared_copies_change_nothing(method, kind):
             np.testing.assert_allclose(after, before, atol=1e-9)
         for name in drawn.sources:
             np.testing.assert_allclose(copied.drift_[name].p_value, alone.drift_[name].p_value, atol=1e-7)
-        np.testing.assert_allclose(copied.moved_.statistic, alone.moved_.statistic, rtol=1e-6)
+        np.testing.assert_allclose(copied.prior_shift_.statistic, alone.prior_shift_.statistic, rtol=1e-6)
         if alone.trust_ is not None:
             shared = sum(t for name, t in copied.trust_.items() if name == "s0" or "copy" in name)
             np.testing.assert_allclose(shared, alone.trust_["s0"], rtol=1e-6)
@@ -186,7 +186,8 @@ def diagnostics(fuser):
     e, d = fuser.prior_estimate_, fuser.dependence_
     return {
         "prior": e.prior, "low": e.low, "high": e.high, "std": e.calibration_std, "covariance": e.covariance,
-        "z": d.z, "n": d.n_effective, "moved": fuser.moved_.statistic, "robust": fuser.moved_.robust_p_value,
+        "z": d.z, "n": d.n_effective,
+        "shift": fuser.prior_shift_.statistic, "robust": fuser.prior_shift_.robust_p_value,
         "drift": {name: found.p_value for name, found in fuser.drift_.items()},
     }  # fmt: skip
 
@@ -232,7 +233,7 @@ def test_permuting_classes_permutes_the_answer(method):
     for name in ("prior", "low", "high", "std"):
         same(before[name][columns], after[name])
     same(before["covariance"][np.ix_(columns, columns)], after["covariance"])
-    for name in ("z", "n", "moved", "robust"):
+    for name in ("z", "n", "shift", "robust"):
         same(before[name], after[name])
     same(list(before["drift"].values()), list(after["drift"].values()))
 
@@ -262,11 +263,11 @@ def test_permuting_items_permutes_the_answer_and_weight_two_is_the_item_twice(me
 @pytest.mark.parametrize("kind", ["hard", "mixed"])
 def test_the_unweighted_divergence_is_the_printed_one_and_falls(kind):
     drawn = panel(15, n=60, K=3, J=3, kind=kind)
-    fuser = fused(drawn, "it", missing_class_safe=False)
+    fuser = fused(drawn, "min-divergence", missing_class_safe=False)
     values = risen(fuser.history_)
     assert len(values) > 3 and (np.diff(values) >= -1e-12).all() and fuser.gap_ is None
     np.testing.assert_allclose(-fuser.objective_, printed_R(fuser.posterior_, drawn, weighted=False), rtol=1e-9)
-    safe = fused(drawn, "it")
+    safe = fused(drawn, "min-divergence")
     assert printed_R(safe.posterior_, drawn, weighted=False) > -fuser.objective_
     assert printed_R(fuser.posterior_, drawn) > -safe.objective_ * 60
 
@@ -278,7 +279,7 @@ def test_only_the_weighted_divergence_is_safe_for_a_missing_class(seed):
     truth = rng.choice(3, 300, p=[0.6, 0.4, 0.0])
     sources = {f"s{j}": Calibration.from_rates(rates, 400, "abc") for j in range(4)}
     drawn = Drawn(sources, {name: ["abc"[rng.choice(3, p=rates[c])] for c in truth] for name in sources}, truth)
-    safe, unsafe = fused(drawn, "it"), fused(drawn, "it", missing_class_safe=False)
+    safe, unsafe = fused(drawn, "min-divergence"), fused(drawn, "min-divergence", missing_class_safe=False)
     assert safe.posterior_.mean(axis=0)[2] < 0.002 < 0.01 < unsafe.posterior_.mean(axis=0)[2]
     for method in ("ml-product", "composite", "pool", "discounted", "dawid-skene", "auto"):
         assert fused(drawn, method).prior_[2] < 0.05

@@ -19,7 +19,7 @@ RNG = np.random.default_rng(0)
 def test_a_few_items_are_not_certain(n):
     fuser = Fuser(PAIR).fit({"A": ["i"] * n, "B": ["i"] * n})
     assert 0.8 < fuser.posterior_[0, 1] < 0.995
-    assert not fuser.moved_.moved and np.isnan(fuser.moved_.robust_p_value)
+    assert not fuser.prior_shift_.significant and np.isnan(fuser.prior_shift_.robust_p_value)
     assert np.isnan([d.p_value for d in fuser.drift_.values()]).all() and np.isnan(fuser.dependence_.z).all()
     assert np.ptp([fuser.prior_estimate_.low, fuser.prior_estimate_.high], axis=0).min() > 0.2
     fuser.update_prior({"A": ["h"], "B": ["h"]})
@@ -44,7 +44,9 @@ def test_a_share_nobody_can_tell_has_an_interval_of_everything():
         dict(zip(fuser.classes_, fuser.prior_estimate_.high)),
     )
     assert low["flu"] == low["cold"] == 0 and high["flu"] == high["cold"] == 1
-    assert not fuser.moved_.moved and any("'flu' is known only within 0% to 100%" in w for w in fuser.warnings_)
+    assert not fuser.prior_shift_.significant and any(
+        "'flu' is known only within 0% to 100%" in w for w in fuser.warnings_
+    )
     silent = Fuser({"x": coarse}, method="product").fit({"x": [None] * 30})
     assert silent.prior_estimate_.low.max() == 0 and silent.prior_estimate_.high.min() == 1
 
@@ -150,7 +152,7 @@ def test_a_window_is_looked_at_anew():
 def test_items_nobody_answered_do_not_pull_the_priors():
     drawn = panel(13, n=300, K=2, J=3, prior=[0.9, 0.1])
     holes = {name: [*said, *[None] * 300] for name, said in drawn.answers.items()}
-    for method in ("it", "ml-product", "composite", "dawid-skene", "pool"):
+    for method in ("min-divergence", "ml-product", "composite", "dawid-skene", "pool"):
         whole, half = (Fuser(drawn.sources, method=method).fit(a) for a in (drawn.answers, holes))
         np.testing.assert_allclose(half.prior_, whole.prior_, atol=0.02)
         np.testing.assert_allclose(half.posterior_[-1], half.prior_, atol=0.02)
@@ -286,7 +288,9 @@ def test_symbols_that_are_not_named_share_the_rest():
     three = Calibration.from_predictions(
         list("abc") * 30, np.tile([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]], (30, 1))
     )
-    fuser = Fuser({"x": three}, method="it").fit({"x": {"a": [0.6, 0.2, np.nan], "b": [np.nan, 0.5, np.nan]}})
+    fuser = Fuser({"x": three}, method="min-divergence").fit(
+        {"x": {"a": [0.6, 0.2, np.nan], "b": [np.nan, 0.5, np.nan]}}
+    )
     np.testing.assert_allclose(fuser._batch.answers.said[0], [[0.6, 0.2, 0.2], [0.2, 0.5, 0.3], [0, 0, 0]])
     table = pd.DataFrame({"item": [1, 2], "source": ["x", "x"], "value": ["a", "a"], "p": [0.6, 0.9]})
     said = Fuser({"x": three}).fit(long_answers(table, probability="p"))._batch.answers.said[0]

@@ -152,7 +152,7 @@ CASES: dict[str, Callable[[], np.ndarray]] = {
     ),
     **{
         f"Fuser {method}": (lambda method=method: fuser(method).fit(votes()).predict_proba(votes()))  # type: ignore[misc]
-        for method in ("auto", "ml-product", "product", "it", "pool", "dawid-skene", "majority")
+        for method in ("auto", "ml-product", "product", "min-divergence", "pool", "dawid-skene", "majority")
     },
 }
 

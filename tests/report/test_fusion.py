@@ -99,12 +99,12 @@ def test_the_table_of_drift_names_who_drifted(tmp_path):
 
 
 def test_the_search_of_it_is_drawn_with_its_gap(tmp_path):
-    found = Fuser(SOURCES, method="it").fit(VOTES)
+    found = Fuser(SOURCES, method="min-divergence").fit(VOTES)
     text = text_of(written(tmp_path, found))
     assert "How the posteriors were found" in text and "it never falls" in text
     assert f"at most {found.gap_:.2g} nats per item above the least divergence" in text
     assert "Trust in the sources" not in text
-    assert "Method it (" in text and "taken by auto" not in text
+    assert "Method min-divergence (" in text and "taken by auto" not in text
 
 
 def test_without_matplotlib_there_are_tables(fuser, tmp_path, monkeypatch):

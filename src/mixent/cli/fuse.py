@@ -70,7 +70,7 @@ def fuse(
         str,
         typer.Option(
             metavar="NAME",
-            help="auto; ml-product (independent sources), discounted or pool (with trust weights), it (constraints), "
+            help="auto; ml-product (independent sources), discounted or pool (with trust weights), min-divergence, "
             "composite, dawid-skene (learned anew); majority, sum, product, trimmed-mean, ml-sum to compare.",
         ),
     ] = "auto",

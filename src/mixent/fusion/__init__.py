@@ -2,7 +2,7 @@
 
 from mixent.fusion.answers import LongAnswers, long_answers
 from mixent.fusion.calibration import Calibration
-from mixent.fusion.diagnostics import Dependence, Drift, Moved, PriorEstimate
+from mixent.fusion.diagnostics import Dependence, Drift, PriorEstimate, PriorShiftTest
 from mixent.fusion.estimator import Fuser
 from mixent.fusion.serialize import load_calibrations, save_calibrations
 from mixent.fusion.sources import Source
@@ -13,8 +13,8 @@ __all__ = [
     "Drift",
     "Fuser",
     "LongAnswers",
-    "Moved",
     "PriorEstimate",
+    "PriorShiftTest",
     "Source",
     "load_calibrations",
     "long_answers",

@@ -19,7 +19,7 @@ from mixent.maxent.cells import Cells
 from mixent.maxent.rows import Rows
 
 LEAST = 1e-12  # probability of a class by a source: zero would end the matter for all others
-SHORTEST = 0.1  # sharpness below which steps of "it" grow no longer
+SHORTEST = 0.1  # sharpness below which steps of "min-divergence" grow no longer
 DENSIFY = 1 << 40
 
 

@@ -234,7 +234,7 @@ def _roots(matrices: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Moved:
+class PriorShiftTest:
     """Have the class priors moved from those of the sources' training?"""
 
     statistic: float  # 2 (log L at the batch's priors - log L at the old ones), by the product of the sources
@@ -242,24 +242,24 @@ class Moved:
     robust_p_value: (
         float  # by the composite estimate and its covariance: any dependence, rates as counted; NaN: few items
     )
-    moved: bool
+    significant: bool  # robust_p_value below 1 - confidence
 
 
-def moved_test(
+def prior_shift_test(
     estimate: PriorEstimate, old: Array, n_rows: float, n_items: float, gain: float, confidence: float
-) -> Moved:
+) -> PriorShiftTest:
     """Old priors counted on `n_rows` (infinite where they are given) against those of a batch of `n_items`.
 
     `gain` is the rise of the log-likelihood of the product rule from the old priors to the batch's.
     """
     df = len(old) - 1
     if n_items < FEWEST or ((estimate.low <= 0) & (estimate.high >= 1)).any():
-        return Moved(2 * gain, float(chi2.sf(2 * gain, df)), np.nan, False)
+        return PriorShiftTest(2 * gain, float(chi2.sf(2 * gain, df)), np.nan, False)
     d = estimate.prior - old
     covariance = estimate.covariance + (np.diag(old) - np.outer(old, old)) / n_rows
     wald = float(d @ np.linalg.pinv(covariance, rcond=1e-8) @ d)
     robust = float(chi2.sf(wald, df))
-    return Moved(2 * gain, float(chi2.sf(2 * gain, df)), robust, robust < 1 - confidence)
+    return PriorShiftTest(2 * gain, float(chi2.sf(2 * gain, df)), robust, robust < 1 - confidence)
 
 
 @dataclass(frozen=True)
@@ -269,7 +269,7 @@ class Dependence:
     z: Array  # (J, J) how many standard errors the pairs agree more than the confusion matrices say; NaN: not known
     correlation: Array  # (J, J) of what they say within a class
     n_effective: float  # how many independent sources would say as much
-    overall: float  # z of all pairs together: sees what is spread thinly over many of them
+    overall_z: float  # of all pairs together: detects dependence that is spread thinly over many of them
     spread: Array  # (J,) standard deviation within a class of what each says, in nats
 
     @property
@@ -462,7 +462,7 @@ def _correlation(cov: Array, std: Array) -> Array:
 class Drift:
     """Does a source still say what its confusion matrix promises, at the priors the others tell?"""
 
-    said: Array  # (S_j,) shares of its symbols in the batch
+    observed: Array  # (S_j,) shares of its symbols in the batch
     expected: Array  # (S_j,)
     statistic: float
     p_value: float  # NaN where it cannot be tested: no other source, or counted within a context

@@ -31,7 +31,7 @@ from mixent.fusion.diagnostics import (
     all_marginals,
     dependence,
     drift,
-    moved_test,
+    prior_shift_test,
 )
 from mixent.fusion.learning import guesses, with_labels
 from mixent.fusion.methods import HELD, METHODS, Fit, Settings, Task, window_prior
@@ -39,7 +39,7 @@ from mixent.fusion.rules import only_known
 from mixent.fusion.sources import Layout
 from mixent.fusion.words import warnings_in_words
 
-SEARCHED = ("auto", "ml-product", "ml-sum", "composite", "trimmed-mean", "it", "dawid-skene")
+SEARCHED = ("auto", "ml-product", "ml-sum", "composite", "trimmed-mean", "min-divergence", "dawid-skene")
 MOST_COST = 1e7  # sources squared times classes cubed, likewise
 MOST_DRIFTS = 64  # sources that are tested for drift: each needs an estimate by all others
 
@@ -47,73 +47,81 @@ MOST_DRIFTS = 64  # sources that are tested for drift: each needs an estimate by
 class Fuser(Estimator):
     """Fusion of black-box classifiers on an unlabelled batch whose class priors may have shifted.
 
-    Each source was trained elsewhere, on other priors, and gives labels, probabilities or scores of the items; its
-    `Calibration` says how often it says what of each class. Nothing is labelled in common. The fit finds the posteriors
-    of the items and the class priors of the batch together.
+    Each source was trained elsewhere, with other class priors, and gives labels, probabilities or scores for the items.
+    Its `Calibration` holds its confusion counts. No item needs a label. The fit estimates the posteriors of the items
+    and the class priors of the batch together.
 
-    Maximises, by the method chosen, one of these; each step raises it, so that this value never falls. "it": minus R,
-    the sum over sources of the divergence of confusion matrices on the batch from those calibrated (4.13); R is convex,
-    and the gap bounds what is left. "ml-product": sum_i w_i log sum_k p_k prod_j r_ij(k), r the likelihood ratio of
-    what source j says; "ml-sum" and "composite" the like with means. "pool": minus R over one trust weight for each
-    source; "discounted" takes the weights from what pairs of sources say twice, and lets R move them a little.
-    "dawid-skene" learns the confusion matrices anew, with the calibration as prior. "majority", "sum", "product" are
-    fixed. "auto" takes "ml-product" where sources do not agree more than their confusion matrices say, "discounted"
-    where they do, and "dawid-skene" where the calibrations are mere guesses.
+    What is maximized depends on the method; every step increases it.
+
+    * "ml-product": sum_i w_i log sum_k p_k prod_j r_ij(k), with r_ij(k) the likelihood ratio of the answer of source j
+      (4.2, 4.3); "ml-sum" and "composite" use means instead of products.
+    * "min-divergence": minus R, the sum over sources of the divergence of the confusion matrix on the batch from the
+      calibrated one (4.13; the document calls this method information-theoretic). R is convex, and `gap_` bounds the
+      distance to its minimum.
+    * "pool": minus R over one trust weight for each source; "discounted" takes the weights from the correlation of
+      pairs of sources, and minimizes R close to them.
+    * "dawid-skene": the likelihood of the batch, with the confusion matrices estimated anew and the calibration counts
+      as their prior.
+    * "majority", "sum", "product" are fixed rules, "trimmed-mean" a mean without the extremes.
+    * "auto" uses "ml-product" where the sources do not agree more than their confusion matrices imply, "discounted"
+      where they do, and "dawid-skene" where the calibrations are assumptions.
 
     Parameters
     ----------
     sources : dict of name -> Calibration or Source, optional
-        None: the columns of the table are sources of which nothing is known but that they are more often right than
-        not, see `Calibration.guess`.
+        None: every column of the table is a source that has not been calibrated and is assumed to be right more often
+        than not, see `Calibration.guess`.
     method : str
-        "auto", "majority", "sum", "product", "ml-product", "ml-sum", "composite", "it", "pool", "discounted",
-        "trimmed-mean", "dawid-skene".
+        "auto", "majority", "sum", "product", "ml-product", "ml-sum", "composite", "min-divergence", "pool",
+        "discounted", "trimmed-mean", "dawid-skene".
     class_prior : "training", "uniform", (K,) array or dict of class -> prior
-        Priors of the fixed rules, start of the others, and what the test of moved priors compares with. "training":
-        of the sources' training, by their rows.
+        Class priors of the fixed rules, initial values of the others, and the null hypothesis of `prior_shift_`.
+        "training": the priors of the sources' training sets, weighted by their numbers of rows.
     missing_class_safe : bool
-        False: "it" minimises the R~ of (4.11), which gives every class its rows; for comparison.
+        False: "min-divergence" minimizes the R~ of (4.11), which assigns items to every class; for comparison.
     trim : float
-        Share of the sources cut at either end by "trimmed-mean".
+        Share of the sources removed at either end by "trimmed-mean".
     confidence : float
-        Of the intervals, and of the warnings.
+        Level of the intervals and of the tests behind the warnings.
     tol : float
-        "it": the gap to stop at, in nats per item.
+        "min-divergence": the gap to stop at, in nats per item.
     max_iter : int
-        Passes at most.
+        Maximum number of passes.
 
     Attributes
     ----------
     classes_ : (K,) array
     posterior_ : (n, K) array
-        Of the items fitted; of those of the last call after `partial_fit`.
+        Of the items fitted; after `partial_fit`, of the items of the last call.
     labels_ : (n,) array
         The most probable classes.
     prior_ : (K,) array
-        Class priors that go with the posteriors.
+        Class priors used in the posteriors.
     prior_estimate_ : PriorEstimate
-        Priors by the sources' histograms alone, with intervals (`low`, `high`) that carry batch and calibration error.
+        Priors estimated from the sources' histograms alone, with intervals (`low`, `high`) that include the sampling
+        error of the batch and of the calibrations.
     method_ : str
-        The method taken.
+        The method used.
     trust_ : dict of name -> float, or None
-        Weight of each source in the posteriors' logarithm: shares of a vote in product rules, learned in "pool" and
-        "discounted"; None where there are none.
+        Exponent of each source's likelihood ratio in the posteriors: shares of a vote in product rules, learned in
+        "pool" and "discounted"; None for methods without weights.
     confusion_ : dict of name -> (K, V) array
-        Rates of what each source says in each class, by the calibration and the labels given; learned anew by
+        Rates of each source's symbols in each class, from the calibration and the labels given; estimated anew by
         "dawid-skene".
     dependence_ : Dependence
-        Pairs: `z`, `correlation`, and `n_effective`, the effective number of independent sources.
+        Pairs of sources: `z`, `correlation`, and `n_effective`, the effective number of independent sources.
     drift_ : dict of name -> Drift
-    moved_ : Moved
-        Test whether the priors have moved from `class_prior`.
+        Test of each source's answers against its calibration.
+    prior_shift_ : PriorShiftTest
+        Test whether the class priors differ from `class_prior`.
     objective_ : float or None
-        In nats per item: log-likelihood, or minus R; None of fixed rules.
+        In nats per item: log-likelihood, or minus R; None for fixed rules.
     gap_ : float or None
-        "it": bound of the distance to the least R, in nats per item.
+        "min-divergence": upper bound on the distance to the minimum of R, in nats per item.
     history_ : tuple
-        The passes of the search.
+        One entry for each pass of the optimizer.
     warnings_ : list of str
-        What to look at, in words.
+        What to check, in sentences.
     items_ : (n,) array or None
         Names of the items of a long table.
     n_items_, n_patterns_ : int
@@ -311,20 +319,20 @@ class Fuser(Estimator):
         self.drift_ = _drifts(plain, self.dependence_.correlation)
         counted = self._first_layout.n_training if _is_training(self.class_prior) else np.inf
         n, gain = float(batch.weight.sum()), _gain(batch, settings.prior)
-        self.moved_ = moved_test(self.prior_estimate_, settings.prior, counted, n, gain, self.confidence)
+        self.prior_shift_ = prior_shift_test(self.prior_estimate_, settings.prior, counted, n, gain, self.confidence)
         self.warnings_ = warnings_in_words(self, batch.layout, batch)
 
     def _refuse_idle(self) -> None:
         for name, serves, default in (
-            ("missing_class_safe", ("it",), True),
+            ("missing_class_safe", ("min-divergence",), True),
             ("trim", ("trimmed-mean",), 0.2),
-            ("tol", ("it",), 1e-4),
+            ("tol", ("min-divergence",), 1e-4),
             ("max_iter", SEARCHED, 5000),
         ):
             value = getattr(self, name)
             if value != default and self.method not in serves:
-                told = ", ".join(map(repr, serves))
-                raise ValueError(f"{name}={value!r} has no effect with method={self.method!r}; it serves {told}")
+                methods = ", ".join(map(repr, serves))
+                raise ValueError(f"{name}={value!r} is only used with method {methods}; got method={self.method!r}")
 
     def _settings(self, layout: Layout) -> Settings:
         check_flag("missing_class_safe", self.missing_class_safe)
@@ -435,7 +443,7 @@ class Fuser(Estimator):
         if parts is None:
             raise ValueError(
                 f"method {self.method_!r} takes means, whose posteriors are no sum of what each source adds; take a "
-                "product rule, 'it', 'pool', 'discounted' or 'dawid-skene'"
+                "product rule, 'min-divergence', 'pool', 'discounted' or 'dawid-skene'"
             )
         rest = np.broadcast_to(self.rule_.base, parts.shape[1:])
         every = np.concatenate([parts, rest[None]])
@@ -453,8 +461,8 @@ class Fuser(Estimator):
         Returns
         -------
         self
-            `prior_`, which later predictions use, `prior_estimate_`, `dependence_`, `drift_`, `moved_` and `warnings_`
-            are the window's. "majority" has no priors.
+            `prior_`, which later predictions use, `prior_estimate_`, `dependence_`, `drift_`, `prior_shift_` and
+            `warnings_` are those of the window. "majority" has no priors.
         """
         check_is_fitted(self, "rule_")
         batch = self._new(window)

@@ -58,7 +58,7 @@ class Weighted:
 
 @dataclass(frozen=True)
 class LogLinear:
-    """log q_i(k) = const + offset_k + sum of the weights of what is said: "it" and "dawid-skene"."""
+    """log q_i(k) = const + offset_k + sum of the weights of what is said: "min-divergence" and "dawid-skene"."""
 
     weights: Array  # (S, K)
     offset: Array  # (K,)

@@ -152,10 +152,10 @@ def _it(task: Task) -> Fit:
     n = float(batch.weight.sum())
     # R~ is a sum over classes, not over items
     objective = found.objective / n if settings.safe else found.objective
-    fit = _fit(task, "it", rule, found, gap=None if gap is None else gap / n, objective=objective)
+    fit = _fit(task, "min-divergence", rule, found, gap=None if gap is None else gap / n, objective=objective)
     answered = batch.weight * batch.answered.any(axis=0)
     share = answered @ fit.posterior / answered.sum() if answered.any() else settings.prior
-    return _fit(task, "it", replace(rule, prior=floored(share)), found, gap=fit.gap, objective=objective)
+    return _fit(task, "min-divergence", replace(rule, prior=floored(share)), found, gap=fit.gap, objective=objective)
 
 
 def balanced(batch: Batch, weights: Array) -> tuple[Array, Array]:
@@ -295,7 +295,7 @@ def dependent(found: Dependence, originals: np.ndarray) -> bool:
     """Do all pairs together, or one of them, agree more than independence given the class would have it?"""
     z = found.z[np.ix_(originals, originals)][np.triu_indices(len(originals), 1)]
     z = z[np.isfinite(z)]
-    return found.overall > DEPENDENT or bool(len(z) and z.max() > norm.isf(ALARM / len(z)))
+    return found.overall_z > DEPENDENT or bool(len(z) and z.max() > norm.isf(ALARM / len(z)))
 
 
 METHODS: dict[str, Callable[[Task], Fit]] = {
@@ -307,7 +307,7 @@ METHODS: dict[str, Callable[[Task], Fit]] = {
     "ml-sum": _ml_sum,
     "composite": _composite,
     "trimmed-mean": _trimmed,
-    "it": _it,
+    "min-divergence": _it,
     "pool": _pool,
     "discounted": _discounted,
     "dawid-skene": _dawid_skene,

@@ -3,9 +3,9 @@
     q_i(k) ~ p_k prod_j r_ij(k)^t_j,   t_j >= 0,
 
 r_ij(k) the likelihood ratio of what source j says, and p the priors by composite likelihood. The weights t minimise the
-same divergence R (4.13) that the free posteriors of "it" minimise, over a family of J numbers instead of one for every
-item and class: with independent sources they come near one, that of naive Bayes; copies share what one of them
-deserves; and a small batch cannot be fitted to the last item. R is not convex in t: several starts, the lowest kept.
+same divergence R (4.13) that the free posteriors of "min-divergence" minimize, over a family of J numbers instead of
+one for every item and class: with independent sources they are close to one, as in naive Bayes; copies share the weight
+of one source; and a small batch cannot be fitted exactly. R is not convex in t: several starts, the lowest kept.
 
 R knows of dependence only through the constraints it breaks, and these are counted on few rows. Pairs of sources tell
 of it directly: `discounted` starts from what they tell (see `discounts`) and lets R move the weights as far as the rows

@@ -9,7 +9,7 @@ from mixent.fusion.answers import Answers
 from mixent.fusion.batch import Batch
 from mixent.fusion.calibration import Calibration
 from mixent.fusion.describe import describe_fusion
-from mixent.fusion.diagnostics import Dependence, Drift, Moved, PriorEstimate
+from mixent.fusion.diagnostics import Dependence, Drift, PriorEstimate, PriorShiftTest
 from mixent.fusion.estimator import Fuser
 from mixent.fusion.frozen import LogLinear, Mean, MeanRatio, Vote, Weighted
 from mixent.fusion.sources import Layout, Source
@@ -54,13 +54,13 @@ register(
         "prior_estimate_": PriorEstimate,
         "dependence_": Dependence,
         "drift_": dict,
-        "moved_": Moved,
+        "prior_shift_": PriorShiftTest,
         "warnings_": list,
         "_batch": Batch,
         "_first_layout": Layout,
         "_fitted_layout": Layout,
     },
-    parts=(*RULES, Answers, Batch, Calibration, Dependence, Drift, Layout, Moved, PriorEstimate, Source),
+    parts=(*RULES, Answers, Batch, Calibration, Dependence, Drift, Layout, PriorShiftTest, PriorEstimate, Source),
     to_file=without_derived,
     from_file=with_derived,
 )(Fuser)

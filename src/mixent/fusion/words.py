@@ -79,11 +79,11 @@ def _drifted(fuser: Any) -> list[str]:
     alarms = [(fuser.drift_[name].p_value, name, fuser.drift_[name]) for name in drift_alarms(fuser)]
     out = []
     for p, name, found in alarms[:1]:
-        symbol = int(np.abs(found.said - found.expected).argmax())
+        symbol = int(np.abs(found.observed - found.expected).argmax())
         told = fuser._first_layout.calibrations[fuser._first_layout.names.index(name)]
         label = _symbol(told, symbol)
         out.append(
-            f"{name!r} may have drifted: it says {label} of {found.said[symbol]:.1%} of the items, where its "
+            f"{name!r} may have drifted: it says {label} of {found.observed[symbol]:.1%} of the items, where its "
             f"calibration and the other sources lead one to expect {found.expected[symbol]:.1%} (p = {p:.2g})"
         )
     if len(alarms) > 1:
@@ -118,7 +118,7 @@ def _dependent(fuser: Any, layout: Layout) -> list[str]:
 def _priors(fuser: Any) -> list[str]:
     out = []
     estimate = fuser.prior_estimate_
-    if fuser.moved_.moved:
+    if fuser.prior_shift_.significant:
         was = (
             "those of the training"
             if isinstance(fuser.class_prior, str) and fuser.class_prior == "training"
@@ -127,7 +127,7 @@ def _priors(fuser: Any) -> list[str]:
         told = ", ".join(
             f"{c} {low:.1%} to {high:.1%}" for c, low, high in zip(fuser.classes_, estimate.low, estimate.high)
         )
-        out.append(f"the class priors have moved from {was} (p = {fuser.moved_.robust_p_value:.2g}): now {told}")
+        out.append(f"the class priors have moved from {was} (p = {fuser.prior_shift_.robust_p_value:.2g}): now {told}")
     for label, high in zip(fuser.classes_.tolist(), estimate.high):
         if high < 0.02:
             out.append(f"class {label!r} is rare or absent in this batch: at most {high:.1%}")
@@ -169,10 +169,8 @@ def _small(batch: Batch) -> list[str]:
 def _unsettled(fuser: Any) -> list[str]:
     if fuser.method_ == "majority":
         return ["shares of votes are no probabilities of the classes"]
-    if fuser.method_ == "it":
-        return [
-            "'it' meets the confusion matrices to the last item it can: its probabilities are too sure of themselves"
-        ]
+    if fuser.method_ == "min-divergence":
+        return ["'min-divergence' fits the confusion matrices as closely as possible; its posteriors are overconfident"]
     if fuser.method_ == "ml-sum":
         return ["'ml-sum' is the printed rule, which adds ratios of different scales; 'composite' is the sound one"]
     return []

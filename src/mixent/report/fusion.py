@@ -238,9 +238,9 @@ def _drift(fuser: Any, about: dict[str, Any]) -> list[Content]:
         if not np.isfinite(found.p_value):
             rows.append([name, "not tested", None, None, None, ""])
             continue
-        v = int(np.abs(found.said - found.expected).argmax())
+        v = int(np.abs(found.observed - found.expected).argmax())
         alarm = name in alarms
-        numbers = [Number(_percent(share), best=alarm) for share in (found.said[v], found.expected[v])]
+        numbers = [Number(_percent(share), best=alarm) for share in (found.observed[v], found.expected[v])]
         p = Number(f"{found.p_value:.2g}", best=alarm)
         rows.append([name, said_in_words(calibrations[name], v), *numbers, p, "drifted" if alarm else ""])
     mislead = ". The clearest comes first: where one has drifted, others can look so" if len(alarms) > 1 else ""

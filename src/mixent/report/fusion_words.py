@@ -27,7 +27,7 @@ OLD = {"training": "those of the sources' training", "given": "those given", "eq
 
 def describe_fusion(fuser: Any) -> dict[str, Any]:
     """A fitted `Fuser` in values that JSON can hold."""
-    estimate, moved, pairs = fuser.prior_estimate_, fuser.moved_, fuser.dependence_
+    estimate, moved, pairs = fuser.prior_estimate_, fuser.prior_shift_, fuser.dependence_
     training = fuser._fitted_layout.training_prior
     columns = zip(fuser.classes_.tolist(), fuser.prior_, estimate.prior, estimate.low, estimate.high, training)
     return {
@@ -42,7 +42,7 @@ def describe_fusion(fuser: Any) -> dict[str, Any]:
         ],
         "confidence": float(estimate.confidence),
         "moved": {
-            "moved": bool(moved.moved),
+            "moved": bool(moved.significant),
             "p_value": _finite(moved.robust_p_value),
             "p_value_of_saerens": _finite(moved.p_value),
             "from": _old_prior(fuser),
