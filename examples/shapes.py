@@ -23,11 +23,12 @@ from scipy.integrate import trapezoid
 
 from mixent import MaxEntClassifier
 from mixent.displays import ConstraintsDisplay
+from mixent.maxent import ComponentFeatures
 
 MEAN, VARIANCE = 0.02, 55.30  # of both classes
 N_ROWS = 3000
 SEEDS = range(10) if "--full" in sys.argv else range(2)
-KINDS = ("union", "class", "pooled", "quantize", "moments")
+KINDS = ("union", "class", "pooled", "bins", "moments")
 GRID = np.linspace(-40.0, 40.0, 8001)
 BLUE, ORANGE, INK = "#0072B2", "#D55E00", "#333333"
 
@@ -91,9 +92,9 @@ plt.show()
 # %%
 # Constraints on hidden components
 # --------------------------------
-# ``latent="union"`` fits a mixture to the column in each class; which of all these components a value belongs to is the
-# feature. ``"moments"`` constrains means and second moments. Above: the fitted components, and the log-odds each adds
-# for the second class. Below: the posteriors of both models beside the exact one.
+# ``features="union"`` fits a mixture to the column in each class; the feature is which of all these components a value
+# belongs to. ``"moments"`` constrains means and second moments. Above: the fitted components, and the log-odds each
+# adds for the second class. Below: the posteriors of both models beside the exact one.
 
 
 def make_rows(n: int = N_ROWS, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -105,8 +106,8 @@ def make_rows(n: int = N_ROWS, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 def fit(kind: str, seed: int = 0) -> MaxEntClassifier:
     """A classifier with this kind of constraint on the column, and none on its means beside, as in the document."""
-    alone = {"means": False} if kind in ("union", "class", "pooled") else {}
-    return MaxEntClassifier(kind, prior=10.0, random_state=0, **alone).fit(*make_rows(seed=seed))
+    features = ComponentFeatures(kind, means=False) if kind in ("union", "class", "pooled") else kind
+    return MaxEntClassifier(features, prior=10.0, random_state=0).fit(*make_rows(seed=seed))
 
 
 def draw_components(ax: plt.Axes, model: MaxEntClassifier) -> None:
@@ -169,7 +170,7 @@ def show_table(found: dict[str, np.ndarray]) -> None:
     n = len(next(iter(found.values())))
     print(f"Exact Bayes error {100 * bayes_error():.2f} %. {N_ROWS} training rows, {N_ROWS} test rows;")
     print(f"mean and standard error over {n} training tables:\n")
-    print(f"{'latent':<10}{'values':>8}{'training error %':>20}{'test error %':>18}")
+    print(f"{'features':<10}{'values':>8}{'training error %':>20}{'test error %':>18}")
     for kind, rows in found.items():
         mean, error = 100 * rows.mean(axis=0), 100 * rows.std(axis=0, ddof=1) / np.sqrt(n)
         cells = [f"{mean[i]:.2f} ± {error[i]:.2f}" for i in (0, 1)]

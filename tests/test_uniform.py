@@ -36,7 +36,6 @@ DIFFERENT = {  # options of one name and several defaults
     "gamma": "of trees and nets the margin in nats; of kernels their width, chosen where leaving rows out is free",
     "init": "a hidden Markov model starts from segments of time where it can",
     "kernel": "each the plainest model of its kind, but kernel Fisher is about kernels",
-    "latent": "what numbers become; of a stack, whether they matter at all",
     "margin": "of novelty it is the document's",
     "max_components": "how many a search can afford: of one mixture, of each class, of all classes, of each column",
     "max_iter": "what usually suffices",
@@ -49,7 +48,6 @@ DIFFERENT = {  # options of one name and several defaults
     "solver": "each the best for its objective",
     "structure": "of a net its edges; of trees whether classes share one",
     "tol": "gain per row, per step of a sequence, or gap: what is worth another pass differs",
-    "validation": "where early stopping and forward selection look, or not",
 }
 
 

@@ -104,15 +104,15 @@ def _combiners(boosting: Any, X: np.ndarray, y: np.ndarray, new: np.ndarray) -> 
     def on_outputs(model: Any) -> Any:
         return model.fit(flat(boosting.stage_proba(X)), y).predict(flat(boosting.stage_proba(new)))
 
-    def stacked(latent: bool) -> Any:
-        model = MaxEntStackingClassifier.from_boosting(boosting, cv="prefit", latent=latent, random_state=0, n_jobs=1)
+    def stacked(regions: str | None) -> Any:
+        model = MaxEntStackingClassifier.from_boosting(boosting, cv="prefit", regions=regions, random_state=0, n_jobs=1)
         return model.fit(X, y).predict(new)
 
     return {
         "MLP": lambda: on_outputs(network()),
         "SVM": lambda: on_outputs(machine()),
-        SIME: lambda: stacked(False),
-        LVME: lambda: stacked(True),
+        SIME: lambda: stacked(None),
+        LVME: lambda: stacked("union"),
     }
 
 
@@ -121,7 +121,7 @@ def _peer(setting: Setting, n_bases: int, X: np.ndarray, y: np.ndarray, rounds: 
     bases = [(f"base {i + 1}", DrawnBayes(i)) for i in range(n_bases)]
     methods: dict[str, Callable[[], Any]] = {
         SIME: lambda: MaxEntStackingClassifier(bases, cv=5, random_state=0, n_jobs=1),
-        LVME: lambda: MaxEntStackingClassifier(bases, cv=5, latent=True, random_state=0, n_jobs=1),
+        LVME: lambda: MaxEntStackingClassifier(bases, cv=5, regions="union", random_state=0, n_jobs=1),
         STACKING: lambda: StackingClassifier(bases, cv=5),
     }
     found: dict[str, list[float]] = {method: [] for method in methods}

@@ -296,8 +296,8 @@ def sime(boost: Boost, *, held: bool, sizes: Sequence[int] = SIZES) -> Stack:
     return Stack(boost, MaxEntStackingClassifier, held=held, sizes=sizes)
 
 
-def lvme(boost: Boost, *, held: bool, sizes: Sequence[int] = SIZES, latent: str = "union") -> Stack:
-    return Stack(boost, MaxEntStackingClassifier, held=held, sizes=sizes, latent=latent)
+def lvme(boost: Boost, *, held: bool, sizes: Sequence[int] = SIZES, regions: str = "union") -> Stack:
+    return Stack(boost, MaxEntStackingClassifier, held=held, sizes=sizes, regions=regions)
 
 
 def hmm(boost: Boost, *, held: bool, sizes: Sequence[int] = SIZES) -> Stack:

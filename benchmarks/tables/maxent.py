@@ -1,6 +1,7 @@
 """Tables "continuous" and "mixed": Tables 2.1 and 2.2 of document 004, what continuous columns become.
 
-Methods are named by `latent`. "class" is the document's, and stands beside its numbers; "class, IIS" is also trained
+Methods are named by `features` ("quantize" is features="bins").
+"class" is the document's, and stands beside its numbers; "class, IIS" is also trained
 as there: iterative scaling without a prior, stopped early. Peers are tuned on the training rows only.
 """
 
@@ -19,20 +20,21 @@ from benchmarks.tables.printed import POOLED_OF_004, TABLE_21, TABLE_22, table_o
 from benchmarks.tables.show import Found, tell
 from benchmarks.tables.table import Make, Printed, Setting, Table
 from mixent import MaxEntClassifier
+from mixent.maxent import BinFeatures, ComponentFeatures
 
 BEST, SVM = "best of [30]", "RBF SVM of 004"  # printed only
 EARLY = 4e-5  # nats per row: a relative change of 1e-4 where the log-loss is 0.4
 METHODS: dict[str, dict[str, Any]] = {
     "union": {},
-    "union, no means": {"means": False},
-    "class": {"latent": "class", "means": False},
-    "class, IIS": {"latent": "class", "means": False, "solver": "iis", "prior": None, "tol": EARLY},
-    "pooled": {"latent": "pooled", "means": False},
-    "quantize": {"latent": "quantize", "bins": "uniform"},
-    "moments": {"latent": "moments"},
-    "union, groups": {"groups": "auto"},
-    "class, groups": {"latent": "class", "means": False, "groups": "auto"},
-    "union, forward": {"select": "forward"},
+    "union, no means": {"features": ComponentFeatures(means=False)},
+    "class": {"features": ComponentFeatures("class", means=False)},
+    "class, IIS": {"features": ComponentFeatures("class", means=False), "solver": "iis", "prior": None, "tol": EARLY},
+    "pooled": {"features": ComponentFeatures("pooled", means=False)},
+    "quantize": {"features": BinFeatures("uniform")},
+    "moments": {"features": "moments"},
+    "union, groups": {"features": ComponentFeatures(groups="auto")},
+    "class, groups": {"features": ComponentFeatures("class", means=False, groups="auto")},
+    "union, forward": {"selection": "bic"},
 }
 PEERS: dict[str, Make] = {"LR": peers.logistic, "boosting": peers.boosting}
 NOTES = (

@@ -131,10 +131,10 @@ def test_f_statistics_stand_above_the_printed(main, capsys):
 def test_columns_of_a_long_boosting_are_the_classifier_of_a_short_one(n_classes, held):
     X, y = drawn(n_classes)
     new, cv = X[::3] + 0.1, 5 if held else "train"
-    for make, latent in ((sime, False), (lvme, True)):
+    for make, regions in ((sime, None), (lvme, "union")):
         found = make(adaboost, held=held, sizes=(2, 5)).fit(X, y)
         for size in (2, 5):
-            direct = MaxEntStackingClassifier.from_boosting(adaboost(size), latent=latent, cv=cv, random_state=0)
+            direct = MaxEntStackingClassifier.from_boosting(adaboost(size), regions=regions, cv=cv, random_state=0)
             assert np.array_equal(direct.fit(X, y).predict_proba(new), found.at(size, new))
     options = {} if held else DOCUMENT
     chain = HMMStackingClassifier(adaboost(5), random_state=0, **options).fit(X, y)
@@ -175,7 +175,7 @@ def test_rows_are_boosted_and_described_once(monkeypatch):
     X = X + 1e-3  # rows no other test has
     one, two = (lvme(adaboost, held=held, sizes=(3, 6)).fit(X, y) for held in (False, True))
     assert one.said is two.said and len(calls) == 1
-    assert lvme(adaboost, held=False, sizes=(3,), latent="class").fit(X, y).cells.kind == "class" and len(calls) == 2
+    assert lvme(adaboost, held=False, sizes=(3,), regions="class").fit(X, y).cells.kind == "class" and len(calls) == 2
     assert said(adaboost, X, y[::-1], 6) is not one.said
 
 

@@ -124,7 +124,7 @@ def test_weight_two_is_the_row_twice():
     weight = np.random.default_rng(3).integers(0, 4, size=60)
     weight[:6] = 1
     often = np.repeat(np.arange(60), weight)
-    for options in ({}, {"per_class": True}, {"objective": "likelihood"}):
+    for options in ({}, {"per_class": True}, {"criterion": "likelihood"}):
         one = ParzenClassifier(**options).fit(frame, y, sample_weight=weight)
         other = ParzenClassifier(**options).fit(frame.iloc[often], y[often])
         np.testing.assert_array_equal(one.bandwidth_, other.bandwidth_)
@@ -145,11 +145,11 @@ def test_order_of_rows_and_names_of_classes_do_not_matter():
 
 def test_the_chosen_bandwidth_is_the_best_tried_and_class_by_class_is_no_worse():
     frame, y = mixed()
-    for objective in ("conditional", "likelihood"):
-        model = ParzenClassifier(objective=objective).fit(frame, y)
+    for criterion in ("conditional", "likelihood"):
+        model = ParzenClassifier(criterion=criterion).fit(frame, y)
         best = max(model.bandwidths_tried_, key=lambda one: one["value"])
         assert best["bandwidth"] == model.bandwidth_ and len(model.bandwidths_tried_) == 25
-        if objective == "conditional":
+        if criterion == "conditional":
             assert best["value"] == pytest.approx(-model.loo_log_loss_)
             for one in model.bandwidths_tried_[::6]:
                 given = ParzenClassifier(one["bandwidth"]).fit(frame, y)
@@ -249,11 +249,11 @@ def test_progress_is_told():
         ({"bandwidth": "wide"}, "bandwidth must be 'auto', a number > 0, or one for each class; got 'wide'"),
         ({"bandwidth": [1.0]}, "bandwidth must have one number for each of the 3 classes; got 1"),
         ({"bandwidth": [1.0, -1.0, 2.0]}, "bandwidth must be a number > 0; got -1.0"),
-        ({"objective": "error"}, "objective must be one of 'conditional', 'likelihood'; got 'error'"),
-        ({"bandwidth": 1, "per_class": True}, "per_class=True has no effect with bandwidth=1; it serves"),
+        ({"criterion": "error"}, "criterion must be one of 'conditional', 'likelihood'; got 'error'"),
+        ({"bandwidth": 1, "per_class": True}, "per_class=True is only used with bandwidth='auto'; got bandwidth=1"),
         (
-            {"bandwidth": 1, "objective": "likelihood"},
-            "objective='likelihood' has no effect with bandwidth=1; it serves",
+            {"bandwidth": 1, "criterion": "likelihood"},
+            "criterion='likelihood' is only used with bandwidth='auto'; got bandwidth=1",
         ),
         ({"class_prior": [1, 2]}, "class_prior must be 'empirical' or 3 positive numbers"),
         ({"n_jobs": 0}, "n_jobs must be None, -1 or a positive number of threads; got 0"),

@@ -47,7 +47,7 @@ def test_kernel_fisher(mixent, table):
 def test_options_reach_the_library(mixent):
     assert mixent(*FIT, "parzen", "--objective", "likelihood", "--per-class", "-q").exit_code == 0
     model = mx.load("m.mixent")
-    assert (model.objective, model.per_class, model.bandwidth) == ("likelihood", True, "auto")
+    assert (model.criterion, model.per_class, model.bandwidth) == ("likelihood", True, "auto")
     assert "bandwidth 0.7, as given" in said(mixent(*FIT, "parzen", "--bandwidth", "0.7"))
     for gamma, wanted in (("auto", "auto"), ("scale", "scale"), ("0.3", 0.3)):
         assert mixent(*FIT, "kernel-fisher", "--gamma", gamma, "--shrinkage", "auto", "-q").exit_code == 0

@@ -99,8 +99,8 @@ def test_options_go_to_the_combination_first_and_to_the_bases_else():
     )
     made = make_models(["stack"], chosen, target="y", categorical=[], seed=0, jobs=None)["stack"]
     mixture, entropy, margin = (base for _, base in made.estimators)
-    assert (made.latent, made.prior, made.max_components) == ("class", 2.0, 3)
-    assert (entropy.latent, entropy.prior, entropy.max_components) == ("union", "auto", 6)
+    assert (made.regions.kind, made.prior, made.regions.max_components) == ("class", 2.0, 3)
+    assert (entropy.features.kind, entropy.prior, entropy.features.max_components) == ("union", "auto", 6)
     assert mixture.n_components == 2 and margin.kernel == "rbf"
     chosen = Choices(bases="mixture", max_components=3)  # without cells of its own, of the mixture
     made = make_models(["stack"], chosen, target="y", categorical=[], seed=0, jobs=None)["stack"]
@@ -112,10 +112,9 @@ def test_where_the_row_lies(mixent, table):
     text = said(mixent(*STACK, "--bases", "mixture", *QUICK, *options))
     model = mx.MaxEntStackingClassifier(
         [("mixture", naive())],
-        latent="pooled",
+        regions=mx.ensemble.InputRegions("pooled", max_components=2),
         constraints="diagonal",
         decisions="hard",
-        max_components=2,
         prior=1.0,
         random_state=0,
     ).fit(*table)
@@ -266,7 +265,10 @@ def test_evaluate_with_a_report(mixent, ensembles):
 def test_an_option_is_for_the_models_that_take_it():
     chosen = Choices(prior="2", latent="class", constraints="diagonal", combine=None, outputs=("v=p",))
     made = make_models(["maxent", "stack", "boost"], chosen, target="y", categorical=[], seed=0, jobs=None)
-    assert made["maxent"].latent == made["stack"].latent == "class" and made["maxent"].prior == made["stack"].prior == 2
+    assert (
+        made["maxent"].features.kind == made["stack"].regions.kind == "class"
+        and made["maxent"].prior == made["stack"].prior == 2
+    )
     assert made["stack"].constraints == "diagonal" and isinstance(made["boost"], mx.AdaBoostM1Classifier)
     chosen = Choices(combine="votes", bases="mixture", components="1")
     made = make_models(["stack", "boost"], chosen, target="y", categorical=[], seed=0, jobs=None)

@@ -70,9 +70,7 @@ def test_fit_equals_the_library(mixent, stock, X):
     options = ("--latent", "quantize", "--bins", "entropy", "--n-bins", "4", "--pairs", "colour,size;count,colour")
     assert mixent(*FIT, *options, "--prior", "0.5", "--solver", "lbfgs", "--seed", "3").exit_code == 0
     model = mx.MaxEntClassifier(
-        "quantize",
-        bins="entropy",
-        n_bins=4,
+        mx.maxent.BinFeatures("entropy", n_bins=4),
         pairs=[["colour", "size"], ["count", "colour"]],
         prior=0.5,
         solver="lbfgs",
@@ -83,7 +81,10 @@ def test_fit_equals_the_library(mixent, stock, X):
     assert mixent(*FIT, *hidden).exit_code == 0
     model = mx.load("m.mixent")
     assert (
-        not model.means and "size & count" in model.feature_terms_ and model.prior is None and model.max_components == 2
+        not model.features.means
+        and "size & count" in model.feature_terms_
+        and model.prior is None
+        and model.features.max_components == 2
     )
 
 
@@ -91,7 +92,7 @@ def test_groups_by_themselves_and_weights(mixent):
     result = mixent(
         "fit", "{stock}/data.csv", "-t", "class", "--ignore", "id", "--weight", "w", *FIT[8:], "--groups", "auto"
     )
-    assert result.exit_code == 0 and mx.load("m.mixent").groups == "auto"
+    assert result.exit_code == 0 and mx.load("m.mixent").features.groups == "auto"
 
 
 def test_probabilistic_columns(mixent, stock):
@@ -163,7 +164,7 @@ def test_selection_is_told_and_its_path_is_in_the_info(mixent, entropy):
     text = said(mixent(*FIT, *options, "--latent", "quantize", "--prior", "1"))
     model = mx.load("m.mixent")
     assert "held-out log-loss from" in text
-    assert (model.selection, model.validation, model.pairs) == ("validation", 0.3, None)
+    assert (model.selection.criterion, model.selection.validation, model.pairs) == ("validation", 0.3, None)
 
 
 def test_nothing_that_pays_is_said(mixent):

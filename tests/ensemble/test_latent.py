@@ -4,10 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import multivariate_normal
+from sklearn.datasets import load_iris
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
 
-from mixent import GaussianMixture, MixtureClassifier
+from mixent import GaussianMixture, MaxEntStackingClassifier, MixtureClassifier
 from mixent.core.executors import Serial
-from mixent.ensemble.latent import KINDS, InputCells, learn_cells, place_columns
+from mixent.ensemble.latent import InputCells, learn_cells, place_columns
+from mixent.ensemble.options import KINDS
 from mixent.mixtures.fitting import blocks
 from mixent.mixtures.model import taking_part
 
@@ -230,3 +234,13 @@ def test_cells_are_the_same_for_any_number_of_threads(blobs):
     for find in (lambda cells: cells.pmf(X), lambda cells: cells.held_out(X, likelihood(y), None, folds_of(90))):
         np.testing.assert_array_equal(find(one), find(two))
     assert isinstance(one, InputCells)
+
+
+def test_a_search_varies_one_option_of_the_regions():
+    X, y = load_iris(return_X_y=True)
+    model = MaxEntStackingClassifier([("nb", GaussianNB())], regions="pooled", prior=1.0, cv=2, random_state=0)
+    grid = {"regions__max_components": [1, 2], "nb__var_smoothing": [1e-9]}
+    search = GridSearchCV(model, grid, cv=2, refit=False).fit(X, y)
+    assert len(search.cv_results_["params"]) == 2 and model.regions == "pooled"
+    with pytest.raises(ValueError, match="regions is None, which has no parameters; set regions too"):
+        MaxEntStackingClassifier([GaussianNB()]).set_params(regions__max_components=1)

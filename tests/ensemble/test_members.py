@@ -428,6 +428,7 @@ def test_an_error_says_whose_it_is(blobs):
         )
     with pytest.raises(ValueError, match="estimators names a classifier None; leave it out"):
         MaxEntStackingClassifier([("a", None)]).fit(X, y)
-    mine = MaxEntStackingClassifier([("v", "said")], latent=True, inputs={"v": ["a"]}, max_components=1, prior=1.0)
+    mine = MaxEntStackingClassifier([("v", "said")], regions="union", inputs={"v": ["a"]}, prior=1.0)
+    mine.set_params(regions__max_components=1)
     mine.fit(pd.DataFrame(X, columns=["a", "b"]).assign(said=y), y)
     assert mine.cells_[0].columns == (0,)

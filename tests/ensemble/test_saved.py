@@ -28,7 +28,7 @@ from mixent import (
     WeightBoostClassifier,
 )
 from mixent.core.serialize import read_header
-from mixent.ensemble import OutputColumns
+from mixent.ensemble import InputRegions, OutputColumns
 from mixent.persistence import SavedFileError
 
 
@@ -73,9 +73,9 @@ MODELS = {
     "boosting of margins": AdaBoostM1Classifier(MEDClassifier(c=1.0, cv=2), 2),
     "weighted boosting": WeightBoostClassifier(NAIVE, n_estimators=3, progress=lambda *told: None),
     "stack": stack(BASES),
-    "stack of places": stack(BASES, latent=True, max_components=2),
-    "stack of places, class": stack(BASES[:2], latent="class", max_components=2, constraints="diagonal"),
-    "stack of inputs": stack(BASES[:2], latent="pooled", max_components=2, inputs={"mixture": ["size"]}),
+    "stack of places": stack(BASES, regions=InputRegions(max_components=2)),
+    "stack of places, class": stack(BASES[:2], regions=InputRegions("class", max_components=2), constraints="diagonal"),
+    "stack of inputs": stack(BASES[:2], regions=InputRegions("pooled", max_components=2), inputs={"mixture": ["size"]}),
     "stack of a boosting": MaxEntStackingClassifier.from_boosting(AdaBoostM1Classifier(n_estimators=3), **OPTIONS),
     "stack of stacks": stack([("inner", stack(BASES[:2])), ("vendor", {"no": "p_no", "yes": "p_yes"})]),
     "chain": HMMStackingClassifier(BASES[:2], **OPTIONS),
@@ -182,7 +182,7 @@ FOREIGN = {
     "bagging": stack(BaggingClassifier(GaussianNB(), 2)),
     "boosting": AdaBoostM1Classifier(GaussianNB(), 2),
     "weighted boosting": WeightBoostClassifier(GaussianNB(), 2),
-    "places": stack([("nb", GaussianNB())], latent=True, max_components=2),
+    "places": stack([("nb", GaussianNB())], regions=InputRegions(max_components=2)),
     "chain": HMMStackingClassifier([("nb", GaussianNB()), ("mixture", NAIVE)], **OPTIONS),
 }
 

@@ -30,7 +30,7 @@ from mixent import (
 )
 from mixent.core.driver import Status, Stop
 from mixent.core.executors import Serial
-from mixent.ensemble import OutputColumns
+from mixent.ensemble import InputRegions, OutputColumns
 from mixent.maxent.products import ProductLayout
 from mixent.maxent.solving import Sums, solve
 
@@ -103,9 +103,9 @@ def test_given_pmfs_are_probabilistic_instances(make_answers):
 def test_one_cell_is_no_input_at_all(placed):
     X, y = placed
     plain = stacked(2, 2).fit(X, y)
-    for latent in ("pooled", "union", "class"):
-        one = stacked(2, 2, latent=latent, max_components=1, random_state=0).fit(X, y)
-        if latent == "pooled":
+    for kind in ("pooled", "union", "class"):
+        one = stacked(2, 2, regions=InputRegions(kind, max_components=1), random_state=0).fit(X, y)
+        if kind == "pooled":
             assert [len(c.names) for c in one.cells_] == [1, 1]
             np.testing.assert_array_equal(one.predict_proba(X), plain.predict_proba(X))
             assert one.n_parameters_ == plain.n_parameters_ and one.feature_terms_ == plain.feature_terms_
@@ -113,16 +113,16 @@ def test_one_cell_is_no_input_at_all(placed):
             assert [len(c.names) for c in one.cells_] == [2, 2]
 
 
-@pytest.mark.parametrize("latent", [False, "union", "class", "pooled"])
+@pytest.mark.parametrize("kind", [None, "union", "class", "pooled"])
 @pytest.mark.parametrize("constraints", ["full", "diagonal"])
-def test_solvers_reach_the_same_optimum_with_abstentions(placed, constraints, latent):
+def test_solvers_reach_the_same_optimum_with_abstentions(placed, constraints, kind):
     X, y = placed
     X = X.copy()
     X[:30, :2] = X[100:140, 2:4] = np.nan
     found = {}
     for solver in ("auto", "bohning", "iis", "lbfgs"):
-        options = {"constraints": constraints, "latent": latent, "solver": solver, "tol": TOLS[solver]}
-        more = {"max_components": 2} if latent else {}
+        options = {"constraints": constraints, "solver": solver, "tol": TOLS[solver]}
+        more = {"regions": InputRegions(kind, max_components=2)} if kind else {}
         found[solver] = stacked(2, 2, random_state=0, max_iter=50_000, **options, **more).fit(X, y)
     best = found["auto"].run_.objective
     for solver, model in found.items():
@@ -132,12 +132,12 @@ def test_solvers_reach_the_same_optimum_with_abstentions(placed, constraints, la
 
 
 @pytest.mark.parametrize("prior", [None, 1.0])
-@pytest.mark.parametrize("latent", [False, "union", "class"])
-def test_iterative_scaling_never_falls(placed, latent, prior):
+@pytest.mark.parametrize("kind", [None, "union", "class"])
+def test_iterative_scaling_never_falls(placed, kind, prior):
     X, y = placed
     X = X.copy()
     X[:30, :2] = np.nan
-    more = {"latent": latent, "max_components": 2} if latent else {}
+    more = {"regions": InputRegions(kind, max_components=2)} if kind else {}
     model = stacked(2, 2, solver="iis", prior=prior, random_state=0, tol=1e-6, **more).fit(X, y)
     values = [step.objective for step in model.run_.trace if step.accepted]
     assert len(values) > 5 and (np.diff(values) >= -1e-10 * len(y)).all() and values[-1] > values[0]
@@ -157,10 +157,10 @@ def test_a_step_of_iterative_scaling_is_the_printed_one(placed):
     np.testing.assert_allclose(model.params_.cells, first, rtol=1e-6)
 
 
-@pytest.mark.parametrize("latent", [False, "union"])
-def test_the_certificate_holds_what_is_left(placed, latent):
+@pytest.mark.parametrize("kind", [None, "union"])
+def test_the_certificate_holds_what_is_left(placed, kind):
     X, y = placed
-    more = {"latent": latent, "max_components": 2, "random_state": 0} if latent else {}
+    more = {"regions": InputRegions(kind, max_components=2), "random_state": 0} if kind else {}
     best = stacked(2, 2, tol=0.0, **more).fit(X, y)
     with pytest.warns(ConvergenceWarning, match="max_iter was reached"):
         early = [stacked(2, 2, solver=s, max_iter=m, **more).fit(X, y) for s in ("bohning", "iis") for m in (1, 2, 4)]
@@ -173,7 +173,7 @@ def test_the_certificate_holds_what_is_left(placed, latent):
 
 def test_the_objective_is_the_one_in_the_docstring(placed):
     X, y = placed
-    model = stacked(2, 2, latent="pooled", max_components=2, prior=0.7, random_state=0).fit(X, y)
+    model = stacked(2, 2, regions=InputRegions("pooled", max_components=2), prior=0.7, random_state=0).fit(X, y)
     v = model.cells_[0].pmf(X)
     phi = np.hstack([X[:, :4], *((X[:, a : a + 2, None] * v[:, None]).reshape(len(y), -1) for a in (0, 2))])
     logits = model.params_.bias + phi @ model.params_.cells
@@ -189,8 +189,8 @@ def test_the_objective_is_the_one_in_the_docstring(placed):
 def test_the_place_of_a_row_decides_whom_to_believe(placed):
     X, y = placed
     blind, seeing = (
-        stacked(2, 2, latent=latent, random_state=0).fit(X, y).predict_log_proba(X)[np.arange(160), y].mean()
-        for latent in (False, True)
+        stacked(2, 2, regions=regions, random_state=0).fit(X, y).predict_log_proba(X)[np.arange(160), y].mean()
+        for regions in (None, "union")
     )
     assert seeing > blind + 0.03
 
@@ -206,10 +206,10 @@ def measured(X, post, places, cells=None):
     return np.einsum("nc,nl,nk->clk", post, u, cells) / len(X)
 
 
-@pytest.mark.parametrize("latent", ["pooled", "union"])
-def test_without_a_prior_all_constraints_are_met(placed, latent):
+@pytest.mark.parametrize("kind", ["pooled", "union"])
+def test_without_a_prior_all_constraints_are_met(placed, kind):
     X, y = placed
-    model = stacked(2, 2, latent=latent, max_components=2, prior=None, random_state=0, tol=0.0).fit(X, y)
+    model = stacked(2, 2, regions=InputRegions(kind, max_components=2), prior=None, random_state=0, tol=0.0).fit(X, y)
     post, truth, cells = model.predict_proba(X), np.eye(2)[y], model.cells_[0].pmf(X)
     assert cells.shape[1] >= 2
     for _, places in columns(2, 2):
@@ -243,7 +243,9 @@ def test_diagonal_constraints_meet_the_diagonal_ones_only(make_answers):
 
 def test_the_pairwise_constraints_follow_from_the_ternary_ones(placed):
     X, y = placed
-    model = stacked(2, 2, latent="pooled", max_components=2, prior=None, random_state=0, tol=0.0).fit(X, y)
+    model = stacked(2, 2, regions=InputRegions("pooled", max_components=2), prior=None, random_state=0, tol=0.0).fit(
+        X, y
+    )
     table = model._read(X)
     crossed = [(t.first, t.second) for t in model.layout_.terms[2:]]
     layout = ProductLayout.crossing((), crossed)
@@ -274,13 +276,13 @@ def test_diagonal_for_two_classes_is_the_printed_rule(make_answers):
 
 def test_cells_of_a_class_speak_for_it_alone(placed):
     X, y = placed
-    model = stacked(2, 2, latent="class", max_components=2, random_state=0).fit(X, y)
+    model = stacked(2, 2, regions=InputRegions("class", max_components=2), random_state=0).fit(X, y)
     owner = model.cells_[0].owner
     kept = model.params_.cells[4:].reshape(2, 2, len(owner), 2)  # classifier, label, cell, class
     for k, c in enumerate(owner):
         assert (kept[:, :, k, 1 - c] == 0).all() and (kept[:, :, k, c] != 0).any()
     assert (model.params_.cells[:4] != 0).all()
-    union = stacked(2, 2, latent="union", max_components=2, random_state=0).fit(X, y)
+    union = stacked(2, 2, regions=InputRegions("union", max_components=2), random_state=0).fit(X, y)
     assert (union.params_.cells != 0).all()
     assert union.feature_terms_ == ("c0", "c1", "c0 & input 1", "c1 & input 1")
 
@@ -290,8 +292,8 @@ def test_cells_of_a_class_speak_for_it_alone(placed):
 
 def test_an_abstention_drops_out_of_its_row(placed):
     X, y = placed
-    for latent in (False, True):
-        model = stacked(2, 2, latent=latent, random_state=0).fit(X, y)
+    for regions in (None, "union"):
+        model = stacked(2, 2, regions=regions, random_state=0).fit(X, y)
         gone = X[:20].copy()
         gone[:, :2] = np.nan
         parts = model.layout_.parts(model.params_.cells, model._rows(model._read(X[:20])))
@@ -305,11 +307,11 @@ def test_an_abstention_drops_out_of_its_row(placed):
         assert np.isnan(model.base_outputs(gone)["c0"]).all()
 
 
-@pytest.mark.parametrize("latent", [False, True])
+@pytest.mark.parametrize("regions", [None, "union"])
 @pytest.mark.parametrize("prior", ["auto", None, 1.0])
-def test_one_that_always_abstains_changes_nothing(placed, prior, latent):
+def test_one_that_always_abstains_changes_nothing(placed, prior, regions):
     X, y = placed
-    options = {"prior": prior, "random_state": 0, "latent": latent, **({"max_components": 2} if latent else {})}
+    options = {"prior": prior, "random_state": 0, "regions": regions and InputRegions(max_components=2)}
     plain = stacked(2, 2, **options).fit(X, y)
     wide = np.column_stack([X, np.full((160, 2), np.nan)])
     silent = MaxEntStackingClassifier([*columns(2, 2), ("silent", [5, 6])], cv="train", **options).fit(wide, y)
@@ -376,7 +378,9 @@ def test_a_rows_own_label_does_not_reach_its_outputs(blobs):
 def test_the_cells_to_learn_from_are_out_of_fold_too(blobs):
     X, y = blobs
     folds = splits(90)
-    model = MaxEntStackingClassifier([GaussianNB()], latent=True, max_components=1, cv=folds, prior=1.0, random_state=0)
+    model = MaxEntStackingClassifier(
+        [GaussianNB()], regions=InputRegions(max_components=1), cv=folds, prior=1.0, random_state=0
+    )
     model.fit(X, y)
     held = model.cells_[0].held_out(X, np.eye(3)[y], None, folds)
     out = cross_val_predict(GaussianNB(), X, y, cv=folds, method="predict_proba")
@@ -616,7 +620,9 @@ def test_a_classifier_sees_its_inputs_only_and_has_cells_of_its_own(blobs):
     X = np.column_stack([X, np.random.default_rng(0).normal(size=90)])
     bases = [("a", GaussianNB()), ("b", GaussianNB()), ("c", GaussianNB()), ("d", GaussianNB())]
     inputs = {"b": [1], "d": [1]}
-    model = MaxEntStackingClassifier(bases, inputs=inputs, latent=True, max_components=1, prior=1.0, random_state=0)
+    model = MaxEntStackingClassifier(
+        bases, inputs=inputs, regions=InputRegions(max_components=1), prior=1.0, random_state=0
+    )
     model.fit(X, y)
     assert [m.n_features_in_ for m in model.fitted_] == [3, 1, 3, 1]
     assert model.cells_[0] is model.cells_[2] and model.cells_[1] is model.cells_[3]
@@ -635,24 +641,24 @@ def test_a_classifier_sees_its_inputs_only_and_has_cells_of_its_own(blobs):
 
 def test_answers_are_no_input(placed):
     X, y = placed
-    model = stacked(2, 2, latent=True, random_state=0).fit(X, y)
+    model = stacked(2, 2, regions="union", random_state=0).fit(X, y)
     assert model.cells_[0].columns == (4,)
     with pytest.raises(
-        ValueError, match="latent needs columns to describe, and all of them are answers of classifiers"
+        ValueError, match="regions need columns to describe, and all columns are outputs of classifiers"
     ):
-        stacked(2, 2, latent=True).fit(X[:, :4], y)
+        stacked(2, 2, regions="union").fit(X[:, :4], y)
     with pytest.raises(ValueError, match="inputs names a column -1 that X does not have; columns are 'x0', 'x1'"):
-        MaxEntStackingClassifier([("a", GaussianNB())], inputs={"a": [-1]}, latent=True).fit(X, y)
+        MaxEntStackingClassifier([("a", GaussianNB())], inputs={"a": [-1]}, regions="union").fit(X, y)
     with pytest.raises(ValueError, match="estimators names a column -5 that X does not have; columns are 'x0', 'x1'"):
-        MaxEntStackingClassifier([("a", [-5, -4])], latent=True, cv="train").fit(X, y)
+        MaxEntStackingClassifier([("a", [-5, -4])], regions="union", cv="train").fit(X, y)
 
 
 # tables, weights, names
 
 
-@pytest.mark.parametrize("latent", [False, "union", "class", "pooled"])
+@pytest.mark.parametrize("kind", [None, "union", "class", "pooled"])
 @pytest.mark.parametrize("cv", ["train", "groups"])
-def test_weight_two_is_the_row_twice_and_weight_zero_is_no_row(blobs, cv, latent):
+def test_weight_two_is_the_row_twice_and_weight_zero_is_no_row(blobs, cv, kind):
     X, y = blobs
     weight = np.arange(90) % 4 % 3  # 0 1 2 0
     weight[3::4] = 1
@@ -663,7 +669,7 @@ def test_weight_two_is_the_row_twice_and_weight_zero_is_no_row(blobs, cv, latent
         given = "train"
         if cv == "groups":
             given = [(np.flatnonzero(fold[rows] != f), np.flatnonzero(fold[rows] == f)) for f in range(3)]
-        more = {"latent": latent, "max_components": 1} if latent else {}
+        more = {"regions": InputRegions(kind, max_components=1)} if kind else {}
         bases = [GaussianNB(), ("one", GaussianNB())]
         return MaxEntStackingClassifier(
             bases, inputs={"one": [0]}, cv=given, prior=1.0, random_state=0, tol=0.0, **more
@@ -693,8 +699,8 @@ def test_rows_without_a_label_are_left_out(blobs):
     labels = TEXT[y].astype(object)
     labels[::7] = None
     known = np.flatnonzero(np.arange(90) % 7)
-    for latent in (False, True):
-        more = {"latent": True, "max_components": 1} if latent else {}
+    for regions in (None, "union"):
+        more = {"regions": InputRegions(max_components=1)} if regions else {}
         model = MaxEntStackingClassifier([GaussianNB()], prior=1.0, cv=splits(len(known)), random_state=0, **more)
         ours = clone(model).fit(X, labels)
         np.testing.assert_allclose(
@@ -703,11 +709,11 @@ def test_rows_without_a_label_are_left_out(blobs):
         np.testing.assert_allclose(ours.base_errors_, model.base_errors_)
 
 
-@pytest.mark.parametrize("latent", [False, True])
-def test_order_of_rows_and_names_of_classes_change_nothing(blobs, latent):
+@pytest.mark.parametrize("regions", [None, "union"])
+def test_order_of_rows_and_names_of_classes_change_nothing(blobs, regions):
     X, y = blobs
     order, fold = np.random.default_rng(0).permutation(90), np.arange(90) // 3 % 3
-    more = {"latent": True, "max_components": 2} if latent else {}
+    more = {"regions": InputRegions(max_components=2)} if regions else {}
 
     def model(fold):
         cv = [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(3)]
@@ -722,8 +728,8 @@ def test_order_of_rows_and_names_of_classes_change_nothing(blobs, latent):
 
 def test_frames_of_any_kind(frame):
     X, y = frame
-    bases = [("mixture", MixtureClassifier(1)), ("maxent", MaxEntClassifier("quantize", prior=1.0))]
-    options = {"latent": True, "max_components": 1, "prior": 1.0, "random_state": 0, "cv": 3}
+    bases = [("mixture", MixtureClassifier(1)), ("maxent", MaxEntClassifier("bins", prior=1.0))]
+    options = {"regions": InputRegions(max_components=1), "prior": 1.0, "random_state": 0, "cv": 3}
     model = MaxEntStackingClassifier(bases, inputs={"maxent": ["kind", "b"]}, **options).fit(X, y)
     assert np.isfinite(model.predict_proba(X)).all() and model.score(X, y) > 0.6
     assert model.cells_[0].mixture.schema_.categorical == (2,) and model.cells_[1].columns == (2, 1)
@@ -747,15 +753,20 @@ def test_lists_of_lists(blobs):
 
 def test_lists_of_lists_have_cells_too(blobs):
     X, y = blobs
-    model = MaxEntStackingClassifier([GaussianNB()], prior=1.0, cv=3, random_state=0, latent=True, max_components=1)
+    model = MaxEntStackingClassifier(
+        [GaussianNB()], prior=1.0, cv=3, random_state=0, regions=InputRegions(max_components=1)
+    )
     plain = clone(model).fit(X, y)
     np.testing.assert_array_equal(model.fit(X.tolist(), y.tolist()).predict(X.tolist()), plain.predict(X))
 
 
-@pytest.mark.parametrize("latent", ["union", "class"])
-def test_a_class_whose_rows_all_have_no_weight(blobs, latent):
+@pytest.mark.parametrize("kind", ["union", "class"])
+def test_a_class_whose_rows_all_have_no_weight(blobs, kind):
     X, y = blobs
-    kept, options = np.flatnonzero(y > 0), {"prior": 1.0, "random_state": 0, "latent": latent, "max_components": 1}
+    kept, options = (
+        np.flatnonzero(y > 0),
+        {"prior": 1.0, "random_state": 0, "regions": InputRegions(kind, max_components=1)},
+    )
     fold = np.arange(90) // 3 % 3
     cv, within = ([(np.flatnonzero(f != k), np.flatnonzero(f == k)) for k in range(3)] for f in (fold, fold[kept]))
     model = MaxEntStackingClassifier([GaussianNB()], cv=cv, **options).fit(X, y, (y > 0).astype(float))
@@ -780,12 +791,12 @@ def test_splits_are_of_the_labelled_rows_whatever_their_weight(blobs):
 # what it can tell
 
 
-@pytest.mark.parametrize("latent", [False, True])
-def test_an_explanation_adds_up_exactly(placed, latent):
+@pytest.mark.parametrize("regions", [None, "union"])
+def test_an_explanation_adds_up_exactly(placed, regions):
     X, y = placed
     X = X.copy()
     X[:10, :2] = np.nan
-    model = stacked(2, 2, latent=latent, random_state=0).fit(X, TEXT[y])
+    model = stacked(2, 2, regions=regions, random_state=0).fit(X, TEXT[y])
     told = model.explain(X)
     log_post = model.predict_log_proba(X)
     rows = np.arange(len(y))
@@ -802,7 +813,7 @@ def test_an_explanation_adds_up_exactly(placed, latent):
 
 def test_constraints_as_a_table(placed):
     X, y = placed
-    model = stacked(2, 2, latent="pooled", max_components=2, random_state=0).fit(X, TEXT[y])
+    model = stacked(2, 2, regions=InputRegions("pooled", max_components=2), random_state=0).fit(X, TEXT[y])
     frame, cells = model.constraint_table().frame(), model.cells_[0].pmf(X)
     assert len(frame) == 2 * (4 + 4 * cells.shape[1])
     post = model.predict_proba(X)
@@ -851,8 +862,8 @@ def test_free_parameters_are_those_that_can_be_told_apart(make_answers):
 
 def test_free_parameters_beside_cells_are_those_that_can_be_told_apart(placed):
     X, y = placed
-    for latent in ("pooled", "union"):
-        model = stacked(2, 2, latent=latent, max_components=2, random_state=0).fit(X, y)
+    for kind in ("pooled", "union"):
+        model = stacked(2, 2, regions=InputRegions(kind, max_components=2), random_state=0).fit(X, y)
         rows = model._rows(model._read(X))
         design = np.column_stack([np.ones(160), model.layout_.cells.dense(rows).T])
         assert model.n_parameters_ == np.linalg.matrix_rank(design)
@@ -860,8 +871,8 @@ def test_free_parameters_beside_cells_are_those_that_can_be_told_apart(placed):
 
 def test_it_can_be_copied_stored_and_shown(placed):
     X, y = placed
-    model = stacked(2, 2, latent=True, max_components=2, random_state=0)
-    assert clone(model).get_params() == model.get_params()
+    model = stacked(2, 2, regions=InputRegions(max_components=2), random_state=0)
+    assert repr(clone(model)) == repr(model)
     fitted = clone(model).fit(X, y)
     again = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
@@ -903,7 +914,7 @@ def test_the_seed_decides_all_that_is_random(blobs):
         )
         np.testing.assert_array_equal(one, again)
         assert np.abs(one - other).max() > 1e-6
-    cells = [MaxEntStackingClassifier([fixed], random_state=3, latent=True, prior=1.0).fit(X, y) for _ in range(2)]
+    cells = [MaxEntStackingClassifier([fixed], random_state=3, regions="union", prior=1.0).fit(X, y) for _ in range(2)]
     np.testing.assert_array_equal(*(model.predict_proba(X) for model in cells))
 
 
@@ -923,18 +934,19 @@ def test_progress_is_told(blobs):
     [
         ({"decisions": "firm"}, "decisions must be one of 'auto', 'soft', 'hard'; got 'firm'"),
         ({"constraints": "some"}, "constraints must be one of 'full', 'diagonal'; got 'some'"),
-        ({"latent": "both"}, "latent must be one of 'union', 'class', 'pooled'; got 'both'"),
-        ({"latent": 1}, "latent must be one of 'union', 'class', 'pooled'; got 1"),
+        (
+            {"regions": "both"},
+            "regions must be one of None, 'union', 'class', 'pooled', or an InputRegions; got 'both'",
+        ),
+        ({"regions": True}, "regions must be one of None, 'union', 'class', 'pooled', or an InputRegions; got True"),
         ({"solver": "cg"}, "solver must be one of 'auto', 'bohning', 'iis', 'lbfgs'; got 'cg'"),
         ({"prior": 0.0}, "prior must be 'auto', None .* or a positive variance of the multipliers; got 0.0"),
         ({"prior": "strong"}, "prior must be 'auto', None .*; got 'strong'"),
         ({"tol": -1.0}, "tol must be a number >= 0; got -1.0"),
         ({"max_iter": 0}, "max_iter must be a whole number >= 1; got 0"),
-        ({"latent": True, "max_components": 0}, "max_components must be a whole number >= 1; got 0"),
-        ({"latent": True, "covariance": "XYZ"}, "covariance .*'XYZ'"),
-        ({"max_components": 3}, "max_components=3 has no effect without a mixture; set latent=True, or leave it"),
-        ({"covariance": "EEE"}, "covariance='EEE' has no effect without a mixture; set latent=True, or leave it"),
-        ({"categorical": [0]}, "categorical=\\[0\\] has no effect without a mixture; set latent=True, or leave it"),
+        ({"regions": InputRegions(max_components=0)}, "max_components must be a whole number >= 1; got 0"),
+        ({"regions": InputRegions(covariance="XYZ")}, "covariance .*'XYZ'"),
+        ({"categorical": [0]}, "categorical=\\[0\\] is only used with regions; set regions='union', or leave it"),
         ({"cv": "fold"}, "cv must be a whole number >= 2, .*'train' .* or 'prefit' .*; got 'fold'"),
         ({"cv": 1}, "cv must be a whole number >= 2, a splitter or a list of splits; got 1"),
         ({"class_prior": [0.5]}, "class_prior must be 'empirical' or 3 positive numbers"),
@@ -992,17 +1004,16 @@ def test_multipliers_without_end_are_told(make_answers):
 
 TREE = DecisionTreeClassifier(max_depth=2)
 BOTH = [GaussianNB(), TREE]
-MIXENT = [MixtureClassifier(1), MaxEntClassifier("quantize", prior=1.0)]
+MIXENT = [MixtureClassifier(1), MaxEntClassifier("bins", prior=1.0)]
 FEW = {"prior": 1.0, "cv": 2}
-CELLS = {**FEW, "max_components": 1}
 CHECKED = {
     "plain": ({"estimators": BOTH, **FEW}, 62),
     "diagonal": ({"estimators": BOTH, "constraints": "diagonal", "decisions": "hard", **FEW}, 62),
     "boosting": ({"estimators": AdaBoostM1Classifier(n_estimators=2), **FEW}, 61),
-    "class": ({"estimators": [GaussianNB()], "latent": "class", **CELLS}, 62),
+    "class": ({"estimators": [GaussianNB()], "regions": InputRegions("class", max_components=1), **FEW}, 62),
     "default": ({"estimators": BOTH}, 62),
-    "union": ({"estimators": BOTH, "latent": True, **FEW, "max_components": 2}, 62),
-    "mixent": ({"estimators": MIXENT, "latent": "pooled", **CELLS}, 61),
+    "union": ({"estimators": BOTH, "regions": InputRegions(max_components=2), **FEW}, 62),
+    "mixent": ({"estimators": MIXENT, "regions": InputRegions("pooled", max_components=1), **FEW}, 61),
 }
 LONG = ("default", "union", "mixent")
 MARKS = {name: [pytest.mark.slow] * (name in LONG) for name in CHECKED}

@@ -9,6 +9,7 @@ from mixent import MaxEntClassifier, MixtureClassifier
 from mixent.base.text import class_name
 from mixent.displays import ConstraintsDisplay, ExplanationDisplay, PathDisplay
 from mixent.evaluate.cases import strongest_features
+from mixent.maxent import BinFeatures, ComponentFeatures
 from mixent.maxent.contributions import Curve, Said, loudest, speaks_for, what_is_said
 
 X, CODES = load_iris(return_X_y=True)
@@ -48,7 +49,7 @@ def iris():
 def mixed():
     table, y = frame()
     model = MaxEntClassifier(
-        "quantize", n_bins=3, probabilistic={"shape": ["round", "square"]}, pairs=[("flag", "shape")], prior=1.0
+        BinFeatures(n_bins=3), probabilistic={"shape": ["round", "square"]}, pairs=[("flag", "shape")], prior=1.0
     )
     return model.fit(table, y), table, y
 
@@ -65,12 +66,12 @@ def test_features_are_ranked_by_strength(iris):
     assert names == ["setosa", "versicolor", "virginica"]
 
 
-@pytest.mark.parametrize("latent", ["union", "class", "pooled", "quantize", "moments"])
-def test_a_curve_is_the_part_that_explain_gives(latent):
+@pytest.mark.parametrize("features", ["union", "class", "pooled", "bins", "moments"])
+def test_a_curve_is_the_part_that_explain_gives(features):
     table = pd.DataFrame(X, columns=list("abcd"))
     table.loc[::5, "c"] = np.nan
     for y in (Y, np.where(CODES == 0, "setosa", "other")):
-        model = MaxEntClassifier(latent, prior=1.0, random_state=0).fit(table, y)
+        model = MaxEntClassifier(features, prior=1.0, random_state=0).fit(table, y)
         said = {said.name: said for said in what_is_said(model)}["c"]
         inside = np.linspace(1.5, 6.5, 57)
         rows = pd.DataFrame({"a": 6.0, "b": 3.0, "c": [*inside, np.nan], "d": 1.0})
@@ -85,10 +86,10 @@ def test_a_curve_is_the_part_that_explain_gives(latent):
                 ],
                 said.missing[c] - said.missing[rival[-1]],
             )
-            np.testing.assert_allclose(given, mine, atol=0.02 if latent != "quantize" else 1e-9)
-        if latent != "moments":
+            np.testing.assert_allclose(given, mine, atol=0.02 if features != "bins" else 1e-9)
+        if features != "moments":
             assert said.missing_share == pytest.approx(0.2)
-            assert said.curve.mass.sum() == pytest.approx(1 if latent != "quantize" else 0.8)
+            assert said.curve.mass.sum() == pytest.approx(1 if features != "bins" else 0.8)
 
 
 def test_two_classes_have_one_curve_of_log_odds():
@@ -111,14 +112,14 @@ def test_two_classes_have_one_curve_of_log_odds():
     assert box.width <= display.figure_.get_figwidth() + 0.02  # nothing outside the picture
 
 
-@pytest.mark.parametrize("latent", ["union", "quantize", "moments"])
-def test_many_classes_have_a_curve_each_less_their_mean(latent):
+@pytest.mark.parametrize("features", ["union", "bins", "moments"])
+def test_many_classes_have_a_curve_each_less_their_mean(features):
     rng = np.random.default_rng(0)
     y = np.arange(400) % 10
     table = pd.DataFrame(
         {"x": y + rng.normal(size=400), "letter": np.array(list("abcde"))[(y + rng.integers(2, size=400)) % 5]}
     )
-    model = MaxEntClassifier(latent, prior=1.0, random_state=0).fit(table, y)
+    model = MaxEntClassifier(features, prior=1.0, random_state=0).fit(table, y)
     display = ConstraintsDisplay.from_estimator(model)
     drawn(display)
     panels = {said.name: (panel, said) for panel, said in zip(display.axes_, display.said)}
@@ -171,7 +172,7 @@ def test_panels_share_their_nats_but_for_one_that_would_flatten_the_others():
 
 
 def test_without_features_there_are_words():
-    model = MaxEntClassifier(select="forward", prior=1.0).fit(pd.DataFrame({"x": ["a", "b"] * 20}), [*"ppqq"] * 10)
+    model = MaxEntClassifier(selection="bic", prior=1.0).fit(pd.DataFrame({"x": ["a", "b"] * 20}), [*"ppqq"] * 10)
     assert not model.feature_terms_
     display = ConstraintsDisplay.from_estimator(model)
     for quantity in ("parts", "multipliers", "residuals"):
@@ -253,7 +254,7 @@ def test_many_classes_are_shades():
 
 
 def test_a_class_s_own_components_say_nothing_of_the_others():
-    model = MaxEntClassifier("class", prior=1.0, means=False).fit(X, Y)
+    model = MaxEntClassifier(ComponentFeatures("class", means=False), prior=1.0).fit(X, Y)
     display = ConstraintsDisplay.from_estimator(model)
     for block in display.blocks:
         assert (np.isfinite(block.multipliers).sum(axis=1) == 1).all()
@@ -342,7 +343,7 @@ def test_what_a_row_holds():
     options = {"probabilistic": {"shape": ["round", "square"]}, "prior": 1.0}
     row = pd.DataFrame({LONG: [1.23456], "town": ["never seen"], "flag": [True], "round": [1.0], "square": [0.0]})
     gap = row.assign(**{LONG: np.nan, "round": np.nan, "square": np.nan})
-    bins = MaxEntClassifier("quantize", n_bins=2, pairs=[("flag", "shape")], **options).fit(table, y)
+    bins = MaxEntClassifier(BinFeatures(n_bins=2), pairs=[("flag", "shape")], **options).fit(table, y)
     found = dict(zip(bins.feature_terms_, bins.explain(row).values()[0]))
     assert found["town"] == "missing" and found["flag"] == "True" and found["shape"] == "round"
     assert found[LONG].startswith("1.23456 (>= ") and found["flag & shape"] == "True, round"
@@ -351,7 +352,9 @@ def test_what_a_row_holds():
     half = dict(zip(bins.feature_terms_, bins.explain(row.assign(round=0.25, square=0.75)).values()[0]))
     assert half["shape"] == "square (75 %)"
     wide = table.assign(other=table[LONG] * 2 + np.arange(240) % 5)
-    group = MaxEntClassifier(groups=[[LONG, "other"]], max_components=1, random_state=0, **options).fit(wide, y)
+    group = MaxEntClassifier(
+        ComponentFeatures(groups=[[LONG, "other"]], max_components=1), random_state=0, **options
+    ).fit(wide, y)
     found = dict(zip(group.feature_terms_, group.explain(row.assign(other=np.nan)).values()[0]))
     assert found[f"{LONG} & other"] == "1.23456, missing"
 
@@ -415,9 +418,9 @@ def test_strong_features_say_what_their_components_add_up_to():
 def test_the_path_is_the_model_s(mixed):
     _, table, y = mixed
     for selection in ("bic", "validation"):
-        model = MaxEntClassifier(
-            "quantize", n_bins=3, pairs=None, select="forward", selection=selection, prior=1.0, random_state=0
-        ).fit(table.drop(columns="town"), y)
+        model = MaxEntClassifier(BinFeatures(n_bins=3), pairs=None, selection=selection, prior=1.0, random_state=0).fit(
+            table.drop(columns="town"), y
+        )
         display = PathDisplay.from_estimator(model)
         assert display.names == [step.name for step in model.path_]
         np.testing.assert_array_equal(display.score, [step.score for step in model.path_])
@@ -443,7 +446,7 @@ def test_a_path_of_which_nothing_was_kept_is_drawn():
 
 def test_no_path(iris):
     for model in (iris, MixtureClassifier(2, "VVI", growth="incremental").fit(X, Y)):
-        with pytest.raises(ValueError, match="has no path of features: fit a MaxEntClassifier.select="):
+        with pytest.raises(ValueError, match="has no path of features: fit a MaxEntClassifier.selection="):
             PathDisplay.from_estimator(model)
     with pytest.raises(ValueError, match="quantity must be one of 'score', 'gain'; got 'x'"):
         PathDisplay(["a"], np.ones(1), np.ones(1), np.ones(1), np.ones(1, dtype=bool), "bic").plot(quantity="x")

@@ -17,6 +17,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 import mixent as mx
+from mixent.ensemble import InputRegions
+from mixent.maxent import BinFeatures
 
 HERE = Path(__file__).parent / "predictions.json"
 SHOWN = 8  # rows whose numbers are kept
@@ -98,10 +100,10 @@ CASES: dict[str, Callable[[], np.ndarray]] = {
     "HiddenMarkovModel": lambda: scores(mx.HiddenMarkovModel(3, topology="left-right", **R), SEQUENCES),
     "MaxEntClassifier": lambda: proba(mx.MaxEntClassifier(cv=3, **R), MIXED, sample_weight=WEIGHT),
     "MaxEntClassifier bins": lambda: proba(
-        mx.MaxEntClassifier("quantize", bins="uniform", n_bins=4, prior=1.0, **R), MIXED
+        mx.MaxEntClassifier(BinFeatures("uniform", n_bins=4), prior=1.0, **R), MIXED
     ),
     "MaxEntClassifier pairs": lambda: proba(mx.MaxEntClassifier(pairs=[("color", "soil")], prior=1.0, **R), MIXED),
-    "MaxEntClassifier forward": lambda: proba(mx.MaxEntClassifier(select="forward", prior=1.0, **R), MIXED),
+    "MaxEntClassifier forward": lambda: proba(mx.MaxEntClassifier(selection="bic", prior=1.0, **R), MIXED),
     "MaxEntJoint": lambda: (
         mx.MaxEntJoint(3, prior=1.0, **R).fit(MIXED).predict_proba(MIXED.drop(columns="soil"), "soil")
     ),
@@ -143,7 +145,9 @@ CASES: dict[str, Callable[[], np.ndarray]] = {
     "WeightBoostClassifier": lambda: proba(mx.WeightBoostClassifier(GaussianNB(), 5, random_state=0), NUMBERS),
     "MaxEntStackingClassifier": lambda: proba(mx.MaxEntStackingClassifier(bases(), cv=3, **R), NUMBERS),
     "MaxEntStackingClassifier latent": lambda: proba(
-        mx.MaxEntStackingClassifier(bases(), latent=True, max_components=2, covariance="VVI", prior=1.0, cv=3, **R),
+        mx.MaxEntStackingClassifier(
+            bases(), regions=InputRegions(max_components=2, covariance="VVI"), prior=1.0, cv=3, **R
+        ),
         NUMBERS,
     ),
     "HMMStackingClassifier": lambda: proba(mx.HMMStackingClassifier(bases(), cv=3, **R), NUMBERS),

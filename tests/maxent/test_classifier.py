@@ -13,12 +13,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mixent import MaxEntClassifier
 from mixent.core.driver import Status
-from mixent.maxent import induction
+from mixent.maxent import BinFeatures, ComponentFeatures, ForwardSelection, induction
 
 SHARP = {"tol": 1e-14, "max_iter": 5000}
 
 
-@parametrize_with_checks([MaxEntClassifier(), MaxEntClassifier("quantize", prior=1.0)])
+@parametrize_with_checks([MaxEntClassifier(), MaxEntClassifier("bins", prior=1.0)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -61,18 +61,18 @@ def test_solvers_reach_the_same_optimum(votes, mixed, prior):
     weight = np.random.default_rng(2).integers(1, 4, len(y)).astype(float)
     tols = {"auto": 0.0, "bohning": 1e-20, "iis": 1e-20, "lbfgs": 0.0}
     found = [
-        MaxEntClassifier("quantize", prior=prior, solver=s, tol=tol, max_iter=20_000).fit(X, y, weight)
+        MaxEntClassifier("bins", prior=prior, solver=s, tol=tol, max_iter=20_000).fit(X, y, weight)
         for s, tol in tols.items()
     ]
     for model in found[1:]:
         np.testing.assert_allclose(model.predict_proba(X), found[0].predict_proba(X), atol=1e-8)
 
 
-@pytest.mark.parametrize("latent", ["union", "pooled", "class", "moments"])
-def test_solvers_reach_the_same_optimum_of_hidden_components(mixed, latent):
+@pytest.mark.parametrize("features", ["union", "pooled", "class", "moments"])
+def test_solvers_reach_the_same_optimum_of_hidden_components(mixed, features):
     X, y = mixed
     found = [
-        MaxEntClassifier(latent, prior=0.5, solver=s, random_state=0, tol=tol, max_iter=20_000).fit(X, y)
+        MaxEntClassifier(features, prior=0.5, solver=s, random_state=0, tol=tol, max_iter=20_000).fit(X, y)
         for s, tol in {"auto": 0.0, "bohning": 1e-20, "lbfgs": 0.0}.items()
     ]
     for model in found[1:]:
@@ -80,10 +80,13 @@ def test_solvers_reach_the_same_optimum_of_hidden_components(mixed, latent):
 
 
 @pytest.mark.parametrize("solver", ["auto", "bohning", "iis", "lbfgs"])
-@pytest.mark.parametrize("latent", ["union", "class", "quantize"])
-def test_no_accepted_step_lowers_the_objective(mixed, solver, latent):
+@pytest.mark.parametrize("features", ["union", "class", "bins"])
+def test_no_accepted_step_lowers_the_objective(mixed, solver, features):
     X, y = mixed
-    model = MaxEntClassifier(latent, prior=1.0, means=solver != "iis", solver=solver, random_state=0).fit(X, y)
+    model = MaxEntClassifier(features, prior=1.0, solver=solver, random_state=0)
+    if solver == "iis" and features != "bins":
+        model.set_params(features__means=False)
+    model.fit(X, y)
     accepted = [s.objective for s in model.run_.trace if s.accepted]
     assert len(accepted) > 2 and min(np.diff(accepted)) >= -1e-9 * len(y)
     assert model.run_.status is Status.CONVERGED and model.converged_ and model.n_iter_ == model.run_.n_passes
@@ -91,10 +94,10 @@ def test_no_accepted_step_lowers_the_objective(mixed, solver, latent):
 
 def test_the_certificate_holds_what_is_left(mixed):
     X, y = mixed
-    best = MaxEntClassifier(prior=1.0, means=False, random_state=0, **SHARP).fit(X, y)
+    best = MaxEntClassifier(ComponentFeatures(means=False), prior=1.0, random_state=0, **SHARP).fit(X, y)
     with pytest.warns(ConvergenceWarning, match="max_iter was reached"):
         early = [
-            MaxEntClassifier(prior=1.0, means=False, random_state=0, solver=s, max_iter=m).fit(X, y)
+            MaxEntClassifier(ComponentFeatures(means=False), prior=1.0, random_state=0, solver=s, max_iter=m).fit(X, y)
             for s in ("bohning", "iis", "lbfgs")
             for m in (2, 4, 8)
         ]
@@ -269,16 +272,16 @@ def test_groups_see_what_single_columns_cannot():
     x = rng.normal(size=800)
     X = pd.DataFrame({"a": x, "b": np.where(y == 0, x, -x) + 0.3 * rng.normal(size=800), "c": rng.normal(size=800)})
     alone = MaxEntClassifier(random_state=0, prior=1.0).fit(X, y)
-    named = MaxEntClassifier(groups=[["a", "b"]], random_state=0, prior=1.0).fit(X, y)
-    found = MaxEntClassifier(groups="auto", random_state=0, prior=1.0).fit(X, y)
+    named = MaxEntClassifier(ComponentFeatures(groups=[["a", "b"]]), random_state=0, prior=1.0).fit(X, y)
+    found = MaxEntClassifier(ComponentFeatures(groups="auto"), random_state=0, prior=1.0).fit(X, y)
     assert alone.score(X, y) < 0.65 < 0.85 < named.score(X, y)
     assert named.feature_terms_ == ("c", "a & b")
     np.testing.assert_array_equal(found.predict_proba(X), named.predict_proba(X))
     holes = X.mask(rng.random(X.shape) < 0.1)
-    pooled = MaxEntClassifier("pooled", groups=[["a", "b"]], random_state=0, prior=1.0).fit(X, y)
+    pooled = MaxEntClassifier(ComponentFeatures("pooled", groups=[["a", "b"]]), random_state=0, prior=1.0).fit(X, y)
     assert pooled.score(holes, y) > 0.8
     # each class is one Gaussian here, and a class with one component tells nothing of itself
-    own = MaxEntClassifier("class", groups=[["a", "b"]], random_state=0, prior=1.0).fit(X, y)
+    own = MaxEntClassifier(ComponentFeatures("class", groups=[["a", "b"]]), random_state=0, prior=1.0).fit(X, y)
     assert own.score(holes, y) < 0.6
 
 
@@ -289,7 +292,7 @@ def test_pairs_see_what_single_features_cannot():
     y = np.where(rng.random(600) < 0.1, 1 - (a ^ b), a ^ b)
     assert MaxEntClassifier(prior=1.0, random_state=0).fit(X, y).score(X, y) < 0.6
     assert MaxEntClassifier(prior=1.0, pairs=[("a", "b")], random_state=0).fit(X, y).score(X, y) > 0.85
-    found = MaxEntClassifier(select="forward", random_state=0).fit(X, y)
+    found = MaxEntClassifier(selection="bic", random_state=0).fit(X, y)
     assert found.feature_terms_ == ("a & b",) and found.score(X, y) > 0.85
     assert found.path_[0].name == "a & b" and found.path_[0].kept and not found.path_[-1].kept
     with_numbers = MaxEntClassifier(prior=1.0, pairs=[("a", "c")], random_state=0).fit(X, y)
@@ -299,7 +302,7 @@ def test_pairs_see_what_single_features_cannot():
 @pytest.mark.parametrize("selection", ["bic", "validation"])
 def test_forward_selection_keeps_what_matters(mixed, selection):
     X, y = mixed
-    model = MaxEntClassifier(select="forward", selection=selection, random_state=0).fit(X, y)
+    model = MaxEntClassifier(selection=selection, random_state=0).fit(X, y)
     kept = [step.name for step in model.path_ if step.kept]
     assert set(kept[:2]) == {"colour", "number"} and set(model.feature_terms_) == set(kept)
     if selection == "bic":  # what a fifth of the rows says is less certain
@@ -349,49 +352,61 @@ def test_class_priors_are_moved_exactly(mixed):
 def test_threads_change_no_bit():
     X, y = load_breast_cancer(return_X_y=True)
     X, y = np.tile(X, (12, 1)), np.tile(y, 12)
-    one = MaxEntClassifier(prior=1.0, n_jobs=1, random_state=0, max_components=2).fit(X, y)
-    two = MaxEntClassifier(prior=1.0, n_jobs=2, random_state=0, max_components=2).fit(X, y)
+    one = MaxEntClassifier(prior=1.0, n_jobs=1, random_state=0, features=ComponentFeatures(max_components=2)).fit(X, y)
+    two = MaxEntClassifier(prior=1.0, n_jobs=2, random_state=0, features=ComponentFeatures(max_components=2)).fit(X, y)
     np.testing.assert_array_equal(one.params_.cells, two.params_.cells)
 
 
 def test_progress_is_told():
     X, y = load_iris(return_X_y=True)
     told = []
-    MaxEntClassifier(random_state=0, select="forward", progress=lambda *a: told.append(a)).fit(X, y)
+    MaxEntClassifier(random_state=0, selection="bic", progress=lambda *a: told.append(a)).fit(X, y)
     assert {text.split()[0] for _, _, text in told} >= {"added", "prior,", "objective"}
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"latent": "hidden"}, "latent must be one of 'union', 'class', 'pooled', 'quantize', 'moments'; got 'hidden'"),
+        (
+            {"features": "hidden"},
+            "features must be one of 'union', 'class', 'pooled', 'bins', 'moments', or a Comp.*got 'hidden'",
+        ),
         ({"solver": "newton"}, "solver must be one of"),
         ({"prior": -1.0}, "prior must be"),
         ({"prior": "weak"}, "prior must be"),
-        ({"select": "backward"}, "select must be one of 'forward'; got 'backward'"),
-        ({"selection": "validation"}, "selection='validation' has no effect without select='forward'"),
-        ({"validation": 0.3}, "validation=0.3 has no effect without select='forward' and selection='validation'"),
-        ({"bins": "entropy"}, "bins and n_bins have no effect with latent='union'; set latent='quantize'"),
-        ({"means": "yes"}, "means must be True or False; got 'yes'"),
-        ({"solver": "iis"}, "solver='iis' needs cells that are not negative; set means=False, or take another solver"),
+        ({"selection": "forward"}, "selection must be one of None, 'bic', 'validation', or a ForwardSelection; got"),
+        ({"selection": ForwardSelection("aic")}, "criterion must be one of 'bic', 'validation'; got 'aic'"),
+        ({"selection": ForwardSelection("validation", validation=1.0)}, "validation must be a share"),
+        ({"selection": ForwardSelection(validation=0.3)}, "validation=0.3 is only used with criterion='validation'"),
+        ({"features": ComponentFeatures("own")}, "kind must be one of 'union', 'class', 'pooled'; got 'own'"),
+        ({"features": ComponentFeatures(max_components=0)}, "max_components must be a whole number >= 1; got 0"),
+        ({"features": ComponentFeatures(means="yes")}, "means must be True or False; got 'yes'"),
+        ({"features": BinFeatures("wide")}, "strategy must be one of 'quantile', 'uniform', 'entropy'; got 'wide'"),
+        ({"features": BinFeatures(n_bins=0)}, "n_bins must be a whole number >= 1; got 0"),
+        ({"solver": "iis"}, "solver='iis' needs features that are not negative; set features=ComponentFeatures"),
         (
-            {"latent": "class", "pairs": [("colour", "number")]},
-            "pairs names 'number', which with latent='class' is no pmf",
+            {"features": "class", "pairs": [("colour", "number")]},
+            r"pairs names 'number', which with features=ComponentFeatures\(kind='class'\) is no pmf",
         ),
         ({"pairs": [("colour", "size"), ("size", "colour")]}, "pairs names the same pair twice"),
+        ({"features": "moments", "solver": "iis"}, "solver='iis' needs features that are not negative, and moments"),
         (
-            {"latent": "moments", "groups": "auto"},
-            "groups share a mixture, and latent='moments' has none; take 'union'",
+            {"features": ComponentFeatures(groups="all")},
+            "groups must be None, 'auto' or a list of lists of columns; got 'all'",
         ),
-        ({"latent": "moments", "solver": "iis"}, "solver='iis' needs cells that are not negative"),
-        ({"groups": "all"}, "groups must be None, 'auto' or a list of lists of columns; got 'all'"),
-        ({"groups": [["number"]]}, r"groups must be a list of lists of at least two columns; got \['number'\]"),
-        ({"groups": [["number", "nothing"]]}, "groups names a column 'nothing' that X does not have; columns are"),
         (
-            {"groups": [["number", "colour"]]},
+            {"features": ComponentFeatures(groups=[["number"]])},
+            r"groups must be a list of lists of at least two columns; got \['number'\]",
+        ),
+        (
+            {"features": ComponentFeatures(groups=[["number", "nothing"]])},
+            "groups names a column 'nothing' that X does not have; columns are",
+        ),
+        (
+            {"features": ComponentFeatures(groups=[["number", "colour"]])},
             "groups names the column 'colour', which is categorical; it needs numbers",
         ),
-        ({"groups": [["number", "number"]]}, "groups uses a column twice"),
+        ({"features": ComponentFeatures(groups=[["number", "number"]])}, "groups uses a column twice"),
         ({"pairs": "every"}, "pairs must be 'auto', None or a list of pairs of feature names; got 'every'"),
         ({"pairs": [("colour",)]}, "pairs must be 'auto', None or a list of pairs of feature names; got"),
         ({"pairs": [("colour", "taste")]}, "pairs names a feature 'taste'; features are 'colour'"),
@@ -400,7 +415,7 @@ def test_progress_is_told():
         ({"probabilistic": {"p": ["number", "number"]}}, r"probabilistic\['p'\] uses a column twice"),
         ({"probabilistic": {"size": ["number", "other"]}}, "probabilistic names a feature 'size' as another feature"),
         ({"probabilistic": {"p": ["number", "other"]}}, "the probabilities of feature 'p' must be >= 0 and sum to 1"),
-        ({"select": "forward", "selection": "validation", "validation": 0.0001}, "holds out none, or all; give more"),
+        ({"selection": ForwardSelection("validation", validation=0.0001)}, "holds out none, or all; give more"),
     ],
 )
 def test_messages_say_what_to_do(mixed, options, message):
@@ -449,8 +464,8 @@ def test_even_soft_labels_are_labels(votes):
 
 def test_strength_is_the_deviation_of_the_log_odds():
     X, y = load_breast_cancer(return_X_y=True)
-    for latent in ("union", "moments"):
-        model = MaxEntClassifier(latent, prior=1.0, random_state=0).fit(X, y)
+    for features in ("union", "moments"):
+        model = MaxEntClassifier(features, prior=1.0, random_state=0).fit(X, y)
         told = model.explain(X, label=1)
         np.testing.assert_allclose(list(model.constraints().strength.values()), told.parts.std(axis=0))
         np.testing.assert_allclose(told.parts.mean(axis=0), 0.0, atol=1e-9)
@@ -460,9 +475,9 @@ def test_parameters_are_counted_by_what_can_be_told_apart():
     X, y = load_iris(return_X_y=True)
     x, two = X[:, [2]], y[y > 0]
     assert MaxEntClassifier("moments", prior=1.0).fit(x[y > 0], two).n_parameters_ == 3
-    one = MaxEntClassifier("pooled", prior=1.0, max_components=1).fit(x[y > 0], two)
+    one = MaxEntClassifier(ComponentFeatures("pooled", max_components=1), prior=1.0).fit(x[y > 0], two)
     assert one.n_parameters_ == 2  # the class term and a slope: a single component says nothing
-    own = MaxEntClassifier("class", prior=1.0, max_components=1, means=False).fit(x, y)
+    own = MaxEntClassifier(ComponentFeatures("class", max_components=1, means=False), prior=1.0).fit(x, y)
     assert own.n_parameters_ == 2
 
 
@@ -493,7 +508,8 @@ def test_a_constant_column_is_no_trouble(mixed):
     once = np.zeros(len(y))
     once[5] = 1.0
     X = X.assign(still=1.0, once=once)
-    for options in ({}, {"groups": [["number", "still"]]}, {"groups": [["number", "once"]]}, {"select": "forward"}):
+    groups = [ComponentFeatures(groups=[["number", name]]) for name in ("still", "once")]
+    for options in ({}, {"features": groups[0]}, {"features": groups[1]}, {"selection": "bic"}):
         model = MaxEntClassifier(random_state=0, **options).fit(X, y)
         assert np.isfinite(model.predict_proba(X)).all() and "still" not in model.feature_terms_
 
@@ -517,7 +533,8 @@ def test_a_prior_so_wide_that_it_is_none(votes, solver):
 
 def test_iterative_scaling_ends_at_the_optimum_with_many_features():
     X, y = load_breast_cancer(return_X_y=True)
-    options = {"prior": 1.0, "means": False, "max_components": 2, "random_state": 0}
+    features = ComponentFeatures(means=False, max_components=2)
+    options = {"features": features, "prior": 1.0, "random_state": 0}
     best = MaxEntClassifier(**options).fit(X, y)
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         slow = MaxEntClassifier(**options, solver="iis", max_iter=60).fit(X, y)
@@ -527,7 +544,7 @@ def test_iterative_scaling_ends_at_the_optimum_with_many_features():
 
 def test_borders_that_differ_in_a_late_digit_have_different_names():
     x = 2e6 + np.arange(200.0)
-    model = MaxEntClassifier("quantize", prior=1.0).fit(x[:, None], np.arange(200) % 2)
+    model = MaxEntClassifier("bins", prior=1.0).fit(x[:, None], np.arange(200) % 2)
     values = model.constraints().values
     assert len(set(values)) == len(values) == 8
 
@@ -538,5 +555,5 @@ def test_pairs_of_too_many_cells_are_refused(votes, monkeypatch):
     with pytest.raises(
         ValueError, match="counts pairs of at most 5 cells, and there are 9; set pairs=None, or leave out"
     ):
-        MaxEntClassifier(select="forward").fit(X, y)
-    assert MaxEntClassifier(select="forward", pairs=None).fit(X, y).path_
+        MaxEntClassifier(selection="bic").fit(X, y)
+    assert MaxEntClassifier(selection="bic", pairs=None).fit(X, y).path_

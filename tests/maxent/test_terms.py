@@ -12,6 +12,7 @@ from mixent.data import read_features
 from mixent.maxent.binning import bins_of, entropy_bins
 from mixent.maxent.building import Plan, Training, related_columns
 from mixent.maxent.layout import Layout
+from mixent.maxent.options import ComponentFeatures
 from mixent.maxent.problem import Multipliers
 from mixent.maxent.solving import Sums, solve
 from mixent.maxent.terms import Binned, Coded, Given, Grouped, Moments, crossed
@@ -76,7 +77,8 @@ def test_entropy_bins_are_where_the_classes_change():
 def hidden(X, y, kind, weight=None, **options):
     """The hidden component of each column, as the classifier makes it."""
     groups = options.pop("groups", ())
-    plan = Plan(kind, "quantile", 8, options.pop("max_components", 4), False, (), groups, (), 0, 1)
+    numeric = ComponentFeatures(kind, max_components=options.pop("max_components", 4), means=False)
+    plan = Plan(numeric, (), groups, (), 0, 1)
     return plan.terms(Training(table_of(X), np.eye(2)[y], weight, (0, 1)))
 
 

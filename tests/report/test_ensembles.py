@@ -17,6 +17,7 @@ from mixent import (
     WeightBoostClassifier,
 )
 from mixent.displays import ConstraintsDisplay
+from mixent.ensemble import InputRegions
 from mixent.evaluate import cross_validate
 from mixent.maxent.contributions import what_is_said
 from mixent.report import common, comparison_report
@@ -78,7 +79,7 @@ def test_a_stack_has_everything(tmp_path, cv):
 
 
 def test_where_the_row_lies(tmp_path, cv):
-    model = clone(STACK).set_params(latent=True, max_components=2).fit(X, Y)
+    model = clone(STACK).set_params(regions=InputRegions(max_components=2)).fit(X, Y)
     said = text_of(section(tmp_path, cv, "<stack>", model))
     strength = model.constraint_table().strength
     most = max(model.base_names_, key=lambda name: strength[f"{name} & input 1"])

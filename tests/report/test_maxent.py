@@ -10,6 +10,7 @@ import pytest
 from mixent import MaxEntClassifier, MixtureClassifier
 from mixent.evaluate import cross_validate
 from mixent.evaluate.cases import strongest_features
+from mixent.maxent import BinFeatures
 from mixent.report import common, comparison_report
 from mixent.report.maxent import _examples
 
@@ -29,7 +30,7 @@ def table(n=160, seed=0):
 
 
 X, Y = table()
-MODEL = MaxEntClassifier("quantize", n_bins=4, select="forward", prior=1.0, random_state=0)
+MODEL = MaxEntClassifier(BinFeatures(n_bins=4), selection="bic", prior=1.0, random_state=0)
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +89,7 @@ def test_without_pictures_rows_path_or_prior(tmp_path, cv, monkeypatch):
 def test_a_model_that_kept_nothing(tmp_path, cv):
     turn = np.where(Y == "yes", np.cumsum(Y == "yes"), np.cumsum(Y != "yes"))  # as often in either class
     noise = pd.DataFrame({"x": np.array(["a", "b"])[turn % 2]})
-    model = MaxEntClassifier(select="forward", prior=1.0).fit(noise, Y)
+    model = MaxEntClassifier(selection="bic", prior=1.0).fit(noise, Y)
     assert not model.feature_terms_
     page = comparison_report(tmp_path / "r.html", title="t", cv=cv, models={"m": model}, X=noise, y=Y).read_text()
     assert "0 features (0 constraints)" in text_of(page) and "Path of features added: none kept." in page

@@ -21,7 +21,7 @@ from mixent.core.executors import Executor
 
 GRID = 2.0 ** (np.arange(6, -19, -1) / 3)  # times the typical spread of a column: 4 down to 1/64
 CHUNK = 7  # bandwidths tried at once, with the distances of one block
-OBJECTIVES = ("conditional", "likelihood")
+CRITERIA = ("conditional", "likelihood")
 Show = Callable[[int, int, str], None] | None
 
 
@@ -63,9 +63,9 @@ class LeftOut:
         joint = log_density + prior
         return joint - log_sum_exp(joint, axis=-1)[..., None]
 
-    def value(self, log_density: Array, objective: str) -> Array:
-        """(...,) the objective, in nats per row."""
-        found = self.log_proba(log_density) if objective == "conditional" else log_density
+    def value(self, log_density: Array, criterion: str) -> Array:
+        """(...,) the criterion, in nats per row."""
+        found = self.log_proba(log_density) if criterion == "conditional" else log_density
         counts = self.rows.counts[self.scored]
         told = np.where(counts > 0, found[..., self.scored, :], 0.0)
         return (counts * told).sum(axis=(-2, -1)) / counts.sum()
@@ -80,7 +80,7 @@ class Chosen:
     log_density: Array  # (m, C)
 
 
-def choose(left: LeftOut, objective: str, per_class: bool, base: float, show: Show) -> Chosen:
+def choose(left: LeftOut, criterion: str, per_class: bool, base: float, show: Show) -> Chosen:
     """The best of a grid, from wide windows to narrow ones; then class by class."""
     C = left.windows.n_classes
     grid, parts = base * GRID, []
@@ -89,24 +89,24 @@ def choose(left: LeftOut, objective: str, per_class: bool, base: float, show: Sh
             show(a, len(grid), f"bandwidth {grid[a]:.3g}")
         parts.append(left.log_density(np.repeat(grid[a : a + CHUNK, None], C, axis=1)))
     found = np.concatenate(parts)
-    values = left.value(found, objective)
+    values = left.value(found, criterion)
     at = np.full(C, values.argmax())
     tried = [{"bandwidth": float(h), "value": float(v)} for h, v in zip(grid, values)]
     if per_class:
-        at = _class_by_class(left, objective, found, at)
+        at = _class_by_class(left, criterion, found, at)
     return Chosen(grid[at], tried, _taken(found, at))
 
 
-def _class_by_class(left: LeftOut, objective: str, found: Array, at: np.ndarray) -> np.ndarray:
-    """Coordinate ascent from the best common bandwidth: no step lowers the objective."""
-    best = float(left.value(_taken(found, at), objective))
+def _class_by_class(left: LeftOut, criterion: str, found: Array, at: np.ndarray) -> np.ndarray:
+    """Coordinate ascent from the best common bandwidth: no step lowers the criterion."""
+    best = float(left.value(_taken(found, at), criterion))
     moved = True
     while moved:
         moved = False
         for c in range(len(at)):
             rivals = np.repeat(_taken(found, at)[None], len(found), axis=0)
             rivals[:, :, c] = found[:, :, c]
-            values = left.value(rivals, objective)
+            values = left.value(rivals, criterion)
             if values.max() > best + 1e-12 * abs(best):
                 at[c], best, moved = values.argmax(), float(values.max()), True
     return at

@@ -13,7 +13,7 @@ from mixent.base.capabilities import LEFT_OUT, YES, able, yes
 from mixent.base.params import check_choice, check_flag, check_positive
 from mixent.base.priors import floored, read_class_prior
 from mixent.base.progress import progress_bar
-from mixent.classical.bandwidths import OBJECTIVES, LeftOut, choose
+from mixent.classical.bandwidths import CRITERIA, LeftOut, choose
 from mixent.classical.rows import Rows, read_rows, spread_out
 from mixent.classical.windows import Columns, Windows
 from mixent.core.arrays import Array, log_sum_exp
@@ -34,7 +34,7 @@ class ParzenClassifier(ProbabilisticClassifier):
 
     bandwidth="auto"  Maximises over a grid the leave-one-out score, exactly,
 
-        sum_n w_n log p(y_n | x_n; all rows but n)     (objective="conditional"), or of p(x_n | y_n; ...) ("likelihood")
+        sum_n w_n log p(y_n | x_n; all rows but n)     (criterion="conditional"), or of p(x_n | y_n; ...) ("likelihood")
 
     and with `per_class` goes on from the best common bandwidth, one class at a time: the score never falls. There is
     nothing else to fit; predicting takes time in proportion to the training rows.
@@ -49,8 +49,8 @@ class ParzenClassifier(ProbabilisticClassifier):
     bandwidth : "auto", float or (C,) array
         Width of the windows, in standard deviations of the columns (standardize=False: in their units); an array has
         one for each class.
-    objective : "conditional" or "likelihood"
-        What bandwidth="auto" maximises: "conditional" is for classification, "likelihood" for densities.
+    criterion : "conditional" or "likelihood"
+        What bandwidth="auto" is chosen by: "conditional" is for classification, "likelihood" for densities.
     per_class : bool
         With bandwidth="auto": a bandwidth for each class.
     class_prior : "empirical" or (C,) array
@@ -71,7 +71,7 @@ class ParzenClassifier(ProbabilisticClassifier):
     bandwidth_ : float or (C,) array
         In use.
     bandwidths_tried_ : list of dict
-        Common bandwidths tried, and the value of each: the objective per row, in nats.
+        Common bandwidths tried, and the value of each: the criterion per row, in nats.
     loo_proba_ : (n, C) array
         Probabilities of the classes of each training row by all others; NaN without a label or weight, and for a row
         whose class has no other.
@@ -94,7 +94,7 @@ class ParzenClassifier(ProbabilisticClassifier):
         self,
         bandwidth: Any = "auto",
         *,
-        objective: str = "conditional",
+        criterion: str = "conditional",
         per_class: bool = False,
         class_prior: Any = "empirical",
         standardize: bool = True,
@@ -103,7 +103,7 @@ class ParzenClassifier(ProbabilisticClassifier):
         progress: bool | Callable[[int, int, str], None] = False,
     ) -> None:
         self.bandwidth = bandwidth
-        self.objective = objective
+        self.criterion = criterion
         self.per_class = per_class
         self.class_prior = class_prior
         self.standardize = standardize
@@ -141,15 +141,15 @@ class ParzenClassifier(ProbabilisticClassifier):
         return self
 
     def _check(self) -> None:
-        check_choice("objective", self.objective, OBJECTIVES)
+        check_choice("criterion", self.criterion, CRITERIA)
         for name in ("per_class", "standardize"):
             check_flag(name, getattr(self, name))
         if not self._is_auto():
-            for name, usual in (("objective", OBJECTIVES[0]), ("per_class", False)):
+            for name, usual in (("criterion", CRITERIA[0]), ("per_class", False)):
                 if getattr(self, name) != usual:
                     raise ValueError(
-                        f"{name}={getattr(self, name)!r} has no effect with bandwidth={self.bandwidth!r}; it serves "
-                        f"bandwidth='auto'"
+                        f"{name}={getattr(self, name)!r} is only used with bandwidth='auto'; got "
+                        f"bandwidth={self.bandwidth!r}"
                     )
 
     def _is_auto(self) -> bool:
@@ -178,7 +178,7 @@ class ParzenClassifier(ProbabilisticClassifier):
         if given is None and not left.scored.any():
             given = np.full(left.windows.n_classes, base * usual_bandwidth(left))  # nothing to choose by
         if given is None:
-            chosen = choose(left, self.objective, self.per_class, base, show)
+            chosen = choose(left, self.criterion, self.per_class, base, show)
             self.bandwidths_tried_, given, density = chosen.tried, chosen.bandwidths, chosen.log_density
         else:
             density = left.log_density(given[None])[0]

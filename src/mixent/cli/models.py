@@ -16,6 +16,8 @@ from mixent.cli.parsing import name_lists, one_of, read_prior, refuse_idle, shar
 
 KINDS = ("mixture", "shared", "maxent", "joint", *MED, *CLASSICAL, "hmm", *ENSEMBLES)
 MIXTURES = ("mixture", "shared")
+HIDDEN = ("union", "class", "pooled")
+LATENT = (*HIDDEN, "quantize", "moments")
 ENTROPIES = ("maxent", "joint")
 SERVES = {  # option: the models it does anything for, where that is not all of them
     "--components": (*MIXTURES, "med-tree"),
@@ -214,8 +216,7 @@ def _check_select(kinds: Sequence[str], chosen: Choices, clusters: bool) -> None
 
 def _maxent(chosen: Choices, target: str | None, common: dict[str, Any]) -> Any:
     from mixent import MaxEntClassifier
-    from mixent.maxent.building import BINS
-    from mixent.maxent.building import KINDS as LATENT
+    from mixent.maxent.options import STRATEGIES
     from mixent.maxent.solving import SOLVERS
 
     if target is None:
@@ -223,7 +224,7 @@ def _maxent(chosen: Choices, target: str | None, common: dict[str, Any]) -> Any:
     latent = chosen.latent or "union"
     for option, value, choices in (
         ("--latent", latent, LATENT),
-        ("--bins", chosen.bins, BINS),
+        ("--bins", chosen.bins, STRATEGIES),
         ("--selection", chosen.selection, ("bic", "validation")),
         ("--solver", chosen.solver, SOLVERS),
     ):
@@ -231,15 +232,8 @@ def _maxent(chosen: Choices, target: str | None, common: dict[str, Any]) -> Any:
             one_of(option, value, choices)
     _refuse_idle_maxent(chosen, latent)
     options: dict[str, Any] = {
-        "latent": latent,
-        "bins": chosen.bins,
-        "n_bins": chosen.n_bins,
-        "means": False if chosen.no_means else None,
-        "max_components": chosen.max_components,
-        "groups": None if chosen.groups is None else name_lists("--groups", chosen.groups, ("auto",)),
-        "select": chosen.select,
-        "selection": chosen.selection,
-        "validation": None if chosen.validation is None else share("--validation", chosen.validation),
+        "features": _numeric(latent, chosen),
+        "selection": _forward(chosen),
         "solver": chosen.solver,
         "probabilistic": _probabilistic(chosen.probabilistic),
     }
@@ -250,10 +244,32 @@ def _maxent(chosen: Choices, target: str | None, common: dict[str, Any]) -> Any:
     return MaxEntClassifier(**options, prior=read_prior(chosen.prior), **common)
 
 
+def _numeric(latent: str, chosen: Choices) -> Any:
+    from mixent.maxent import BinFeatures, ComponentFeatures
+
+    if latent == "moments":
+        return "moments"
+    given: dict[str, Any] = {"n_bins": chosen.n_bins}
+    if latent != "quantize":
+        groups = None if chosen.groups is None else name_lists("--groups", chosen.groups, ("auto",))
+        given = {"max_components": chosen.max_components, "groups": groups, "means": False if chosen.no_means else None}
+    given = {name: value for name, value in given.items() if value is not None}
+    return (
+        BinFeatures(chosen.bins or "quantile", **given) if latent == "quantize" else ComponentFeatures(latent, **given)
+    )
+
+
+def _forward(chosen: Choices) -> Any:
+    from mixent.maxent import ForwardSelection
+
+    if chosen.select is None:
+        return None
+    given = {} if chosen.validation is None else {"validation": share("--validation", chosen.validation)}
+    return ForwardSelection(chosen.selection or "bic", **given)
+
+
 def _refuse_idle_maxent(chosen: Choices, latent: str) -> None:
     """As `_refuse_idle`, for maximum entropy."""
-    from mixent.maxent.building import HIDDEN
-
     forward, held = chosen.select == "forward", chosen.selection == "validation"
     numbers = f"has no effect with --latent {latent}; it serves"
     refuse_idle(

@@ -32,7 +32,7 @@ def _parzen(chosen: Choices, common: dict[str, Any]) -> Any:
         (bandwidth != "auto" and chosen.objective is not None, f"--objective {given}"),
         (bandwidth != "auto" and chosen.per_class, f"--per-class {given}"),
     )
-    options = {} if chosen.objective is None else {"objective": chosen.objective}
+    options = {} if chosen.objective is None else {"criterion": chosen.objective}
     taken = {name: value for name, value in common.items() if name != "random_state"}  # nothing is drawn
     return ParzenClassifier(bandwidth, per_class=chosen.per_class, **options, **taken)
 

@@ -133,15 +133,21 @@ def _combined(combine: str, members: Any, chosen: Choices, common: dict[str, Any
         options["transitions"] = chosen.transitions
     else:
         options |= {
-            "latent": chosen.latent,
+            "regions": None if chosen.latent is None else _regions(chosen),
             "constraints": chosen.constraints,
             "solver": chosen.solver,
-            "max_components": None if chosen.latent is None else chosen.max_components,
         }
     options = {name: value for name, value in options.items() if value is not None}
     if combine == "hmm":
         return HMMStackingClassifier(members, **options, **shared)
     return MaxEntStackingClassifier(members, **options, prior=read_prior(chosen.prior), **shared)
+
+
+def _regions(chosen: Choices) -> Any:
+    from mixent.ensemble import InputRegions
+
+    most: dict[str, Any] = {} if chosen.max_components is None else {"max_components": chosen.max_components}
+    return InputRegions(chosen.latent or "union", **most)
 
 
 def _made(
@@ -192,7 +198,7 @@ def answer_columns(texts: Sequence[str]) -> list[str]:
 
 def fit_to_columns(stack: Any, columns: list[str], categorical: list[str], name_codes: Callable[..., None]) -> None:
     """Tell the classifiers of a stack what they see, all but the answers of black boxes, and which of it is codes."""
-    if getattr(stack, "latent", False):
+    if getattr(stack, "regions", None) is not None:
         stack.categorical = categorical or "auto"
     if not isinstance(stack.estimators, list):
         name_codes(stack.estimators, categorical, columns)

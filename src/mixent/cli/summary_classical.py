@@ -48,7 +48,7 @@ def _windows(model: Any) -> dict[str, Any]:
     widths = np.unique(np.atleast_1d(model.bandwidth_)).tolist()
     n, tried = len(model.windows_.log_count), len(model.bandwidths_tried_)
     told = ", ".join(f"{h:.3g}" for h in np.atleast_1d(model.bandwidth_))
-    chosen = f"chosen among {tried} by leaving each row out ({model.objective})" if tried else "as given"
+    chosen = f"chosen among {tried} by leaving each row out ({model.criterion})" if tried else "as given"
     if model.bandwidth == "auto" and not tried:
         chosen = "the usual one: no class has two rows to choose by"
     words = f"{count(n, 'Parzen window')}; bandwidth {told}, {chosen}"

@@ -14,11 +14,12 @@ NEARLY_CERTAIN = 1e-2  # nats per row; where the log-loss is a thousandth, the e
 def describe_maxent(model: Any) -> dict[str, Any]:
     """Of a classifier: features, prior, certificate, entropy, strongest features and path, in plain values."""
     from mixent.evaluate.cases import strongest_features
+    from mixent.maxent.options import numeric_kind
 
     found, prior = model.constraint_table(), model.class_prior_
     about: dict[str, Any] = {
         "classes": [{"class": c, "prior": float(p)} for c, p in zip(model.classes_.tolist(), prior)],
-        "latent": model.latent if _has_numbers(model) else None,
+        "latent": numeric_kind(model._group("features")) if _has_numbers(model) else None,
         "features": list(model.feature_terms_),
         "constraints": len(found.features) * len(found.classes),
         "prior": _prior(model),
@@ -28,7 +29,7 @@ def describe_maxent(model: Any) -> dict[str, Any]:
         "strongest": strongest_features(model),
     }
     if model.path_:
-        about["selection"] = model.selection
+        about["selection"] = model._group("selection").criterion
         about["path"] = [
             {"feature": step.name, "gain": float(step.gain), "score": float(step.score), "kept": bool(step.kept)}
             for step in model.path_

@@ -20,8 +20,6 @@ from mixent.mixtures.model import taking_part
 from mixent.mixtures.predict import block_resp, each_row
 from mixent.mixtures.problem import MixtureParams, Ready
 
-KINDS = ("union", "class", "pooled")
-
 
 @dataclass(frozen=True)
 class InputCells:

@@ -16,6 +16,7 @@ from mixent.ensemble.describe import describe_boosting, describe_columns, descri
 from mixent.ensemble.hmm_stacking import HMMStackingClassifier
 from mixent.ensemble.latent import InputCells
 from mixent.ensemble.members import Listed, Members, Staged
+from mixent.ensemble.options import InputRegions
 from mixent.ensemble.plain import PlainColumns
 from mixent.ensemble.stacked import Stacked
 from mixent.ensemble.stacking import MaxEntStackingClassifier
@@ -124,7 +125,7 @@ register(
     title="Classifiers combined by maximum entropy",
     describe=describe_stack,
     state={**STACKING, "cells_": tuple, "layout_": Layout, "params_": Multipliers, "run_": Run},
-    parts=(InputCells, Listed, Staged),
+    parts=(InputCells, InputRegions, Listed, Staged),
     holds=("members_", "estimators", "fitted_", "cells_"),  # members first: they have names
     from_file=combined,
     recipes=(Recipe("stack", "mixture, MED, forest and boosting combined by maximum entropy", make_stack, 7.0),),

@@ -61,10 +61,9 @@ class Stacked(ProbabilisticClassifier):
         -------
         dict
         """
-        if not isinstance(self.estimators, (list, tuple)):
-            return super().get_params(deep)
-        out = super().get_params(deep=False)
-        for name, base in _named_models(self.estimators) if deep else ():
+        out = super().get_params(deep)
+        named = deep and isinstance(self.estimators, (list, tuple))
+        for name, base in _named_models(self.estimators) if named else ():
             out[name] = base
             out |= {f"{name}__{option}": value for option, value in base.get_params().items()}
         return out

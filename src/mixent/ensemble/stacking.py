@@ -12,13 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import able, yes
 from mixent.base.folds import Fold, label_folds
-from mixent.base.params import check_choice, check_count
+from mixent.base.params import check_choice
 from mixent.base.priors import read_class_prior
 from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array
 from mixent.data import Column, Schema, Table, listed
-from mixent.ensemble.latent import KINDS, InputCells, learn_cells, place_columns
+from mixent.ensemble.latent import InputCells, learn_cells, place_columns
 from mixent.ensemble.members import Listed, Outputs
+from mixent.ensemble.options import InputRegions, read_regions
 from mixent.ensemble.stacked import FOLDS, Given, Stacked
 from mixent.families.gaussian.structures import get_structure
 from mixent.maxent.building import Training, training_rows
@@ -62,11 +63,11 @@ class MaxEntStackingClassifier(EntropyModel, Stacked):
         sum_t w_t sum_c q_tc log P[c | t] - |gamma|^2 / (2 prior),
         P[c | t] ~ exp(b_c + sum_i sum_l P[C_i = l | t] gamma_i(c, l)),
 
-    which is multinomial logistic regression on what the classifiers say. With `latent` the counts P[C, C_i, M_i] are
-    reproduced too (3.3): multipliers gamma_i(c, l, m), averaged over the cells m of the input space, are added to
-    gamma_i(c, l), so that a classifier is believed where it deserves it. A classifier that abstains drops out of the
-    row's sum. Solvers, prior and certificates are those of `MaxEntClassifier`: a step is kept only if it raises the
-    objective, which so never falls.
+    which is multinomial logistic regression on the outputs of the classifiers. With `regions` the counts
+    P[C, C_i, M_i] are reproduced too (3.3): multipliers gamma_i(c, l, m), averaged over the regions m of the input
+    space, are added to gamma_i(c, l), so that a classifier's weight depends on where the row lies. A classifier that
+    abstains drops out of the row's sum. Solvers, prior and certificates are those of `MaxEntClassifier`: a step is kept
+    only if it raises the objective, which so never falls.
 
     Parameters
     ----------
@@ -74,10 +75,9 @@ class MaxEntStackingClassifier(EntropyModel, Stacked):
         Classifiers, each alone, as (name, classifier), or as (name, columns) where its answers stand in the table
         already (see `OutputColumns`; the others do not see these columns); or one ensemble whose members are combined:
         `AdaBoostM1Classifier`, `WeightBoostClassifier`, or scikit-learn's bagging, forests and AdaBoost.
-    latent : bool, "union", "class" or "pooled"
-        Whether it matters where the row lies. True is "union": the hidden component of a mixture per class,
-        responsibilities over the components of all classes; "pooled": of one mixture; "class": of each class's own
-        mixture, for its own multipliers only, as the document has it. The numbers of components are chosen by BIC.
+    regions : "union", "class", "pooled", InputRegions or None
+        Regions of the input space in which classifiers are weighted differently: the components of a mixture of the
+        columns, see `InputRegions`. "class" is the document's. None: the weights are the same everywhere.
     constraints : "full" or "diagonal"
         All of P[C, C_i], or only P[C = c, C_i = c] (3.5).
     decisions : "auto", "soft" or "hard"
@@ -85,10 +85,6 @@ class MaxEntStackingClassifier(EntropyModel, Stacked):
     inputs : dict or None
         Name -> list of columns: what a classifier sees of the table, and what its own mixture describes. The others
         see all columns and share one mixture.
-    max_components : int
-        Most components of a mixture (of each class).
-    covariance : str
-        Covariance structure of the mixtures, see `GaussianMixture`.
     prior : "auto", float or None
         Variance of the Gaussian prior on multipliers, see `MaxEntClassifier`.
     solver : "auto", "bohning", "iis" or "lbfgs"
@@ -120,7 +116,7 @@ class MaxEntStackingClassifier(EntropyModel, Stacked):
     fitted_ : list of classifiers, or an ensemble
         Trained on all rows.
     cells_ : tuple of InputCells
-        The mixtures, one for each classifier (the same one where it is shared); empty without `latent`.
+        The mixtures, one for each classifier (the same one where it is shared); empty without `regions`.
     params_, run_, gap_, gain_, residual_, entropy_, prior_, priors_tried_
         See `MaxEntClassifier`.
 
@@ -138,16 +134,16 @@ class MaxEntStackingClassifier(EntropyModel, Stacked):
     True
     """
 
+    _groups = {"regions": read_regions}
+
     def __init__(
         self,
         estimators: Any,
         *,
-        latent: bool | str = False,
+        regions: str | InputRegions | None = None,
         constraints: str = "full",
         decisions: str = "auto",
         inputs: dict | None = None,
-        max_components: int = 6,
-        covariance: str = "VVV",
         prior: str | float | None = "auto",
         solver: str = "auto",
         class_prior: Any = "empirical",
@@ -160,12 +156,10 @@ class MaxEntStackingClassifier(EntropyModel, Stacked):
         progress: bool | Callable[[int, int, str], None] = False,
     ) -> None:
         self.estimators = estimators
-        self.latent = latent
+        self.regions = regions
         self.constraints = constraints
         self.decisions = decisions
         self.inputs = inputs
-        self.max_components = max_components
-        self.covariance = covariance
         self.prior = prior
         self.solver = solver
         self.class_prior = class_prior
@@ -242,26 +236,21 @@ class MaxEntStackingClassifier(EntropyModel, Stacked):
         self._check_stacking()
         self._check_solving()
         check_choice("constraints", self.constraints, CONSTRAINTS)
-        check_count("max_components", self.max_components)
-        get_structure(self.covariance)
-        if not isinstance(self.latent, (bool, np.bool_)):
-            check_choice("latent", self.latent, KINDS)
-        if not self.latent:
-            for name, usual in (("max_components", 6), ("covariance", "VVV"), ("categorical", "auto")):
-                value = getattr(self, name)
-                if not (isinstance(value, type(usual)) and value == usual):
-                    raise ValueError(f"{name}={value!r} has no effect without a mixture; set latent=True, or leave it")
-
-    @property
-    def _kind(self) -> str:
-        return self.latent if isinstance(self.latent, str) else "union"
+        regions = self._group("regions")
+        if regions is not None:
+            regions.check()
+        elif not (isinstance(self.categorical, str) and self.categorical == "auto"):
+            raise ValueError(
+                f"categorical={self.categorical!r} is only used with regions; set regions='union', or leave it"
+            )
 
     def _prior_folds(self) -> Any:
         return self.cv if self._own_folds and isinstance(self.cv, (int, np.integer)) else FOLDS
 
     def _learn_cells(self, given: Given, names: tuple[str, ...]) -> tuple[InputCells, ...]:
         """For each classifier the cells of its input space; the same object where they are shared."""
-        if not self.latent:
+        regions = self._group("regions")
+        if regions is None:
             return ()
         columns = list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)]))
         own = self.members_.inputs if isinstance(self.members_, Listed) else {}
@@ -269,19 +258,21 @@ class MaxEntStackingClassifier(EntropyModel, Stacked):
         every = tuple(j for j in range(len(columns)) if j not in answers)
         wanted = [place_columns(own[name], columns, "inputs") if name in own else every for name in names]
         if not all(wanted):
-            raise ValueError("latent needs columns to describe, and all of them are answers of classifiers")
-        found = {part: self._describe(part, columns, given) for part in dict.fromkeys(wanted)}
+            raise ValueError(
+                "regions need columns to describe, and all columns are outputs of classifiers; set regions=None"
+            )
+        found = {part: self._mixture_of(regions, part, columns, given) for part in dict.fromkeys(wanted)}
         return tuple(found[part] for part in wanted)
 
-    def _describe(self, part: tuple[int, ...], columns: list[str], given: Given) -> InputCells:
+    def _mixture_of(self, regions: InputRegions, part: tuple[int, ...], columns: list[str], given: Given) -> InputCells:
         """The mixture of some columns, learned from the rows that count."""
         coded = self.categorical
         if not isinstance(coded, str) and np.iterable(coded):
             forced = place_columns(list(coded), columns, "categorical")
             coded = [place for place, j in enumerate(part) if j in forced] or "auto"
         options = {
-            "max_components": int(self.max_components),
-            "covariance": get_structure(self.covariance).name,
+            "max_components": int(regions.max_components),
+            "covariance": get_structure(regions.covariance).name,
             "categorical": coded,
             "random_state": given.seed,
             "n_jobs": self.n_jobs,
@@ -290,8 +281,8 @@ class MaxEntStackingClassifier(EntropyModel, Stacked):
         found, codes = np.unique(given.codes[rows], return_inverse=True)
         weight = None if given.weight is None else given.weight[rows]
         y = given.labels.classes[found][codes]
-        mixture = learn_cells(_safe_indexing(given.X, rows), y, weight, part, self._kind, options)
-        return InputCells(part, self._kind, mixture, tuple(found.tolist()))
+        mixture = learn_cells(_safe_indexing(given.X, rows), y, weight, part, regions.kind, options)
+        return InputCells(part, regions.kind, mixture, tuple(found.tolist()))
 
     def _training_cells(self, given: Given, folds: list[Fold]) -> list[Array]:
         """Of each mixture once; out of fold like the classifiers, so that no row's label speaks through its cell."""
@@ -333,7 +324,7 @@ class MaxEntStackingClassifier(EntropyModel, Stacked):
     def n_parameters_(self) -> int:
         """Multipliers that can be told apart: counts of labels in cells, of cells, and of classes.
 
-        Those held at zero (constraints="diagonal", latent="class") do not count; of the others then all do.
+        Those held at zero (constraints="diagonal", regions="class") do not count; of the others then all do.
         """
         C, mask = len(self.classes_), self.layout_.mask(len(self.classes_))
         if mask is not None:

@@ -12,13 +12,11 @@ from mixent.core.arrays import Array
 from mixent.data import Labels, Schema, Table, listed
 from mixent.maxent.binning import bins_of, entropy_bins
 from mixent.maxent.layout import Layout
+from mixent.maxent.options import BinFeatures, ComponentFeatures, MomentFeatures, NumericFeatures
 from mixent.maxent.terms import Binned, Coded, Given, Grouped, Latent, Moments, Slope, Term, crossable, crossed
 from mixent.mixtures import GaussianMixture, MixtureClassifier
 from mixent.mixtures.univariate import fit_columns
 
-HIDDEN = ("union", "class", "pooled")
-KINDS = (*HIDDEN, "quantize", "moments")
-BINS = ("quantile", "uniform", "entropy")
 RELATED = 0.7  # correlation within classes from which columns share a mixture
 LARGEST = 4  # columns of such a group
 PMF = 1e-6  # by which given probabilities may miss a sum of one
@@ -59,11 +57,7 @@ def training_rows(table: Table, labels: Labels, weight: Array | None) -> Trainin
 class Plan:
     """What the columns shall become: places among Table.X and Table.codes, checked."""
 
-    latent: str
-    bins: str
-    n_bins: int
-    max_components: int
-    means: bool  # constrain the columns' means too
+    numeric: NumericFeatures
     given: tuple[Given, ...]
     groups: tuple[tuple[int, ...], ...]
     pairs: tuple[tuple[str, str], ...]  # names of features to be crossed
@@ -74,7 +68,8 @@ class Plan:
     def has_slopes(self, schema: Schema) -> bool:
         """Will some column have a mean to be constrained?"""
         taken = {p for term in self.given for p in term.places}
-        return self.means and self.latent in HIDDEN and len(schema.continuous) > len(taken)
+        means = isinstance(self.numeric, ComponentFeatures) and self.numeric.means
+        return means and len(schema.continuous) > len(taken)
 
     def layout(self, rows: Training) -> Layout:
         """The features that are kept, fitted to these rows."""
@@ -95,7 +90,7 @@ class Plan:
         for name in {name for pair in both for name in pair}:
             if not crossable(by_name[name]):
                 raise ValueError(
-                    f"pairs names {name!r}, which with latent={self.latent!r} is no pmf that can be crossed"
+                    f"pairs names {name!r}, which with features={self.numeric!r} is no pmf that can be crossed"
                 )
         return terms + [crossed(by_name[a], by_name[b]) for a, b in both]
 
@@ -104,21 +99,16 @@ class Plan:
         X, weights = rows.table.X, rows.weights
         alone = [p for p in range(X.shape[1]) if p not in taken and _varies(X[weights > 0, p])]
         names = _continuous_names(rows.table.schema)
-        if self.latent in HIDDEN:
-            return self._hidden(alone, names, rows)
-        if self.latent == "moments":
+        if isinstance(self.numeric, MomentFeatures):
             return [Moments(names[p], p, *_mean_and_std(X[:, p], weights)) for p in alone]
-        return [Binned(names[p], p, self._edges(X[:, p], rows)) for p in alone]
+        if isinstance(self.numeric, BinFeatures):
+            return [Binned(names[p], p, _edges(self.numeric, X[:, p], rows)) for p in alone]
+        return self._hidden(self.numeric, alone, names, rows)
 
-    def _edges(self, x: Array, rows: Training) -> Array:
-        if self.bins == "entropy":
-            return entropy_bins(x, rows.target * rows.weights[:, None], self.n_bins)
-        return bins_of(x, rows.weights, self.n_bins, self.bins)
-
-    def _hidden(self, places: list[int], names: list[str], rows: Training) -> list[Term]:
+    def _hidden(self, numeric: ComponentFeatures, places: list[int], names: list[str], rows: Training) -> list[Term]:
         """Mixtures of all columns (of all classes) at once, their orders by BIC."""
         X = rows.table.X
-        if self.latent == "pooled":
+        if numeric.kind == "pooled":
             shares, by_class, classes = np.ones(1), rows.weights[:, None], ()
         else:
             by_class = rows.target * rows.weights[:, None]
@@ -131,28 +121,23 @@ class Plan:
                 weight = by_class[:, c]
                 some = (weight[~np.isnan(X[:, p])] > 0).any()
                 units.append((X[:, p], weight if some else rows.weights))
-        found = fit_columns(units, self.max_components, seed=self.seed)
+        found = fit_columns(units, numeric.max_components, seed=self.seed)
         n = len(shares)
-        return [
-            Latent(
-                names[p], p, self.latent, tuple(found[i * n : (i + 1) * n]), shares, classes, self._slopes((p,), rows)
-            )
-            for i, p in enumerate(places)
-        ]
-
-    def _slopes(self, places: tuple[int, ...], rows: Training) -> tuple[Slope, ...]:
-        if not self.means:
-            return ()
-        return tuple(Slope(*_mean_and_std(rows.table.X[:, p], rows.weights)) for p in places)
+        terms: list[Term] = []
+        for i, p in enumerate(places):
+            mixtures = tuple(found[i * n : (i + 1) * n])
+            terms.append(Latent(names[p], p, numeric.kind, mixtures, shares, classes, _slopes(numeric, (p,), rows)))
+        return terms
 
     def _group(self, places: tuple[int, ...], rows: Training) -> Term:
         """One mixture of several columns; rows without any of them are left out."""
-        kind = self.latent if self.latent in HIDDEN else "union"
+        assert isinstance(self.numeric, ComponentFeatures)  # no other features have groups
+        kind = self.numeric.kind
         X = rows.table.X[:, list(places)]
         names = tuple(_continuous_names(rows.table.schema)[p] for p in places)
         seen = ~np.isnan(X).all(axis=1) & (rows.weights > 0)
         options: dict[str, Any] = {
-            "max_components": self.max_components,
+            "max_components": self.numeric.max_components,
             "selection": "bic",
             "random_state": self.seed,
             "n_jobs": self.n_jobs,
@@ -166,7 +151,19 @@ class Plan:
             y = np.where(target.any(axis=1, keepdims=True), target, 1.0 / target.shape[1])
             mixture.fit(X[seen], y, rows.weights[seen])
         classes = () if kind == "pooled" else rows.classes
-        return Grouped(" & ".join(names), places, kind, mixture, classes, self._slopes(places, rows), names)
+        return Grouped(" & ".join(names), places, kind, mixture, classes, _slopes(self.numeric, places, rows), names)
+
+
+def _edges(numeric: BinFeatures, x: Array, rows: Training) -> Array:
+    if numeric.strategy == "entropy":
+        return entropy_bins(x, rows.target * rows.weights[:, None], numeric.n_bins)
+    return bins_of(x, rows.weights, numeric.n_bins, numeric.strategy)
+
+
+def _slopes(numeric: ComponentFeatures, places: tuple[int, ...], rows: Training) -> tuple[Slope, ...]:
+    if not numeric.means:
+        return ()
+    return tuple(Slope(*_mean_and_std(rows.table.X[:, p], rows.weights)) for p in places)
 
 
 def _varies(x: Array) -> bool:

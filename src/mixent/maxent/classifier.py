@@ -11,14 +11,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import YES, able, yes
-from mixent.base.params import check_choice, check_count, check_flag, check_folds, check_share
+from mixent.base.params import check_folds
 from mixent.base.priors import read_class_prior
 from mixent.base.progress import progress_bar
 from mixent.data import Table, check_spread, read_features, read_labels, read_weights
 from mixent.maxent.building import (
-    BINS,
-    HIDDEN,
-    KINDS,
     Plan,
     Training,
     check_pmfs,
@@ -32,6 +29,7 @@ from mixent.maxent.choosing import USUAL
 from mixent.maxent.constraints import Constraints
 from mixent.maxent.induction import Added, forward
 from mixent.maxent.model import EntropyModel
+from mixent.maxent.options import ForwardSelection, MomentFeatures, NumericFeatures, read_numeric, read_selection
 from mixent.maxent.terms import Crossed, CrossedDense, Term, given_of
 from mixent.mixtures.fitting import choose_executor
 
@@ -51,32 +49,17 @@ class MaxEntClassifier(EntropyModel):
 
     Parameters
     ----------
-    latent : "union", "class", "pooled", "quantize" or "moments"
-        What continuous columns become. "union": the hidden component of a mixture per class, responsibilities over the
-        components of all classes; "pooled": of one mixture; "class": of each class's own mixture, for its own
-        multipliers only (all three with the number of components by BIC); "quantize": bins; "moments": means and second
-        moments, which cannot tell classes apart that differ in shape.
-    groups : list of lists of columns, "auto" or None
-        Continuous columns that share a multivariate mixture; "auto" joins those correlated within the classes.
-    bins : "quantile", "uniform" or "entropy"
-        For latent="quantize": bins with equally many rows, of equal width, or where classes change.
-    n_bins : int
-        Most bins of a column.
-    max_components : int
-        Most components of a mixture (of each class).
-    means : bool
-        With hidden components: constrain the mean of each continuous column in each class as well (values beyond three
-        standard deviations count as three). A component says where a value lies, and forgets where within.
+    features : "union", "class", "pooled", "bins", "moments" or an object
+        What numeric columns become. "union", "class" and "pooled" are a `ComponentFeatures`: the hidden component of a
+        mixture; "bins" is a `BinFeatures`; "moments" a `MomentFeatures`: means and second moments.
     probabilistic : dict or None
         Features given as a pmf per row: name -> list of columns that hold the probabilities of its values.
     pairs : list of pairs of features, "auto" or None
-        Pairs whose joint values are constrained with the class too. "auto": none, but all are candidates for `select`.
-    select : "forward" or None
-        "forward" adds features, and pairs of them, one at a time while that pays; see `path_`.
-    selection : "bic" or "validation"
-        What tells `select` when to stop: BIC, or the log-loss of a held-out part.
-    validation : float
-        Share of the labelled rows held out by selection="validation".
+        Pairs whose joint values are constrained with the class too. "auto": none, but all are candidates for
+        `selection`.
+    selection : "bic", "validation", ForwardSelection or None
+        Add features, and pairs of them, one at a time, and stop by BIC or by the log-loss of held-out rows; see
+        `path_`. None keeps all features.
     prior : "auto", float or None
         Variance of the Gaussian prior on multipliers (of a cell that ranges less than from 0 to 1: on multiplier times
         range); "auto" chooses it by cross-validated log-loss; None is the plain dual, whose multipliers run away where
@@ -120,7 +103,7 @@ class MaxEntClassifier(EntropyModel):
         Variance of the prior in use, and the cross-validated log-loss of those tried. In each fold mixtures and bins
         are learned anew; groups and a selection are those of all rows.
     path_ : list of Added
-        What `select` added, in order.
+        What `selection` added, in order.
 
     Examples
     --------
@@ -132,20 +115,15 @@ class MaxEntClassifier(EntropyModel):
     True
     """
 
+    _groups = {"features": read_numeric, "selection": read_selection}
+
     def __init__(
         self,
-        latent: str = "union",
+        features: str | NumericFeatures = "union",
         *,
-        groups: Any = None,
-        bins: str = "quantile",
-        n_bins: int = 8,
-        max_components: int = 6,
-        means: bool = True,
         probabilistic: dict | None = None,
         pairs: Any = "auto",
-        select: str | None = None,
-        selection: str = "bic",
-        validation: float = 0.2,
+        selection: str | ForwardSelection | None = None,
         prior: str | float | None = "auto",
         solver: str = "auto",
         class_prior: Any = "empirical",
@@ -157,17 +135,10 @@ class MaxEntClassifier(EntropyModel):
         n_jobs: int | None = None,
         progress: bool | Callable[[int, int, str], None] = False,
     ) -> None:
-        self.latent = latent
-        self.groups = groups
-        self.bins = bins
-        self.n_bins = n_bins
-        self.max_components = max_components
-        self.means = means
+        self.features = features
         self.probabilistic = probabilistic
         self.pairs = pairs
-        self.select = select
         self.selection = selection
-        self.validation = validation
         self.prior = prior
         self.solver = solver
         self.class_prior = class_prior
@@ -204,7 +175,10 @@ class MaxEntClassifier(EntropyModel):
         rows = training_rows(table, labels, read_weights(sample_weight, table.n_rows))
         plan = self._plan(rows)
         if self.solver == "iis" and plan.has_slopes(table.schema):
-            raise ValueError("solver='iis' needs cells that are not negative; set means=False, or take another solver")
+            raise ValueError(
+                "solver='iis' needs features that are not negative; set features=ComponentFeatures(means=False), or "
+                "choose another solver"
+            )
         workers = choose_executor(self.n_jobs, table.n_rows, len(table.schema.columns))
         with progress_bar(self.progress, "maximum entropy") as show, workers as executor:
             plan, self.path_ = self._selected(plan, rows, executor, show)
@@ -216,47 +190,25 @@ class MaxEntClassifier(EntropyModel):
         return self
 
     def _check(self) -> None:
-        check_choice("latent", self.latent, KINDS)
-        check_choice("bins", self.bins, BINS)
-        for name in ("n_bins", "max_components"):
-            check_count(name, getattr(self, name))
+        numeric, selection = self._group("features"), self._group("selection")
+        numeric.check()
+        if selection is not None:
+            selection.check()
         self._check_solving()
         check_folds("cv", self.cv)
-        check_choice("selection", self.selection, ("bic", "validation"))
-        check_share("validation", self.validation)
-        if self.select is not None:
-            check_choice("select", self.select, ("forward",))
-        check_flag("means", self.means)
-        self._check_idle()
-        if self.latent == "moments" and self.solver == "iis":
+        if isinstance(numeric, MomentFeatures) and self.solver == "iis":
             raise ValueError(
-                "solver='iis' needs cells that are not negative; with latent='moments' take another solver"
+                "solver='iis' needs features that are not negative, and moments may be; choose another solver"
             )
-
-    def _check_idle(self) -> None:
-        """Options that would do nothing are refused."""
-        if self.select is None and self.selection != "bic":
-            raise ValueError(f"selection={self.selection!r} has no effect without select='forward'")
-        if self.validation != 0.2 and (self.select is None or self.selection != "validation"):
-            raise ValueError(
-                f"validation={self.validation!r} has no effect without select='forward' and selection='validation'"
-            )
-        if self.latent != "quantize" and (self.bins != "quantile" or self.n_bins != 8):
-            raise ValueError(f"bins and n_bins have no effect with latent={self.latent!r}; set latent='quantize'")
-        if self.groups is not None and self.latent not in HIDDEN:
-            raise ValueError(f"groups share a mixture, and latent={self.latent!r} has none; take 'union'")
 
     def _plan(self, rows: Training) -> Plan:
         given = read_given(self.probabilistic, rows.table.schema)
         check_pmfs(given, rows.table)
+        numeric = self._group("features")
         plan = Plan(
-            latent=self.latent,
-            bins=self.bins,
-            n_bins=int(self.n_bins),
-            max_components=int(self.max_components),
-            means=bool(self.means),
+            numeric=numeric,
             given=given,
-            groups=read_groups(self.groups, rows, given),
+            groups=read_groups(getattr(numeric, "groups", None), rows, given),
             pairs=(),
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
             n_jobs=self.n_jobs,
@@ -265,12 +217,14 @@ class MaxEntClassifier(EntropyModel):
 
     def _selected(self, plan: Plan, rows: Training, executor: Any, show: Any) -> tuple[Plan, list[Added]]:
         """The plan with the features that were chosen, pairs among them, and the way there."""
-        if self.select is None:
+        selection = self._group("selection")
+        if selection is None:
             return plan, []
         named = {frozenset(pair) for pair in plan.pairs}
         every = isinstance(self.pairs, str)
         singles = replace(plan, pairs=())
-        train, held = _held_out(rows, self.validation, plan.seed) if self.selection == "validation" else (rows, None)
+        hold_out = selection.criterion == "validation"
+        train, held = _held_out(rows, selection.validation, plan.seed) if hold_out else (rows, None)
         variance = USUAL if isinstance(self.prior, str) else self.prior
         terms, path = forward(
             singles.terms(train),

@@ -15,6 +15,7 @@ from mixent.maxent.joint import MaxEntJoint
 from mixent.maxent.joint_cells import Category, Constant, Hidden
 from mixent.maxent.joint_problem import Pairwise
 from mixent.maxent.layout import Layout
+from mixent.maxent.options import BinFeatures, ComponentFeatures, ForwardSelection, MomentFeatures
 from mixent.maxent.problem import Multipliers
 from mixent.maxent.products import ProductLayout
 from mixent.maxent.terms import Binned, Coded, Crossed, CrossedDense, Given, Grouped, Latent, Moments, Slope, Term
@@ -43,14 +44,18 @@ register(
     state={"schema_": Schema, "layout_": Layout, "params_": Multipliers, "run_": Run},
     parts=(
         Added,
+        BinFeatures,
         Binned,
         Coded,
+        ComponentFeatures,
         Crossed,
         CrossedDense,
+        ForwardSelection,
         Given,
         Grouped,
         Latent,
         Layout,
+        MomentFeatures,
         Moments,
         Multipliers,
         ProductLayout,

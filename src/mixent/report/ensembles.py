@@ -63,7 +63,7 @@ def _stack(model: Any) -> dict[str, Any]:
         "combination": "maxent",
         "constraints_of": model.constraints,
         "constraints": len(found.features) * len(found.classes),
-        "latent": model._kind if model.cells_ else None,
+        "latent": model.cells_[0].kind if model.cells_ else None,
         "input_cells": [len(cells.names) for cells in dict.fromkeys(model.cells_)],
         "certificate": {"gap": _finite(model.gap_), "residual": float(model.residual_)},
         "entropy": float(model.entropy_),

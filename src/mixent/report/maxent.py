@@ -13,12 +13,13 @@ from mixent.base.text import class_name, count
 from mixent.displays import ConstraintsDisplay, ExplanationDisplay, PathDisplay
 from mixent.evaluate.cases import strongest_features
 from mixent.evaluate.displays.explanation import probability_text
+from mixent.maxent.options import numeric_kind
 
 NUMBERS = {  # what columns of numbers become
     "union": "hidden components of mixtures, one for each class",
     "class": "hidden components of each class's own mixture",
     "pooled": "hidden components of one mixture",
-    "quantize": "bins",
+    "bins": "bins",
     "moments": "means and second moments",
 }
 DRAWN = 6  # features whose values are drawn
@@ -44,11 +45,12 @@ def maxent_section(name: str, model: Any, X: Any, y: Any, *, draw: bool) -> list
 
 def _what_it_is(name: str, model: Any) -> str:
     features, cells = len(model.feature_terms_), len(model.params_.cells) * len(model.classes_)
+    numbers = NUMBERS[numeric_kind(model._group("features"))]
     passes = count(model.run_.n_passes, "pass", "passes")
     return (
         f"{name}, fitted on all rows: of all p(class | row) that reproduce how often each class occurs with each value "
         f"of {count(features, 'feature')} ({count(cells, 'constraint')}), the one of greatest entropy. Columns of "
-        f"numbers enter as {NUMBERS[model.latent]}. Solving took {passes} over the data; {model.run_.message}."
+        f"numbers enter as {numbers}. Solving took {passes} over the data; {model.run_.message}."
     )
 
 

@@ -32,16 +32,17 @@ class PathDisplay(Short):
 
     @classmethod
     def from_estimator(cls, est: Any):
-        """Of a `MaxEntClassifier` fitted with select="forward" (`est.path_`)."""
+        """Of a `MaxEntClassifier` fitted with `selection` (`est.path_`)."""
         path = getattr(est, "path_", None)
         if not path or not hasattr(path[0], "expected_gain"):
-            raise ValueError(f'{type(est).__name__} has no path of features: fit a MaxEntClassifier(select="forward")')
+            raise ValueError(f'{type(est).__name__} has no path of features: fit a MaxEntClassifier(selection="bic")')
         columns = {
             name: np.array([getattr(step, name) for step in path]) for name in ("score", "gain", "expected_gain")
         }
         kept = np.array([step.kept for step in path])
-        start = _bic_of_nothing(path, len(est.classes_)) if est.selection == "bic" else None
-        return cls([step.name for step in path], **columns, kept=kept, selection=est.selection, start=start)
+        criterion = est._group("selection").criterion
+        start = _bic_of_nothing(path, len(est.classes_)) if criterion == "bic" else None
+        return cls([step.name for step in path], **columns, kept=kept, selection=criterion, start=start)
 
     def plot(self, ax: Any = None, *, quantity: str = "score"):
         """Draw a line for each step; `quantity`: "score", or "gain" beside what was expected of it."""

@@ -1,0 +1,51 @@
+"""Options of `MaxEntStackingClassifier`: regions of the input space."""
+
+from __future__ import annotations
+
+from mixent.base.options import Options, one_of
+from mixent.base.params import check_choice, check_count
+from mixent.families.gaussian.structures import get_structure
+
+KINDS = ("union", "class", "pooled")
+
+
+class InputRegions(Options):
+    """Regions of the input space: the components of a mixture of the columns, their number chosen by BIC.
+
+    Parameters
+    ----------
+    kind : "union", "class" or "pooled"
+        "union": one mixture per class, responsibilities over the components of all classes; "pooled": one mixture of
+        all rows; "class": responsibilities within each class's own mixture, which enter that class's multipliers only.
+    max_components : int
+        Most components of a mixture (of each class).
+    covariance : str
+        Covariance structure of the mixtures, see `GaussianMixture`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from mixent.ensemble import InputRegions, MaxEntStackingClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> regions = InputRegions(max_components=2, covariance="VVI")
+    >>> model = MaxEntStackingClassifier([GaussianNB()], regions=regions, prior=1.0, random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.95
+    True
+    """
+
+    short_forms = {"union": {}, "class": {"kind": "class"}, "pooled": {"kind": "pooled"}}
+
+    def __init__(self, kind: str = "union", *, max_components: int = 6, covariance: str = "VVV") -> None:
+        self.kind = kind
+        self.max_components = max_components
+        self.covariance = covariance
+
+    def check(self) -> None:
+        """Refuse values that are not allowed."""
+        check_choice("kind", self.kind, KINDS)
+        check_count("max_components", self.max_components)
+        get_structure(self.covariance)
+
+
+read_regions = one_of(InputRegions, optional=True)

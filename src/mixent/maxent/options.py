@@ -1,0 +1,147 @@
+"""Options of `MaxEntClassifier`: how numeric columns become features, and which features are kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mixent.base.options import Options, one_of
+from mixent.base.params import check_choice, check_count, check_flag, check_share
+
+KINDS = ("union", "class", "pooled")
+STRATEGIES = ("quantile", "uniform", "entropy")
+CRITERIA = ("bic", "validation")
+
+
+class ComponentFeatures(Options):
+    """A numeric column becomes the hidden component of a mixture: a pmf over components, given the value.
+
+    The number of components is chosen by BIC.
+
+    Parameters
+    ----------
+    kind : "union", "class" or "pooled"
+        "union": one mixture per class, responsibilities over the components of all classes; "pooled": one mixture of
+        all rows; "class": responsibilities within each class's own mixture, which enter that class's multipliers only.
+    max_components : int
+        Most components of a mixture (of each class).
+    means : bool
+        Also constrain the mean of each numeric column in each class (values beyond three standard deviations count as
+        three). A component does not distinguish the values within it; the mean does.
+    groups : list of lists of columns, "auto" or None
+        Numeric columns that share a multivariate mixture; "auto" joins those correlated within the classes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mixent.maxent import ComponentFeatures, MaxEntClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = MaxEntClassifier(ComponentFeatures(groups=[[2, 3]]), prior=1.0, random_state=0).fit(X, y)
+    >>> model.feature_terms_
+    ('x0', 'x1', 'x2 & x3')
+    """
+
+    short_forms = {"union": {}, "class": {"kind": "class"}, "pooled": {"kind": "pooled"}}
+
+    def __init__(self, kind: str = "union", *, max_components: int = 6, means: bool = True, groups: Any = None) -> None:
+        self.kind = kind
+        self.max_components = max_components
+        self.means = means
+        self.groups = groups
+
+    def check(self) -> None:
+        """Refuse values that are not allowed."""
+        check_choice("kind", self.kind, KINDS)
+        check_count("max_components", self.max_components)
+        check_flag("means", self.means)
+
+
+class BinFeatures(Options):
+    """A numeric column becomes the bin its value lies in.
+
+    Parameters
+    ----------
+    strategy : "quantile", "uniform" or "entropy"
+        Bins with equally many rows, of equal width, or with borders where the class frequencies change (Fayyad and
+        Irani 1993).
+    n_bins : int
+        Most bins of a column.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mixent.maxent import BinFeatures, MaxEntClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> MaxEntClassifier(BinFeatures("entropy", n_bins=4), prior=1.0).fit(X, y).score(X, y) > 0.9
+    True
+    """
+
+    short_forms = {"bins": {}}
+
+    def __init__(self, strategy: str = "quantile", *, n_bins: int = 8) -> None:
+        self.strategy = strategy
+        self.n_bins = n_bins
+
+    def check(self) -> None:
+        """Refuse values that are not allowed."""
+        check_choice("strategy", self.strategy, STRATEGIES)
+        check_count("n_bins", self.n_bins)
+
+
+class MomentFeatures(Options):
+    """A numeric column becomes its value and its square: means and second moments are constrained.
+
+    Classes that differ in the shape of a distribution alone are not distinguished.
+    """
+
+    short_forms = {"moments": {}}
+
+    def check(self) -> None:
+        """Nothing can be wrong."""
+
+
+class ForwardSelection(Options):
+    """Features, and pairs of them, are added one at a time, the most informative first; see `path_`.
+
+    Parameters
+    ----------
+    criterion : "bic" or "validation"
+        When to stop: by BIC, or by the log-loss of held-out rows.
+    validation : float
+        Share of the labelled rows held out; only used with criterion="validation".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mixent.maxent import ForwardSelection, MaxEntClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> selection = ForwardSelection("validation", validation=0.3)
+    >>> model = MaxEntClassifier(selection=selection, prior=1.0, random_state=0).fit(X, y)
+    >>> model.path_[0].kept
+    True
+    """
+
+    short_forms = {"bic": {}, "validation": {"criterion": "validation"}}
+
+    def __init__(self, criterion: str = "bic", *, validation: float = 0.2) -> None:
+        self.criterion = criterion
+        self.validation = validation
+
+    def check(self) -> None:
+        """Refuse values that are not allowed, or that would have no effect."""
+        check_choice("criterion", self.criterion, CRITERIA)
+        check_share("validation", self.validation)
+        if self.validation != 0.2 and self.criterion != "validation":
+            raise ValueError(
+                f"validation={self.validation!r} is only used with criterion='validation'; got "
+                f"criterion={self.criterion!r}"
+            )
+
+
+def numeric_kind(features: Options) -> str:
+    """The short form nearest to these features."""
+    return features.kind if isinstance(features, ComponentFeatures) else next(iter(features.short_forms))
+
+
+NumericFeatures = ComponentFeatures | BinFeatures | MomentFeatures
+read_numeric = one_of(ComponentFeatures, BinFeatures, MomentFeatures)
+read_selection = one_of(ForwardSelection, optional=True)
