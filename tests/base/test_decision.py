@@ -5,7 +5,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from mixent import MixtureClassifier
-from mixent.base import ProbabilisticClassifier, shifted_priors
+from mixent.base.classifier import ProbabilisticClassifier
+from mixent.base.priors import shifted_priors
 from mixent.core.driver import Status
 
 

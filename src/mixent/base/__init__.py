@@ -1,6 +1,1 @@
-"""What all classifiers share."""
-
-from mixent.base.classifier import Decision, ProbabilisticClassifier
-from mixent.base.priors import shifted_priors
-
-__all__ = ["Decision", "ProbabilisticClassifier", "shifted_priors"]
+"""Foundations that all estimators share; nothing is imported here, so that a command starts without numpy."""

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from mixent.base.document import Content, Document
 from mixent.base.recipes import Recipe
+from mixent.data import Schema
 
 BUILT_IN = ("mixtures", "hmm", "maxent", "med", "classical", "ensemble", "fusion")
 ENTRY_POINTS = "mixent.estimators"
@@ -31,6 +32,11 @@ def keep(model: Any) -> Any:
 def whole(model: Any) -> Iterable[Any]:
     """Nothing to check beyond the types of `state`."""
     return ()
+
+
+def kept_schema(model: Any) -> Schema | None:
+    """The columns as `read_features` left them in the fitted model."""
+    return vars(model).get("schema_")
 
 
 def no_rows(model: Any, X: Any, y: Any) -> list[Content]:
@@ -50,6 +56,7 @@ class Entry:
     title : the model in a few words, such as "Tree distributions by maximum entropy discrimination"
     describe : fitted model -> Document
     on_rows : (fitted model, X, y or None) -> what a page shows of the model on these rows
+    columns : fitted model -> Schema of the columns it reads, or None where it keeps none
     state : fitted attribute -> its type or types; a file without one is damaged
     parts : classes of objects that its fitted attributes hold
     holds : attributes that may hold other estimators; models in the fitted ones are checked when a file is read
@@ -66,6 +73,7 @@ class Entry:
     title: str
     describe: Callable[[Any], Document]
     on_rows: Callable[[Any, Any, Any], list[Content]] = no_rows
+    columns: Callable[[Any], Schema | None] = kept_schema
     state: Mapping[str, Any] = field(default_factory=dict)
     parts: tuple[type, ...] = ()
     holds: tuple[str, ...] = ()

@@ -11,8 +11,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mixent.base import ProbabilisticClassifier
 from mixent.base.capabilities import LEFT_OUT, YES, able, yes
+from mixent.base.classifier import ProbabilisticClassifier
 from mixent.base.params import check_choice, check_count, check_flag, check_number, check_positive
 from mixent.base.priors import floored, read_class_prior
 from mixent.base.progress import progress_bar

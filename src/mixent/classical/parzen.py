@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mixent.base import ProbabilisticClassifier
 from mixent.base.capabilities import LEFT_OUT, YES, able, yes
+from mixent.base.classifier import ProbabilisticClassifier
 from mixent.base.params import check_choice, check_flag, check_positive
 from mixent.base.priors import floored, read_class_prior
 from mixent.base.progress import progress_bar

@@ -13,8 +13,8 @@ from scipy.special import softmax
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from mixent.base import ProbabilisticClassifier
 from mixent.base.capabilities import LEFT_OUT, able, no, of_bases, yes
+from mixent.base.classifier import ProbabilisticClassifier
 from mixent.base.params import check_count
 from mixent.base.priors import floored
 from mixent.base.progress import progress_bar

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from mixent.base.recipes import Recipe, Setting
-from mixent.base.registry import register
+from mixent.base.registry import find, register
 from mixent.core.driver import Run
-from mixent.data import Schema
+from mixent.data import Column, Schema
 from mixent.ensemble.adaboost import AdaBoostM1Classifier
 from mixent.ensemble.columns import OutputColumns
 from mixent.ensemble.describe import describe_boosting, describe_columns, describe_stack, describe_tuned
@@ -65,6 +66,33 @@ def combined(model: Stacked) -> list[Any]:
     if not all(isinstance(one, InputCells) and isinstance(one.mixture, mixtures) for one in cells):
         raise ValueError("cells_ have no mixture")
     return [*found, *(one.mixture for one in cells)]
+
+
+# --- columns ----------------------------------------------------------------------------------------------------------
+
+
+def columns_of_members(model: Stacked) -> Schema:
+    """The columns of the table, each of the kind that the first classifier reads it as."""
+    named = hasattr(model, "feature_names_in_")
+    names = [str(n) for n in model.feature_names_in_] if named else [f"x{j}" for j in range(model.n_features_in_)]
+    known: dict[str, Column] = {}
+    for base in model.fitted_ if isinstance(model.fitted_, list) else [model.fitted_]:
+        for column in _columns_of(base, names):
+            known.setdefault(column.name, column)
+    return Schema(tuple(known.get(name, Column(name, "continuous")) for name in names), named)
+
+
+def _columns_of(base: Any, names: list[str]) -> Iterable[Column]:
+    if isinstance(base, OutputColumns):
+        places = [names[c] if isinstance(c, int) else str(c) for c in base.used]
+        kind: tuple[Any, ...] = ("categorical", tuple(base.classes_.tolist())) if len(places) == 1 else ("continuous",)
+        return [Column(name, *kind) for name in places]
+    for model in (base, *(step for _, step in getattr(base, "steps", ()))):  # or of a pipeline
+        entry = find(type(model))
+        schema = None if entry is None else entry.columns(model)
+        if schema is not None:
+            return schema.columns
+    return ()
 
 
 # --- compare ----------------------------------------------------------------------------------------------------------
@@ -127,6 +155,7 @@ register(
     state={**STACKING, "cells_": tuple, "layout_": Layout, "params_": Multipliers, "run_": Run},
     parts=(InputCells, InputRegions, Listed, Staged),
     holds=("members_", "estimators", "fitted_", "cells_"),  # members first: they have names
+    columns=columns_of_members,
     from_file=combined,
     recipes=(Recipe("stack", "mixture, MED, forest and boosting combined by maximum entropy", make_stack, 7.0),),
     example=lambda: MaxEntStackingClassifier(_members()),
@@ -138,6 +167,7 @@ register(
     describe=describe_stack,
     state={**STACKING, "chains_": tuple, "temperature_": float},
     holds=("members_", "estimators", "fitted_"),
+    columns=columns_of_members,
     from_file=combined,
     example=lambda: HMMStackingClassifier(_members()),
 )(HMMStackingClassifier)

@@ -12,8 +12,8 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
-from mixent.base import ProbabilisticClassifier
 from mixent.base.capabilities import LEFT_OUT, able, no, of_bases, yes
+from mixent.base.classifier import ProbabilisticClassifier
 from mixent.base.folds import Fold, label_folds
 from mixent.base.params import check_choice, check_folds, check_jobs
 from mixent.base.weights import weight_argument

@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from mixent.base import ProbabilisticClassifier
 from mixent.base.capabilities import FOREIGN, LEFT_OUT, YES, able, no, of_bases, yes
+from mixent.base.classifier import ProbabilisticClassifier
 from mixent.base.folds import label_folds
 from mixent.base.params import check_choice, check_folds
 from mixent.base.priors import floored

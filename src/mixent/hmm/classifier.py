@@ -9,9 +9,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mixent.base import Decision, ProbabilisticClassifier
 from mixent.base.capabilities import able, no
-from mixent.base.classifier import share_right
+from mixent.base.classifier import Decision, ProbabilisticClassifier, share_right
 from mixent.base.priors import read_class_prior
 from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from mixent.base import ProbabilisticClassifier
+from mixent.base.classifier import ProbabilisticClassifier
 from mixent.base.explanation import Explanation
 from mixent.base.params import check_choice, check_count, check_positive
 from mixent.base.priors import LEAST, floored

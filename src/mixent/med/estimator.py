@@ -13,8 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mixent.base import ProbabilisticClassifier
 from mixent.base.capabilities import YES, able, yes
+from mixent.base.classifier import ProbabilisticClassifier
 from mixent.base.folds import label_folds
 from mixent.base.params import check_calibration, check_count, check_folds, check_number, check_positive
 from mixent.base.progress import progress_bar

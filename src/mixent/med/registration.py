@@ -228,6 +228,7 @@ register(
     task="features",
     title="Fisher kernel",
     describe=describe_kernel,
+    columns=lambda kernel: kernel.model_.schema_,
     state={
         "model_": MixtureModel | SequenceModel,
         "information_": np.ndarray,

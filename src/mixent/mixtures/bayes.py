@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
-from mixent.base import ProbabilisticClassifier
 from mixent.base.capabilities import YES, able, no, yes
+from mixent.base.classifier import ProbabilisticClassifier
 from mixent.base.explanation import Explanation
 from mixent.base.params import check_choice, check_count, check_flag, check_folds, check_positive, check_share
 from mixent.base.priors import read_class_prior
