@@ -101,3 +101,11 @@ def test_small_texts():
         "99.9 %",
         "100 %",
     ]
+
+
+def test_a_notebook_gets_a_style_for_this_document_only():
+    html = EVERYTHING._repr_html_()
+    style = html[html.index("<style>") + len("<style>") : html.index("</style>")]
+    assert html.startswith('<div class="mixent-document">') and html.endswith("</div>")
+    selectors = [part for rule in style.splitlines() for part in rule.partition("{")[0].split(",")]
+    assert selectors and all(part.strip().startswith(".mixent-document ") for part in selectors)

@@ -7,13 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.document import Cell, Content, Document, Number, Paragraph, Section, Table
-from mixent.base.registry import entry_of
+from mixent.base.document import Bullets, Cell, Content, Document, Number, Paragraph, Section, Table
+from mixent.base.foreign import describe_foreign
+from mixent.base.registry import entry_of, find
 from mixent.base.text import count, plain
 from mixent.core.driver import Run
 from mixent.data import Schema
 
 MOST_CATEGORIES = 10
+MOST_RUNS = 12
+COLUMNS, CONVERGENCE = "Columns", "Convergence"  # titles of sections
+
+
+def describe(model: Any) -> Document:
+    """The description of any fitted estimator; of one of another library, what its parameters tell.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    """
+    entry = find(type(model))
+    return describe_foreign(model) if entry is None else entry.describe(model)
 
 
 def document(
@@ -24,7 +38,8 @@ def document(
     facts: Mapping[str, Any] | None = None,
     schema: Schema | None = None,
     classes: Table | None = None,
-    runs: Sequence[Run] = (),
+    runs: Sequence[Run] | Mapping[str, Run] = (),
+    certificates: Sequence[str] = (),
 ) -> Document:
     """The description of a fitted model: what it is, its classes, its own sections, its columns, how the fit ended.
 
@@ -36,16 +51,17 @@ def document(
     facts : the same as plain values
     schema : of its columns
     classes : table of the classes; see `classes_table`
-    runs : of the optimizer, where it has any
+    runs : of the optimizer, where it has any; by name (such as the class) where each is to be listed
+    certificates : sentences on how close to the optimum the fit is; see `optimality`
     """
     opening: list[Content] = [Paragraph(lead), *([] if classes is None else [classes])]
     out, known = [Section("", opening), *sections], dict(facts or {})
     if schema is not None:
-        out.append(Section("Columns", [columns_table(schema)]))
+        out.append(Section(COLUMNS, [columns_table(schema)]))
         known = {"columns": column_facts(schema), **known}
     if runs:
-        known["run"] = run_facts(runs)
-        out.append(Section("Convergence", [Paragraph(run_text(known["run"]))]))
+        known["run"] = run_facts(list(runs.values()) if isinstance(runs, Mapping) else runs)
+        out.append(Section(CONVERGENCE, convergence(runs, certificates)))
     return Document(entry_of(model).title, out, known)
 
 
@@ -97,3 +113,22 @@ def run_text(run: Mapping[str, Any]) -> str:
     verb = "Converged" if run["ok"] else "Stopped" if run["status"] == "stopped" else "Did not converge"
     message = str(run["message"]).removeprefix("converged: ")
     return f"{verb} after {count(run['passes'], 'pass')}: {message}"
+
+
+def convergence(runs: Sequence[Run] | Mapping[str, Run], certificates: Sequence[str] = ()) -> list[Content]:
+    """How fitting ended, run by run where they have names; repairs on the way; certificates of optimality."""
+    named = runs if isinstance(runs, Mapping) else {}
+    every: list[Run] = list(named.values()) if named else list(runs)  # type: ignore[arg-type]
+    items = [f"{name}: {run_text(run_facts([run]))}" for name, run in named.items()] if len(named) > 1 else []
+    if len(items) > MOST_RUNS:
+        items[MOST_RUNS:] = [f"and {len(items) - MOST_RUNS} more"]
+    items += [note for run in every for note in run.notes]
+    items += certificates
+    return [Paragraph(run_text(run_facts(every))), *([Bullets(items)] if items else [])]
+
+
+def optimality(gap: float | None, unit: str = "nats per row") -> list[str]:
+    """A certificate: how far the objective can be from its optimum; nothing where that is not known."""
+    if gap is None or not np.isfinite(gap):
+        return []
+    return [f"The objective is at most {gap:.1g} {unit} from its optimum, whatever the starting point."]

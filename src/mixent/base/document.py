@@ -21,6 +21,26 @@ from mixent.base.text import one_line, readable
 
 SHORT = 14  # letters of a cell that stay on one line
 NAME = 9  # letters of the head of a row, beyond which it keeps some width
+NOTEBOOK_STYLE = (  # for one document only: colors of the notebook's theme, tables to the left
+    "h1 { font-size: 1.3em; margin: .4em 0; }",
+    "h2 { font-size: 1.1em; margin: 1em 0 .3em; }",
+    "h3 { font-size: 1em; margin: .8em 0 .2em; }",
+    "p, .mixent-document ul { margin: .3em 0; max-width: 48em; }",
+    ".lead { border-left: 4px solid #0072b2; padding-left: .6em; }",
+    "table { border-collapse: collapse; margin: .4em 0; font-variant-numeric: tabular-nums; }",
+    "caption { text-align: left; opacity: .75; padding-bottom: .3em; caption-side: top; }",
+    "th, .mixent-document td { text-align: left; padding: .15em .8em .15em 0; vertical-align: baseline; "
+    "border-bottom: 1px solid rgba(128, 128, 128, .3); background: none; }",
+    "tbody th { font-weight: 500; }",
+    ".number { text-align: right; }",
+    ".best { font-weight: bold; }",
+    "svg { fill: #808080; }",
+    "svg .more { fill: #0072b2; }",
+    "svg .less { fill: #d55e00; }",
+    "figure { margin: .6em 0; }",
+    "img { max-width: 100%; background: #ffffff; }",
+    "figcaption { opacity: .75; max-width: 48em; }",
+)
 
 
 @dataclass(frozen=True)
@@ -239,7 +259,9 @@ class Document:
         )
 
     def _repr_html_(self) -> str:
-        return f"<div><h1>{escape(self.title)}</h1>\n{self.html()}</div>"
+        style = "\n".join(f".mixent-document {rule}" for rule in NOTEBOOK_STYLE)
+        head = f"<style>{style}</style>\n<h1>{escape(self.title)}</h1>"
+        return f'<div class="mixent-document">{head}\n{self.html()}</div>'
 
 
 def can_draw() -> bool:
