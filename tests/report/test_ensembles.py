@@ -19,7 +19,7 @@ from mixent import (
 from mixent.displays import ConstraintsDisplay
 from mixent.ensemble import InputRegions
 from mixent.evaluate import cross_validate
-from mixent.maxent.contributions import what_is_said
+from mixent.maxent.contributions import feature_contributions
 from mixent.report import common, comparison_report
 from mixent.report.ensembles import describe_ensemble, ensemble_in_words
 
@@ -93,7 +93,7 @@ def test_a_label_that_is_no_class_says_nothing_of_its_own(tmp_path, cv):
     model = clone(STACK).set_params(constraints="diagonal").fit(X, Y)
     page = section(tmp_path, cv, "<stack>", model)  # warnings are errors
     assert ", of each class with its own label" in text_of(page)
-    panel = next(one for one in what_is_said(model) if one.name == "panel")
+    panel = next(one for one in feature_contributions(model) if one.name == "panel")
     at = panel.values.index("unsure")
     assert np.isfinite(panel.parts[at]).all() and np.isnan(panel.parts).any()
     display = ConstraintsDisplay.from_estimator(model)

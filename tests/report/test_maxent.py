@@ -9,8 +9,8 @@ import pytest
 
 from mixent import MaxEntClassifier, MixtureClassifier
 from mixent.evaluate import cross_validate
-from mixent.evaluate.cases import strongest_features
 from mixent.maxent import BinFeatures
+from mixent.maxent.contributions import strongest_features
 from mixent.report import common, comparison_report
 from mixent.report.maxent import _examples
 
@@ -62,7 +62,7 @@ def test_the_section_has_everything(tmp_path, cv):
     assert "Parts of the log-odds by value of" in page and "grey, where the rows are" in said
     assert "beside each value the share of the rows" in said
     for entry in strongest_features(model):  # no sign before the number: it is always for the class
-        loud, adds = entry["loudest"], f"{entry['loudest']['nats']:.2f}"
+        loud, adds = entry, f"{entry['nats']:.2f}"
         told = f"{html.escape(loud['value'])} {html.escape(loud['class'])} {adds}"
         assert told in said, told
     for example in ("A case like most: row", "The least sure case: row", "The surest error: row"):

@@ -13,7 +13,7 @@ NEARLY_CERTAIN = 1e-2  # nats per row; where the log-loss is a thousandth, the e
 
 def describe_maxent(model: Any) -> dict[str, Any]:
     """Of a classifier: features, prior, certificate, entropy, strongest features and path, in plain values."""
-    from mixent.evaluate.cases import strongest_features
+    from mixent.maxent.contributions import strongest_features
     from mixent.maxent.options import numeric_kind
 
     found, prior = model.constraint_table(), model.class_prior_
@@ -121,7 +121,7 @@ def _show_strongest(screen: Screen, about: dict[str, Any]) -> None:
     table = grid("strongest", "strength\nnats")
     table.add_column("loudest value", overflow="fold")
     for entry in about["strongest"]:
-        loud = entry["loudest"]
+        loud = entry
         says = f"{shown(loud['value'])}: for {named(loud['class'])}, {loud['nats']:.2f}"
         table.add_row(shown(entry["feature"]), f"{entry['strength']:.3f}", says)
     screen.show(table)

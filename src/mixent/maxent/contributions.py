@@ -1,4 +1,4 @@
-"""What each feature of a maximum entropy classifier says: a part of the log-odds for each value, or along a column.
+"""What each feature of a maximum entropy model contributes to the log-odds: at each value, or along a column.
 
 Multipliers of the components of one column cancel each other; only their sum at a value of the column can be read.
 Parts are against the average training row, as those of `explain`:  part(x) = sum_s cell_s(x) gamma_s - its mean.
@@ -33,83 +33,106 @@ class Curve(Short):
 
 
 @dataclass(frozen=True, repr=False)
-class Said(Short):
-    """What a feature says: of each value, and where it is a column of numbers as a curve."""
+class Contribution(Short):
+    """The contribution of a feature: of each value, and of a numeric column as a curve."""
 
     name: str
     strength: float  # nats
     values: tuple[str, ...]  # (V,)
     shares: Array  # (V,) of the rows; NaN where cells are no probabilities
-    parts: Array  # (V, C) nats; NaN where a value says nothing of a class
+    parts: Array  # (V, C) nats; NaN where a value has no constraint with a class
     missing: Array  # (C,) the part of a missing value
     missing_share: float  # of the rows; NaN: not known
     curve: Curve | None = None
 
 
-def what_is_said(model: Any, names: list[str] | None = None) -> list[Said]:
-    """Of each feature of a fitted maximum entropy classifier, the strongest first, or of these."""
+def feature_contributions(model: Any, names: list[str] | None = None) -> list[Contribution]:
+    """The contribution of each feature of a fitted maximum entropy model, the strongest first, or of these."""
     found = model.constraint_table()
     layout, mask = model.layout_, model.layout_.mask(len(found.classes))
     schema = getattr(model, "schema_", None)  # a stack has none, and no columns of its own
     by_name = {}
     for term, span in zip(layout.terms, layout.spans):
-        silent = silent_cells(mask, span)
+        absent = cells_without_constraint(mask, span)
         shares = found.truth[span].sum(axis=1)
         strength = found.strength[term.name]
-        by_name[term.name] = _said(term, strength, found.multipliers[span], shares, silent, schema)
+        by_name[term.name] = _contribution(term, strength, found.multipliers[span], shares, absent, schema)
     ranking = sorted(by_name, key=lambda name: -by_name[name].strength)
     return [by_name[name] for name in (ranking if names is None else names)]
 
 
-def silent_cells(mask: Array | None, span: slice) -> np.ndarray | None:
-    """(V, C) bool: values of a feature that say nothing of a class, but of another; None: there are none.
+def cells_without_constraint(mask: Array | None, span: slice) -> np.ndarray | None:
+    """(V, C) bool: values of a feature without a constraint with a class, but with one for another; None: none.
 
-    One that says nothing of any class, a label that is none, says 0 of all.
+    A value without a constraint with any class (a label that is no class) contributes 0 to all.
     """
     if mask is None:
         return None
-    silent = mask[span] == 0
-    return silent & ~silent.all(axis=1, keepdims=True)
+    absent = mask[span] == 0
+    return absent & ~absent.all(axis=1, keepdims=True)
 
 
-def speaks_for(parts: Array) -> Array:
-    """(V, C) how much each value speaks for each class: the log-odds of two; of more, the logit less the classes' mean.
+def evidence(parts: Array) -> Array:
+    """(V, C) evidence of each value for each class: the log-odds of two; of more, the logit less the classes' mean.
 
-    Where a value is silent about some classes, what it says of the others.
+    Where a value has no constraint with some classes, its contribution to the others.
     """
     if np.isnan(parts).any():
         return parts
     return parts - parts.mean(axis=1, keepdims=True) if parts.shape[1] > 2 else parts - parts[:, ::-1]
 
 
-def loudest(said: Said) -> tuple[str, int, float]:
-    """Where a feature speaks loudest: the value, or range of values; for which class; nats, the mean over such rows."""
-    if said.curve is not None:
-        return _loudest_range(said.curve)
-    says = speaks_for(said.parts)
-    weight = np.sqrt(np.where(np.isnan(said.shares), 0.0, np.maximum(said.shares, 0.0)))
-    v, c = np.unravel_index(int(np.nanargmax(says * weight[:, None])), says.shape)
-    return said.values[v], int(c), float(says[v, c])
+def strongest_value(contribution: Contribution) -> tuple[str, int, float]:
+    """The value, or range of values, that is the strongest evidence; for which class; nats, the mean over such rows."""
+    if contribution.curve is not None:
+        return _strongest_range(contribution.curve)
+    nats, shares = evidence(contribution.parts), contribution.shares
+    weight = np.sqrt(np.where(np.isnan(shares), 0.0, np.maximum(shares, 0.0)))
+    v, c = np.unravel_index(int(np.nanargmax(nats * weight[:, None])), nats.shape)
+    return contribution.values[v], int(c), float(nats[v, c])
 
 
-def _loudest_range(curve: Curve) -> tuple[str, int, float]:
-    """Of each class's peak and what lies about it above half its height, the one most rows hear most of."""
-    says, below = speaks_for(curve.parts), np.cumsum(curve.mass)
+def strongest_features(model: Any, most: int = 8) -> list[dict[str, Any]]:
+    """The features with the largest contributions, and of each the value that is the strongest evidence.
+
+    Parameters
+    ----------
+    model : fitted MaxEntClassifier or MaxEntStackingClassifier
+    most : int
+
+    Returns
+    -------
+    list of dict
+        feature; strength: standard deviation over rows of its part of the log-odds, nats; value, or range of values;
+        class it is evidence for; nats it adds, against the average row: of two classes to the log-odds, of more to the
+        logit less the classes' mean.
+    """
+    out = []
+    for contribution in feature_contributions(model)[:most]:
+        value, c, nats = strongest_value(contribution)
+        found = {"feature": contribution.name, "strength": contribution.strength, "value": value}
+        out.append(found | {"class": model.classes_.tolist()[c], "nats": nats})
+    return out
+
+
+def _strongest_range(curve: Curve) -> tuple[str, int, float]:
+    """Of each class's peak and the range above half its height, the one with the most evidence over the rows."""
+    nats, below = evidence(curve.parts), np.cumsum(curve.mass)
     usual = np.flatnonzero((below >= EXTREME) & (below <= 1 - EXTREME))
     first, last = (usual[0], usual[-1]) if len(usual) else (0, len(below) - 1)
     best: tuple[float, str, int, float] = (-1.0, "any", 0, 0.0)
-    for c in range(says.shape[1]):
-        y = says[first : last + 1, c]
+    for c in range(nats.shape[1]):
+        y = nats[first : last + 1, c]
         peak = int(y.argmax())
         low = np.flatnonzero(y[:peak] < y[peak] / 2)
         high = np.flatnonzero(y[peak:] < y[peak] / 2)
         a, b = (int(low[-1]) + 1 if len(low) else 0), (peak + int(high[0]) - 1 if len(high) else len(y) - 1)
         mass = curve.mass[first + a : first + b + 1]
-        nats = float(mass @ y[a : b + 1] / max(mass.sum(), 1e-300))
-        heard = nats * float(np.sqrt(mass.sum()))
-        if y[peak] > 0 and heard > best[0]:
+        mean = float(mass @ y[a : b + 1] / max(mass.sum(), 1e-300))
+        total = mean * float(np.sqrt(mass.sum()))
+        if y[peak] > 0 and total > best[0]:
             ends = (None if a == 0 else curve.x[first + a]), (None if b == len(y) - 1 else curve.x[first + b])
-            best = heard, _range(*ends), c, nats
+            best = total, _range(*ends), c, mean
     return best[1:]
 
 
@@ -120,14 +143,14 @@ def _range(low: float | None, high: float | None) -> str:
     return f"{a} to {b}" if a != b else f"about {a}"
 
 
-def _said(term: Any, strength: float, gamma: Array, shares: Array, silent: Any, schema: Any) -> Said:
+def _contribution(term: Any, strength: float, gamma: Array, shares: Array, absent: Any, schema: Any) -> Contribution:
     usual = shares @ gamma  # (C,) the part of the average row
     n = len(pmf_values(term))
     parts = gamma.copy()
     if not isinstance(term, Moments):
         parts[:n] -= shares[:n] @ gamma[:n]  # a slope is centred already
-    if silent is not None:
-        parts[silent] = np.nan
+    if absent is not None:
+        parts[absent] = np.nan
     known = np.full(len(shares), np.nan)
     missing_share = float("nan")
     if not isinstance(term, Moments):
@@ -137,7 +160,7 @@ def _said(term: Any, strength: float, gamma: Array, shares: Array, silent: Any, 
         missing_share = max(0.0, 1.0 - float(seen.sum()))
     curve = _curve(term, gamma, shares, usual, schema)
     values = tuple(map(str, term.values))
-    return Said(term.name, strength, values, known, parts, -usual, missing_share, curve)
+    return Contribution(term.name, strength, values, known, parts, -usual, missing_share, curve)
 
 
 def _curve(term: Any, gamma: Array, shares: Array, usual: Array, schema: Any) -> Curve | None:

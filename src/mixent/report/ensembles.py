@@ -16,7 +16,7 @@ from mixent.displays import ConstraintsDisplay
 from mixent.ensemble import HMMStackingClassifier, MaxEntStackingClassifier, OutputColumns, TunedClassifier
 from mixent.ensemble.boosted import Boosted
 from mixent.ensemble.stacked import Stacked
-from mixent.maxent.contributions import loudest, what_is_said
+from mixent.maxent.contributions import feature_contributions, strongest_value
 
 ENSEMBLES = (Stacked, Boosted)
 DRAWN = 6  # features whose values are drawn
@@ -280,8 +280,8 @@ def _errors(name: str, about: dict[str, Any], held_out: float | None) -> Figure:
 
 def _labels(model: Any) -> Table:
     rows: list = []
-    for said in what_is_said(model)[:LISTED]:
-        value, c, nats = loudest(said)
+    for said in feature_contributions(model)[:LISTED]:
+        value, c, nats = strongest_value(said)
         rows.append(
             [said.name, Number(f"{said.strength:.3f}"), value, class_name(model.classes_[c]), Number(f"{nats:+.2f}")]
         )
@@ -299,7 +299,7 @@ def _constraints(model: Any) -> Figure:
     display = ConstraintsDisplay.from_estimator(model, n_features=DRAWN)
     canvas = figure(*display.size())
     display.plot(canvas.subplots())
-    names = ", ".join(said.name for said in display.said)
+    names = ", ".join(said.name for said in display.contributions)
     caption = "What the labels of the strongest classifiers add to the "
     caption += "log-odds" if len(model.classes_) == 2 else "logit of each class, less the mean of all classes"
     caption += ", against the average row; beside each label its share of the rows."

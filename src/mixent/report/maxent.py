@@ -11,8 +11,8 @@ from mixent.base.document import canvas as figure
 from mixent.base.labels import as_labels, labelled_rows
 from mixent.base.text import class_name, count
 from mixent.displays import ConstraintsDisplay, ExplanationDisplay, PathDisplay
-from mixent.evaluate.cases import strongest_features
 from mixent.evaluate.displays.explanation import probability_text
+from mixent.maxent.contributions import strongest_features
 from mixent.maxent.options import numeric_kind
 
 NUMBERS = {  # what columns of numbers become
@@ -80,7 +80,7 @@ def _least_met(model: Any) -> str:
 def _features(model: Any) -> Table:
     rows: list = []
     for entry in strongest_features(model, LISTED):
-        loud = entry["loudest"]
+        loud = entry
         says = [str(loud["value"]), class_name(loud["class"]), Number(f"{loud['nats']:.2f}")]
         rows.append([entry["feature"], Number(f"{entry['strength']:.3f}"), *says])
     n = len(model.feature_terms_)
@@ -98,13 +98,13 @@ def _constraints(model: Any) -> Figure:
     display = ConstraintsDisplay.from_estimator(model, n_features=DRAWN)
     canvas = figure(*display.size())
     display.plot(canvas.subplots())
-    names = ", ".join(said.name for said in display.said)
+    names = ", ".join(said.name for said in display.contributions)
     caption = "What the strongest features add to the "
     caption += "log-odds" if len(model.classes_) == 2 else "logit of each class, less the mean of all classes"
     caption += ", against the average row"
-    if any(said.curve is None for said in display.said):
+    if any(said.curve is None for said in display.contributions):
         caption += "; beside each value the share of the rows that have it"
-    if any(said.curve is not None and said.curve.counted for said in display.said):
+    if any(said.curve is not None and said.curve.counted for said in display.contributions):
         caption += "; grey, where the rows are"
     return Figure(canvas, f"Parts of the log-odds by value of {names}.", f"{caption}.")
 

@@ -8,9 +8,15 @@ from sklearn.datasets import load_iris
 from mixent import MaxEntClassifier, MixtureClassifier
 from mixent.base.text import class_name
 from mixent.displays import ConstraintsDisplay, ExplanationDisplay, PathDisplay
-from mixent.evaluate.cases import strongest_features
 from mixent.maxent import BinFeatures, ComponentFeatures
-from mixent.maxent.contributions import Curve, Said, loudest, speaks_for, what_is_said
+from mixent.maxent.contributions import (
+    Contribution,
+    Curve,
+    evidence,
+    feature_contributions,
+    strongest_features,
+    strongest_value,
+)
 
 X, CODES = load_iris(return_X_y=True)
 Y = np.array(["setosa", "versicolor", "virginica"])[CODES]
@@ -58,7 +64,7 @@ def test_features_are_ranked_by_strength(iris):
     display = ConstraintsDisplay.from_estimator(iris, n_features=3)
     strength = iris.constraints().strength
     ranking = sorted(strength, key=lambda name: -strength[name])[:3]
-    assert [block.name for block in display.blocks] == [said.name for said in display.said] == ranking
+    assert [block.name for block in display.blocks] == [said.name for said in display.contributions] == ranking
     assert display.n_features == 4
     drawn(display)
     assert "3 of 4 features" in {t.get_text() for panel in display.axes_ for t in panel.texts}
@@ -72,7 +78,7 @@ def test_a_curve_is_the_part_that_explain_gives(features):
     table.loc[::5, "c"] = np.nan
     for y in (Y, np.where(CODES == 0, "setosa", "other")):
         model = MaxEntClassifier(features, prior=1.0, random_state=0).fit(table, y)
-        said = {said.name: said for said in what_is_said(model)}["c"]
+        said = {said.name: said for said in feature_contributions(model)}["c"]
         inside = np.linspace(1.5, 6.5, 57)
         rows = pd.DataFrame({"a": 6.0, "b": 3.0, "c": [*inside, np.nan], "d": 1.0})
         for c, label in enumerate(model.classes_):
@@ -97,7 +103,7 @@ def test_two_classes_have_one_curve_of_log_odds():
     model = MaxEntClassifier(prior=1.0, random_state=0).fit(table[[LONG, "flag"]], y)
     display = ConstraintsDisplay.from_estimator(model)
     drawn(display)
-    for panel, said in zip(display.axes_, display.said):
+    for panel, said in zip(display.axes_, display.contributions):
         if said.curve is None:
             continue
         lines = {line.get_label(): line for line in panel.lines}
@@ -122,14 +128,14 @@ def test_many_classes_have_a_curve_each_less_their_mean(features):
     model = MaxEntClassifier(features, prior=1.0, random_state=0).fit(table, y)
     display = ConstraintsDisplay.from_estimator(model)
     drawn(display)
-    panels = {said.name: (panel, said) for panel, said in zip(display.axes_, display.said)}
+    panels = {said.name: (panel, said) for panel, said in zip(display.axes_, display.contributions)}
     panel, said = panels["x"]
     lines = np.array([line.get_ydata() for line in panel.lines if line.get_label().startswith("class ")])
     assert lines.shape == (10, len(said.curve.x))
     np.testing.assert_allclose(lines.sum(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(lines[3] - lines[7], said.curve.parts[:, 3] - said.curve.parts[:, 7], atol=1e-12)
     panel, said = panels["letter"]
-    np.testing.assert_allclose(np.asarray(panel.collections[0].get_array()), speaks_for(said.parts))
+    np.testing.assert_allclose(np.asarray(panel.collections[0].get_array()), evidence(said.parts))
     assert len(display.axes_[1].get_legend().get_texts()) == 10
 
 
@@ -151,7 +157,7 @@ def test_a_dot_is_the_part_of_a_value_and_missing_has_one(mixed):
 def test_the_average_row_is_moved_by_nothing(mixed):
     """Parts are against the average training row."""
     model, *_ = mixed
-    for said in what_is_said(model):
+    for said in feature_contributions(model):
         total = said.shares @ said.parts + said.missing_share * said.missing
         np.testing.assert_allclose(total, 0, atol=1e-12)
 
@@ -160,7 +166,7 @@ def test_panels_share_their_nats_but_for_one_that_would_flatten_the_others():
     def one(name, height):
         x = np.array([0.0, 1.0])
         curve = Curve(x, np.array([[0.0, 0.0], [0.0, height]]), np.array([0.5, 0.5]))
-        return Said(name, 1.0, ("v",), np.ones(1), np.zeros((1, 2)), np.zeros(2), 0.0, curve)
+        return Contribution(name, 1.0, ("v",), np.ones(1), np.zeros((1, 2)), np.zeros(2), 0.0, curve)
 
     said = [one(name, height) for name, height in (("a", 2.0), ("b", 1.0), ("c", -1.0), ("d", 50.0))]
     table = np.zeros((1, 2))
@@ -197,7 +203,12 @@ def test_several_features_are_drawn_where_the_axes_are(iris):
 def test_displays_show_themselves_in_a_line(iris, mixed):
     model, table, _ = mixed
     display = ConstraintsDisplay.from_estimator(model)
-    for thing in (display, display.said[0], display.blocks[0], ExplanationDisplay.from_estimator(model, table, 0)):
+    for thing in (
+        display,
+        display.contributions[0],
+        display.blocks[0],
+        ExplanationDisplay.from_estimator(model, table, 0),
+    ):
         assert len(repr(thing)) < 300 and "array(" not in repr(thing) and "\n" not in repr(thing)
     assert "n_features=5" in repr(display) and "truth=<" in repr(display)
 
@@ -359,32 +370,30 @@ def test_what_a_row_holds():
     assert found[f"{LONG} & other"] == "1.23456, missing"
 
 
-def test_a_column_speaks_loudest_along_a_range():
-    def said(y, mass=None):
+def test_the_strongest_value_of_a_column_is_a_range():
+    def strongest(y, mass=None):
         x = np.linspace(0, 100, 101)
         parts = np.stack([np.zeros(101), y(x)], axis=1)
-        mass = np.full(101, 1 / 101) if mass is None else mass
-        return Said("x", 1.0, ("v",), np.ones(1), np.zeros((1, 2)), np.zeros(2), 0.0, Curve(x, parts, mass))
+        curve = Curve(x, parts, np.full(101, 1 / 101) if mass is None else mass)
+        zeros = np.zeros((1, 2)), np.zeros(2)
+        return strongest_value(Contribution("x", 1.0, ("v",), np.ones(1), *zeros, 0.0, curve))
 
-    assert loudest(said(lambda x: np.where(x > 60, 2.0, -0.1))) == ("above 61", 1, pytest.approx(2.0))
-    assert loudest(said(lambda x: np.where(x < 30, -2.0, 0.1))) == ("below 29", 0, pytest.approx(2.0))
-    value, c, _ = loudest(said(lambda x: np.where(abs(x - 50) <= 10, 3.0, -0.5)))
-    assert (value, c) == ("40 to 60", 1)
-    few = np.where(np.arange(101) < 95, 1 / 95, 1e-9)  # what almost no row hears is not loud
-    assert loudest(said(lambda x: np.where(x < 40, -1.0, np.where(x > 98, 50.0, 0.2)), few / few.sum()))[:2] == (
-        "below 39",
-        0,
-    )
-    assert loudest(said(np.zeros_like))[0] == "any"
-    hill = loudest(said(lambda x: np.maximum(4 - abs(x - 50) / 5, -0.1)))
+    assert strongest(lambda x: np.where(x > 60, 2.0, -0.1)) == ("above 61", 1, pytest.approx(2.0))
+    assert strongest(lambda x: np.where(x < 30, -2.0, 0.1)) == ("below 29", 0, pytest.approx(2.0))
+    assert strongest(lambda x: np.where(abs(x - 50) <= 10, 3.0, -0.5))[:2] == ("40 to 60", 1)
+    few = np.where(np.arange(101) < 95, 1 / 95, 1e-9)  # where almost no row lies, evidence does not count
+    high = strongest(lambda x: np.where(x < 40, -1.0, np.where(x > 98, 50.0, 0.2)), few / few.sum())
+    assert high[:2] == ("below 39", 0) and strongest(np.zeros_like)[0] == "any"
+    hill = strongest(lambda x: np.maximum(4 - abs(x - 50) / 5, -0.1))
     assert hill[:2] == ("40 to 60", 1) and 2 < hill[2] < 4  # down to half its height, and the mean of that
-    assert loudest(said(lambda x: np.where(abs(x - 50) <= 1, 2.5, np.where(x < 40, -2.0, 0.1))))[:2] == ("below 39", 0)
+    narrow = strongest(lambda x: np.where(abs(x - 50) <= 1, 2.5, np.where(x < 40, -2.0, 0.1)))
+    assert narrow[:2] == ("below 39", 0)
 
 
-def test_what_is_said_of_many_classes_is_less_their_mean():
+def test_evidence_for_many_classes_is_less_their_mean():
     parts = np.random.default_rng(0).normal(size=(5, 4))
-    np.testing.assert_allclose(speaks_for(parts), parts - parts.mean(axis=1, keepdims=True))
-    np.testing.assert_allclose(speaks_for(parts[:, :2])[:, 1], parts[:, 1] - parts[:, 0])
+    np.testing.assert_allclose(evidence(parts), parts - parts.mean(axis=1, keepdims=True))
+    np.testing.assert_allclose(evidence(parts[:, :2])[:, 1], parts[:, 1] - parts[:, 0])
 
 
 @pytest.mark.parametrize("label", ["-", "+", "?", "__"])
@@ -405,10 +414,10 @@ def test_strong_features_say_what_their_components_add_up_to():
     ranking = strongest_features(model)
     assert [entry["strength"] for entry in ranking] == sorted(model.constraints().strength.values())[::-1]
     found = {entry["feature"]: entry for entry in ranking}
-    assert found["age"]["loudest"]["class"] == "-" and found["age"]["loudest"]["value"].startswith("below ")
-    assert found["flag"]["loudest"] | {"nats": 0} == {"value": "True", "class": "+", "nats": 0}
+    assert found["age"]["class"] == "-" and found["age"]["value"].startswith("below ")
+    assert (found["flag"]["value"], found["flag"]["class"]) == ("True", "+")
     why = model.explain(table.assign(flag=True), label="+")
-    assert found["flag"]["loudest"]["nats"] == pytest.approx(why.parts[0, why.names.index("flag")])
+    assert found["flag"]["nats"] == pytest.approx(why.parts[0, why.names.index("flag")])
     assert found["age"]["strength"] == pytest.approx(why.parts[:, why.names.index("age")].std(), rel=1e-6)
 
 

@@ -1,4 +1,4 @@
-"""What each feature says of the classes, and how well the constraints are met."""
+"""What each feature contributes to the classes, and how well the constraints are met."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from mixent.base.style import (
     tidy,
 )
 from mixent.base.text import class_name
-from mixent.maxent.contributions import Said, silent_cells, what_is_said
+from mixent.maxent.contributions import Contribution, cells_without_constraint, feature_contributions
+from mixent.maxent.displays.panels import MOST_DOTS, MOST_VALUES, NARROW, draw_panel, labelled, limits_of, shade
 from mixent.maxent.model import EntropyModel
-from mixent.maxent.panels import MOST_DOTS, MOST_VALUES, NARROW, draw_panel, labelled, limits_of, shade
 
 QUANTITIES = ("parts", "multipliers", "residuals")
 NAMED = 5  # largest residuals that are named
@@ -41,13 +41,13 @@ class Block(Short):
     strength: float  # nats
     values: list[str]  # (V,)
     shares: np.ndarray  # (V,) of the rows; NaN where cells are no probabilities
-    multipliers: np.ndarray  # (V, C), nats; NaN where a value says nothing of a class
+    multipliers: np.ndarray  # (V, C), nats; NaN where a value has no constraint with a class
     n_left_out: int
 
 
 @dataclass(repr=False)
 class ConstraintsDisplay(Short):
-    """What the strongest features say; or their multipliers; or what the model leaves of each constraint.
+    """Contributions of the strongest features; or their multipliers; or the residual of each constraint.
 
     A column of numbers has a curve: its part of the log-odds at each value, against the average training row. Other
     features have a dot for each value (beyond six classes, a row of shades). With two classes there is one curve, or
@@ -55,7 +55,7 @@ class ConstraintsDisplay(Short):
     mean.
     """
 
-    said: list[Said]
+    contributions: list[Contribution]
     blocks: list[Block]
     classes: np.ndarray
     cells: list[tuple[str, str]]  # (S,) feature and value of all constraints
@@ -81,11 +81,14 @@ class ConstraintsDisplay(Short):
         names = [name for name, _ in ranking[:n_features]] if feature is None else _wanted(feature, dict(ranking))
         spans = {term.name: span for term, span in zip(est.layout_.terms, est.layout_.spans)}
         mask = est.layout_.mask(len(found.classes))
-        said = what_is_said(est, names)
-        blocks = [_block(one, found.multipliers[spans[one.name]], silent_cells(mask, spans[one.name])) for one in said]
+        contributions = feature_contributions(est, names)
+        blocks = [
+            _block(one, found.multipliers[spans[one.name]], cells_without_constraint(mask, spans[one.name]))
+            for one in contributions
+        ]
         cells = list(zip(found.features, found.values))
         model = found.model if mask is None else np.where(mask > 0, found.model, found.truth)  # else no constraint
-        return cls(said, blocks, found.classes, cells, found.truth, model, len(ranking))
+        return cls(contributions, blocks, found.classes, cells, found.truth, model, len(ranking))
 
     def plot(self, ax: Any = None, *, quantity: str = "parts"):
         """Draw.
@@ -116,8 +119,8 @@ class ConstraintsDisplay(Short):
             return 5.2, 1.6
         if quantity == "parts":
             rows, columns = self._grid()
-            wide, high = (5.2, 3.4) if len(self.said) == 1 else PANEL
-            values = [len(value) for said in self.said if said.curve is None for value in said.values]
+            wide, high = (5.2, 3.4) if len(self.contributions) == 1 else PANEL
+            values = [len(value) for one in self.contributions if one.curve is None for value in one.values]
             room = 0.03 * min(max(values, default=0), 30)  # for names of values beside the panels
             return (wide + room) * columns + beside, high * rows + 0.3
         lines = sum(len(block.values) + 1.35 for block in self.blocks)
@@ -126,19 +129,19 @@ class ConstraintsDisplay(Short):
         return 6.4 + beside, 1.2 + 0.21 * lines
 
     def _grid(self) -> tuple[int, int]:
-        columns = min(len(self.said), 2)
-        return -(-len(self.said) // columns), columns
+        columns = min(len(self.contributions), 2)
+        return -(-len(self.contributions) // columns), columns
 
     def _plot_panels(self, ax: Any):
         ax = axes_or_new(ax, self.size())
-        panels = divided(ax, len(self.said), *self._grid(), what="features", instead=", or name one feature")
-        for panel, said, limits in zip(panels, self.said, limits_of(self.said)):
-            draw_panel(panel, said, self.classes, limits)
+        panels = divided(ax, len(self.contributions), *self._grid(), what="features", instead=", or name one feature")
+        for panel, one, limits in zip(panels, self.contributions, limits_of(self.contributions)):
+            draw_panel(panel, one, self.classes, limits)
         if len(self.classes) > 2:
             self._legend(panels)
-        if len(self.said) < self.n_features:
+        if len(self.contributions) < self.n_features:
             panels[-1].annotate(
-                f"{len(self.said)} of {self.n_features} features",
+                f"{len(self.contributions)} of {self.n_features} features",
                 (1, 0),
                 (0, -34),
                 xycoords="axes fraction",
@@ -288,9 +291,10 @@ def _wanted(feature: Any, known: dict[str, float]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _block(said: Said, multipliers: np.ndarray, silent: np.ndarray | None) -> Block:
-    multipliers = multipliers.copy() if silent is None else np.where(silent, np.nan, multipliers)
-    weight = np.sqrt(np.where(np.isnan(said.shares), 1.0, np.maximum(said.shares, 0.0)))
+def _block(contribution: Contribution, multipliers: np.ndarray, absent: np.ndarray | None) -> Block:
+    multipliers = multipliers.copy() if absent is None else np.where(absent, np.nan, multipliers)
+    shares = contribution.shares
+    weight = np.sqrt(np.where(np.isnan(shares), 1.0, np.maximum(shares, 0.0)))
     kept = np.sort(np.argsort(-np.nanmax(np.abs(multipliers), axis=1) * weight, kind="stable")[:MOST_VALUES])
-    values, left = [said.values[i] for i in kept], len(said.values) - len(kept)
-    return Block(said.name, said.strength, values, said.shares[kept], multipliers[kept], left)
+    values, left = [contribution.values[i] for i in kept], len(contribution.values) - len(kept)
+    return Block(contribution.name, contribution.strength, values, shares[kept], multipliers[kept], left)

@@ -1,4 +1,4 @@
-"""Which features were added, in which order, and what each was worth."""
+"""Which features forward selection added, in which order, and the gain of each."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ LABELS = {
 
 @dataclass(repr=False)
 class PathDisplay(Short):
-    """The path of select="forward", top to bottom: the score after each addition, or its gain."""
+    """The path of forward selection, top to bottom: the score after each addition, or its gain."""
 
     names: list[str]  # (T,)
     score: np.ndarray  # (T,) BIC, or log-loss of the rows held out
     gain: np.ndarray  # (T,) nats of log-likelihood
     expected_gain: np.ndarray  # (T,) what the counts promised, at least
     kept: np.ndarray  # (T,) bool
-    selection: str
+    criterion: str  # "bic" or "validation"
     start: float | None = None  # the score without features, where it is known
     ax_: Any = field(default=None, repr=False)
     figure_: Any = field(default=None, repr=False)
@@ -42,7 +42,7 @@ class PathDisplay(Short):
         kept = np.array([step.kept for step in path])
         criterion = est._group("selection").criterion
         start = _bic_of_nothing(path, len(est.classes_)) if criterion == "bic" else None
-        return cls([step.name for step in path], **columns, kept=kept, selection=criterion, start=start)
+        return cls([step.name for step in path], **columns, kept=kept, criterion=criterion, start=start)
 
     def plot(self, ax: Any = None, *, quantity: str = "score"):
         """Draw a line for each step; `quantity`: "score", or "gain" beside what was expected of it."""
@@ -86,7 +86,7 @@ class PathDisplay(Short):
             ax.plot(self.score[kept], at[kept], color=colour(0), label="kept", **look)
             last = int(np.flatnonzero(kept)[-1])
             ax.plot(self.score[last], at[last], label="chosen model", **RING | {"ms": 11})
-        ax.set_xlabel(LABELS[self.selection])
+        ax.set_xlabel(LABELS[self.criterion])
 
     def _draw_gain(self, ax: Any, at: np.ndarray) -> None:
         shades = [colour(0) if kept else "#c9c9c9" for kept in self.kept]
