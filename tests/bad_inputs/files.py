@@ -299,10 +299,6 @@ CASES = [
                 lambda: read_labels(pd.DataFrame({"a": [1.0], "z": [0.0]}), 1, classes=["a", "b"]),
                 "but the classes are",
             ),
-            "gaps not allowed": (
-                lambda: read_features(Bare(), [[1.0], [None]], reset=True, allow_missing=False),
-                "column 'x0' has 1 missing or unseen values, the first in row 1; Bare needs complete rows",
-            ),
             "weights of another length": (lambda: read_weights([1, 2], 3), "expected .3,."),
         },
     ),

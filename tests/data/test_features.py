@@ -311,16 +311,6 @@ def test_new_numbers_of_a_listed_column():
     assert predict(model, pd.DataFrame({"c": ["3", "x", None]}), new=True).codes.ravel().tolist() == [2, 3, -1]
 
 
-def test_a_new_category_is_not_missing_where_that_is_forbidden(mixed):
-    frame = frame_with(shape=["flat", "oval"])
-    assert predict(mixed, frame, new=True, allow_missing=False).codes[0, 0] == 3
-    with (
-        pytest.warns(UserWarning, match="not seen at fit"),
-        pytest.raises(ValueError, match="1 missing or unseen values"),
-    ):
-        predict(mixed, frame, allow_missing=False)
-
-
 # ---- bad input at fit
 
 GOOD = np.array([[1.5, 2.5], [3.5, 4.5]])
@@ -463,14 +453,6 @@ def test_few_whole_numbers_are_found():
     assert few_numbers(fit(frame[:9])[1]) == {}  # too few rows to tell
     late = pd.DataFrame({"late": [0, 1] * 1000 + [2, 3]})
     assert few_numbers(fit(late)[1]) == {}
-
-
-def test_missing_may_be_forbidden(mixed):
-    with pytest.raises(ValueError, match="contains NaN: column 'x1' has 1 .* first in row 0; SimpleNamespace needs"):
-        fit([[1.5, None], [2.5, 1.0]], allow_missing=False)
-    with pytest.raises(ValueError, match="column 'shape' has 1 missing or unseen values, the first in row 1"):
-        predict(mixed, frame_with(shape=["long", None]), allow_missing=False)
-    fit(GOOD, allow_missing=False)
 
 
 # ---- problems

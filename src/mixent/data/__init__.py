@@ -5,24 +5,28 @@ No DataFrame library is imported until a DataFrame or a file comes.
 
 from mixent.data.checks import check_spread, few_numbers, problems
 from mixent.data.export import integers_back, to_frame
-from mixent.data.features import Table, read_features
+from mixent.data.features import Categorical, categorical_of, read_features
 from mixent.data.files import read_cells, read_frame, split_target, write_frame
 from mixent.data.frames import with_gaps
 from mixent.data.labels import Labels, rare, read_labels
 from mixent.data.schema import Column, Schema, names_out
+from mixent.data.table import Table, n_rows_of, take_rows
 from mixent.data.values import listed, missing_mask
 from mixent.data.weights import read_weights
 
 __all__ = [
+    "Categorical",
     "Column",
     "Labels",
     "Schema",
     "Table",
+    "categorical_of",
     "check_spread",
     "few_numbers",
     "integers_back",
     "listed",
     "missing_mask",
+    "n_rows_of",
     "names_out",
     "problems",
     "rare",
@@ -32,6 +36,7 @@ __all__ = [
     "read_labels",
     "read_weights",
     "split_target",
+    "take_rows",
     "to_frame",
     "with_gaps",
     "write_frame",

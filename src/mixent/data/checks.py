@@ -6,6 +6,8 @@ from collections import Counter
 
 import numpy as np
 
+from mixent.data.table import Table
+
 HUGE = 1e150  # its square is still finite
 TINY = 1e-140  # the square of a millionth of it is still above zero
 MANY_CATEGORIES = 50
@@ -15,22 +17,8 @@ PROBE_ROWS = 1000  # most columns are decided by their first rows
 MANY_ROWS = 10  # fewer consecutive numbers may well be an accident
 
 
-def check_values(table, allow_missing: bool, model: str) -> None:
-    """Raise on infinite, huge and (unless allowed) missing values, naming column and row.
-
-    Parameters
-    ----------
-    table : Table
-    allow_missing : bool
-    model : str
-        Name of the estimator, for the message.
-    """
-    _check_magnitude(table)
-    if not allow_missing:
-        _check_complete(table, model)
-
-
-def _check_magnitude(table):
+def check_magnitude(table: Table) -> None:
+    """Refuse infinite and huge values, naming column and row."""
     if table.X.size == 0:
         return
     # fmax and fmin skip NaN and need no temporary the size of X
@@ -50,7 +38,7 @@ def _check_magnitude(table):
         )
 
 
-def check_spread(table) -> None:
+def check_spread(table: Table) -> None:
     """Raise on columns that vary, but by less than a variance can express.
 
     Parameters
@@ -65,24 +53,6 @@ def check_spread(table) -> None:
             f"column {name!r} varies by only {spread[place]:.3g}, too little (squares underflow below {TINY:g}); "
             f"rescale the column or drop it"
         )
-
-
-def _check_complete(table, model):
-    for place, j in enumerate(table.schema.continuous):
-        gaps = np.isnan(table.X[:, place])
-        if gaps.any():
-            raise ValueError(_incomplete(table.schema.columns[j].name, gaps, model))
-    for place, j in enumerate(table.schema.categorical):
-        gaps = table.codes[:, place] < 0
-        if gaps.any():
-            raise ValueError(_incomplete(table.schema.columns[j].name, gaps, model))
-
-
-def _incomplete(name, gaps, model):
-    return (
-        f"Input X contains NaN: column {name!r} has {gaps.sum()} missing or unseen values, the first in row "
-        f"{int(np.argmax(gaps))}; {model} needs complete rows: impute or drop them"
-    )
 
 
 def problems(table, categorical=()) -> list[str]:

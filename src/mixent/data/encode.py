@@ -40,25 +40,46 @@ def _float(value):
         return np.inf if value > 0 else -np.inf
 
 
-def to_codes(raw: Raw, column: Column, new: bool = False) -> np.ndarray:
-    """Return the position of each value among the column's categories, -1 for missing or unseen.
+def to_codes(raw: Raw, column: Column, new: bool = False) -> tuple[np.ndarray, bool]:
+    """Position of each value among the column's categories, -1 for missing or unseen; and whether some are unseen.
 
     Numbers and text that spell the same category are the same (a file read twice may type them
     differently). Unseen categories are treated as missing, with a warning that names them; or with `new` they are one
     category more, after the others.
     """
     if raw.values.dtype.kind == "b" and column.kind == "boolean":
-        return raw.values.astype(np.int32)
+        return raw.values.astype(np.int32), False
+    codes, unseen = _places(raw, column)
+    if new:
+        codes[unseen] = len(column.categories)
+        return codes, False
+    _warn_unseen(column, raw.values[unseen], len(codes))
+    return codes, len(unseen) > 0
+
+
+def recode(codes: np.ndarray, known: Column, column: Column, new: bool = False) -> tuple[np.ndarray, bool]:
+    """As `to_codes`, of values that are codes among the categories of another column, -1 for missing."""
+    if known.categories == column.categories:
+        return codes, False
+    values = np.fromiter(known.categories, object, len(known.categories))
+    places, _ = _places(Raw(column.name, values), column)
+    out = np.append(places, np.int32(-1))[codes]
+    unseen = np.flatnonzero((codes >= 0) & (out < 0))
+    if new:
+        out[unseen] = len(column.categories)
+        return out, False
+    _warn_unseen(column, values[codes[unseen]], len(codes))
+    return out, len(unseen) > 0
+
+
+def _places(raw: Raw, column: Column) -> tuple[np.ndarray, np.ndarray]:
+    """Codes, -1 for missing or unseen, and the positions of what is unseen."""
     place = {value: i for i, value in enumerate(column.categories)}
     codes = _lookup(raw, place)
     rows = np.flatnonzero(codes < 0)
     rows = rows[~missing_mask(raw.values[rows])]
     codes[rows] = [_respelt(value, column, place) for value in raw.values[rows]]
-    if new:
-        codes[rows[codes[rows] < 0]] = len(column.categories)
-        return codes
-    _warn_unseen(column, raw.values[rows[codes[rows] < 0]], len(codes))
-    return codes
+    return codes, rows[codes[rows] < 0]
 
 
 def _lookup(raw, place):

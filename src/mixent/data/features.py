@@ -3,47 +3,30 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from mixent.data.checks import check_values
-from mixent.data.encode import to_codes, to_floats
-from mixent.data.frames import Source, read_source
-from mixent.data.kinds import type_column
-from mixent.data.schema import Schema
+from mixent.data.checks import check_magnitude
+from mixent.data.encode import recode, to_codes, to_floats
+from mixent.data.frames import Source, as_given, read_source
+from mixent.data.kinds import check_present, no_values, type_column
+from mixent.data.schema import FLOAT_KINDS, Column, Schema
+from mixent.data.table import Table
 from mixent.data.values import listed
 
-
-@dataclass(frozen=True)
-class Table:
-    """Checked, typed rows.
-
-    Parameters
-    ----------
-    X : ndarray of float64, shape (n, d)
-        The columns `schema.continuous`; NaN is missing.
-    codes : ndarray of int32, shape (n, m), or None
-        The columns `schema.categorical` as positions among their categories; -1 is missing or unseen.
-    schema : Schema
-    """
-
-    X: np.ndarray  # (n, d)
-    codes: np.ndarray | None  # (n, m)
-    schema: Schema
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.X.shape[0]
-
-    def take(self, rows: slice | np.ndarray) -> Table:
-        """Some of the rows."""
-        return Table(self.X[rows], None if self.codes is None else self.codes[rows], self.schema)
+Categorical = str | Iterable[str | int]
 
 
 def read_features(
-    estimator, X, *, reset: bool, categorical="auto", allow_missing: bool = True, new: bool = False
+    estimator: Any,
+    X: Any,
+    *,
+    reset: bool,
+    categorical: Categorical = "auto",
+    new: bool = False,
 ) -> Table:
     """Check X once and turn it into a Table.
 
@@ -52,16 +35,16 @@ def read_features(
     estimator : estimator
         With `reset`, gets ``n_features_in_`` and, where all names are text, ``feature_names_in_``.
         Without, X is read with ``estimator.schema_`` and must have the columns seen at fit.
-    X : array-like or DataFrame of shape (n, p)
+    X : array-like or DataFrame of shape (n, p), or Table
         numpy, nested lists, pandas, polars, pyarrow or anything narwhals knows. NaN, None, NA, null and blank
         text are missing. A float64 array of continuous columns is not copied.
+        A Table has been read already, by this estimator or another: its rows are not read again, and the result is the
+        same as that of reading the user's rows (with `reset`, categories are those of the rows at hand).
     reset : bool
         True in fit, False everywhere else.
     categorical : "auto" or list of str or int, default "auto"
         "auto": text, bool and declared categories are categorical, numbers are not.
         A list names further columns (by name or position) that are categorical whatever their type.
-    allow_missing : bool, default True
-        Whether missing values may be present.
     new : bool, default False
         Whether categories not seen at fit are one category more, after the others, and not missing.
 
@@ -83,21 +66,83 @@ def read_features(
     >>> table.X.tolist(), table.codes.tolist()
     ([[1.5], [nan], [2.5]], [[0], [1], [0]])
     """
+    table = None
+    if isinstance(X, Table):
+        table = _fitted_anew(estimator, X, categorical) if reset else _recoded(X, estimator.schema_, new)
+        X = X.given if table is None else X
+    return _read(estimator, X, reset, categorical, new) if table is None else table
+
+
+def _read(estimator: Any, X: Any, reset: bool, categorical: Any, new: bool) -> Table:
+    """The user's table."""
     source = read_source(estimator, X, reset=reset)
+    forced: frozenset[int] = frozenset()
     if reset:
-        schema = _type(source, categorical)
+        forced = _forced(categorical, [raw.name for raw in source.columns])
+        columns = tuple(type_column(raw, j in forced) for j, raw in enumerate(source.columns))
+        schema = Schema(columns, source.named)
     else:
         schema = estimator.schema_
         source = _renamed(source, schema)
-    table = Table(_floats(source, schema), _codes(source, schema, new), schema)
-    check_values(table, allow_missing, type(estimator).__name__)
+    codes, unseen = _codes(source, schema, new)
+    table = Table(_floats(source, schema), codes, schema, forced, unseen, as_given(X))
+    check_magnitude(table)
     return table
 
 
-def _type(source: Source, categorical) -> Schema:
-    forced = _forced(categorical, [raw.name for raw in source.columns])
-    columns = tuple(type_column(raw, j in forced) for j, raw in enumerate(source.columns))
-    return Schema(columns, source.named)
+def categorical_of(X: Any) -> Categorical:
+    """The `categorical` that a Table was read with, for estimators without such an option; "auto" for a user's table."""
+    return X.forced if isinstance(X, Table) else "auto"
+
+
+def _fitted_anew(estimator: Any, table: Table, categorical: Any) -> Table | None:
+    """The table for `fit`: its categories are those of its rows. None where other columns are to be categorical."""
+    schema = table.schema
+    if _forced(categorical, list(schema.names)) != table.forced:
+        return None
+    estimator.n_features_in_ = len(schema.columns)
+    if schema.named:
+        estimator.feature_names_in_ = np.array(schema.names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+    for place, j in enumerate(schema.continuous):
+        check_present(schema.columns[j].name, table.X[:, place])
+    columns = list(schema.columns)
+    for place, j in enumerate(schema.categorical):
+        columns[j] = _seen_only(columns[j], table.codes[:, place])
+    if all(old is column for old, column in zip(schema.columns, columns)):
+        return table
+    return _recoded(table, Schema(tuple(columns), schema.named), new=False)
+
+
+def _seen_only(column: Column, codes: np.ndarray) -> Column:
+    counts = np.bincount(codes[codes >= 0], minlength=len(column.categories))
+    if not counts.any():
+        raise no_values(column.name, len(codes))
+    if column.kind == "boolean" or (counts > 0).all():
+        return column
+    kept = tuple(value for value, n in zip(column.categories, counts) if n)
+    return replace(column, categories=kept)
+
+
+def _recoded(table: Table, schema: Schema, new: bool) -> Table | None:
+    """The table in the columns and categories of another schema; None where the user's rows have to be read again."""
+    if table.schema is schema and not (table.unseen and new):
+        return table
+    pairs = list(zip(table.schema.columns, schema.columns))
+    same = len(table.schema.columns) == len(schema.columns) and table.schema.named == schema.named
+    same = same and all((a.kind in FLOAT_KINDS) == (b.kind in FLOAT_KINDS) for a, b in pairs)
+    if not same or (schema.named and table.schema.names != schema.names):
+        return None
+    if table.unseen and (new or not all(set(b.categories) <= set(a.categories) for a, b in pairs)):
+        return None
+    if not schema.categorical:
+        return replace(table, schema=schema)
+    codes, unseen = np.empty_like(table.codes), table.unseen
+    for place, j in enumerate(schema.categorical):
+        codes[:, place], strange = recode(table.codes[:, place], *pairs[j], new)
+        unseen = unseen or strange
+    return replace(table, codes=codes, schema=schema, unseen=unseen)
 
 
 def _renamed(source: Source, schema: Schema) -> Source:
@@ -106,15 +151,15 @@ def _renamed(source: Source, schema: Schema) -> Source:
     return replace(source, columns=columns)
 
 
-def _forced(categorical, names) -> set[int]:
+def _forced(categorical: Any, names: list[str]) -> frozenset[int]:
     if isinstance(categorical, str) or not np.iterable(categorical):
         if isinstance(categorical, str) and categorical == "auto":
-            return set()
+            return frozenset()
         raise ValueError(f"categorical must be 'auto' or a list of column names or positions; got {categorical!r}")
-    return {_position(entry, names) for entry in categorical}
+    return frozenset(_position(entry, names) for entry in categorical)
 
 
-def _position(entry, names) -> int:
+def _position(entry: Any, names: list[str]) -> int:
     if isinstance(entry, str):
         if entry in names:
             return names.index(entry)
@@ -137,10 +182,12 @@ def _floats(source: Source, schema: Schema) -> np.ndarray:
     return X
 
 
-def _codes(source: Source, schema: Schema, new: bool) -> np.ndarray | None:
+def _codes(source: Source, schema: Schema, new: bool) -> tuple[np.ndarray | None, bool]:
+    """Codes, and whether some are -1 for a category that was not seen at fit."""
     if not schema.categorical:
-        return None
-    codes = np.empty((source.n_rows, len(schema.categorical)), np.int32)
+        return None, False
+    codes, unseen = np.empty((source.n_rows, len(schema.categorical)), np.int32), False
     for place, j in enumerate(schema.categorical):
-        codes[:, place] = to_codes(source.columns[j], schema.columns[j], new)
-    return codes
+        codes[:, place], strange = to_codes(source.columns[j], schema.columns[j], new)
+        unseen = unseen or strange
+    return codes, unseen

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from os import PathLike
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_array
 
+from mixent.data.table import Table
 from mixent.data.values import Raw, refused_type
 
 
@@ -59,12 +61,20 @@ def check_held(X) -> None:
 
 
 def unwrapped(X):
-    """Take the frame out of what wraps it: a narwhals frame, a batch of an Arrow table, a mask."""
+    """Take the table out of what wraps it: a Table, a narwhals frame, a batch of an Arrow table, a mask."""
+    if isinstance(X, Table):
+        return X.given
     if isinstance(X, np.ma.MaskedArray):
         return _unmasked(X)
     if type(X).__module__.startswith("pyarrow") and type(X).__name__ == "RecordBatch":
         return _as_table(X)
     return X.to_native() if type(X).__module__.startswith("narwhals") else X
+
+
+def as_given(X: Any) -> Any:
+    """The user's table as other estimators get it: as it came, but with rows that can be indexed."""
+    X = unwrapped(X)
+    return X if isinstance(X, (np.ndarray, list, tuple)) or is_frame(X) else np.asarray(X)
 
 
 def _as_table(batch):

@@ -34,9 +34,19 @@ def type_column(raw: Raw, forced: bool) -> Column:
     return _type_objects(raw, forced)
 
 
+def check_present(name: str, values: np.ndarray) -> None:
+    """Refuse a column of floats without values."""
+    if np.isnan(values[:PROBE_ROWS]).all() and np.isnan(values).all():
+        raise no_values(name, len(values))
+
+
+def no_values(name: str, n_rows: int) -> ValueError:
+    """What is wrong with a column without values."""
+    return ValueError(f"column {name!r} has no values: all {n_rows} rows are missing; drop the column")
+
+
 def _type_floats(raw, discrete):
-    if _all_missing(raw.values):
-        raise ValueError(f"column {raw.name!r} has no values: all {len(raw.values)} rows are missing; drop the column")
+    check_present(raw.name, raw.values)
     if discrete and np.isinf(raw.values).any():
         row = int(np.argmax(np.isinf(raw.values)))
         raise ValueError(
@@ -95,10 +105,6 @@ def _number_categories(values):
     if np.all(distinct == np.rint(distinct)) and np.all(np.abs(distinct) <= WHOLE_LIMIT):
         return tuple(int(v) for v in distinct)
     return tuple(float(v) for v in distinct)
-
-
-def _all_missing(values):
-    return bool(np.isnan(values[:PROBE_ROWS]).all() and np.isnan(values).all())
 
 
 def _whole_with_gaps(values):
