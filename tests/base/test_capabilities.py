@@ -11,11 +11,11 @@ from mixent import FisherKernel, MEDClassifier, MixtureClassifier
 from mixent.base.capabilities import IGNORED, YES, Can, CapableTags, able, cells_of
 
 
-def test_the_tags_are_those_of_scikit_learn_with_one_field_more():
+def test_the_tags_are_those_of_scikit_learn_with_two_fields_more():
     tags = get_tags(MixtureClassifier())
     assert isinstance(tags, CapableTags) and isinstance(tags, Tags)
     assert tags.estimator_type == "classifier" and tags.input_tags.allow_nan
-    assert {f.name for f in fields(tags)} - {f.name for f in fields(Tags)} == {"capabilities"}
+    assert {f.name for f in fields(tags)} - {f.name for f in fields(Tags)} == {"capabilities", "reads_tables"}
     piped = get_tags(make_pipeline(FisherKernel(), MEDClassifier()))
     assert piped.estimator_type == "classifier" and not isinstance(piped, CapableTags)
     again = able(able(get_tags(LogisticRegression()), weights=YES), density=YES)

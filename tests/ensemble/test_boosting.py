@@ -22,8 +22,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
 from mixent import MixtureClassifier
-from mixent.base.weights import weight_argument
-from mixent.ensemble.bases import aligned_proba, drawn_rows
+from mixent.base.delegation import aligned_proba, weight_argument
+from mixent.ensemble.bases import drawn_rows
 from mixent.ensemble.boosting import AdaBoostM1Classifier, WeightBoostClassifier
 
 BOTH = [AdaBoostM1Classifier, WeightBoostClassifier]
@@ -356,11 +356,11 @@ def test_stage_proba_is_what_the_stages_say(three, base):
 def test_a_stage_that_was_not_shown_a_class_gives_it_nothing():
     X, classes = np.arange(6.0)[:, None], np.array(["a", "b", "c"])
     stage = GaussianNB().fit(X, ["a", "a", "a", "c", "c", "c"])
-    proba = aligned_proba(stage, X, classes)
+    proba = aligned_proba(stage, X, classes, decisions=True)
     np.testing.assert_array_equal(proba[:, [0, 2]], stage.predict_proba(X))
     assert (proba[:, 1] == 0).all()
     blind = RidgeClassifier().fit(X, ["a", "a", "a", "c", "c", "c"])
-    assert aligned_proba(blind, X, classes).argmax(axis=1).tolist() == [0, 0, 0, 2, 2, 2]
+    assert aligned_proba(blind, X, classes, decisions=True).argmax(axis=1).tolist() == [0, 0, 0, 2, 2, 2]
     rare = AdaBoostM1Classifier(GaussianNB(), 8, resample=True, random_state=0)
     rows = np.r_[np.zeros(30), np.ones(30), 9.0][:, None] + np.random.default_rng(0).normal(size=(61, 1))
     rare.fit(rows, ["a"] * 30 + ["b"] * 30 + ["c"])

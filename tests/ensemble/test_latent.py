@@ -10,6 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from mixent import GaussianMixture, MaxEntStackingClassifier, MixtureClassifier
 from mixent.core.executors import Serial
+from mixent.ensemble.inputs import Inputs
 from mixent.ensemble.latent import InputCells, learn_cells, place_columns
 from mixent.ensemble.options import KINDS
 from mixent.mixtures.fitting import blocks
@@ -23,7 +24,7 @@ def cells_of(X, y, kind, columns=None, weight=None, rows=None, **options):
     rows = np.arange(len(y)) if rows is None else rows
     part = X.iloc[rows] if isinstance(X, pd.DataFrame) else X[rows]
     counts = None if weight is None else weight[rows]
-    mixture = learn_cells(part, np.asarray(y)[rows], counts, columns, kind, {**OPTIONS, **options})
+    mixture = learn_cells(Inputs(part), np.asarray(y)[rows], counts, columns, kind, {**OPTIONS, **options})
     return InputCells(columns, kind, mixture, tuple(range(len(np.unique(y)))))
 
 
@@ -56,7 +57,7 @@ def densities(cells, X):
 def test_a_cell_is_the_responsibility_of_a_component(kind, blobs):
     X, y = blobs
     cells = two_each(X, y, kind)
-    found, joint = cells.pmf(X), densities(cells, X)
+    found, joint = cells.pmf(Inputs(X)), densities(cells, X)
     if kind == "class":
         for c in np.unique(cells.owner):
             mine = cells.owner == c
@@ -85,7 +86,7 @@ def test_only_these_rows_columns_and_weights_are_learned_from(blobs):
     cells = cells_of(wide, y, "union", (2, 1), weight, rows, max_components=1)
     alone = MixtureClassifier(1).fit(X[rows], y[rows], weight[rows])
     np.testing.assert_allclose(cells.mixture.means_, alone.means_, rtol=1e-12)
-    np.testing.assert_allclose(cells.pmf(wide), alone.predict_proba(X), rtol=1e-9)
+    np.testing.assert_allclose(cells.pmf(Inputs(wide)), alone.predict_proba(X), rtol=1e-9)
     assert cells.columns == (2, 1) and cells.mixture.n_features_in_ == 2
 
 
@@ -105,7 +106,7 @@ def test_a_categorical_column_is_one_whatever_its_numbers(frame):
     X, y = frame
     cells = cells_of(X, y, "union", (2, 0))
     assert cells.mixture.schema_.categorical == (0,)
-    assert np.isfinite(cells.pmf(X)).all()
+    assert np.isfinite(cells.pmf(Inputs(X))).all()
     coded = pd.DataFrame({"n": np.arange(90.0), "k": np.arange(90) % 4})
     assert cells_of(coded, y, "pooled", categorical=[1]).mixture.schema_.categorical == (1,)
 
@@ -131,7 +132,7 @@ def test_held_out_cells_are_those_of_one_step_on_the_other_folds(kind, weighted,
     X, y = blobs
     weight = 0.5 + np.arange(90) % 3 if weighted else None
     cells, folds = two_each(X, y, kind), folds_of(90)
-    found = cells.held_out(X, likelihood(y), weight, folds)
+    found = cells.held_out(Inputs(X), likelihood(y), weight, folds)
     for train, held in folds:
         params = one_step(cells, X, y, weight, train)
         mixture = cells.mixture
@@ -143,7 +144,7 @@ def test_held_out_cells_of_one_gaussian_per_class_are_its_own_fit_to_the_other_f
     X, y = blobs
     cells, folds = cells_of(X, y, "union", max_components=1), folds_of(90)
     assert cells.mixture.params_.n_components == 3
-    found, prior = cells.held_out(X, likelihood(y), None, folds), cells.mixture.problem_.family.gaussian.prior
+    found, prior = cells.held_out(Inputs(X), likelihood(y), None, folds), cells.mixture.problem_.family.gaussian.prior
     for train, held in folds:
         joint = np.empty((len(held), 3))
         for c in range(3):
@@ -163,10 +164,10 @@ def maximum(x, prior, c):
 def test_rows_of_no_fold_keep_their_cells(blobs):
     X, y = blobs
     cells, (first, *_) = two_each(X, y, "union"), folds_of(90)
-    found = cells.held_out(X, likelihood(y), None, [first])
-    np.testing.assert_array_equal(found[first[0]], cells.pmf(X)[first[0]])
-    assert np.abs(found[first[1]] - cells.pmf(X)[first[1]]).max() > 1e-4
-    np.testing.assert_array_equal(cells.held_out(X, likelihood(y), None, []), cells.pmf(X))
+    found = cells.held_out(Inputs(X), likelihood(y), None, [first])
+    np.testing.assert_array_equal(found[first[0]], cells.pmf(Inputs(X))[first[0]])
+    assert np.abs(found[first[1]] - cells.pmf(Inputs(X))[first[1]]).max() > 1e-4
+    np.testing.assert_array_equal(cells.held_out(Inputs(X), likelihood(y), None, []), cells.pmf(Inputs(X)))
 
 
 @pytest.mark.parametrize("kind", ["union", "class"])
@@ -177,11 +178,11 @@ def test_a_rows_own_label_loses_its_hold(kind, blobs):
     flipped = y.copy()
     flipped[row] = (y[row] + 1) % 3
     cells = two_each(X, y, kind)
-    before, after = (cells.held_out(X, likelihood(labels), None, folds)[row] for labels in (y, flipped))
+    before, after = (cells.held_out(Inputs(X), likelihood(labels), None, folds)[row] for labels in (y, flipped))
     np.testing.assert_array_equal(before, after)  # with the same components, not at all
     others = [held for _, held in folds if row not in held]
-    moved = cells.held_out(X, likelihood(flipped), None, folds)
-    still = cells.held_out(X, likelihood(y), None, folds)
+    moved = cells.held_out(Inputs(X), likelihood(flipped), None, folds)
+    still = cells.held_out(Inputs(X), likelihood(y), None, folds)
     assert all((moved[held] != still[held]).any() for held in others)
 
 
@@ -193,8 +194,10 @@ def test_a_flipped_label_moves_held_out_cells_less(blobs):
         flipped = y.copy()
         flipped[row] = (y[row] + 1) % 3
         second = cells_of(X, flipped, "union", max_components=1)
-        inside += np.abs(second.pmf(X)[row] - first.pmf(X)[row]).sum()
-        ahead, back = (m.held_out(X, likelihood(v), None, folds)[row] for m, v in ((second, flipped), (first, y)))
+        inside += np.abs(second.pmf(Inputs(X))[row] - first.pmf(Inputs(X))[row]).sum()
+        ahead, back = (
+            m.held_out(Inputs(X), likelihood(v), None, folds)[row] for m, v in ((second, flipped), (first, y))
+        )
         outside += np.abs(ahead - back).sum()
     # one Gaussian per class: one step forgets the components it came from, and what is left is the prior's scale
     assert outside < 0.03 * inside
@@ -204,7 +207,7 @@ def test_a_category_and_gaps_are_held_out_too(frame):
     X, y = frame
     for kind in KINDS:
         cells = two_each(X, y, kind)
-        found = cells.held_out(X, likelihood(y), None, folds_of(90))
+        found = cells.held_out(Inputs(X), likelihood(y), None, folds_of(90))
         assert np.isfinite(found).all() and found.min() >= 0
         total = 3.0 if kind == "class" else 1.0
         np.testing.assert_allclose(found.sum(axis=1), total, rtol=1e-9)
@@ -213,7 +216,7 @@ def test_a_category_and_gaps_are_held_out_too(frame):
 def test_a_class_no_other_fold_has_keeps_next_to_nothing(blobs):
     X, y = blobs
     cells = two_each(X, y, "union")
-    found = cells.held_out(X, likelihood(y), None, [(np.flatnonzero(y != 1), np.flatnonzero(y == 1))])
+    found = cells.held_out(Inputs(X), likelihood(y), None, [(np.flatnonzero(y != 1), np.flatnonzero(y == 1))])
     assert np.isfinite(found).all() and found[y == 1][:, cells.owner == 1].max() < 1e-200
     np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
 
@@ -231,7 +234,10 @@ def test_columns_are_found_by_name_or_number():
 def test_cells_are_the_same_for_any_number_of_threads(blobs):
     X, y = blobs
     one, two = (two_each(X, y, "union", n) for n in (1, 2))
-    for find in (lambda cells: cells.pmf(X), lambda cells: cells.held_out(X, likelihood(y), None, folds_of(90))):
+    for find in (
+        lambda cells: cells.pmf(Inputs(X)),
+        lambda cells: cells.held_out(Inputs(X), likelihood(y), None, folds_of(90)),
+    ):
         np.testing.assert_array_equal(find(one), find(two))
     assert isinstance(one, InputCells)
 

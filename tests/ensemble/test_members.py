@@ -21,9 +21,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from mixent import AdaBoostM1Classifier, MaxEntStackingClassifier, WeightBoostClassifier
+from mixent.base.delegation import aligned
 from mixent.ensemble import OutputColumns
+from mixent.ensemble.inputs import Inputs
 from mixent.ensemble.members import Listed, Staged, is_ensemble, read_members, said, stage_proba, trained
-from mixent.ensemble.pmfs import aligned, hardened, one_hot, pmf
+from mixent.ensemble.pmfs import hardened, one_hot, pmf
 
 NAN = np.nan
 TEXT = np.array(["low", "mid", "top"])
@@ -139,7 +141,7 @@ def test_a_copy_is_trained_and_takes_the_seed_only_where_it_has_none(blobs):
 def test_two_of_a_kind_draw_differently(blobs):
     X, y = blobs
     trees = [DecisionTreeClassifier(splitter="random", max_depth=2) for _ in range(2)]
-    one, two = read_members(trees, None, False).fit(X, y, None, 0)
+    one, two = read_members(trees, None, False).fit(Inputs(X), y, None, 0)
     assert (one.predict_proba(X) != two.predict_proba(X)).any()
 
 
@@ -159,14 +161,14 @@ def test_each_sees_its_own_columns(blobs):
     X, y = blobs
     X = np.column_stack([X, X[:, 0] ** 2])
     members = Listed(("a", "b"), (GaussianNB(), GaussianNB()), {"b": [2, 0]})
-    fitted = members.fit(X, y, None, 0)
+    fitted = members.fit(Inputs(X), y, None, 0)
     assert [m.n_features_in_ for m in fitted] == [3, 2]
-    found = members.outputs(fitted, X, "auto")
+    found = members.outputs(fitted, Inputs(X), "auto")
     assert found.names == ("a", "b") and found.n_rows == 90
     np.testing.assert_allclose(found.values[1], GaussianNB().fit(X[:, [2, 0]], y).predict_proba(X[:, [2, 0]]))
     named = Listed(("b",), (GaussianNB(),), {"b": ["r", "p"]})
     table = pd.DataFrame(X, columns=["p", "q", "r"])
-    assert named.fit(table, y, None, 0)[0].feature_names_in_.tolist() == ["r", "p"]
+    assert named.fit(Inputs(table), y, None, 0)[0].feature_names_in_.tolist() == ["r", "p"]
 
 
 # what one says
@@ -244,7 +246,7 @@ def test_stages_say_the_same_whatever_the_classes_are_called(kind, names, blobs)
     for ours, theirs in zip(values, stage_proba(plain, X)):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
         np.testing.assert_allclose(ours.sum(axis=1), 1.0, rtol=1e-12)
-    found = Staged(fitted).outputs(fitted, X, "hard")
+    found = Staged(fitted).outputs(fitted, Inputs(X), "hard")
     word = "stage" if hasattr(fitted, "stage_proba") else "member"
     assert found.names == tuple(f"{word} {m + 1}" for m in range(len(values)))
     for value, alphabet, proba in zip(found.values, found.alphabets, values):

@@ -31,6 +31,7 @@ from mixent import (
 from mixent.core.driver import Status, Stop
 from mixent.core.executors import Serial
 from mixent.ensemble import InputRegions, OutputColumns
+from mixent.ensemble.inputs import Inputs
 from mixent.maxent.products import ProductLayout
 from mixent.maxent.solving import Sums, solve
 
@@ -174,7 +175,7 @@ def test_the_certificate_holds_what_is_left(placed, kind):
 def test_the_objective_is_the_one_in_the_docstring(placed):
     X, y = placed
     model = stacked(2, 2, regions=InputRegions("pooled", max_components=2), prior=0.7, random_state=0).fit(X, y)
-    v = model.cells_[0].pmf(X)
+    v = model.cells_[0].pmf(Inputs(X))
     phi = np.hstack([X[:, :4], *((X[:, a : a + 2, None] * v[:, None]).reshape(len(y), -1) for a in (0, 2))])
     logits = model.params_.bias + phi @ model.params_.cells
     np.testing.assert_allclose(model.predict_proba(X), softmax(logits, axis=1), rtol=1e-9)
@@ -210,7 +211,7 @@ def measured(X, post, places, cells=None):
 def test_without_a_prior_all_constraints_are_met(placed, kind):
     X, y = placed
     model = stacked(2, 2, regions=InputRegions(kind, max_components=2), prior=None, random_state=0, tol=0.0).fit(X, y)
-    post, truth, cells = model.predict_proba(X), np.eye(2)[y], model.cells_[0].pmf(X)
+    post, truth, cells = model.predict_proba(X), np.eye(2)[y], model.cells_[0].pmf(Inputs(X))
     assert cells.shape[1] >= 2
     for _, places in columns(2, 2):
         for inside in (None, cells):
@@ -382,11 +383,11 @@ def test_the_cells_to_learn_from_are_out_of_fold_too(blobs):
         [GaussianNB()], regions=InputRegions(max_components=1), cv=folds, prior=1.0, random_state=0
     )
     model.fit(X, y)
-    held = model.cells_[0].held_out(X, np.eye(3)[y], None, folds)
+    held = model.cells_[0].held_out(Inputs(X), np.eye(3)[y], None, folds)
     out = cross_val_predict(GaussianNB(), X, y, cv=folds, method="predict_proba")
     ternary = np.einsum("nl,nk,nc->lkc", out, held, np.eye(3)[y]) / 90
     np.testing.assert_allclose(model.truth_[4:].reshape(3, 3, 3), ternary, rtol=1e-9)
-    inside = np.einsum("nl,nk,nc->lkc", out, model.cells_[0].pmf(X), np.eye(3)[y]) / 90
+    inside = np.einsum("nl,nk,nc->lkc", out, model.cells_[0].pmf(Inputs(X)), np.eye(3)[y]) / 90
     assert np.abs(inside - ternary).max() > 1e-3
 
 
@@ -632,7 +633,7 @@ def test_a_classifier_sees_its_inputs_only_and_has_cells_of_its_own(blobs):
     moved[:, [0, 2]] += 5.0
     out, after = model.base_outputs(X), model.base_outputs(moved)
     np.testing.assert_array_equal(out["b"], after["b"])
-    np.testing.assert_array_equal(model.cells_[1].pmf(X), model.cells_[1].pmf(moved))
+    np.testing.assert_array_equal(model.cells_[1].pmf(Inputs(X)), model.cells_[1].pmf(Inputs(moved)))
     assert (out["a"] != after["a"]).any()
     named = pd.DataFrame(X, columns=["p", "q", "r"])
     by_name = clone(model).set_params(inputs={"b": ["q"], "d": ["q"]}).fit(named, y)
@@ -814,7 +815,7 @@ def test_an_explanation_adds_up_exactly(placed, regions):
 def test_constraints_as_a_table(placed):
     X, y = placed
     model = stacked(2, 2, regions=InputRegions("pooled", max_components=2), random_state=0).fit(X, TEXT[y])
-    frame, cells = model.constraint_table().frame(), model.cells_[0].pmf(X)
+    frame, cells = model.constraint_table().frame(), model.cells_[0].pmf(Inputs(X))
     assert len(frame) == 2 * (4 + 4 * cells.shape[1])
     post = model.predict_proba(X)
     row = frame[(frame.feature == "c1 & input 1") & (frame.value == "mid & cell 2") & (frame["class"] == "low")].iloc[0]

@@ -84,20 +84,24 @@ class CapableTags(Tags):
     """scikit-learn's tags, and what an estimator of mixent can do beyond what they say."""
 
     capabilities: Capabilities = Capabilities()
+    reads_tables: bool = False  # X may be a `mixent.data.Table`: every method reads X with `read_features`
 
 
-def able(tags: Tags, **cells: Any) -> CapableTags:
+def able(tags: Tags, *, reads_tables: bool | None = None, **cells: Any) -> CapableTags:
     """Tags that say this, too.
 
     Parameters
     ----------
     tags : Tags
         Of the class above.
+    reads_tables : bool, optional
+        Whether every method of the estimator reads X with `mixent.data.read_features`, so that X may be a Table.
     **cells
         Fields of `Capabilities`; those not named stay as they are.
     """
     before = tags.capabilities if isinstance(tags, CapableTags) else Capabilities()
     own = {f.name: getattr(tags, f.name) for f in fields(tags) if f.name != "capabilities"}
+    own |= {} if reads_tables is None else {"reads_tables": reads_tables}
     return CapableTags(**own, capabilities=replace(before, **cells))
 
 

@@ -280,7 +280,9 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         shared = yes("read as target shares: a row counts for every class by its share")
-        return able(tags, missing=FILLED, weights=YES, soft_labels=shared, absent_labels=LEFT_OUT, mixed=YES)
+        return able(
+            tags, reads_tables=True, missing=FILLED, weights=YES, soft_labels=shared, absent_labels=LEFT_OUT, mixed=YES
+        )
 
 
 @dataclass(frozen=True)

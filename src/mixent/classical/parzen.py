@@ -226,6 +226,7 @@ class ParzenClassifier(ProbabilisticClassifier):
         tags.input_tags.allow_nan = True
         return able(
             tags,
+            reads_tables=True,
             missing="of a row to classify integrated out exactly; in a window the pooled density of the column",
             weights=YES,
             soft_labels=yes("a row is a window of each class, by its share"),

@@ -91,7 +91,7 @@ def _read(estimator: Any, X: Any, reset: bool, categorical: Any, new: bool) -> T
 
 
 def categorical_of(X: Any) -> Categorical:
-    """The `categorical` that a Table was read with, for estimators without such an option; "auto" for a user's table."""
+    """The `categorical` that a Table was read with, for estimators without such an option; else "auto"."""
     return X.forced if isinstance(X, Table) else "auto"
 
 
@@ -109,7 +109,7 @@ def _fitted_anew(estimator: Any, table: Table, categorical: Any) -> Table | None
         check_present(schema.columns[j].name, table.X[:, place])
     columns = list(schema.columns)
     for place, j in enumerate(schema.categorical):
-        columns[j] = _seen_only(columns[j], table.codes[:, place])
+        columns[j] = _seen_only(columns[j], table.column_codes(place))
     if all(old is column for old, column in zip(schema.columns, columns)):
         return table
     return _recoded(table, Schema(tuple(columns), schema.named), new=False)
@@ -138,9 +138,9 @@ def _recoded(table: Table, schema: Schema, new: bool) -> Table | None:
         return None
     if not schema.categorical:
         return replace(table, schema=schema)
-    codes, unseen = np.empty_like(table.codes), table.unseen
+    codes, unseen = np.empty((table.n_rows, len(schema.categorical)), np.int32), table.unseen
     for place, j in enumerate(schema.categorical):
-        codes[:, place], strange = recode(table.codes[:, place], *pairs[j], new)
+        codes[:, place], strange = recode(table.column_codes(place), *pairs[j], new)
         unseen = unseen or strange
     return replace(table, codes=codes, schema=schema, unseen=unseen)
 

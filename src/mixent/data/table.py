@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from mixent.data.schema import Schema
+from mixent.data.schema import Column, Schema
 
 Index = slice | np.ndarray
 
@@ -42,6 +42,12 @@ class Table:
     unseen: bool = False
     source: Any = None
 
+    @classmethod
+    def of_numbers(cls, X: np.ndarray) -> Table:
+        """An array of floats inside the library, as a Table of continuous columns."""
+        columns = tuple(Column(f"x{j}", "continuous") for j in range(X.shape[1]))
+        return cls(X, None, Schema(columns, named=False), source=X)
+
     @property
     def n_rows(self) -> int:
         """Number of rows."""
@@ -51,6 +57,11 @@ class Table:
         """Some of the rows."""
         codes = None if self.codes is None else self.codes[rows]
         return replace(self, X=self.X[rows], codes=codes, source=Part(self, rows, axis=0))
+
+    def column_codes(self, place: int) -> np.ndarray:
+        """(n,) codes of the categorical column at this place among `schema.categorical`."""
+        assert self.codes is not None
+        return self.codes[:, place]
 
     @property
     def given(self) -> Any:

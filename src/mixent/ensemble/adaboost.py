@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _num_samples
 
+from mixent.base.delegation import aligned_proba, features_for, places
 from mixent.base.params import check_flag
 from mixent.core.arrays import Array
-from mixent.ensemble.bases import HALF, TINY, Trainer, aligned_proba, places
+from mixent.data import Table
+from mixent.ensemble.bases import HALF, TINY, Trainer
 from mixent.ensemble.boosted import FAINT, Boosted, Rows, log_odds, run_stages
 
 
@@ -145,15 +146,15 @@ class AdaBoostM1Classifier(Boosted):
     def _instead(self) -> str:
         return ", or WeightBoostClassifier, which has two classes at a time" if len(self.classes_) > 2 else ""
 
-    def _staged_joint(self, X: Any) -> Iterator[Array]:
+    def _staged_joint(self, X: Table) -> Iterator[Array]:
         """The votes s_c, (n, C), in one array that grows."""
-        rows = np.arange(_num_samples(X))
+        rows = np.arange(X.n_rows)
         votes = np.zeros((len(rows), len(self.classes_)))
         for stage, alpha in zip(self.estimators_, self.alphas_):
-            votes[rows, places(stage.predict(X), self.classes_)] += alpha
+            votes[rows, places(stage.predict(features_for(stage, X)), self.classes_)] += alpha
             yield votes
 
-    def _joint(self, X: Any) -> Array:
+    def _joint(self, X: Table) -> Array:
         *_, votes = self._staged_joint(X)
         return votes
 
@@ -169,8 +170,8 @@ class AdaBoostM1Classifier(Boosted):
         (M, n, C) array: the stage's probabilities (0 for a class it was not shown), or one-hot decisions where it has
         none. Columns in the order of `classes_`.
         """
-        X = self._read(X)
-        return np.stack([aligned_proba(stage, X, self.classes_) for stage in self.estimators_])
+        table = self._read(X)
+        return np.stack([aligned_proba(stage, table, self.classes_, decisions=True) for stage in self.estimators_])
 
 
 def _vote(error: float, n_classes: int) -> float:

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_regressor
-from sklearn.utils import _safe_indexing
 
-from mixent.base.weights import weight_argument
+from mixent.base.delegation import features_for, weight_argument
 from mixent.core.arrays import Array
-from mixent.ensemble.pmfs import aligned
+from mixent.data import take_rows
 
 DRAWS = 10  # of the rows of one stage
 HALF = 0.5 - 1e-9  # an error of one half, but for rounding
@@ -36,21 +35,6 @@ def read_base(estimator: Any) -> Any:
     return estimator
 
 
-def places(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """(n,) position of each label among the sorted classes."""
-    return np.searchsorted(classes, np.asarray(values).astype(classes.dtype, copy=False))
-
-
-def aligned_proba(stage: Any, X: Any, classes: np.ndarray) -> Array:
-    """What a fitted base says of each row, (n, C) in the order of `classes`.
-
-    Its probabilities, with 0 for classes it has not seen; one-hot decisions where it has no predict_proba.
-    """
-    if not hasattr(stage, "predict_proba"):
-        return np.eye(len(classes))[places(stage.predict(X), classes)]
-    return aligned(np.asarray(stage.predict_proba(X), dtype=float), np.asarray(stage.classes_), classes)
-
-
 @dataclass(frozen=True)
 class Trainer:
     """Trains copies of one base on the same rows with changing weights.
@@ -58,7 +42,7 @@ class Trainer:
     Parameters
     ----------
     base : classifier, not fitted
-    X : table of n rows, as the user gave it
+    X : table of n rows, as the base takes it
     total : float
         What the weights a base gets add up to: the weight of the training rows, since a base with a prior or a penalty
         counts them against it. At even weights a stage is the base trained by itself.
@@ -83,7 +67,7 @@ class Trainer:
         argument = _resampling(resample, base)
         names = tuple(n for n in base.get_params() if n == "random_state" or n.endswith("__random_state"))
         seeds = _seeds(random_state, n_stages)
-        return cls(base, X, total, argument, seeds, () if random_state is None else names)
+        return cls(base, features_for(base, X), total, argument, seeds, () if random_state is None else names)
 
     def stage(self, number: int, y: np.ndarray, weight: Array) -> tuple[Any, np.ndarray]:
         """A stage trained on labels y with weights that sum to one, and (n,) bool the rows it gets wrong.
@@ -111,7 +95,7 @@ class Trainer:
         if self.argument is not None:
             return stage.fit(self.X, y, **{self.argument: weight * self.total})
         rows = drawn_rows(np.random.default_rng((self.seeds[number], draw)), y, weight)
-        return stage.fit(_safe_indexing(self.X, rows), y[rows])
+        return stage.fit(take_rows(self.X, rows), y[rows])
 
 
 def _resampling(resample: Any, base: Any) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.special import softmax
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import LEFT_OUT, able, no, of_bases, yes
@@ -19,8 +19,7 @@ from mixent.base.params import check_count
 from mixent.base.priors import floored
 from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array
-from mixent.data import Labels, read_features, read_labels, read_weights
-from mixent.data.frames import is_frame, unwrapped
+from mixent.data import Labels, Table, categorical_of, read_features, read_labels, read_weights
 from mixent.ensemble.bases import HALF, Trainer, read_base
 
 FAINT = 1e-6  # weight of a vote that is no better than chance: it decides, and says nothing
@@ -33,7 +32,7 @@ ALONE = "the first stage errs on at least half of the weight: it is used alone"
 class Rows:
     """Labelled rows of positive weight."""
 
-    X: Any  # as the user gave it
+    X: Table
     codes: np.ndarray  # (n,) position among the classes
     weight: Array  # (n,) sums to one
     total: float  # sum of the weights as given
@@ -50,7 +49,7 @@ class Rows:
         return np.bincount(self.codes, self.weight, len(self.classes)).astype(float)
 
 
-def read_rows(X: Any, labels: Labels, weight: Array | None) -> Rows:
+def read_rows(X: Table, labels: Labels, weight: Array | None) -> Rows:
     """Leave out what says nothing: rows without a label, and of weight 0, as if they were not there."""
     if labels.codes is None:
         raise ValueError(
@@ -65,7 +64,7 @@ def read_rows(X: Any, labels: Labels, weight: Array | None) -> Rows:
             "give rows of another class some weight"
         )
     if not keep.all():
-        X = _safe_indexing(X, np.flatnonzero(keep))
+        X = X.take(np.flatnonzero(keep))
     counts = np.ones(len(codes)) if weight is None else weight[keep]
     total = float(counts.sum())
     return Rows(X, codes, counts / total, total, labels.classes[found])
@@ -124,12 +123,6 @@ def run_stages(
     return None
 
 
-def as_given(X: Any) -> Any:
-    """The table as the bases get it: what came, but with rows that can be taken."""
-    X = unwrapped(X)
-    return X if isinstance(X, (np.ndarray, list, tuple)) or is_frame(X) else np.asarray(X)
-
-
 class Boosted(ProbabilisticClassifier, ABC):
     """A subclass trains its stages (`_boost`) and says how they add up (`_staged_joint`)."""
 
@@ -159,8 +152,8 @@ class Boosted(ProbabilisticClassifier, ABC):
         base = read_base(self.estimator)
         n_stages = check_count("n_estimators", self.n_estimators)
         self._check()
-        table = read_features(self, X, reset=True)
-        rows = read_rows(as_given(X), read_labels(y, table.n_rows), read_weights(sample_weight, table.n_rows))
+        table = read_features(self, X, reset=True, categorical=categorical_of(X))
+        rows = read_rows(table, read_labels(y, table.n_rows), read_weights(sample_weight, table.n_rows))
         trainer = Trainer.of(base, rows.X, rows.total, n_stages, self.resample, self.random_state)
         with progress_bar(self.progress, "boosting") as show:
             self._boost(rows, trainer, n_stages, show)
@@ -194,21 +187,19 @@ class Boosted(ProbabilisticClassifier, ABC):
         """What every stage says, (M, n, C)."""
 
     @abstractmethod
-    def _staged_joint(self, X: Any) -> Iterator[Array]:
+    def _staged_joint(self, X: Table) -> Iterator[Array]:
         """Log p(class, x) up to a constant of the row, (n, C), after every stage; before any shift of priors.
 
         The array may be written to again for the next stage.
         """
 
     @abstractmethod
-    def _joint(self, X: Any) -> Array:
+    def _joint(self, X: Table) -> Array:
         """The last of `_staged_joint`."""
 
-    def _read(self, X: Any) -> Any:
-        """X as the bases take it, checked against what was seen at fit."""
+    def _read(self, X: Any) -> Table:
         check_is_fitted(self)
-        read_features(self, X, reset=False)
-        return as_given(X)
+        return read_features(self, X, reset=False)
 
     def _log_joint(self, X: Any) -> Array:
         return self._joint(self._read(X)) + self.prior_shift_
@@ -239,8 +230,7 @@ class Boosted(ProbabilisticClassifier, ABC):
         ------
         (n, C) array; the last is `predict_proba`.
         """
-        X = self._read(X)
-        for joint in self._staged_joint(X):
+        for joint in self._staged_joint(self._read(X)):
             yield softmax(joint + self.prior_shift_, axis=1)
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
@@ -254,8 +244,7 @@ class Boosted(ProbabilisticClassifier, ABC):
         ------
         (n,) array of class labels; the last is `predict`.
         """
-        X = self._read(X)
-        for joint in self._staged_joint(X):
+        for joint in self._staged_joint(self._read(X)):
             yield self.classes_[(joint + self.prior_shift_).argmax(axis=1)]
 
     def _set_class_prior(self, prior: Array) -> None:
@@ -268,6 +257,7 @@ class Boosted(ProbabilisticClassifier, ABC):
         tags.input_tags.allow_nan = self.estimator is None or get_tags(self.estimator).input_tags.allow_nan
         return able(
             tags,
+            reads_tables=True,
             missing="as the base has it",
             weights=yes("a base that takes none is trained on rows drawn by weight"),
             soft_labels=no("the most probable label, with its probability as weight"),

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
+from mixent.base.delegation import aligned
 from mixent.base.folds import Fold, label_folds
 from mixent.base.params import check_calibration, check_choice, check_count, check_positive
 from mixent.base.priors import floored, read_class_prior
@@ -19,7 +20,7 @@ from mixent.core.driver import Run, Status, Stop, run
 from mixent.core.executors import Executor
 from mixent.core.observers import ShowProgress
 from mixent.core.proposals import Squarem
-from mixent.ensemble.members import Outputs, aligned
+from mixent.ensemble.members import Outputs
 from mixent.ensemble.stacked import FOLDS, Given, Stacked
 from mixent.hmm.fitting import FittedChain, blocks_of, of_sequences
 from mixent.hmm.problem import ChainParams, ChainProblem, ChainStats

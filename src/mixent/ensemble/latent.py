@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.utils import _safe_indexing
 
 from mixent.base.folds import Fold
 from mixent.core.arrays import Array, softmax_columns
 from mixent.core.blocks import Block
 from mixent.data import listed
+from mixent.ensemble.inputs import Inputs
 from mixent.mixtures import GaussianMixture, MixtureClassifier
 from mixent.mixtures.fitting import blocks, choose_executor
 from mixent.mixtures.model import taking_part
@@ -51,12 +51,12 @@ class InputCells:
         of = self.mixture.classes_[self.mixture.component_class_]
         return tuple(f"cell {k + 1} (of {label})" for k, label in enumerate(of))
 
-    def pmf(self, X: Any) -> Array:
+    def pmf(self, X: Inputs) -> Array:
         """(n, K) P[M = k | a]."""
-        table = self.mixture._read(_columns(X, self.columns))
+        table = self.mixture._read(X.read_by(self.mixture, self.columns))
         return self._cells(self.mixture.params_, self.mixture._block(table))
 
-    def held_out(self, X: Any, likelihood: Array, weight: Array | None, folds: Sequence[Fold]) -> Array:
+    def held_out(self, X: Inputs, likelihood: Array, weight: Array | None, folds: Sequence[Fold]) -> Array:
         """(n, K) of each row as if its fold had not been seen; rows of no fold as they are.
 
         Statistics are additive: those of the other folds, at the components found, give components that keep their
@@ -64,7 +64,7 @@ class InputCells:
         still seen it.
         """
         mixture, problem = self.mixture, self.mixture.problem_
-        table = mixture._read(_columns(X, self.columns))
+        table = mixture._read(X.read_by(mixture, self.columns))
         out = self._cells(mixture.params_, mixture._block(table))
         label = None if self.kind == "pooled" else likelihood[:, self.classes]
         gaussian = problem.family.gaussian
@@ -101,19 +101,15 @@ class InputCells:
 
 
 def learn_cells(
-    X: Any, y: np.ndarray, weight: Array | None, columns: tuple[int, ...], kind: str, options: dict[str, Any]
+    X: Inputs, y: np.ndarray, weight: Array | None, columns: tuple[int, ...], kind: str, options: dict[str, Any]
 ) -> Any:
     """The fitted mixture of these columns; the number of components by BIC."""
     common = {**options, "selection": "bic"}
     covariance = common.pop("covariance")
-    part = _columns(X, columns)
+    part = X.read(columns)
     if kind == "pooled":
         return GaussianMixture("auto", [covariance], **common).fit(part, sample_weight=weight)
     return MixtureClassifier("auto", [covariance], per_class=True, **common).fit(part, y, weight)
-
-
-def _columns(X: Any, columns: tuple[int, ...]) -> Any:
-    return _safe_indexing(X, list(columns), axis=1)
 
 
 def place_columns(columns: Sequence[Any], names: Sequence[str], option: str) -> tuple[int, ...]:

@@ -17,12 +17,12 @@ from sklearn.base import clone, is_regressor
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from mixent.base.weights import weight_arguments
+from mixent.base.delegation import aligned, reads_tables, weight_arguments
 from mixent.core.arrays import Array
-from mixent.data import listed
 from mixent.ensemble.bases import read_base
 from mixent.ensemble.columns import OutputColumns
-from mixent.ensemble.pmfs import aligned, hardened, one_hot, pmf
+from mixent.ensemble.inputs import Columns, Inputs
+from mixent.ensemble.pmfs import hardened, one_hot, pmf
 
 DECISIONS = ("auto", "soft", "hard")
 
@@ -44,11 +44,15 @@ class Members(ABC):
     """Classifiers to be combined."""
 
     @abstractmethod
-    def fit(self, X: Any, y: np.ndarray, weight: Array | None, seed: int) -> Any:
+    def fit(self, X: Inputs, y: np.ndarray, weight: Array | None, seed: int) -> Any:
         """Train copies."""
 
     @abstractmethod
-    def outputs(self, fitted: Any, X: Any, decisions: str) -> Outputs:
+    def open(self, X: Inputs) -> None:
+        """Read the columns that will be trained on, of all rows at once."""
+
+    @abstractmethod
+    def outputs(self, fitted: Any, X: Inputs, decisions: str) -> Outputs:
         """What trained ones say."""
 
     def settled(self, fitted: Any) -> Members:
@@ -73,12 +77,19 @@ class Listed(Members):
         """A copy with other models: `convert(model, name)` of each."""
         return replace(self, bases=tuple(convert(base, repr(name)) for name, base in zip(self.names, self.bases)))
 
-    def fit(self, X: Any, y: np.ndarray, weight: Array | None, seed: int) -> list[Any]:
+    def open(self, X: Inputs) -> None:
+        for name, base in zip(self.names, self.bases):
+            with noted(f"while {name!r} was trained"):
+                if reads_tables(base):
+                    X.read(self.columns(X, name))
+
+    def fit(self, X: Inputs, y: np.ndarray, weight: Array | None, seed: int) -> list[Any]:
         out = []
         for i, (name, base) in enumerate(zip(self.names, self.bases)):
             own = int(np.random.default_rng((seed, i)).integers(2**31 - 1))  # two of a kind are not the same twice
             with noted(f"while {name!r} was trained"):
-                out.append(base if is_read(base) else trained(base, self.part(X, name), y, weight, own))
+                part = X.to_fit(base, self.columns(X, name))
+                out.append(base if is_read(base) else trained(base, part, y, weight, own))
         return out
 
     def settled(self, fitted: list[Any]) -> Listed:
@@ -86,44 +97,31 @@ class Listed(Members):
         bases = zip(self.bases, fitted)
         return replace(self, bases=tuple(model if isinstance(base, OutputColumns) else base for base, model in bases))
 
-    def outputs(self, fitted: list[Any], X: Any, decisions: str) -> Outputs:
+    def outputs(self, fitted: list[Any], X: Inputs, decisions: str) -> Outputs:
         each = []
         for name, model in zip(self.names, fitted):
             with noted(f"while {name!r} was asked"):
-                each.append(said(model, self.part(X, name), decisions, name))
+                each.append(said(model, X.to_ask(model, self.columns(X, name)), decisions, name))
         return Outputs(self.names, tuple(a for a, _ in each), tuple(v for _, v in each))
 
-    def part(self, X: Any, name: str) -> Any:
+    def columns(self, X: Inputs, name: str) -> Columns:
         """The columns this classifier sees: those named, else all that are not another's answers."""
         if isinstance(self.bases[self.names.index(name)], OutputColumns):  # `inputs` are of its mixture
-            return X
+            return None
         if name in self.inputs:
-            return _some_columns(X, self.inputs[name])
+            return tuple(self.inputs[name])
         if not self.used:
-            return X
-        names = list(getattr(X, "columns", range(X.shape[1])))
+            return None
+        names = X.names
         answers = {c if c in names else names[c] for c in self.used if c in names or isinstance(c, (int, np.integer))}
         rest = [j for j, column in enumerate(names) if column not in answers]
         if not rest:
             raise ValueError(f"{name!r} has nothing to learn from: all columns are answers of other classifiers")
-        return _safe_indexing(X, rest, axis=1)
+        return tuple(rest)
 
     @property
     def used(self) -> tuple:
         return tuple(c for base in self.bases if isinstance(base, OutputColumns) for c in base.used)
-
-
-def _some_columns(X: Any, columns: list) -> Any:
-    try:
-        return _safe_indexing(X, columns, axis=1)
-    except (KeyError, IndexError, ValueError) as error:
-        names = list(getattr(X, "columns", range(X.shape[1])))
-        strange = [c for c in columns if c not in names]
-        if not strange:
-            raise
-        raise ValueError(
-            f"inputs names a column {strange[0]!r} that X does not have; columns are {listed(names)}"
-        ) from error
 
 
 @contextmanager
@@ -146,11 +144,15 @@ class Staged(Members):
         """A copy with another ensemble."""
         return replace(self, ensemble=convert(self.ensemble, "the ensemble"))
 
-    def fit(self, X: Any, y: np.ndarray, weight: Array | None, seed: int) -> Any:
-        return trained(self.ensemble, X, y, weight, seed)
+    def open(self, X: Inputs) -> None:
+        if reads_tables(self.ensemble):
+            X.read(None)
 
-    def outputs(self, fitted: Any, X: Any, decisions: str) -> Outputs:
-        proba = stage_proba(fitted, X)
+    def fit(self, X: Inputs, y: np.ndarray, weight: Array | None, seed: int) -> Any:
+        return trained(self.ensemble, X.to_fit(self.ensemble, None), y, weight, seed)
+
+    def outputs(self, fitted: Any, X: Inputs, decisions: str) -> Outputs:
+        proba = stage_proba(fitted, X.to_ask(fitted, None))
         word = "stage" if hasattr(fitted, "stage_proba") else "member"
         names = tuple(f"{word} {m + 1}" for m in range(len(proba)))
         values = [hardened(p) if decisions == "hard" else pmf(p, name) for p, name in zip(proba, names)]

@@ -44,14 +44,3 @@ def one_hot(labels: np.ndarray, alphabet: np.ndarray) -> Array:
     out = np.eye(len(alphabet))[codes]
     out[codes < 0] = np.nan
     return out
-
-
-def aligned(values: Array, alphabet: np.ndarray, wanted: np.ndarray) -> Array:
-    """The same pmfs over a larger alphabet."""
-    if len(alphabet) == len(wanted) and (alphabet == wanted).all():
-        return values
-    places = {label: j for j, label in enumerate(wanted.tolist())}
-    out = np.zeros((len(values), len(wanted)))
-    out[:, [places[label] for label in alphabet.tolist()]] = values
-    out[np.isnan(values).any(axis=1)] = np.nan
-    return out

@@ -8,20 +8,21 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from mixent.base.capabilities import LEFT_OUT, able, no, of_bases, yes
 from mixent.base.classifier import ProbabilisticClassifier
+from mixent.base.delegation import aligned, weight_argument
 from mixent.base.folds import Fold, label_folds
 from mixent.base.params import check_choice, check_folds, check_jobs
-from mixent.base.weights import weight_argument
 from mixent.core.arrays import Array
-from mixent.data import Labels, listed, read_labels, read_weights
+from mixent.data import Labels, Table, listed, read_labels, read_weights
 from mixent.data.frames import check_held, is_frame, unwrapped
 from mixent.ensemble.columns import OutputColumns
-from mixent.ensemble.members import DECISIONS, Listed, Members, Outputs, Staged, aligned, is_read, read_members
+from mixent.ensemble.inputs import Columns, Inputs
+from mixent.ensemble.members import DECISIONS, Listed, Members, Outputs, Staged, is_read, read_members
 
 WORDS = ("prefit", "train")
 FOLDS = 5
@@ -31,7 +32,7 @@ FOLDS = 5
 class Given:
     """What `fit` was given, checked."""
 
-    X: Any
+    X: Inputs
     labels: Labels
     codes: np.ndarray  # (n,) -1 without a label
     weight: Array | None
@@ -118,7 +119,7 @@ class Stacked(ProbabilisticClassifier):
 
     def _open(self, X: Any, y: Any, sample_weight: Any, rng: np.random.RandomState) -> Given:
         X = self._read_table(X, reset=True)
-        n = _num_samples(X)
+        n = _num_samples(X.X)
         labels = read_labels(y, n)
         weight = read_weights(sample_weight, n)
         if labels.codes is None and not self._prefit:
@@ -136,14 +137,15 @@ class Stacked(ProbabilisticClassifier):
             raise ValueError("the labelled rows with a weight are of one class; give some rows of two classes at least")
         return Given(X, labels, codes, weight, counted, labelled, int(rng.randint(2**31 - 1)))
 
-    def _read_table(self, X: Any, *, reset: bool) -> Any:
+    def _read_table(self, X: Any, *, reset: bool) -> Inputs:
         """The table as the classifiers get it; what is in it is theirs to check."""
+        tables: dict[Columns, Table] = {None: X} if isinstance(X, Table) else {}
         check_held(X)
         X = unwrapped(X)
         if is_frame(X):
             validate_data(self, X, skip_check_array=True, reset=reset)
-            return X
-        return validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
+            return Inputs(X, tables)
+        return Inputs(validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False), tables)
 
     def _train(self, given: Given, show: Any) -> tuple[Outputs, list[Fold], Given]:
         """Train the classifiers; what they say of the rows, honestly unless told otherwise, and the folds.
@@ -159,8 +161,9 @@ class Stacked(ProbabilisticClassifier):
         if self._prefit:
             self.fitted_ = self._ready(members, given)
         else:
+            members.open(given.X)
             self.fitted_ = self._fit_on(members, given, rows)
-        final = members.outputs(self.fitted_, _safe_indexing(given.X, rows), self.decisions)
+        final = members.outputs(self.fitted_, given.X.take(rows), self.decisions)
         self.alphabets_, self.base_names_ = final.alphabets, final.names
         folds: list[Fold] = []
         values = [np.full((len(given.codes), len(a)), np.nan) for a in final.alphabets]
@@ -191,7 +194,7 @@ class Stacked(ProbabilisticClassifier):
         if isinstance(members, Staged):
             return members.ensemble
         assert isinstance(members, Listed)
-        seen = _safe_indexing(given.X, np.flatnonzero(given.counted))
+        seen = given.X.take(np.flatnonzero(given.counted)).given(None)
         unread = [isinstance(base, OutputColumns) and not is_read(base) for base in members.bases]
         return [
             clone(base).fit(seen, given.labels.classes) if new else base for base, new in zip(members.bases, unread)
@@ -200,7 +203,7 @@ class Stacked(ProbabilisticClassifier):
     def _fit_on(self, members: Members, given: Given, rows: np.ndarray) -> Any:
         weight = None if given.weight is None else given.weight[rows]
         y = given.labels.classes[given.codes[rows]]
-        return members.fit(_safe_indexing(given.X, rows), y, weight, given.seed)
+        return members.fit(given.X.take(rows), y, weight, given.seed)
 
     def _folds(self, given: Given) -> list[Fold]:
         codes = np.where(given.labelled, np.maximum(given.codes, 0), -1)
@@ -212,7 +215,7 @@ class Stacked(ProbabilisticClassifier):
     def _out_of_fold(self, members: Members, given: Given, folds: list[Fold], values: list[Array], show: Any) -> None:
         def one(train: np.ndarray, held: np.ndarray) -> Outputs:
             fitted = self._fit_on(members, given, train)
-            return members.outputs(fitted, _safe_indexing(given.X, held), self.decisions)
+            return members.outputs(fitted, given.X.take(held), self.decisions)
 
         if self.n_jobs in (None, 1):
             for f, (train, held) in enumerate(folds):
@@ -251,7 +254,9 @@ class Stacked(ProbabilisticClassifier):
     def _outputs(self, X: Any) -> Outputs:
         """What the classifiers say of new rows."""
         check_is_fitted(self)
-        X = self._read_table(X, reset=False)
+        return self._outputs_of(self._read_table(X, reset=False))
+
+    def _outputs_of(self, X: Inputs) -> Outputs:
         return self.members_.outputs(self.fitted_, X, self.decisions)
 
     def base_outputs(self, X: Any) -> dict[str, Array]:
@@ -274,6 +279,7 @@ class Stacked(ProbabilisticClassifier):
         tags.input_tags.allow_nan = all(get_tags(base).input_tags.allow_nan for base in models)
         return able(
             tags,
+            reads_tables=True,
             missing="as the classifiers have it; one that gives no answer drops out of the row",
             weights=yes("handed on to the classifiers that take them; folds are drawn of rows"),
             soft_labels=yes("a row counts for every class by its share") if self._prefit else no('with cv="prefit"'),

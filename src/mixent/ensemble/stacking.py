@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import able, yes
@@ -16,7 +16,7 @@ from mixent.base.params import check_choice
 from mixent.base.priors import read_class_prior
 from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array
-from mixent.data import Column, Schema, Table, listed
+from mixent.data import Table, listed
 from mixent.ensemble.latent import InputCells, learn_cells, place_columns
 from mixent.ensemble.members import Listed, Outputs
 from mixent.ensemble.options import InputRegions, read_regions
@@ -281,7 +281,7 @@ class MaxEntStackingClassifier(EntropyModel, Stacked):
         found, codes = np.unique(given.codes[rows], return_inverse=True)
         weight = None if given.weight is None else given.weight[rows]
         y = given.labels.classes[found][codes]
-        mixture = learn_cells(_safe_indexing(given.X, rows), y, weight, part, regions.kind, options)
+        mixture = learn_cells(given.X.take(rows), y, weight, part, regions.kind, options)
         return InputCells(part, regions.kind, mixture, tuple(found.tolist()))
 
     def _training_cells(self, given: Given, folds: list[Fold]) -> list[Array]:
@@ -294,9 +294,7 @@ class MaxEntStackingClassifier(EntropyModel, Stacked):
 
     def _table(self, found: Outputs, cells: list[Array]) -> Table:
         """What the classifiers say, then the cells, as one table."""
-        parts = [*found.values, *cells]
-        columns = tuple(Column(f"x{j}", "continuous") for j in range(sum(part.shape[1] for part in parts)))
-        return Table(np.concatenate(parts, axis=1), None, Schema(columns, named=False))
+        return Table.of_numbers(np.concatenate([*found.values, *cells], axis=1))
 
     def _plan(self, found: Outputs, seed: int) -> StackPlan:
         classes, at = self.classes_.tolist(), 0
@@ -336,5 +334,5 @@ class MaxEntStackingClassifier(EntropyModel, Stacked):
 
     def _read(self, X: Any) -> Table:
         check_is_fitted(self)
-        X = self._read_table(X, reset=False)
-        return self._table(self._outputs(X), [cells.pmf(X) for cells in dict.fromkeys(self.cells_)])
+        inputs = self._read_table(X, reset=False)
+        return self._table(self._outputs_of(inputs), [cells.pmf(inputs) for cells in dict.fromkeys(self.cells_)])

@@ -12,14 +12,14 @@ from sklearn.utils import check_random_state
 
 from mixent.base.capabilities import FOREIGN, LEFT_OUT, YES, able, no, of_bases, yes
 from mixent.base.classifier import ProbabilisticClassifier
+from mixent.base.delegation import aligned_proba, weight_arguments
 from mixent.base.folds import label_folds
 from mixent.base.params import check_choice, check_folds
 from mixent.base.priors import floored
 from mixent.base.progress import progress_bar
-from mixent.base.weights import weight_arguments
 from mixent.core.arrays import Array
 from mixent.data import read_features, read_labels, read_weights
-from mixent.ensemble.bases import aligned_proba, read_base
+from mixent.ensemble.bases import read_base
 from mixent.ensemble.plain import ENCODINGS, PlainColumns
 
 MOST_CODES = 255  # categories of a column that scikit-learn's boosting takes
@@ -195,6 +195,7 @@ class TunedClassifier(ProbabilisticClassifier):
         tags.input_tags.allow_nan = True
         return able(
             tags,
+            reads_tables=True,
             missing="the mean and a bit, or NaN, as `encoding` has it",
             weights=yes("an estimator that takes none refuses them"),
             soft_labels=no("the most probable label, with its probability as weight"),
@@ -262,4 +263,4 @@ def _held_out(base: Any, params: dict, rows: Rows, folds: list) -> dict:
 
 
 def _proba(model: Any, Z: Array, n_classes: int) -> Array:
-    return aligned_proba(model, Z, np.arange(n_classes))
+    return aligned_proba(model, Z, np.arange(n_classes), decisions=True)

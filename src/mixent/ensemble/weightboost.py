@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from scipy.special import log_expit
 
+from mixent.base.delegation import aligned_proba, features_for
 from mixent.base.params import check_positive
 from mixent.core.arrays import Array
-from mixent.ensemble.bases import HALF, TINY, Trainer, aligned_proba
+from mixent.data import Table
+from mixent.ensemble.bases import HALF, TINY, Trainer
 from mixent.ensemble.boosted import FAINT, Boosted, Rows, log_odds, run_stages
 
 
@@ -46,7 +48,7 @@ class Contest:
 
     def signs(self, stage: Any, X: Any) -> Array:
         """(n,) decisions as +-1."""
-        return np.where(stage.predict(X) == self.labels[1], 1.0, -1.0)
+        return np.where(stage.predict(features_for(stage, X)) == self.labels[1], 1.0, -1.0)
 
 
 def risen(height: Array, alpha: float, signs: Array, beta: float) -> Array:
@@ -206,14 +208,14 @@ class WeightBoostClassifier(Boosted):
         """Why it ended before `n_estimators` stages; None where it did not."""
         return self._of_contests("stopped")
 
-    def _staged_joint(self, X: Any) -> Iterator[Array]:
+    def _staged_joint(self, X: Table) -> Iterator[Array]:
         runs = [contest.staged(X) for contest in self.contests_]
         heights = [next(run) for run in runs]
         for _ in range(max(len(contest.estimators) for contest in self.contests_)):
             yield _joint_of(heights)
             heights = [next(run, last) for run, last in zip(runs, heights)]  # one that has ended stays where it is
 
-    def _joint(self, X: Any) -> Array:
+    def _joint(self, X: Table) -> Array:
         return _joint_of([contest.height(X) for contest in self.contests_])
 
     def stage_proba(self, X: Any) -> Array:
@@ -230,10 +232,13 @@ class WeightBoostClassifier(Boosted):
         1 / C each where that is 0. A class whose contest has ended earlier is given its share of the training weight,
         which says nothing of the row.
         """
-        X = self._read(X)
+        table = self._read(X)
         if len(self.contests_) == 1:
-            return np.stack([aligned_proba(stage, X, self.classes_) for stage in self.estimators_])
-        said = [[aligned_proba(stage, X, c.labels)[:, 1] for stage in c.estimators] for c in self.contests_]
+            return np.stack([aligned_proba(stage, table, self.classes_, decisions=True) for stage in self.estimators_])
+        said = [
+            [aligned_proba(stage, table, c.labels, decisions=True)[:, 1] for stage in c.estimators]
+            for c in self.contests_
+        ]
         n_rows, n_stages = len(said[0][0]), max(map(len, said))
         proba = np.empty((n_stages, n_rows, len(said)))
         for c, (own, contest) in enumerate(zip(said, self.contests_)):

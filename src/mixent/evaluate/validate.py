@@ -13,8 +13,8 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples
 
+from mixent.base.delegation import weight_argument, weight_arguments
 from mixent.base.labels import as_labels, classes_of, encode, key, labelled_rows, plain_dtype
-from mixent.base.weights import weight_argument, weight_arguments
 from mixent.evaluate.records import Recorded
 from mixent.evaluate.scores import METRICS, _weights, score_table
 from mixent.evaluate.text import without_rounding

@@ -8,11 +8,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from mixent.base.delegation import aligned
 from mixent.base.folds import label_folds
 from mixent.base.params import check_number
 from mixent.core.arrays import Array
 from mixent.data import listed, read_labels
-from mixent.ensemble.pmfs import aligned
 from mixent.fusion.reading import alphabet_of, by_name, counts_by_name, read_names, read_numbers, read_values
 from mixent.fusion.scales import bin_names, even_edges, fitted_line, fitted_scale, line_pmf
 

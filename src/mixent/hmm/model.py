@@ -57,6 +57,7 @@ class SequenceModel(Estimator):
         tags.input_tags.allow_nan = True
         return able(
             tags,
+            reads_tables=True,
             missing="integrated out exactly",
             weights=yes("of whole sequences"),
             mixed=yes("with `lengths` or `groups`, where a row is a step; a sequence per row has one variable"),

@@ -144,12 +144,12 @@ class Plan:
         }
         if kind == "pooled":
             mixture: Any = GaussianMixture("auto", ["VVV"], **options)
-            mixture.fit(X[seen], sample_weight=rows.weights[seen])
+            mixture.fit(Table.of_numbers(X[seen]), sample_weight=rows.weights[seen])
         else:
             mixture = MixtureClassifier("auto", "VVV", per_class=True, **options)
             target = rows.target[seen]
             y = np.where(target.any(axis=1, keepdims=True), target, 1.0 / target.shape[1])
-            mixture.fit(X[seen], y, rows.weights[seen])
+            mixture.fit(Table.of_numbers(X[seen]), y, rows.weights[seen])
         classes = () if kind == "pooled" else rows.classes
         return Grouped(" & ".join(names), places, kind, mixture, classes, _slopes(self.numeric, places, rows), names)
 

@@ -257,6 +257,7 @@ class MaxEntClassifier(EntropyModel):
         tags.input_tags.allow_nan = True
         return able(
             tags,
+            reads_tables=True,
             missing="a missing value drops out of the row's sum",
             weights=YES,
             soft_labels=yes("read as target shares: a row counts for every class by its share"),

@@ -138,6 +138,7 @@ class MaxEntJoint(FittedByRun, Estimator):
         tags.input_tags.allow_nan = True
         return able(
             tags,
+            reads_tables=True,
             missing="a missing value drops out of the row's sums; `impute` fills it",
             weights=YES,
             soft_labels=IGNORED,

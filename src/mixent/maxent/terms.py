@@ -196,11 +196,12 @@ class Grouped:
 
     def _resp(self, X: Array) -> Array:
         """(K, n)."""
+        table = Table.of_numbers(X)
         if self.kind != "class":
-            return self.mixture._responsibilities(self.mixture._read(X)).T
+            return self.mixture._responsibilities(table).T
         owner = self.mixture.component_class_
         weights = self.mixture.weights_[owner, np.arange(len(owner))]
-        return _by_class(self.mixture._log_components(X) + np.log(weights)[:, None], owner)
+        return _by_class(self.mixture._log_components(table) + np.log(weights)[:, None], owner)
 
 
 @dataclass(frozen=True)

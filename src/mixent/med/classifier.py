@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from mixent.base.capabilities import able, no
+from mixent.base.delegation import features_for
 from mixent.base.params import check_count, check_flag
 from mixent.core.arrays import Array
 from mixent.data import Table, check_spread, read_features
@@ -227,8 +228,8 @@ class MEDClassifier(MEDBase):
             return KernelSpace(_square_matrix(table))
         check_spread(table)
         if hasattr(self.kernel, "transform"):
-            self.map_ = _fitted_map(self.kernel, X, y, part.weight)
-            return FeatureSpace(_mapped(self.map_, X))
+            self.map_ = _fitted_map(self.kernel, table, y, part.weight)
+            return FeatureSpace(_mapped(self.map_, table))
         weight = part.weight
         self.encoder_ = Encoder.of(table, weight, bool(self.standardize))
         Z = self.encoder_(table)
@@ -276,7 +277,7 @@ class MEDClassifier(MEDBase):
         table = read_features(self, X, reset=False)
         function = self.function_
         if self.encoder_ is None and self.map_ is not None:
-            return function.plane(_mapped(self.map_, X))
+            return function.plane(_mapped(self.map_, table))
         if self.encoder_ is None:
             return function.plane(_complete(table.X)[:, function.rows])
         out = in_parts(table, self._planes)
@@ -364,18 +365,18 @@ def _square_matrix(table: Table) -> Array:
     return K
 
 
-def _fitted_map(given: Any, X: Any, y: Any, weight: Array) -> Any:
+def _fitted_map(given: Any, table: Table, y: Any, weight: Array) -> Any:
     """The user's transformer, fitted if it is not; the user's own stays as it is."""
     try:
         check_is_fitted(given)
         return copy.deepcopy(given)
     except NotFittedError:
         weighted = {"sample_weight": weight} if has_fit_parameter(given, "sample_weight") else {}
-        return clone(given).fit(X, y, **weighted)
+        return clone(given).fit(features_for(given, table), y, **weighted)
 
 
-def _mapped(transformer: Any, X: Any) -> Array:
-    Z = np.asarray(transformer.transform(X), dtype=float)
+def _mapped(transformer: Any, table: Table) -> Array:
+    Z = np.asarray(transformer.transform(features_for(transformer, table)), dtype=float)
     if Z.ndim != 2 or not np.isfinite(Z).all():
         raise ValueError(
             f"the kernel's transform must give a matrix of finite features; {type(transformer).__name__} gave "

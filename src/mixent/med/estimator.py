@@ -365,6 +365,7 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
         tags.input_tags.allow_nan = True
         return able(
             tags,
+            reads_tables=True,
             weights=YES,
             soft_labels=yes("where labels start from: training may revise them (`label_posterior_`)"),
             absent_labels=yes("rows without a label take part; `label_posterior_` says what they most probably are"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
@@ -123,6 +124,7 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         theirs = Can(None, "as its model has it: y is handed on")
         return able(
             tags,
+            reads_tables=True,
             missing="the score is that of the density of what was observed",
             weights=YES,
             soft_labels=theirs,
@@ -153,7 +155,7 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         check_choice("information", self.information, INFORMATIONS)
         check_count("n_samples", self.n_samples)
         check_positive("ridge", self.ridge, zero=True)
-        self.model_ = self._fitted(X, y, sample_weight)
+        self.model_, X = self._fitted(X, y, sample_weight)
         table = self._read(X)
         weight = read_weights(sample_weight, table.n_rows)
         self.information_ = self._information(self._coordinates(), table, weight)
@@ -164,7 +166,8 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     def _unwrapped(self) -> Any:
         return self.model.estimator if isinstance(self.model, FrozenEstimator) else self.model
 
-    def _fitted(self, X: Any, y: Any, sample_weight: Any) -> MixtureModel | SequenceModel:
+    def _fitted(self, X: Any, y: Any, sample_weight: Any) -> tuple[MixtureModel | SequenceModel, Any]:
+        """The fitted model, and X: read, where the model was fitted to it."""
         model = self._unwrapped()
         if model is None:
             model = GaussianMixture("auto")
@@ -176,11 +179,12 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         if isinstance(model, SequenceModel):
             _check_sequences(model)
         if _is_fitted(model):
-            return copy.copy(model)  # what becomes of the user's own is no matter
+            return copy.copy(model), X  # what becomes of the user's own is no matter
         model = clone(model)
         if model.random_state is None:
             model.set_params(random_state=self.random_state)
-        return model.fit(X, y, sample_weight=sample_weight)
+        table = read_features(SimpleNamespace(), X, reset=True, categorical=model.categorical)
+        return model.fit(table, y, sample_weight=sample_weight), table
 
     def _information(self, coordinates: Any, table: Table, weight: Array | None) -> Array:
         n_live, p = coordinates.n_live, coordinates.size

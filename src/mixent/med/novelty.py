@@ -327,6 +327,7 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         tags.input_tags.allow_nan = True
         return able(
             tags,
+            reads_tables=True,
             missing="makes a row neither more nor less typical",
             weights=YES,
             soft_labels=IGNORED,

@@ -239,9 +239,10 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         Explanation
             log_odds in nats, and its parts: of the class priors, and of each component. They add up exactly.
         """
-        ours, other = self._rivals(self._finite_joint(X), label, rival)
+        table = self._read(X)
+        ours, other = self._rivals(self._finite_joint(table), label, rival)
         prior, parts = explain_rows(
-            self._log_components(X), self.weights_, self.class_prior_, self.temperature_, ours, other
+            self._log_components(table), self.weights_, self.class_prior_, self.temperature_, ours, other
         )
         names = tuple(f"component {k}" for k in range(parts.shape[1]))
         labels = self.classes_[ours], self.classes_[other]

@@ -353,7 +353,8 @@ class GaussianMixture(DensityMixin, MixtureModel):
 
     def icl(self, X: Any) -> float:
         """BIC plus twice the entropy of the responsibilities: prefers separated components; lower is better."""
-        return self.bic(X) + 2 * _entropy(self.predict_proba(X)).sum()
+        table = self._read(X)
+        return self.bic(table) + 2 * _entropy(self.predict_proba(table)).sum()
 
 
 @dataclass(frozen=True)

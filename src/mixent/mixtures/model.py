@@ -67,6 +67,7 @@ class MixtureModel(FittedByRun, Estimator):
         tags.input_tags.allow_nan = True
         return able(
             tags,
+            reads_tables=True,
             missing="integrated out exactly",
             weights=YES,
             mixed=YES,
@@ -108,10 +109,10 @@ class MixtureModel(FittedByRun, Estimator):
     def _responsibilities(self, table: Table) -> Array:
         return responsibilities(self.problem_, self.params_, self._block(table), self.n_jobs)
 
-    def _log_components(self, X: Any) -> Array:
+    def _log_components(self, table: Table) -> Array:
         """log f_k(x_n), (K, n)."""
         width = self.params_.n_components
-        return self._each(self._read(X), lambda ready, block: self.problem_.log_components(ready, block).T, width).T
+        return self._each(table, lambda ready, block: self.problem_.log_components(ready, block).T, width).T
 
     def typical_rows(self, X: Any, n_rows: int = 5) -> list[np.ndarray]:
         """The rows that are most at home in each component: among those it claims, the densest.
@@ -128,7 +129,7 @@ class MixtureModel(FittedByRun, Estimator):
         """
         check_count("n_rows", n_rows)
         table = self._read(X)
-        return typical(self._responsibilities(table), self._log_components(X), n_rows)
+        return typical(self._responsibilities(table), self._log_components(table), n_rows)
 
     def _check_kept(self) -> None:
         if getattr(self, "kept_", None) is None:

@@ -1,0 +1,77 @@
+"""Handing rows and weights to another estimator, of any library, and reading its probabilities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
+
+from mixent.base.capabilities import CapableTags
+from mixent.core.arrays import Array
+from mixent.data import Table
+
+
+def reads_tables(estimator: Any) -> bool:
+    """Whether `fit` and the methods of a fitted estimator take a `mixent.data.Table` that has been read already."""
+    tags = get_tags(estimator) if hasattr(estimator, "__sklearn_tags__") else None
+    return isinstance(tags, CapableTags) and tags.reads_tables
+
+
+def features_for(estimator: Any, X: Any) -> Any:
+    """The rows as an estimator takes them: of a Table, itself or the user's rows behind it."""
+    return X.given if isinstance(X, Table) and not reads_tables(estimator) else X
+
+
+def weight_argument(estimator: Any) -> str | None:
+    """Name under which `fit` takes weights; None if it takes none. A pipeline hands them to its last step."""
+    steps = getattr(estimator, "steps", None)
+    if steps:
+        inner = weight_argument(steps[-1][1])
+        return None if inner is None else f"{steps[-1][0]}__{inner}"
+    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
+
+
+def weight_arguments(estimator: Any, weight: Array | None) -> dict[str, Array]:
+    """What to add to the arguments of `fit`: nothing without weights, or where it takes none."""
+    name = None if weight is None else weight_argument(estimator)
+    return {} if name is None or weight is None else {name: weight}
+
+
+def aligned(proba: Array, labels: np.ndarray, classes: np.ndarray) -> Array:
+    """Probabilities of `labels`, (n, V), as columns in the order of `classes`, among which the labels are.
+
+    Classes that are no label get 0; a row with NaN, which is no answer, becomes NaN throughout.
+    """
+    if len(labels) == len(classes) and (labels == classes).all():
+        return proba
+    column = {label: j for j, label in enumerate(classes.tolist())}
+    out = np.zeros((len(proba), len(classes)))
+    out[:, [column[label] for label in labels.tolist()]] = proba
+    out[np.isnan(proba).any(axis=1)] = np.nan
+    return out
+
+
+def aligned_proba(model: Any, X: Any, classes: np.ndarray, *, decisions: bool = False) -> Array:
+    """Probabilities of a fitted classifier, (n, C) in the order of `classes`; 0 for classes it has not seen.
+
+    Parameters
+    ----------
+    model : fitted classifier
+    X : table of n rows, or Table
+    classes : (C,) array
+    decisions : bool
+        Whether the labels of a classifier without predict_proba count as certain; otherwise that is an error.
+    """
+    X, classes = features_for(model, X), np.asarray(classes)
+    if hasattr(model, "predict_proba"):
+        return aligned(np.asarray(model.predict_proba(X), dtype=float), np.asarray(model.classes_), classes)
+    if not decisions:
+        raise TypeError(f"{type(model).__name__} has no predict_proba; wrap it in sklearn's CalibratedClassifierCV")
+    return np.eye(len(classes))[places(model.predict(X), classes)]
+
+
+def places(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """(n,) position of each label among the sorted classes."""
+    return np.searchsorted(classes, np.asarray(values).astype(classes.dtype, copy=False))

@@ -1,0 +1,71 @@
+"""A table is read once per fit and once per call of any other method, labels and weights once per fit."""
+
+import inspect
+import warnings
+from collections import Counter
+
+import pytest
+
+import mixent.data.features
+import mixent.data.labels
+import mixent.data.weights
+
+from ..subjects import SUBJECTS, WEIGHT, Y
+
+HANDED_ON = {  # fits of other estimators inside, each of which reads its labels and weights
+    "AdaBoostM1Classifier": 3,
+    "WeightBoostClassifier": 9,
+    "MaxEntStackingClassifier": 6,
+    "HMMStackingClassifier": 6,
+    "FisherKernel": 1,
+    "kernel of sequences": 1,
+    "stack of naive Bayes": 12,
+}
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """How often tables, labels and weights of users have been read."""
+    counts = Counter()
+
+    def counted(module, name, what):
+        read = getattr(module, name)
+
+        def reading(*args, **options):
+            counts[what] += 1
+            return read(*args, **options)
+
+        monkeypatch.setattr(module, name, reading)
+
+    counted(mixent.data.features, "read_source", "table")
+    counted(mixent.data.labels, "_open", "labels")
+    counted(mixent.data.weights, "_check_finite", "weights")
+    return counts
+
+
+def called(model, X):
+    """Every public method that takes X, with its name."""
+    for name, method in inspect.getmembers(model, callable):
+        if name.startswith("_") or name in ("fit", "partial_fit", "fit_predict", "fit_transform"):
+            continue
+        parameters = inspect.signature(method).parameters
+        if "X" in parameters:
+            yield name, method, {"y": Y} if "y" in parameters else {}
+
+
+@pytest.mark.parametrize("name", [name for name in SUBJECTS if name != "Fuser"])
+def test_once_per_fit_and_once_per_call(name, reads):
+    subject = SUBJECTS[name]
+    weighted = {} if name in ("TunedClassifier",) else {"sample_weight": WEIGHT}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = subject.fit(y=Y if subject.takes_y else None, **weighted)
+        assert reads["table"] == 1
+        assert reads["labels"] <= 1 + HANDED_ON.get(name, 0)
+        assert reads["weights"] <= 1 + HANDED_ON.get(name, 0)
+        for method, call, more in called(model, subject.X):
+            reads.clear()
+            result = call(subject.X, **more)
+            if inspect.isgenerator(result):
+                list(result)
+            assert reads["table"] == 1, method
