@@ -20,6 +20,7 @@ import numpy as np
 
 from mixent import MEDClassifier, MEDGaussianClassifier, MixtureClassifier
 from mixent.displays import BoundaryDisplay, MarginsDisplay, MultipliersDisplay
+from mixent.med import Polynomial
 
 N_ROWS, N_TEST = 120, 5000
 SEEDS = range(20) if "--full" in sys.argv else range(3)
@@ -42,10 +43,10 @@ def make_rows(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 def models(seed: int) -> dict[str, Any]:
     """The four of Figures 5 and 6."""
     return {
-        "linear MED": MEDClassifier(c=5, random_state=seed),
-        "MED, cubic kernel": MEDClassifier("poly", degree=3, c=5, random_state=seed),
+        "linear MED": MEDClassifier(C=5, random_state=seed),
+        "MED, cubic kernel": MEDClassifier(Polynomial(3), C=5, random_state=seed),
         "Gaussians by maximum likelihood": MixtureClassifier(1, "VVV", random_state=seed),
-        "MED Gaussians": MEDGaussianClassifier(c=5, random_state=seed),
+        "MED Gaussians": MEDGaussianClassifier(C=5, random_state=seed),
     }
 
 

@@ -35,7 +35,7 @@ def told(model: MEDClassifier | MixtureClassifier) -> tuple[float, float, float]
 # one number learned from rows held out; ``"affine"`` has an offset besides.
 
 ways = (None, "temperature", "affine")
-margins = {way: MEDClassifier("rbf", c=1, calibration=way, random_state=0).fit(X, label) for way in ways}
+margins = {way: MEDClassifier("rbf", C=1, calibration=way, random_state=0).fit(X, label) for way in ways}
 found = {way: told(model) for way, model in margins.items()}
 for way, (error, loss, off) in found.items():
     print(f"{way!s:12} error {error:.1%}, log-loss {loss:.3f} nats, calibration error {off:.1%}")

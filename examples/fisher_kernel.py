@@ -48,8 +48,8 @@ print(f"{fisher.rank_} features for sequences of {X.shape[1]} steps")
 # each class, which is how these sequences were made: where such a model is right, it needs no kernel.
 
 models = {
-    "RBF kernel of the columns": MEDClassifier("rbf", c=1, calibration=None),
-    "Fisher kernel": MEDClassifier(fisher, c=1, calibration=None),
+    "RBF kernel of the columns": MEDClassifier("rbf", C=1, calibration=None),
+    "Fisher kernel": MEDClassifier(fisher, C=1, calibration=None),
     "hidden Markov model per class": HMMClassifier(2),
 }
 errors = {}

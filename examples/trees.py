@@ -12,6 +12,7 @@ import numpy as np
 
 from mixent import MEDTreeClassifier
 from mixent.displays import EdgeWeightsDisplay, RocDisplay, TreeDisplay
+from mixent.med import Margin
 
 # %%
 # Sites in a sequence
@@ -46,7 +47,7 @@ new, truth = make_sites(2000, seed=1000)
 # Two ways to learn a tree
 # ------------------------
 
-margin = MEDTreeClassifier(c=1, gamma=2, calibration=None).fit(X, y)
+margin = MEDTreeClassifier(C=1, calibration=None, margin=Margin("laplace", target=2)).fit(X, y)
 likely = MEDTreeClassifier(objective="likelihood", calibration=None).fit(X, y)
 errors = {name: 1 - one.score(new, truth) for name, one in (("margins", margin), ("likelihood", likely))}
 for name, error in errors.items():

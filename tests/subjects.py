@@ -147,7 +147,7 @@ QUICK = {  # options that make a fit quick and leave all cells as they are
     "MaxEntJoint": {"prior": 1.0},
     "FisherKernel": {"model": GaussianMixture(1, "VVI")},
     "TunedClassifier": {"estimator": GaussianNB()},
-    **{f"MED{kind}Classifier": {"c": 1.0, "calibration": None} for kind in ("", "Gaussian", "Tree", "BayesNet")},
+    **{f"MED{kind}Classifier": {"C": 1.0, "calibration": None} for kind in ("", "Gaussian", "Tree", "BayesNet")},
 }
 
 
@@ -171,7 +171,7 @@ def of_numbers(model):
 
 PUBLIC = {type(model).__name__: model for model in public_estimators()}
 SUBJECTS = {name: subject(quick(model)) for name, model in PUBLIC.items()} | {  # and options that change a cell
-    "kernel matrix": Subject(MEDClassifier("precomputed", c=1.0, calibration=None), KERNEL, HOLED),
+    "kernel matrix": Subject(MEDClassifier("precomputed", C=1.0, calibration=None), KERNEL, HOLED),
     "conditional mixture": subject(MixtureClassifier(1, "VVI", objective="conditional", random_state=0)),
     "trees by likelihood": subject(MEDTreeClassifier(objective="likelihood", calibration=None, random_state=0)),
     "novel sequences": Subject(MEDNoveltyDetector("hmm", n_hidden=2, tol=1e-4), SEQUENCES, GAPPY_SEQUENCES),

@@ -82,8 +82,8 @@ def test_the_page_on_trees_runs_as_printed():
     assert "probabilities {}, {} and {} here".format(*shares) in page
     information = [f"{model.mutual_information_[1][u, v]:.2f}" for u, v in far]
     assert "nats against {}, {} and {}".format(*information) in page
-    usual = MEDTreeClassifier(c=1, calibration=None).fit(names["X"], names["y"])
-    assert usual.margin_.at == 2 and "but for 2 nats at least" in page  # the quantile itself is negative here
+    usual = MEDTreeClassifier(C=1, calibration=None).fit(names["X"], names["y"])
+    assert usual.margin_.at == 2 and "but at least 2 nats" in page  # the quantile itself is negative here
     found = {name: rows[0][1] for name, rows in names["found"].items()}
     assert found["MED trees"] < found["MED trees, shared"] < found["Chow-Liu"] < found["TAN"]
     assert [error > 1 for error in names["off"].values()] == [False, False, True, True]
@@ -105,8 +105,8 @@ def test_the_page_on_novelty_runs_as_printed():
     counts = []
     for n_columns, c in ((1, 1), (1, 10), (8, 1)):
         rows = np.random.default_rng(0).normal(size=(300, n_columns))
-        counts.append(len(MEDNoveltyDetector("product", c=c).fit(rows).support_))
-    assert "{} counted (with `c=10` {}), of eight such columns {}.".format(*counts) in page
+        counts.append(len(MEDNoveltyDetector("product", C=c).fit(rows).support_))
+    assert "{} counted (with `C=10` {}), of eight such columns {}.".format(*counts) in page
     area = {name: rows[0][0] for name, rows in names["found"].items()}
     assert area["product"] > area["product, Bayesian fit"] and area["mixture"] < area["mixture, Bayesian fit"]
     flagged = [(names["steps"].predict(names[rows]) == -1).mean() for rows in ("calm", "restless")]

@@ -20,10 +20,10 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.speed.records import FASTER, SOURCE, Record
 from mixent import MEDClassifier
+from mixent.base.kernels import RBF
 from mixent.core.executors import Serial
 from mixent.med.contests import Contests
-from mixent.med.kernels import RBF
-from mixent.med.margins import read_margin
+from mixent.med.margins import margin_prior
 from mixent.med.solving import Discriminant, KernelDiscriminant, LinearDiscriminant, Search
 
 C, TOL, CACHE = 10.0, 1e-6, 2000  # MB of kernel libsvm may keep
@@ -133,9 +133,9 @@ def _quality(setting: Setting, name: str, fit: Fit) -> Iterator[Record]:
 
 
 def _mixent(setting: Setting, X: np.ndarray, y: np.ndarray, margin: str) -> Fit:
-    gamma = {} if setting.kernel == "linear" else {"gamma": setting.gamma}
-    options = {"c": C, "margin": margin, "calibration": None, "standardize": False, "tol": TOL, "n_jobs": 1}
-    model = MEDClassifier(setting.kernel, **gamma, **options)
+    kernel = "linear" if setting.kernel == "linear" else RBF(setting.gamma)
+    options = {"C": C, "margin": margin, "calibration": None, "standardize": False, "tol": TOL, "n_jobs": 1}
+    model = MEDClassifier(kernel, **options)
     began, used = time.perf_counter(), time.process_time()
     model.fit(X, y)
     seconds, cpu = time.perf_counter() - began, time.process_time() - used
@@ -152,7 +152,7 @@ def _solver(setting: Setting, X: np.ndarray, y: np.ndarray, margin: str) -> Fit:
         discriminant = KernelDiscriminant(RBF(setting.gamma).square(X, Serial()), 2, np.inf)
     began, used = time.perf_counter(), time.process_time()
     contests = Contests.of(np.eye(2)[y], np.ones(len(y)))
-    found = discriminant.solve(contests, read_margin(margin, C), Search(TOL, 1000, Serial()))
+    found = discriminant.solve(contests, margin_prior(margin, C), Search(TOL, 1000, Serial()))
     seconds, cpu = time.perf_counter() - began, time.process_time() - used
     return Fit(seconds, cpu, int(found.multipliers.any(axis=1).sum()), found.gap, found.dual)
 

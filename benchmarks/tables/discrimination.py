@@ -39,7 +39,7 @@ SVM_LINEAR, SVM_RBF, SVM_CUBIC, TUNED, TUNED_RBF, QDA = (
     "QDA, ridge 1e-4",
 )
 SIGMA = 0.3
-DOCUMENT = {"c": 5.0, "margin": "exponential", "alpha": 0.1, "calibration": None}
+DOCUMENT = {"C": 5.0, "margin": "exponential", "calibration": None}
 SMALLEST_K = (0.0, 0.01, 0.1, 1.0)  # the first with which every class has a distribution
 GAMMAS = [0.02, 0.1, 0.5]
 SPLIT = ("crabs", "breast_w")
@@ -49,7 +49,7 @@ PAIRS = ((MED, ML), (MED_K0, ML_K0), (MED, QDA), (LINEAR, LR), (RBF, LR), (MED, 
 NOTES = (
     "Errors are numbers of rows, mean (sd) over splits; 001: printed, one split. AUC: area under the ROC curve.",
     "ML Gaussians: MED's own before discrimination, same k, bias by conditional likelihood of the training rows.",
-    f"{MED_K0}: k = 0 (or the first of {SMALLEST_K[1:]} that works), c = 5, alpha = 0.1, uncalibrated.",
+    f"{MED_K0}: k = 0 (or the first of {SMALLEST_K[1:]} that works), C = 5, quantile 0.1, uncalibrated.",
     f"SVM: C = 1; RBF exp(-|x - x'|^2 / (2 sigma^2)), sigma = {SIGMA}, scaled columns; log-loss by Platt's sigmoid.",
     "Differences: 95 % interval and p of the paired t-test over splits; p' corrected for shared rows (Nadeau-Bengio).",
 )
@@ -119,8 +119,10 @@ class LikelihoodGaussians:
         self.k = k
 
     def fit(self, X: Any, y: np.ndarray) -> LikelihoodGaussians:
-        self.start = with_k(self.k, lambda k: MEDGaussianClassifier(k=k, c=0.1, calibration=None, n_jobs=1).fit(X, y))
-        self.k, self.classes_, self.bias = self.start.k, self.start.classes_, 0.0
+        self.start = with_k(
+            self.k, lambda k: MEDGaussianClassifier(C=0.1, calibration=None, n_jobs=1, prior=k).fit(X, y)
+        )
+        self.k, self.classes_, self.bias = self.start.prior, self.start.classes_, 0.0
         f, second = self.decision_function(X), np.sum(y == self.classes_[1])
         reach = 40.0 + np.abs(f).max()
         self.bias = brentq(lambda b: expit(f + b).sum() - second, -reach, reach)
@@ -140,11 +142,11 @@ class LikelihoodGaussians:
 
 
 class DocumentGaussians:
-    """MED with the document's k = 0 and c = 5, or the smallest k that works: a class may have a constant column."""
+    """MED with the document's k = 0 and C = 5, or the smallest k that works: a class may have a constant column."""
 
     def fit(self, X: Any, y: np.ndarray) -> DocumentGaussians:
-        self.model = with_k(None, lambda k: MEDGaussianClassifier(k=k, **DOCUMENT, n_jobs=1).fit(X, y))
-        self.k = self.model.k
+        self.model = with_k(None, lambda k: MEDGaussianClassifier(n_jobs=1, prior=k, **DOCUMENT).fit(X, y))
+        self.k = self.model.prior
         return self
 
     def __getattr__(self, name: str) -> Any:
@@ -206,12 +208,12 @@ METHODS: dict[str, Make] = {
 
 
 def chosen_c(model: Measured) -> float | None:
-    c = getattr(model.model, "c_", None)
+    c = getattr(model.model, "C_", None)
     return None if c is None else float(c)
 
 
 def chosen_k(model: Measured) -> float | None:
-    k = getattr(model.model, "k", None)
+    k = getattr(model.model, "k", getattr(model.model, "prior", None))
     return None if k is None or isinstance(k, str) else float(k)
 
 

@@ -38,7 +38,7 @@ RATES = np.concatenate([[0.0], np.geomspace(0.002, 1.0, 60)])  # false alarms at
 COLOURS = {ALL: "#0072B2", SEMI: "#D55E00", FEW: "#009E73"}  # Okabe and Ito
 DASHES = {ALL: "-", SEMI: "-.", FEW: "--"}  # those of the document
 NOTES = (
-    f"MED with c = {C:g}, exponential margin, no calibration; 500 + 500 training rows, 100 of them labelled.",
+    f"MED with C = {C:g}, exponential margin, no calibration; 500 + 500 training rows, 100 of them labelled.",
     "unit linear: the same kernel over the number of letters, so that k(x, x) = 1 as for RBF; 001 gives no scale.",
     "gain: AUC of 10 % + unlabelled minus that of 10 % only, 95 % interval of the paired t-test over splits.",
     "recovered: gain / (AUC of all labels - AUC of 10 % only), of the means; 1 would be all that labels bring.",
@@ -88,7 +88,7 @@ def discriminator(site: str, without: bool, kernel: str, known: str) -> Make:
     columns = [c for c in WINDOW if not (without and c in CONSENSUS[site])]
 
     def make(data: Dataset) -> Sites:
-        options = {"c": C, "margin": "exponential", "calibration": None, "random_state": 0, "n_jobs": 1}
+        options = {"C": C, "margin": "exponential", "calibration": None, "random_state": 0, "n_jobs": 1}
         return Sites(MEDClassifier(UnitLinear(len(columns)) if kernel == "unit" else kernel, **options), columns, known)
 
     return make

@@ -38,6 +38,7 @@ from benchmarks.tables.splice import CONSENSUS, FALSE, RATES, WINDOW, roc
 from benchmarks.tables.table import Make, Printed, Setting, Splits, Table
 from mixent import MEDClassifier, MEDTreeClassifier
 from mixent.data import read_features
+from mixent.med import Margin, Trees
 from mixent.med.spanning import packed, unpacked
 from mixent.med.tree_tables import best_tree
 
@@ -58,7 +59,7 @@ DRAWN = {MED: "#0072B2", DOCUMENT: "#D55E00", CHOW_LIU: "#009E73", BAYES: "#CC79
 DASHES = {MED: "-", DOCUMENT: "-.", CHOW_LIU: "--", BAYES: ":"}
 NOTES = (
     "error %: at the classifier's own threshold; least: at the best threshold for the test rows (Figure 7).",
-    f"{DOCUMENT}: margin='fixed' at the largest gamma of {GAMMAS} that can be kept in all training rows, uncalibrated.",
+    f"{DOCUMENT}: margin='fixed' at the largest target of {GAMMAS} that all training rows can keep, uncalibrated.",
     f"{EVEN}: the prior of MED trees, c = {NO_MARGIN:g}: what averaging over trees brings without discrimination.",
     "largest gamma: what can be kept at all, by linear programming over the trees; nats.",
     "Tables of trees are smoothed by 1 row; those of naive Bayes by 1 row in each cell, or (empirical) by none.",
@@ -107,7 +108,7 @@ class LargestMargin:
     def fit(self, X: Any, y: np.ndarray) -> LargestMargin:
         self.largest = largest_margin(trees(objective="likelihood", calibration=None).fit(X, y), X, y)
         gamma = max((g for g in GAMMAS if g < self.largest), default=GAMMAS[0])
-        self.model = trees(margin="fixed", gamma=gamma, calibration=None).fit(X, y)
+        self.model = trees(margin=Margin("fixed", target=gamma), calibration=None).fit(X, y)
         return self
 
     def __getattr__(self, name: str) -> Any:
@@ -166,12 +167,12 @@ def naive_bayes(alpha: float) -> Any:
 MODELS: dict[str, Callable[[Dataset], Any]] = {
     MED: lambda data: trees(),
     DOCUMENT: lambda data: LargestMargin(),
-    INTEGRATED: lambda data: trees(parameters="integrated"),
-    MIXED: lambda data: trees(n_components=2),
-    SHARED: lambda data: trees(structure="shared"),
-    EVEN: lambda data: trees(c=NO_MARGIN),
+    INTEGRATED: lambda data: trees(tables="integrated"),
+    MIXED: lambda data: trees(trees=Trees(n_trees=2)),
+    SHARED: lambda data: trees(trees="shared"),
+    EVEN: lambda data: trees(C=NO_MARGIN),
     CHOW_LIU: lambda data: trees(objective="likelihood"),
-    TAN: lambda data: trees(objective="likelihood", structure="shared"),
+    TAN: lambda data: trees(objective="likelihood", trees="shared"),
     BAYES: lambda data: naive_bayes(1.0)(data.X.columns),
     EMPIRICAL: lambda data: naive_bayes(1e-10)(data.X.columns),
     LINEAR: lambda data: MEDClassifier(random_state=0, n_jobs=1),
@@ -405,7 +406,7 @@ TREES = TreesTable(
     measures={
         "train_error": train_error,
         "support": support,
-        "c": chosen("c_"),
+        "c": chosen("C_"),
         "gamma": gamma,
         "largest_gamma": chosen("largest"),
     },

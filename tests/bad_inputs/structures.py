@@ -20,11 +20,11 @@ def fair(proba):
 
 
 def tree(table=mixed, labels=y, weight=None, **options):
-    return _fit(MEDTreeClassifier, table, labels, weight, **{"c": 0.5, "cv": 2, "random_state": 0, **options})
+    return _fit(MEDTreeClassifier, table, labels, weight, **{"C": 0.5, "cv": 2, "random_state": 0, **options})
 
 
 def net(table=mixed, labels=y, weight=None, **options):
-    return _fit(MEDBayesNetClassifier, table, labels, weight, **{"c": 0.5, "cv": 2, "random_state": 0, **options})
+    return _fit(MEDBayesNetClassifier, table, labels, weight, **{"C": 0.5, "cv": 2, "random_state": 0, **options})
 
 
 def hmm(table=X, labels=y, weight=None, **options):
@@ -32,11 +32,11 @@ def hmm(table=X, labels=y, weight=None, **options):
 
 
 def detect(table=mixed, weight=None, **options):
-    return MEDNoveltyDetector(**options).fit(table, sample_weight=weight).score_samples(table)
+    return MEDNoveltyDetector().set_params(**options).fit(table, sample_weight=weight).score_samples(table)
 
 
 def _fit(make, table, labels, weight, **options):
-    return make(**options).fit(table, labels, sample_weight=weight).predict_proba(table)
+    return make().set_params(**options).fit(table, labels, sample_weight=weight).predict_proba(table)
 
 
 def option(make, name, *values, **more):
@@ -52,12 +52,16 @@ DISCRIMINATIONS = [
     case
     for make in (tree, net)
     for case in (
-        *refused(ValueError, "c must be a number > 0; got", option(make, "c", 0, -1, nan, inf, "much", None)),
+        *refused(ValueError, "C must be a number > 0; got", option(make, "C", 0, -1, nan, inf, "much", None)),
         *refused(ValueError, "margin must be one of 'expon", option(make, "margin", "hinge", None, 1)),
         *refused(ValueError, "objective must be one of 'margin', 'likelihood'", option(make, "objective", "map", None)),
-        *refused(ValueError, "gamma must be a number > 0; got", option(make, "gamma", 0, -1, nan, "x")),
-        *refused(ValueError, "alpha must be a share, from 0 to 1", option(make, "alpha", -0.1, 1.1, nan, "x", None)),
-        *refused(ValueError, "ess must be a number > 0; got", option(make, "ess", 0, -1, nan, inf, "x", None)),
+        *refused(ValueError, "target of the margin must be", option(make, "margin__target", 0, -1, nan, "x")),
+        *refused(ValueError, "quantile of the margin must", option(make, "margin__quantile", -0.1, 1.1, nan, "x")),
+        *refused(
+            ValueError,
+            "ess must be a number > 0; got",
+            option(make, "tables__ess" if make is tree else "ess", 0, -1, nan, inf, "x", None),
+        ),
         *refused(ValueError, "bias must be 'flat', or the variance", option(make, "bias", 0, -1, nan, "no", None)),
         *refused(ValueError, "calibration must be one of 'tem", option(make, "calibration", "platt", 1, True)),
         *refused(ValueError, f"max_iter {COUNT}", option(make, "max_iter", 0, 1.5, None)),
@@ -65,11 +69,11 @@ DISCRIMINATIONS = [
         *refused(ValueError, "relaxation must be the share", option(make, "relaxation", 0, 1.1, nan, None)),
         *refused(
             ValueError,
-            "has no effect with objective='likelihood'",
+            "is only used with objective='margin'",
             {
                 f"{make.__name__}: likelihood with c": lambda make=make: make(objective="likelihood"),
-                f"{make.__name__}: likelihood with alpha": lambda make=make: make(
-                    objective="likelihood", c="auto", alpha=0.3
+                f"{make.__name__}: likelihood with a quantile": lambda make=make: make(
+                    objective="likelihood", C="auto", margin__quantile=0.3
                 ),
             },
         ),
@@ -106,7 +110,7 @@ DISCRIMINATIONS = [
                 f"{make.__name__}: a category of one value": lambda make=make: make(frame(c="u")),
                 f"{make.__name__}: far from zero": lambda make=make: make(X + 1e8),
                 f"{make.__name__}: a row without a label": lambda make=make: make(labels=one_blank),
-                f"{make.__name__}: one column": lambda make=make: make(X[:, :1], c=1.0),
+                f"{make.__name__}: one column": lambda make=make: make(X[:, :1], C=1.0),
             },
         ),
         *defined(
@@ -114,7 +118,7 @@ DISCRIMINATIONS = [
             {
                 f"{make.__name__}: two rows": lambda make=make: make(mixed[:2], y[:2]),
                 f"{make.__name__}: every row a category": lambda make=make: make(
-                    pd.DataFrame({"c": [f"u{i}" for i in range(40)], "d": word})
+                    pd.DataFrame({"C": [f"u{i}" for i in range(40)], "d": word})
                 ),
             },
         ),
@@ -122,31 +126,31 @@ DISCRIMINATIONS = [
 ]
 
 TREES = [
-    *refused(ValueError, "parameters must be one of 'fixed', 'integr", option(tree, "parameters", "loose", None)),
-    *refused(ValueError, "structure must be one of 'separate', 'shared'", option(tree, "structure", "naive", None)),
-    *refused(ValueError, "structure_prior must be one of 'uniform'", option(tree, "structure_prior", "flat", None)),
-    *refused(ValueError, "continuous must be one of 'auto', 'gau", option(tree, "continuous", "binned", None)),
-    *refused(ValueError, f"n_components {COUNT}", option(tree, "n_components", 0, 1.5, None, "auto", True)),
+    *refused(ValueError, "tables must be one of 'fixed', 'integr", option(tree, "tables", "loose", None)),
+    *refused(ValueError, "trees must be one of 'separate', 'shared'", option(tree, "trees", "naive", None)),
+    *refused(ValueError, "structure_prior must be one of", option(tree, "trees__structure_prior", "flat", None)),
+    *refused(ValueError, "continuous must be one of 'auto', 'gau", option(tree, "tables__continuous", "binned", None)),
+    *refused(ValueError, f"n_trees {COUNT}", option(tree, "trees__n_trees", 0, 1.5, None, "auto", True)),
     *refused(
         ValueError,
-        "needs parameters='fixed'; got parameters='integrated'",
+        "needs tables='fixed'; got tables='integrated'",
         {
-            **option(tree, "structure", "shared", parameters="integrated"),
-            **option(tree, "continuous", "gaussian", parameters="integrated"),
+            **option(tree, "trees", "shared", tables="integrated"),
+            **option(tree, "tables__continuous", "gaussian", tables="integrated"),
         },
     ),
     *refused(
         ValueError,
-        "needs n_components=1; got n_components=2",
+        "needs n_trees=1; got n_trees=2",
         {
-            **option(tree, "structure", "shared", n_components=2),
-            **option(tree, "continuous", "gaussian", n_components=2),
+            **option(tree, "trees", "shared", trees__n_trees=2),
+            **option(tree, "tables__continuous", "gaussian", trees__n_trees=2),
         },
     ),
     *refused(
         ValueError,
-        "a mixture of trees needs to know the label of every row; give them all, or n_components=1",
-        {"tree: a mixture, and a row without a label": lambda: tree(labels=one_blank, n_components=2)},
+        "a mixture of trees needs the label of every row; give them all, or set n_trees=1",
+        {"tree: a mixture, and a row without a label": lambda: tree(labels=one_blank, trees__n_trees=2)},
     ),
 ]
 
@@ -202,20 +206,24 @@ SEQUENCES = [
     ),
 ]
 
-KINDS = "model must be one of 'auto', 'product', 'tree', 'gaussian', 'mixture', 'hmm'; got"
+KINDS = "density must be one of 'auto', 'product', 'tree', 'gaussian', 'mixture', 'hmm'; got"
 NOVELTY = [
-    *refused(ValueError, KINDS, option(detect, "model", "forest", None, 3)),
-    *refused(ValueError, f"n_hidden {COUNT}", option(detect, "n_hidden", 0, 1.5, None, model="mixture")),
-    *refused(ValueError, "n_hidden=2 has no effect with model='auto'", option(detect, "n_hidden", 2)),
+    *refused(ValueError, KINDS, option(detect, "density", "forest", None, 3)),
+    *refused(ValueError, f"n_hidden {COUNT}", option(detect, "n_hidden", 0, 1.5, None, density="mixture")),
+    *refused(
+        ValueError,
+        "n_hidden=2 is only used with density",
+        option(detect, "n_hidden", 2),
+    ),
     *refused(ValueError, "objective must be one of 'margin', 'bayes'", option(detect, "objective", "map", None)),
     *refused(ValueError, "margin must be one of", option(detect, "margin", "fixed", "hinge", None)),
-    *refused(ValueError, "alpha must be a quantile, from 0 to 1; got", option(detect, "alpha", -0.1, 2, nan, "x")),
-    *refused(ValueError, "c must be a number > 0; got", option(detect, "c", 0, -1, nan, inf, "auto", None)),
+    *refused(ValueError, "quantile of the margin must be", option(detect, "margin__quantile", -0.1, 2, nan, "x")),
+    *refused(ValueError, "C must be a number > 0; got", option(detect, "C", 0, -1, nan, inf, "auto", None)),
     *refused(ValueError, "ess must be a number of rows, from 1e-6 to 1e5", option(detect, "ess", 0, -1, nan, None)),
     *refused(
         ValueError, "contamination must be a share of the rows", option(detect, "contamination", -0.1, 0.6, nan, "auto")
     ),
-    *refused(ValueError, "has no effect with objective='bayes'", option(detect, "c", 2.0, objective="bayes")),
+    *refused(ValueError, "C=2.0 is only used with objective='margin'", option(detect, "C", 2.0, objective="bayes")),
     *refused(
         ValueError,
         "",
@@ -224,10 +232,10 @@ NOVELTY = [
             "detect: a column without values": (lambda: detect(frame(c=[None] * 40)), "no values"),
             "detect: no weight": (lambda: detect(weight=np.zeros(40)), "non-zero|weight"),
             "detect: 101 numbers jointly": (
-                lambda: detect(np.random.default_rng(0).normal(size=(40, 101)), model="gaussian"),
-                "a joint Gaussian of 101 numbers, and 100 are the most; choose columns, or take model='product'",
+                lambda: detect(np.random.default_rng(0).normal(size=(40, 101)), density="gaussian"),
+                "a joint Gaussian of 101 numbers; the most are 100: choose columns, or take density='product'",
             ),
-            "detect: numbers and words in a sequence": (lambda: detect(model="hmm"), "all columns are steps of one"),
+            "detect: numbers and words in a sequence": (lambda: detect(density="hmm"), "all columns are steps of one"),
         },
     ),
     *refused(NotFittedError, "not fitted yet", {"detect: unfitted": lambda: MEDNoveltyDetector().predict(X)}),
@@ -243,9 +251,9 @@ NOVELTY = [
             "detect: 101 numbers": lambda: detect(np.random.default_rng(0).normal(size=(40, 101))),
             "detect: words never seen": lambda: MEDNoveltyDetector("tree").fit(mixed).score_samples(frame(c="w")),
             "detect: a number far out": lambda: MEDNoveltyDetector().fit(X).score_samples([[1e100, 0.0, 0.0]]),
-            **{f"detect: {kind}": lambda kind=kind: detect(model=kind) for kind in ("product", "tree", "mixture")},
+            **{f"detect: {kind}": lambda kind=kind: detect(density=kind) for kind in ("product", "tree", "mixture")},
             **option(detect, "contamination", 0, 0.5),
-            **option(detect, "alpha", 0, 1),
+            **option(detect, "margin__quantile", 0, 1),
         },
     ),
 ]

@@ -35,6 +35,8 @@ from benchmarks.tables.trees import (
 )
 from scipy.stats import ttest_rel
 
+from mixent.med import Margin
+
 SIZE = {"repeat": 0, "n_train": 60, "n_test": 120, "failed": None}
 
 
@@ -107,12 +109,11 @@ def test_largest_margin_can_be_kept_and_no_more(tables):
     X, y = data.X.iloc[train][["pm3", "pm4", "pm5", "pm6", "pm7", "pm1"]], data.y[train]
     largest = largest_margin(trees(objective="likelihood", calibration=None).fit(X, y), X, y)
     assert largest > 0
-    options = {"margin": "fixed", "calibration": None}
-    model = trees(gamma=0.95 * largest, **options).fit(X, y)
+    model = trees(margin=Margin("fixed", target=0.95 * largest), calibration=None).fit(X, y)
     kept = np.where(y == model.classes_[1], 1, -1) * model.decision_function(X)
     assert kept.min() == pytest.approx(0.95 * largest, rel=1e-3)
     with pytest.raises(ValueError, match="no solution keeps the fixed margin"):
-        trees(gamma=1.2 * (largest + PRECISE), **options).fit(X, y)
+        trees(margin=Margin("fixed", target=1.2 * (largest + PRECISE)), calibration=None).fit(X, y)
 
 
 def test_documents_gamma_is_the_largest_that_can_be_kept(tables, monkeypatch):

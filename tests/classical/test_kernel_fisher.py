@@ -8,9 +8,9 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.utils.estimator_checks import check_estimator
 
 from mixent import KernelFisherClassifier
+from mixent.base.kernels import RBF
 from mixent.classical import kernel_fisher
 from mixent.classical.discriminant import Clouds, Smoother, directions
-from mixent.med.kernels import RBF
 
 
 def rows(n=60, seed=0, n_classes=3):

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 import mixent as mx
 from mixent.cli import app
 from mixent.data import read_frame
+from mixent.med import Margin, Polynomial
 
 LEAVE = ("--ignore", "id,w")
 FIT = ("fit", "{stock}/data.csv", "-t", "class", *LEAVE, "-o", "m.mixent", "--model")
@@ -53,8 +54,8 @@ def test_fit_says_kernel_choice_of_c_support_gap_and_calibration(mixent):
     model = mx.load("m.mixent")
     assert type(model) is mx.MEDClassifier and model.progress is False
     assert "Fitted MEDClassifier" in text and "Linear discriminant in 7 encoded columns" in text
-    best = min(entry["log_loss"] for entry in model.c_tried_)
-    assert f"c {model.c_:g}, chosen among {len(model.c_tried_)} by cross-validation: log-loss {best:.3f} nats" in text
+    best = min(entry["log_loss"] for entry in model.C_tried_)
+    assert f"C {model.C_:g}, chosen among {len(model.C_tried_)} by cross-validation: log-loss {best:.3f} nats" in text
     share = f"{model.loo_estimate_:.1%} (their share: crude, as a rule far too high; see mixent evaluate)"
     assert f"{len(model.support_)} of 60 rows support the boundary; leave-one-out estimate of the error {share}" in text
     assert f"Margin prior {model.margin}, about 1; prior of the bias flat" in text
@@ -75,20 +76,19 @@ def test_fit_equals_the_library(mixent, table):
     options = ("--kernel", "poly", "--degree", "2", "--gamma", "0.5", "--c", "4", "--margin", "exponential")
     assert mixent(*FIT, "med", *options, "--bias", "2", "--calibration", "affine", "--seed", "3").exit_code == 0
     model = mx.MEDClassifier(
-        "poly", degree=2, gamma=0.5, c=4.0, margin="exponential", bias=2.0, calibration="affine", random_state=3
+        Polynomial(2, 0.5), C=4.0, margin="exponential", bias=2.0, calibration="affine", random_state=3
     ).fit(X, y)
     np.testing.assert_array_equal(mx.load("m.mixent").predict_proba(X), model.predict_proba(X))
     options = ("--kernel", "rbf", "--n-features", "3", "--c", "2", "--margin", "laplace", "--alpha", "0.3")
     assert mixent(*FIT, "med-gaussian", *options, "--prior", "4", "--calibration", "predictive").exit_code == 0
     model = mx.MEDGaussianClassifier(
         kernel="rbf",
-        n_features=3,
-        c=2.0,
-        margin="laplace",
-        alpha=0.3,
-        k=4.0,
+        n_kernel_components=3,
+        C=2.0,
+        margin=Margin("laplace", quantile=0.3),
         calibration="predictive",
         random_state=0,
+        prior=4.0,
     ).fit(X, y)
     np.testing.assert_array_equal(mx.load("m.mixent").predict_proba(X), model.predict_proba(X))
 
@@ -97,15 +97,15 @@ def test_words_that_stand_for_none(mixent):
     text = said(mixent(*FIT, "med", "--calibration", "none", "--c", "2", "--gamma", "scale", "--kernel", "rbf"))
     model = mx.load("m.mixent")
     assert model.calibration is None and "Probabilities: a softmax of the scores as they are" in text
-    assert "c 2, as given" in text and f"Kernel rbf, gamma {model.kernel_.gamma:.3g}" in text
+    assert "C 2, as given" in text and f"Kernel rbf, gamma {model.kernel_.gamma:.3g}" in text
     assert mixent(*FIT, "med", "--bias", "flat", "--c", "auto", "-q").exit_code == 0
-    assert (mx.load("m.mixent").bias, mx.load("m.mixent").c) == ("flat", "auto")
+    assert (mx.load("m.mixent").bias, mx.load("m.mixent").C) == ("flat", "auto")
     pd.DataFrame({"a": np.arange(30.0) % 7, "b": np.arange(30.0) % 5, "y": list("pqr") * 10}).to_csv(
         "d.csv", index=False
     )
     fit = ("fit", "d.csv", "-t", "y", "-o", "m.mixent", "--model", "med-gaussian", "--c", "1", "-q")
     assert mixent(*fit, "--prior", "none").exit_code == 0
-    assert mx.load("m.mixent").k == 0
+    assert mx.load("m.mixent").prior == 0
 
 
 def test_gaussians_say_their_margin(mixent):

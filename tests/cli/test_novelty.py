@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 import mixent as mx
 from mixent.cli import app
 from mixent.data import read_frame
+from mixent.med import Margin
 from mixent.report.structures import parts_of_scores
 
 LEAVE = ("--ignore", "id,w,class")
@@ -48,7 +49,7 @@ def test_it_says_what_is_typical_and_which_rows_are_not(mixent, rows):
     assert type(model) is mx.MEDNoveltyDetector and model.progress is False
     assert "Fitted MEDNoveltyDetector" in text and "3 columns, numbers jointly Gaussian" in text
     told = f"Every row is to be as probable as {model.level_:.4g} nats, the 0.5 quantile under the Bayesian fit"
-    assert f"{told} (margin prior exponential, c 1)" in text
+    assert f"{told} (margin prior exponential, C 1)" in text
     most = model.multipliers_.max()
     assert f"{len(model.support_)} of 60 training rows count, at most {most:.3g} times; the others are typical" in text
     below = int((model.scores_ < model.offset_).sum())
@@ -69,7 +70,7 @@ def test_it_says_what_is_typical_and_which_rows_are_not(mixent, rows):
 )
 def test_it_equals_the_library(mixent, rows, options, library):
     assert mixent(*NOVELTY, *options).exit_code == 0
-    kind, share, more = library or ("tree", 0.05, {"margin": "laplace", "alpha": 0.3, "c": 2.0})
+    kind, share, more = library or ("tree", 0.05, {"margin": Margin("laplace", quantile=0.3), "C": 2.0})
     model = mx.MEDNoveltyDetector(kind, contamination=share, **more).fit(rows)
     again = mx.load("d.mixent")
     np.testing.assert_array_equal(again.score_samples(rows), model.score_samples(rows))

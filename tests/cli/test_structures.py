@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 import mixent as mx
 from mixent.cli import app
 from mixent.data import read_frame
+from mixent.med import Margin, Tables, Trees
 from mixent.report.structures import stationary
 
 LEAVE = ("--ignore", "id,w")
@@ -73,8 +74,8 @@ def test_fit_says_trees_support_and_choice_of_c(mixent):
         for a, b in tree:
             p = model.edge_marginals_[i][names.index(a), names.index(b)]
             assert f"{a} - {b} {100 * p:.0f} %" in text
-    best = min(entry["log_loss"] for entry in model.c_tried_)
-    assert f"c {model.c_:g}, chosen among {len(model.c_tried_)} by cross-validation: log-loss {best:.3f} nats" in text
+    best = min(entry["log_loss"] for entry in model.C_tried_)
+    assert f"C {model.C_:g}, chosen among {len(model.C_tried_)} by cross-validation: log-loss {best:.3f} nats" in text
     assert f"{len(model.support_)} of 60 rows support the boundary; leave-one-out estimate of the error" in text
     told = f"about {model.margin_.at:.3g}, the 0.1 quantile of the margins before discrimination"
     assert f"Margin prior laplace, {told}" in text and f"Certificate: at most {model.gap_:.1g} nats" in text
@@ -101,14 +102,14 @@ def test_the_probability_of_a_tree_is_that_of_its_edges(mixent, structures):
     [
         (
             ("--tables", "integrated", "--c", "0.4", "--margin", "gaussian", "--alpha", "0.3", "--bias", "2"),
-            {"parameters": "integrated", "c": 0.4, "margin": "gaussian", "alpha": 0.3, "bias": 2.0},
+            {"tables": "integrated", "C": 0.4, "margin": Margin("gaussian", quantile=0.3), "bias": 2.0},
         ),
         (
-            ("--structure", "shared", "--numbers", "quantised", "--prior", "3", "--calibration", "affine", "--c", "1"),
-            {"structure": "shared", "continuous": "quantised", "ess": 3.0, "calibration": "affine", "c": 1.0},
+            ("--structure", "shared", "--numbers", "quantized", "--prior", "3", "--calibration", "affine", "--c", "1"),
+            {"trees": "shared", "tables": Tables("fixed", 3.0, "quantized"), "calibration": "affine", "C": 1.0},
         ),
         (("--objective", "likelihood", "--calibration", "none"), {"objective": "likelihood", "calibration": None}),
-        (("-k", "2", "--c", "0.4"), {"n_components": 2, "c": 0.4}),
+        (("-k", "2", "--c", "0.4"), {"trees": Trees(n_trees=2), "C": 0.4}),
     ],
 )
 def test_trees_equal_the_library(mixent, table, options, library):
@@ -155,7 +156,7 @@ def test_a_mixture_of_trees_needs_every_label(mixent, fails, stock):
     frame.loc[::6, "class"] = None
     frame.to_csv("d.csv", index=False)
     line = fails("fit", "d.csv", *FIT[2:], "med-tree", "--c", "0.5", "-k", "2")
-    assert "a mixture of trees needs to know the label of every row" in line
+    assert "a mixture of trees needs the label of every row" in line
 
 
 # Bayes nets
@@ -179,7 +180,7 @@ def test_a_net_equals_the_library(mixent, table):
     assert mixent(*FIT, "med-bayes-net", *options, "--margin", "exponential", "--bias", "flat").exit_code == 0
     model = mx.MEDBayesNetClassifier(
         [("colour", "size")],
-        c=0.4,
+        C=0.4,
         ess=2.0,
         calibration="predictive",
         margin="exponential",
@@ -434,7 +435,7 @@ def test_the_report_has_a_section_for_each(mixent, structures):
         ("med-tree", ["--states", "2"], "--states has no effect with --model med-tree; it serves --model hmm"),
         ("med-tree", ["--objective", "error"], "--objective must be one of margin, likelihood; got 'error'"),
         ("med-tree", ["--tables", "loose"], "--tables must be one of fixed, integrated; got 'loose'"),
-        ("med-tree", ["--numbers", "binned"], "--numbers must be one of auto, gaussian, quantised; got 'binned'"),
+        ("med-tree", ["--numbers", "binned"], "--numbers must be one of auto, gaussian, quantized; got 'binned'"),
         ("med-tree", ["--structure", "naive"], "--structure must be one of separate, shared; got 'naive'"),
         ("med-tree", ["--structure", "a,b"], "--structure must be one of separate, shared; got 'a,b'"),
         ("med-tree", ["--components", "two"], "--components must be auto, or a whole number >= 1; got 'two'"),

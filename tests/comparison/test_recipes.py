@@ -100,9 +100,9 @@ def test_every_recipe_works_on_a_mixed_table_with_gaps():
         if name in ("mixture", "shared mixture"):
             model.set_params(n_components=1)
         if name == "Gaussian MED":
-            model.set_params(c=1.0, k=1.0)
+            model.set_params(C=1.0, prior=1.0)
         if name == "tree MED":
-            model.set_params(c=1.0)
+            model.set_params(C=1.0)
         if name == "stack":
             model.set_params(forest__estimator__n_estimators=20, boosting__estimator__max_iter=20, cv=3)
         record, proba = score_fold(model, data, np.flatnonzero(place != 0), np.flatnonzero(place == 0))

@@ -56,7 +56,7 @@ NAIVE = MixtureClassifier(1, "VVI")
 BASES = [
     ("mixture", NAIVE),
     ("entropy", MaxEntClassifier(prior=1.0)),
-    ("margin", MEDClassifier(c=1.0, cv=2)),
+    ("margin", MEDClassifier(C=1.0, cv=2)),
     ("boosted", AdaBoostM1Classifier(n_estimators=2)),
     ("vendor", ["p_no", "p_yes"]),
     ("panel", OutputColumns("said")),
@@ -70,7 +70,7 @@ def stack(bases, **options):
 
 MODELS = {
     "boosting": AdaBoostM1Classifier(n_estimators=3),
-    "boosting of margins": AdaBoostM1Classifier(MEDClassifier(c=1.0, cv=2), 2),
+    "boosting of margins": AdaBoostM1Classifier(MEDClassifier(C=1.0, cv=2), 2),
     "weighted boosting": WeightBoostClassifier(NAIVE, n_estimators=3, progress=lambda *told: None),
     "stack": stack(BASES),
     "stack of places": stack(BASES, regions=InputRegions(max_components=2)),
@@ -172,7 +172,7 @@ def test_a_foreign_base_is_refused_by_name(model, message, path):
 
 
 def test_functions_inside_bases_are_refused_as_elsewhere(path):
-    base = MEDClassifier(lambda a, b: a @ b.T, c=1.0, cv=2)
+    base = MEDClassifier(lambda a, b: a @ b.T, C=1.0, cv=2)
     with pytest.raises(TypeError, match="the kernel of this model is a function, and a mixent file holds no code"):
         mixent.save(stack([base]).fit(NUMBERS, Y), path)
 

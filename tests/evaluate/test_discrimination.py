@@ -22,11 +22,12 @@ from mixent import (
 )
 from mixent.displays import MarginsDisplay
 from mixent.evaluate.discrimination import describe_discrimination, in_words, strongest_columns, what_kernel
+from mixent.med import RBF, Margin, Polynomial
 
 X, CODES = load_iris(return_X_y=True)
 Y = np.array(["setosa", "versicolor", "virginica"])[CODES]
 TWO = np.where(CODES == 2, "yes", "no")
-OPTIONS = {"c": 2.0, "cv": 2, "random_state": 0}
+OPTIONS = {"C": 2.0, "cv": 2, "random_state": 0}
 
 
 @pytest.fixture(scope="module")
@@ -115,9 +116,9 @@ def test_margins_that_are_not_there(two):
 @pytest.mark.parametrize(
     "model",
     [
-        MEDTreeClassifier(c=1, calibration=None),
-        MEDTreeClassifier(margin="fixed", gamma=0.2, calibration=None),
-        MEDBayesNetClassifier([(0, 1)], c=1, calibration=None),
+        MEDTreeClassifier(C=1, calibration=None),
+        MEDTreeClassifier(margin=Margin("fixed", target=0.2), calibration=None),
+        MEDBayesNetClassifier([(0, 1)], C=1, calibration=None),
     ],
 )
 def test_margins_of_trees_and_nets(model):
@@ -137,14 +138,14 @@ def test_margins_of_trees_and_nets(model):
     ("model", "name", "words"),
     [
         (MEDClassifier(**OPTIONS), "linear", "Linear discriminant in 4 encoded columns"),
-        (MEDClassifier("rbf", gamma=0.5, **OPTIONS), "rbf", "Kernel rbf, gamma 0.5"),
+        (MEDClassifier(RBF(0.5), **OPTIONS), "rbf", "Kernel rbf, gamma 0.5"),
         (
-            MEDClassifier("rbf", gamma=0.5, n_features=9, **OPTIONS),
+            MEDClassifier(RBF(0.5, n_landmarks=9), **OPTIONS),
             "rbf",
             "Kernel rbf, gamma 0.5, through 9 landmarks",
         ),
         (
-            MEDClassifier("poly", degree=2, gamma=0.5, **OPTIONS),
+            MEDClassifier(Polynomial(2, 0.5), **OPTIONS),
             "poly",
             "Kernel poly of degree 2, gamma 0.5, coef0 1",
         ),
@@ -152,7 +153,7 @@ def test_margins_of_trees_and_nets(model):
         (MEDClassifier(StandardScaler(), **OPTIONS), "StandardScaler", "Kernel of the features of a StandardScaler"),
         (MEDGaussianClassifier(**OPTIONS), None, "Gaussians of 4 encoded columns"),
         (
-            MEDGaussianClassifier(kernel="rbf", gamma=0.5, n_features=1, **OPTIONS),
+            MEDGaussianClassifier(kernel=RBF(0.5), n_kernel_components=1, **OPTIONS),
             "rbf",
             "Gaussians of 1 component of the kernel rbf, gamma 0.5",
         ),

@@ -17,6 +17,7 @@ from mixent import (
     MixtureClassifier,
 )
 from mixent.displays import BoundaryDisplay, MultipliersDisplay
+from mixent.med import Margin
 
 IRIS, KIND = load_iris(return_X_y=True)
 PETALS = IRIS[:, 2:]
@@ -43,17 +44,17 @@ def lines(ax, width):
 
 @pytest.fixture(scope="module")
 def curved():
-    return MEDClassifier("rbf", c=5, calibration=None).fit(X, Y)
+    return MEDClassifier("rbf", C=5, calibration=None).fit(X, Y)
 
 
 @pytest.fixture(scope="module")
 def gauss():
-    return MEDGaussianClassifier(c=5, alpha=0.2, calibration=None).fit(NAMED, Y)
+    return MEDGaussianClassifier(C=5, calibration=None, margin=Margin("laplace", quantile=0.2)).fit(NAMED, Y)
 
 
 @pytest.mark.parametrize("margin", ["laplace", "exponential", "gaussian"])
 def test_the_boundary_is_where_f_is_zero_and_the_lines_where_it_is_the_expected_margin(margin):
-    model = MEDClassifier("rbf", c=5, margin=margin, calibration=None).fit(X, Y)
+    model = MEDClassifier("rbf", C=5, margin=margin, calibration=None).fit(X, Y)
     display = BoundaryDisplay.from_estimator(model, X, Y)
     expected = {"laplace": 1.0, "exponential": 0.8, "gaussian": 1.0}[margin]
     assert display.margin == pytest.approx(expected)
@@ -97,7 +98,7 @@ def test_other_rows_have_no_rings_and_rows_without_a_label_are_grey(curved):
 def test_labels_in_doubt_are_drawn_as_they_are_believed():
     some = Y.astype(object)
     some[np.arange(100) % 5 > 0] = None
-    model = MEDClassifier(c=1, calibration=None).fit(X, some)
+    model = MEDClassifier(C=1, calibration=None).fit(X, some)
     display = BoundaryDisplay.from_estimator(model, X)
     np.testing.assert_array_equal(display.point_class, model.label_posterior_.argmax(axis=1))
     frame = pd.DataFrame(model.label_posterior_, columns=model.classes_)
@@ -144,7 +145,7 @@ def test_columns_may_be_turned(gauss):
 
 
 def test_gaussians_of_kernel_components_have_no_ellipses():
-    model = MEDGaussianClassifier(c=5, kernel="rbf", n_features=4, calibration=None, random_state=0).fit(X, Y)
+    model = MEDGaussianClassifier(C=5, kernel="rbf", n_kernel_components=4, calibration=None, random_state=0).fit(X, Y)
     display = BoundaryDisplay.from_estimator(model, X, Y)
     assert display.before is None and display.after is None
     drawn(display)
@@ -153,7 +154,7 @@ def test_gaussians_of_kernel_components_have_no_ellipses():
 def test_gaps_are_left_out_of_the_picture():
     gaps = X.copy()
     gaps[::7, 0] = np.nan
-    model = MEDGaussianClassifier(c=5, calibration=None).fit(gaps, Y)
+    model = MEDGaussianClassifier(C=5, calibration=None).fit(gaps, Y)
     display = BoundaryDisplay.from_estimator(model, gaps, Y)
     assert len(display.points) == len(display.support) == np.isfinite(gaps).all(axis=1).sum()
     assert display.after.covariances.shape == (2, 2, 2)
@@ -161,7 +162,7 @@ def test_gaps_are_left_out_of_the_picture():
 
 
 def test_more_classes_have_regions():
-    model = MEDClassifier("poly", c=5, calibration=None).fit(PETALS, KIND)
+    model = MEDClassifier("poly", C=5, calibration=None).fit(PETALS, KIND)
     display = BoundaryDisplay.from_estimator(model, PETALS, KIND, grid_size=60)
     mesh = np.stack([a.ravel() for a in np.meshgrid(*display.grid)], axis=1)
     np.testing.assert_array_equal(display.scores.argmax(axis=2).ravel(), model.predict(mesh))
@@ -171,7 +172,7 @@ def test_more_classes_have_regions():
     for border in lines(ax, 1.4):
         two = np.sort(model.decision_function(border), axis=1)[:, -2:]
         assert np.median(two[:, 1] - two[:, 0]) < 0.05
-    gauss = MEDGaussianClassifier(c=3, calibration=None).fit(PETALS, KIND)
+    gauss = MEDGaussianClassifier(C=3, calibration=None).fit(PETALS, KIND)
     assert len(drawn(BoundaryDisplay.from_estimator(gauss, PETALS, KIND)).patches) == 6
 
 
@@ -197,7 +198,7 @@ def test_a_mixture_of_more_columns_is_seen_through_its_marginal():
 
 
 def test_what_cannot_be_drawn_says_why(curved):
-    four = MEDClassifier(c=5, calibration=None).fit(IRIS, KIND)
+    four = MEDClassifier(C=5, calibration=None).fit(IRIS, KIND)
     with pytest.raises(ValueError, match="fitted to 4.; fit it to the two columns you want to see"):
         BoundaryDisplay.from_estimator(four, IRIS, KIND)
     with pytest.raises(ValueError, match="GaussianMixture has no classes_; fit a classifier first"):
@@ -206,11 +207,11 @@ def test_what_cannot_be_drawn_says_why(curved):
         BoundaryDisplay.from_estimator(curved, np.full((3, 2), np.nan))
     table = pd.DataFrame({"a": X[:, 0], "b": np.where(X[:, 1] > 1.5, "x", "y")})
     with pytest.raises(ValueError, match="a map needs two continuous columns; the model takes 'b' as categorical"):
-        BoundaryDisplay.from_estimator(MEDClassifier(c=5, calibration=None).fit(table, Y), table, Y, columns=("b", "a"))
+        BoundaryDisplay.from_estimator(MEDClassifier(C=5, calibration=None).fit(table, Y), table, Y, columns=("b", "a"))
 
 
 def test_a_boundary_outside_the_picture_is_no_error():
-    model = MEDClassifier(c=5, calibration=None).fit(X, Y)
+    model = MEDClassifier(C=5, calibration=None).fit(X, Y)
     far = X[Y == "versicolor"] - 3
     ax = drawn(BoundaryDisplay.from_estimator(model, far))
     low, high = ax.get_xlim()
@@ -220,7 +221,7 @@ def test_a_boundary_outside_the_picture_is_no_error():
 
 
 def test_multipliers_fall_and_their_share_is_the_estimate(curved, gauss):
-    for model in (curved, gauss, MEDClassifier(c=5, calibration=None).fit(PETALS, KIND)):
+    for model in (curved, gauss, MEDClassifier(C=5, calibration=None).fit(PETALS, KIND)):
         display = MultipliersDisplay.from_estimator(model)
         whole = np.reshape(model.multipliers_, (model.n_rows_, -1)).sum(axis=1)
         np.testing.assert_array_equal(display.multipliers, np.sort(whole)[::-1])
@@ -238,7 +239,7 @@ def test_multipliers_fall_and_their_share_is_the_estimate(curved, gauss):
 def test_multipliers_without_a_bound_and_rows_without_weight():
     weight = np.ones(100)
     weight[:20] = 0
-    model = MEDClassifier(c=5, margin="gaussian", calibration=None).fit(X, Y, sample_weight=weight)
+    model = MEDClassifier(C=5, margin="gaussian", calibration=None).fit(X, Y, sample_weight=weight)
     display = MultipliersDisplay.from_estimator(model)
     assert display.upper is None and (display.multipliers[display.row < 20] == 0).all()
     assert display.zero_share == pytest.approx((display.multipliers[display.row >= 20] == 0).mean())
@@ -262,10 +263,10 @@ def test_a_novelty_detector_has_rows_that_count_and_no_classes(margin, rows):
     (points,) = [c.get_offsets() for c in ax.collections if len(c.get_offsets()) > 1]
     np.testing.assert_allclose(points[:, 1], display.multipliers)
     near = margin == "exponential" and display.multipliers[0] > 0.5
-    assert (ax.get_legend() is not None) == near and (not near or texts(ax) == ["c = 1"])
+    assert (ax.get_legend() is not None) == near and (not near or texts(ax) == ["C = 1"])
 
 
-@pytest.mark.parametrize("model", [MEDTreeClassifier(c=1, calibration=None), MEDBayesNetClassifier([(0, 1)], c=1)])
+@pytest.mark.parametrize("model", [MEDTreeClassifier(C=1, calibration=None), MEDBayesNetClassifier([(0, 1)], C=1)])
 def test_multipliers_of_trees_and_nets(model):
     display = MultipliersDisplay.from_estimator(model.fit(X.mean(axis=0) < X, Y))
     np.testing.assert_array_equal(display.multipliers, np.sort(model.multipliers_)[::-1])
@@ -288,9 +289,9 @@ def test_what_asks_for_no_margin_has_no_multipliers(model):
 def test_the_bound_is_drawn_where_rows_come_near_it():
     wrong = Y.copy()
     wrong[[0, 99]] = wrong[[99, 0]]
-    display = MultipliersDisplay.from_estimator(MEDClassifier(c=5, calibration=None).fit(X, wrong))
-    assert {0, 99} == set(display.row[:2]) and "c = 5" in texts(drawn(display))
-    easy = MultipliersDisplay.from_estimator(MEDClassifier(c=1000, calibration=None).fit(PETALS[:100], KIND[:100]))
+    display = MultipliersDisplay.from_estimator(MEDClassifier(C=5, calibration=None).fit(X, wrong))
+    assert {0, 99} == set(display.row[:2]) and "C = 5" in texts(drawn(display))
+    easy = MultipliersDisplay.from_estimator(MEDClassifier(C=1000, calibration=None).fit(PETALS[:100], KIND[:100]))
     assert easy.upper == 1000 and not any(text.startswith("c =") for text in texts(drawn(easy)))
     assert easy.ax_.get_ylim()[1] < 100
 

@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from mixent import MEDTreeClassifier
 from mixent.displays import EdgeWeightsDisplay
+from mixent.med import Margin, Trees
 
 LETTERS = np.array(list("ACGT"))
 
@@ -40,7 +41,7 @@ def halves(ax):
 
 @pytest.fixture(scope="module")
 def trees():
-    return MEDTreeClassifier(c=1, gamma=2, calibration=None).fit(X, Y)
+    return MEDTreeClassifier(C=1, calibration=None, margin=Margin("laplace", target=2)).fit(X, Y)
 
 
 def test_weights_are_above_the_diagonal_and_information_below(trees):
@@ -83,7 +84,7 @@ def test_the_edge_that_tells_the_classes_apart_is_the_darkest_above(trees):
 
 
 def test_integrated_tables_have_marginals_below():
-    model = MEDTreeClassifier("integrated", c=1, calibration=None).fit(X, Y)
+    model = MEDTreeClassifier("integrated", C=1, calibration=None).fit(X, Y)
     display = EdgeWeightsDisplay.from_estimator(model)
     assert display.kind == "marginals"
     np.testing.assert_array_equal(display.below[0], model.edge_marginals_[0])
@@ -91,14 +92,14 @@ def test_integrated_tables_have_marginals_below():
 
 
 def test_a_shared_structure_has_one_square_and_mixtures_one_for_each_component():
-    shared = MEDTreeClassifier(structure="shared", c=1, calibration=None).fit(X, Y)
+    shared = MEDTreeClassifier(C=1, calibration=None, trees="shared").fit(X, Y)
     display = EdgeWeightsDisplay.from_estimator(shared)
     assert display.titles == ["all classes"] and len(drawn(display)) == 1
     mean = sum(share * one for share, one in zip(shared.class_prior_, shared.mutual_information_))
     np.testing.assert_allclose(display.below[0], mean)
     with pytest.raises(ValueError, match="all classes share one structure; leave label='b' out"):
         EdgeWeightsDisplay.from_estimator(shared, label="b")
-    mixture = MEDTreeClassifier(n_components=2, c=1, calibration=None, random_state=0).fit(X, Y)
+    mixture = MEDTreeClassifier(C=1, calibration=None, random_state=0, trees=Trees(n_trees=2)).fit(X, Y)
     display = EdgeWeightsDisplay.from_estimator(mixture)
     assert display.titles == ["$a_, component 0", "$a_, component 1", "b, component 0", "b, component 1"]
     assert len(drawn(display)) == 4
@@ -108,7 +109,7 @@ def test_a_shared_structure_has_one_square_and_mixtures_one_for_each_component()
 @pytest.mark.parametrize(("columns", "named"), [(25, 25), (40, 20), (60, 30)])
 def test_names_of_many_columns_do_not_run_into_each_other(columns, named):
     wide, y = rows(80, columns)
-    panels = drawn(EdgeWeightsDisplay.from_estimator(MEDTreeClassifier(c=0.1, calibration=None).fit(wide, y)))
+    panels = drawn(EdgeWeightsDisplay.from_estimator(MEDTreeClassifier(C=0.1, calibration=None).fit(wide, y)))
     labels = panels[0].get_yticklabels()
     assert len(labels) == named
     boxes = sorted((label.get_window_extent() for label in labels), key=lambda box: box.y0)
@@ -121,7 +122,7 @@ def test_what_has_no_weights_says_so(trees):
     likely = MEDTreeClassifier(objective="likelihood", calibration=None).fit(X, Y)
     with pytest.raises(ValueError, match="has one tree of each class and no edge weights; draw it by TreeDisplay"):
         EdgeWeightsDisplay.from_estimator(likely)
-    alone = MEDTreeClassifier(c=1, calibration=None).fit(X[["site_0"]], Y)
+    alone = MEDTreeClassifier(C=1, calibration=None).fit(X[["site_0"]], Y)
     with pytest.raises(ValueError, match="the model has one column, 'site_0', and no edges"):
         EdgeWeightsDisplay.from_estimator(alone)
     with pytest.raises(ValueError, match="label must be one of the classes"):

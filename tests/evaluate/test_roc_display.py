@@ -29,7 +29,7 @@ def texts(ax):
 @pytest.fixture(scope="module")
 def models():
     return {
-        "linear": MEDClassifier(c=1, calibration=None).fit(X[::2], Y[::2]),
+        "linear": MEDClassifier(C=1, calibration=None).fit(X[::2], Y[::2]),
         "Gaussians": MixtureClassifier(1, "VVV", random_state=0).fit(X[::2], Y[::2]),
         "logistic_$": LogisticRegression().fit(X[::2], Y[::2]),
     }

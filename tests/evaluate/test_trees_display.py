@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from mixent import MEDBayesNetClassifier, MEDTreeClassifier
 from mixent.displays import TreeDisplay
 from mixent.evaluate.displays.trees import THICK, THIN, outline
+from mixent.med import Margin, Trees
 
 RNG = np.random.default_rng(0)
 CODE = RNG.integers(3, size=(90, 6))
@@ -29,7 +30,7 @@ def drawn(display, ax=None):
 
 @pytest.fixture(scope="module")
 def trees():
-    return MEDTreeClassifier(c=1, gamma=2, calibration=None).fit(X, Y)
+    return MEDTreeClassifier(C=1, calibration=None, margin=Margin("laplace", target=2)).fit(X, Y)
 
 
 @st.composite
@@ -95,19 +96,19 @@ def test_trees_of_highest_likelihood_are_certain_and_shared_ones_drawn_once():
     display = TreeDisplay.from_estimator(likely, label="yes")
     assert display.titles == ["yes"] and (display.marginals[0] == 1).all()
     assert len(drawn(display)) == 1
-    shared = MEDTreeClassifier(objective="likelihood", structure="shared", calibration=None).fit(X, Y)
+    shared = MEDTreeClassifier(objective="likelihood", calibration=None, trees="shared").fit(X, Y)
     assert TreeDisplay.from_estimator(shared).titles == ["all classes"]
 
 
 def test_a_mixture_has_a_tree_for_each_component():
-    mixture = MEDTreeClassifier(n_components=2, c=0.5, calibration=None, random_state=0).fit(X, Y)
+    mixture = MEDTreeClassifier(C=0.5, calibration=None, random_state=0, trees=Trees(n_trees=2)).fit(X, Y)
     display = TreeDisplay.from_estimator(mixture)
     assert len(drawn(display)) == 4 and display.titles[1] == "no, component 1"
 
 
 def test_a_bayes_net_has_arrows_from_parents_to_children():
     structure = {"yes": [("$one", "four"), ("two", "four"), ("four", "six")], "no": "naive"}
-    model = MEDBayesNetClassifier(structure, c=1, calibration=None).fit(X, Y)
+    model = MEDBayesNetClassifier(structure, C=1, calibration=None).fit(X, Y)
     display = TreeDisplay.from_estimator(model)
     no, yes = drawn(display)
     assert display.marginals is None and not no.patches and len(yes.patches) == 3

@@ -19,6 +19,7 @@ from sklearn.naive_bayes import GaussianNB
 import mixent as mx
 from mixent.ensemble import InputRegions
 from mixent.maxent import BinFeatures
+from mixent.med import RBF, Margin, Polynomial, Tables
 
 HERE = Path(__file__).parent / "predictions.json"
 SHOWN = 8  # rows whose numbers are kept
@@ -52,7 +53,7 @@ TWO = CLASS < 2
 
 
 def bases() -> list[tuple[str, Any]]:
-    return [("mixture", mx.MixtureClassifier(1, "VVI", n_jobs=1)), ("med", mx.MEDClassifier(c=2.0, calibration=None))]
+    return [("mixture", mx.MixtureClassifier(1, "VVI", n_jobs=1)), ("med", mx.MEDClassifier(C=2.0, calibration=None))]
 
 
 def fuser(method: str) -> Any:
@@ -108,31 +109,40 @@ CASES: dict[str, Callable[[], np.ndarray]] = {
         mx.MaxEntJoint(3, prior=1.0, **R).fit(MIXED).predict_proba(MIXED.drop(columns="soil"), "soil")
     ),
     "MEDClassifier": lambda: proba(mx.MEDClassifier(cv=3, **R), MIXED),
-    "MEDClassifier rbf": lambda: proba(mx.MEDClassifier("rbf", c=3.0, gamma=0.3, cv=3, **R), NUMBERS),
-    "MEDClassifier poly": lambda: proba(
-        mx.MEDClassifier("poly", c=2.0, degree=2, margin="gaussian", cv=3, **R), NUMBERS
-    ),
-    "MEDClassifier features": lambda: proba(mx.MEDClassifier("rbf", c=3.0, n_features=10, cv=3, **R), NUMBERS),
-    "MEDClassifier some labels": lambda: proba(mx.MEDClassifier(c=2.0, cv=3, **R), FULL[TWO], SOME[TWO]),
-    "MEDGaussianClassifier": lambda: proba(mx.MEDGaussianClassifier(c=1.0, cv=3, **R), NUMBERS[TWO], Y[TWO]),
+    "MEDClassifier rbf": lambda: proba(mx.MEDClassifier(RBF(0.3), C=3.0, cv=3, **R), NUMBERS),
+    "MEDClassifier poly": lambda: proba(mx.MEDClassifier(Polynomial(2), C=2.0, margin="gaussian", cv=3, **R), NUMBERS),
+    "MEDClassifier features": lambda: proba(mx.MEDClassifier(RBF(n_landmarks=10), C=3.0, cv=3, **R), NUMBERS),
+    "MEDClassifier some labels": lambda: proba(mx.MEDClassifier(C=2.0, cv=3, **R), FULL[TWO], SOME[TWO]),
+    "MEDGaussianClassifier": lambda: proba(mx.MEDGaussianClassifier(C=1.0, cv=3, **R), NUMBERS[TWO], Y[TWO]),
     "MEDGaussianClassifier rbf": lambda: proba(
-        mx.MEDGaussianClassifier(c=1.0, kernel="rbf", n_features=3, calibration=None, **R), NUMBERS[TWO], Y[TWO]
+        mx.MEDGaussianClassifier(C=1.0, kernel="rbf", n_kernel_components=3, calibration=None, **R),
+        NUMBERS[TWO],
+        Y[TWO],
     ),
-    "MEDTreeClassifier": lambda: proba(mx.MEDTreeClassifier(c=1.0, cv=3, **R), MIXED),
+    "MEDTreeClassifier": lambda: proba(mx.MEDTreeClassifier(C=1.0, cv=3, **R), MIXED),
     "MEDTreeClassifier integrated": lambda: proba(
-        mx.MEDTreeClassifier("integrated", c=1.0, gamma=2.0, calibration=None, continuous="quantised", **R), FULL
+        mx.MEDTreeClassifier(
+            Tables("integrated", continuous="quantized"),
+            C=1.0,
+            calibration=None,
+            margin=Margin("laplace", target=2.0),
+            **R,
+        ),
+        FULL,
     ),
     "MEDTreeClassifier shared": lambda: proba(
-        mx.MEDTreeClassifier(c=1.0, structure="shared", alpha=0.3, calibration=None, **R),
+        mx.MEDTreeClassifier(C=1.0, calibration=None, trees="shared", margin=Margin("laplace", quantile=0.3), **R),
         MIXED[["color", "soil", "height"]],
     ),
-    "MEDBayesNetClassifier": lambda: proba(mx.MEDBayesNetClassifier(c=1.0, cv=3, **R), FULL[["color", "soil"]]),
+    "MEDBayesNetClassifier": lambda: proba(mx.MEDBayesNetClassifier(C=1.0, cv=3, **R), FULL[["color", "soil"]]),
     "MEDBayesNetClassifier edges": lambda: proba(
-        mx.MEDBayesNetClassifier([("color", "soil")], c=1.0, calibration="predictive", ess=2.0, **R),
+        mx.MEDBayesNetClassifier([("color", "soil")], C=1.0, calibration="predictive", ess=2.0, **R),
         FULL[["color", "soil"]],
     ),
     "MEDNoveltyDetector": lambda: scores(mx.MEDNoveltyDetector(), MIXED),
-    "MEDNoveltyDetector tree": lambda: scores(mx.MEDNoveltyDetector("tree", alpha=0.3), FULL[["color", "soil"]]),
+    "MEDNoveltyDetector tree": lambda: scores(
+        mx.MEDNoveltyDetector("tree", margin=Margin("exponential", quantile=0.3)), FULL[["color", "soil"]]
+    ),
     "FisherKernel": lambda: np.abs(
         mx.FisherKernel(mx.GaussianMixture(2, "VVI", **R), random_state=0).fit(NUMBERS).transform(NUMBERS)
     ),

@@ -14,8 +14,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from mixent import MEDBayesNetClassifier
 from mixent.data import Column, Schema, Table
+from mixent.med import Margin, training_sets
 from mixent.med import bayes_net as module
-from mixent.med import training_sets
 from mixent.med.bayes_net import Net, NetModel, NetSpace, across, cells_of
 from mixent.med.contests import Contests, contrasts, pairs
 from mixent.med.exponential_family import Joint
@@ -238,7 +238,7 @@ def test_without_discrimination_scores_are_expected_log_probabilities_of_counts(
     scores = tables_by_hand(Z, y, edges, 2.5) + np.log(np.bincount(y))
     ours = model.decision_function(words(Z))
     np.testing.assert_allclose(ours - ours[:, :1], scores - scores[:, :1], atol=1e-10)
-    assert not model.multipliers_.any() and model.gap_ == 0 and model.c_ is None and model.c_tried_ == []
+    assert not model.multipliers_.any() and model.gap_ == 0 and model.C_ is None and model.C_tried_ == []
 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0])
@@ -265,8 +265,8 @@ def test_a_column_of_no_value_says_nothing():
 @pytest.mark.parametrize(
     "estimator",
     [
-        MEDBayesNetClassifier(c=1.0, calibration=None),
-        MEDBayesNetClassifier(in_a_row, c=1.0, cv=3),
+        MEDBayesNetClassifier(C=1.0, calibration=None),
+        MEDBayesNetClassifier(in_a_row, C=1.0, cv=3),
         MEDBayesNetClassifier(objective="likelihood", calibration="predictive"),
     ],
 )
@@ -283,8 +283,8 @@ def test_every_check_of_scikit_learn_passes(estimator):
 def test_the_solution_keeps_the_conditions_of_an_optimum(margin):
     Z, y = draw(200, noise=0.6)
     X = words(Z)
-    options = {"gamma": 0.8, "bias": "flat", "tol": 1e-10, "calibration": None}
-    model = MEDBayesNetClassifier(DENSE, c=1.5, margin=margin, **options).fit(X, y)
+    options = {"bias": "flat", "tol": 1e-10, "calibration": None}
+    model = MEDBayesNetClassifier(DENSE, C=1.5, margin=Margin(margin, target=0.8), **options).fit(X, y)
     kept = np.where(y == 1, 1, -1) * model.decision_function(X)
     lam = model.multipliers_
     assert 0 <= model.gap_ < 1e-6 and 0 < np.mean(lam > 0) < 1
@@ -299,7 +299,7 @@ def test_a_small_c_leaves_the_prior_unless_the_bias_is_free():
     Z, y = draw(150, 3, noise=0.6)
     X = words(Z)
     prior = MEDBayesNetClassifier(CHAIN, objective="likelihood", calibration=None).fit(X, y).decision_function(X)
-    options = {"c": 1e-4, "gamma": 2.0, "tol": 1e-12, "calibration": None}
+    options = {"C": 1e-4, "margin": Margin("laplace", target=2.0), "tol": 1e-12, "calibration": None}
     held = MEDBayesNetClassifier(CHAIN, **options).fit(X, y)
     np.testing.assert_allclose(held.decision_function(X), prior, atol=1e-4)
     free = MEDBayesNetClassifier(CHAIN, bias="flat", **options).fit(X, y)
@@ -309,7 +309,9 @@ def test_a_small_c_leaves_the_prior_unless_the_bias_is_free():
 
 def test_counts_are_those_of_weighted_rows():
     Z, y = draw(150, 3, noise=0.6)
-    model = MEDBayesNetClassifier(DENSE, c=0.5, gamma=2.0, tol=1e-12, calibration=None).fit(words(Z), y)
+    model = MEDBayesNetClassifier(DENSE, C=0.5, tol=1e-12, calibration=None, margin=Margin("laplace", target=2.0)).fit(
+        words(Z), y
+    )
     a, b = pairs(3)
     for s in range(3):
         lam, ours = model.multipliers_, (y == s)
@@ -325,7 +327,7 @@ def test_counts_are_those_of_weighted_rows():
     assert model.column_names_ == ("v0", "v1", "v2", "v3")
 
 
-OPTIONS = {"c": 0.5, "gamma": 2.0, "calibration": None, "tol": 1e-11}
+OPTIONS = {"C": 0.5, "margin": Margin("laplace", target=2.0), "calibration": None, "tol": 1e-11}
 
 
 def test_permutations_of_rows_columns_and_classes_permute_the_answer():
@@ -348,7 +350,7 @@ def test_weight_two_is_the_row_twice():
     Z, y = draw(120, noise=0.6)
     X = words(Z)
     weight = np.random.default_rng(7).integers(0, 3, size=len(y)).astype(float)
-    options = {**OPTIONS, "gamma": None, "alpha": 0.3}
+    options = {**OPTIONS, "margin": Margin("laplace", quantile=0.3)}
     weighted = MEDBayesNetClassifier(CHAIN, **options).fit(X, y, weight)
     index = np.repeat(np.arange(len(y)), weight.astype(int))
     repeated = MEDBayesNetClassifier(CHAIN, **options).fit(X.iloc[index], y[index])
@@ -387,7 +389,7 @@ def test_a_table_without_its_value_or_a_parents_says_nothing():
     empty.loc[:] = None
     np.testing.assert_allclose(model.decision_function(empty), shift[1] - shift[0])
     holes = X.mask(np.random.default_rng(8).random(X.shape) < 0.2)
-    model = MEDBayesNetClassifier([(0, 2), (1, 2)], c=1.0, random_state=0).fit(holes, y)
+    model = MEDBayesNetClassifier([(0, 2), (1, 2)], C=1.0, random_state=0).fit(holes, y)
     seen = holes[["v0", "v1", "v2"]].notna().all(axis=1)
     prior = MEDBayesNetClassifier([(0, 2), (1, 2)], objective="likelihood", calibration=None).fit(holes, y)
     assert prior.counts_[0]["v2"].sum() == pytest.approx(1 + (seen & (y == 0)).sum())
@@ -419,7 +421,7 @@ def test_discrimination_mends_what_independence_gets_wrong():
     assert loss["margin"] < loss["likelihood"] - 0.02
 
 
-def test_numbers_are_softly_quantised():
+def test_numbers_are_softly_quantized():
     rng = np.random.default_rng(11)
     y = rng.integers(2, size=240)
     X = pd.DataFrame({"size": rng.normal(size=240) + 2.5 * y, "kind": np.array(["a", "b"])[rng.integers(2, size=240)]})
@@ -428,7 +430,7 @@ def test_numbers_are_softly_quantised():
     assert model.score(X, y) > 0.75
     table = model.tables_[0]["size"]
     assert table.shape[0] == 2 and table.sum(axis=-1) == pytest.approx(1)
-    both = MEDBayesNetClassifier([("size", "kind")], c=1.0, random_state=0).fit(X, y)
+    both = MEDBayesNetClassifier([("size", "kind")], C=1.0, random_state=0).fit(X, y)
     assert both.score(X, y) > 0.75 and both.tables_[0]["kind"].shape == (table.shape[1], 2)
     prior = MEDBayesNetClassifier(objective="likelihood", calibration=None).fit(X, y)
     assert prior.counts_[1]["size"].sum() == pytest.approx(1 + (X["size"].notna() & (y == 1)).sum())
@@ -441,7 +443,9 @@ def test_rows_without_a_label_take_part(relaxation):
     hidden = np.random.default_rng(13).random(len(y)) < 0.6
     partly = y.astype(object)
     partly[hidden] = None
-    model = MEDBayesNetClassifier(CHAIN, c=1.0, gamma=1.0, relaxation=relaxation, calibration=None).fit(X, partly)
+    model = MEDBayesNetClassifier(
+        CHAIN, C=1.0, relaxation=relaxation, calibration=None, margin=Margin("laplace", target=1.0)
+    ).fit(X, partly)
     objective = [step.objective for step in model.run_.trace if step.accepted]
     assert len(objective) > 1 and np.diff(objective).min() > -1e-8
     assert (model.classes_[model.label_posterior_[hidden].argmax(axis=1)] == y[hidden]).mean() > 0.8
@@ -456,18 +460,18 @@ def test_labels_in_doubt_count_by_their_shares():
     prior = MEDBayesNetClassifier(objective="likelihood", calibration=None).fit(words(Z), P)
     wanted = 0.5 + np.bincount(Z[:, 0], P[:, 1])
     np.testing.assert_allclose(prior.counts_[1]["v0"], wanted)
-    assert MEDBayesNetClassifier(c=1.0, calibration=None).fit(words(Z), P).score(words(Z), y) > 0.7
+    assert MEDBayesNetClassifier(C=1.0, calibration=None).fit(words(Z), P).score(words(Z), y) > 0.7
 
 
 def test_a_fixed_margin_is_kept_or_refused():
     Z, y = draw(60, noise=0.05, seed=15)
     X = words(Z).iloc[4:]
     y = y[4:]
-    model = MEDBayesNetClassifier(margin="fixed", gamma=1.0, calibration=None).fit(X, y)
+    model = MEDBayesNetClassifier(margin=Margin("fixed", target=1.0), calibration=None).fit(X, y)
     assert (np.where(y == 1, 1, -1) * model.decision_function(X)).min() > 1 - 1e-4
     noisy, labels = draw(100, noise=0.9, seed=16)
     with pytest.raises(ValueError, match="no solution keeps the fixed margin 1 in every row"):
-        MEDBayesNetClassifier(margin="fixed", gamma=1.0, calibration=None).fit(words(noisy), labels)
+        MEDBayesNetClassifier(margin=Margin("fixed", target=1.0), calibration=None).fit(words(noisy), labels)
 
 
 def test_the_usual_margin_is_a_quantile_between_bounds():
@@ -475,11 +479,11 @@ def test_the_usual_margin_is_a_quantile_between_bounds():
     X = words(Z)
     prior = MEDBayesNetClassifier(objective="likelihood", calibration=None).fit(X, y)
     kept = np.sort(np.where(y == 1, 1, -1) * prior.decision_function(X))
-    model = MEDBayesNetClassifier(c=1.0, alpha=0.3, calibration=None).fit(X, y)
+    model = MEDBayesNetClassifier(C=1.0, calibration=None, margin=Margin("laplace", quantile=0.3)).fit(X, y)
     assert model.margin_.at == pytest.approx(kept[44]) and 0.1 < kept[44] < 2
-    model = MEDBayesNetClassifier(c=1.0, alpha=1.0, calibration=None).fit(X, y)
+    model = MEDBayesNetClassifier(C=1.0, calibration=None, margin=Margin("laplace", quantile=1.0)).fit(X, y)
     assert model.margin_.at == 2.0 < kept[-1]
-    model = MEDBayesNetClassifier(c=1.0, alpha=0.0, calibration=None).fit(X, y)
+    model = MEDBayesNetClassifier(C=1.0, calibration=None, margin=Margin("laplace", quantile=0.0)).fit(X, y)
     assert model.margin_.at == 0.1 > kept[0]
 
 
@@ -487,12 +491,12 @@ def test_c_is_chosen_and_probabilities_are_calibrated():
     Z, y = draw(150, 3, noise=0.6, seed=18)
     X = words(Z)
     model = MEDBayesNetClassifier(cv=3, random_state=0).fit(X, y)
-    assert model.c_ in [tried["c"] for tried in model.c_tried_] and len(model.c_tried_) > 2
+    assert model.C_ in [tried["C"] for tried in model.C_tried_] and len(model.C_tried_) > 2
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
     again = MEDBayesNetClassifier(cv=3, random_state=0).fit(X, y)
     np.testing.assert_array_equal(model.predict_proba(X), again.predict_proba(X))
     for calibration in ("affine", "predictive"):
-        other = MEDBayesNetClassifier(c=1.0, cv=3, calibration=calibration, random_state=0).fit(X, y)
+        other = MEDBayesNetClassifier(C=1.0, cv=3, calibration=calibration, random_state=0).fit(X, y)
         assert other.score(X, y) > 0.5
 
 
@@ -540,15 +544,21 @@ BAD = [
     ({"structure": {"yes": {}, "no": []}}, "structure of a class must be 'naive', a list or a function; got {}"),
     ({"structure": {"yes": "tree", "no": []}}, f"{WANTED}.*got 'tree'"),
     ({"ess": 0.0}, "ess must be a number > 0"),
-    ({"margin": "hinge"}, "margin must be one of 'exponential', 'laplace', 'gaussian', 'fixed'; got 'hinge'"),
+    (
+        {"margin": "hinge"},
+        "margin must be one of 'exponential', .*, 'fixed', or a Margin; got 'hinge'",
+    ),
     ({"objective": "joint"}, "objective must be one of 'margin', 'likelihood'"),
-    ({"gamma": -1.0}, "gamma must be a number > 0"),
-    ({"alpha": 2.0}, "alpha must be a share, from 0 to 1"),
-    ({"alpha": 0.5, "gamma": 1.0}, "alpha=0.5 has no effect with gamma=1.0"),
-    ({"c": 1.0, "margin": "fixed"}, "c=1.0 has no effect with margin='fixed'"),
-    ({"c": 1.0, "objective": "likelihood"}, "c=1.0 has no effect with objective='likelihood'"),
-    ({"gamma": 1.0, "objective": "likelihood"}, "gamma=1.0 has no effect with objective='likelihood'"),
-    ({"c": -1.0}, "c must be a number > 0"),
+    ({"margin": Margin("laplace", target=-1.0)}, "target of the margin must be a number > 0"),
+    (
+        {"margin": Margin("laplace", quantile=2.0)},
+        "quantile of the margin must be a number from 0 to 1",
+    ),
+    ({"margin": Margin("laplace", 1.0, 0.5)}, "a margin has a target or a quantile; got target=1.0 and quantile=0.5"),
+    ({"C": 1.0, "margin": "fixed"}, "C=1.0 is not used with margin='fixed'"),
+    ({"C": 1.0, "objective": "likelihood"}, "C=1.0 is only used with objective='margin'"),
+    ({"margin": Margin("laplace", 1.0), "objective": "likelihood"}, "margin=.* is only used with objective='margin'"),
+    ({"C": -1.0}, "C must be a number > 0"),
     ({"calibration": "sigmoid"}, "calibration must be one of 'temperature', 'affine', 'predictive'"),
 ]
 
@@ -568,7 +578,7 @@ def test_tables_that_are_too_large_are_refused_with_their_numbers(monkeypatch):
         r"24 cells, and 20 are the most; give it fewer parents"
     )
     with pytest.raises(ValueError, match=message):
-        MEDBayesNetClassifier([(0, 3), (1, 3)], c=1.0).fit(words(Z), y)
+        MEDBayesNetClassifier([(0, 3), (1, 3)], C=1.0).fit(words(Z), y)
 
 
 def test_a_cycle_is_told_in_the_direction_of_its_edges():

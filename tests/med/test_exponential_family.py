@@ -16,7 +16,7 @@ from mixent.med.contests import Contests, contrasts
 from mixent.med.demands import Demands
 from mixent.med.exponential_family import Active, Joint, NaturalProblem, NaturalSequential
 from mixent.med.exponential_family_solving import balanced, climb, push_of, solve
-from mixent.med.families import CellLayout, Dirichlets, Trees, TreeTables
+from mixent.med.families import CellLayout, Dirichlets, TreeDistribution, TreeTables
 from mixent.med.features import Counted, Edges, Matrix
 from mixent.med.margins import Exponential, Fixed, Gaussian, Laplace
 from mixent.med.solving import Search
@@ -48,7 +48,7 @@ MEMBER = np.array([[edge in tree for edge in EDGES] for tree in every_tree(4)], 
 
 def log_partition(part, T):
     """A(T), the trees one by one; -inf of minus it outside the domain."""
-    if isinstance(part, Trees):
+    if isinstance(part, TreeDistribution):
         return float(logsumexp(MEMBER @ T))
     width = 1 + sum(SIZES)
     table = T.reshape(width, width)
@@ -75,7 +75,7 @@ def problem_of(kind, margin, n_classes=2, bias_variance=np.inf, n=14, seed=0, we
         if kind == "fixed":
             table = rng.normal(size=(R, R)) * 1.5
             views.append(Edges(cells, np.where(layout.apart, table + table.T, 0.0), rng.normal(size=R), layout))
-            parts.append(Trees(0.5 * rng.normal(size=6)))
+            parts.append(TreeDistribution(0.5 * rng.normal(size=6)))
         else:
             spread = np.concatenate([[1.0], 1.0 / np.repeat(SIZES, SIZES)])
             views.append(Counted.of(cells).shifted(float(rng.normal())))

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from scipy.special import betaln, gammaln, logsumexp, polygamma, psi
 
 from mixent.core.driver import OutsideDomainError
-from mixent.med.families import CellLayout, Dirichlets, OneTree, Product, Trees, TreeTables
+from mixent.med.families import CellLayout, Dirichlets, Product, SingleTree, TreeDistribution, TreeTables
 from mixent.med.features import Counted, Edges, Matrix
 
 
@@ -247,7 +247,7 @@ def test_trees_are_what_enumeration_says():
     def probability(T):
         return np.exp(member @ T - logsumexp(member @ T))
 
-    ours, before, p, q = Trees(T), Trees(prior), probability(T), probability(prior)
+    ours, before, p, q = TreeDistribution(T), TreeDistribution(prior), probability(T), probability(prior)
     assert ours.log_partition == pytest.approx(logsumexp(member @ T), rel=1e-12)
     np.testing.assert_allclose(ours.mean, p @ member, rtol=1e-10)
     cov = (member.T * p) @ member - np.outer(p @ member, p @ member)
@@ -262,12 +262,12 @@ def test_trees_are_what_enumeration_says():
 
 
 def test_a_tree_that_is_certain_stays():
-    tree = OneTree(np.array([1.0, 0.0, 1.0, 0.0, 0.0, 1.0]))  # 0-1, 0-3, 2-3
+    tree = SingleTree(np.array([1.0, 0.0, 1.0, 0.0, 0.0, 1.0]))  # 0-1, 0-3, 2-3
     assert tree.edges.tolist() == [[0, 1], [0, 3], [2, 3]]
     assert tree.log_partition == 0.0 and tree.mean is tree.T and tree.at(np.full(6, np.nan)) is tree
     assert not tree.metric(np.ones(6)).any() and not tree.gram(np.ones((2, 6))).any()
     assert tree.divergence(tree) == 0.0
-    assert OneTree(np.zeros(0)).edges.shape == (0, 2)
+    assert SingleTree(np.zeros(0)).edges.shape == (0, 2)
 
 
 # --- Dirichlet distributions ----------------------------------------------------------------------------------------
@@ -313,7 +313,7 @@ def test_dirichlet_counts_are_positive(bad):
 
 def test_a_product_is_its_parts():
     rng = np.random.default_rng(2)
-    parts = (Trees(rng.normal(size=6)), Dirichlets(rng.uniform(1, 2, size=4), np.array([0, 0, 1, 1])))
+    parts = (TreeDistribution(rng.normal(size=6)), Dirichlets(rng.uniform(1, 2, size=4), np.array([0, 0, 1, 1])))
     both = Product(parts)
     f, F = rng.normal(size=10), rng.normal(size=(3, 10))
     assert both.log_partition == parts[0].log_partition + parts[1].log_partition

@@ -7,10 +7,11 @@ from scipy.stats import multivariate_t
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mixent import FisherKernel, MEDGaussianClassifier
+from mixent.med import RBF, GaussianPrior, Margin, Polynomial
 from mixent.med import gaussian_classifier as module
 
 
-@parametrize_with_checks([MEDGaussianClassifier(c=1.0, calibration=None), MEDGaussianClassifier(c=1.0, cv=3)])
+@parametrize_with_checks([MEDGaussianClassifier(C=1.0, calibration=None), MEDGaussianClassifier(C=1.0, cv=3)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -28,7 +29,7 @@ def ring():
 def test_the_prior_is_what_no_multiplier_changes(ring):
     """So small a c that no row speaks: the Gaussians are those of maximum likelihood, smoothed."""
     X, y = ring
-    model = MEDGaussianClassifier(c=1e-6, margin="exponential", calibration=None, k=0.0).fit(X, y)
+    model = MEDGaussianClassifier(C=1e-6, margin="exponential", calibration=None, prior=0.0).fit(X, y)
     assert not model.multipliers_.any() and model.loo_estimate_ == 0
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     for mean, cov, label in zip(model.means_, model.covariances_, model.classes_):
@@ -39,7 +40,7 @@ def test_the_prior_is_what_no_multiplier_changes(ring):
 @pytest.mark.parametrize("margin", ["exponential", "laplace", "gaussian"])
 def test_the_solution_keeps_the_conditions_of_an_optimum(ring, margin):
     X, y = ring
-    model = MEDGaussianClassifier(c=2.0, margin=margin, alpha=0.3, tol=1e-10, calibration=None).fit(X, y)
+    model = MEDGaussianClassifier(C=2.0, margin=Margin(margin, quantile=0.3), tol=1e-10, calibration=None).fit(X, y)
     kept = np.where(y == "out", 1, -1) * model.decision_function(X)
     lam = model.multipliers_
     assert model.gap_ < 1e-6 and 0 < np.mean(lam > 0) < 1
@@ -53,7 +54,9 @@ def test_the_solution_keeps_the_conditions_of_an_optimum(ring, margin):
 def test_the_statistics_are_those_of_weighted_rows(ring):
     """Equation 17: row t weighs 1 + l in its own class and -l in the other."""
     X, y = ring
-    model = MEDGaussianClassifier(c=2.0, alpha=0.3, k=0.0, tol=1e-12, calibration=None).fit(X, y)
+    model = MEDGaussianClassifier(
+        C=2.0, tol=1e-12, calibration=None, prior=0.0, margin=Margin("laplace", quantile=0.3)
+    ).fit(X, y)
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     lam = model.multipliers_
     for one, label in zip(model.gaussians_, model.classes_):
@@ -70,18 +73,18 @@ def test_three_classes_are_solved_jointly():
     rng = np.random.default_rng(6)
     y = rng.integers(3, size=150)
     X = rng.normal(size=(150, 3)) * (1 + y[:, None]) + np.eye(3)[y]
-    model = MEDGaussianClassifier(c=3.0, tol=1e-9, calibration=None).fit(X, y)
+    model = MEDGaussianClassifier(C=3.0, tol=1e-9, calibration=None).fit(X, y)
     assert model.multipliers_.shape == (150, 3) and model.gap_ < 1e-5
     assert model.score(X, y) > 0.6
     order = [2, 0, 1]
-    other = MEDGaussianClassifier(c=3.0, tol=1e-9, calibration=None).fit(X, np.array(order)[y])
+    other = MEDGaussianClassifier(C=3.0, tol=1e-9, calibration=None).fit(X, np.array(order)[y])
     np.testing.assert_allclose(other.decision_function(X)[:, order], model.decision_function(X), atol=1e-4)
 
 
 def test_weight_two_is_the_row_twice(ring):
     X, y = ring
     weight = np.random.default_rng(1).integers(0, 3, size=len(X)).astype(float)
-    options = {"c": 2.0, "alpha": 0.3, "calibration": None, "tol": 1e-11}
+    options = {"C": 2.0, "margin": Margin("laplace", quantile=0.3), "calibration": None, "tol": 1e-11}
     weighted = MEDGaussianClassifier(**options).fit(X, y, weight)
     index = np.repeat(np.arange(len(X)), weight.astype(int))
     repeated = MEDGaussianClassifier(**options).fit(X[index], y[index])
@@ -90,11 +93,11 @@ def test_weight_two_is_the_row_twice(ring):
 
 def test_units_do_not_matter(ring):
     X, y = ring
-    options = {"c": 2.0, "calibration": None, "tol": 1e-11}
+    options = {"C": 2.0, "calibration": None, "tol": 1e-11}
     plain = MEDGaussianClassifier(**options).fit(X, y).decision_function(X)
     moved = X @ np.array([[3.0, 1.0], [-2.0, 0.5]]) + 1e4
-    turned = MEDGaussianClassifier(**options, k=0.0).fit(moved, y).decision_function(moved)
-    again = MEDGaussianClassifier(**options, k=0.0).fit(X, y).decision_function(X)
+    turned = MEDGaussianClassifier(prior=0.0, **options).fit(moved, y).decision_function(moved)
+    again = MEDGaussianClassifier(prior=0.0, **options).fit(X, y).decision_function(X)
     np.testing.assert_allclose(turned, again, atol=1e-4)
     scaled = MEDGaussianClassifier(**options).fit(X * [1e3, 1e-3], y).decision_function(X * [1e3, 1e-3])
     np.testing.assert_allclose(scaled, plain, atol=1e-6)
@@ -104,7 +107,7 @@ def test_the_prior_of_the_user_counts_for_its_rows(ring):
     X, y = ring
     mean, cov = np.array([1.0, -1.0]), np.array([[2.0, 0.3], [0.3, 1.0]])
     model = MEDGaussianClassifier(
-        c=1e-6, margin="exponential", k=7.0, prior_mean=mean, prior_cov=cov, calibration=None
+        C=1e-6, margin="exponential", calibration=None, prior=GaussianPrior(7.0, mean=mean, covariance=cov)
     ).fit(X, y)
     own = X[y == "in"]
     N = 7.0 + len(own)
@@ -118,7 +121,7 @@ def test_the_prior_of_the_user_counts_for_its_rows(ring):
 
 def test_predictive_probabilities_are_bayes_rule_with_student_densities(ring):
     X, y = ring
-    model = MEDGaussianClassifier(c=1.0, alpha=0.3, calibration="predictive").fit(X, y)
+    model = MEDGaussianClassifier(C=1.0, calibration="predictive", margin=Margin("laplace", quantile=0.3)).fit(X, y)
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     log_joint = []
     for one, b in zip(model.gaussians_, np.log(model.class_prior_)):
@@ -133,12 +136,12 @@ def test_kernel_components_bend_the_boundary():
     rng = np.random.default_rng(2)
     X = rng.uniform(-2, 2, size=(300, 2))
     y = (np.sin(2.5 * X[:, 0]) > X[:, 1]).astype(int)
-    plain = MEDGaussianClassifier(c=1.0, random_state=0).fit(X[:200], y[:200])
-    bent = MEDGaussianClassifier(c=1.0, kernel="rbf", gamma=1.0, n_features=12, random_state=0).fit(X[:200], y[:200])
+    plain = MEDGaussianClassifier(C=1.0, random_state=0).fit(X[:200], y[:200])
+    bent = MEDGaussianClassifier(C=1.0, kernel=RBF(1.0), n_kernel_components=12, random_state=0).fit(X[:200], y[:200])
     assert bent.score(X[200:], y[200:]) > plain.score(X[200:], y[200:]) + 0.03
     assert len(bent.means_[0]) == 12
-    cubic = MEDGaussianClassifier(c=1.0, kernel="poly", n_features=6, random_state=0).fit(X[:200], y[:200])
-    own = MEDGaussianClassifier(c=1.0, kernel=lambda A, B: (A @ B.T + 1) ** 2, n_features=4, random_state=0)
+    cubic = MEDGaussianClassifier(C=1.0, kernel="poly", n_kernel_components=6, random_state=0).fit(X[:200], y[:200])
+    own = MEDGaussianClassifier(C=1.0, kernel=lambda A, B: (A @ B.T + 1) ** 2, n_kernel_components=4, random_state=0)
     assert cubic.score(X, y) > 0.8 and own.fit(X, y).score(X, y) > 0.8
 
 
@@ -148,7 +151,7 @@ def test_rows_without_a_label_take_part(ring, relaxation):
     hidden = np.random.default_rng(3).random(len(y)) < 0.6
     partly = y.astype(object)
     partly[hidden] = None
-    options = {"c": 2.0, "alpha": 0.5, "calibration": None}
+    options = {"C": 2.0, "margin": Margin("laplace", quantile=0.5), "calibration": None}
     model = MEDGaussianClassifier(relaxation=relaxation, **options).fit(X, partly)
     objective = [step.objective for step in model.run_.trace if step.accepted]
     assert len(objective) > 2 and np.diff(objective).min() > -1e-8
@@ -165,28 +168,31 @@ def test_tables_with_words_and_gaps():
             "colour": np.array(["red", "green"])[(y + (rng.random(150) < 0.3)) % 2],
         }
     ).mask(rng.random((150, 2)) < 0.1)
-    model = MEDGaussianClassifier(c=1.0, random_state=0).fit(X, y)
+    model = MEDGaussianClassifier(C=1.0, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.6
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
 
 
 BAD = [
     ({"margin": "fixed"}, "margin must be one of 'exponential', 'laplace', 'gaussian'; got 'fixed'"),
-    ({"alpha": 1.5}, "alpha must be a quantile, from 0 to 1"),
-    ({"k": -1.0}, "k must be a number >= 0"),
+    ({"margin": Margin("laplace", quantile=1.5)}, "quantile of the margin must be a number from 0 to 1"),
+    ({"prior": -1.0}, "strength of the prior must be a number >= 0"),
+    ({"prior": "flat"}, "prior must be one of 'auto', or a GaussianPrior; got 'flat'"),
     ({"kernel": FisherKernel()}, "is a transformer; put it before this classifier in a pipeline"),
-    ({"kernel": "linear"}, "kernel must be None, 'rbf', 'poly' or a function"),
-    ({"n_features": 0, "kernel": "rbf"}, "n_features must be a whole number >= 1"),
-    ({"n_features": 3}, "n_features=3 has no effect with kernel=None"),
-    ({"gamma": 3.0}, "gamma=3.0 has no effect with kernel=None"),
-    ({"gamma": -3.0, "kernel": "rbf"}, "gamma must be 'scale' or a number > 0"),
-    ({"coef0": -1.0, "kernel": "poly"}, "coef0 must be a number >= 0"),
+    ({"kernel": "linear"}, "kernel must be one of 'poly', 'rbf', Polynomial, RBF, .*, None; got 'linear'"),
+    ({"n_kernel_components": 0, "kernel": "rbf"}, "n_kernel_components must be a whole number >= 1"),
+    ({"n_kernel_components": 3}, "n_kernel_components=3 is only used with a kernel"),
+    ({"kernel": RBF(-3.0)}, "gamma must be 'scale' or a number > 0"),
+    ({"kernel": Polynomial(coef0=-1.0)}, "coef0 must be a number >= 0"),
     ({"calibration": "sigmoid"}, "calibration must be one of 'temperature', 'affine', 'predictive'"),
-    ({"prior_mean": [0.0]}, r"prior_mean must be finite numbers of shape \(2,\)"),
-    ({"prior_mean": "none"}, r"prior_mean must be finite numbers of shape \(2,\)"),
-    ({"prior_cov": -np.eye(2)}, "prior_cov must be symmetric and positive definite"),
-    ({"prior_cov": np.eye(2), "k": 0}, "prior_cov has no effect with k=0"),
-    ({"prior_cov": np.eye(2), "kernel": "rbf"}, "prior_cov is in the units of the columns"),
+    ({"prior": GaussianPrior(mean=[0.0])}, r"mean of the prior must be finite numbers of shape \(2,\)"),
+    ({"prior": GaussianPrior(mean="none")}, r"mean of the prior must be finite numbers of shape \(2,\)"),
+    (
+        {"prior": GaussianPrior(covariance=-np.eye(2))},
+        "covariance of the prior must be symmetric and positive definite",
+    ),
+    ({"prior": GaussianPrior(0, covariance=np.eye(2))}, "covariance of the prior is only used with a strength > 0"),
+    ({"prior": GaussianPrior(covariance=np.eye(2)), "kernel": "rbf"}, "covariance of the prior is in the units of the"),
 ]
 
 
@@ -200,15 +206,15 @@ def test_bad_data_is_refused_in_words(ring, monkeypatch):
     X, y = ring
     flat = np.column_stack([X, np.where(y == "in", 1.0, X[:, 0])])
     with pytest.raises(ValueError, match="class in has columns that are constant or depend on each other"):
-        MEDGaussianClassifier(k=0.0, c=1.0).fit(flat, y)
-    assert MEDGaussianClassifier(c=1.0, calibration=None).fit(flat, y).score(flat, y) > 0.9  # k="auto" mends it
+        MEDGaussianClassifier(C=1.0, prior=0.0).fit(flat, y)
+    assert MEDGaussianClassifier(C=1.0, calibration=None).fit(flat, y).score(flat, y) > 0.9  # by the prior
     few = np.r_[0:3, 60:140]
     wide = np.random.default_rng(5).normal(size=(140, 6))
     with pytest.raises(ValueError, match="class in counts 3 rows, and 6 columns take more than 5"):
-        MEDGaussianClassifier(k=0.0, c=1.0).fit(wide[few], y[few])
+        MEDGaussianClassifier(C=1.0, prior=0.0).fit(wide[few], y[few])
     monkeypatch.setattr(module, "MOST_COLUMNS", 5)
-    with pytest.raises(ValueError, match="Gaussians of 6 encoded columns have 28 numbers each, and 5 columns"):
-        MEDGaussianClassifier(c=1.0).fit(wide, y)
+    with pytest.raises(ValueError, match="Gaussians of 6 encoded columns have 28 numbers each; the most are 5 columns"):
+        MEDGaussianClassifier(C=1.0).fit(wide, y)
 
 
 def test_predictive_probabilities_respect_unequal_classes():
@@ -219,7 +225,7 @@ def test_predictive_probabilities_respect_unequal_classes():
     p = model.predict_proba(X[700:])[:, 1]
     assert abs(p.mean() - y[700:].mean()) < 0.04
     delivered = -np.log(np.where(y[700:] == 1, p, 1 - p)).mean()
-    told = min(tried["log_loss"] for tried in model.c_tried_)
+    told = min(tried["log_loss"] for tried in model.C_tried_)
     assert abs(delivered - told) < 0.06  # c is judged by the probabilities that are delivered
 
 
@@ -230,7 +236,7 @@ def test_a_rare_bit_breaks_nothing():
     X = pd.DataFrame(rng.normal(size=(200, 2)) + y[:, None], columns=["a", "b"]).assign(flag="no")
     X.loc[5, "flag"] = "yes"
     model = MEDGaussianClassifier(random_state=0).fit(X, y)
-    assert all(np.isfinite(tried["log_loss"]) for tried in model.c_tried_)
+    assert all(np.isfinite(tried["log_loss"]) for tried in model.C_tried_)
     assert np.abs(model.decision_function(X)).max() < 1e3
     plain = MEDGaussianClassifier(random_state=0).fit(X[["a", "b"]], y)
     assert np.abs(model.predict_proba(X) - plain.predict_proba(X[["a", "b"]]))[np.arange(200) != 5].max() < 0.25
@@ -239,7 +245,7 @@ def test_a_rare_bit_breaks_nothing():
 @pytest.mark.parametrize("size", [1e3, 1e6])
 def test_many_rows_are_as_easy_as_few(ring, size):
     X, y = ring
-    model = MEDGaussianClassifier(c=2.0, calibration=None).fit(X, y, np.full(len(X), size))
+    model = MEDGaussianClassifier(C=2.0, calibration=None).fit(X, y, np.full(len(X), size))
     assert model.converged_ and model.n_iter_ < 60 and model.gap_ < 1e-3 * size
 
 
@@ -247,7 +253,7 @@ def test_a_row_without_weight_says_nothing(ring):
     X, y = ring
     far = np.concatenate([X, [[1e8, 1e8]]])
     weight = np.append(np.ones(len(X)), 0.0)
-    options = {"c": 2.0, "calibration": None, "tol": 1e-10}
+    options = {"C": 2.0, "calibration": None, "tol": 1e-10}
     ours = MEDGaussianClassifier(**options).fit(far, np.append(y, "in"), weight).decision_function(X)
     np.testing.assert_allclose(ours, MEDGaussianClassifier(**options).fit(X, y).decision_function(X), atol=1e-6)
 
@@ -256,7 +262,7 @@ def test_rows_without_a_label_are_of_no_class_before_discrimination(ring):
     X, y = ring
     partly = y.astype(object)
     partly[::2] = None
-    prior = {"k": 2.0, "prior_mean": [0.0, 0.0], "prior_cov": np.eye(2)}
-    model = MEDGaussianClassifier(c=1.0, calibration=None, **prior).fit(X, partly)
+    prior = GaussianPrior(2.0, mean=[0.0, 0.0], covariance=np.eye(2))
+    model = MEDGaussianClassifier(C=1.0, calibration=None, prior=prior).fit(X, partly)
     for one, label in zip(model.prior_gaussians_, model.classes_):
         assert one.rows == 2.0 + np.sum(y[1::2] == label)

@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.optimize import minimize_scalar
 
-from mixent.med.margins import MARGINS, Exponential, Fixed, Gaussian, Laplace, check_speaks, read_margin
+from mixent.med.margins import MARGINS, Exponential, Fixed, Gaussian, Laplace, check_some_margin, margin_prior
 
 PRIORS = [
     family(c, at) for family in (Exponential, Laplace, Gaussian) for c, at in ((0.7, 1.0), (5.0, 1.0), (3.0, -0.4))
@@ -148,21 +148,16 @@ def test_a_certain_margin_has_a_straight_potential_and_no_loss():
         margin.multiplier(lam)
 
 
-def test_margins_are_read_once():
+def test_a_name_stands_for_its_prior():
     for name, family in MARGINS.items():
-        assert read_margin(name, 4, 2.0) == family(4.0, 2.0)
-    assert read_margin("fixed", None, 3.0) == Fixed(3.0)
-    own = Laplace(2.0, 0.3)
-    assert read_margin(own, "auto") is own
-    for wrong in ("hinge", 3, None):
-        with pytest.raises(ValueError, match=r"margin must be one of 'exponential', 'laplace', 'gaussian', 'fixed'"):
-            read_margin(wrong, 1.0)
+        assert margin_prior(name, 4, 2.0) == family(4.0, 2.0)
+    assert margin_prior("fixed", None, 3.0) == Fixed(3.0)
 
 
 def test_a_prior_that_expects_no_margin_is_refused_with_the_reason():
     # CORRECTIONS (14): with c <= 1 every multiplier is 0
     for c in (0.5, 1.0):
-        with pytest.raises(ValueError, match=r"there would be no classifier; take c > 1"):
-            check_speaks(Exponential(c))
+        with pytest.raises(ValueError, match=r"there would be no classifier; take C > 1"):
+            check_some_margin(Exponential(c))
     for margin in (Exponential(1.001), Exponential(0.4, 3.0), Laplace(0.01), Gaussian(0.01), Fixed(0.5)):
-        check_speaks(margin)
+        check_some_margin(margin)

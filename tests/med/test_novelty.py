@@ -21,7 +21,7 @@ from mixent import MEDNoveltyDetector
 from mixent.core.blocks import Blocks, NumberedRows
 from mixent.core.driver import Status, Stop, run
 from mixent.data import read_features
-from mixent.med import novelty, training_sets
+from mixent.med import Margin, novelty, training_sets
 from mixent.med.gaussians import NormalWishart
 from mixent.med.novelty_fit import BayesProblem, bayes, level_set
 from mixent.med.novelty_models import NoveltyChain, NoveltyMixture, NoveltyTrees, Scale
@@ -70,7 +70,7 @@ TABLES = {
 
 
 def options(name, **more):
-    return {"model": name, **({"n_hidden": 2} if name in ("mixture", "hmm") else {}), **more}
+    return {"density": name, **({"n_hidden": 2} if name in ("mixture", "hmm") else {}), **more}
 
 
 # --- bounds by hand -------------------------------------------------------------------------------------------------
@@ -431,7 +431,9 @@ def test_a_broken_update_is_caught():
 def test_the_solution_keeps_the_conditions_of_an_optimum(name, margin):
     """Constraints (45) and (48): a row counts where its bound falls short, and so much that its margin is met."""
     c = 2.0 if margin == "laplace" else 0.8
-    model = MEDNoveltyDetector(**options(name, margin=margin, c=c, alpha=0.1, tol=1e-9)).fit(TABLES[name](40))
+    model = MEDNoveltyDetector(**options(name, margin=Margin(margin, quantile=0.1), C=c, tol=1e-9)).fit(
+        TABLES[name](40)
+    )
     lam, kept = model.multipliers_, model.scores_
     assert model.converged_ and (lam >= 0).all() and lam.any()
     assert name == "hmm" or not lam.all()  # few counts are enough for sequences so short, and all rows give some
@@ -489,7 +491,7 @@ def test_the_dual_is_maximised(kind, margin):
     """Against a general method on J as it is printed."""
     n, c = 12, 0.8
     X = words(n, 3, seed=2) if kind == "product" else numbers(n, 2, 2)
-    model = MEDNoveltyDetector(kind, margin=margin, c=c, tol=1e-11).fit(X)
+    model = MEDNoveltyDetector(kind, margin=margin, C=c, tol=1e-11).fit(X)
     potential = {
         "exponential": lambda m: np.log1p(-m / c),
         "laplace": lambda m: np.log1p(-((m / c) ** 2)),
@@ -522,12 +524,12 @@ def theorem_six(**settings):
 @pytest.mark.parametrize(
     ("settings", "X"),
     [
-        ({"model": "mixture", "n_hidden": 2}, mixed(60, 2)),
-        ({"model": "mixture", "n_hidden": 3}, np.r_[numbers(40, 2, 3), numbers(40, 2, 4) + 6.0]),
-        ({"model": "hmm", "n_hidden": 2}, words(40, 6, "abc", 3)),
-        ({"model": "hmm", "n_hidden": 2, "margin": "laplace"}, numbers(40, 5, 3)),
+        ({"density": "mixture", "n_hidden": 2}, mixed(60, 2)),
+        ({"density": "mixture", "n_hidden": 3}, np.r_[numbers(40, 2, 3), numbers(40, 2, 4) + 6.0]),
+        ({"density": "hmm", "n_hidden": 2}, words(40, 6, "abc", 3)),
+        ({"density": "hmm", "n_hidden": 2, "margin": "laplace"}, numbers(40, 5, 3)),
         (
-            {"model": "gaussian", "alpha": 0.9},
+            {"density": "gaussian", "margin": Margin("exponential", quantile=0.9)},
             np.where(np.random.default_rng(7).random((80, 3)) < 0.4, np.nan, numbers(80, 3)),
         ),
     ],
@@ -613,7 +615,7 @@ def test_units_do_not_matter_where_numbers_are_missing(name):
 
 @pytest.mark.parametrize("name", ["product", "gaussian", "mixture"])
 def test_units_of_a_constant_column_do_not_matter(name):
-    X = np.c_[numbers(50, 1), np.full(50, 3.0)]
+    X = np.C_[numbers(50, 1), np.full(50, 3.0)]
     new = np.array([[X[0, 0], 4.0]])
     plain, large = (MEDNoveltyDetector(**options(name)).fit(X * [1.0, unit]) for unit in (1.0, 1e3))
     assert large.decision_function(new * [1.0, 1e3]) == pytest.approx(plain.decision_function(new), rel=1e-3)
@@ -644,7 +646,7 @@ CHECKED = [
     MEDNoveltyDetector(),
     MEDNoveltyDetector("product", margin="laplace"),
     MEDNoveltyDetector("tree", objective="bayes"),
-    MEDNoveltyDetector("mixture", n_hidden=2, margin="gaussian", c=0.3, tol=1e-4),
+    MEDNoveltyDetector("mixture", n_hidden=2, margin="gaussian", C=0.3, tol=1e-4),
     MEDNoveltyDetector("hmm", n_hidden=2, tol=1e-3),
 ]
 
@@ -761,7 +763,7 @@ def test_degenerate_tables(name):
         constant := np.full((20, 2), 2.5),
         numbers(20, 1),
         words(20, 1),
-        np.c_[numbers(20, 1), numbers(20, 1)],
+        np.C_[numbers(20, 1), numbers(20, 1)],
         few := numbers(4, 9),
     ):
         enough = name == "tree" and (X is constant or X is few)  # each row is where a component of its column is
@@ -785,30 +787,33 @@ def test_a_huge_offset_costs_no_digit_that_the_numbers_have():
     ("settings", "message"),
     [
         (
-            {"model": "forest"},
-            "model must be one of 'auto', 'product', 'tree', 'gaussian', 'mixture', 'hmm'; got 'forest'",
+            {"density": "forest"},
+            "density must be one of 'auto', 'product', 'tree', 'gaussian', 'mixture', 'hmm'; got 'forest'",
         ),
-        ({"model": None}, "model must be one of .*; got None"),
+        ({"density": None}, "density must be one of .*; got None"),
         ({"objective": "ml"}, "objective must be one of 'margin', 'bayes'; got 'ml'"),
         ({"margin": "fixed"}, "margin must be one of 'exponential', 'laplace', 'gaussian'; got 'fixed'"),
-        ({"model": "mixture", "n_hidden": 0}, "n_hidden must be a whole number >= 1; got 0"),
-        ({"model": "hmm", "n_hidden": 1.5}, "n_hidden must be a whole number >= 1; got 1.5"),
-        ({"n_hidden": 2}, "n_hidden=2 has no effect with model='auto'; it serves 'mixture' and 'hmm'"),
-        ({"c": 0.0}, "c must be a number > 0; got 0.0"),
-        ({"c": np.inf}, "c must be a number > 0; got inf"),
+        ({"density": "mixture", "n_hidden": 0}, "n_hidden must be a whole number >= 1; got 0"),
+        ({"density": "hmm", "n_hidden": 1.5}, "n_hidden must be a whole number >= 1; got 1.5"),
+        ({"n_hidden": 2}, "n_hidden=2 is only used with density 'mixture' and 'hmm'; got 'auto'"),
+        ({"C": 0.0}, "C must be a number > 0; got 0.0"),
+        ({"C": np.inf}, "C must be a number > 0; got inf"),
         ({"ess": -1}, "ess must be a number of rows, from 1e-6 to 1e5; got -1"),
         ({"ess": 9e-7}, "ess must be a number of rows, from 1e-6 to 1e5; got 9e-07"),
         ({"ess": 1.1e5}, "ess must be a number of rows, from 1e-6 to 1e5; got 110000.0"),
         ({"ess": "one"}, "ess must be a number of rows, from 1e-6 to 1e5; got 'one'"),
         ({"tol": 0}, "tol must be a number > 0; got 0"),
         ({"max_iter": 0}, "max_iter must be a whole number >= 1; got 0"),
-        ({"alpha": 1.5}, "alpha must be a quantile, from 0 to 1; got 1.5"),
-        ({"alpha": "low"}, "alpha must be a quantile, from 0 to 1; got 'low'"),
+        ({"margin": Margin("exponential", quantile=1.5)}, "quantile of the margin must be a number from 0 to 1"),
+        ({"margin": Margin("laplace", target=1.5)}, "target of the margin is only used by classifiers"),
         ({"contamination": 0.6}, "contamination must be a share of the rows, from 0 to 0.5; got 0.6"),
         ({"contamination": float("nan")}, "contamination must be a share of the rows, from 0 to 0.5; got nan"),
-        ({"objective": "bayes", "margin": "laplace"}, "margin='laplace' has no effect with objective='bayes'"),
-        ({"objective": "bayes", "alpha": 0.1}, "alpha=0.1 has no effect with objective='bayes'"),
-        ({"objective": "bayes", "c": 2.0}, "c=2.0 has no effect with objective='bayes'"),
+        ({"objective": "bayes", "margin": "laplace"}, "margin='laplace' is only used with objective='margin'"),
+        (
+            {"objective": "bayes", "margin": Margin("exponential", quantile=0.1)},
+            "margin=.* is only used with objective='margin'",
+        ),
+        ({"objective": "bayes", "C": 2.0}, "C=2.0 is only used with objective='margin'"),
         ({"categorical": "all"}, "categorical must be 'auto' or a list"),
     ],
 )
@@ -820,9 +825,7 @@ def test_options_are_checked_at_the_door(settings, message):
 def test_tables_that_a_model_cannot_take():
     wide = numbers(5, novelty.MOST_COLUMNS + 1)
     for name in ("gaussian", "mixture"):
-        with pytest.raises(
-            ValueError, match=f"model='{name}' has a joint Gaussian of 101 numbers, and 100 are the most"
-        ):
+        with pytest.raises(ValueError, match=f"density='{name}' has a joint Gaussian of 101 numbers; the most are 100"):
             MEDNoveltyDetector(name).fit(wide)
     assert isinstance(MEDNoveltyDetector("tree", objective="bayes").fit(wide).model_, NoveltyTrees)
     with pytest.raises(ValueError, match="the columns have 4100 values in all, and pairwise tables take at most 4000"):
@@ -911,7 +914,7 @@ def test_the_baseline_has_no_dual():
 @pytest.mark.parametrize("alpha", [0.0, 0.1, 0.9, 1.0])
 def test_the_level_is_a_quantile_of_the_bayesian_scores(alpha):
     with pytest.warns(UserWarning, match="no row counts") if alpha == 0 else nullcontext():
-        model = MEDNoveltyDetector("gaussian", alpha=alpha).fit(numbers(30, 2))
+        model = MEDNoveltyDetector("gaussian", margin=Margin("exponential", quantile=alpha)).fit(numbers(30, 2))
     assert model.level_ == np.sort(model.bayes_scores_)[max(int(np.ceil(alpha * 30)) - 1, 0)]
     assert model.gap_ <= 30 * 1e-6 and model.margin_.at == model.level_
 
@@ -996,7 +999,7 @@ def test_where_the_prior_is_enough_no_row_counts_and_that_is_told(name, margin):
     for c, ess in product((0.05, 0.5, 5.0), (1.0, 1e5)):
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")
-            model = MEDNoveltyDetector(name, margin=margin, c=c, ess=ess, alpha=0.0).fit(X)
+            model = MEDNoveltyDetector(name, margin=Margin(margin, quantile=0.0), C=c, ess=ess).fit(X)
         prior = model.model_.look(model.model_.prior, model.model_.read(read(X))).bound
         wanted = model.level_ - (1 / c if margin == "exponential" else 0.0)
         told.append(any("no row counts" in str(one.message) for one in seen))
@@ -1005,7 +1008,7 @@ def test_where_the_prior_is_enough_no_row_counts_and_that_is_told(name, margin):
             (message,) = [str(one.message) for one in seen]
             assert message == (
                 f"no row counts: with c = {c} the margins ask for a log-probability of {wanted:.3g}, which the prior "
-                "alone gives every row: scores are those of the prior; take a larger c, or a smaller ess"
+                "alone gives every row: scores are those of the prior; take a larger C, or a smaller ess"
             )
             np.testing.assert_allclose(model.scores_, prior, rtol=1e-9)
             assert model.relative_entropy_ == pytest.approx(0.0, abs=1e-6) and len(model.support_) == 0

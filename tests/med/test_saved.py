@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 import mixent
 from mixent import FisherKernel, GaussianMixture, MEDClassifier, MEDGaussianClassifier, MixtureClassifier
 from mixent.core import serialize
-from mixent.med.margins import Exponential, Gaussian
+from mixent.med import RBF, Margin, Polynomial
 from mixent.persistence import SavedFileError
 from mixent.persistence.files import known_classes
 
@@ -40,21 +40,23 @@ def table(n=90, seed=0):
 
 X, LABELS = table()
 MIXTURE = GaussianMixture(2, "EII", random_state=0)
-OPTIONS = {"c": 3.0, "cv": 2, "tol": 1e-3, "random_state": 0}
+OPTIONS = {"C": 3.0, "cv": 2, "tol": 1e-3, "random_state": 0}
 MODELS = {
     "linear": MEDClassifier(**OPTIONS),
     "c chosen": MEDClassifier(cv=2, random_state=0),
-    "poly": MEDClassifier("poly", degree=2, **OPTIONS),
-    "rbf": MEDClassifier("rbf", gamma=0.3, **OPTIONS),
-    "rbf by features": MEDClassifier("rbf", n_features=20, **OPTIONS),
+    "poly": MEDClassifier(Polynomial(2), **OPTIONS),
+    "rbf": MEDClassifier(RBF(0.3), **OPTIONS),
+    "rbf by features": MEDClassifier(RBF(n_landmarks=20), **OPTIONS),
     "laplace, affine": MEDClassifier(margin="laplace", calibration="affine", bias=2.0, **OPTIONS),
-    "margin object": MEDClassifier(margin=Gaussian(2.0), cv=2, random_state=0),
+    "margin object": MEDClassifier(margin=Margin("gaussian", target=2.0), C=2.0, cv=2, random_state=0),
     "fisher": MEDClassifier(FisherKernel(MIXTURE, n_samples=500, random_state=0), **OPTIONS),
     "Gaussians": MEDGaussianClassifier(**OPTIONS),
-    "Gaussians, predictive": MEDGaussianClassifier(k=5, alpha=0.5, calibration="predictive", **OPTIONS),
-    "Gaussians, rbf": MEDGaussianClassifier(kernel="rbf", n_features=3, **OPTIONS),
+    "Gaussians, predictive": MEDGaussianClassifier(
+        calibration="predictive", prior=5, margin=Margin("laplace", quantile=0.5), **OPTIONS
+    ),
+    "Gaussians, rbf": MEDGaussianClassifier(kernel="rbf", n_kernel_components=3, **OPTIONS),
     "Gaussians, poly, watched": MEDGaussianClassifier(
-        kernel="poly", degree=2, n_features=3, progress=lambda *a: None, **OPTIONS
+        kernel=Polynomial(2), n_kernel_components=3, progress=lambda *a: None, **OPTIONS
     ),
 }
 
@@ -65,7 +67,7 @@ def same(a, b, rows=X):
     np.testing.assert_array_equal(a.decision_function(rows), b.decision_function(rows))
     for name in ("multipliers_", "support_", "label_posterior_", "classes_", "class_prior_"):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
-    for name in ("c_", "c_tried_", "gap_", "objective_", "loo_estimate_", "margin_", "schema_", "pairs_"):
+    for name in ("C_", "C_tried_", "gap_", "objective_", "loo_estimate_", "margin_", "schema_", "pairs_"):
         assert getattr(a, name) == getattr(b, name), name
     assert replace(a.run_, trace=()) == replace(b.run_, trace=()) and len(a.run_.trace) == len(b.run_.trace)
 
@@ -172,7 +174,7 @@ def test_functions_and_foreign_transformers_are_refused(tmp_path):
         TypeError, match="is a function, and a mixent file holds no code; take kernel='rbf' or 'poly', "
     ):
         mixent.save(MEDClassifier(dot, **OPTIONS).fit(X, y), path)
-    gaussian = MEDGaussianClassifier(kernel=dot, n_features=3, **OPTIONS).fit(X, y)
+    gaussian = MEDGaussianClassifier(kernel=dot, n_kernel_components=3, **OPTIONS).fit(X, y)
     with pytest.raises(TypeError, match="holds no code; take kernel='rbf' or 'poly'$"):
         mixent.save(gaussian, path)
     numbers = X[["count"]]
@@ -184,10 +186,10 @@ def test_functions_and_foreign_transformers_are_refused(tmp_path):
 
 
 def test_a_margin_that_mixent_does_not_know_is_refused(tmp_path):
-    class Own(Exponential):
+    class Own(Margin):
         pass
 
-    model = MEDClassifier(margin=Own(3.0), cv=2, random_state=0).fit(X, LABELS["two"])
+    model = MEDClassifier(margin=Own("laplace"), C=3.0, cv=2, random_state=0).fit(X, LABELS["two"])
     with pytest.raises(TypeError, match="is a Own, which a mixent file cannot hold"):
         mixent.save(model, tmp_path / "m.mixent")
 
@@ -200,7 +202,7 @@ def test_a_margin_that_mixent_does_not_know_is_refused(tmp_path):
         ("rbf", "kernel_", "no Kernel or NoneType"),
         ("rbf by features", "map_", "no Nystrom or FisherKernel or NoneType"),
         ("linear", "calibration_", "no Calibration"),
-        ("linear", "margin_", "no Margin"),
+        ("linear", "margin_", "no MarginPrior"),
         ("linear", "schema_", "no Schema"),
         ("linear", "run_", "no Run"),
         ("Gaussians", "ensemble_", "no Ensemble"),

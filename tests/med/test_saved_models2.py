@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 import mixent
 from mixent import HMMClassifier, MEDBayesNetClassifier, MEDNoveltyDetector, MEDTreeClassifier
 from mixent.core import serialize
+from mixent.med import Margin, Tables, Trees
 from mixent.persistence import SavedFileError
 from mixent.persistence.files import known_classes
 
@@ -40,33 +41,37 @@ def table(n=80, seed=0):
 
 X, LABELS = table()
 TEXT = X[["colour", "shape"]].assign(count=X["count"].astype(str))
-OPTIONS = {"c": 0.5, "cv": 2, "tol": 1e-3, "random_state": 0}
+OPTIONS = {"C": 0.5, "cv": 2, "tol": 1e-3, "random_state": 0}
 ALONE = {"cv": 2, "tol": 1e-3, "random_state": 0}
 EDGES = [("colour", "shape"), ("shape", "count")]
 CLASSIFIERS = {
     "tree": MEDTreeClassifier(**OPTIONS),
     "tree, c chosen": MEDTreeClassifier(**ALONE),
-    "tree, quantised": MEDTreeClassifier(continuous="quantised", calibration="affine", bias=2.0, **OPTIONS),
+    "tree, quantized": MEDTreeClassifier(Tables(continuous="quantized"), calibration="affine", bias=2.0, **OPTIONS),
     "tree, integrated": MEDTreeClassifier("integrated", margin="gaussian", **OPTIONS),
-    "tree, integrated, posterior": MEDTreeClassifier("integrated", structure_prior="posterior", **OPTIONS),
+    "tree, integrated, posterior": MEDTreeClassifier("integrated", trees=Trees(structure_prior="posterior"), **OPTIONS),
     "tree, likelihood": MEDTreeClassifier(objective="likelihood", **ALONE),
-    "tree, shared": MEDTreeClassifier(structure="shared", gamma=1.5, calibration=None, **OPTIONS),
-    "tree, shared, likelihood": MEDTreeClassifier(structure="shared", objective="likelihood", **ALONE),
-    "tree, posterior": MEDTreeClassifier(structure_prior="posterior", progress=lambda *a: None, **OPTIONS),
-    "trees mixed": MEDTreeClassifier(n_components=2, **OPTIONS),
-    "trees mixed, integrated": MEDTreeClassifier("integrated", n_components=2, **OPTIONS),
-    "trees mixed, likelihood": MEDTreeClassifier(n_components=2, objective="likelihood", **ALONE),
+    "tree, shared": MEDTreeClassifier(
+        calibration=None, trees="shared", margin=Margin("laplace", target=1.5), **OPTIONS
+    ),
+    "tree, shared, likelihood": MEDTreeClassifier(objective="likelihood", trees="shared", **ALONE),
+    "tree, posterior": MEDTreeClassifier(progress=lambda *a: None, trees=Trees(structure_prior="posterior"), **OPTIONS),
+    "trees mixed": MEDTreeClassifier(trees=Trees(n_trees=2), **OPTIONS),
+    "trees mixed, integrated": MEDTreeClassifier("integrated", trees=Trees(n_trees=2), **OPTIONS),
+    "trees mixed, likelihood": MEDTreeClassifier(objective="likelihood", trees=Trees(n_trees=2), **ALONE),
     "naive net": MEDBayesNetClassifier(**OPTIONS),
     "net": MEDBayesNetClassifier(EDGES, calibration="predictive", **OPTIONS),
-    "net, positions": MEDBayesNetClassifier(np.array([[0, 1], [1, 2]]), alpha=0.5, ess=4.0, **OPTIONS),
+    "net, positions": MEDBayesNetClassifier(
+        np.array([[0, 1], [1, 2]]), ess=4.0, margin=Margin("laplace", quantile=0.5), **OPTIONS
+    ),
     "net, likelihood": MEDBayesNetClassifier(EDGES, objective="likelihood", **ALONE),
 }
 NO_GUESSES = [name for name in CLASSIFIERS if name.startswith("trees mixed")]  # need the label of every row
 DETECTORS = {
     "auto": MEDNoveltyDetector(),
     "product": MEDNoveltyDetector("product", contamination=0.2),
-    "tree": MEDNoveltyDetector("tree", margin="laplace", alpha=0.2),
-    "gaussian": MEDNoveltyDetector("gaussian", c=3.0, ess=2.0),
+    "tree": MEDNoveltyDetector("tree", margin=Margin("laplace", quantile=0.2)),
+    "gaussian": MEDNoveltyDetector("gaussian", C=3.0, ess=2.0),
     "mixture": MEDNoveltyDetector("mixture", n_hidden=2, margin="gaussian", progress=lambda *a: None),
     "bayes": MEDNoveltyDetector(objective="bayes"),
     "bayes, mixture": MEDNoveltyDetector("mixture", objective="bayes", n_hidden=2),
@@ -118,7 +123,7 @@ def test_a_loaded_classifier_is_the_saved_one(name, labels, tmp_path):
         np.testing.assert_array_equal(again.decision_function(rows), model.decision_function(rows))
     for attribute in ("multipliers_", "support_", "label_posterior_", "classes_", "class_prior_"):
         np.testing.assert_array_equal(getattr(again, attribute), getattr(model, attribute), err_msg=attribute)
-    for attribute in ("c_", "c_tried_", "gap_", "objective_", "loo_estimate_", "margin_", "schema_", "pairs_"):
+    for attribute in ("C_", "C_tried_", "gap_", "objective_", "loo_estimate_", "margin_", "schema_", "pairs_"):
         assert getattr(again, attribute) == getattr(model, attribute), attribute
     same_run(again, model)
     if isinstance(model, MEDTreeClassifier):
@@ -251,7 +256,13 @@ def test_a_structure_that_is_a_function_is_refused(tmp_path):
     assert saved_twice(model, tmp_path).edges_ == model.edges_
 
 
-MARGINAL = {"schema_": "Schema", "calibration_": "Calibration", "margin_": "Margin", "run_": "Run", "joint_": "Joint"}
+MARGINAL = {
+    "schema_": "Schema",
+    "calibration_": "Calibration",
+    "margin_": "MarginPrior",
+    "run_": "Run",
+    "joint_": "Joint",
+}
 NEEDED = {
     "tree": MARGINAL | {"model_": "TreeModel"},
     "net": MARGINAL | {"model_": "NetModel", "shares_": "ndarray"},
@@ -261,7 +272,7 @@ NEEDED = {
         "distribution_": "Distribution",
         "bayes_": "Distribution",
         "offset_": "float",
-        "margin_": "Margin or NoneType",
+        "margin_": "MarginPrior or NoneType",
         "run_": "Run",
     },
 }

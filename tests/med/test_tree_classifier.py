@@ -10,14 +10,15 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from mixent import MEDTreeClassifier
 from mixent.core.driver import Status
+from mixent.med import Margin, Tables, Trees
 from mixent.med.spanning import SpanningTrees, packed
 
 CHECKED = [
-    {"c": 1.0},
-    {"c": 1.0, "parameters": "integrated"},
+    {"C": 1.0},
+    {"C": 1.0, "tables": "integrated"},
     {"objective": "likelihood"},
-    {"c": 1.0, "structure": "shared"},
-    pytest.param({"c": 1.0, "n_components": 2}, marks=pytest.mark.slow),
+    {"C": 1.0, "trees": "shared"},
+    pytest.param({"C": 1.0, "trees": Trees(n_trees=2)}, marks=pytest.mark.slow),
 ]
 
 
@@ -30,7 +31,7 @@ def test_scikit_learn_checks(options):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [{}, {"parameters": "integrated"}, {"cv": 3}])  # "affine" moves the threshold
+@pytest.mark.parametrize("options", [{}, {"tables": "integrated"}, {"cv": 3}])  # "affine" moves the threshold
 def test_scikit_learn_checks_with_all_that_is_chosen(options):
     results = check_estimator(MEDTreeClassifier(**options), on_fail=None, on_skip=None)
     assert not [(one["check_name"], one["exception"]) for one in results if one["status"] == "failed"]
@@ -79,18 +80,18 @@ def mixed(n=120, seed=0):
     return X, np.array(["no", "yes"])[y]
 
 
-PLAIN = {"c": 1.0, "calibration": None, "random_state": 0}
+PLAIN = {"C": 1.0, "calibration": None, "random_state": 0}
 
 
 # --- the solution ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("parameters", ["fixed", "integrated"])
+@pytest.mark.parametrize("tables", ["fixed", "integrated"])
 @pytest.mark.parametrize("margin", ["laplace", "exponential", "gaussian"])
-def test_the_solution_keeps_the_conditions_of_an_optimum(margin, parameters):
+def test_the_solution_keeps_the_conditions_of_an_optimum(margin, tables):
     X, y = words()
-    options = {**PLAIN, "c": 1.5, "tol": 1e-11}
-    model = MEDTreeClassifier(parameters, margin=margin, gamma=2.0, **options).fit(X, y)
+    options = {**PLAIN, "C": 1.5, "tol": 1e-11}
+    model = MEDTreeClassifier(tables, margin=Margin(margin, target=2.0), **options).fit(X, y)
     sign = np.where(y == "yes", 1, -1)
     kept, lam = sign * model.decision_function(X), model.multipliers_
     assert model.gap_ < 1e-8 and (lam > 0).any()
@@ -104,7 +105,7 @@ def test_the_solution_keeps_the_conditions_of_an_optimum(margin, parameters):
 def test_trees_are_weighted_as_equation_30_says():
     """W_uv = exp(sum_t s l_t y_t w_uv(x_t)), and the decision is the average over all trees (38)."""
     X, y = words()
-    model = MEDTreeClassifier(gamma=2.0, tol=1e-12, **PLAIN).fit(X, y)
+    model = MEDTreeClassifier(tol=1e-12, margin=Margin("laplace", target=2.0), **PLAIN).fit(X, y)
     sign = np.where(y == model.classes_[1], 1, -1)
     codes = np.column_stack([np.unique(X[name], return_inverse=True)[1] for name in X])
     sizes = codes.max(axis=0) + 1
@@ -135,7 +136,9 @@ def test_trees_are_weighted_as_equation_30_says():
 
 def test_unknown_tables_have_the_counts_of_equation_63():
     X, y = words()
-    model = MEDTreeClassifier("integrated", gamma=2.0, ess=2.0, **{**PLAIN, "tol": 1e-12}).fit(X, y)
+    model = MEDTreeClassifier(
+        Tables("integrated", ess=2.0), margin=Margin("laplace", target=2.0), **{**PLAIN, "tol": 1e-12}
+    ).fit(X, y)
     lam = model.multipliers_
     assert lam.max() > 0
     codes = np.column_stack([np.unique(X[name], return_inverse=True)[1] for name in X])
@@ -165,24 +168,24 @@ def test_unknown_tables_have_the_counts_of_equation_63():
     np.testing.assert_allclose(rest, rest[0], atol=1e-9)
 
 
-@pytest.mark.parametrize("parameters", ["fixed", "integrated"])
-def test_a_certain_margin_is_kept_and_one_too_large_refused(parameters):
+@pytest.mark.parametrize("tables", ["fixed", "integrated"])
+def test_a_certain_margin_is_kept_and_one_too_large_refused(tables):
     X, y = words(60)
     X["e"] = np.where(np.random.default_rng(0).random(60) < 0.9, y, "no")
-    model = MEDTreeClassifier(parameters, margin="fixed", gamma=0.05, calibration=None).fit(X.assign(f=y), y)
+    model = MEDTreeClassifier(tables, margin=Margin("fixed", target=0.05), calibration=None).fit(X.assign(f=y), y)
     kept = np.where(y == "yes", 1, -1) * model.decision_function(X.assign(f=y))
-    assert kept.min() > 0.05 - 1e-5 and model.c_ is None and model.c_tried_ == []
-    if parameters == "fixed":
+    assert kept.min() > 0.05 - 1e-5 and model.C_ is None and model.C_tried_ == []
+    if tables == "fixed":
         with pytest.raises(ValueError, match="no solution keeps the fixed margin 1e\\+03 in every row"):
-            MEDTreeClassifier(parameters, margin="fixed", gamma=1e3, calibration=None).fit(X, y)
+            MEDTreeClassifier(tables, margin=Margin("fixed", target=1e3), calibration=None).fit(X, y)
 
 
 def test_the_margin_is_what_some_rows_do_not_reach_before():
     X, y = words()
-    prior = MEDTreeClassifier(gamma=1e-9, c=1e-9, margin="gaussian", bias=1e-9, calibration=None).fit(X, y)
+    prior = MEDTreeClassifier(C=1e-9, margin=Margin("gaussian", target=1e-9), bias=1e-9, calibration=None).fit(X, y)
     kept = np.where(y == "yes", 1, -1) * prior.decision_function(X)
     for alpha in (0.1, 0.9):
-        model = MEDTreeClassifier(alpha=alpha, **PLAIN).fit(X, y)
+        model = MEDTreeClassifier(margin=Margin("laplace", quantile=alpha), **PLAIN).fit(X, y)
         at = model.margin_.at
         quantile = np.sort(kept)[int(alpha * len(kept))]
         assert at == pytest.approx(max(quantile, 2.0), abs=0.05)
@@ -196,7 +199,7 @@ def test_the_margin_is_what_some_rows_do_not_reach_before():
 def test_one_likely_tree_for_all_classes_is_tree_augmented_naive_bayes(n_classes):
     """Friedman and others: the tree of highest conditional mutual information given the class, by code of its own."""
     X, y = words(200, n_classes)
-    model = MEDTreeClassifier(objective="likelihood", structure="shared", ess=1e-6, calibration=None).fit(X, y)
+    model = MEDTreeClassifier(Tables(ess=1e-6), objective="likelihood", calibration=None, trees="shared").fit(X, y)
     codes = np.column_stack([np.unique(X[name], return_inverse=True)[1] for name in X])
     label = np.searchsorted(model.classes_, y)
     weights = np.zeros((4, 4))
@@ -244,12 +247,14 @@ def test_the_likeliest_trees_are_those_of_chow_and_liu():
         assert {frozenset(edge) for edge in tree} == {frozenset(X.columns[list(edge)]) for edge in best}
         assert set(np.unique(edges)) == {0.0, 1.0} and edges.sum() == 6
     assert all(np.isnan(packed(w)).all() for w in model.edge_weights_)
-    assert not model.multipliers_.any() and model.c_ is None and model.objective_ == 0.0
+    assert not model.multipliers_.any() and model.C_ is None and model.objective_ == 0.0
 
 
 def test_a_mixture_of_likely_trees_is_a_mixture():
     X, y = words(150)
-    model = MEDTreeClassifier(objective="likelihood", n_components=2, calibration=None, random_state=0).fit(X, y)
+    model = MEDTreeClassifier(objective="likelihood", calibration=None, random_state=0, trees=Trees(n_trees=2)).fit(
+        X, y
+    )
     assert len(model.trees_) == 4 and all(len(tree) == 3 for tree in model.trees_)
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
     assert model.score(X, y) > 0.6
@@ -259,10 +264,10 @@ def test_a_mixture_of_likely_trees_is_a_mixture():
 
 SHAPES = [
     ({}, 3),
-    ({"parameters": "integrated"}, 3),
-    ({"structure": "shared"}, 1),
-    ({"n_components": 2}, 6),
-    ({"structure_prior": "posterior"}, 3),
+    ({"tables": "integrated"}, 3),
+    ({"trees": "shared"}, 1),
+    ({"trees": Trees(n_trees=2)}, 6),
+    ({"trees": Trees(structure_prior="posterior")}, 3),
 ]
 
 
@@ -278,10 +283,8 @@ def test_attributes_have_their_shapes_and_meaning(options, n_parts):
         trees = SpanningTrees(packed(weights))
         np.testing.assert_allclose(packed(marginals), trees.mean, rtol=1e-9)
         assert tree == [(X.columns[u], X.columns[v]) for u, v in trees.best]
-    if "parameters" in options:
-        with pytest.raises(
-            AttributeError, match="mutual_information_ is that of known tables; parameters='integrated'"
-        ):
+    if "tables" in options:
+        with pytest.raises(AttributeError, match="mutual_information_ is that of known tables; tables='integrated'"):
             _ = model.mutual_information_
     else:
         assert [one.shape for one in model.mutual_information_] == [(4, 4)] * len(model.model_.tables)
@@ -295,7 +298,7 @@ def test_attributes_have_their_shapes_and_meaning(options, n_parts):
 
 def test_mutual_information_is_that_of_the_smoothed_tables():
     X, y = words(200)
-    model = MEDTreeClassifier(ess=1e-9, **PLAIN).fit(X, y)
+    model = MEDTreeClassifier(Tables(ess=1e-9), **PLAIN).fit(X, y)
     for information, label in zip(model.mutual_information_, model.classes_):
         joint = pd.crosstab(X["a"][y == label], X["b"][y == label], normalize=True).to_numpy()
         ratio = joint / np.outer(joint.sum(axis=1), joint.sum(axis=0))
@@ -305,11 +308,11 @@ def test_mutual_information_is_that_of_the_smoothed_tables():
 
 # --- symmetries -----------------------------------------------------------------------------------------------------
 
-KINDS = [{}, {"parameters": "integrated"}, {"structure": "shared"}, {"objective": "likelihood"}]
+KINDS = [{}, {"tables": "integrated"}, {"trees": "shared"}, {"objective": "likelihood"}]
 
 
 def options_of(kind):
-    c = {} if "objective" in kind else {"c": 1.0, "gamma": 2.0}
+    c = {} if "objective" in kind else {"C": 1.0, "margin": Margin("laplace", target=2.0)}
     return {**kind, **c, "calibration": None, "tol": 1e-11}
 
 
@@ -364,18 +367,18 @@ def test_threads_change_no_bit():
 # --- data as it comes -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", [*KINDS, {"n_components": 2}, {"continuous": "quantised"}])
+@pytest.mark.parametrize("options", [*KINDS, {"trees": Trees(n_trees=2)}, {"tables": Tables(continuous="quantized")}])
 def test_tables_with_words_numbers_and_gaps(options):
     X, y = mixed(150)
     X = X.mask(np.random.default_rng(0).random(X.shape) < 0.1)
-    c = {} if "objective" in options else {"c": 1.0}
+    c = {} if "objective" in options else {"C": 1.0}
     model = MEDTreeClassifier(**options, **c, cv=3, random_state=0).fit(X, y)
     p = model.predict_proba(X)
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
     assert model.score(X, y) > 0.6 and np.isfinite(p).all()
     nothing = X.head(2).copy()
     nothing.loc[:, :] = np.nan
-    if "n_components" not in options and "parameters" not in options:  # only the bias is left
+    if not isinstance(options.get("trees"), Trees) and options.get("tables") != "integrated":  # only the bias is left
         scores = model.decision_function(nothing)
         assert scores[0] == scores[1]
 
@@ -403,7 +406,7 @@ def _table(model, X):
     return read_features(model, X, reset=False)
 
 
-@pytest.mark.parametrize("options", [{}, {"parameters": "integrated"}, {"n_components": 2}])
+@pytest.mark.parametrize("options", [{}, {"tables": "integrated"}, {"trees": Trees(n_trees=2)}])
 def test_a_category_not_seen_in_training_is_a_gap(options):
     X, y = words()
     model = MEDTreeClassifier(**options, **PLAIN).fit(X, y)
@@ -414,7 +417,7 @@ def test_a_category_not_seen_in_training_is_a_gap(options):
     np.testing.assert_allclose(p, model.predict_proba(gap))
 
 
-@pytest.mark.parametrize("options", [*KINDS, {"n_components": 2}])
+@pytest.mark.parametrize("options", [*KINDS, {"trees": Trees(n_trees=2)}])
 @pytest.mark.parametrize("column", ["word", "number"])
 def test_one_column_only(options, column):
     """No edge: the classes' own tables, and the bias."""
@@ -422,15 +425,15 @@ def test_one_column_only(options, column):
     y = rng.integers(2, size=60)
     word, number = np.array(list("pqr"))[(y + rng.integers(2, size=60)) % 3], y + rng.normal(size=60)
     X = pd.DataFrame({"v": word if column == "word" else number})
-    c = {} if "objective" in options else {"c": 1.0}
+    c = {} if "objective" in options else {"C": 1.0}
     model = MEDTreeClassifier(**options, **c, calibration=None, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.55 and model.edge_marginals_[0].tolist() == [[0.0]] and model.trees_[0] == []
 
 
-@pytest.mark.parametrize("options", [*KINDS, {"n_components": 2}])
+@pytest.mark.parametrize("options", [*KINDS, {"trees": Trees(n_trees=2)}])
 def test_columns_that_say_nothing_change_nothing(options):
     X, y = words()
-    c = {} if "objective" in options else {"c": 1.0, "gamma": 2.0}
+    c = {} if "objective" in options else {"C": 1.0, "margin": Margin("laplace", target=2.0)}
     model = MEDTreeClassifier(**options, **c, calibration=None, random_state=0).fit(X.assign(k="k", z=3.0), y)
     assert model.score(X.assign(k="k", z=3.0), y) > 0.7
     if "objective" in options:
@@ -444,13 +447,13 @@ def test_columns_that_say_nothing_change_nothing(options):
     assert (none.predict(empty) == none.predict(empty)[0]).all()
 
 
-@pytest.mark.parametrize("options", [{}, {"structure": "shared"}, {"objective": "likelihood"}])
+@pytest.mark.parametrize("options", [{}, {"trees": "shared"}, {"objective": "likelihood"}])
 def test_many_columns_are_stable(options):
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=100)
     X = pd.DataFrame(rng.integers(3, size=(100, 120)), columns=[f"v{j}" for j in range(120)]).astype(str)
     X["v0"], X["v7"] = (y + (rng.random(100) < 0.2)).astype(str), X["v6"]
-    c = {} if "objective" in options else {"c": 0.3}
+    c = {} if "objective" in options else {"C": 0.3}
     model = MEDTreeClassifier(**options, **c, calibration=None).fit(X.astype(object), y)
     p = model.predict_proba(X.astype(object))
     assert np.isfinite(p).all() and model.score(X.astype(object), y) > 0.8
@@ -464,26 +467,26 @@ def test_arrays_are_numbers_and_lists_of_words_are_words():
     rng = np.random.default_rng(0)
     Z = rng.normal(size=(60, 3))
     y = (Z[:, 0] * Z[:, 1] > 0).astype(int)  # only the pair tells
-    model = MEDTreeClassifier(c=1.0, calibration=None).fit(Z, y)
+    model = MEDTreeClassifier(C=1.0, calibration=None).fit(Z, y)
     assert model.score(Z, y) > 0.7 and model.column_names_ == ("x0", "x1", "x2")
-    coded = MEDTreeClassifier(c=1.0, calibration=None, categorical=[0]).fit(np.column_stack([y, Z[:, 2]]), y)
+    coded = MEDTreeClassifier(C=1.0, calibration=None, categorical=[0]).fit(np.column_stack([y, Z[:, 2]]), y)
     assert coded.score(np.column_stack([y, Z[:, 2]]), y) == 1.0
 
 
 def test_the_choice_of_c_and_the_probabilities_are_judged_on_rows_held_out():
     X, y = words(100)
-    model = MEDTreeClassifier(cv=3, random_state=0, margin="exponential", gamma=4.0).fit(X, y)
-    again = MEDTreeClassifier(cv=3, random_state=0, margin="exponential", gamma=4.0).fit(X, y)
-    assert model.c_ in (0.1, 0.3, 1.0, 3.0) and model.c_ == min(model.c_tried_, key=lambda one: one["log_loss"])["c"]
+    model = MEDTreeClassifier(cv=3, random_state=0, margin=Margin("exponential", target=4.0)).fit(X, y)
+    again = MEDTreeClassifier(cv=3, random_state=0, margin=Margin("exponential", target=4.0)).fit(X, y)
+    assert model.C_ in (0.1, 0.3, 1.0, 3.0) and min(model.C_tried_, key=lambda one: one["log_loss"])["C"] == model.C_
     np.testing.assert_array_equal(model.predict_proba(X), again.predict_proba(X))
-    affine = MEDTreeClassifier(c=1.0, cv=3, random_state=0, calibration="affine").fit(X, y)
+    affine = MEDTreeClassifier(C=1.0, cv=3, random_state=0, calibration="affine").fit(X, y)
     np.testing.assert_allclose(affine.predict_proba(X).sum(axis=1), 1.0)
 
 
 # --- labels in doubt ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", [{}, {"parameters": "integrated"}, {"structure": "shared"}])
+@pytest.mark.parametrize("options", [{}, {"tables": "integrated"}, {"trees": "shared"}])
 @pytest.mark.parametrize("relaxation", [0.3, 1.0])
 def test_rows_without_a_label_take_part(options, relaxation):
     X, y = words(120)
@@ -491,7 +494,9 @@ def test_rows_without_a_label_take_part(options, relaxation):
     hidden = np.random.default_rng(3).random(120) < 0.5
     partly = y.astype(object)
     partly[hidden] = None
-    model = MEDTreeClassifier(**options, c=1.0, alpha=0.5, relaxation=relaxation, calibration=None, tol=1e-4)
+    model = MEDTreeClassifier(
+        C=1.0, relaxation=relaxation, calibration=None, tol=1e-4, margin=Margin("laplace", quantile=0.5), **options
+    )
     model.fit(X, partly)
     objective = [step.objective for step in model.run_.trace if step.accepted]
     assert len(objective) > 2 and np.diff(objective).min() > -1e-8
@@ -507,7 +512,7 @@ def test_label_probabilities_are_labels_too():
     np.testing.assert_allclose(
         MEDTreeClassifier(**PLAIN, tol=1e-11).fit(X, sure).decision_function(X), certain, atol=1e-5
     )
-    soft = MEDTreeClassifier(**PLAIN, alpha=0.5).fit(X, 0.8 * sure + 0.1)
+    soft = MEDTreeClassifier(margin=Margin("laplace", quantile=0.5), **PLAIN).fit(X, 0.8 * sure + 0.1)
     assert np.mean(soft.label_posterior_.argmax(axis=1) == sure.argmax(axis=1)) > 0.9
 
 
@@ -526,42 +531,51 @@ def test_likely_trees_leave_rows_without_a_label_alone():
 # --- refusals -------------------------------------------------------------------------------------------------------
 
 BAD = [
-    ({"parameters": "free"}, "parameters must be one of 'fixed', 'integrated'; got 'free'"),
-    ({"margin": "hinge"}, "margin must be one of 'exponential', 'laplace', 'gaussian', 'fixed'; got 'hinge'"),
+    ({"tables": "free"}, "tables must be one of 'fixed', 'integrated', or a Tables; got 'free'"),
+    (
+        {"margin": "hinge"},
+        "margin must be one of 'exponential', 'laplace', 'gaussian', 'fixed', or a Margin; got 'hinge'",
+    ),
     ({"objective": "loss"}, "objective must be one of 'margin', 'likelihood'; got 'loss'"),
-    ({"structure": "one"}, "structure must be one of 'separate', 'shared'; got 'one'"),
-    ({"structure_prior": "flat"}, "structure_prior must be one of 'uniform', 'posterior'; got 'flat'"),
-    ({"continuous": "binned"}, "continuous must be one of 'auto', 'gaussian', 'quantised'; got 'binned'"),
-    ({"n_components": 0}, "n_components must be a whole number >= 1"),
-    ({"ess": 0.0}, "ess must be a number > 0"),
-    ({"gamma": -1.0}, "gamma must be a number > 0"),
-    ({"alpha": 1.5}, "alpha must be a share, from 0 to 1; got 1.5"),
-    ({"alpha": "a"}, "alpha must be a share, from 0 to 1; got 'a'"),
-    ({"alpha": 0.3, "gamma": 2.0}, "alpha=0.3 has no effect with gamma=2.0"),
-    ({"margin": "fixed", "c": 3.0}, "c=3.0 has no effect with margin='fixed'; leave it"),
-    ({"objective": "likelihood", "c": 3.0}, "c=3.0 has no effect with objective='likelihood'"),
-    ({"objective": "likelihood", "margin": "gaussian"}, "margin='gaussian' has no effect with objective='likelihood'"),
-    ({"objective": "likelihood", "gamma": 2.0}, "gamma=2.0 has no effect with objective='likelihood'"),
-    ({"objective": "likelihood", "alpha": 0.2}, "alpha=0.2 has no effect with objective='likelihood'"),
+    ({"trees": "one"}, "trees must be one of 'separate', 'shared', or a Trees; got 'one'"),
+    ({"trees": Trees("one")}, "trees must be one of 'separate', 'shared'; got 'one'"),
+    ({"tables": Tables("free")}, "tables must be one of 'fixed', 'integrated'; got 'free'"),
+    ({"trees": Trees(structure_prior="flat")}, "structure_prior must be one of 'uniform', 'posterior'; got 'flat'"),
     (
-        {"objective": "likelihood", "structure_prior": "posterior"},
-        "structure_prior='posterior' has no effect with objective='likelihood'",
+        {"tables": Tables(continuous="binned")},
+        "continuous must be one of 'auto', 'gaussian', 'quantized'; got",
+    ),
+    ({"trees": Trees(n_trees=0)}, "n_trees must be a whole number >= 1"),
+    ({"tables": Tables(ess=0.0)}, "ess must be a number > 0"),
+    (
+        {"margin": Margin("laplace", quantile="a")},
+        "quantile of the margin must be a number from 0 to 1, or None",
+    ),
+    ({"margin": "fixed", "C": 3.0}, "C=3.0 is not used with margin='fixed', which has no bound; leave C out"),
+    ({"objective": "likelihood", "C": 3.0}, "C=3.0 is only used with objective='margin'"),
+    ({"objective": "likelihood", "margin": "gaussian"}, "margin='gaussian' is only used with objective='margin'"),
+    (
+        {"objective": "likelihood", "trees": Trees(structure_prior="posterior")},
+        "structure_prior='posterior' is only used with objective='margin'",
     ),
     (
-        {"parameters": "integrated", "objective": "likelihood"},
-        "objective='likelihood' needs parameters='fixed'; got parameters='integrated'",
+        {"tables": "integrated", "objective": "likelihood"},
+        "objective='likelihood' needs tables='fixed'; got tables='integrated'",
     ),
     (
-        {"parameters": "integrated", "structure": "shared"},
-        "structure='shared' needs parameters='fixed'; got parameters='integrated'",
+        {"tables": "integrated", "trees": "shared"},
+        "trees='shared' needs tables='fixed'; got tables='integrated'",
     ),
     (
-        {"parameters": "integrated", "continuous": "gaussian"},
-        "continuous='gaussian' needs parameters='fixed'; got parameters='integrated'",
+        {"tables": Tables("integrated", continuous="gaussian")},
+        "continuous='gaussian' needs tables='fixed'; got tables='integrated'",
     ),
-    ({"n_components": 2, "structure": "shared"}, "structure='shared' needs n_components=1; got n_components=2"),
-    ({"n_components": 2, "continuous": "gaussian"}, "continuous='gaussian' needs n_components=1; got n_components=2"),
-    ({"c": -1.0}, "c must be a number > 0"),
+    ({"trees": Trees("shared", n_trees=2)}, "trees='shared' needs n_trees=1; got n_trees=2"),
+    (
+        {"trees": Trees(n_trees=2), "tables": Tables(continuous="gaussian")},
+        "continuous='gaussian' needs n_trees=1",
+    ),
+    ({"C": -1.0}, "C must be a number > 0"),
     ({"calibration": "sigmoid"}, "calibration must be one of 'temperature', 'affine', or None; got 'sigmoid'"),
     ({"relaxation": 0.0}, "relaxation must be the share of a label update to take"),
     ({"bias": "wide"}, "bias must be 'flat', or the variance > 0 of its Gaussian prior; got 'wide'"),
@@ -580,12 +594,10 @@ def test_bad_data_is_refused_in_words(monkeypatch):
     X, y = words(40)
     partly = y.astype(object)
     partly[5] = None
-    with pytest.raises(
-        ValueError, match="a mixture of trees needs to know the label of every row; give them all, or n_"
-    ):
-        MEDTreeClassifier(n_components=2, c=1.0).fit(X, partly)
+    with pytest.raises(ValueError, match="a mixture of trees needs the label of every row; give them all, or set n_"):
+        MEDTreeClassifier(C=1.0, trees=Trees(n_trees=2)).fit(X, partly)
     with pytest.raises(ValueError, match="a row whose label is in doubt cannot keep a margin that is certain"):
         MEDTreeClassifier(margin="fixed", calibration=None).fit(X, partly)
     monkeypatch.setattr("mixent.med.tree_columns.MOST_CELLS", 8)
     with pytest.raises(ValueError, match="the columns have 10 values in all, and pairwise tables take at most 8; join"):
-        MEDTreeClassifier(c=1.0).fit(X, y)
+        MEDTreeClassifier(C=1.0).fit(X, y)

@@ -298,13 +298,13 @@ def test_equal_columns_have_finite_tables():
 # --- cells ----------------------------------------------------------------------------------------------------------
 
 
-def test_soft_quantisation_is_a_distribution_over_components_of_every_class():
+def test_soft_quantization_is_a_distribution_over_components_of_every_class():
     rng = RNG(0)
     y = rng.integers(2, size=300)
     X = pd.DataFrame({"x": np.where(y == 1, rng.choice([-5.0, 5.0], size=300), 0.0) + rng.normal(size=300)})
     member = np.eye(2)[y]
     X.loc[:9, "x"] = np.nan
-    columns, cells = columns_of(X, continuous="quantised", member=member)
+    columns, cells = columns_of(X, continuous="quantized", member=member)
     assert isinstance(columns.columns[0], SoftColumn) and columns.layout.n_cells >= 3
     np.testing.assert_allclose(cells[10:].sum(axis=1), 1.0, rtol=1e-12)
     assert (cells >= 0).all() and not cells[:10].any()
@@ -319,9 +319,9 @@ def test_soft_columns_take_what_there_is():
     """A class, or all classes, may not have seen the column."""
     y = np.repeat([0, 1], 20)
     X = pd.DataFrame({"x": np.where(y == 1, np.nan, np.arange(40.0)), "w": np.arange(40.0)})
-    _, cells = columns_of(X, continuous="quantised", member=np.eye(2)[y])
+    _, cells = columns_of(X, continuous="quantized", member=np.eye(2)[y])
     np.testing.assert_allclose(cells[:20].sum(axis=1), 2.0)
-    nobody = TreeColumns.of(read_table(X).take(slice(20, 40)), np.eye(2)[y[20:]], np.ones(20), "quantised", False)
+    nobody = TreeColumns.of(read_table(X).take(slice(20, 40)), np.eye(2)[y[20:]], np.ones(20), "quantized", False)
     assert nobody.columns[0].size == 1
 
 

@@ -13,12 +13,12 @@ from mixent.core.blocks import Blocks, NumberedRows
 from mixent.core.driver import Status, Stop, run
 from mixent.core.executors import Serial
 from mixent.data import read_features
-from mixent.med import model_training_sets, training_sets
+from mixent.med import Tables, Trees, model_training_sets, training_sets
 from mixent.med import trees as module
 from mixent.med.contests import Contests, contrasts
 from mixent.med.demands import Demands
 from mixent.med.exponential_family_solving import Found, solve
-from mixent.med.families import OneTree, Trees, TreeTables
+from mixent.med.families import SingleTree, TreeDistribution, TreeTables
 from mixent.med.latent import LatentProblem, two_steps
 from mixent.med.margins import Fixed, Laplace
 from mixent.med.solving import Search
@@ -45,12 +45,12 @@ def rows_of(n=90, n_classes=2, seed=0, gaps=0.0):
 def space_of(X, **options):
     table = read_features(MEDTreeClassifier(), X, reset=True)
     plain = {
-        "parameters": "fixed",
+        "tables": "fixed",
         "objective": "margin",
-        "structure": "separate",
+        "sharing": "separate",
         "structure_prior": "uniform",
-        "continuous": "quantised",
-        "n_components": 1,
+        "continuous": "quantized",
+        "n_trees": 1,
         "ess": 1.0,
         "seed": 0,
         "known": {},
@@ -65,7 +65,7 @@ def part_of(y, weight=None):
 
 def cells_of(X):
     table = read_features(MEDTreeClassifier(), X, reset=True)
-    columns = TreeColumns.of(table, np.ones((len(X), 1)), np.ones(len(X)), "quantised", True)
+    columns = TreeColumns.of(table, np.ones((len(X), 1)), np.ones(len(X)), "quantized", True)
     return columns, columns(table)
 
 
@@ -174,11 +174,11 @@ def test_two_trees_explain_what_one_cannot():
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("parameters", ["fixed", "integrated"])
-def test_the_relative_entropy_of_the_bound_never_rises(parameters, n_classes):
+@pytest.mark.parametrize("tables", ["fixed", "integrated"])
+def test_the_relative_entropy_of_the_bound_never_rises(tables, n_classes):
     """Theorem 6."""
     X, y = rows_of(60, n_classes)
-    space = space_of(X, n_components=2, parameters=parameters)
+    space = space_of(X, n_trees=2, tables=tables)
     discriminant = space.discriminant(part_of(y), np.inf)
     found = discriminant.solve(contests_of(y), Laplace(1.0, 3.0), replace(SHARP, gap=1e-7))
     entropy = [-step.objective for step in found.run.trace]
@@ -190,7 +190,7 @@ def test_the_relative_entropy_of_the_bound_never_rises(parameters, n_classes):
 
 def test_what_is_hidden_is_distributed_over_the_own_class():
     X, y = rows_of(90, 3)
-    discriminant = space_of(X, n_components=2).discriminant(part_of(y), np.inf)
+    discriminant = space_of(X, n_trees=2).discriminant(part_of(y), np.inf)
     assert discriminant.model.class_of.tolist() == [0, 0, 1, 1, 2, 2] and discriminant.model.mixed
     hidden = discriminant._hidden(discriminant.prior, y)
     np.testing.assert_allclose(hidden.sum(axis=1), 1.0, rtol=1e-12)
@@ -204,7 +204,7 @@ def test_what_is_hidden_is_distributed_over_the_own_class():
 def test_the_bound_touches_the_log_probability():
     """With what is hidden distributed as the model has it, E log p(x, h) + H is log p(x); with any other it is less."""
     X, y = rows_of(60)
-    discriminant = space_of(X, n_components=2).discriminant(part_of(y), 2.0)
+    discriminant = space_of(X, n_trees=2).discriminant(part_of(y), 2.0)
     outputs = discriminant.model.outputs(discriminant.prior, discriminant.cells)
     whole = discriminant.model.merged(outputs)
     contests = contests_of(y)
@@ -235,7 +235,7 @@ def test_a_mixture_of_one_component_is_no_mixture(n_classes, margin):
 
 def test_a_mixture_keeps_certain_margins():
     X, y = rows_of(40)
-    space = space_of(X, n_components=2)
+    space = space_of(X, n_trees=2)
     discriminant = space.discriminant(part_of(y), np.inf)
     soft = discriminant.solve(contests_of(y), Laplace(5.0, 1.0), SHARP)
     sign = np.where(y == 1, 1, -1)
@@ -261,17 +261,17 @@ def test_two_steps_stop_where_nothing_is_revealed():
 # --- discriminants --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("parameters", ["fixed", "integrated"])
-def test_the_prior_is_each_class_alone_and_the_bias_its_share(parameters):
+@pytest.mark.parametrize("tables", ["fixed", "integrated"])
+def test_the_prior_is_each_class_alone_and_the_bias_its_share(tables):
     X, y = rows_of(91, 3)
     weight = np.random.default_rng(0).uniform(size=91)
-    space = space_of(X, parameters=parameters)
+    space = space_of(X, tables=tables)
     discriminant = space.discriminant(part_of(y, weight), np.inf)
     shares = np.array([weight[y == s].sum() for s in range(3)])
     log_shares = contrasts(3) @ discriminant.prior.bias
     np.testing.assert_allclose(log_shares - log_shares.mean(), np.log(shares) - np.log(shares).mean(), atol=1e-12)
-    assert [type(p) for p in discriminant.prior.parts] == [Trees if parameters == "fixed" else TreeTables] * 3
-    if parameters == "fixed":
+    assert [type(p) for p in discriminant.prior.parts] == [TreeDistribution if tables == "fixed" else TreeTables] * 3
+    if tables == "fixed":
         for s, tables in enumerate(discriminant.model.tables):
             own = fixed_tables(discriminant.cells, weight * (y == s), discriminant.model.columns, 1.0, np.zeros(4))
             np.testing.assert_allclose(tables.table, own.table, rtol=1e-12)
@@ -299,7 +299,7 @@ def test_margins_before_discrimination_are_differences_of_expected_log_probabili
 
 def test_scores_come_in_portions_of_any_size(monkeypatch):
     X, y = rows_of(60, gaps=0.1)
-    space = space_of(X, n_components=2)
+    space = space_of(X, n_trees=2)
     discriminant = space.discriminant(part_of(y), np.inf)
     whole = discriminant.model.scores(discriminant.prior, space.table)
     monkeypatch.setattr(training_sets, "AT_ONCE", 7)
@@ -310,12 +310,12 @@ def test_scores_come_in_portions_of_any_size(monkeypatch):
 @pytest.mark.parametrize("objective", ["margin", "likelihood"])
 def test_a_shared_structure_is_one(objective):
     X, y = rows_of(60, 3)
-    discriminant = space_of(X, structure="shared", objective=objective).discriminant(part_of(y), np.inf)
+    discriminant = space_of(X, sharing="shared", objective=objective).discriminant(part_of(y), np.inf)
     assert len(discriminant.prior.parts) == 1 and discriminant.owner == (0, 0, 0)
     assert discriminant.certain == (objective == "likelihood")
     if objective == "likelihood":
         gains = sum(tables.gains for tables in discriminant.model.tables)
-        rest = [OneTree(np.roll(discriminant.prior.parts[0].T, k)) for k in range(1, 6)]
+        rest = [SingleTree(np.roll(discriminant.prior.parts[0].T, k)) for k in range(1, 6)]
         own = float(gains @ discriminant.prior.parts[0].T)
         assert all(own >= gains @ tree.T for tree in rest if len(np.unique(tree.edges)) == 4)
     found = discriminant.solve(contests_of(y), Laplace(1.0, 1.0), SHARP)
@@ -324,10 +324,10 @@ def test_a_shared_structure_is_one(objective):
 
 
 @pytest.mark.parametrize("structure_prior", ["uniform", "posterior"])
-@pytest.mark.parametrize("parameters", ["fixed", "integrated"])
-def test_trees_are_as_probable_as_asked_to_begin_with(parameters, structure_prior):
+@pytest.mark.parametrize("tables", ["fixed", "integrated"])
+def test_trees_are_as_probable_as_asked_to_begin_with(tables, structure_prior):
     X, y = rows_of()
-    space = space_of(X, parameters=parameters, structure_prior=structure_prior)
+    space = space_of(X, tables=tables, structure_prior=structure_prior)
     for part in space.discriminant(part_of(y), np.inf).prior.parts:
         assert np.allclose(part.trees.mean, 0.5) == (structure_prior == "uniform")
 
@@ -365,7 +365,7 @@ def test_variances_within_classes():
 
 def test_entropies_are_given():
     X, y = rows_of(40)
-    discriminant = space_of(X, n_components=2).discriminant(part_of(y), np.inf)
+    discriminant = space_of(X, n_trees=2).discriminant(part_of(y), np.inf)
     hidden = discriminant._hidden(discriminant.prior, y)
     asked = discriminant._demands(hidden, y, contests_of(y))
     np.testing.assert_allclose(asked.given[:, 0], -xlogy(hidden, hidden).sum(axis=1), rtol=1e-12)
@@ -378,7 +378,7 @@ def test_entropies_are_given():
 
 def test_a_fitted_model_keeps_nothing_it_can_compute_again():
     X = np.random.default_rng(0).choice(list("ab"), size=(80, 40))
-    model = MEDTreeClassifier(c=1, calibration=None).fit(X, X[:, 0])
+    model = MEDTreeClassifier(C=1, calibration=None).fit(X, X[:, 0])
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
     assert len(pickle.dumps(model.joint_)) < 4 * 8 * sum(len(part.T) for part in model.joint_.parts)
@@ -389,7 +389,7 @@ def test_mutual_information_is_that_of_rows_that_have_both():
     X = np.column_stack([bit, bit]).astype(object)
     X[::4, 1] = X[1::4, 1] = None
     y = np.repeat(["u", "v"], 100)
-    model = MEDTreeClassifier(c=1, calibration=None, ess=1e-6).fit(X, y)
+    model = MEDTreeClassifier(Tables(ess=1e-6), C=1, calibration=None).fit(X, y)
     for found in model.mutual_information_:
         assert found[0, 1] == pytest.approx(np.log(2), abs=1e-4)
 
@@ -398,7 +398,7 @@ def test_renaming_classes_of_mixtures_changes_nothing_else():
     rng = np.random.default_rng(0)
     X = rng.choice(list("abc"), size=(120, 4))
     y = np.where(X[:, 0] == X[:, 1], "u", "v")
-    options = {"n_components": 2, "c": 1, "calibration": None, "random_state": 0}
+    options = {"trees": Trees(n_trees=2), "C": 1, "calibration": None, "random_state": 0}
     one = MEDTreeClassifier(**options).fit(X, y)
     two = MEDTreeClassifier(**options).fit(X, np.where(y == "u", "z", "v"))
     np.testing.assert_allclose(one.decision_function(X), -two.decision_function(X), atol=1e-5)
@@ -407,7 +407,7 @@ def test_renaming_classes_of_mixtures_changes_nothing_else():
 def test_too_many_columns_are_refused_in_words():
     X = np.random.default_rng(0).choice(list("ab"), size=(10, 301))
     with pytest.raises(ValueError, match="301 columns have 45150 pairs, and trees take at most 300 columns; choose"):
-        MEDTreeClassifier(c=1).fit(X, X[:, 0])
+        MEDTreeClassifier(C=1).fit(X, X[:, 0])
 
 
 def test_a_number_that_never_varied_says_nothing():
@@ -415,7 +415,7 @@ def test_a_number_that_never_varied_says_nothing():
     age = rng.normal(40, 10, 300)
     X = np.column_stack([age, np.full(300, 3.0)])
     y = np.where(age + rng.normal(0, 5, 300) > 40, "old", "young")
-    model = MEDTreeClassifier(c=1, continuous="gaussian", calibration=None).fit(X, y)
+    model = MEDTreeClassifier(Tables(continuous="gaussian"), C=1, calibration=None).fit(X, y)
     new = np.array([[20.0, 3.0], [60.0, 3.0]])
     np.testing.assert_allclose(
         model.decision_function(new + np.array([0.0, 5.0])), model.decision_function(new), rtol=1e-12

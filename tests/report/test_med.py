@@ -31,7 +31,7 @@ MODEL = MEDClassifier(cv=2, random_state=0)
 
 @pytest.fixture(scope="module")
 def cv():
-    return cross_validate({"discrimination": MODEL.set_params(c="auto")}, X, Y, folds=2)
+    return cross_validate({"discrimination": MODEL.set_params(C="auto")}, X, Y, folds=2)
 
 
 def text_of(page):
@@ -51,9 +51,9 @@ def test_the_section_has_everything(tmp_path, cv):
     assert "Linear discriminant in 5 encoded columns." in said and "least relative entropy to the prior" in said
     for fact in in_words(describe_discrimination(model), see="the comparison above says what it is on rows not seen"):
         assert f"{fact}." in said
-    for entry in model.c_tried_:
+    for entry in model.C_tried_:
         assert f"{entry['log_loss']:.4f}" in said
-    assert f"<strong>{model.c_:g}</strong>" in page  # the one in use is marked
+    assert f"<strong>{model.C_:g}</strong>" in page  # the one in use is marked
     for name, coefficient in zip(model.feature_names_, model.coef_):
         assert f"{name.replace('<', '&lt;').replace('>', '&gt;')} {abs(coefficient):.3f}" in said
     assert "numbers are in standard deviations" in said and page.count("<figure") == 1
@@ -62,11 +62,11 @@ def test_the_section_has_everything(tmp_path, cv):
 
 def test_three_classes_kernels_and_gaussians(tmp_path, cv):
     y = np.where(np.arange(120) % 3 == 0, "third", Y)
-    page = section(tmp_path, cv, models={"m": MEDClassifier(c=2, cv=2, random_state=0).fit(X, y)}, X=X, y=y)
+    page = section(tmp_path, cv, models={"m": MEDClassifier(C=2, cv=2, random_state=0).fit(X, y)}, X=X, y=y)
     assert "of that class less the mean of all classes" in page and "tried" not in page
-    page = section(tmp_path, cv, models={"m": MEDClassifier("rbf", c=2, cv=2, random_state=0).fit(X, y)}, X=X, y=y)
+    page = section(tmp_path, cv, models={"m": MEDClassifier("rbf", C=2, cv=2, random_state=0).fit(X, y)}, X=X, y=y)
     assert "Kernel rbf, gamma" in page and "speaks for" not in page and "<table" not in page
-    model = MEDGaussianClassifier(c=2, cv=2, random_state=0).fit(X, Y)
+    model = MEDGaussianClassifier(C=2, cv=2, random_state=0).fit(X, Y)
     page = section(tmp_path, cv, models={"m": model}, X=X, y=Y)
     assert "distributions over the Gaussians of the classes" in page and "Gaussians of 5 encoded columns" in page
 
@@ -87,6 +87,6 @@ def test_without_pictures_or_rows(tmp_path, cv, monkeypatch):
 
 def test_many_columns_are_cut(tmp_path, cv):
     wide = pd.DataFrame(np.random.default_rng(0).normal(size=(120, 20))).rename(columns=str)
-    model = MEDClassifier(c=2, cv=2, standardize=False, random_state=0).fit(wide, Y)
+    model = MEDClassifier(C=2, cv=2, standardize=False, random_state=0).fit(wide, Y)
     said = text_of(section(tmp_path, cv, models={"m": model}, X=wide, y=Y))
     assert "The 12 strongest of 20 encoded columns" in said and "standard deviations" not in said

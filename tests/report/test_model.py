@@ -101,7 +101,7 @@ def test_models_of_other_libraries(tmp_path, model):
 
 
 def test_rows_of_the_training_table_are_suspected(tmp_path):
-    model = mx.MEDClassifier(c=1.0).fit(FRAME, Y)
+    model = mx.MEDClassifier(C=1.0).fit(FRAME, Y)
     assert likely_seen(model, 150) and not likely_seen(model, 149)
     assert "as many rows as the model was fitted to" in read(model_report(tmp_path / "r.html", model, FRAME, Y))[1]
     _, text = read(model_report(tmp_path / "r.html", model, FRAME[:149], Y[:149]))

@@ -8,6 +8,7 @@ import pytest
 
 from mixent import HMMClassifier, MEDBayesNetClassifier, MEDNoveltyDetector, MEDTreeClassifier
 from mixent.evaluate import cross_validate
+from mixent.med import Margin, Trees
 from mixent.report import common, comparison_report, novelty_report
 from mixent.report import novelty as novelty_page
 from mixent.report.novelty import row_values, unusual_rows
@@ -40,7 +41,7 @@ TREE = MEDTreeClassifier(cv=2, random_state=0)
 
 @pytest.fixture(scope="module")
 def cv():
-    return cross_validate({"m": MEDTreeClassifier(c=0.5, cv=2, random_state=0)}, X, Y, folds=2)
+    return cross_validate({"m": MEDTreeClassifier(C=0.5, cv=2, random_state=0)}, X, Y, folds=2)
 
 
 def text_of(page):
@@ -69,7 +70,7 @@ def test_the_section_of_trees_has_everything(tmp_path, cv):
             pair = " – ".join(edge["between"]).replace("<", "&lt;").replace(">", "&gt;")
             assert f"{pair} {100 * edge['probability']:.1f}" in said
     assert page.count("<figure") == 3 and "Edge weights of each class. Heaviest: " in page
-    assert "Margins of 120 labelled training rows" in page and "Values of c tried" in page
+    assert "Margins of 120 labelled training rows" in page and "Values of C tried" in page
 
 
 def test_trees_of_other_kinds(tmp_path, cv):
@@ -78,24 +79,24 @@ def test_trees_of_other_kinds(tmp_path, cv):
     page = section(tmp_path, cv, models={"m": model}, X=X, y=Y)
     assert "without discrimination, a baseline" in page and "Edges of the tree of highest likelihood" in page
     assert page.count("<figure") == 1 and "Margins of" not in page
-    model = MEDTreeClassifier("integrated", c=0.5, **options).fit(X, Y)
+    model = MEDTreeClassifier("integrated", C=0.5, **options).fit(X, Y)
     page = section(tmp_path, cv, models={"m": model}, X=X, y=Y)
     assert "the probability that a tree has the edge" in page and page.count("<figure") == 3
-    model = MEDTreeClassifier(structure="shared", c=0.5, **options).fit(X, Y)
+    model = MEDTreeClassifier(C=0.5, trees="shared", **options).fit(X, Y)
     assert "all classes" in section(tmp_path, cv, models={"m": model}, X=X, y=Y)
-    model = MEDTreeClassifier(n_components=2, c=0.5, **options).fit(X, Y)
+    model = MEDTreeClassifier(C=0.5, trees=Trees(n_trees=2), **options).fit(X, Y)
     assert "yes, tree 1" in text_of(section(tmp_path, cv, models={"m": model}, X=X, y=Y))
 
 
 def test_one_column_has_no_tree_to_draw(tmp_path, cv):
-    model = MEDTreeClassifier(c=0.5, cv=2, random_state=0).fit(X[["size"]], Y)
+    model = MEDTreeClassifier(C=0.5, cv=2, random_state=0).fit(X[["size"]], Y)
     page = section(tmp_path, cv, models={"m": model}, X=X[["size"]], y=Y)
     assert page.count("<figure") == 1  # the margins
 
 
 def test_many_edges_are_cut(tmp_path, cv):
     wide = pd.DataFrame(np.random.default_rng(0).normal(size=(120, 16))).rename(columns=lambda j: f"x{j}")
-    model = MEDTreeClassifier(c=0.5, cv=2, random_state=0).fit(wide, Y)
+    model = MEDTreeClassifier(C=0.5, cv=2, random_state=0).fit(wide, Y)
     page = section(tmp_path, cv, models={"m": model}, X=wide, y=Y)
     assert "(the 12 most probable of 15)" in page
     assert edges_in_words(describe_structure(model))[0][1].endswith(", and 3 more")
@@ -105,30 +106,42 @@ def test_many_edges_are_cut(tmp_path, cv):
 
 
 def test_the_section_of_a_net(tmp_path, cv):
-    model = MEDBayesNetClassifier([("<colour>", "size")], c=0.5, cv=2, random_state=0).fit(X, Y)
+    model = MEDBayesNetClassifier([("<colour>", "size")], C=0.5, cv=2, random_state=0).fit(X, Y)
     page = section(tmp_path, cv, models={"m": model}, X=X, y=Y)
     said = text_of(page)
     assert "<colour>" not in page and "all classes &lt;colour&gt; -&gt; size" in said and "Edges, as given" in said
     assert "distributions over the tables of the classes&#x27; Bayes nets" in said and page.count("<figure") == 2
-    model = MEDBayesNetClassifier(c=0.5, cv=2, random_state=0).fit(X, Y)
+    model = MEDBayesNetClassifier(C=0.5, cv=2, random_state=0).fit(X, Y)
     page = section(tmp_path, cv, models={"m": model}, X=X, y=Y)
     assert "columns depend on the class alone" in page and page.count("<figure") == 1
 
 
 def test_structures_of_each_class(tmp_path, cv):
-    model = MEDBayesNetClassifier({"<no>": "naive", "yes": [("<colour>", "size")]}, c=0.5, cv=2, random_state=0)
+    model = MEDBayesNetClassifier({"<no>": "naive", "yes": [("<colour>", "size")]}, C=0.5, cv=2, random_state=0)
     about = describe_structure(model.fit(X, Y))
     assert edges_in_words(about) == [("<no>", "no edges"), ("yes", "<colour> -> size")]
     assert "edges of each class its own" in about["words"]
 
 
 def test_a_margin_that_is_no_quantile():
-    options = {"c": 0.5, "cv": 2, "random_state": 0}
-    assert "quantile" not in describe_structure(MEDTreeClassifier(gamma=1.0, **options).fit(X, Y))["margin"]
+    options = {"C": 0.5, "cv": 2, "random_state": 0}
+    assert (
+        "quantile"
+        not in describe_structure(MEDTreeClassifier(margin=Margin("laplace", target=1.0), **options).fit(X, Y))[
+            "margin"
+        ]
+    )
     apart = X.assign(size=np.where(Y == "yes", 9.0, 0.0) + np.arange(120) / 60)
-    assert describe_structure(MEDTreeClassifier(alpha=0.3, **options).fit(apart, Y))["margin"]["quantile"] == 0.3
+    assert (
+        describe_structure(MEDTreeClassifier(margin=Margin("laplace", quantile=0.3), **options).fit(apart, Y))[
+            "margin"
+        ]["quantile"]
+        == 0.3
+    )
     apart = X.assign(size=np.where(Y == "yes", 50.0, 0.0) + np.arange(120) / 60)
-    found = describe_structure(MEDBayesNetClassifier(alpha=0.9, **options).fit(apart, Y))["margin"]
+    found = describe_structure(MEDBayesNetClassifier(margin=Margin("laplace", quantile=0.9), **options).fit(apart, Y))[
+        "margin"
+    ]
     assert "quantile" not in found  # as much as is ever asked
 
 

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cholesky, eigh, solve_triangular
 
+from mixent.base.kernels import CUT
 from mixent.core.arrays import Array, log_sum_exp
-from mixent.med.kernels import CUT
 
 TINY = 1e-12  # of the indicators' scatter, which soft labels may leave without an inverse
 LEAST = 1e-10  # of 1 - H_nn: a row that nothing else can predict

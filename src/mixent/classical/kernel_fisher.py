@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import LEFT_OUT, YES, able, yes
 from mixent.base.classifier import ProbabilisticClassifier
+from mixent.base.kernels import RBF, Kernel, Linear, Nystrom, Polynomial
 from mixent.base.params import check_choice, check_count, check_flag, check_number, check_positive
 from mixent.base.priors import floored, read_class_prior
 from mixent.base.progress import progress_bar
@@ -22,7 +23,6 @@ from mixent.classical.rows import Rows, read_rows, spread_out
 from mixent.core.arrays import Array
 from mixent.data import Table, read_features
 from mixent.med.encoding import FILLED, Encoder
-from mixent.med.kernels import RBF, Kernel, Linear, Nystrom, Polynomial, read_kernel
 from mixent.med.training_sets import in_parts
 from mixent.mixtures.fitting import choose_executor
 
@@ -200,10 +200,15 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     def _kernels(self, Z: Array, weight: Array) -> list[Kernel]:
         """Those to try."""
         gamma = "scale" if self.gamma == "auto" else self.gamma
-        usual = read_kernel(self.kernel, self.degree, gamma, self.coef0, Z, weight)
-        if not isinstance(usual, RBF | Polynomial) or self.gamma != "auto":
+        given: dict[str, Kernel] = {
+            "linear": Linear(),
+            "rbf": RBF(gamma),
+            "poly": Polynomial(self.degree, gamma, self.coef0),
+        }
+        usual: Any = given[self.kernel].resolved(Z, weight)
+        if self.kernel == "linear" or self.gamma != "auto":
             return [usual]
-        return [replace(usual, gamma=usual.gamma * float(factor)) for factor in GAMMAS]
+        return [clone(usual).set_params(gamma=usual.gamma * float(factor)) for factor in GAMMAS]
 
     def _choose(self, search: _Search, show: Any) -> _Found:
         """The kernel and shrinkage of least log-loss when each row is left out."""

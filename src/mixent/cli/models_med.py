@@ -84,23 +84,23 @@ def discrimination(kind: str, chosen: Choices, target: str | None, common: dict[
     _refuse_idle(kind, chosen)
     options: dict[str, Any] = {
         "kernel": chosen.kernel,
-        "c": None if chosen.c is None else word_or("--c", chosen.c, float),
+        "C": None if chosen.c is None else word_or("--c", chosen.c, float),
         "margin": chosen.margin,
         "bias": None if chosen.bias is None else word_or("--bias", chosen.bias, float, "flat"),
-        "gamma": None if chosen.gamma is None else word_or("--gamma", chosen.gamma, float, "scale"),
-        "degree": chosen.degree,
-        "n_features": chosen.n_features,
+        "kernel__gamma": None if chosen.gamma is None else word_or("--gamma", chosen.gamma, float, "scale"),
+        "kernel__degree": chosen.degree,
+        ("n_kernel_components" if kind == "med-gaussian" else "kernel__n_landmarks"): chosen.n_features,
     }
     if kind == "med-gaussian":
-        options |= {"alpha": chosen.alpha, "k": read_prior(chosen.prior, none=0)}
+        options |= {"margin__quantile": chosen.alpha, "prior": read_prior(chosen.prior, none=0)}
     options = {name: value for name, value in options.items() if value is not None}  # else the estimator's own
     if chosen.calibration is not None:
         options["calibration"] = None if chosen.calibration == "none" else chosen.calibration
     if kind == "med-gaussian":
-        return MEDGaussianClassifier(**options, **common)
+        return MEDGaussianClassifier(**common).set_params(**options)
     if chosen.kernel == "fisher":
         options["kernel"] = _fisher(common)
-    return MEDClassifier(**options, **common)
+    return MEDClassifier(**common).set_params(**options)
 
 
 def _fisher(common: dict[str, Any]) -> Any:

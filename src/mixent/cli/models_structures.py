@@ -15,7 +15,7 @@ OF_MODELS = ("med-tree", "med-bayes-net")
 OBJECTIVES = ("margin", "likelihood")
 TREES = ("separate", "shared")
 TABLES = ("fixed", "integrated")
-NUMBERS = ("auto", "gaussian", "quantised")
+NUMBERS = ("auto", "gaussian", "quantized")
 
 
 def of_models(kind: str, chosen: Choices, common: dict[str, Any]) -> Any:
@@ -24,28 +24,28 @@ def of_models(kind: str, chosen: Choices, common: dict[str, Any]) -> Any:
 
     _refuse_idle(kind, chosen)
     options: dict[str, Any] = {
-        "c": None if chosen.c is None else word_or("--c", chosen.c, float),
+        "C": None if chosen.c is None else word_or("--c", chosen.c, float),
         "margin": chosen.margin,
-        "alpha": chosen.alpha,
+        "margin__quantile": chosen.alpha,
         "objective": chosen.objective,
         "bias": None if chosen.bias is None else word_or("--bias", chosen.bias, float, "flat"),
-        "ess": _rows(kind, chosen.prior),
+        ("tables__ess" if kind == "med-tree" else "ess"): _rows(kind, chosen.prior),
         **(_trees(chosen) if kind == "med-tree" else _net(chosen)),
     }
     options = {name: value for name, value in options.items() if value is not None}  # else the estimator's own
     if chosen.calibration is not None:
         options["calibration"] = None if chosen.calibration == "none" else chosen.calibration
     made = MEDTreeClassifier if kind == "med-tree" else MEDBayesNetClassifier
-    return made(**options, **common)
+    return made(**common).set_params(**options)
 
 
 def _trees(chosen: Choices) -> dict[str, Any]:
     n = word_or("--components", chosen.components, int)
     return {
-        "parameters": chosen.tables,
-        "structure": chosen.structure,
-        "continuous": chosen.numbers,
-        "n_components": None if n == "auto" else n,
+        "tables": chosen.tables,
+        "trees": chosen.structure,
+        "tables__continuous": chosen.numbers,
+        "trees__n_trees": None if n == "auto" else n,
     }
 
 

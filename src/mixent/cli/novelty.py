@@ -164,14 +164,15 @@ def _detector(
     options: dict[str, Any] = {
         "n_hidden": components or states,
         "margin": margin,
-        "alpha": alpha,
-        "c": None if c is None else _often(c),
+        "margin__quantile": alpha,
+        "C": None if c is None else _often(c),
         "ess": None if rows == "auto" else rows,
     }
     options = {name: value for name, value in options.items() if value is not None}  # else the estimator's own
-    return MEDNoveltyDetector(
-        model, objective=objective, contamination=contamination, categorical=categorical or "auto", **options
+    detector = MEDNoveltyDetector(
+        model, objective=objective, contamination=contamination, categorical=categorical or "auto"
     )
+    return detector.set_params(**options)
 
 
 def _often(text: str) -> float:

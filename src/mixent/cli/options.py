@@ -326,7 +326,7 @@ Numbers = Annotated[
     typer.Option(
         "--numbers",
         metavar="NAME",
-        help="med-tree: numbers are gaussian, or quantised (softly, by a mixture of each column); unless given, "
+        help="med-tree: numbers are gaussian, or quantized (softly, by a mixture of each column); unless given, "
         "whichever has the lower cross-validated log-loss.",
         rich_help_panel=STRUCTURES,
     ),

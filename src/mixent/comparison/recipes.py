@@ -147,14 +147,14 @@ def _stack(s: Setting) -> Any:
 
     from mixent import MaxEntStackingClassifier, MEDClassifier, MixtureClassifier
 
-    med: dict[str, Any] = {"c": 3.0}
+    med: dict[str, Any] = {"C": 3.0}
     if s.shape.n_contests > CONTESTS:  # one fit each: the stack learns by itself what its scores are worth
-        med = {"c": 10.0, "n_features": 100, "calibration": None}
+        med = {"C": 10.0, "kernel__n_landmarks": 100, "calibration": None}
     forest = RandomForestClassifier(200, min_samples_leaf=2, n_jobs=1)
     boosting = HistGradientBoostingClassifier(learning_rate=0.05, max_iter=150, max_leaf_nodes=15)
     parts = [
         ("mixture", MixtureClassifier(1, **s.common)),
-        ("med", MEDClassifier("rbf", **med, **s.common)),
+        ("med", MEDClassifier("rbf", **s.common).set_params(**med)),
         ("forest", s.tuned(forest, None, encoding="codes")),
         ("boosting", s.tuned(boosting, None, encoding="codes")),
     ]

@@ -102,15 +102,15 @@ def make_stack(setting: Setting) -> MaxEntStackingClassifier:
     """Four models that err in different ways, none with a search of its own: each is fitted once for every fold."""
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 
-    med: dict[str, Any] = {"c": 3.0}
+    med: dict[str, Any] = {"C": 3.0}
     if setting.shape.n_constraints > CONSTRAINTS:  # one fit each: the stack itself calibrates its scores
-        med = {"c": 10.0, "n_features": 100, "calibration": None}
+        med = {"C": 10.0, "kernel__n_landmarks": 100, "calibration": None}
     forest = RandomForestClassifier(200, min_samples_leaf=2, n_jobs=1)
     boosting = HistGradientBoostingClassifier(learning_rate=0.05, max_iter=150, max_leaf_nodes=15)
     options: dict[str, Any] = {"categorical": setting.categorical, "random_state": setting.seed}
     parts = [
         ("mixture", MixtureClassifier(1, **setting.common)),
-        ("med", MEDClassifier("rbf", **med, **setting.common)),
+        ("med", MEDClassifier("rbf", **setting.common).set_params(**med)),
         ("forest", TunedClassifier(forest, None, encoding="codes", **options)),
         ("boosting", TunedClassifier(boosting, None, encoding="codes", **options)),
     ]

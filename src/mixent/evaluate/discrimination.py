@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.kernels import RBF, Linear, Nystrom, Polynomial
 from mixent.base.text import class_name
 from mixent.hmm import HiddenMarkovModel, HMMClassifier
 from mixent.med import FisherKernel, MEDClassifier
-from mixent.med.kernels import RBF, Linear, Nystrom, Polynomial
 
 SURE = 0.9  # of a label that was in doubt
 MOST_CLASSES = 30
@@ -27,8 +27,9 @@ def describe_discrimination(model: Any) -> dict[str, Any]:
     dict that JSON can hold
     """
     margin = {"prior": type(model.margin_).__name__.lower(), "about": float(model.margin_.at)}
-    if hasattr(model, "alpha"):
-        margin["quantile"] = float(model.alpha)
+    quantile = model._quantile_in_use()
+    if quantile is not None:
+        margin["quantile"] = quantile
     return {**margin_facts(model, margin), "kernel": what_kernel(model)}
 
 
@@ -64,14 +65,14 @@ def margin_facts(model: Any, margin: dict[str, Any]) -> dict[str, Any]:
 
 
 def _bound(model: Any) -> dict[str, Any]:
-    tried = [{"c": float(entry["c"]), "log_loss": float(entry["log_loss"])} for entry in model.c_tried_]
-    if model.c_ is None:
+    tried = [{"c": float(entry["C"]), "log_loss": float(entry["log_loss"])} for entry in model.C_tried_]
+    if model.C_ is None:
         how = "none"  # the margin needs none
-    elif not isinstance(model.c, str):
+    elif not isinstance(model.C, str):
         how = "given"
     else:
         how = "cross-validation" if tried else "too few labels to choose"
-    return {"value": None if model.c_ is None else float(model.c_), "how": how, "tried": tried}
+    return {"value": None if model.C_ is None else float(model.C_), "how": how, "tried": tried}
 
 
 def in_words(about: dict[str, Any], *, see: str) -> list[str]:
@@ -83,7 +84,7 @@ def in_words(about: dict[str, Any], *, see: str) -> list[str]:
 def _c_in_words(bound: dict[str, Any]) -> str:
     if bound["how"] == "none":
         return ""
-    text = f"c {bound['value']:g}"
+    text = f"C {bound['value']:g}"
     if bound["how"] == "given":
         return f"{text}, as given"
     if bound["how"] != "cross-validation":

@@ -18,7 +18,7 @@ from mixent.med.exponential_family import Joint, NaturalProblem
 from mixent.med.exponential_family_solving import solve
 from mixent.med.families import Dirichlets
 from mixent.med.features import Matrix
-from mixent.med.margins import Margin
+from mixent.med.margins import MarginPrior
 from mixent.med.model_training_sets import ModelDiscriminant, ModelSpace, members, prior_bias
 from mixent.med.net_structure import Parents
 from mixent.med.solving import Search, Solution
@@ -159,7 +159,7 @@ class NetDiscriminant(ModelDiscriminant):
         self.model, self.views, self.prior, self.bias_variance = model, views, prior, bias_variance
         self.certain = certain
 
-    def problem(self, contests: Contests, margin: Margin) -> NaturalProblem:
+    def problem(self, contests: Contests, margin: MarginPrior) -> NaturalProblem:
         """The dual's dual for these constraints."""
         return NaturalProblem(
             self.views,
@@ -174,7 +174,7 @@ class NetDiscriminant(ModelDiscriminant):
     def prior_scores(self) -> Array:
         return self.model.outputs(self.prior, self.views)
 
-    def solve(self, contests: Contests, margin: Margin, search: Search, start: Any = None) -> Solution:
+    def solve(self, contests: Contests, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
         if self.certain:
             contests = replace(contests, open=np.zeros_like(contests.open))
         found = solve(self.problem(contests, margin), search, start)
@@ -194,7 +194,7 @@ class NetSpace(ModelSpace):
     def made(self, part: Part, bias_variance: float) -> NetDiscriminant:
         member = members(part)
         table = self.table.take(part.rows)
-        columns = TreeColumns.read(table, member, part.weight, "quantised")
+        columns = TreeColumns.read(table, member, part.weight, "quantized")
         nets = tuple(Net(columns.layout.sizes, parents) for parents in self.parents)
         for net in nets:
             net.check(columns.names)

@@ -46,25 +46,22 @@ class MEDBayesNetClassifier(MEDOfModels):
         Edges between columns, by name or position. "naive": none, so that a column depends on the class alone. A
         callable is given the list of column names and returns edges. A dict {class label: any of these} has a
         structure for each class. For trees that are learned see MEDTreeClassifier.
-    c : "auto" or float
-        How much a row may say; "auto" chooses it by cross-validated log-loss.
-    margin : "laplace", "exponential", "gaussian" or "fixed"
-        Prior of the margins, about `gamma`; "fixed": every row keeps it for certain (section 3.7), and an error tells
-        where that cannot be.
-    gamma : float or None
-        The margin, in nats of the log-likelihood ratio; None: what a share `alpha` of the rows does not reach before
-        discrimination, but from 0.1 to 2: rows shall be right at least, and classes that are apart stay as they are.
-    alpha : float
-        That share.
+    C : "auto" or float
+        Upper bound on each row's multiplier; "auto" chooses it by cross-validated log-loss.
+    margin : "laplace", "exponential", "gaussian", "fixed" or Margin
+        Prior of the margins, in nats of the log-likelihood ratio, about the quantile 0.1 of the margins before
+        discrimination but from 0.1 to 2 (rows shall be classified correctly, and classes that are well separated stay
+        as they are), or as a `Margin` has it. "fixed": every row keeps the margin for certain (section 3.7), and rows
+        that cannot are an error.
     objective : "margin" or "likelihood"
         Discrimination; or the prior as it is, a Bayes net learned from each class's rows alone: a baseline. With
         structure="naive" that is naive Bayes.
     ess : float
-        Rows spread evenly over every table.
+        Equivalent sample size of the prior: rows spread evenly over every table.
     bias : "flat" or float
         Prior of the log-ratio of the class priors: flat, or Gaussian with this variance about the training rows' own.
-        Flat, it is found from the rows that lack margin, however small c is, and where they are few that is noise; with
-        a variance a small c gives what objective="likelihood" does.
+        Flat, it is found from the rows that lack margin, however small C is, and where they are few that is noise; with
+        a variance a small C gives what objective="likelihood" does.
     relaxation : float
         Where labels are in doubt: the share of each label update that is taken.
     calibration : "temperature", "affine", "predictive" or None
@@ -72,7 +69,7 @@ class MEDBayesNetClassifier(MEDOfModels):
         probabilities N_vqr / sum_r N_vqr and the training shares, whatever the bias; `predict` follows the
         probabilities, and `decision_function` stays the expected log-ratio.
     cv : int, splitter or list of (train, test)
-        Folds of c="auto" and of the calibration; a list counts labelled rows only.
+        Folds of C="auto" and of the calibration; a list counts labelled rows only.
     tol : float
         Stop when the gap per row is smaller, in nats.
     max_iter : int
@@ -101,7 +98,7 @@ class MEDBayesNetClassifier(MEDOfModels):
         Names of the columns.
     joint_, model_
         The distributions, and what turns rows into scores.
-    support_, multipliers_, pairs_, loo_estimate_, c_, c_tried_, objective_, gap_, run_, label_posterior_, margin_
+    support_, multipliers_, pairs_, loo_estimate_, C_, C_tried_, objective_, gap_, run_, label_posterior_, margin_
         As for MEDClassifier; but the prior is made of all rows, and leaving one out moves it a little.
 
     Notes
@@ -117,7 +114,7 @@ class MEDBayesNetClassifier(MEDOfModels):
     >>> from mixent import MEDBayesNetClassifier
     >>> X = [["a", "x", "k"], ["a", "y", "k"], ["b", "x", "m"], ["b", "y", "m"]] * 10
     >>> y = ["same", "other", "other", "same"] * 10  # the first two columns together tell
-    >>> model = MEDBayesNetClassifier([(0, 1)], c=1, random_state=0).fit(X, y)
+    >>> model = MEDBayesNetClassifier([(0, 1)], C=1, random_state=0).fit(X, y)
     >>> model.score(X, y), model.edges_[0], model.tables_[0]["x1"].shape
     (1.0, [('x0', 'x1')], (2, 2))
     """
@@ -128,10 +125,8 @@ class MEDBayesNetClassifier(MEDOfModels):
         self,
         structure: Any = "naive",
         *,
-        c: str | float = "auto",
-        margin: str = "laplace",
-        gamma: float | None = None,
-        alpha: float = 0.1,
+        C: str | float = "auto",
+        margin: Any = "laplace",
         objective: str = "margin",
         ess: float = 1.0,
         bias: str | float = 1.0,
@@ -146,10 +141,8 @@ class MEDBayesNetClassifier(MEDOfModels):
         progress: bool | Callable[[int, int, str], None] = False,
     ) -> None:
         self.structure = structure
-        self.c = c
+        self.C = C
         self.margin = margin
-        self.gamma = gamma
-        self.alpha = alpha
         self.objective = objective
         self.ess = ess
         self.bias = bias
@@ -174,7 +167,7 @@ class MEDBayesNetClassifier(MEDOfModels):
         self._check_common()
         check_structure(self.structure)
         check_positive("ess", self.ess)
-        self._check_asked()
+        self._check_objective()
 
     def _calibrations(self) -> tuple[str, ...]:
         return (*CALIBRATIONS, "predictive")

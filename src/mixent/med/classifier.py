@@ -15,27 +15,42 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from mixent.base.capabilities import able, no
 from mixent.base.delegation import features_for
-from mixent.base.params import check_count, check_flag
+from mixent.base.kernels import (
+    RBF,
+    Kernel,
+    KernelFunction,
+    Linear,
+    Nystrom,
+    Polynomial,
+    Precomputed,
+    check_kernel_matrix,
+    read_kernel,
+)
+from mixent.base.params import check_flag
 from mixent.core.arrays import Array
 from mixent.data import Table, check_spread, read_features
 from mixent.med.contests import Contests, contrasts
 from mixent.med.encoding import FILLED, Encoder
 from mixent.med.estimator import MEDBase, Trained
-from mixent.med.kernels import Called, Kernel, Linear, Nystrom, check_kernel_matrix, check_shape, read_kernel
-from mixent.med.margins import Margin, check_speaks, read_margin
+from mixent.med.margins import MarginPrior, check_some_margin
 from mixent.med.newton import Plane
 from mixent.med.solving import Discriminant, row_pulls
 from mixent.med.training_sets import FeatureSpace, KernelSpace, Part, Space, in_parts
 
-GRIDS = {  # of c, for c="auto"; the exponential prior near 1 asks for hardly any margin, which regularises as a small c
+GRIDS = {  # of C, for C="auto"; the exponential prior near 1 expects hardly any margin, which regularizes as a small C
     "exponential": (1.1, 1.3, 1.8, 4.0, 12.0, 40.0, 150.0, 500.0),
     "laplace": (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0),
     "gaussian": (0.1, 0.2, 0.5, 1.0, 3.0, 10.0, 30.0),
 }
-NAMES = ("linear", "poly", "rbf", "precomputed")
+KERNELS = (Linear, Polynomial, RBF, Precomputed, KernelFunction)
 MATRIX = "a kernel matrix has neither gaps nor text"
 MOST_PAIRS, MOST_JOINT = 10_000, 2_000  # rows from which a kernel goes through features: two classes, more
 LANDMARKS = 1_000
+
+
+def read_classifier_kernel(name: str, value: Any) -> Any:
+    """A kernel, or the user's transformer as it is."""
+    return value if hasattr(value, "transform") else read_kernel(name, value, KERNELS, also="a transformer")
 
 
 class MEDClassifier(MEDBase):
@@ -47,8 +62,8 @@ class MEDClassifier(MEDBase):
 
         J(l) = sum_k w_k u(l_k) - log Z(l),   for two classes  sum_t w_t u(l_t) - 1/2 |sum_t w_t l_t y_t x_t|^2,
 
-    over multipliers 0 <= l < c, one for each row and other class, all classes jointly; u(l) = l + log(1 - (l/c)^2) for
-    the Laplace prior of the margins, l + log(1 - l/c) for the exponential one of Theorem 2. Coordinate ascent raises
+    over multipliers 0 <= l < C, one for each row and other class, all classes jointly; u(l) = l + log(1 - (l/C)^2) for
+    the Laplace prior of the margins, l + log(1 - l/C) for the exponential one of Theorem 2. Coordinate ascent raises
     J, Newton's method lowers the bound of which J is the dual: what is driven never falls, and the difference of both
     is the gap. The solution is sparse: rows with l = 0 play no part.
 
@@ -58,17 +73,17 @@ class MEDClassifier(MEDBase):
 
     Parameters
     ----------
-    kernel : "linear", "poly", "rbf", "precomputed", callable, or transformer
-        A callable takes two matrices of encoded rows. A transformer (`FisherKernel`, or any with `transform`) maps rows
-        to features whose inner product is the kernel. With "precomputed", X is the kernel matrix.
-    c : "auto" or float
-        Bound of the multipliers: how much a row may say, as C of a support vector machine. "auto" chooses it by
-        cross-validated log-loss of the labelled rows (at most 3 where labels are in doubt). The exponential margin
-        needs c > 1: with less no row asks for anything.
-    margin : "laplace", "exponential", "gaussian", "fixed", or an object of `mixent.med.margins`
-        Prior of the margins, about 1. "fixed" is the hard margin: rows that cannot keep it are an error.
-    degree, gamma, coef0
-        Of (gamma x x' + coef0)^degree and exp(-gamma |x - x'|^2); gamma="scale" is 1 / (columns x their variance).
+    kernel : "linear", "poly", "rbf", "precomputed", Polynomial, RBF, KernelFunction, callable, or transformer
+        "poly" and "rbf" stand for `Polynomial()` and `RBF()`, which hold degree, gamma, coef0 and the number of Nyström
+        features. A callable takes two matrices of encoded rows. A transformer (`FisherKernel`, or any with `transform`)
+        maps rows to features whose inner product is the kernel. With "precomputed", X is the kernel matrix. Beyond
+        10 000 rows (2000 with more than two classes or labels in doubt) 1000 Nyström features replace a kernel matrix.
+    C : "auto" or float
+        Upper bound on each row's multiplier, like C of a support vector machine. "auto" chooses it by cross-validated
+        log-loss of the labelled rows (at most 3 where labels are in doubt). The exponential margin needs C > 1.
+    margin : "laplace", "exponential", "gaussian", "fixed" or Margin
+        Prior of the margins, about 1 or the `target` of a `Margin`. "fixed" is the hard margin: rows that cannot keep
+        it are an error.
     bias : "flat" or float
         Prior of b: flat (the default: the multipliers of each class balance), or Gaussian with this variance.
     relaxation : float
@@ -76,14 +91,10 @@ class MEDClassifier(MEDBase):
     calibration : "temperature", "affine" or None
         How scores become probabilities. "affine" moves the threshold between classes too; `predict` follows the
         probabilities then. None: a softmax of the scores as they are, no fit beyond the one.
-    n_features : "auto", int or None
-        Nyström features that stand in for a kernel; "auto": 1000 beyond 10 000 rows (2000 with more than two classes or
-        labels in doubt);
-        None: never, the whole kernel matrix.
     standardize : bool
         Bring every continuous column to mean 0 and variance 1 first.
     cv : int, splitter or list of (train, test)
-        Folds of c="auto" and of the calibration; a list counts labelled rows only.
+        Folds of C="auto" and of the calibration; a list counts labelled rows only.
     tol : float
         Stop when the gap per row is smaller, in nats.
     max_iter : int
@@ -108,8 +119,8 @@ class MEDClassifier(MEDBase):
     loo_estimate_ : float
         Share of rows with a non-zero multiplier: the leave-one-out estimate of the error of Lemma 1. Leaving out any
         other row changes nothing. An estimate, and a crude one; not a bound for this training set.
-    c_, c_tried_
-        `c` in use, and the cross-validated log-loss of those tried.
+    C_, C_tried_
+        `C` in use, and the cross-validated log-loss of those tried.
     coef_, intercept_
         Of the linear discriminant, in the encoded columns `feature_names_`; (d,) and a number for two classes, else
         (C, d) and (C,).
@@ -120,7 +131,7 @@ class MEDClassifier(MEDBase):
         How solving went.
     label_posterior_ : (n, C) array
         P(y) of every training row: what its label most probably is, where it was in doubt; NaN for rows of weight 0.
-        It leaves the prior as far as `c` lets it: for the class of a row ask `predict_proba`.
+        It leaves the prior as far as `C` lets it: for the class of a row ask `predict_proba`.
     margin_, calibration_
         The margin prior and the map to probabilities in use.
 
@@ -129,24 +140,22 @@ class MEDClassifier(MEDBase):
     >>> from sklearn.datasets import load_breast_cancer
     >>> from mixent import MEDClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = MEDClassifier(c=5, random_state=0).fit(X, y)
+    >>> model = MEDClassifier(C=5, random_state=0).fit(X, y)
     >>> bool(model.score(X, y) > 0.98), len(model.support_) < 100
     (True, True)
     """
+
+    _groups = {"kernel": read_classifier_kernel, **MEDBase._groups}
 
     def __init__(
         self,
         kernel: Any = "linear",
         *,
-        c: str | float = "auto",
+        C: str | float = "auto",
         margin: Any = "laplace",
-        degree: int = 3,
-        gamma: str | float = "scale",
-        coef0: float = 1.0,
         bias: str | float = "flat",
         relaxation: float = 0.5,
         calibration: str | None = "temperature",
-        n_features: str | int | None = "auto",
         standardize: bool = True,
         cv: Any = 5,
         tol: float = 1e-6,
@@ -157,15 +166,11 @@ class MEDClassifier(MEDBase):
         progress: bool | Callable[[int, int, str], None] = False,
     ) -> None:
         self.kernel = kernel
-        self.c = c
+        self.C = C
         self.margin = margin
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
         self.bias = bias
         self.relaxation = relaxation
         self.calibration = calibration
-        self.n_features = n_features
         self.standardize = standardize
         self.cv = cv
         self.tol = tol
@@ -179,44 +184,32 @@ class MEDClassifier(MEDBase):
 
     def _check(self) -> None:
         self._check_common()
-        self._check_kernel()
-        if self.n_features is not None and not (isinstance(self.n_features, str) and self.n_features == "auto"):
-            check_count("n_features", self.n_features, "'auto' or None")
+        kernel, margin = self._group("kernel"), self._group("margin")
+        if isinstance(kernel, Kernel):
+            kernel.check()
         check_flag("standardize", self.standardize)
-        if not self.standardize and (self.kernel == "precomputed" or hasattr(self.kernel, "transform")):
-            raise ValueError(f"standardize=False has no effect with kernel={self.kernel!r}, which sees no columns")
-        if not self._needs_c():
-            check_speaks(read_margin(self.margin, None if isinstance(self.c, str) else self.c))
-        certain = isinstance(self.margin, Margin) or (isinstance(self.margin, str) and self.margin == "fixed")
-        if certain and not isinstance(self.c, str):
-            raise ValueError(f"c={self.c!r} has no effect with margin={self.margin!r}, which needs none; leave it")
-
-    def _check_kernel(self) -> None:
-        named = isinstance(self.kernel, str) and self.kernel in NAMES
-        able = not isinstance(self.kernel, str) and (callable(self.kernel) or hasattr(self.kernel, "transform"))
-        if not named and not able:
+        if not self.standardize and not _encodes(kernel):
+            raise ValueError(f"standardize=False is not used with kernel={self.kernel!r}, which takes no columns")
+        if margin.quantile is not None:
             raise ValueError(
-                f"kernel must be one of {', '.join(map(repr, NAMES))}, a function of two matrices, or a transformer; "
-                f"got {self.kernel!r}"
+                f"quantile of the margin is only used where classes have probability models; MEDClassifier takes a "
+                f"target, got quantile={margin.quantile!r}"
             )
-        check_shape(self)
-        if isinstance(self.n_features, (int, np.integer)) and not self._has_kernel():
-            raise ValueError(f"n_features={self.n_features!r} has no effect with kernel={self.kernel!r}")
+        if not self._needs_c() and not isinstance(self.C, str):
+            check_some_margin(margin.prior(self.C, self._target()))
 
-    def _needs_c(self) -> bool:
-        return isinstance(self.c, str) and isinstance(self.margin, str) and self.margin in GRIDS
+    def _target(self) -> float:
+        target = self._group("margin").target
+        return 1.0 if target is None else float(target)
 
-    def _margin(self, c: float | None, discriminant: Discriminant, contests: Contests) -> Margin:
-        margin = read_margin(self.margin, c)
-        check_speaks(margin)
-        return margin
+    def _margin(self, c: float | None, discriminant: Discriminant, contests: Contests) -> MarginPrior:
+        return self._group("margin").prior(c, self._target())
+
+    def _quantile_in_use(self) -> None:
+        return None
 
     def _grid(self) -> tuple[float, ...]:
-        return GRIDS[self.margin]
-
-    def _has_kernel(self) -> bool:
-        """A kernel proper, of encoded rows."""
-        return self.kernel in ("poly", "rbf") or (callable(self.kernel) and not hasattr(self.kernel, "transform"))
+        return tuple(c / self._target() for c in GRIDS[self._group("margin").distribution])
 
     # --- spaces -------------------------------------------------------------------------------------------------
 
@@ -224,36 +217,28 @@ class MEDClassifier(MEDBase):
         self.encoder_: Encoder | None = None
         self.kernel_: Kernel | None = None
         self.map_: Any = None
-        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+        kernel = self._group("kernel")
+        if isinstance(kernel, Precomputed):
             return KernelSpace(_square_matrix(table))
         check_spread(table)
-        if hasattr(self.kernel, "transform"):
-            self.map_ = _fitted_map(self.kernel, table, y, part.weight)
+        if not isinstance(kernel, Kernel):
+            self.map_ = _fitted_map(kernel, table, y, part.weight)
             return FeatureSpace(_mapped(self.map_, table))
-        weight = part.weight
-        self.encoder_ = Encoder.of(table, weight, bool(self.standardize))
+        self.encoder_ = Encoder.of(table, part.weight, bool(self.standardize))
         Z = self.encoder_(table)
-        self.kernel_ = read_kernel(self.kernel, self.degree, self.gamma, self.coef0, Z, weight)
+        self.kernel_ = kernel.resolved(Z, part.weight)
         if isinstance(self.kernel_, Linear):
             return FeatureSpace(Z)
-        n_landmarks = self._n_landmarks(part)
+        n_landmarks = self.kernel_.count_landmarks(len(part.rows), _usual_landmarks(part))
         if n_landmarks is not None:
             rng = check_random_state(self.random_state)
             chosen = np.sort(rng.permutation(part.rows[part.weight > 0])[:n_landmarks])
             self.map_ = Nystrom.of(self.kernel_, Z[chosen])
             return FeatureSpace(self.map_(Z))
         K = self.kernel_.square(Z, executor)
-        if isinstance(self.kernel_, Called):
+        if isinstance(self.kernel_, KernelFunction):
             check_kernel_matrix(K, "the matrix of the kernel function")
         return KernelSpace(K, Z)
-
-    def _n_landmarks(self, part: Part) -> int | None:
-        if self.n_features is None:
-            return None
-        if not isinstance(self.n_features, str):
-            return min(int(self.n_features), len(part.rows))
-        many = part.n_classes > 2 or part.uncertain
-        return LANDMARKS if len(part.rows) > (MOST_JOINT if many else MOST_PAIRS) else None
 
     def _keep_function(self, space: Space, trained: Trained) -> None:
         """All that predictions need: a plane, or the rows that support the function."""
@@ -323,7 +308,7 @@ class MEDClassifier(MEDBase):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        given = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        given = isinstance(self.kernel, Precomputed) or (isinstance(self.kernel, str) and self.kernel == "precomputed")
         tags.input_tags.pairwise = given
         tags.input_tags.allow_nan = not given
         if given:
@@ -343,6 +328,17 @@ class Function:
     def plane(self, Z: Array) -> Array:
         """(n, C)."""
         return Z @ self.weights + self.bias
+
+
+def _encodes(kernel: Any) -> bool:
+    """Whether the kernel is a function of encoded columns."""
+    return isinstance(kernel, Kernel) and not isinstance(kernel, Precomputed)
+
+
+def _usual_landmarks(part: Part) -> int | None:
+    """Nyström features where the user leaves their number to us."""
+    many = part.n_classes > 2 or part.uncertain
+    return LANDMARKS if len(part.rows) > (MOST_JOINT if many else MOST_PAIRS) else None
 
 
 def _complete(X: Array) -> Array:

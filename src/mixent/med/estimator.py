@@ -25,7 +25,8 @@ from mixent.data import Labels, Table, read_features, read_labels, read_weights
 from mixent.med.calibration import Calibration, fit_calibration, log_loss
 from mixent.med.contests import Contests, pairs
 from mixent.med.labels import Beliefs, with_uncertain_labels
-from mixent.med.margins import Margin
+from mixent.med.margins import MARGINS, MarginPrior
+from mixent.med.options import DISTRIBUTIONS, Margin
 from mixent.med.solving import Discriminant, Search, Solution
 from mixent.med.training_sets import Part, Space
 from mixent.mixtures.fitting import choose_executor
@@ -35,14 +36,16 @@ Folds = list[tuple[np.ndarray, np.ndarray]]
 CALIBRATIONS = ("temperature", "affine")
 REPEATED = 400  # labelled rows up to which folds are drawn again, so often that as many are held out in all; at most
 REPEATS = 5
-DOUBTFUL = 3.0  # most of c="auto" where labels are in doubt: with more, the first guess of a label is the last
+DOUBTFUL = 3.0  # most of C="auto" where labels are in doubt: with more, the first guess of a label is the last
 WIDE, VISIBLE = 1e3, 1e-6  # gap worth a word: times the one asked for, and per row at least
 
 
 class Trained:
     """A solution with all it was found from."""
 
-    def __init__(self, part: Part, discriminant: Discriminant, margin: Margin, found: Solution, labels: Run | None):
+    def __init__(
+        self, part: Part, discriminant: Discriminant, margin: MarginPrior, found: Solution, labels: Run | None
+    ):
         self.part, self.discriminant, self.margin, self.solution, self.labels = (
             part,
             discriminant,
@@ -55,9 +58,10 @@ class Trained:
 
 
 class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
-    """Fit, choice of `c`, calibration: a subclass gives a `Space` and the margin prior."""
+    """Fit, choice of `C`, calibration: a subclass gives a `Space` and the margins before discrimination."""
 
-    c: Any
+    C: Any
+    margin: Any
     bias: Any
     calibration: Any
     relaxation: float
@@ -69,7 +73,12 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
     n_jobs: int | None
     progress: Any
     calibration_: Calibration
-    _patience = 3  # values of c in succession that are no better, after which no more are tried
+    margin_: MarginPrior
+    _groups = {"margin": Margin.read}
+    _patience = 3  # values of C in succession that are no better, after which no more are tried
+    _distributions: tuple[str, ...] = DISTRIBUTIONS  # of the margins
+    _quantile = 0.1  # of the margins before discrimination, that is required (default)
+    _bounds: tuple[float, float] = (-np.inf, np.inf)  # of a margin that is found from the quantile
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the classifier.
@@ -83,7 +92,7 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
             None, NaN or "" for a row without a label: it takes part all the same (section 5), and its
             `label_posterior_` says what it most probably is.
         sample_weight : (n,) array, optional
-            Counts: at a given `c` weight two is the row twice.
+            At a given `C`, a weight of 2 is equivalent to repeating the row.
 
         Returns
         -------
@@ -114,8 +123,12 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
         """Keep all that predictions need."""
 
     def _check_common(self) -> None:
-        if not (isinstance(self.c, str) and self.c == "auto"):
-            check_positive("c", self.c)
+        if not (isinstance(self.C, str) and self.C == "auto"):
+            check_positive("C", self.C)
+        margin = self._group("margin")
+        margin.check(self._distributions)
+        if margin.fixed and not isinstance(self.C, str):
+            raise ValueError(f"C={self.C!r} is not used with margin='fixed', which has no bound; leave C out")
         check_calibration(self.calibration, self._calibrations())
         check_folds("cv", self.cv)
         check_positive("tol", self.tol)
@@ -136,12 +149,29 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
     def _bias_variance(self) -> float:
         return np.inf if isinstance(self.bias, str) else float(self.bias)
 
-    @abstractmethod
-    def _margin(self, c: float | None, discriminant: Discriminant, contests: Contests) -> Margin:
-        """The margin prior at this `c`."""
+    def _margin(self, c: float | None, discriminant: Discriminant, contests: Contests) -> MarginPrior:
+        """The margin prior at this `C`."""
+        margin = self._group("margin")
+        target = margin.target
+        if target is None:
+            quantile = self._quantile if margin.quantile is None else float(margin.quantile)
+            usual = usual_margin(self._prior_margins(discriminant, contests), contests, quantile)
+            target = min(max(usual, self._bounds[0]), self._bounds[1])
+        return margin.prior(c, float(target))
+
+    def _quantile_in_use(self) -> float | None:
+        """The quantile of the margins before discrimination that the target is; None: it is given, or a bound."""
+        margin = self._group("margin")
+        if margin.target is not None or self.margin_.at in self._bounds:
+            return None
+        return self._quantile if margin.quantile is None else float(margin.quantile)
+
+    def _prior_margins(self, discriminant: Any, contests: Contests) -> Array:
+        """(n, pairs) before discrimination."""
+        return discriminant.prior_margins(contests)
 
     def _needs_c(self) -> bool:
-        return isinstance(self.c, str)
+        return isinstance(self.C, str) and self._group("margin").distribution in MARGINS and self._asks()
 
     def _asks(self) -> bool:
         """Is a margin asked of rows at all? If not, those without a label have nothing to say."""
@@ -149,7 +179,7 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
 
     @abstractmethod
     def _grid(self) -> tuple[float, ...]:
-        """Values of `c` to try, rising."""
+        """Values of `C` to try, rising."""
 
     # --- one fit ------------------------------------------------------------------------------------------------
 
@@ -175,10 +205,10 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
     def _fit_space(
         self, space: Space, part: Part, search: Search, show: Any, rounds: list[Folds] | None = None
     ) -> Trained:
-        """Choose `c`, train on all rows, calibrate; set the attributes all such classifiers have."""
+        """Choose `C`, train on all rows, calibrate; set the attributes all such classifiers have."""
         rounds = self._folds(part) if rounds is None else rounds
-        c, self.c_tried_, held = self._choose(space, part, rounds, search, show)
-        self.c_ = c
+        c, self.C_tried_, held = self._choose(space, part, rounds, search, show)
+        self.C_ = c
         trained = self._train(space, part, c, _watched(search, show))
         known = part.labelled & (part.weight > 0)
         shares = (part.prior[known] * part.weight[known, None]).sum(axis=0)
@@ -211,9 +241,9 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
     def _choose(
         self, space: Space, part: Part, rounds: list[Folds], search: Search, show: Any
     ) -> tuple[float | None, list[dict], list[Array] | None]:
-        """`c`, what was tried, and the held-out scores at it (None: none of use)."""
+        """`C`, what was tried, and the held-out scores at it (None: none of use)."""
         if not self._needs_c():
-            return (None if isinstance(self.c, str) else float(self.c)), [], None
+            return (None if isinstance(self.C, str) else float(self.C)), [], None
         grid = self._grid()
         if part.uncertain:
             grid = tuple(c for c in grid if c <= DOUBTFUL)
@@ -225,10 +255,10 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
         best: tuple[float, float, list[Array] | None] = (np.inf, grid[0], None)
         for i, c in enumerate(grid):
             if show is not None:
-                show(i, len(grid), f"c = {c:g}")
+                show(i, len(grid), f"C = {c:g}")
             held = self._held_scores(space, part, rounds, c, rough, states, labelled_only=True)
             loss = self._stacked_loss(held, part)
-            tried.append({"c": c, "log_loss": loss})
+            tried.append({"C": c, "log_loss": loss})
             if loss < best[0]:
                 best = (loss, c, held)
             elif i - grid.index(best[1]) >= self._patience:
@@ -259,7 +289,7 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
     ) -> list[Array]:
         """(n, C) for each round: scores of each row by a model not trained on it; NaN for rows never held out.
 
-        `states` are those of an earlier `c`, to start from; they are brought up to date.
+        `states` are those of an earlier `C`, to start from; they are brought up to date.
         """
         out = []
         states = {} if states is None else states
@@ -319,7 +349,7 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
         if self.run_.status.ok and self.gap_ is not None and self.gap_ > max(WIDE * self.tol, VISIBLE) * weight:
             warnings.warn(
                 f"{type(self).__name__} stopped where no step gains anything, at a gap of {self.gap_ / weight:.2g} "
-                f"per row; a smaller c, or scaled columns, leave more digits",
+                f"per row; a smaller C, or scaled columns, leave more digits",
                 ConvergenceWarning,
                 stacklevel=5,
             )

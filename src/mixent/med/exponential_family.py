@@ -27,7 +27,7 @@ from mixent.med.demands import Demands
 from mixent.med.families import Distribution
 from mixent.med.features import View
 from mixent.med.interior_point import local_minimum
-from mixent.med.margins import Margin
+from mixent.med.margins import MarginPrior
 from mixent.med.newton import PROXIMAL, unbalanced
 
 MOST = 100  # conjugate gradient steps
@@ -69,7 +69,7 @@ class NaturalProblem(Problem[Joint, Joint, Push]):
     views: tuple[View, ...]  # of each output
     owner: tuple[int, ...]  # which family gives each output its score
     demands: Demands
-    margin: Margin
+    margin: MarginPrior
     prior: Joint
     contrast: Array  # (S, G) what the bias adds to each output
     bias_variance: float  # inf: flat

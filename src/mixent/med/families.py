@@ -61,7 +61,7 @@ class Distribution(ABC):
 
 
 @dataclass(frozen=True)
-class Trees(Distribution):
+class TreeDistribution(Distribution):
     """Over tree structures, the parameters of every edge being known: T are logarithms of edge weights (30, 31)."""
 
     T: Array  # (E,)
@@ -90,14 +90,14 @@ class Trees(Distribution):
     def gram(self, F: Array) -> Array:
         return self.trees.gram(F)
 
-    def at(self, T: Array) -> Trees:
+    def at(self, T: Array) -> TreeDistribution:
         if not np.isfinite(T).all():
             raise OutsideDomainError("a tree's edge weights are not finite")
-        return Trees(T)
+        return TreeDistribution(T)
 
 
 @dataclass(frozen=True)
-class OneTree(Distribution):
+class SingleTree(Distribution):
     """A single tree, for certain: T are ones at its edges, and rows change nothing."""
 
     T: Array  # (E,)
@@ -118,7 +118,7 @@ class OneTree(Distribution):
     def metric(self, f: Array) -> Array:
         return np.zeros_like(f)
 
-    def at(self, T: Array) -> OneTree:
+    def at(self, T: Array) -> SingleTree:
         return self
 
 

@@ -74,7 +74,7 @@ class Edges(View):
     """Of known tables: a row's feature of edge uv is w_uv(x) = sum_ij o_u(i) table_uv(i, j) o_v(j) (28).
 
     o are the row's cells: ones where a category is, nothing where it is missing, probabilities where a number is
-    softly quantised, or (1, z, z^2) of a number z.
+    softly quantized, or (1, z, z^2) of a number z.
     """
 
     def __init__(

@@ -12,57 +12,65 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import able
-from mixent.base.params import check_count, check_number, check_positive
+from mixent.base.kernels import CUT, RBF, Kernel, KernelFunction, Nystrom, Polynomial, read_kernel
+from mixent.base.params import check_count
 from mixent.core.arrays import Array
 from mixent.data import Table, check_spread, read_features
 from mixent.med.contests import Contests, contrasts
 from mixent.med.encoding import FILLED, Encoder
-from mixent.med.estimator import CALIBRATIONS, MEDBase, Trained, usual_margin
+from mixent.med.estimator import CALIBRATIONS, MEDBase, Trained
 from mixent.med.gaussians import Ensemble
-from mixent.med.kernels import CUT, Kernel, Nystrom, check_shape, read_kernel
-from mixent.med.margins import MARGINS, Margin, read_margin
-from mixent.med.solving import Discriminant, GaussianDiscriminant
+from mixent.med.margins import MARGINS
+from mixent.med.options import GaussianPrior
+from mixent.med.solving import GaussianDiscriminant
 from mixent.med.training_sets import GaussianSpace, Part, Space, predictive_scores
 
 GRID = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 LANDMARKS = 500
-WIDE = 20  # encoded columns from which every second c is tried
+WIDE = 20  # encoded columns from which every second C is tried
 BIT = 0.02  # least variance of a bit within classes
 MOST_COLUMNS = 60  # a Newton step has (d + 1)(d + 2) / 2 unknowns per class
+
+
+def read_component_kernel(name: str, value: Any) -> Kernel | None:
+    """A kernel proper; None: no kernel."""
+    if hasattr(value, "transform"):
+        raise ValueError(
+            f"{name}={type(value).__name__}(...) is a transformer; put it before this classifier in a pipeline"
+        )
+    return None if value is None else read_kernel(name, value, (Polynomial, RBF, KernelFunction), also="None")
 
 
 class MEDGaussianClassifier(MEDBase):
     """Maximum entropy discrimination with the log-ratio of Gaussians: discriminative quadratic boundaries.
 
     The parameters of every class's Gaussian have a Normal-Wishart distribution; the prior is the posterior of the
-    class's own rows and of `k` rows with mean `prior_mean` and covariance `prior_cov`. Of all distributions that keep
+    class's own rows and of further rows with a given mean and covariance (`prior`). Of all distributions that keep
     the margins of the training labels, on average, takes that of least relative entropy to it.  Maximises the dual
 
-        J(l) = sum_k w_k u(l_k) - sum_s log Z_s(l) / Z_s(0),     0 <= l < c          (001, equations 16 to 18, mended)
+        J(l) = sum_k w_k u(l_k) - sum_s log Z_s(l) / Z_s(0),     0 <= l < C          (001, equations 16 to 18, mended)
 
     where row t weighs w_t^s = [y_t = s](1 + sum_y l_ty) - [y_t != s] l_ts in class s. Newton's method lowers the bound
     of which J is the dual; minus it never falls, and the difference of both is the gap.
 
     Parameters
     ----------
-    c : "auto" or float
-        How much a row may say (any c > 0: with none saying anything the Gaussians are those of the prior). "auto"
-        chooses it by cross-validated log-loss: dozens of fits, each of some seconds from about 20 encoded columns on.
-    margin : "laplace", "exponential" or "gaussian"
-        Prior of the margins, about the margin `alpha` stands for.
-    alpha : float
-        Which quantile of the labelled rows' margins under the prior is asked of every row (l_alpha of the document).
-        Rows without a label speak only if that margin is positive: give them a larger alpha, 0.5 say.
-    k : "auto" or float
-        Rows the prior counts for; "auto": 1, or as many as the number of columns takes. 0 is the document's.
-    prior_mean, prior_cov : arrays or None
-        Of those rows, in the units of the columns; None: the mean of all rows, the covariance within classes.
-    kernel : "rbf", "poly", callable or None
-        None: Gaussians of the columns. Else of the leading kernel principal components.
-    n_features : int
+    C : "auto" or float
+        Upper bound on each row's multiplier (any C > 0: where all multipliers are 0 the Gaussians are those of the
+        prior). "auto" chooses it by cross-validated log-loss: dozens of fits, each of some seconds from about 20
+        encoded columns on.
+    margin : "laplace", "exponential", "gaussian" or Margin
+        Prior of the margins, about the quantile 0.1 of the labelled rows' margins under the prior (l_alpha of the
+        document), or as a `Margin` has it. Unlabelled rows are only used if that margin is positive: with such rows set
+        a larger quantile, such as ``Margin("laplace", quantile=0.5)``.
+    prior : "auto", float or GaussianPrior
+        Number of rows the prior counts for ("auto": 1, or as many as the number of columns requires); or a
+        `GaussianPrior` with their mean and covariance.
+    kernel : "rbf", "poly", RBF, Polynomial, KernelFunction, callable or None
+        None: Gaussians of the columns. Otherwise of the leading kernel principal components, found from 500 Nyström
+        features (default).
+    n_kernel_components : int
         Number of those components.
-    degree, gamma, coef0
-        Of the kernel; see MEDClassifier.
     bias : "flat" or float
         Prior of the log-ratio of the class priors: flat (default: the multipliers of each class balance), or Gaussian
         with this variance about the training rows' own.
@@ -74,7 +82,7 @@ class MEDGaussianClassifier(MEDBase):
         shares, whatever the bias. `predict` follows the probabilities; with "temperature" and None these agree with
         `decision_function`.
     cv : int, splitter or list of (train, test)
-        Folds of c="auto" and of the calibration; a list counts labelled rows only.
+        Folds of C="auto" and of the calibration; a list counts labelled rows only.
     tol : float
         Stop when the gap per row is smaller, in nats.
     max_iter : int
@@ -98,7 +106,7 @@ class MEDGaussianClassifier(MEDBase):
         The same before discrimination: what maximum likelihood with a prior gives.
     means_, covariances_ : lists of arrays
         Expected mean of each class, and its covariance about which the distribution is centred, in encoded columns.
-    support_, multipliers_, pairs_, loo_estimate_, c_, c_tried_, objective_, gap_, run_, label_posterior_, margin_
+    support_, multipliers_, pairs_, loo_estimate_, C_, C_tried_, objective_, gap_, run_, label_posterior_, margin_
         As for MEDClassifier; but the prior is made of all rows, and leaving one out moves it a little.
 
     Examples
@@ -106,25 +114,22 @@ class MEDGaussianClassifier(MEDBase):
     >>> from sklearn.datasets import load_iris
     >>> from mixent import MEDGaussianClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = MEDGaussianClassifier(c=3, random_state=0).fit(X, y)
+    >>> model = MEDGaussianClassifier(C=3, random_state=0).fit(X, y)
     >>> bool(model.score(X, y) > 0.96)
     True
     """
 
+    _groups = {"prior": GaussianPrior.read, "kernel": read_component_kernel, **MEDBase._groups}
+    _distributions = tuple(MARGINS)
+
     def __init__(
         self,
         *,
-        c: str | float = "auto",
-        margin: str = "laplace",
-        alpha: float = 0.1,
-        k: str | float = "auto",
-        prior_mean: Any = None,
-        prior_cov: Any = None,
+        C: str | float = "auto",
+        margin: Any = "laplace",
+        prior: Any = "auto",
         kernel: Any = None,
-        n_features: int = 10,
-        degree: int = 3,
-        gamma: str | float = "scale",
-        coef0: float = 1.0,
+        n_kernel_components: int = 10,
         bias: str | float = "flat",
         relaxation: float = 0.5,
         calibration: str | None = "temperature",
@@ -136,17 +141,11 @@ class MEDGaussianClassifier(MEDBase):
         n_jobs: int | None = None,
         progress: bool | Callable[[int, int, str], None] = False,
     ) -> None:
-        self.c = c
+        self.C = C
         self.margin = margin
-        self.alpha = alpha
-        self.k = k
-        self.prior_mean = prior_mean
-        self.prior_cov = prior_cov
+        self.prior = prior
         self.kernel = kernel
-        self.n_features = n_features
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
+        self.n_kernel_components = n_kernel_components
         self.bias = bias
         self.relaxation = relaxation
         self.calibration = calibration
@@ -164,37 +163,24 @@ class MEDGaussianClassifier(MEDBase):
     def _space(self, X: Any, y: Any, table: Table, part: Part, executor: Any) -> GaussianSpace:
         check_spread(table)
         Z = self._encode(table, part)
-        k = None if isinstance(self.k, str) else float(self.k)
-        predictive = self.calibration == "predictive"
-        return GaussianSpace(Z, k, *self._read_prior(Z.shape[1]), self.classes_, self._floor(), predictive)
+        prior, predictive = self._group("prior"), self.calibration == "predictive"
+        mean_and_cov = self._encoded_prior(prior, Z.shape[1])
+        return GaussianSpace(Z, prior.n_rows, *mean_and_cov, self.classes_, self._floor(), predictive)
 
     def _check(self) -> None:
         self._check_common()
-        if not (isinstance(self.margin, str) and self.margin in MARGINS):
-            raise ValueError(f"margin must be one of {', '.join(map(repr, MARGINS))}; got {self.margin!r}")
-        if not check_number(self.alpha) or not 0 <= self.alpha <= 1:
-            raise ValueError(f"alpha must be a quantile, from 0 to 1; got {self.alpha!r}")
-        if not (isinstance(self.k, str) and self.k == "auto"):
-            check_positive("k", self.k, zero=True)
-        check_count("n_features", self.n_features)
-        if hasattr(self.kernel, "transform"):
-            raise ValueError(
-                f"kernel={type(self.kernel).__name__}(...) is a transformer; put it before this classifier in a "
-                f"pipeline"
-            )
-        if not (self.kernel is None or self.kernel in ("rbf", "poly") or callable(self.kernel)):
-            raise ValueError(f"kernel must be None, 'rbf', 'poly' or a function of two matrices; got {self.kernel!r}")
-        self._check_idle()
-
-    def _check_idle(self) -> None:
-        check_shape(self)
-        if self.n_features != 10 and self.kernel is None:
-            raise ValueError(f"n_features={self.n_features!r} has no effect with kernel=None")
-        for name in ("prior_mean", "prior_cov"):
-            if getattr(self, name) is not None and self.kernel is not None:
-                raise ValueError(f"{name} is in the units of the columns, and kernel={self.kernel!r} has others")
-            if getattr(self, name) is not None and self.k == 0:
-                raise ValueError(f"{name} has no effect with k=0; give the rows it counts for")
+        kernel, prior = self._group("kernel"), self._group("prior")
+        prior.check()
+        check_count("n_kernel_components", self.n_kernel_components)
+        if kernel is not None:
+            kernel.check()
+            for name in prior.given:
+                raise ValueError(
+                    f"{name} of the prior is in the units of the columns, and is only used with kernel=None; got "
+                    f"kernel={self.kernel!r}"
+                )
+        elif self.n_kernel_components != 10:
+            raise ValueError(f"n_kernel_components={self.n_kernel_components!r} is only used with a kernel")
 
     def _calibrations(self) -> tuple[str, ...]:
         return (*CALIBRATIONS, "predictive")
@@ -209,12 +195,9 @@ class MEDGaussianClassifier(MEDBase):
             floor[len(self.encoder_.centre) :] = BIT
         return floor
 
-    def _margin(self, c: float | None, discriminant: Discriminant, contests: Contests) -> Margin:
-        """The margin prior about l_alpha: a quantile of the margins before discrimination."""
-        assert isinstance(discriminant, GaussianDiscriminant)
-        problem = discriminant.problem(contests, MARGINS[self.margin](1.0, 1.0))
-        kept = contests.signs * (problem.scores(discriminant.prior, discriminant.X) @ contests.differences.T)
-        return read_margin(self.margin, c, usual_margin(kept, contests, float(self.alpha)))
+    def _prior_margins(self, discriminant: Any, contests: Contests) -> Array:
+        problem = discriminant.problem(contests, MARGINS["laplace"](1.0, 1.0))  # scores do not depend on the margin
+        return contests.signs * (problem.scores(discriminant.prior, discriminant.X) @ contests.differences.T)
 
     # --- columns ------------------------------------------------------------------------------------------------
 
@@ -223,32 +206,33 @@ class MEDGaussianClassifier(MEDBase):
         self.encoder_ = Encoder.of(table, weight, True)
         Z = self.encoder_(table)
         self.components_ = None
-        if self.kernel is not None:
-            kernel = read_kernel(self.kernel, self.degree, self.gamma, self.coef0, Z, weight)
-            self.components_ = KernelComponents.of(kernel, Z, weight, self.n_features, self.random_state)
+        kernel = self._group("kernel")
+        if kernel is not None:
+            resolved = kernel.resolved(Z, weight)
+            self.components_ = KernelComponents.of(resolved, Z, weight, self.n_kernel_components, self.random_state)
             Z = self.components_(Z)
         if Z.shape[1] > MOST_COLUMNS:
             raise ValueError(
                 f"Gaussians of {Z.shape[1]} encoded columns have {(Z.shape[1] + 1) * (Z.shape[1] + 2) // 2} numbers "
-                f"each, and {MOST_COLUMNS} columns are the most; choose columns, or take kernel='rbf' and n_features"
+                f"each; the most are {MOST_COLUMNS} columns. Choose columns, or set kernel='rbf'"
             )
         self.width_ = Z.shape[1]
         return Z
 
-    def _read_prior(self, d: int) -> tuple[Array | None, Array | None]:
-        """The user's mean and covariance, in encoded columns."""
+    def _encoded_prior(self, prior: GaussianPrior, d: int) -> tuple[Array | None, Array | None]:
+        """The prior's mean and covariance, in encoded columns."""
         encoder = self.encoder_
         mean = cov = None
-        if self.prior_mean is not None:
-            mean = _numbers("prior_mean", self.prior_mean, (d,))
+        if prior.mean is not None:
+            mean = _numbers("mean of the prior", prior.mean, (d,))
             n = len(encoder.centre)
             mean = np.concatenate([(mean[:n] - encoder.centre) / encoder.scale, mean[n:]])
-        if self.prior_cov is not None:
-            cov = _numbers("prior_cov", self.prior_cov, (d, d))
+        if prior.covariance is not None:
+            cov = _numbers("covariance of the prior", prior.covariance, (d, d))
             scale = np.concatenate([encoder.scale, np.ones(d - len(encoder.scale))])
             cov = cov / np.outer(scale, scale)
             if not np.allclose(cov, cov.T) or eigh(cov, eigvals_only=True)[0] <= 0:
-                raise ValueError("prior_cov must be symmetric and positive definite")
+                raise ValueError("covariance of the prior must be symmetric and positive definite")
         return mean, cov
 
     def _keep_function(self, space: Space, trained: Trained) -> None:
@@ -304,7 +288,8 @@ class KernelComponents:
     @classmethod
     def of(cls, kernel: Kernel, Z: Array, weight: Array, n: int, random_state: Any) -> KernelComponents:
         used = np.flatnonzero(weight > 0)
-        chosen = np.sort(check_random_state(random_state).permutation(used)[:LANDMARKS])
+        n_landmarks = kernel.count_landmarks(len(used), LANDMARKS)
+        chosen = np.sort(check_random_state(random_state).permutation(used)[:n_landmarks])
         nystrom = Nystrom.of(kernel, Z[chosen])
         features = nystrom(Z[used])
         share = weight[used] / weight.sum()

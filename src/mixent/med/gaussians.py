@@ -23,7 +23,7 @@ from scipy.special import gammaln, polygamma, psi
 from mixent.core.arrays import Array
 from mixent.core.driver import OutsideDomainError
 from mixent.core.linalg import solve_positive
-from mixent.med.margins import Margin
+from mixent.med.margins import MarginPrior
 from mixent.med.newton import PROXIMAL, Local, MedProblem, Pull, Rows, pull, spoken, unbalanced
 
 
@@ -177,7 +177,7 @@ class GaussianProblem(MedProblem[Ensemble]):
     newton_steps = 6  # margins in nats are large: their losses soon break
 
     outputs: Array  # (pairs, C)
-    margin: Margin
+    margin: MarginPrior
     bias_variance: float  # inf: flat
     prior: Ensemble
     contrast: Array  # (C, C - 1)

@@ -16,7 +16,7 @@ import numpy as np
 
 from mixent.core.arrays import Array
 from mixent.core.linalg import solver_of
-from mixent.med.margins import Margin
+from mixent.med.margins import MarginPrior
 
 MOST = 100  # linear systems
 EDGE = 0.99  # of the way to the border a step may go
@@ -36,7 +36,7 @@ class Move:
 
 
 def local_minimum(
-    Q: Array, g: Array, A: Array, m: Array, weight: Array, margin: Margin, precise: float = 1e-13
+    Q: Array, g: Array, A: Array, m: Array, weight: Array, margin: MarginPrior, precise: float = 1e-13
 ) -> Array:
     """(p,) v; Q (p, p) positive semi-definite, A (K, p), weights > 0; `precise`: l z at the end, relative."""
     return _Interior(Q, g, A, m, weight, margin).minimum(precise)
@@ -45,7 +45,7 @@ def local_minimum(
 class _Interior:
     """The problem, and the point that moves through it."""
 
-    def __init__(self, Q: Array, g: Array, A: Array, m: Array, weight: Array, margin: Margin) -> None:
+    def __init__(self, Q: Array, g: Array, A: Array, m: Array, weight: Array, margin: MarginPrior) -> None:
         self.Q, self.g, self.A, self.m, self.weight, self.margin = Q, g, A, m, weight, margin
         self.share = weight / weight.sum()
         self.bounded = margin.upper < np.inf

@@ -21,7 +21,7 @@ from mixent.core.driver import Problem, Run, Stop, run
 from mixent.core.executors import Serial
 from mixent.core.stats import Stats
 from mixent.med.contests import Contests, pairs
-from mixent.med.margins import Fixed, Margin
+from mixent.med.margins import Fixed, MarginPrior
 from mixent.med.solving import Discriminant, Search, Solution
 
 STEPS = 200  # of Newton's method
@@ -49,7 +49,7 @@ class LabelProblem(Problem[Beliefs, Beliefs, Spread]):
     """Maximises minus the relative entropy; one update is both steps."""
 
     discriminant: Discriminant
-    margin: Margin
+    margin: MarginPrior
     search: Search
     prior: Array  # (n, C) P0_t(y)
     weight: Array  # (n,)
@@ -85,7 +85,7 @@ class LabelProblem(Problem[Beliefs, Beliefs, Spread]):
         return Beliefs(q, self._solve(q, params.solution))
 
 
-def best_labels(scores: Array, prior: Array, margin: Margin) -> Array:
+def best_labels(scores: Array, prior: Array, margin: MarginPrior) -> Array:
     """Step 2: the label distributions (n, C) for fixed discriminant functions (equations 77 to 79, in their dual).
 
     Row by row, the q that minimises  D(q || P0) + sum_ab loss((q_a - q_b)(F_a - F_b)): convex, by Newton's method.
@@ -109,7 +109,7 @@ def _rising(c: float) -> list[float]:
 class _Rowwise:
     """As many small problems as there are rows, side by side."""
 
-    def __init__(self, scores: Array, prior: Array, margin: Margin) -> None:
+    def __init__(self, scores: Array, prior: Array, margin: MarginPrior) -> None:
         a, b = pairs(prior.shape[1])
         self.e = np.eye(prior.shape[1])[a] - np.eye(prior.shape[1])[b]  # (pairs, C)
         self.d = scores @ self.e.T  # (n, pairs)
@@ -184,7 +184,7 @@ class _Rowwise:
 
 def with_uncertain_labels(
     discriminant: Discriminant,
-    margin: Margin,
+    margin: MarginPrior,
     prior: Array,
     weight: Array,
     search: Search,

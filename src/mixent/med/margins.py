@@ -17,7 +17,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -25,8 +24,8 @@ import numpy as np
 from mixent.core.arrays import Array
 
 
-class Margin(ABC):
-    """What a margin prior must tell; numbers and arrays alike."""
+class MarginPrior(ABC):
+    """Potential, mean and loss of a prior of the margins; of numbers and arrays alike."""
 
     at: float  # where the prior has its mode: the margin that is wanted
 
@@ -66,7 +65,7 @@ class Margin(ABC):
 
 
 @dataclass(frozen=True)
-class Exponential(Margin):
+class Exponential(MarginPrior):
     """P0(g) = c exp(-c (at - g)), g <= at:   u(l) = at l + log(1 - l / c).
 
     A margin short of at - 1/c, its mean, costs about c times what is lacking.
@@ -112,7 +111,7 @@ class Exponential(Margin):
 
 
 @dataclass(frozen=True)
-class Laplace(Margin):
+class Laplace(MarginPrior):
     """P0(g) = c/2 exp(-c |at - g|):   u(l) = at l + log(1 - (l / c)^2).
 
     Parameters
@@ -157,7 +156,7 @@ class Laplace(Margin):
 
 
 @dataclass(frozen=True)
-class Gaussian(Margin):
+class Gaussian(MarginPrior):
     """P0(g) = N(at, 1 / c^2):   u(l) = at l - l^2 / (2 c^2): a ridge 1 / c^2 on the kernel's diagonal.
 
     Parameters
@@ -185,7 +184,7 @@ class Gaussian(Margin):
 
 
 @dataclass(frozen=True)
-class Fixed(Margin):
+class Fixed(MarginPrior):
     """The margin is `at`, for certain:   u(l) = at l.  There is a solution only where all rows can keep it.
 
     Parameters
@@ -209,34 +208,25 @@ class Fixed(Margin):
         raise NotImplementedError("no loss stands for a margin that is certain; see `solving._by_multipliers`")
 
 
-MARGINS: dict[str, Callable[[float, float], Margin]] = {
+MARGINS: dict[str, Callable[[float, float], MarginPrior]] = {
     "exponential": Exponential,
     "laplace": Laplace,
     "gaussian": Gaussian,
 }
 
 
-def read_margin(margin: Any, c: Any, at: float = 1.0) -> Margin:
-    """The user's margin prior: a name with its `c`, or an object."""
-    if isinstance(margin, Margin):
-        for name in ("c", "at"):
-            value = getattr(margin, name, 1.0)
-            if not isinstance(value, Real) or not 0 < float(value) < np.inf:
-                raise ValueError(f"{name} of a margin prior must be a number > 0; got {margin!r}")
-        return margin
-    if isinstance(margin, str) and margin == "fixed":
-        return Fixed(at)
-    if not isinstance(margin, str) or margin not in MARGINS:
-        names = ", ".join(map(repr, (*MARGINS, "fixed")))
-        raise ValueError(f"margin must be one of {names}, or an object such as mixent.med.Laplace(5); got {margin!r}")
-    return MARGINS[margin](float(c), at)
+def margin_prior(distribution: str, C: float | None, target: float = 1.0) -> MarginPrior:
+    """The prior of this name, its multipliers bounded by C, about a margin."""
+    if distribution == "fixed":
+        return Fixed(target)
+    return MARGINS[distribution](1.0 if C is None else float(C), target)
 
 
-def check_speaks(margin: Margin) -> None:
-    """Where the discriminant is zero before any row speaks, a prior that expects no margin asks for nothing."""
+def check_some_margin(margin: MarginPrior) -> None:
+    """Refuse a prior whose expected margin a discriminant function of zero already has."""
     if isinstance(margin, Exponential) and not margin.mean(0.0) > 0:
         raise ValueError(
-            f"with c = {margin.c!r} the margin prior expects a margin of {margin.mean(0.0):.3g} (at - 1/c), which a "
-            f"discriminant function of zero already keeps: every multiplier would be 0, and there would be no "
-            f"classifier; take c > {1 / margin.at:.3g}, or margin='laplace' or 'gaussian'"
+            f"with C={margin.c!r} and margin='exponential' the expected margin is {margin.mean(0.0):.3g} "
+            f"(target - 1/C), which a discriminant function of zero already has: every multiplier would be 0, and "
+            f"there would be no classifier; take C > {1 / margin.at:.3g}, or margin='laplace' or 'gaussian'"
         )

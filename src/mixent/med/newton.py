@@ -24,7 +24,7 @@ from mixent.core.linalg import solve_positive
 from mixent.core.stats import Stats
 from mixent.med.contests import Contests
 from mixent.med.interior_point import local_minimum
-from mixent.med.margins import Margin
+from mixent.med.margins import MarginPrior
 
 P = TypeVar("P")
 # a step is held back so much, per unit of weight, where nothing else holds a flat bias: else rounding would move it
@@ -69,7 +69,7 @@ class Pull(Stats):
     curvature: Array  # (M, M) over the features of all outputs
 
 
-def pull(rows: Rows, scores: Array, features: list[Array], outputs: Array, margin: Margin) -> Pull:
+def pull(rows: Rows, scores: Array, features: list[Array], outputs: Array, margin: MarginPrior) -> Pull:
     """Statistics of some rows from their scores (n, S), features S x (n, m_s) and outputs (pairs, S)."""
     kept = rows.signs * (scores @ outputs.T)
     m = kept if rows.shift is None else kept - rows.shift
@@ -115,7 +115,7 @@ class MedProblem(Problem[P, Any, Pull]):
 
     safe_step = 2.0**-30  # a step shortened so far descends, or the numbers are at their end
     newton_steps = 20  # before local problems are solved as they are
-    margin: Margin
+    margin: MarginPrior
     bias_variance: float  # inf: flat
     outputs: Array  # (pairs, S)
 
@@ -236,7 +236,7 @@ class LinearProblem(MedProblem[Plane]):
     """Theorem 2:  max  - |coef|^2 / 2 - |bias|^2 / (2 bias_variance) - sum w loss."""
 
     outputs: Array  # (pairs, G)
-    margin: Margin
+    margin: MarginPrior
     bias_variance: float  # inf: flat
 
     def start(self, d: int) -> Plane:

@@ -25,13 +25,15 @@ from mixent.med.families import Distribution
 from mixent.med.margins import MARGINS
 from mixent.med.novelty_fit import bayes, level_set
 from mixent.med.novelty_models import NoveltyChain, NoveltyMixture, NoveltyModel, NoveltyTrees
+from mixent.med.options import Margin
 from mixent.med.solving import Search
 from mixent.med.training_sets import in_parts
 from mixent.med.tree_columns import MOST_CELLS, MOST_VERTICES
 
-MODELS = ("auto", "product", "tree", "gaussian", "mixture", "hmm")
+DENSITIES = ("auto", "product", "tree", "gaussian", "mixture", "hmm")
 HIDDEN = ("mixture", "hmm")  # with components or states
 MOST_COLUMNS = 100  # continuous, of a joint Gaussian
+QUANTILE = 0.5  # of the training log-probabilities, that is required of every row (default)
 
 
 class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
@@ -39,10 +41,10 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
 
     Of all distributions over the parameters of a model under which every training row is as probable as its margin,
     on average, takes that of least relative entropy to the prior: nothing is gained by making rows still more probable
-    that are typical already. The margins have a prior about `l`, the quantile `alpha` of the training rows'
-    log-probabilities under the Bayesian fit.  Maximises the dual
+    that are typical already. The margins have a prior about `l`, a quantile of the training rows' log-probabilities
+    under the Bayesian fit.  Maximises the dual
 
-        J(m) = sum_t w_t [ l m_t + log(1 - m_t / c) ] - log Z(m),    0 <= m_t < c                    (001, equation 45)
+        J(m) = sum_t w_t [ l m_t + log(1 - m_t / C) ] - log Z(m),    0 <= m_t < C                    (001, equation 45)
 
     for margin="exponential", where log Z is the log-partition with every row counted m_t times (a Bayesian fit counts
     each once). Newton's method lowers the bound of which J is the dual; minus it never falls. Where components, states
@@ -51,9 +53,9 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
 
     Parameters
     ----------
-    model : "auto", "product", "tree", "gaussian", "mixture" or "hmm"
+    density : "auto", "product", "tree", "gaussian", "mixture" or "hmm"
         "product": columns independent of each other; "tree": all trees at once, of categories (numbers are softly
-        quantised by a mixture for each column, which stays as it is: one that needs a single component has no part in
+        quantized by a mixture for each column, which stays as it is: one that needs a single component has no part in
         the tree); "gaussian": numbers jointly Gaussian, categories independent; "mixture": of `n_hidden` such;
         "hmm": each row is a sequence, emitted by `n_hidden` hidden states. "auto": "tree" where all columns are
         categories, else "gaussian" ("product" beyond 100 numbers, 300 categorical columns or 4000 values in all).
@@ -61,15 +63,14 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         Components of a mixture, states of an hmm.
     objective : "margin" or "bayes"
         The level set; or the Bayesian fit with the same prior, a baseline.
-    margin : "exponential", "laplace" or "gaussian"
-        Prior of the margins.
-    alpha : float
-        Which quantile of the training log-probabilities is asked of every row.
-    c : float
-        How often a row may count at most.
+    margin : "exponential", "laplace", "gaussian" or Margin
+        Prior of the margins, about the median of the training rows' log-probabilities, or another `quantile` of a
+        `Margin`.
+    C : float
+        Upper bound on each row's multiplier: how often a row may count at most.
     ess : float
-        Rows the prior counts for: spread evenly over every table, and as many of a standard Gaussian (more where the
-        number of columns takes more).
+        Equivalent sample size of the prior: rows spread evenly over every table, and as many of a standard
+        Gaussian (more where the number of columns requires it).
     contamination : float
         Share of the training rows that `predict` calls outliers: where the threshold lies.
     tol : float
@@ -122,15 +123,16 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
     array([ 1, -1])
     """
 
+    _groups = {"margin": Margin.read}
+
     def __init__(
         self,
-        model: str = "auto",
+        density: str = "auto",
         *,
         n_hidden: int = 3,
         objective: str = "margin",
-        margin: str = "exponential",
-        alpha: float = 0.5,
-        c: float = 1.0,
+        margin: Any = "exponential",
+        C: float = 1.0,
         ess: float = 1.0,
         contamination: float = 0.05,
         tol: float = 1e-6,
@@ -138,12 +140,11 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         categorical: Any = "auto",
         progress: bool | Callable[[int, int, str], None] = False,
     ) -> None:
-        self.model = model
+        self.density = density
         self.n_hidden = n_hidden
         self.objective = objective
         self.margin = margin
-        self.alpha = alpha
-        self.c = c
+        self.C = C
         self.ess = ess
         self.contamination = contamination
         self.tol = tol
@@ -154,28 +155,33 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
     # --- options ------------------------------------------------------------------------------------------------
 
     def _check(self) -> None:
-        check_choice("model", self.model, MODELS)
+        check_choice("density", self.density, DENSITIES)
         check_choice("objective", self.objective, ("margin", "bayes"))
-        check_choice("margin", self.margin, tuple(MARGINS))
+        self._check_margin()
         check_count("n_hidden", self.n_hidden)
-        check_positive("c", self.c)
+        check_positive("C", self.C)
         if not check_number(self.ess) or not 1e-6 <= self.ess <= 1e5:
             raise ValueError(f"ess must be a number of rows, from 1e-6 to 1e5; got {self.ess!r}")
         check_positive("tol", self.tol)
         check_count("max_iter", self.max_iter)
-        if not check_number(self.alpha) or not 0 <= self.alpha <= 1:
-            raise ValueError(f"alpha must be a quantile, from 0 to 1; got {self.alpha!r}")
         if not check_number(self.contamination) or not 0 <= self.contamination <= 0.5:
             raise ValueError(f"contamination must be a share of the rows, from 0 to 0.5; got {self.contamination!r}")
-        if self.n_hidden != 3 and self.model not in HIDDEN:
+        if self.n_hidden != 3 and self.density not in HIDDEN:
+            words = " and ".join(map(repr, HIDDEN))
+            raise ValueError(f"n_hidden={self.n_hidden!r} is only used with density {words}; got {self.density!r}")
+
+    def _check_margin(self) -> None:
+        margin = self._group("margin")
+        margin.check(tuple(MARGINS))
+        if margin.target is not None:
             raise ValueError(
-                f"n_hidden={self.n_hidden!r} has no effect with model={self.model!r}; it serves "
-                f"{' and '.join(map(repr, HIDDEN))}"
+                f"target of the margin is only used by classifiers; MEDNoveltyDetector takes a quantile, got "
+                f"target={margin.target!r}"
             )
-        if self.objective == "bayes":
-            for name, default in {"margin": "exponential", "alpha": 0.5, "c": 1.0}.items():
-                if getattr(self, name) != default:
-                    raise ValueError(f"{name}={getattr(self, name)!r} has no effect with objective='bayes'")
+        usual = margin.distribution == "exponential" and margin.quantile is None
+        for name, given in {"margin": not usual, "C": self.C != 1.0}.items():
+            if given and self.objective == "bayes":
+                raise ValueError(f"{name}={getattr(self, name)!r} is only used with objective='margin'")
 
     # --- fit ----------------------------------------------------------------------------------------------------
 
@@ -198,7 +204,7 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         table = read_features(self, X, reset=True, categorical=self.categorical)
         given = read_weights(sample_weight, table.n_rows)
         weight = np.ones(table.n_rows) if given is None else given
-        if self.model == "hmm":
+        if self.density == "hmm":
             table = one_alphabet(table)
         check_spread(table)
         self.schema_ = table.schema
@@ -219,14 +225,14 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         joint = kind != "product"
         if joint and table.X.shape[1] > MOST_COLUMNS:
             raise ValueError(
-                f"model={kind!r} has a joint Gaussian of {table.X.shape[1]} numbers, and {MOST_COLUMNS} are the most; "
-                f"choose columns, or take model='product'"
+                f"density={kind!r} has a joint Gaussian of {table.X.shape[1]} numbers; the most are {MOST_COLUMNS}: "
+                f"choose columns, or take density='product'"
             )
         return NoveltyMixture.of(table, weight, self.n_hidden if kind == "mixture" else 1, joint, ess)
 
     def _kind(self, table: Table) -> str:
-        if self.model != "auto":
-            return self.model
+        if self.density != "auto":
+            return self.density
         d = table.X.shape[1]
         if d:
             return "gaussian" if d <= MOST_COLUMNS else "product"
@@ -240,8 +246,8 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         self.bayes_: Distribution = start.params
         first = self.model_.look(self.bayes_, data)
         self.bayes_scores_ = first.bound - first.blur
-        self.level_ = weighted_quantile(self.bayes_scores_, weight, float(self.alpha))
-        self.margin_ = None if self.objective == "bayes" else MARGINS[self.margin](float(self.c), self.level_)
+        self.level_ = weighted_quantile(self.bayes_scores_, weight, self._quantile())
+        self.margin_ = None if self.objective == "bayes" else self._group("margin").prior(float(self.C), self.level_)
         if self.margin_ is None:
             self.distribution_, run, inner, lam = self.bayes_, start, start, np.where(weight > 0, 1.0, 0.0)
             minimum, dual = self.bayes_.divergence(self.model_.prior), None
@@ -264,12 +270,16 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
                 stacklevel=3,
             )
 
+    def _quantile(self) -> float:
+        quantile = self._group("margin").quantile
+        return QUANTILE if quantile is None else float(quantile)
+
     def _check_counted(self) -> None:
         if self.margin_ is not None and not self.multipliers_.any():
             warnings.warn(
-                f"no row counts: with c = {self.c!r} the margins ask for a log-probability of "
+                f"no row counts: with C={self.C!r} the margins ask for a log-probability of "
                 f"{self.margin_.mean(0.0):.3g}, which the prior alone gives every row: scores are those of the prior; "
-                f"take a larger c, or a smaller ess",
+                f"take a larger C, or a smaller ess",
                 UserWarning,
                 stacklevel=4,
             )
@@ -332,7 +342,7 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
             weights=YES,
             soft_labels=IGNORED,
             absent_labels=IGNORED,
-            mixed=no('with model="hmm": a row is a sequence of one variable') if self.model == "hmm" else YES,
+            mixed=no('with density="hmm": a row is a sequence of one variable') if self.density == "hmm" else YES,
             explanations=NOTHING,
             density=yes("expected log-probability; a lower bound where something is hidden"),
             shifted_priors=NOTHING,

@@ -17,7 +17,7 @@ from mixent.med.exponential_family import Joint, NaturalProblem
 from mixent.med.exponential_family_solving import Found, solve
 from mixent.med.families import Distribution
 from mixent.med.latent import LatentProblem, two_steps
-from mixent.med.margins import Margin
+from mixent.med.margins import MarginPrior
 from mixent.med.novelty_models import Look, NoveltyModel
 from mixent.med.solving import Search
 
@@ -61,7 +61,13 @@ def bayes(model: NoveltyModel, data: Any, weight: Array, search: Search) -> Run:
 
 
 def level_set(
-    model: NoveltyModel, data: Any, weight: Array, margin: Margin, search: Search, start: Distribution, given: Array
+    model: NoveltyModel,
+    data: Any,
+    weight: Array,
+    margin: MarginPrior,
+    search: Search,
+    start: Distribution,
+    given: Array,
 ) -> tuple[Found, Run]:
     """The distribution of least relative entropy to the prior under which every row is as probable as its margin.
 

@@ -422,14 +422,14 @@ class Cells:
 
 @dataclass(frozen=True)
 class NoveltyTrees(NoveltyModel):
-    """All trees at once, their tables Dirichlet; numbers are softly quantised, the columns' shares stand for gaps."""
+    """All trees at once, their tables Dirichlet; numbers are softly quantized, the columns' shares stand for gaps."""
 
     columns: TreeColumns
     prior: TreeTables
 
     @classmethod
     def of(cls, table: Table, weight: Array, ess: float) -> NoveltyTrees:
-        columns = TreeColumns.of(table, weight[:, None], weight, "quantised", True, SPARE)
+        columns = TreeColumns.of(table, weight[:, None], weight, "quantized", True, SPARE)
         nobody = np.zeros((0, columns.layout.n_cells))
         return cls(columns, counted_tables(nobody, np.zeros(0), columns.layout, ess, "uniform"))
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 
+from mixent.base.kernels import RBF, Kernel, Linear, Nystrom, Polynomial, Precomputed
 from mixent.base.recipes import Recipe, Setting, Shape
 from mixent.base.registry import register
 from mixent.core.driver import Run
@@ -19,14 +20,14 @@ from mixent.med.classifier import Function, MEDClassifier
 from mixent.med.describe import describe_classifier, describe_kernel, describe_novelty
 from mixent.med.encoding import Encoder
 from mixent.med.exponential_family import Joint
-from mixent.med.families import CellLayout, Dirichlets, Distribution, OneTree, Product, Trees, TreeTables
+from mixent.med.families import CellLayout, Dirichlets, Distribution, Product, SingleTree, TreeDistribution, TreeTables
 from mixent.med.fisher import FisherKernel
 from mixent.med.gaussian_classifier import KernelComponents, MEDGaussianClassifier
 from mixent.med.gaussians import Ensemble, NormalWishart
-from mixent.med.kernels import RBF, Kernel, Linear, Nystrom, Polynomial
-from mixent.med.margins import Exponential, Fixed, Gaussian, Laplace, Margin
+from mixent.med.margins import Exponential, Fixed, Gaussian, Laplace, MarginPrior
 from mixent.med.novelty import MEDNoveltyDetector
 from mixent.med.novelty_models import Emission, NoveltyChain, NoveltyMixture, NoveltyModel, NoveltyTrees, Scale
+from mixent.med.options import GaussianPrior, Margin, Tables, Trees
 from mixent.med.tree_classifier import MEDTreeClassifier
 from mixent.med.tree_columns import CodedColumn, PowersColumn, SoftColumn, TreeColumns
 from mixent.med.tree_tables import EdgeTables
@@ -37,7 +38,7 @@ from mixent.mixtures.model import MixtureModel
 CONSTRAINTS = 2_000  # rows times other classes: what the dual of a kernel has multipliers for
 WIDE_GAUSSIANS, LONG_GAUSSIANS, MANY_GAUSSIANS = 12, 1_000, 3  # columns (bits), rows and classes of Gaussians of MED
 TREE_COLUMNS = 100
-STATE = {"schema_": Schema, "calibration_": Calibration, "margin_": Margin, "run_": Run}
+STATE = {"schema_": Schema, "calibration_": Calibration, "margin_": MarginPrior, "run_": Run}
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
@@ -45,18 +46,17 @@ STATE = {"schema_": Schema, "calibration_": Calibration, "margin_": Margin, "run
 
 def storable_kernel(model: Any) -> Any:
     """A file holds numbers, no code: neither the user's functions nor classes that mixent does not know."""
-    by_pairs = isinstance(model, MEDGaussianClassifier)  # its kernels are functions of two rows, whatever else they are
     for kernel in (model.kernel, getattr(model, "map_", None)):
         kernel = kernel.estimator if isinstance(kernel, FrozenEstimator) else kernel
-        if kernel is None or isinstance(kernel, str if by_pairs else str | FisherKernel | Nystrom):
+        if kernel is None or isinstance(kernel, str | FisherKernel | Nystrom | Linear | Polynomial | RBF | Precomputed):
             continue
-        if hasattr(kernel, "transform") and not by_pairs:
+        if hasattr(kernel, "transform"):
             raise TypeError(
                 f"the kernel of this model is a {type(kernel).__name__}, which a mixent file cannot hold; transform "
                 f"the rows first, fit {type(model).__name__}() to the features and keep the transformer apart, or take "
                 "kernel='linear', 'poly', 'rbf' or a FisherKernel"
             )
-        other = "" if by_pairs else ", or give the matrix with kernel='precomputed'"
+        other = ", or give the matrix with kernel='precomputed'" if isinstance(model, MEDClassifier) else ""
         raise TypeError(
             "the kernel of this model is a function, and a mixent file holds no code; take kernel='rbf' or 'poly'"
             f"{other}"
@@ -139,8 +139,10 @@ register(
         Joint,
         Laplace,
         Linear,
+        Margin,
         Nystrom,
         Polynomial,
+        Precomputed,
         RBF,
     ),
     holds=("kernel", "map_"),
@@ -156,7 +158,7 @@ register(
     title="Gaussians by maximum entropy discrimination",
     describe=describe_classifier,
     state={**STATE, "ensemble_": Ensemble, "encoder_": Encoder, "components_": KernelComponents | None},
-    parts=(Ensemble, KernelComponents, NormalWishart, Wishart),
+    parts=(Ensemble, GaussianPrior, KernelComponents, NormalWishart, Wishart),
     to_file=storable_kernel,
     recipes=(
         Recipe(
@@ -179,13 +181,15 @@ register(
         CodedColumn,
         Dirichlets,
         EdgeTables,
-        OneTree,
+        SingleTree,
         PowersColumn,
         Product,
         SoftColumn,
         TreeColumns,
         TreeModel,
+        TreeDistribution,
         TreeTables,
+        Tables,
         Trees,
     ),
     recipes=(
@@ -218,7 +222,7 @@ register(
         "distribution_": Distribution,
         "bayes_": Distribution,
         "offset_": float,
-        "margin_": Margin | None,
+        "margin_": MarginPrior | None,
         "run_": Run,
     },
     parts=(Emission, NoveltyChain, NoveltyMixture, NoveltyTrees, Scale),

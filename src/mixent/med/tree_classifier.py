@@ -11,13 +11,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import able, no
-from mixent.base.params import check_choice, check_count, check_positive
 from mixent.core.arrays import Array
 from mixent.data import Table, check_spread, read_features
 from mixent.med.estimator import Trained
 from mixent.med.exponential_family import Joint
-from mixent.med.families import OneTree
+from mixent.med.families import SingleTree
 from mixent.med.model_estimator import MEDOfModels
+from mixent.med.options import Tables, Trees
 from mixent.med.solving import Search
 from mixent.med.spanning import unpacked
 from mixent.med.training_sets import Part, Space
@@ -44,34 +44,21 @@ class MEDTreeClassifier(MEDOfModels):
 
     Parameters
     ----------
-    parameters : "fixed" or "integrated"
+    tables : "fixed", "integrated" or Tables
         The tables of every edge are the class's marginals, smoothed; or they have Dirichlet distributions that are
-        learned with the structure (appendix B).
-    c : "auto" or float
-        How much a row may say; "auto" chooses it by cross-validated log-loss.
-    margin : "laplace", "exponential", "gaussian" or "fixed"
-        Prior of the margins, about `gamma`; "fixed": every row keeps it for certain (section 3.7), and an error tells
-        where that cannot be.
-    gamma : float or None
-        The margin, in nats of the log-likelihood ratio; None: what a share `alpha` of the rows does not reach before
-        discrimination, but at least 2.
-    alpha : float
-        That share.
+        learned with the structure (appendix B). `Tables` also holds the prior of the tables and how numbers enter them.
+    C : "auto" or float
+        Upper bound on each row's multiplier; "auto" chooses it by cross-validated log-loss.
+    margin : "laplace", "exponential", "gaussian", "fixed" or Margin
+        Prior of the margins, in nats of the log-likelihood ratio, about the quantile 0.1 of the margins before
+        discrimination but at least 2, or as a `Margin` has it. "fixed": every row keeps the margin for certain (section
+        3.7), and rows that cannot are an error.
     objective : "margin" or "likelihood"
         Discrimination; or Chow and Liu's trees, a baseline.
-    structure : "separate" or "shared"
-        A tree per class; or the same for all classes, each with tables of its own: with objective="likelihood" that is
-        tree-augmented naive Bayes.
-    structure_prior : "uniform" or "posterior"
-        All trees are equally probable to begin with; or as probable as the class's rows make them.
-    n_components : int
-        Trees of a class: more than one makes a mixture of trees, by the bound of section 4.1.
-    continuous : "auto", "gaussian" or "quantised"
-        Numbers: Gaussian marginals of pairs; or probabilities of the components of one mixture per column. "auto":
-        whichever has the lower cross-validated log-loss; "gaussian" where there are no folds, "quantised" where it
-        must be ("integrated", mixtures).
-    ess : float
-        Rows spread evenly over every table.
+    trees : "separate", "shared" or Trees
+        Trees of its own for every class; or the same for all classes, each with tables of its own: with
+        objective="likelihood" that is tree-augmented naive Bayes. `Trees` also holds the prior of the trees and their
+        number per class (a mixture of trees).
     bias : "flat" or float
         Prior of the log-ratio of the class priors: flat, or Gaussian with this variance about the training rows' own.
     relaxation : float
@@ -79,7 +66,7 @@ class MEDTreeClassifier(MEDOfModels):
     calibration : "temperature", "affine" or None
         How scores become probabilities; see MEDClassifier.
     cv : int, splitter or list of (train, test)
-        Folds of c="auto" and of the calibration; a list counts labelled rows only.
+        Folds of C="auto" and of the calibration; a list counts labelled rows only.
     tol : float
         Stop when the gap per row is smaller, in nats.
     max_iter : int
@@ -98,11 +85,11 @@ class MEDTreeClassifier(MEDOfModels):
     classes_, class_prior_
         Class labels and their shares among the labelled rows.
     edge_marginals_ : list of (n, n) arrays
-        Probability that a tree of the class (of the component) has each edge.
+        Probability that a tree of the class (of each of its trees) has each edge.
     edge_weights_ : list of (n, n) arrays
         log W_uv, up to a constant; Figure 8 of the document. NaN with objective="likelihood".
     mutual_information_ : list of (n, n) arrays
-        I_uv of the class's rows, nats; with parameters="fixed" only.
+        I_uv of the class's rows, nats; with tables="fixed" only.
     trees_ : list of lists of (name, name)
         Edges of the most probable tree.
     column_names_ : tuple of str
@@ -111,38 +98,34 @@ class MEDTreeClassifier(MEDOfModels):
         How numbers were taken.
     joint_, model_
         The distributions, and what turns rows into scores.
-    support_, multipliers_, pairs_, loo_estimate_, c_, c_tried_, objective_, gap_, run_, label_posterior_, margin_
+    support_, multipliers_, pairs_, loo_estimate_, C_, C_tried_, objective_, gap_, run_, label_posterior_, margin_
         As for MEDClassifier; but the tables are made of all rows, and leaving one out moves them a little.
 
     Notes
     -----
     A missing value drops out: so do the edges that meet it, and the rest of the tree counts. With
-    parameters="integrated" and in mixtures the column's overall shares stand for it.
+    tables="integrated" and in mixtures the column's overall shares stand for it.
 
     Examples
     --------
     >>> from mixent import MEDTreeClassifier
     >>> X = [["a", "x", "k"], ["a", "y", "k"], ["b", "x", "m"], ["b", "y", "m"]] * 10
     >>> y = ["same", "other", "other", "same"] * 10  # the first two columns together tell
-    >>> model = MEDTreeClassifier(c=1, random_state=0).fit(X, y)
+    >>> model = MEDTreeClassifier(C=1, random_state=0).fit(X, y)
     >>> model.score(X, y), model.edge_marginals_[0].shape
     (1.0, (3, 3))
     """
 
+    _groups = {"tables": Tables.read, "trees": Trees.read, **MEDOfModels._groups}
+
     def __init__(
         self,
-        parameters: str = "fixed",
+        tables: Any = "fixed",
         *,
-        c: str | float = "auto",
-        margin: str = "laplace",
-        gamma: float | None = None,
-        alpha: float = 0.1,
+        C: str | float = "auto",
+        margin: Any = "laplace",
         objective: str = "margin",
-        structure: str = "separate",
-        structure_prior: str = "uniform",
-        n_components: int = 1,
-        continuous: str = "auto",
-        ess: float = 1.0,
+        trees: Any = "separate",
         bias: str | float = "flat",
         relaxation: float = 0.5,
         calibration: str | None = "temperature",
@@ -154,17 +137,11 @@ class MEDTreeClassifier(MEDOfModels):
         n_jobs: int | None = None,
         progress: bool | Callable[[int, int, str], None] = False,
     ) -> None:
-        self.parameters = parameters
-        self.c = c
+        self.tables = tables
+        self.C = C
         self.margin = margin
-        self.gamma = gamma
-        self.alpha = alpha
         self.objective = objective
-        self.structure = structure
-        self.structure_prior = structure_prior
-        self.n_components = n_components
-        self.continuous = continuous
-        self.ess = ess
+        self.trees = trees
         self.bias = bias
         self.relaxation = relaxation
         self.calibration = calibration
@@ -185,26 +162,20 @@ class MEDTreeClassifier(MEDOfModels):
 
     def _check(self) -> None:
         self._check_common()
-        check_choice("parameters", self.parameters, ("fixed", "integrated"))
-        check_choice("structure", self.structure, ("separate", "shared"))
-        check_choice("structure_prior", self.structure_prior, ("uniform", "posterior"))
-        check_choice("continuous", self.continuous, ("auto", "gaussian", "quantised"))
-        check_count("n_components", self.n_components)
-        check_positive("ess", self.ess)
-        self._check_asked(also=("structure_prior",))
-        self._check_together()
+        tables, trees = self._group("tables"), self._group("trees")
+        tables.check()
+        trees.check()
+        self._check_objective()
+        if self.objective == "likelihood" and trees.structure_prior != "uniform":
+            raise ValueError(f"structure_prior={trees.structure_prior!r} is only used with objective='margin'")
+        only_fixed = {"objective": (self.objective, "likelihood"), "trees": (trees.sharing, "shared")}
+        only_single = {"trees": (trees.sharing, "shared"), "continuous": (tables.continuous, "gaussian")}
+        if tables.kind == "integrated":
+            _refuse(only_fixed | only_single, "tables='fixed'", "tables='integrated'")
+        if trees.n_trees > 1:
+            _refuse(only_single, "n_trees=1", f"n_trees={trees.n_trees}")
 
-    def _check_together(self) -> None:
-        if self.parameters == "integrated":
-            for name, other in (("objective", "likelihood"), ("structure", "shared"), ("continuous", "gaussian")):
-                if getattr(self, name) == other:
-                    raise ValueError(f"{name}={other!r} needs parameters='fixed'; got parameters='integrated'")
-        if self.n_components > 1:
-            for name, other in (("structure", "shared"), ("continuous", "gaussian")):
-                if getattr(self, name) == other:
-                    raise ValueError(f"{name}={other!r} needs n_components=1; got n_components={self.n_components}")
-
-    _patience = 1  # a larger c takes longer
+    _patience = 1  # a larger C takes longer
     _bounds = (LEAST, np.inf)
 
     def _grid(self) -> tuple[float, ...]:
@@ -214,40 +185,44 @@ class MEDTreeClassifier(MEDOfModels):
 
     def _space(self, X: Any, y: Any, table: Table, part: Part, executor: Any) -> TreeSpace:
         check_spread(table)
-        if self.n_components > 1 and part.uncertain:
-            raise ValueError(
-                "a mixture of trees needs to know the label of every row; give them all, or n_components=1"
-            )
-        continuous = ("quantised" if self._tables() else "gaussian") if self.continuous == "auto" else self.continuous
+        tables, trees = self._group("tables"), self._group("trees")
+        if trees.n_trees > 1 and part.uncertain:
+            raise ValueError("a mixture of trees needs the label of every row; give them all, or set n_trees=1")
+        usual = "quantized" if self._needs_cells() else "gaussian"
         return TreeSpace(
             table,
-            self.parameters,
+            tables.kind,
             self.objective,
-            self.structure,
-            self.structure_prior,
-            continuous,
-            self.n_components,
-            float(self.ess),
+            trees.sharing,
+            trees.structure_prior,
+            usual if tables.continuous == "auto" else tables.continuous,
+            trees.n_trees,
+            float(tables.ess),
             int(check_random_state(self.random_state).randint(2**31 - 1)),
         )
 
-    def _tables(self) -> bool:
+    def _needs_cells(self) -> bool:
         """Must numbers be cells of tables?"""
-        return self.parameters == "integrated" or self.n_components > 1
+        return self._group("tables").kind == "integrated" or self._group("trees").n_trees > 1
 
     def _fit_space(self, space: Any, part: Part, search: Search, show: Any, rounds: Any = None) -> Trained:
         rounds = self._folds(part)
-        if self.continuous == "auto" and space.table.schema.continuous and rounds and not self._tables():
+        if (
+            self._group("tables").continuous == "auto"
+            and space.table.schema.continuous
+            and rounds
+            and not self._needs_cells()
+        ):
             if show is not None:
                 show(0, 2, "kind of numbers")
-            kinds = [space, replace(space, continuous="quantised", known={})]
+            kinds = [space, replace(space, continuous="quantized", known={})]
             space = min(kinds, key=lambda kind: self._rough_loss(kind, part, rounds, search))
         self.continuous_ = space.continuous if space.table.schema.continuous else None
         return super()._fit_space(space, part, search, show, rounds)
 
     def _rough_loss(self, space: TreeSpace, part: Part, rounds: list, search: Search) -> float:
-        """Held-out log-loss at a middling c."""
-        c = TYPICAL if self._needs_c() else None if isinstance(self.c, str) else float(self.c)
+        """Held-out log-loss at a middling C."""
+        c = TYPICAL if self._needs_c() else None if isinstance(self.C, str) else float(self.C)
         held = self._held_scores(space, part, rounds, c, space.for_folds(search), labelled_only=True)
         return self._stacked_loss(held, part)
 
@@ -280,7 +255,9 @@ class MEDTreeClassifier(MEDOfModels):
     def edge_weights_(self) -> list[Array]:
         """log W_uv of each class (component)."""
         check_is_fitted(self)
-        alone = [np.full_like(o.mean, np.nan) if isinstance(o, OneTree) else o.log_weights for o in self._structures()]
+        alone = [
+            np.full_like(o.mean, np.nan) if isinstance(o, SingleTree) else o.log_weights for o in self._structures()
+        ]
         return self._matrices(alone)
 
     @property
@@ -288,16 +265,23 @@ class MEDTreeClassifier(MEDOfModels):
         """I_uv of each class (component), nats."""
         check_is_fitted(self)
         if self.model_.tables is None:
-            raise AttributeError("mutual_information_ is that of known tables; parameters='integrated' has none")
+            raise AttributeError("mutual_information_ is that of known tables; tables='integrated' has none")
         return self._matrices([one.gains / np.maximum(one.rows, 1e-300) for one in self.model_.tables])
 
     @property
     def trees_(self) -> list[list[tuple[str, str]]]:
         """Edges of the most probable tree, of each class (component)."""
         names = self.column_names_
-        best = [one.edges if isinstance(one, OneTree) else one.best for one in self._structures()]
+        best = [one.edges if isinstance(one, SingleTree) else one.best for one in self._structures()]
         return [[(names[u], names[v]) for u, v in edges] for edges in best]
 
     def _scores(self, X: Any) -> Array:
         check_is_fitted(self)
         return self.model_.scores(self.joint_, read_features(self, X, reset=False))
+
+
+def _refuse(options: dict[str, tuple[str, str]], needs: str, given: str) -> None:
+    """Options (name -> value, the value that is refused) that do not go together with another."""
+    for name, (value, refused) in options.items():
+        if value == refused:
+            raise ValueError(f"{name}={value!r} needs {needs}; got {given}")

@@ -1,4 +1,4 @@
-"""Columns as the cells of pairwise tables: categories, soft quantisation of numbers, or their powers."""
+"""Columns as the cells of pairwise tables: categories, soft quantization of numbers, or their powers."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from mixent.core.blocks import NumberedRows, Whole
 from mixent.core.driver import Problem, Stop, run
 from mixent.core.executors import Serial
 from mixent.core.stats import Stats
-from mixent.med.families import OneTree
+from mixent.med.families import SingleTree
 from mixent.med.tree_columns import TreeColumns
 from mixent.med.tree_tables import EdgeTables, fixed_tables
 
@@ -31,7 +31,7 @@ class TreeMixture:
 
     log_shares: Array  # (K,)
     tables: tuple[EdgeTables, ...]
-    trees: tuple[OneTree, ...]
+    trees: tuple[SingleTree, ...]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mixent.core.arrays import Array
-from mixent.med.families import CellLayout, OneTree, TreeTables
+from mixent.med.families import CellLayout, SingleTree, TreeTables
 from mixent.med.features import Counted, Edges
 from mixent.med.spanning import SpanningTrees, packed
 from mixent.med.tree_columns import TreeColumns
@@ -31,17 +31,17 @@ class EdgeTables:
         return Edges(cells, self.table, self.alone, layout, cells @ self.alone + log_share)
 
     @property
-    def likeliest(self) -> OneTree:
+    def likeliest(self) -> SingleTree:
         """Chow and Liu: the tree of highest likelihood."""
         return best_tree(self.gains)
 
 
-def best_tree(gains: Array) -> OneTree:
+def best_tree(gains: Array) -> SingleTree:
     """Of the highest sum of gains (E,)."""
     trees = SpanningTrees(gains)
     edges = np.zeros((trees.n, trees.n))
     edges[trees.best[:, 0], trees.best[:, 1]] = edges[trees.best[:, 1], trees.best[:, 0]] = 1.0
-    return OneTree(packed(edges))
+    return SingleTree(packed(edges))
 
 
 def fixed_tables(cells: Array, weight: Array, columns: TreeColumns, ess: float, within: Array) -> EdgeTables:

@@ -14,10 +14,10 @@ from mixent.med.contests import Contests, contrasts, pairs
 from mixent.med.demands import Demands
 from mixent.med.exponential_family import Joint, NaturalProblem
 from mixent.med.exponential_family_solving import Found, solve
-from mixent.med.families import Distribution, OneTree, Trees
+from mixent.med.families import Distribution, SingleTree, TreeDistribution
 from mixent.med.features import Counted, View
 from mixent.med.latent import Guess, LatentProblem, two_steps
-from mixent.med.margins import Margin
+from mixent.med.margins import MarginPrior
 from mixent.med.model_training_sets import ModelDiscriminant, ModelSpace, members, prior_bias
 from mixent.med.solving import Search, Solution
 from mixent.med.training_sets import Part, in_parts
@@ -80,9 +80,9 @@ class TreeDiscriminant(ModelDiscriminant):
         self.model, self.cells, self.prior, self.bias_variance = model, cells, prior, bias_variance
         shared = len(prior.parts) == 1
         self.owner = tuple(0 if shared else s for s in range(len(model.class_of)))
-        self.certain = all(isinstance(part, OneTree) for part in prior.parts)
+        self.certain = all(isinstance(part, SingleTree) for part in prior.parts)
 
-    def problem(self, demands: Demands, margin: Margin) -> NaturalProblem:
+    def problem(self, demands: Demands, margin: MarginPrior) -> NaturalProblem:
         """The dual's dual for these demands."""
         return NaturalProblem(
             self.model.views(self.cells),
@@ -97,7 +97,7 @@ class TreeDiscriminant(ModelDiscriminant):
     def prior_scores(self) -> Array:
         return self.model.merged(self.model.outputs(self.prior, self.cells))
 
-    def solve(self, contests: Contests, margin: Margin, search: Search, start: Any = None) -> Solution:
+    def solve(self, contests: Contests, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
         if self.model.mixed and not self.certain:
             return self._solve_mixture(contests, margin, search, start)
         nothing = Demands.none(contests, len(self.model.class_of))
@@ -111,7 +111,7 @@ class TreeDiscriminant(ModelDiscriminant):
 
     # --- mixtures -----------------------------------------------------------------------------------------------
 
-    def _solve_mixture(self, contests: Contests, margin: Margin, search: Search, start: Any) -> Solution:
+    def _solve_mixture(self, contests: Contests, margin: MarginPrior, search: Search, start: Any) -> Solution:
         """A class's components share its rows; each rival component is a rival."""
         label = _labels(contests)
         inner = replace(search, gap=min(search.gap, 1e-9), observers=())
@@ -157,25 +157,25 @@ def _labels(contests: Contests) -> np.ndarray:
 class TreeSpace(ModelSpace):
     """Trees of every class."""
 
-    parameters: str
+    tables: str
     objective: str
-    structure: str
+    sharing: str
     structure_prior: str
     continuous: str
-    n_components: int
+    n_trees: int
     ess: float
     seed: int
 
     def made(self, part: Part, bias_variance: float) -> TreeDiscriminant:
         member = members(part)
         table = self.table.take(part.rows)
-        fill = self.parameters == "integrated" or self.n_components > 1
+        fill = self.tables == "integrated" or self.n_trees > 1
         columns = TreeColumns.of(table, member, part.weight, self.continuous, fill)
         cells = columns(table)
         weights, class_of, log_shares = self._components(cells, member, columns)
         model = TreeModel(columns, class_of, log_shares, None)
         parts: tuple[Distribution, ...]
-        if self.parameters == "integrated":
+        if self.tables == "integrated":
             parts = tuple(counted_tables(cells, w, columns.layout, self.ess, self.structure_prior) for w in weights)
         else:
             within = _within(cells, member, columns)
@@ -185,25 +185,25 @@ class TreeSpace(ModelSpace):
 
     def _components(self, cells: Array, member: Array, columns: TreeColumns) -> tuple[list[Array], np.ndarray, Array]:
         """Row weights of each output, its class, and its share within it."""
-        if self.n_components == 1:
+        if self.n_trees == 1:
             return list(member.T), np.arange(member.shape[1]), np.zeros(member.shape[1])
         weights, log_shares = [], []
         for own in member.T:
             seen = own > 0
-            found, resp = fit_tree_mixture(cells[seen], own[seen], columns, self.ess, self.n_components, self.seed)
-            whole = np.zeros((len(own), self.n_components))
+            found, resp = fit_tree_mixture(cells[seen], own[seen], columns, self.ess, self.n_trees, self.seed)
+            whole = np.zeros((len(own), self.n_trees))
             whole[seen] = resp
             weights += list((whole * own[:, None]).T)
             log_shares.append(found.log_shares)
-        return weights, np.repeat(np.arange(member.shape[1]), self.n_components), np.concatenate(log_shares)
+        return weights, np.repeat(np.arange(member.shape[1]), self.n_trees), np.concatenate(log_shares)
 
     def _structures(self, tables: tuple[EdgeTables, ...]) -> tuple[Distribution, ...]:
-        shared = self.structure == "shared"
+        shared = self.sharing == "shared"
         gains = [sum(one.gains for one in tables)] if shared else [one.gains for one in tables]
         if self.objective == "likelihood":
             return tuple(best_tree(np.asarray(g)) for g in gains)
         even = self.structure_prior == "uniform"
-        return tuple(Trees(np.zeros_like(g) if even else np.asarray(g)) for g in gains)
+        return tuple(TreeDistribution(np.zeros_like(g) if even else np.asarray(g)) for g in gains)
 
     def scores(self, part, fitted, solution, contests, rows):
         return fitted.model.scores(solution.state, self.table.take(rows))

@@ -55,8 +55,8 @@ def tried(bound: dict[str, Any]) -> Table:
         [Number(readable(e["c"], 3), best=e["c"] == bound["value"]), Number(f"{e['log_loss']:.4f}")]
         for e in bound["tried"]
     ]
-    caption = "Values of c tried, and the log-loss of rows held out; the one in use is marked"
-    return Table(caption, ["c", "log-loss (nats)"], rows)
+    caption = "Values of C tried, and the log-loss of rows held out; the one in use is marked"
+    return Table(caption, ["C", "log-loss (nats)"], rows)
 
 
 def margins(model: Any, X: Any, y: Any) -> Figure:

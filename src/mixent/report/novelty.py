@@ -195,7 +195,7 @@ def _counted(model: Any, about: dict[str, Any]) -> list[Content]:
     ax.fill_between(place, falling, step="mid", color=colour(0), alpha=0.45, lw=0, zorder=2)
     ax.plot(place, falling, drawstyle="steps-mid", color=colour(0), lw=1.2, zorder=3)
     if np.isfinite(model.margin_.upper):
-        ax.axhline(model.margin_.upper, color=INK, lw=0.9, ls="--", label=f"most: c = {model.margin_.upper:.3g}")
+        ax.axhline(model.margin_.upper, color=INK, lw=0.9, ls="--", label=f"most: C = {model.margin_.upper:.3g}")
         ax.legend(frameon=False, fontsize="small")
     ax.set(xlabel="training rows, by how much they count", ylabel="multiplier: times a row counts", xlim=(0, n + 1))
     ax.set_ylim(bottom=0)

@@ -47,8 +47,8 @@ def _discrimination(model: Any) -> dict[str, Any]:
 
 def _margin(model: Any) -> dict[str, Any]:
     margin = {"prior": type(model.margin_).__name__.lower(), "about": float(model.margin_.at)}
-    bounded = margin["about"] in model._bounds  # as high or as low as it may be: no quantile
-    return margin if model.gamma is not None or bounded else margin | {"quantile": float(model.alpha)}
+    quantile = model._quantile_in_use()
+    return margin if quantile is None else margin | {"quantile": quantile}
 
 
 def _trees(model: Any) -> dict[str, Any]:
@@ -80,13 +80,13 @@ def _trees_in_words(model: Any, shared: bool) -> str:
     n = len(model.column_names_)
     each = "one for all classes" if shared else "of each class"
     if model.model_.mixed:
-        each = f"{model.n_components} of each class"
+        each = f"{model._group('trees').n_trees} of each class"
     kinds = {type(column).__name__ for column in model.model_.columns.columns}
     numbers = "; numbers are Gaussian" if "PowersColumn" in kinds else ""
     numbers = "; numbers are probabilities of a mixture's components" if "SoftColumn" in kinds else numbers
     if model.objective == "likelihood":
         return f"The tree of highest likelihood over {count(n, 'column')}, {each}{numbers}"
-    tables = "Dirichlet tables, learned with the structure" if model.parameters == "integrated" else "known tables"
+    tables = "Dirichlet tables, learned with the structure" if model.model_.tables is None else "known tables"
     return f"Distributions over all trees of {count(n, 'column')}, {each}, with {tables}{numbers}"
 
 
@@ -221,7 +221,7 @@ def _novelty(model: Any) -> dict[str, Any]:
         "model": what_is_typical(model)[0],
         "words": what_is_typical(model)[1],
         "objective": model.objective,
-        "level": {"value": float(model.level_), "quantile": float(model.alpha)},
+        "level": {"value": float(model.level_), "quantile": model._quantile()},
         "threshold": {"value": float(model.offset_), "contamination": float(model.contamination)},
         "scores": {
             "lowest": float(scores.min()),
@@ -231,7 +231,7 @@ def _novelty(model: Any) -> dict[str, Any]:
             "rows": len(scores),
         },
         "margin": None if model.margin_ is None else type(model.margin_).__name__.lower(),
-        "c": None if model.margin_ is None else float(model.c),
+        "c": None if model.margin_ is None else float(model.C),
         "counted": {"rows": len(model.support_), "most": float(model.multipliers_.max(initial=0.0))},
         "relative_entropy": float(model.relative_entropy_),
         "gap": None if model.gap_ is None else float(model.gap_),
@@ -260,7 +260,7 @@ def _novelty_in_words(about: dict[str, Any]) -> list[str]:
     if about["objective"] == "bayes":
         told.append("Bayesian fit: every row counts once")
     else:
-        told.append(f"Every row is to be as probable as {at} (margin prior {about['margin']}, c {about['c']:g})")
+        told.append(f"Every row is to be as probable as {at} (margin prior {about['margin']}, C {about['c']:g})")
         some = (
             f"{counted['rows']} of {count(scores['rows'], 'training row')} count, at most {counted['most']:.3g} times"
         )

@@ -76,7 +76,7 @@ class MultipliersDisplay(Short):
             ax.scatter(place[rows], self.multipliers[rows], s=16, zorder=2, **look)
         top = float(self.multipliers.max(initial=0.0)) or 1.0
         if self.upper is not None and self.upper < NEAR * top:
-            ax.axhline(self.upper, color=INK, lw=0.9, ls="--", label=f"c = {self.upper:.3g}")
+            ax.axhline(self.upper, color=INK, lw=0.9, ls="--", label=f"C = {self.upper:.3g}")
             top = max(top, self.upper)
         ax.axvline(n_support + 0.5, color=INK, lw=0.9, ls=":")
         ax.set(xlim=(0, n + 1), ylim=(-0.03 * top, 1.08 * top))

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
+from mixent.base import kernels as module
+from mixent.base.kernels import RBF, KernelFunction, Linear, Nystrom, Polynomial, check_kernel_matrix, factor
 from mixent.core.executors import Serial, Threads
-from mixent.med import kernels as module
-from mixent.med.kernels import RBF, Called, Linear, Nystrom, Polynomial, check_kernel_matrix, factor
 
-KERNELS = [Linear(), Polynomial(3, 0.5, 1.0), RBF(0.3), Called(lambda A, B: (A @ B.T) ** 2)]
+KERNELS = [Linear(), Polynomial(3, 0.5, 1.0), RBF(0.3), KernelFunction(lambda A, B: (A @ B.T) ** 2)]
 
 
 def rows(n=30, d=3, seed=0):
@@ -82,10 +82,10 @@ def test_a_function_that_gives_another_shape_or_no_numbers_is_refused():
     with pytest.raises(
         ValueError, match=r"must give a finite matrix of shape \(4, 6\) for that many rows; got shape \(6, 4\)$"
     ):
-        Called(lambda A, B: B @ A.T).gram(A, B)
+        KernelFunction(lambda A, B: B @ A.T).gram(A, B)
     with pytest.raises(ValueError, match=r"got shape \(4, 6\) with values that are not finite"):
-        Called(lambda A, B: np.full((4, 6), np.nan)).gram(A, B)
-    np.testing.assert_array_equal(Called(lambda A, B: (A @ B.T).tolist()).gram(A, B), A @ B.T)
+        KernelFunction(lambda A, B: np.full((4, 6), np.nan)).gram(A, B)
+    np.testing.assert_array_equal(KernelFunction(lambda A, B: (A @ B.T).tolist()).gram(A, B), A @ B.T)
 
 
 def test_a_matrix_that_is_no_kernel_is_refused_with_the_remedy():
