@@ -180,15 +180,15 @@ def test_convergence_draws_one_line_per_segment():
     assert texts(ax) == ["accelerated step", "rejected", "component re-seeded"]
     assert ax.get_ylim()[0] > -100  # a wild rejected trial does not flatten the picture
     np.testing.assert_array_equal(ax.lines[3].get_xdata(), [3, 7])
-    drawn(ConvergenceDisplay.from_run(SimpleNamespace(trace=(step(1, -3.0, "start"),))))
+    drawn(ConvergenceDisplay.from_trace((step(1, -3.0, "start"),)))
     close = (step(1, -1000.002, "start"), step(2, -1000.001))
-    ax = drawn(ConvergenceDisplay.from_run(SimpleNamespace(trace=close)))
+    ax = drawn(ConvergenceDisplay.from_trace(close))
     np.testing.assert_allclose(ax.lines[0].get_ydata(), [-0.001, 0], atol=1e-9)
-    assert ax.get_ylabel() == "objective − (-1000.001) (nats)"
+    assert ax.get_ylabel() == "Objective − (-1000.001) (nats)"
     with pytest.raises(ValueError, match="has no run_"):
         ConvergenceDisplay.from_estimator(SimpleNamespace())
-    with pytest.raises(ValueError, match="trace of this run is empty"):
-        ConvergenceDisplay.from_run(SimpleNamespace(trace=()))
+    with pytest.raises(ValueError, match="the trace is empty"):
+        ConvergenceDisplay.from_trace(())
 
 
 def search(structures=("EII", "VVV"), nan=()):

@@ -217,7 +217,7 @@ def test_sources_that_differ_in_kind_fit_together(method):
     fuser = Fuser(sources, method=method).fit(answers)
     assert np.mean(fuser.labels_ == names[truth]) > (0.6 if method == "ml-sum" else 0.9)  # which the document got wrong
     np.testing.assert_allclose(fuser.predict_proba(answers), fuser.posterior_, atol=1e-12)
-    assert any(w.startswith("'silent' answered 0% of the items only") for w in fuser.warnings_)
+    assert any(w.startswith("'silent' answered only 0% of the items") for w in fuser.warnings_)
     assert np.isnan(fuser.drift_["context"].p_value) and np.isnan(fuser.drift_["silent"].p_value)
 
 
@@ -446,35 +446,35 @@ def test_a_calm_batch_has_no_warnings():
 def test_every_warning_has_its_case():
     calm = pair()
     holes = {name: [*v[:-7], *[None] * 7] for name, v in calm["answers"].items()}
-    say("no source answered 7 items: nothing is known of them but the priors", sources=calm["sources"], answers=holes)
+    say("7 items without any answer: the posterior is the class prior", sources=calm["sources"], answers=holes)
     half = {**calm["answers"], "s0": [None if i % 3 else v for i, v in enumerate(calm["answers"]["s0"])]}
-    say("'s0' answered 34% of the items only", sources=calm["sources"], answers=half)
+    say("'s0' answered only 34% of the items", sources=calm["sources"], answers=half)
     big = pair(600)
     worn = {**big["answers"], "s0": ["a"] * 500 + big["answers"]["s0"][500:]}
-    say("'s0' may have drifted: it says 'a' of", sources=big["sources"], answers=worn)
+    say("'s0' may have drifted: it answers 'a' for", sources=big["sources"], answers=worn)
     twins = {**big["answers"], "s1": big["answers"]["s0"]}
-    say("'s0' and 's1' agree more than their confusion matrices say", sources=big["sources"], answers=twins)
+    say("'s0' and 's1' agree more than their confusion matrices imply", sources=big["sources"], answers=twins)
     triplets = dict.fromkeys(big["answers"], big["answers"]["s0"])
     found = say("and 2 other pairs", sources=big["sources"], answers=triplets)
-    assert any("If one is a copy of the other, declare it (copy_of)" in w for w in found)
+    assert any("If one is a copy of the other, declare it with copy_of" in w for w in found)
     few = {name: [v for i, v in enumerate(said) if i % 2 == 0 or i % 10 == 1] for name, said in big["answers"].items()}
-    say("the class priors have moved from those of the training (p = ", sources=big["sources"], answers=few)
-    say("the class priors have moved from those given (p = ", sources=big["sources"], answers=few, class_prior=[1, 1])
+    say("the class priors differ from those of the training (p = ", sources=big["sources"], answers=few)
+    say("the class priors differ from those given (p = ", sources=big["sources"], answers=few, class_prior=[1, 1])
     none = {name: [v for i, v in enumerate(said) if i % 2 == 0] for name, said in pair(4000)["answers"].items()}
     sure = {name: Calibration.from_rates([[0.89, 0.11], [0.1, 0.9]], 10_000, ["a", "b"]) for name in none}
     say("class 'b' is rare or absent in this batch: at most", sources=sure, answers=none)
     blind = {name: Calibration.from_counts([[26, 24], [24, 26]], ["a", "b"]) for name in calm["sources"]}
-    say("the share of class 'a' is known only within", sources=blind, answers=calm["answers"])
+    say("the prior of class 'a' is uncertain, ", sources=blind, answers=calm["answers"])
     lacking = {**calm["sources"], "s2": Calibration.from_counts([[20, 5], [0, 0]], ["a", "b"])}
-    say("'s2' was never calibrated on b: it tells nothing of it", sources=lacking, answers=calm["answers"])
+    say("'s2' has no calibration rows of b and carries no evidence on it", sources=lacking, answers=calm["answers"])
     thin = {**calm["sources"], "s2": Calibration.from_counts([[30, 5], [2, 8]], ["a", "b"])}
     say("'s2' was calibrated on few rows of b (10)", sources=thin, answers=calm["answers"])
     many = {f"s{j}": Calibration.from_counts([[8, 2], [2, 8]], ["a", "b"]) for j in range(7)}
-    say("and 3 more calibrations are thin or lack a class", sources=many, answers={"s0": ["a", "b"] * 40})
+    say("3 more calibrations have few rows or lack a class", sources=many, answers={"s0": ["a", "b"] * 40})
     short = {name: v[:20] for name, v in calm["answers"].items()}
-    say("20 items are few: priors and trust weights are rough", sources=calm["sources"], answers=short)
-    say("shares of votes are no probabilities of the classes", **calm, method="majority")
-    say("'ml-sum' is the printed rule, which adds ratios of different scales", **calm, method="ml-sum")
+    say("only 20 items: priors and trust weights are rough", sources=calm["sources"], answers=short)
+    say("shares of votes are not probabilities of the classes", **calm, method="majority")
+    say("ml-sum is the rule as printed, which adds ratios on different scales", **calm, method="ml-sum")
 
 
 def test_drift_in_a_cell_names_the_cell():
@@ -482,4 +482,4 @@ def test_drift_in_a_cell_names_the_cell():
     counts = np.stack([RIGHT, RIGHT], axis=2)
     celled = {**big["sources"], "s0": Calibration(("a", "b"), ("a", "b"), counts, cells=("l", "r"))}
     answers = {**big["answers"], "s0@": ["l"] * 600}
-    say("in cell 'l' of", sources=celled, answers=answers)
+    say("in l' for", sources=celled, answers=answers)

@@ -82,7 +82,7 @@ def test_objectives_are_on_one_scale():
 
 
 def test_idle_max_iter_is_refused():
-    with pytest.raises(ValueError, match="max_iter=3 has no effect with method='product'"):
+    with pytest.raises(ValueError, match="max_iter=3 is only used with method 'auto', .*; got method='product'"):
         Fuser({"x": ABC}, method="product", max_iter=3).fit({"x": ["a"]})
 
 
@@ -174,4 +174,4 @@ def test_many_quiet_sources_are_one_warning():
         name: [("a" if i % 3 else "b") if i % 6 == j else None for i in range(60)] for j, name in enumerate(sources)
     }
     told = Fuser(sources, method="product").fit(answers).warnings_
-    assert told[0] == "6 sources answered less than half of the items, 'w0' but 17%"
+    assert told[0] == "6 sources answered less than half of the items; 'w0' only 17%"

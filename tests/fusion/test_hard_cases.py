@@ -44,9 +44,7 @@ def test_a_share_nobody_can_tell_has_an_interval_of_everything():
         dict(zip(fuser.classes_, fuser.prior_estimate_.high)),
     )
     assert low["flu"] == low["cold"] == 0 and high["flu"] == high["cold"] == 1
-    assert not fuser.prior_shift_.significant and any(
-        "'flu' is known only within 0% to 100%" in w for w in fuser.warnings_
-    )
+    assert not fuser.prior_shift_.significant and any("'flu' is uncertain, 0% to 100%" in w for w in fuser.warnings_)
     silent = Fuser({"x": coarse}, method="product").fit({"x": [None] * 30})
     assert silent.prior_estimate_.low.max() == 0 and silent.prior_estimate_.high.min() == 1
 
@@ -251,11 +249,13 @@ def test_calibrations_that_do_not_fit_are_told():
         return Fuser(sources, method="product").fit(answers).warnings_[0]
 
     soft = Calibration.from_predictions(["h", "i"] * 30, [[0.81, 0.19], [0.33, 0.67]] * 30)
-    assert told({"x": soft}, {"x": ["h", "i"] * 30}).startswith("'x' gives labels, but its calibration counts prob")
-    assert told({"A": PAIR["A"]}, {"A": [[0.9, 0.1]] * 60}).startswith("'A' gives probabilities, but its calibration")
+    assert told({"x": soft}, {"x": ["h", "i"] * 30}).startswith("'x' gives labels, but was calibrated on prob")
+    assert told({"A": PAIR["A"]}, {"A": [[0.9, 0.1]] * 60}).startswith(
+        "'A' gives probabilities, but was calibrated on labels"
+    )
     odd = Calibration.from_counts([[90, 10], [20, 80]], ["h", "sick"], ["h", "i"])
     assert told({**PAIR, "C": odd}, {"A": ["h"] * 60}) == (
-        "the calibration of 'A' has no class sick, as others have: is it misspelt?"
+        "the calibration of 'A' lacks class sick of the others; is it misspelled?"
     )
 
 

@@ -1,7 +1,6 @@
 """The report of a fusion."""
 
 import html
-import json
 import re
 
 import numpy as np
@@ -11,16 +10,12 @@ import pytest
 from mixent.fusion import Calibration, Fuser, Source, long_answers
 from mixent.report import fusion, fusion_report
 from mixent.report.fusion import (
-    accuracy,
     changed_cases,
     decisions,
     describe_fusion,
     drift_alarms,
     fusion_in_words,
-    information,
-    kind_of,
     parts_in_words,
-    said_in_words,
 )
 
 LABELS = np.array(["healthy", "<ill>"])
@@ -127,71 +122,6 @@ def test_many_sources_are_not_tested_for_drift(tmp_path, monkeypatch):
 
 
 # --- values ---------------------------------------------------------------------------------------------------------
-
-
-def test_a_description_is_plain(fuser):
-    about = describe_fusion(fuser)
-    assert json.loads(json.dumps(about)) == about
-    assert [s["name"] for s in about["sources"]] == list(SOURCES)
-    assert about["sources"][0]["trust"] == fuser.trust_["<s0>"]
-    assert about["pairs"][0]["between"] == ["<s0>", "<s1>"] and about["pairs"][0]["z"] == fuser.dependence_.z[0, 1]
-    guess = describe_fusion(Fuser().fit(VOTES))
-    assert guess["moved"]["from"] == "equal" and guess["fusion"] == "dawid-skene" and "guesses" in guess["why"]
-    assert "other than equal shares" in fusion_in_words(guess)[3] or "from equal shares" in fusion_in_words(guess)[3]
-
-
-def test_what_calibrations_are_worth():
-    perfect = Calibration.from_counts([[50, 0], [0, 50]], classes=["a", "b"], smoothing=0)
-    useless = Calibration.from_counts([[20, 20], [50, 50]], classes=["a", "b"])
-    assert (accuracy(perfect), information(perfect)) == (1.0, 1.0)
-    assert accuracy(useless) == 0.5 and information(useless) == pytest.approx(0, abs=1e-12)
-    skewed = Calibration.from_counts([[90, 10], [5, 5], [0, 0]], classes=["a", "b", "c"], symbols=["a", "b"])
-    assert accuracy(skewed) == pytest.approx((0.9 + 0.5) / 2)
-    scores = Calibration.from_scores(["a", "b"] * 10, np.arange(20.0), bins=4)
-    line = Calibration.from_scores(["a", "b"] * 10, np.arange(20.0), ratio=True)
-    cells = Calibration.from_predictions(["a", "b"] * 4, ["a", "b"] * 4, cells=["u", "u", "v", "v"] * 2)
-    context = Calibration.from_predictions(["a", "b"] * 4, ["a", "b"] * 4, cells=["u"] * 8, context=True)
-    assert accuracy(scores) is None and information(context) is None and accuracy(cells) == 1.0
-    told = [kind_of(one) for one in (perfect, scores, line, cells, context)] + [kind_of(perfect, soft=True)]
-    assert told == [
-        "labels",
-        "scores (4 bins)",
-        "scores (ratio)",
-        "labels with cells",
-        "labels in context",
-        "probabilities",
-    ]
-    assert said_in_words(cells, 1) == "a in v" and said_in_words(perfect, 1) == "b"
-    assert said_in_words(perfect, np.array([0.25, 0.75])) == "b 75\u00a0%"
-
-
-def test_decisions_beside_the_majority(fuser):
-    found = decisions(fuser)
-    batch = found.batch
-    np.testing.assert_array_equal(batch.items(found.posterior), fuser.posterior_)
-    n_ill = (VOTES.to_numpy() == "<ill>").sum(axis=1)
-    expected = np.select([n_ill > 2, n_ill < 2], [fuser.classes_.tolist().index(c) for c in ("<ill>", "healthy")], -1)
-    np.testing.assert_array_equal(batch.items(found.majority), expected)
-    changed = batch.items(found.changed)
-    decided = fuser.classes_[np.maximum(expected, 0)]
-    np.testing.assert_array_equal(changed, (expected >= 0) & (decided != fuser.labels_))
-    assert 0 < changed.sum() < len(changed)
-
-
-def test_parts_of_a_case_add_up_to_its_log_odds(fuser):
-    found = decisions(fuser)
-    cases = changed_cases(fuser, found)
-    assert cases and sum(case["items"] for case in cases) == batch_weight(found)
-    assert [case["items"] for case in cases] == sorted((case["items"] for case in cases), reverse=True)
-    for case in cases:
-        p = case["probability"]
-        assert sum(part["nats"] for part in case["parts"]) == pytest.approx(np.log(p / (1 - p)))
-        assert case["majority"] != case["decided"] and p > 0.5
-    told = parts_in_words(cases[0], most=2)
-    assert re.fullmatch(
-        r"\S+ \((says \S+, )?[+-]\d+\.\d\), \S+ \((says \S+, )?[+-]\d+\.\d\), 3 others \([+-].*\)", told
-    )
-    assert "priors (" in parts_in_words(cases[0], most=9)
 
 
 def batch_weight(found):

@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.utils import get_tags
 
 from mixent.base.labels import encode
+from mixent.base.multiple_tests import holm
 from mixent.comparison.recipes import Candidate
 from mixent.comparison.result import ALPHA, Estimate, in_words, paired_test, shares_loss
-from mixent.evaluate.multi_dataset import holm
 from mixent.evaluate.scores import calibration_error
 from mixent.evaluate.text import WORDS, p_text
 from mixent.evaluate.validate import CrossValidation

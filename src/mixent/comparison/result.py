@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from mixent.base.labels import encode
+from mixent.base.multiple_tests import holm
 from mixent.base.params import check_choice
 from mixent.base.style import Short
 from mixent.comparison.recipes import Candidate
 from mixent.comparison.shape import Shape
 from mixent.evaluate.displays.methods import adjusted_p_values, not_told_apart
-from mixent.evaluate.multi_dataset import holm
 from mixent.evaluate.paired import TTest, corrected_t_test
 from mixent.evaluate.scores import METRICS, SMALLEST
 from mixent.evaluate.text import WORDS, without_rounding

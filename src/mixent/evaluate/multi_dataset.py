@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.multiple_tests import holm
 from mixent.base.params import check_number
 from mixent.base.style import Short
 from mixent.data.frames import check_names, is_frame
@@ -210,35 +211,6 @@ def nemenyi_difference(n_sets: int, n_methods: int, *, alpha: float = 0.05) -> f
 def sets_needed(n_pairs: int, alpha: float = 0.05) -> int:
     """Fewest data sets N for which a win on all of them counts: n_pairs 2^(1 - N) < alpha, Holm's first step."""
     return int(np.floor(1 + np.log2(n_pairs / alpha))) + 1
-
-
-def holm(p_values: Any) -> np.ndarray:
-    """P-values adjusted for their number by Holm's step-down rule.
-
-    The i-th smallest of m becomes max_{j <= i} min(1, (m - j + 1) p_(j)): calling those below alpha real errs with
-    probability alpha at most in the whole family, whatever the dependence.
-
-    Parameters
-    ----------
-    p_values : (m,) array
-
-    Returns
-    -------
-    (m,) array, in the order given
-
-    Examples
-    --------
-    >>> from mixent.evaluate import holm
-    >>> holm([0.01, 0.04, 0.03]).round(6).tolist()
-    [0.03, 0.06, 0.06]
-    """
-    p = np.asarray(p_values, dtype=float)
-    if p.ndim != 1 or not ((p >= 0) & (p <= 1)).all():
-        raise ValueError(f"p_values must be a list of numbers between 0 and 1; got {p_values!r}")
-    order = np.argsort(p, kind="stable")
-    adjusted = np.empty(len(p))
-    adjusted[order] = np.minimum(np.maximum.accumulate((len(p) - np.arange(len(p))) * p[order]), 1.0)
-    return adjusted
 
 
 def _ranks(lower: np.ndarray) -> np.ndarray:

@@ -2,21 +2,301 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from mixent.base.describe import class_facts, classes_table, document
-from mixent.base.document import Document
+import numpy as np
+
+from mixent.base.describe import CONVERGENCE, document, optimality
+from mixent.base.displays import ConvergenceDisplay
+from mixent.base.document import Bullets, Cell, Content, Document, Figure, Number, Paragraph, Section, Table
+from mixent.base.text import class_name, count, listing
+from mixent.fusion.answers import LongAnswers
+from mixent.fusion.decisions import Decisions, answer_text, changed_cases, decisions
+from mixent.fusion.facts import fusion_facts
+from mixent.fusion.messages import drifted_sources
 
 if TYPE_CHECKING:
     from mixent.fusion.estimator import Fuser
 
+MOST_DRAWN = 60  # sources of a matrix or of bars
+MOST_CLASSES = 30  # of a figure
+MOST_MATRICES = 8  # sources whose confusion matrix is shown
+MOST_SYMBOLS = 8
+FEWEST_PASSES = 4  # of a figure of the objective
+LISTED = 12  # kinds of changed decisions
+REFERENCE = {"training": "those of the sources' training", "given": "those given", "equal": "equal priors"}
+Facts = Mapping[str, Any]
 
-def describe_fusion(model: Fuser) -> Document:
-    """Sources fused on a batch."""
-    facts = {"classes": class_facts(model.classes_, model.prior_), "method": model.method_}
-    return document(
-        model,
-        f"Fusion by the method {model.method_!r}.",
-        facts=facts,
-        classes=classes_table(model.classes_, model.prior_),
+
+def describe_fusion(fuser: Fuser) -> Document:
+    """What a fusion found: priors, sources, their dependence and drift, and the decisions that changed."""
+    facts = fusion_facts(fuser)
+    sections = [
+        Section("Warnings", [Bullets([f"{text[0].upper()}{text[1:]}." for text in facts["warnings"]] or ["None."])]),
+        Section("Class priors", _priors(fuser, facts)),
+        Section("Sources", _sources(fuser, facts)),
+        Section("Dependence between sources", _dependence(fuser, facts)),
+        Section("Drift of sources", _drift(fuser)),
+        Section("Decisions against the majority", _changed(fuser)),
+        Section("Calibrations", _calibrations(fuser, facts)),
+        Section(CONVERGENCE, _convergence(fuser, facts)),
+    ]
+    return document(fuser, _lead(facts), [section for section in sections if section.content], facts=facts)
+
+
+def _lead(facts: Facts) -> str:
+    patterns = f" ({count(facts['patterns'], 'pattern')} of answers)" if facts["patterns"] < facts["items"] else ""
+    chosen = f", chosen by auto: {facts['reason']}" if facts["requested_method"] == "auto" else ""
+    return (
+        f"Answers of {count(len(facts['sources']), 'source')} to {count(facts['items'], 'item')}{patterns}, combined "
+        f"without common labels by the method {facts['method']}{chosen}. Posteriors of the items and class priors of "
+        "the batch are estimated together."
     )
+
+
+def prior_shift_text(facts: Facts) -> str:
+    """Whether the class priors have shifted, in a sentence."""
+    test = facts["prior_shift"]
+    reference = REFERENCE[test["reference"]]
+    p = "" if test["p_value"] is None else f" ({_p_value(test['p_value'])})"
+    return (
+        f"The class priors differ significantly from {reference}{p}."
+        if test["significant"]
+        else f"The class priors do not differ significantly from {reference}{p}."
+    )
+
+
+def _p_value(value: float) -> str:
+    return f"p = {value:.2g}" if value > 1e-300 else "p < 1e-300"
+
+
+def _priors(fuser: Fuser, facts: Facts) -> list[Content]:
+    estimate = fuser.prior_estimate_
+    rows: list[list[Cell]] = []
+    for k, one in enumerate(facts["classes"]):
+        interval = Number(f"{_percent(one['low'])} to {_percent(one['high'])}")
+        errors = [Number(f"{100 * std[k]:.2g}") for std in (estimate.batch_std, estimate.calibration_std)]
+        shares = [Number(_percent(one[key])) for key in ("training", "estimate", "prior")]
+        rows.append([class_name(one["class"]), *shares[:2], interval, *errors, shares[2]])
+    level = f"{100 * facts['confidence']:.3g} %"
+    caption = (
+        "Class priors in percent, with the standard errors due to the size of the batch and to the rows of the "
+        "calibrations. The last column is used in the posteriors"
+    )
+    header = ["class", "training", "estimate", f"{level} interval", "s.e. batch", "s.e. calibration", "in posteriors"]
+    content: list[Content] = [Paragraph(prior_shift_text(facts)), Table(caption, header, rows)]
+    if len(rows) > MOST_CLASSES:
+        return content
+    alt = "; ".join(f"{class_name(one['class'])} {_percent(one['estimate'])} %" for one in facts["classes"])
+    text = "A training prior outside the interval means that the class has become more or less frequent."
+    return [*content, Figure(lambda: _display("PriorsDisplay", fuser), f"Class priors of the batch: {alt}.", text)]
+
+
+def _display(name: str, fuser: Fuser) -> Any:
+    """The picture of a display; needs matplotlib."""
+    from mixent.fusion import displays
+
+    return getattr(displays, name).from_estimator(fuser).picture()
+
+
+def _sources(fuser: Fuser, facts: Facts) -> list[Content]:
+    sources = facts["sources"]
+    weighted = fuser.trust_ is not None
+    rows: list[list[Cell]] = []
+    for one in sources:
+        accuracy = None if one["accuracy"] is None else Number(_percent(one["accuracy"]))
+        bits = None if one["information_bits"] is None else Number(f"{one['information_bits']:.2f}")
+        trust = [Number(f"{one['trust']:.2f}")] if weighted else []
+        p = None if one["drift_p_value"] is None else Number(f"{one['drift_p_value']:.2g}", best=one["drifted"])
+        answered = Number(_percent(one["answered"]))
+        rows.append([one["name"], one["answers"], answered, accuracy, bits, *trust, p])
+    caption = (
+        "Accuracy: balanced accuracy on the calibration rows. Information: mutual information of answer and class in "
+        f"bits, at most {np.log2(len(facts['classes'])):.2f}, for equal class priors. Drift: p-value, see below"
+    )
+    trust_head = ["trust"] if weighted else []
+    header = ["source", "gives", "answered (%)", "accuracy (%)", "information", *trust_head, "drift p"]
+    content: list[Content] = [Table(caption, header, rows)]
+    if not weighted:
+        return content
+    content.insert(0, Paragraph(_trust_text(facts["method"])))
+    if len(sources) <= MOST_DRAWN and any(one["trust"] != 1 for one in sources):
+        alt = ", ".join(f"{one['name']} {one['trust']:.2f}" for one in sources)
+        content.append(Figure(lambda: _display("TrustDisplay", fuser), f"Trust weights: {alt}."))
+    return content
+
+
+def _trust_text(method: str) -> str:
+    if method in ("product", "ml-product"):
+        return "Each source has one vote in the product; declared copies share a vote."
+    return (
+        "The likelihood ratio of a source enters the posteriors to the power of its trust weight: about one for an "
+        "independent source, near zero for a source that repeats others or does not match its calibration."
+    )
+
+
+def _dependence(fuser: Fuser, facts: Facts) -> list[Content]:
+    n = len(facts["sources"])
+    if n < 2:
+        return []
+    text = (
+        f"{n} sources are worth about {facts['effective_sources']:.1f} independent ones. Sources that are independent "
+        "given the class agree as often as their confusion matrices imply; pairs that agree more often are dependent."
+    )
+    content: list[Content] = [Paragraph(text)]
+    if facts["pairs"]:
+        rows: list[list[Cell]] = [
+            [" and ".join(pair["sources"]), Number(f"{pair['z']:.1f}"), Number(f"{pair['correlation']:.2f}")]
+            for pair in facts["pairs"]
+        ]
+        content.append(Table("Excess agreement in standard errors (z)", ["pair", "z", "correlation"], rows))
+    if n <= MOST_DRAWN:
+        alt = ", ".join(f"{' and '.join(pair['sources'])} {pair['z']:.1f}" for pair in facts["pairs"]) or "none"
+        caption = (
+            "Above the diagonal: excess agreement in standard errors. Below: correlation of the answers within a "
+            "class. Gray: not tested (declared copies, or too few items answered by both)."
+        )
+        figure = Figure(lambda: _display("DependenceDisplay", fuser), f"Pairs that agree too much: {alt}.", caption)
+        content.append(figure)
+    return content
+
+
+def _drift(fuser: Fuser) -> list[Content]:
+    if not fuser.drift_:
+        return [Paragraph("Not tested: there are too many sources.")]
+    layout, drifted = fuser._first_layout, drifted_sources(fuser)
+    rows: list[list[Cell]] = []
+    for name, calibration in zip(layout.names, layout.calibrations):
+        test = fuser.drift_[name]
+        if not np.isfinite(test.p_value):
+            rows.append([name, "not tested", None, None, None])
+            continue
+        v = int(np.abs(test.observed - test.expected).argmax())
+        shares = [Number(_percent(share), best=name in drifted) for share in (test.observed[v], test.expected[v])]
+        rows.append([name, answer_text(calibration, v), *shares, Number(f"{test.p_value:.2g}", best=name in drifted)])
+    text = (
+        f"Drifted: {listing(drifted)}. The most significant comes first; one drifted source can affect the others."
+        if drifted
+        else "No significant drift."
+    )
+    caption = (
+        "The answer of each source whose share of the items differs most from the expected share, in percent. "
+        "Expected: by its calibration at the priors estimated from the other sources. Significant after Holm's "
+        "correction over all sources"
+    )
+    return [Paragraph(text), Table(caption, ["source", "answer", "observed", "expected", "p"], rows)]
+
+
+def _changed(fuser: Fuser) -> list[Content]:
+    result = decisions(fuser)
+    content: list[Content] = [Paragraph(changed_text(result))]
+    classes, weight, changed = fuser.classes_.tolist(), result.batch.weight, result.changed
+    if not changed.any():
+        return content
+    pairs = np.zeros((len(classes),) * 2)
+    np.add.at(pairs, (result.majority[changed], result.decided[changed]), weight[changed])
+    order = np.argsort(-pairs, axis=None, kind="stable")[:LISTED]
+    rows: list[list[Cell]] = [
+        [class_name(classes[m]), class_name(classes[d]), Number(_total(pairs[m, d]))]
+        for m, d in zip(*np.unravel_index(order, pairs.shape))
+        if pairs[m, d] > 0
+    ]
+    return [*content, Table("", ["majority", "decided", "items"], rows)]
+
+
+def changed_text(result: Decisions) -> str:
+    """How many items are decided against the majority, in a sentence."""
+    total, changed = result.n_items(np.ones(len(result.decided))), result.n_items(result.changed)
+    ties = result.n_items(result.majority < 0)
+    text = (
+        f"{_total(changed)} of {count(total, 'item')} ({_percent(changed / total)} %) are decided against the majority"
+    )
+    return text + (f"; {_total(ties)} have no majority (a tie, or no vote)." if ties else ".")
+
+
+def on_answers(fuser: Fuser, answers: Any, y: Any = None) -> list[Content]:
+    """Typical items of a table that are decided against the majority, and why.
+
+    Parameters
+    ----------
+    fuser : fitted Fuser
+    answers : as for `Fuser.fit`
+        Items are named by the index of a DataFrame or by the items of a long table, and by row numbers otherwise.
+    y : not used
+    """
+    result = decisions(fuser, answers)
+    cases = changed_cases(fuser, result)
+    content: list[Content] = [Paragraph(changed_text(result))]
+    if not cases:
+        return content
+    pattern_of = np.arange(result.batch.n_patterns) if result.batch.pattern_of is None else result.batch.pattern_of
+    first = np.unique(pattern_of, return_index=True)[1]  # item of each pattern
+    names, bullets = _item_names(answers, len(pattern_of)), []
+    for case in cases:
+        more = f" (and {_total(case.n_items - 1)} alike)" if case.n_items > 1 else ""
+        bullets.append(f"{names[first[case.pattern]]}{more}: {case}")
+    order = "from the surest to the least sure" if result.batch.pattern_of is None else "the most frequent first"
+    text = (
+        f"Typical cases, {order}. In brackets the answer of each source and its contribution, in nats, to the log-odds "
+        "of the class decided against the class of the majority; the contributions add up to the log-odds."
+    )
+    return [*content, Paragraph(text), Bullets(bullets)]
+
+
+def _item_names(answers: Any, n_items: int) -> list[str]:
+    """Items of a long table, or the index of a pandas DataFrame; otherwise row numbers."""
+    index = answers.items if isinstance(answers, LongAnswers) else getattr(answers, "index", None)
+    names = list(range(n_items)) if index is None or callable(index) else list(index)
+    return [f"row {name}" for name in names] if names == list(range(n_items)) else [str(name) for name in names]
+
+
+def _calibrations(fuser: Fuser, facts: Facts) -> list[Content]:
+    sources = facts["sources"]
+    rows = [listing([f"{class_name(c)} {n:.4g}" for c, n in one["rows"].items()], LISTED) for one in sources]
+    columns = {"source": [one["name"] for one in sources], "rows": rows}
+    for key, head in (("calibration_set", "calibration set"), ("copy_of", "copy of")):
+        if any(one[key] for one in sources):
+            columns[head] = [one[key] or "" for one in sources]
+    caption = "Sources of one calibration set share their calibration error; copies share a vote"
+    return [Table(caption if len(columns) > 2 else "", [*columns], [*zip(*columns.values())]), *_matrices(fuser)]
+
+
+def _matrices(fuser: Fuser) -> list[Content]:
+    layout = fuser._first_layout
+    if layout.n_sources > MOST_MATRICES:
+        return []
+    out: list[Content] = []
+    for name, calibration in zip(layout.names, layout.calibrations):
+        if len(calibration.symbols) > MOST_SYMBOLS or calibration.cells is not None:
+            continue
+        rows: list[list[Cell]] = [
+            [class_name(label), *(Number(_percent(p)) for p in rates)]
+            for label, rates in zip(calibration.classes, calibration.confusion)
+        ]
+        header = ["class", *map(str, calibration.symbols)]
+        out.append(Table(f"Confusion matrix of {name}, percent of each class", header, rows))
+    return out
+
+
+def _convergence(fuser: Fuser, facts: Facts) -> list[Content]:
+    if not fuser.history_:
+        return []
+    text = f"{count(facts['passes'], 'pass')}, objective {facts['objective']:.8g} nats per item."
+    content: list[Content] = [Paragraph(" ".join([text, *optimality(facts["gap"], "nats per item")]))]
+    if len(fuser.history_) < FEWEST_PASSES:
+        return content
+
+    def picture() -> Any:
+        return ConvergenceDisplay.from_trace(fuser.history_).picture()
+
+    return [*content, Figure(picture, f"Objective over {count(facts['passes'], 'pass')}; it never decreases.")]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"
+
+
+def _total(n: float) -> str:
+    """A sum of weights: without decimals where they are counts."""
+    return f"{n:.0f}" if n == round(n) else f"{n:.1f}"

@@ -34,10 +34,10 @@ from mixent.fusion.diagnostics import (
     prior_shift_test,
 )
 from mixent.fusion.learning import guesses, with_labels
+from mixent.fusion.messages import fit_warnings
 from mixent.fusion.methods import HELD, METHODS, Fit, Settings, Task, window_prior
 from mixent.fusion.rules import only_known
 from mixent.fusion.sources import Layout
-from mixent.fusion.words import warnings_in_words
 
 SEARCHED = ("auto", "ml-product", "ml-sum", "composite", "trimmed-mean", "min-divergence", "dawid-skene")
 MOST_COST = 1e7  # sources squared times classes cubed, likewise
@@ -51,7 +51,7 @@ class Fuser(Estimator):
     Its `Calibration` holds its confusion counts. No item needs a label. The fit estimates the posteriors of the items
     and the class priors of the batch together.
 
-    What is maximized depends on the method; every step increases it.
+    Maximizes an objective that depends on the method, and never decreases from pass to pass.
 
     * "ml-product": sum_i w_i log sum_k p_k prod_j r_ij(k), with r_ij(k) the likelihood ratio of the answer of source j
       (4.2, 4.3); "ml-sum" and "composite" use means instead of products.
@@ -320,7 +320,7 @@ class Fuser(Estimator):
         counted = self._first_layout.n_training if _is_training(self.class_prior) else np.inf
         n, gain = float(batch.weight.sum()), _gain(batch, settings.prior)
         self.prior_shift_ = prior_shift_test(self.prior_estimate_, settings.prior, counted, n, gain, self.confidence)
-        self.warnings_ = warnings_in_words(self, batch.layout, batch)
+        self.warnings_ = fit_warnings(self, batch.layout, batch)
 
     def _refuse_idle(self) -> None:
         for name, serves, default in (

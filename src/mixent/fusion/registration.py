@@ -8,7 +8,7 @@ from mixent.base.registry import register
 from mixent.fusion.answers import Answers
 from mixent.fusion.batch import Batch
 from mixent.fusion.calibration import Calibration
-from mixent.fusion.describe import describe_fusion
+from mixent.fusion.describe import describe_fusion, on_answers
 from mixent.fusion.diagnostics import Dependence, Drift, PriorEstimate, PriorShiftTest
 from mixent.fusion.estimator import Fuser
 from mixent.fusion.frozen import LogLinear, Mean, MeanRatio, Vote, Weighted
@@ -45,6 +45,7 @@ register(
     task="fusion",
     title="Fusion of black-box classifiers",
     describe=describe_fusion,
+    on_rows=on_answers,
     state={
         "classes_": np.ndarray,
         "prior_": np.ndarray,

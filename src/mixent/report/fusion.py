@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,9 @@ from mixent.base.document import canvas as figure
 from mixent.base.labels import as_labels, labelled_rows
 from mixent.base.text import class_name, count
 from mixent.displays import ConvergenceDisplay, DependenceDisplay, PriorsDisplay, TrustDisplay
-from mixent.evaluate.displays.fusion import VOTES
 from mixent.fusion.batch import Batch
-from mixent.fusion.words import drift_alarms
+from mixent.fusion.displays import VOTES
+from mixent.fusion.messages import drifted_sources as drift_alarms
 from mixent.report.classification import Said, calibration, errors, roc
 from mixent.report.common import reproduce
 from mixent.report.fusion_words import (
@@ -357,14 +356,7 @@ def _search(fuser: Any, about: dict[str, Any]) -> list[Content]:
     content: list[Content] = [Paragraph("; ".join(parts) + ".")]
     if can_draw() and len(fuser.history_) >= 4:
         canvas = figure(6.4, 3.2)
-        ConvergenceDisplay.from_run(_Traced(fuser.history_)).plot(canvas.subplots())
+        ConvergenceDisplay.from_trace(fuser.history_).plot(canvas.subplots())
         caption = "The objective (of a divergence, its negative), pass by pass: it never falls."
         content.append(Figure(canvas, f"Objective over {about['passes']} passes.", caption))
     return content
-
-
-@dataclass(frozen=True)
-class _Traced:
-    """A history as the display takes it."""
-
-    trace: tuple

@@ -10,8 +10,8 @@ import numpy as np
 from mixent.base.text import count
 from mixent.fusion import Calibration
 from mixent.fusion.batch import Batch
+from mixent.fusion.messages import drifted_sources as drift_alarms
 from mixent.fusion.rules import majority
-from mixent.fusion.words import drift_alarms
 
 CASES = 12  # decisions that are told in words
 LOUD = 5  # sources of each

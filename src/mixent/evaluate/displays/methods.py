@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.multiple_tests import holm
 from mixent.base.style import FAINT, INK, Short, axes_or_new, colour, plain, tidy
 
 SCALES = {  # metric: (what it is called, factor, decimals)
@@ -188,8 +189,6 @@ def adjusted_p_values(order: Sequence[str], p_value: Callable[[str, str], float]
     p_value : callable(name, name) -> float
         Of one pair. NaN, which one fold or equal scores give, shows nothing and counts as 1.
     """
-    from mixent.evaluate.multi_dataset import holm  # which takes its way of showing itself from here
-
     out = np.ones((len(order), len(order)))
     pairs = list(combinations(range(len(order)), 2))
     if pairs:

@@ -1,20 +1,22 @@
-"""The objective, pass by pass."""
+"""Displays that any fitted estimator may use: the objective, pass by pass."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
-from mixent.base.style import FAINT, OKABE_ITO, Short, axes_or_new, legend, tidy
+from mixent.base.style import FAINT, OKABE_ITO, Display, legend, tidy
+from mixent.core.driver import Step
 
 
 @dataclass(repr=False)
-class ConvergenceDisplay(Short):
-    """Objective (nats) against passes over the data, from the trace of a run.
+class ConvergenceDisplay(Display):
+    """Objective (nats) against passes over the data.
 
-    A repair (a component re-seeded) opens a new segment: only there may the objective fall.
+    A repair (a component re-seeded) starts a new segment; only there may the objective decrease.
     """
 
     n_pass: np.ndarray  # (T,)
@@ -22,28 +24,34 @@ class ConvergenceDisplay(Short):
     kind: np.ndarray  # (T,) "start", "plain", "proposal", "repair"
     accepted: np.ndarray  # (T,) bool
     segment: np.ndarray  # (T,)
-    ax_: Any = field(default=None, repr=False)
-    figure_: Any = field(default=None, repr=False)
 
     @classmethod
-    def from_estimator(cls, est: Any):
-        """Trace of a fitted estimator (`est.run_.trace`)."""
+    def from_estimator(cls, est: Any) -> Self:
+        """The trace of a fitted estimator.
+
+        Parameters
+        ----------
+        est : fitted estimator with `run_`
+        """
         if getattr(est, "run_", None) is None:
             raise ValueError(f"{type(est).__name__} has no run_ with a trace; fit a mixent estimator first")
-        return cls.from_run(est.run_)
+        return cls.from_trace(est.run_.trace)
 
     @classmethod
-    def from_run(cls, run: Any):
-        """Trace of a run of the driver."""
-        trace = list(run.trace)
+    def from_trace(cls, trace: Sequence[Step]) -> Self:
+        """The steps of a run.
+
+        Parameters
+        ----------
+        trace : sequence of steps, such as `run_.trace` or `Fuser.history_`
+        """
         if not trace:
-            raise ValueError("the trace of this run is empty; there is nothing to draw")
+            raise ValueError("the trace is empty: no pass was made")
         names = ("n_pass", "objective", "kind", "accepted", "segment")
         return cls(*(np.array([getattr(record, name) for record in trace]) for name in names))
 
-    def plot(self, ax: Any = None):
-        """Draw the accepted objective, one line per segment; mark accelerated, rejected and repaired steps."""
-        ax = axes_or_new(ax)
+    def _draw(self, ax: Any) -> None:
+        """One line per segment; accelerated, rejected and repaired steps are marked."""
         ok, finite = self.accepted.astype(bool), np.isfinite(self.objective)
         base = self._base(ok & finite)
         objective = self.objective - base
@@ -64,20 +72,18 @@ class ConvergenceDisplay(Short):
         for i, at in enumerate(self.n_pass[self.kind == "repair"]):
             ax.axvline(at, color=FAINT, lw=1, ls=(0, (2, 2)), zorder=1, label="component re-seeded" if i == 0 else None)
         from_base = "" if base == 0 else f" − ({base:.8g})"
-        ax.set(xlabel="pass over the data", ylabel=f"objective{from_base} (nats)")
+        ax.set(xlabel="Pass over the data", ylabel=f"Objective{from_base} (nats)")
         ax.xaxis.get_major_locator().set_params(integer=True)
         legend(ax, len(ax.get_legend_handles_labels()[1]), loc="lower right")
         tidy(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
     def _base(self, shown: np.ndarray) -> float:
-        """What to subtract: the last value where all agree in their first digits, which would fill the axis."""
+        """The last value, to subtract where all values agree in their first digits, which would fill the axis."""
         values = self.objective[shown]
         close = len(values) > 1 and 0 < np.ptp(values) < 1e-4 * np.abs(values[-1])
         return float(values[-1]) if close else 0.0
 
     def _limit(self, ax: Any, values: np.ndarray) -> None:
-        """Heights from the accepted values alone: a wild rejected trial sits on the floor of the picture."""
+        """Limits from the accepted values alone; rejected trials far below are drawn at the lower edge."""
         if len(values) and np.ptp(values) > 0:
             ax.set_ylim(values.min() - 0.06 * np.ptp(values), values.max() + 0.06 * np.ptp(values))

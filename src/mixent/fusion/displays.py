@@ -1,14 +1,16 @@
-"""What a fusion found: class priors with their intervals, trust in the sources, and which of them err together."""
+"""Displays of a fusion: class priors with intervals, trust weights, and the dependence of pairs of sources."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-from mixent.base.style import FAINT, INK, OKABE_ITO, Short, axes_or_new, colour, legend, plain, tidy
+from mixent.base.style import FAINT, INK, OKABE_ITO, Display, colour, legend, plain, tidy
 from mixent.base.text import class_name
+from mixent.fusion.estimator import Fuser
 
 MOST_NAMES = 40  # sources beside a map; of more every second (third ...) is named
 MOST_NUMBERS = 14  # sources of a map whose cells are written out
@@ -22,104 +24,114 @@ VOTES = ("product", "ml-product")  # methods whose weights are shares of a vote
 STRONG = 0.62  # shade from which on a number is white
 
 
-def _need(fuser: Any, attribute: str) -> Any:
-    if not hasattr(fuser, attribute):
-        raise ValueError(f"{type(fuser).__name__} has no {attribute}; give a fitted Fuser")
-    return getattr(fuser, attribute)
+def _fitted(fuser: Fuser) -> Fuser:
+    if not isinstance(fuser, Fuser):
+        raise TypeError(f"this display needs a fitted Fuser; got a {type(fuser).__name__}")
+    check_is_fitted(fuser, "rule_")
+    return fuser
 
 
 def middle_cut(name: str, most: int) -> str:
-    """A long name without its middle: names of one family differ at their ends."""
+    """A long name without its middle: the names of related sources differ at their ends."""
     keep = (most - 1) // 2
     return name if len(name) <= most else f"{name[:keep]}…{name[-keep:]}"
 
 
 @dataclass(repr=False)
-class PriorsDisplay(Short):
-    """Class priors of the batch, with intervals that carry batch and calibration error, beside those of the training.
+class PriorsDisplay(Display):
+    """Class priors of the batch beside those of the training.
 
-    A training prior outside its interval says that the class has become more frequent, or less.
+    The intervals include the sampling error of the batch and of the calibrations. A training prior outside its interval
+    means that the class has become more or less frequent.
     """
 
     classes: list[Any]  # K labels
-    prior: np.ndarray  # (K,) by the sources' histograms alone
+    prior: np.ndarray  # (K,) estimated from the sources' histograms alone
     low: np.ndarray  # (K,)
     high: np.ndarray  # (K,)
     training: np.ndarray  # (K,) over all sources' training
-    used: np.ndarray  # (K,) that go with the posteriors
+    used: np.ndarray  # (K,) in the posteriors
     confidence: float
-    ax_: Any = field(default=None, repr=False)
-    figure_: Any = field(default=None, repr=False)
 
     @classmethod
-    def from_estimator(cls, fuser: Any):
-        """Of a fitted `Fuser`."""
-        found = _need(fuser, "prior_estimate_")
+    def from_estimator(cls, fuser: Fuser) -> Self:
+        """The class priors of a fitted `Fuser`.
+
+        Parameters
+        ----------
+        fuser : fitted Fuser
+        """
+        estimate = _fitted(fuser).prior_estimate_
         return cls(
             fuser.classes_.tolist(),
-            found.prior,
-            found.low,
-            found.high,
+            estimate.prior,
+            estimate.low,
+            estimate.high,
             fuser._fitted_layout.training_prior,
             fuser.prior_,
-            float(found.confidence),
+            float(estimate.confidence),
         )
 
-    def plot(self, ax: Any = None):
-        """Draw a line for each class: the interval, the estimate, what the posteriors use, and the training prior."""
+    def size(self) -> tuple[float, float]:
+        """Width and height of a figure of its own, in inches."""
+        return 6.4, min(1.5 + 0.42 * len(self.classes), TALLEST)
+
+    def _draw(self, ax: Any) -> None:
         K = len(self.classes)
-        ax = axes_or_new(ax, (6.0, min(1.5 + 0.42 * K, TALLEST)))
         place = np.arange(K)
-        told = f"{100 * self.confidence:.3g} % interval"
-        ax.hlines(place, 100 * self.low, 100 * self.high, color=colour(0), lw=5, alpha=0.3, label=told, zorder=2)
+        interval = f"{100 * self.confidence:.3g} % interval"
+        ax.hlines(place, 100 * self.low, 100 * self.high, color=colour(0), lw=5, alpha=0.3, label=interval, zorder=2)
         style = {"ls": "none", "clip_on": False}
-        ax.plot(100 * self.prior, place, "o", color=colour(0), ms=6, label="this batch", zorder=4, **style)
-        ax.plot(100 * self.used, place, "|", color=INK, ms=13, mew=1.6, label="in the posteriors", zorder=5, **style)
+        ax.plot(100 * self.prior, place, "o", color=colour(0), ms=6, label="estimate", zorder=4, **style)
+        ax.plot(100 * self.used, place, "|", color=INK, ms=13, mew=1.6, label="in posteriors", zorder=5, **style)
         ax.plot(100 * self.training, place, "D", mfc="none", mec=colour(1), mew=1.5, ms=7, label="training", **style)
         ax.set_yticks(place, [plain(class_name(label), 24) for label in self.classes])
-        ax.set(xlabel="share of the items, %", ylim=(K - 0.5, -0.5))
+        ax.set(xlabel="Class prior (%)", ylim=(K - 0.5, -0.5))
         ax.set_xlim(0, min(100.0, 1.08 * 100 * max(self.high.max(), self.training.max(), self.used.max())))
         ax.grid(axis="x", color=FAINT, lw=0.3, alpha=0.5, zorder=0)
         tidy(ax)
         ax.legend(
             frameon=False, fontsize="small", ncols=4, loc="lower left", bbox_to_anchor=(0, 1.0), borderaxespad=0.2
         )
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
 
 @dataclass(repr=False)
-class TrustDisplay(Short):
-    """Trust weights of the sources: the power to which each one's likelihood ratio is raised.
+class TrustDisplay(Display):
+    """Trust weights of the sources: the exponents of their likelihood ratios.
 
-    One: it is believed as if it were independent of all others. Copies share one.
+    A source with weight one counts as independent of all others; copies share a weight of one.
     """
 
     names: tuple[str, ...]
     trust: np.ndarray  # (J,)
     learned: bool  # otherwise shares of a vote
-    ax_: Any = field(default=None, repr=False)
-    figure_: Any = field(default=None, repr=False)
 
     @classmethod
-    def from_estimator(cls, fuser: Any):
-        """Of a fitted `Fuser` whose method has trust weights."""
-        trust = _need(fuser, "trust_")
+    def from_estimator(cls, fuser: Fuser) -> Self:
+        """The trust weights of a fitted `Fuser`.
+
+        Parameters
+        ----------
+        fuser : Fuser fitted by a method with trust weights: product rules, "pool" and "discounted"
+        """
+        trust = _fitted(fuser).trust_
         if trust is None:
             raise ValueError(
-                f"method {fuser.method_!r} has no trust weights; product rules, 'pool' and 'discounted' have"
+                f"method {fuser.method_!r} has no trust weights; use a product rule, 'pool' or 'discounted'"
             )
         return cls(tuple(trust), np.array(list(trust.values())), fuser.method_ not in VOTES)
 
-    def plot(self, ax: Any = None):
-        """Draw a bar for each source, in their order."""
+    def size(self) -> tuple[float, float]:
+        """Width and height of a figure of its own, in inches."""
+        return 6.4, min(1.1 + 0.32 * min(len(self.names), MOST_BARS), TALLEST)
+
+    def _draw(self, ax: Any) -> None:
         names, trust = self.names, self.trust
         n_left = len(names) - MOST_BARS
         if n_left > 0:
             kept = np.sort(np.argsort(-trust, kind="stable")[:MOST_BARS])
             names, trust = tuple(names[j] for j in kept), trust[kept]
         J = len(names)
-        ax = axes_or_new(ax, (6.0, min(1.1 + 0.32 * J, TALLEST)))
         place = np.arange(J)
         ax.barh(place, trust, color=colour(0), alpha=0.75, height=0.65, zorder=2)
         for at, value in zip(place, trust):
@@ -129,20 +141,18 @@ class TrustDisplay(Short):
             place, [plain(middle_cut(name, 28), 28) for name in names], fontsize="medium" if J <= FEW else "small"
         )
         more = f"; the {MOST_BARS} largest of {len(self.names)}" if n_left > 0 else ""
-        what = "trust weight" if self.learned else "share of a vote"
+        what = "Trust weight" if self.learned else "Share of a vote"
         ax.set(xlabel=f"{what}{more}", ylim=(J - 0.4, -0.6), xlim=(0, 1.15 * max(1.0, float(trust.max()))))
         tidy(ax)
         legend(ax, 1, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.2)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
 
 @dataclass(repr=False)
-class DependenceDisplay(Short):
-    """Which sources err together: above the diagonal how surely (z), below how much (correlation within a class).
+class DependenceDisplay(Display):
+    """Dependence of pairs of sources: z above the diagonal, correlation within a class below it.
 
-    Orange pairs agree more than their confusion matrices say, blue ones less. The shade of z ends at `LIMIT` standard
-    errors: beyond it a pair is as good as proved. Cells that are not known are grey.
+    Orange pairs agree more than their confusion matrices imply, blue ones less. The color of z saturates at `LIMIT`
+    standard errors. Cells without a test are gray.
     """
 
     LIMIT = 6.0
@@ -151,23 +161,28 @@ class DependenceDisplay(Short):
     z: np.ndarray  # (J, J)
     correlation: np.ndarray  # (J, J)
     n_effective: float
-    ax_: Any = field(default=None, repr=False)
-    figure_: Any = field(default=None, repr=False)
 
     @classmethod
-    def from_estimator(cls, fuser: Any):
-        """Of a fitted `Fuser` of two sources or more."""
-        found = _need(fuser, "dependence_")
+    def from_estimator(cls, fuser: Fuser) -> Self:
+        """The dependence of the sources of a fitted `Fuser`.
+
+        Parameters
+        ----------
+        fuser : fitted Fuser of two sources or more
+        """
+        dependence = _fitted(fuser).dependence_
         names = tuple(fuser._fitted_layout.names)
         if len(names) < 2:
-            raise ValueError(f"there is one source, {names[0]!r}, and no pair of sources")
-        return cls(names, found.z, found.correlation, float(found.n_effective))
+            raise ValueError(f"this display needs two sources or more; there is only {names[0]!r}")
+        return cls(names, dependence.z, dependence.correlation, float(dependence.n_effective))
 
-    def plot(self, ax: Any = None):
-        """Draw the map."""
+    def size(self) -> tuple[float, float]:
+        """Width and height of a figure of its own, in inches."""
+        side = min(max(3.2, 1.6 + 0.5 * len(self.names)), 9.0)
+        return side + 1.6, side
+
+    def _draw(self, ax: Any) -> None:
         J = len(self.names)
-        side = min(max(3.2, 1.6 + 0.5 * J), 9.0)
-        ax = axes_or_new(ax, (side + 1.6, side))
         above = np.triu(np.ones((J, J), dtype=bool), 1)
         halves = (np.where(above, self.z / self.LIMIT, np.nan), np.where(above.T, self._below(), np.nan))
         ax.set_facecolor("#e4e4e4")
@@ -180,7 +195,7 @@ class DependenceDisplay(Short):
             self._write(ax)
         self._names(ax)
         ax.set_title(
-            f"worth {self.n_effective:.1f} independent {'source' if self.n_effective < 1.05 else 'sources'} of {J}",
+            f"{J} sources, effectively {self.n_effective:.1f}",
             loc="left",
             fontsize="medium",
             color=INK,
@@ -188,12 +203,8 @@ class DependenceDisplay(Short):
         bar = ax.figure.colorbar(image, ax=ax, shrink=0.8, ticks=[-1, 0, 1])
         limit = f"{self.LIMIT:g}"
         bar.ax.set_yticklabels([f"-{limit} s.e.\n-1", "0", f"{limit} s.e.\n+1"], fontsize="x-small")
-        bar.set_label(
-            "above: agreement too much, standard errors\nbelow: correlation within a class", fontsize="x-small"
-        )
+        bar.set_label("above: excess agreement, standard errors\nbelow: correlation within a class", fontsize="x-small")
         bar.outline.set_visible(False)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
     def _below(self) -> np.ndarray:
         """Correlations of the pairs that are known; declared copies have one, though no z."""
@@ -216,10 +227,10 @@ class DependenceDisplay(Short):
     def _names(self, ax: Any) -> None:
         J = len(self.names)
         at = np.arange(0, J, -(-J // MOST_NAMES))
-        said = [plain(middle_cut(self.names[j], NAME[J > FEW]), NAME[J > FEW]).strip() for j in at]
+        labels = [plain(middle_cut(self.names[j], NAME[J > FEW]), NAME[J > FEW]).strip() for j in at]
         size = "small" if J <= FEW else "x-small" if J <= 20 else 6
-        ax.set_xticks(at, said, rotation=90 if J > FEW or max(map(len, said)) > 4 else 0, fontsize=size)
-        ax.set_yticks(at, said, fontsize=size)
+        ax.set_xticks(at, labels, rotation=90 if J > FEW or max(map(len, labels)) > 4 else 0, fontsize=size)
+        ax.set_yticks(at, labels, fontsize=size)
         ax.tick_params(length=2, colors=INK, pad=2)
         ax.spines[:].set_visible(False)
 

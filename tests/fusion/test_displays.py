@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 from mixent.displays import DependenceDisplay, PriorsDisplay, TrustDisplay
@@ -57,7 +58,7 @@ def test_priors_with_intervals_beside_those_of_the_training(fuser):
     ends = np.array([segment[:, 0] for segment in interval.get_segments()])
     np.testing.assert_allclose(ends, 100 * np.column_stack([display.low, display.high]))
     lines = {line.get_label(): line.get_xdata() for line in ax.lines}
-    np.testing.assert_allclose(lines["this batch"], 100 * display.prior)
+    np.testing.assert_allclose(lines["estimate"], 100 * display.prior)
     np.testing.assert_allclose(lines["training"], 100 * fuser._fitted_layout.training_prior)
     assert [t.get_text() for t in ax.get_yticklabels()] == ["\\$a_", "b", "c"]
     assert "95 % interval" in [t.get_text() for t in ax.get_legend().get_texts()]
@@ -67,15 +68,15 @@ def test_trust_is_a_bar_each(fuser):
     ax = drawn(TrustDisplay.from_estimator(fuser))
     np.testing.assert_allclose([bar.get_width() for bar in ax.patches], list(fuser.trust_.values()))
     assert [t.get_text() for t in ax.get_yticklabels()] == ["s_0", "s_1", "s_2", "s_3"]
-    assert ax.get_xlabel() == "trust weight"
+    assert ax.get_xlabel() == "Trust weight"
     votes = TrustDisplay.from_estimator(Fuser(SOURCES, method="product").fit(VOTES))
-    assert drawn(votes).get_xlabel() == "share of a vote" and votes.trust.tolist() == [1, 1, 0.5, 0.5]
+    assert drawn(votes).get_xlabel() == "Share of a vote" and votes.trust.tolist() == [1, 1, 0.5, 0.5]
 
 
 def test_of_many_sources_the_most_trusted_have_a_bar():
     trust = np.linspace(0, 1, 60)
     ax = drawn(TrustDisplay(tuple(f"s{j}" for j in range(60)), trust, True))
-    assert len(ax.patches) == 40 and ax.get_xlabel() == "trust weight; the 40 largest of 60"
+    assert len(ax.patches) == 40 and ax.get_xlabel() == "Trust weight; the 40 largest of 60"
     assert ax.get_yticklabels()[0].get_text() == "s20"
 
 
@@ -92,7 +93,7 @@ def test_the_map_has_z_above_and_correlation_below(fuser):
     texts = [text.get_text() for text in ax.texts]
     assert f"{display.z[0, 1]:+.1f}" in texts and display.z[0, 1] > 4
     assert "-0.0" not in texts and "-0.00" not in texts
-    assert ax.get_title(loc="left") == f"worth {fuser.dependence_.n_effective:.1f} independent sources of 4"
+    assert ax.get_title(loc="left") == f"4 sources, effectively {fuser.dependence_.n_effective:.1f}"
 
 
 def test_a_map_of_many_sources_has_no_numbers():
@@ -100,21 +101,23 @@ def test_a_map_of_many_sources_has_no_numbers():
     z = rng.normal(size=(50, 50))
     ax = drawn(DependenceDisplay(tuple(f"source number {j}" for j in range(50)), z, z / 9, 1.0))
     assert not ax.texts and len(ax.get_xticklabels()) == 25
-    assert ax.get_title(loc="left") == "worth 1.0 independent source of 50"
+    assert ax.get_title(loc="left") == "50 sources, effectively 1.0"
 
 
 def test_what_cannot_be_drawn_is_refused(fuser):
-    for display, name in ((PriorsDisplay, "prior_estimate_"), (TrustDisplay, "trust_"), (DependenceDisplay, "depend")):
-        with pytest.raises(ValueError, match=rf"LogisticRegression has no {name}.*; give a fitted Fuser"):
+    for display in (PriorsDisplay, TrustDisplay, DependenceDisplay):
+        with pytest.raises(TypeError, match="this display needs a fitted Fuser; got a LogisticRegression"):
             display.from_estimator(LogisticRegression())
-    with pytest.raises(ValueError, match="method 'majority' has no trust weights; product rules"):
+        with pytest.raises(NotFittedError, match="This Fuser instance is not fitted yet"):
+            display.from_estimator(Fuser(SOURCES))
+    with pytest.raises(ValueError, match="method 'majority' has no trust weights; use a product rule"):
         TrustDisplay.from_estimator(Fuser(SOURCES, method="majority").fit(VOTES))
-    with pytest.raises(ValueError, match="there is one source, 's_0', and no pair of sources"):
+    with pytest.raises(ValueError, match="this display needs two sources or more; there is only 's_0'"):
         DependenceDisplay.from_estimator(Fuser({"s_0": SOURCES["s_0"]}).fit({"s_0": VOTES["s_0"]}))
 
 
 def test_long_names_are_cut_in_their_middle():
-    from mixent.evaluate.displays.fusion import middle_cut
+    from mixent.fusion.displays import middle_cut
 
     assert middle_cut("vendor", 10) == "vendor"
     cut = [middle_cut(f"vendor with a long name {j}", 11) for j in (1, 2)]

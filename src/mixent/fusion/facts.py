@@ -1,0 +1,130 @@
+"""A fitted fusion as plain values: classes, sources, pairs of sources, and how it was fitted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mixent.base.text import plain
+from mixent.fusion.calibration import Calibration
+from mixent.fusion.messages import drifted_sources
+
+if TYPE_CHECKING:
+    from mixent.fusion.estimator import Fuser
+
+LISTED = 12  # pairs of sources
+NOTABLE = 2.0  # standard errors of a pair that is listed
+REASONS = {  # why "auto" chose a method
+    "dawid-skene": "the calibrations are assumptions or have few rows, so the confusion matrices are estimated anew",
+    "discounted": "the sources agree more than their confusion matrices imply, so each gets a trust weight",
+    "ml-product": "the sources do not agree more than their confusion matrices imply",
+}
+
+
+def fusion_facts(fuser: Fuser) -> dict[str, Any]:
+    """What is known of a fitted `Fuser`, in values that JSON can hold."""
+    estimate, test, drifted = fuser.prior_estimate_, fuser.prior_shift_, drifted_sources(fuser)
+    return {
+        "method": fuser.method_,
+        "requested_method": fuser.method,
+        "reason": REASONS.get(fuser.method_) if fuser.method == "auto" else None,
+        "items": int(fuser.n_items_),
+        "patterns": int(fuser.n_patterns_),
+        "classes": _classes(fuser),
+        "confidence": float(estimate.confidence),
+        "prior_shift": {
+            "significant": bool(test.significant),
+            "p_value": _finite(test.robust_p_value),
+            "likelihood_ratio_p_value": _finite(test.p_value),
+            "reference": _reference_prior(fuser),
+        },
+        "sources": [_source(fuser, j, drifted) for j in range(fuser._first_layout.n_sources)],
+        "effective_sources": float(fuser.dependence_.n_effective),
+        "pairs": _pairs(fuser),
+        "objective": None if fuser.objective_ is None else float(fuser.objective_),
+        "gap": _finite(fuser.gap_),
+        "passes": max((step.n_pass for step in fuser.history_), default=0),
+        "warnings": list(fuser.warnings_),
+    }
+
+
+def _classes(fuser: Fuser) -> list[dict[str, Any]]:
+    estimate, training = fuser.prior_estimate_, fuser._fitted_layout.training_prior
+    columns = zip(fuser.classes_, fuser.prior_, estimate.prior, estimate.low, estimate.high, training)
+    keys = ("prior", "estimate", "low", "high", "training")
+    return [{"class": plain(label)} | dict(zip(keys, map(float, values))) for label, *values in columns]
+
+
+def _reference_prior(fuser: Fuser) -> str:
+    """The priors that the test of a shift compares with: "given", "equal" or "training"."""
+    if not isinstance(fuser.class_prior, str):
+        return "given"
+    return "equal" if fuser.class_prior == "uniform" or fuser.sources is None else "training"
+
+
+def _source(fuser: Fuser, j: int, drifted: list[str]) -> dict[str, Any]:
+    batch, layout = fuser._batch, fuser._first_layout
+    name, calibration = layout.names[j], layout.calibrations[j]
+    test = fuser.drift_.get(name)
+    return {
+        "name": name,
+        "answers": answer_type(calibration, soft=batch.answers.said[j].ndim == 2),
+        "rows": {str(label): float(n) for label, n in zip(calibration.classes, calibration.n_rows)},
+        "calibration_set": calibration.calibration_set,
+        "copy_of": calibration.copy_of,
+        "accuracy": accuracy(calibration),
+        "information_bits": information(calibration),
+        "answered": float(batch.weight @ batch.answered[j] / batch.weight.sum()),
+        "trust": None if fuser.trust_ is None else float(fuser.trust_[name]),
+        "drift_p_value": None if test is None else _finite(test.p_value),
+        "drifted": name in drifted,
+    }
+
+
+def answer_type(calibration: Calibration, *, soft: bool = False) -> str:
+    """What a source gives, in a word or two: labels, probabilities or scores."""
+    if calibration.line is not None:
+        kind = "scores (logistic)"
+    elif calibration.edges is not None:
+        kind = f"scores ({len(calibration.symbols)} bins)"
+    else:
+        kind = "probabilities" if soft else "labels"
+    return kind + ("" if calibration.cells is None else " within cells" if calibration.context else " with cells")
+
+
+def accuracy(calibration: Calibration) -> float | None:
+    """Balanced accuracy on the calibration rows; None where no symbol of the source is a class."""
+    if calibration.edges is not None or not set(calibration.symbols) & set(calibration.classes):
+        return None
+    counts = calibration.counts if calibration.cells is None else calibration.counts.sum(axis=2)
+    seen, symbols = counts.sum(axis=1) > 0, calibration.symbols
+    correct = np.array(
+        [counts[k, symbols.index(c)] if c in symbols else 0.0 for k, c in enumerate(calibration.classes)]
+    )
+    return float((correct[seen] / counts.sum(axis=1)[seen]).mean())
+
+
+def information(calibration: Calibration) -> float | None:
+    """Mutual information of answer and class in bits, for equal class priors; None within contexts."""
+    if calibration.context:
+        return None
+    A = calibration.confusion.reshape(len(calibration.classes), -1)
+    log_ratio = np.log2(np.where(A > 0, A / A.mean(axis=0), 1.0))
+    return float((A * log_ratio).sum(axis=1).mean())
+
+
+def _pairs(fuser: Fuser, most: int = LISTED) -> list[dict[str, Any]]:
+    """Pairs of sources that agree more than their confusion matrices imply, the most significant first."""
+    names, dependence = fuser._first_layout.names, fuser.dependence_
+    z = np.triu(np.nan_to_num(dependence.z), 1)
+    order = np.argsort(-z, axis=None, kind="stable")[:most]
+    return [
+        {"sources": [names[i], names[j]], "z": float(z[i, j]), "correlation": float(dependence.correlation[i, j])}
+        for i, j in zip(*np.unravel_index(order, z.shape))
+        if z[i, j] > NOTABLE
+    ]
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not np.isfinite(value) else float(value)

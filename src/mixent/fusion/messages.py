@@ -1,0 +1,161 @@
+"""What to check after a fusion: the warnings of a fit, in sentences, the most serious first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mixent.base.multiple_tests import holm
+from mixent.base.text import count
+from mixent.fusion.batch import Batch
+from mixent.fusion.decisions import answer_text
+from mixent.fusion.methods import THIN
+from mixent.fusion.sources import Layout
+
+if TYPE_CHECKING:
+    from mixent.fusion.estimator import Fuser
+
+SMALL = 50  # items of a batch
+FEW = 20  # calibration rows of a class
+WIDE = 0.5  # width of an interval of a prior that is hardly informative
+SIGNIFICANT = 4.0  # standard errors of a pair
+OVERCONFIDENT = "min-divergence fits the confusion matrices as closely as possible; its posteriors are overconfident"
+OF_METHODS = {  # what to know about the posteriors of a method
+    "majority": "shares of votes are not probabilities of the classes",
+    "min-divergence": OVERCONFIDENT,
+    "ml-sum": "ml-sum is the rule as printed, which adds ratios on different scales; prefer composite",
+}
+
+
+def fit_warnings(fuser: Fuser, layout: Layout, batch: Batch) -> list[str]:
+    """What to check, the most serious first."""
+    return [
+        *_inconsistent(layout, batch),
+        *_unanswered(layout, batch),
+        *_drifted(fuser),
+        *_dependent(fuser, layout),
+        *([] if uncalibrated(layout) else _priors(fuser)),
+        *_calibrations(layout),
+        *_small(batch),
+        *([OF_METHODS[fuser.method_]] if fuser.method_ in OF_METHODS else []),
+    ]
+
+
+def _inconsistent(layout: Layout, batch: Batch) -> list[str]:
+    """Calibrations that do not match the answers, or each other."""
+    out = []
+    for name, calibration, answers in zip(layout.names, layout.calibrations, batch.answers.said):
+        absent = [str(c) for c in layout.classes.tolist() if c not in calibration.classes]
+        if absent:
+            out.append(f"the calibration of {name!r} lacks class {', '.join(absent)} of the others; is it misspelled?")
+        if calibration.cells is not None or calibration.edges is not None or calibration.line is not None:
+            continue
+        soft = bool((np.abs(calibration.counts - np.round(calibration.counts)) > 1e-6).any())
+        if soft and answers.ndim == 1 and (answers >= 0).any() and not uncalibrated(layout):
+            out.append(f"{name!r} gives labels, but was calibrated on probabilities; calibrate it on labels")
+        if not soft and answers.ndim == 2:
+            out.append(f"{name!r} gives probabilities, but was calibrated on labels; calibrate it on probabilities")
+    return out
+
+
+def _unanswered(layout: Layout, batch: Batch) -> list[str]:
+    out = []
+    empty = float(batch.weight @ ~batch.answered.any(axis=0))
+    if empty:
+        out.append(f"{count(empty, 'item')} without any answer: the posterior is the class prior")
+    shares = batch.answered @ batch.weight / batch.weight.sum()
+    rare = [(float(share), name) for share, name in zip(shares, layout.names) if share < 0.5]
+    if len(rare) > 3:
+        share, name = min(rare)
+        out.append(f"{len(rare)} sources answered less than half of the items; {name!r} only {share:.0%}")
+    else:
+        out += [f"{name!r} answered only {share:.0%} of the items" for share, name in rare]
+    return out
+
+
+def drifted_sources(fuser: Fuser) -> list[str]:
+    """Sources whose test of drift is significant after Holm's correction, the smallest p-value first."""
+    tested = sorted((d.p_value, -d.statistic, name) for name, d in fuser.drift_.items() if np.isfinite(d.p_value))
+    adjusted = holm([p for p, _, _ in tested])
+    return [name for (_, _, name), p in zip(tested, adjusted) if p < 1 - fuser.confidence]
+
+
+def _drifted(fuser: Fuser) -> list[str]:
+    names = drifted_sources(fuser)
+    if not names:
+        return []
+    first, layout = fuser.drift_[names[0]], fuser._first_layout
+    symbol = int(np.abs(first.observed - first.expected).argmax())
+    answer = answer_text(layout.calibrations[layout.names.index(names[0])], symbol)
+    out = [
+        f"{names[0]!r} may have drifted: it answers {answer!r} for {first.observed[symbol]:.1%} of the items, but its "
+        f"calibration and the other sources imply {first.expected[symbol]:.1%} (p = {first.p_value:.2g})"
+    ]
+    if len(names) > 1:
+        others = ", ".join(map(repr, names[1:]))
+        out.append(f"the test of drift is significant for {others} too, which one drifted source can cause; see drift_")
+    return out
+
+
+def _dependent(fuser: Fuser, layout: Layout) -> list[str]:
+    z = np.triu(np.nan_to_num(fuser.dependence_.z), 1)
+    pairs = np.argwhere(z > SIGNIFICANT)
+    if not len(pairs):
+        return []
+    i, j = pairs[z[z > SIGNIFICANT].argmax()]
+    others = f", and {count(len(pairs) - 1, 'other pair')}" if len(pairs) > 1 else ""
+    return [
+        f"{layout.names[i]!r} and {layout.names[j]!r} agree more than their confusion matrices imply "
+        f"({z[i, j]:.1f} standard errors{others}): {layout.n_sources} sources are worth about "
+        f"{fuser.dependence_.n_effective:.1f} independent ones. If one is a copy of the other, declare it with copy_of"
+    ]
+
+
+def _priors(fuser: Fuser) -> list[str]:
+    out = []
+    estimate, test, classes = fuser.prior_estimate_, fuser.prior_shift_, fuser.classes_.tolist()
+    if test.significant:
+        training = isinstance(fuser.class_prior, str) and fuser.class_prior == "training"
+        intervals = ", ".join(
+            f"{label} {low:.1%} to {high:.1%}" for label, low, high in zip(classes, estimate.low, estimate.high)
+        )
+        out.append(
+            f"the class priors differ from those {'of the training' if training else 'given'} "
+            f"(p = {test.robust_p_value:.2g}): {intervals}"
+        )
+    for label, high in zip(classes, estimate.high):
+        if high < 0.02:
+            out.append(f"class {label!r} is rare or absent in this batch: at most {high:.1%}")
+    for label, low, high in zip(classes, estimate.low, estimate.high):
+        if high - low > WIDE:
+            out.append(
+                f"the prior of class {label!r} is uncertain, {low:.0%} to {high:.0%}: the sources hardly separate it "
+                "from the others, or were calibrated on few rows"
+            )
+    return out
+
+
+def uncalibrated(layout: Layout) -> bool:
+    """Whether all calibrations are assumptions (`Calibration.guess`)."""
+    return bool(layout.n_rows.max() < THIN)
+
+
+def _calibrations(layout: Layout) -> list[str]:
+    if uncalibrated(layout):
+        return ["the sources have not been calibrated; their confusion matrices are estimated from their agreement"]
+    out = []
+    for name, calibration, rows in zip(layout.names, layout.calibrations, layout.n_rows):
+        classes = layout.classes.tolist()
+        absent = [str(c) for c, n in zip(classes, rows) if n == 0 and c in calibration.classes]
+        few = [f"{c} ({n:.0f})" for c, n in zip(classes, rows) if 0 < n < FEW]
+        if absent:
+            out.append(f"{name!r} has no calibration rows of {', '.join(absent)} and carries no evidence on it")
+        if few:
+            out.append(f"{name!r} was calibrated on few rows of {', '.join(few)}")
+    return out if len(out) <= 5 else [*out[:4], f"{len(out) - 4} more calibrations have few rows or lack a class"]
+
+
+def _small(batch: Batch) -> list[str]:
+    total = float(batch.weight.sum())
+    return [f"only {count(total, 'item')}: priors and trust weights are rough"] if total < SMALL else []
