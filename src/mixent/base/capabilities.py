@@ -122,6 +122,17 @@ def cells_of(estimator: Any) -> dict[str, Can]:
     return {name: said[name] for name in MEANINGS}
 
 
+def is_able(estimator: Any, capability: str) -> bool:
+    """Whether an estimator has a capability; of other libraries, whose tags do not hold it, False.
+
+    Parameters
+    ----------
+    estimator : estimator of any library
+    capability : a name in `MEANINGS`
+    """
+    return isinstance(get_tags(estimator), CapableTags) and bool(cells_of(estimator)[capability].able)
+
+
 def of_bases(bases: list[Any]) -> dict[str, Can]:
     """What depends on the classifiers that one hands its table on to; those of other libraries do not tell.
 

@@ -49,3 +49,18 @@ def readable(value: float, digits: int = 4) -> str:
 def plain(value: Any) -> Any:
     """A label or number as JSON holds it: numpy scalars become Python's."""
     return value.item() if hasattr(value, "item") else value
+
+
+def row_texts(X: Any) -> list[list[str]]:
+    """The values of each row of a table, as short text."""
+    import numpy as np
+
+    return [[value_text(value) for value in row] for row in np.asarray(X, dtype=object).tolist()]
+
+
+def value_text(value: Any) -> str:
+    """A value of a table as short text."""
+    missing = value is None or type(value).__name__ in ("NAType", "NaTType")  # pandas' own will not be compared
+    if missing or (isinstance(value, float) and value != value):
+        return "missing"
+    return readable(value) if isinstance(value, float) else str(value)
