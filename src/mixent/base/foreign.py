@@ -63,7 +63,7 @@ def changed_parameters(model: Any) -> dict[str, Any]:
     }
 
 
-def column_weights(model: Any) -> Table | None:
+def column_weights(model: Any, names: Sequence[str] | None = None) -> Table | None:
     """Importances or coefficients of the columns, the largest first; None where there are none."""
     last = last_step(model)
     weights, what, header = getattr(last, "feature_importances_", None), "share of the gain of all splits", "importance"
@@ -72,7 +72,8 @@ def column_weights(model: Any) -> Table | None:
         weights, what, header = np.abs(coefficients).max(axis=0), "largest absolute coefficient of any class", "size"
     if weights is None or np.ndim(weights) != 1 or not len(weights):
         return None
-    names, order = _encoded_names(model, len(weights)), np.argsort(-np.asarray(weights), kind="stable")[:LISTED]
+    names = _encoded_names(model, len(weights)) if names is None else names
+    order = np.argsort(-np.asarray(weights), kind="stable")[:LISTED]
     some = f"the {len(order)} largest of {len(weights)}" if len(weights) > len(order) else "the largest first"
     caption = f"Columns as the last step receives them, {some}: {what}"
     return Table(caption, ["column", header], [[names[j], Number(f"{weights[j]:.3f}")] for j in order])

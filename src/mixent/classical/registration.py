@@ -6,7 +6,7 @@ import numpy as np
 
 from mixent.base.recipes import Recipe, Shape
 from mixent.base.registry import register
-from mixent.classical.describe import describe_classifier
+from mixent.classical.describe import describe_fisher, describe_parzen, fisher_on_rows
 from mixent.classical.discriminant import Clouds
 from mixent.classical.kernel_fisher import Basis, KernelFisherClassifier
 from mixent.classical.parzen import ParzenClassifier
@@ -29,7 +29,7 @@ register(
     "parzen",
     task="classification",
     title="Parzen windows",
-    describe=describe_classifier,
+    describe=describe_parzen,
     state={**STATE, "windows_": Windows, "bandwidth_": float | np.ndarray},
     parts=(Columns, Encoded, Windows),
     recipes=(
@@ -47,7 +47,8 @@ register(
     "kernel-fisher",
     task="classification",
     title="Kernel Fisher discriminant",
-    describe=describe_classifier,
+    describe=describe_fisher,
+    on_rows=fisher_on_rows,
     state={
         **STATE,
         "encoder_": Encoder,

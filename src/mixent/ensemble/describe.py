@@ -1,44 +1,243 @@
-"""Fitted ensembles in words, tables and figures."""
+"""Fitted combinations of classifiers, and tuned classifiers of other libraries, in words, tables and figures."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from mixent.base.describe import class_facts, classes_table, document
-from mixent.base.document import Document
-from mixent.base.text import count
+from mixent.base.document import Bullets, Content, Document, Figure, Number, Paragraph, Section, Table, canvas
+from mixent.base.foreign import changed_parameters, column_weights, iterations_text, last_step
+from mixent.base.style import FAINT, colour, tidy
+from mixent.base.style import plain as drawn_text
+from mixent.base.text import class_name, count
+from mixent.core.driver import Run
+from mixent.ensemble.columns import OutputColumns
+from mixent.ensemble.tuned import TunedClassifier
+from mixent.maxent.describe import entropy_document, entropy_facts, features_section
 
 if TYPE_CHECKING:
-    from mixent.ensemble.boosted import Boosted
-    from mixent.ensemble.columns import OutputColumns
+    from mixent.ensemble.hmm_stacking import HMMStackingClassifier
     from mixent.ensemble.stacked import Stacked
-    from mixent.ensemble.tuned import TunedClassifier
+    from mixent.ensemble.stacking import MaxEntStackingClassifier
+
+LISTED = 12  # classifiers, settings or classes
+DRAWN = 36  # classifiers
+HOW = {"train": "on the rows they were trained on", "prefit": "on the rows the combination was fitted to"}
+OUTPUTS = {"hard": " by their labels alone", "soft": " by their probabilities", "auto": ""}
+REGIONS = {
+    "union": "hidden components of mixtures, one mixture per class",
+    "class": "hidden components of each class's own mixture",
+    "pooled": "hidden components of one mixture",
+}
 
 
-def _of_classes(model: Any, lead: str, **more: Any) -> Document:
-    facts = {"classes": class_facts(model.classes_, model.class_prior_)}
-    return document(model, lead, facts=facts, classes=classes_table(model.classes_, model.class_prior_), **more)
-
-
-def describe_boosting(model: Boosted) -> Document:
-    """A boosted classifier."""
-    return _of_classes(model, f"Boosting of {count(len(model.classes_), 'class')}.", schema=model.schema_)
-
-
-def describe_stack(model: Stacked) -> Document:
-    """Classifiers combined by a second one."""
-    return _of_classes(
-        model, f"{count(len(model.base_names_), 'classifier')} combined: {', '.join(model.base_names_)}."
+def describe_stack(model: MaxEntStackingClassifier) -> Document:
+    """Classifiers combined by maximum entropy: their errors, their strengths, contributions of their labels."""
+    facts = {**member_facts(model), **entropy_facts(model), "constraints_of": model.constraints}
+    facts["regions"] = [len(cells.names) for cells in dict.fromkeys(model.cells_)]
+    for entry, strengths in zip(facts["classifiers"], _strengths(model)):
+        entry |= strengths
+    diagonal = ", of each class with its own label" if model.constraints == "diagonal" else ""
+    lead = (
+        f"{count(len(model.base_names_), 'classifier')} combined by maximum entropy{OUTPUTS[model.decisions]}: "
+        f"{count(facts['constraints'], 'constraint')}{diagonal}.{_regions_text(model)}"
     )
+    sections = [_members_section(facts), features_section(model, "Contributions")]
+    return entropy_document(model, lead, sections, facts, runs=inner_runs(model))
+
+
+def describe_hmm_stack(model: HMMStackingClassifier) -> Document:
+    """Classifiers combined by a hidden Markov model per class of their sequence."""
+    stays = [float(np.einsum("...ii->...i", trans).mean()) if trans.size else None for trans in model.transitions_]
+    names = [str(label) for label in model.classes_]
+    chains = [
+        {"class": label, "first": dict(zip(names, first)), "stays": stay}
+        for label, first, stay in zip(model.classes_.tolist(), model.start_.tolist(), stays)
+    ]
+    facts = {
+        **member_facts(model),
+        "classes": class_facts(model.classes_, model.class_prior_),
+        "transitions": model.transitions,
+        "chains": chains,
+        "temperature": float(model.temperature_),
+    }
+    steps = "one transition matrix for each step" if model.transitions == "per_step" else "one transition matrix"
+    lead = (
+        f"{count(len(names), 'hidden Markov model')}, one for each class, of the sequence of decisions of "
+        f"{count(len(model.base_names_), 'classifier')}{OUTPUTS[model.decisions]}; {steps}."
+    )
+    scale = f"Temperature {model.temperature_:.3g}: the log-likelihood of a sequence is multiplied by it"
+    scale += ", as held-out rows require." if model.calibration else "."
+    content: list[Content] = [_chains_table(chains, names), Bullets([scale])]
+    runs = dict(zip(map(class_name, model.classes_), model.runs_)) | inner_runs(model)
+    classes = classes_table(model.classes_, model.class_prior_)
+    sections = [_members_section(facts), Section("Hidden Markov models", content)]
+    return document(model, lead, sections, facts=facts, classes=classes, runs=runs)
+
+
+# --- the classifiers that are combined --------------------------------------------------------------------------------
+
+
+def member_facts(model: Stacked) -> dict[str, Any]:
+    """Names, kinds and errors of the classifiers that are combined."""
+    members = zip(model.base_names_, _kinds(model), model.alphabets_, model.base_errors_)
+    classifiers = [
+        {"name": name, "kind": kind, "labels": len(labels), "error": float(error) if np.isfinite(error) else None}
+        for name, kind, labels, error in members
+    ]
+    return {"classifiers": classifiers, "errors": _where(model), "decisions": model.decisions}
+
+
+def _where(model: Stacked) -> str:
+    """On which rows the errors of the classifiers were counted."""
+    if isinstance(model.cv, str):
+        return HOW[model.cv]
+    given = isinstance(model.fitted_, list) and all(isinstance(base, OutputColumns) for base in model.fitted_)
+    return "of the outputs in the table" if given else "out of fold"
+
+
+def _kinds(model: Stacked) -> list[str]:
+    if isinstance(model.fitted_, list):
+        return [kind_of(base) for base in model.fitted_]
+    stages = getattr(model.fitted_, "estimators_", [None])
+    stage = stages[0][0] if isinstance(stages[0], list) else stages[0]
+    return [kind_of(stage)] * len(model.base_names_)
+
+
+def kind_of(base: Any) -> str:
+    """What a classifier is: the class of its last step, or the columns that hold its outputs."""
+    if isinstance(base, OutputColumns):
+        return f"column{'s' * (len(base.used) > 1)} {', '.join(map(str, base.used))}"
+    return type(base.model_ if isinstance(base, TunedClassifier) else last_step(base)).__name__
+
+
+def inner_runs(model: Stacked) -> dict[str, Run]:
+    """How the fits of the classifiers ended, by name; of those that have one run of our optimizer."""
+    members = zip(model.base_names_, model.fitted_) if isinstance(model.fitted_, list) else ()
+    runs = {name: getattr(last_step(base), "run_", None) for name, base in members}
+    return {name: run for name, run in runs.items() if isinstance(run, Run)}
+
+
+def _strengths(model: MaxEntStackingClassifier) -> list[dict[str, float]]:
+    """Standard deviation of each classifier's part of the log-odds, and of what the region of the row adds, nats."""
+    strength = model.constraint_table().strength
+    found = [{"strength": strength[name]} for name in model.base_names_]
+    if not model.cells_:
+        return found
+    crossed = {term.first.name: strength[term.name] for term in model.layout_.terms if hasattr(term, "first")}
+    return [entry | {"strength_of_region": crossed.get(name, 0.0)} for entry, name in zip(found, model.base_names_)]
+
+
+def _regions_text(model: MaxEntStackingClassifier) -> str:
+    if not model.cells_:
+        return ""
+    sizes = [len(cells.names) for cells in dict.fromkeys(model.cells_)]
+    regions = f"{' and '.join(map(str, sizes))} region{'s' * (sizes != [1])} of the input space"
+    return f" Their weights depend on the row's place in {regions}, {REGIONS[model.cells_[0].kind]}."
+
+
+def _members_section(facts: Mapping[str, Any]) -> Section:
+    entries = facts["classifiers"]
+    errors = [entry["error"] for entry in entries if entry["error"] is not None]
+    numbers = {"strength": "strength (nats)", "strength_of_region": "strength of region (nats)"}
+    more = [name for name in numbers if name in entries[0]]
+    rows = [
+        [entry["name"], entry["kind"], _error(entry["error"], errors), *(Number(f"{entry[n]:.3f}") for n in more)]
+        for entry in entries[:LISTED]
+    ]
+    some = f" (the first {LISTED} of {len(entries)})" if len(entries) > LISTED else ""
+    caption = f"Classifiers that are combined{some}: error {facts['errors']}"
+    caption += "; strength is the standard deviation over rows of what each adds to the log-odds" if more else ""
+    caption += "; of region, of what its region adds beyond that" if len(more) > 1 else ""
+    table = Table(caption, ["classifier", "kind", "error (%)", *(numbers[name] for name in more)], rows)
+    return Section("Classifiers", [table, *([_errors_figure(facts)] if errors else [])])
+
+
+def _error(error: float | None, errors: Sequence[float]) -> Number | None:
+    return None if error is None else Number(f"{100 * error:.1f}", best=error == min(errors))
+
+
+def _errors_figure(facts: Mapping[str, Any]) -> Figure:
+    shown = [entry for entry in facts["classifiers"] if entry["error"] is not None][:DRAWN]
+
+    def draw() -> Any:
+        errors, at = 100 * np.array([entry["error"] for entry in shown]), np.arange(len(shown))
+        page = canvas(6.4, 1.1 + 0.28 * len(shown))
+        ax = page.subplots()
+        ax.hlines(at, 0, errors, color=FAINT, lw=1.2, zorder=1)
+        ax.plot(errors, at, ls="none", marker="o", ms=6, color=colour(0), zorder=3)
+        ax.set_yticks(at, [drawn_text(entry["name"], 30) for entry in shown], fontsize="small")
+        ax.set(xlabel="error (%)", xlim=(0, None), ylim=(len(shown) - 0.5, -0.5))
+        ax.margins(x=0.08)
+        tidy(ax)
+        ax.tick_params(axis="y", length=0)
+        return page
+
+    text = ", ".join(f"{entry['name']} {100 * entry['error']:.1f} %" for entry in shown[:LISTED])
+    return Figure(draw, f"Errors of the classifiers: {text}.", f"Error of each classifier, {facts['errors']}.")
+
+
+def _chains_table(chains: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Table:
+    first = names[:LISTED]
+    rows = [
+        [
+            class_name(chain["class"]),
+            *(Number(f"{chain['first'][name]:.2f}") for name in first),
+            None if chain["stays"] is None else Number(f"{chain['stays']:.2f}"),
+        ]
+        for chain in chains[:LISTED]
+    ]
+    caption = (
+        "The model of each class: probability of each first decision, and the probability, averaged over steps and "
+        "decisions, that a classifier decides as the one before it"
+    )
+    return Table(caption, ["class", *(f"first {name}" for name in first), "same decision"], rows)
+
+
+# --- classifiers of other libraries -----------------------------------------------------------------------------------
 
 
 def describe_tuned(model: TunedClassifier) -> Document:
-    """A classifier of another library."""
-    return _of_classes(
-        model, f"{type(model.model_).__name__} with settings {model.best_params_}.", schema=model.schema_
-    )
+    """A classifier of another library: its parameters, what was tried, weights of the encoded columns."""
+    inner = last_step(model.model_)
+    library = type(inner).__module__.partition(".")[0]
+    chosen = {**model.best_params_, **changed_parameters(inner)}
+    parameters = {name: repr(value) for name, value in chosen.items()}
+    facts = {
+        "classes": class_facts(model.classes_, model.class_prior_),
+        "estimator": type(inner).__name__,
+        "parameters": parameters,
+        "tried": [{"params": str(entry["params"]), "log_loss": entry["log_loss"]} for entry in model.search_],
+    }
+    lead = f"{type(inner).__name__} of {library} on encoded columns."
+    if model.search_:
+        best = model.search_[0]["log_loss"]
+        lead += f" Chosen from {len(model.search_)} settings by cross-validated log-loss, {best:.3f} nats."
+    given = [f"{name} = {value}" for name, value in parameters.items()]
+    sections = [Section("Parameters", [Bullets(given)])] if given else []
+    sections += [Section("Settings tried", [_settings_table(model)])] if model.search_ else []
+    weights, iterations = column_weights(model.model_, model.columns_.names), iterations_text(inner)
+    sections += [] if weights is None else [Section("Weights of the columns", [weights])]
+    sections += [Section("Convergence", [Paragraph(iterations)])] if iterations else []
+    classes = classes_table(model.classes_, model.class_prior_)
+    return document(model, lead, sections, facts=facts, classes=classes, schema=model.schema_)
+
+
+def _settings_table(model: TunedClassifier) -> Table:
+    names = list(dict.fromkeys(name for entry in model.search_ for name in entry["params"]))
+    rows: list[list[Any]] = [
+        [*(str(entry["params"].get(name, "")) for name in names), Number(f"{entry['log_loss']:.3f}")]
+        for entry in model.search_[:LISTED]
+    ]
+    some = f"the {len(rows)} best of {len(model.search_)}" if len(model.search_) > len(rows) else "the best first"
+    return Table(f"Settings tried, {some}", [*names, "log-loss (nats)"], rows)
 
 
 def describe_columns(model: OutputColumns) -> Document:
-    """Answers that stand in the table."""
-    return document(model, f"Answers in {model.columns!r}.")
+    """Outputs that are columns of the table."""
+    labels = [str(label) for label in model.classes_]
+    lead = f"The outputs of a classifier, read from {kind_of(model)}; its labels are {', '.join(labels)}."
+    return document(model, lead, facts={"columns": [str(column) for column in model.used], "labels": labels})

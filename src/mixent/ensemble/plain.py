@@ -48,6 +48,17 @@ class PlainColumns:
         return np.hstack([numbers, *bits, absent]).astype(float)
 
     @property
+    def names(self) -> list[str]:
+        """(p,) of the encoded columns."""
+        schema = self.schema
+        columns = [schema.columns[j] for j in (*schema.continuous, *schema.categorical)]
+        if self.encoding == "codes":
+            return [column.name for column in columns]
+        numbers = [column.name for column in columns[: len(self.mean)]]
+        bits = [f"{column.name} = {value}" for column in columns[len(self.mean) :] for value in column.categories]
+        return [*numbers, *bits, *(f"{column.name} missing" for column, gap in zip(columns, self.gaps) if gap)]
+
+    @property
     def coded(self) -> np.ndarray:
         """(p,) bool: which columns of "codes" are categories."""
         return np.arange(len(self.gaps)) >= len(self.mean)

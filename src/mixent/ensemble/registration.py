@@ -13,7 +13,8 @@ from mixent.core.driver import Run
 from mixent.data import Column, Schema
 from mixent.ensemble.adaboost import AdaBoostM1Classifier
 from mixent.ensemble.columns import OutputColumns
-from mixent.ensemble.describe import describe_boosting, describe_columns, describe_stack, describe_tuned
+from mixent.ensemble.describe import describe_columns, describe_hmm_stack, describe_stack, describe_tuned
+from mixent.ensemble.describe_boosting import boosting_on_rows, describe_boosting
 from mixent.ensemble.hmm_stacking import HMMStackingClassifier
 from mixent.ensemble.latent import InputCells
 from mixent.ensemble.members import Listed, Members, Staged
@@ -128,6 +129,7 @@ register(
     task="classification",
     title="AdaBoost.M1",
     describe=describe_boosting,
+    on_rows=boosting_on_rows,
     state={
         **BOOSTING,
         "estimators_": list,
@@ -142,6 +144,7 @@ register(
     task="classification",
     title="Input-dependent boosting",
     describe=describe_boosting,
+    on_rows=boosting_on_rows,
     state={**BOOSTING, "contests_": tuple},
     parts=(Contest,),
     holds=("estimator", "contests_"),
@@ -164,7 +167,7 @@ register(
     "hmm-stack",
     task="classification",
     title="Classifiers combined by a hidden Markov model for each class",
-    describe=describe_stack,
+    describe=describe_hmm_stack,
     state={**STACKING, "chains_": tuple, "temperature_": float},
     holds=("members_", "estimators", "fitted_"),
     columns=columns_of_members,

@@ -35,12 +35,11 @@ from mixent.maxent.choosing import read_variance
 from mixent.maxent.joint_answers import Answers, ColumnScore, score_column
 from mixent.maxent.joint_cells import Layout, Term, read_terms
 from mixent.maxent.joint_prior import choose_variance
-from mixent.maxent.joint_problem import SOLVERS, JointProblem, Pairwise, RowBlocks, pose, solve
+from mixent.maxent.joint_problem import SOLVERS, UNBOUNDED, JointProblem, Pairwise, RowBlocks, pose, solve
 from mixent.mixtures.fitting import choose_executor, tell
 
 CHUNK = 4096  # rows answered at a time
 WIDEST = 4000  # values of all columns
-NO_OPTIMUM = "the gain per row fell below tol, but multipliers of pairs that never occur together have no optimum"
 
 
 class MaxEntJoint(FittedByRun, Estimator):
@@ -195,7 +194,7 @@ class MaxEntJoint(FittedByRun, Estimator):
         self.schema_, self.terms_, self.prior_ = table.schema, terms, variance
         self.params_, self.shares_, self.run_ = done.params, problem.shares, replace(done, last=None)
         if variance is None and _warn_unattested(problem):
-            self.run_ = replace(self.run_, message=NO_OPTIMUM) if done.status is Status.CONVERGED else self.run_
+            self.run_ = replace(self.run_, message=UNBOUNDED) if done.status is Status.CONVERGED else self.run_
         tell(done, type(self).__name__, searched=False)
         return self
 

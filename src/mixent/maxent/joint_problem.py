@@ -28,6 +28,7 @@ from mixent.core.executors import Executor
 from mixent.core.proposals import Squarem
 from mixent.core.stats import Stats
 
+UNBOUNDED = "the gain per row fell below tol, but multipliers of pairs that never occur together have no optimum"
 SOLVERS = ("lbfgs", "iis")
 BLOCK_BYTES = 2 << 20  # of a block's cells
 UNSEEN = -30.0  # multiplier of what never occurs: its own would run to minus infinity

@@ -9,7 +9,8 @@ from mixent.base.registry import register
 from mixent.core.driver import Run
 from mixent.data import Schema
 from mixent.maxent.classifier import MaxEntClassifier
-from mixent.maxent.describe import describe_classifier, describe_joint
+from mixent.maxent.describe import describe_classifier
+from mixent.maxent.describe_joint import describe_joint, joint_on_rows
 from mixent.maxent.induction import Added
 from mixent.maxent.joint import MaxEntJoint
 from mixent.maxent.joint_cells import Category, Constant, Hidden
@@ -76,6 +77,7 @@ register(
     task="joint",
     title="Joint maximum entropy model of all columns",
     describe=describe_joint,
+    on_rows=joint_on_rows,
     state={"schema_": Schema, "terms_": tuple, "params_": Pairwise, "run_": Run},
     parts=(Category, Constant, Hidden, Pairwise),
 )(MaxEntJoint)

@@ -1,0 +1,110 @@
+"""Fitted joint models of all columns in words and tables."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mixent.base.describe import document
+from mixent.base.document import Bullets, Content, Document, Number, Section, Table
+from mixent.base.text import count
+from mixent.core.arrays import Array
+from mixent.core.driver import Status
+from mixent.maxent.describe import NO_OPTIMUM, prior_facts, with_status
+from mixent.maxent.joint_answers import codes_of
+from mixent.maxent.joint_cells import Layout
+from mixent.maxent.joint_problem import UNBOUNDED
+
+if TYPE_CHECKING:
+    from mixent.data import Table as Rows
+    from mixent.maxent.joint import MaxEntJoint
+    from mixent.maxent.joint_cells import Term
+
+LISTED = 12  # pairs of columns
+MOST = 40  # columns
+
+
+def describe_joint(model: MaxEntJoint) -> Document:
+    """The joint distribution: its size, its prior, and the pairs of columns that are most related."""
+    pairs = strongest_pairs(model)
+    prior = {name: value for name, value in prior_facts(model, ()).items() if name != "tried"}
+    if isinstance(model.prior, str):
+        prior["how"] = "held-out rows"
+    facts = {
+        "n_parameters": int(model.n_parameters_),
+        "n_values": len(model.params_.single),
+        "prior": prior,
+        "strongest": pairs,
+    }
+    lead = (
+        f"One joint distribution of {count(len(model.terms_), 'column')}: of all that reproduce how often every two "
+        f"values of different columns occur together ({count(facts['n_values'], 'value')}), the one of maximum "
+        "entropy. Any column can be predicted from the others."
+    )
+    sections = [Section("Prior", [Bullets([_prior_text(prior)])])]
+    if pairs:
+        rows = [[*entry["columns"], Number(f"{entry['strength']:.3f}")] for entry in pairs]
+        caption = "Pairs of columns with the strongest interactions: standard deviation of their multipliers"
+        sections.insert(0, Section("Interactions", [Table(caption, ["column", "and column", "nats"], rows)]))
+    unbounded = model.run_.message == UNBOUNDED
+    run = replace(model.run_, status=Status.MAX_PASSES) if unbounded else model.run_
+    found = document(model, lead, sections, facts=facts, schema=model.schema_, runs=[run])
+    return with_status(found, NO_OPTIMUM) if unbounded else found
+
+
+def strongest_pairs(model: MaxEntJoint, most: int = LISTED) -> list[dict[str, Any]]:
+    """The pairs of columns with the strongest interactions."""
+    spans, names, shares = Layout(model.terms_).spans, model.schema_.names, model.shares_
+    found: list[dict[str, Any]] = [
+        {"columns": [names[j], names[k]], "strength": _interaction(model.params_.pairs[a, b], shares[a], shares[b])}
+        for (j, a), (k, b) in combinations(spans.items(), 2)
+    ]
+    return sorted(found, key=lambda entry: -entry["strength"])[:most]
+
+
+def _interaction(multipliers: Array, first: Array, second: Array) -> float:
+    """Standard deviation of (r, s) multipliers under the shares of both columns, row and column means removed."""
+    rows, columns = multipliers @ second, first @ multipliers
+    centered = multipliers - rows[:, None] - columns + first @ rows
+    return float(np.sqrt(first @ centered**2 @ second))
+
+
+def _prior_text(prior: dict[str, Any]) -> str:
+    if prior["how"] == "none":
+        return "No prior on the multipliers."
+    how = "as given" if prior["how"] == "given" else "chosen by the log-loss of held-out rows"
+    return f"Prior variance of the multipliers {prior['variance']:g}, {how}."
+
+
+def joint_on_rows(model: MaxEntJoint, X: Any, y: Any) -> list[Content]:
+    """How well each column is predicted from all others on these rows, beside a constant prediction."""
+    table = model._read(X)
+    scores = model.accuracy_by_column(table)
+    rows: list[list[Any]] = []
+    for term in model.terms_[:MOST]:
+        score = scores.get(term.name)
+        if score is not None and score.error is not None:
+            rows.append([term.name, _percent(score.error), _percent(_constant_error(term, table)), None])
+        elif score is not None and score.r2 is not None:
+            rows.append([term.name, None, None, _percent(score.r2)])
+    if not rows:
+        return []
+    caption = (
+        "Each column predicted from all others, on these rows: of a categorical column the error, beside that of "
+        "always predicting its most frequent value; of a numeric column the share of the variance explained. On the "
+        "rows the model was fitted to, these are too good"
+    )
+    return [Table(caption, ["column", "error", "error of a constant", "variance explained"], rows)]
+
+
+def _percent(share: float) -> Number:
+    return Number(f"{100 * share:.1f} %")
+
+
+def _constant_error(term: Term, table: Rows) -> float:
+    codes = codes_of(term, table)
+    counts = np.bincount(codes[codes >= 0])
+    return 1.0 - float(counts.max() / counts.sum())
