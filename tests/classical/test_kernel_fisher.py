@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 from scipy.linalg import eigh
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import check_estimator
 
 from mixent import KernelFisherClassifier
-from mixent.base.kernels import RBF
-from mixent.classical import kernel_fisher
+from mixent.classical import RBF, Polynomial, kernel_fisher
 from mixent.classical.discriminant import Clouds, Smoother, directions
 
 
@@ -91,7 +91,7 @@ def test_directions_maximise_what_is_said():
 
 def test_probabilities_are_those_of_gaussians_of_rows_left_out():
     X, y = rows()
-    model = KernelFisherClassifier(gamma=0.2, shrinkage=0.1).fit(X, y)
+    model = KernelFisherClassifier(RBF(0.2), shrinkage=0.1).fit(X, y)
     clouds, q = model.clouds_, 2
     np.testing.assert_allclose(np.diagonal(clouds.cov), 1)
     scores = model.transform(X)
@@ -120,7 +120,7 @@ def test_training_scores_are_the_smoothers():
     """Predictions go by coefficients and an intercept, rows left out by the smoother: small gammas part them first."""
     X, y = rows()
     for gamma in (1e-4, 0.2, 3.0):
-        model = KernelFisherClassifier(gamma=gamma, shrinkage=1e-4).fit(X, y)
+        model = KernelFisherClassifier(RBF(gamma), shrinkage=1e-4).fit(X, y)
         Z = model.encoder_(kernel_fisher.read_features(model, X, reset=False))
         smoother = Smoother.of_kernel(RBF(gamma).gram(Z, Z), np.ones(60))
         lam = 1e-4 * smoother.trace / 60
@@ -157,17 +157,16 @@ def test_the_chosen_pair_is_the_best_tried():
     assert (best["gamma"], best["shrinkage"]) == (model.gamma_, model.shrinkage_) and len(model.tried_) == 8 * 15
     assert best["log_loss"] == model.loo_log_loss_
     for one in model.tried_[::31]:
-        given = KernelFisherClassifier(gamma=one["gamma"], shrinkage=one["shrinkage"]).fit(frame, y)
+        given = KernelFisherClassifier(RBF(one["gamma"]), shrinkage=one["shrinkage"]).fit(frame, y)
         assert given.loo_log_loss_ == pytest.approx(one["log_loss"]) and len(given.tried_) == 1
 
 
 def test_as_many_landmarks_as_rows_are_the_kernel_itself():
     X, y = rows()
-    options = {"gamma": 0.5, "shrinkage": 0.1}
-    exact = KernelFisherClassifier(**options, n_features=None).fit(X, y)
-    spanned = KernelFisherClassifier(**options, n_features=60, random_state=0).fit(X, y)
+    exact = KernelFisherClassifier(RBF(0.5, n_landmarks=None), shrinkage=0.1).fit(X, y)
+    spanned = KernelFisherClassifier(RBF(0.5, n_landmarks=60), shrinkage=0.1, random_state=0).fit(X, y)
     np.testing.assert_allclose(spanned.predict_proba(X), exact.predict_proba(X), rtol=1e-6)
-    few = KernelFisherClassifier(**options, n_features=10, random_state=0).fit(X, y)
+    few = KernelFisherClassifier(RBF(0.5, n_landmarks=10), shrinkage=0.1, random_state=0).fit(X, y)
     assert few.basis_.nystrom.landmarks.shape == (10, 4) and few.score(X, y) > 0.6
 
 
@@ -216,15 +215,12 @@ def test_shifted_priors_and_progress():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"kernel": "sigmoid"}, "kernel must be one of 'rbf', 'linear', 'poly'; got 'sigmoid'"),
-        ({"gamma": -1}, "gamma must be 'auto', 'scale' or a number > 0; got -1"),
-        ({"kernel": "poly", "degree": 0}, "degree must be a whole number >= 1; got 0"),
-        ({"kernel": "poly", "coef0": -1}, "coef0 must be a number >= 0, or the kernel would not be positive; got -1"),
-        ({"kernel": "linear", "gamma": 1.0}, "gamma=1.0 has no effect with kernel='linear'"),
-        ({"degree": 2}, "degree=2 has no effect with kernel='rbf'"),
+        ({"kernel": "sigmoid"}, "kernel must be one of 'rbf', 'linear', 'poly', RBF, Polynomial; got 'sigmoid'"),
+        ({"kernel": RBF(-1)}, "gamma must be 'auto', 'scale' or a number > 0; got -1"),
+        ({"kernel": Polynomial(0)}, "degree must be a whole number >= 1; got 0"),
+        ({"kernel": Polynomial(coef0=-1)}, "coef0 must be a number >= 0, or the kernel would not be positive; got -1"),
         ({"shrinkage": 0}, "shrinkage must be a number > 0; got 0"),
-        ({"n_features": 0}, "n_features must be a whole number >= 1, or 'auto' or None; got 0"),
-        ({"kernel": "linear", "n_features": 5}, "n_features=5 has no effect with kernel='linear'"),
+        ({"kernel": RBF(n_landmarks=0)}, "n_landmarks must be a whole number >= 1, or 'auto' or None; got 0"),
     ],
 )
 def test_messages(options, message):
@@ -234,13 +230,21 @@ def test_messages(options, message):
 
 
 def test_a_kernel_that_overflows_is_named():
-    model = KernelFisherClassifier("poly", gamma=1.0, degree=5).fit(*rows())
+    model = KernelFisherClassifier(Polynomial(5, gamma=1.0)).fit(*rows())
     with np.errstate(all="ignore"), pytest.raises(ValueError, match="row 1 is so far from the training rows"):
         model.predict(np.array([[0.0] * 4, [1e100] * 4]))
 
 
-@pytest.mark.parametrize("options", [{"shrinkage": 0.1, "gamma": "scale"}, {"kernel": "linear"}])
+@pytest.mark.parametrize("options", [{"shrinkage": 0.1, "kernel": RBF()}, {"kernel": "linear"}])
 def test_scikit_learn_checks(options):
     results = check_estimator(KernelFisherClassifier(**options), on_fail=None, on_skip=None)
     assert {r["check_name"] for r in results if r["status"] != "passed"} <= {"check_array_api_input"}
     assert len(results) >= 60
+
+
+def test_a_search_varies_one_option_of_a_default_estimator():
+    X, y = rows()
+    search = GridSearchCV(KernelFisherClassifier(shrinkage=0.1), {"kernel__gamma": [0.1, "auto"]}, cv=2).fit(X, y)
+    assert search.best_params_["kernel__gamma"] in (0.1, "auto") and isinstance(search.best_estimator_.kernel, RBF)
+    assert KernelFisherClassifier().get_params()["kernel__gamma"] == "auto"
+    assert KernelFisherClassifier(RBF()).get_params()["kernel__gamma"] == "scale"

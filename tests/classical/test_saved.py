@@ -6,6 +6,7 @@ import pytest
 
 import mixent
 from mixent import KernelFisherClassifier, ParzenClassifier
+from mixent.classical import Polynomial
 from mixent.persistence import SavedFileError
 
 rng = np.random.default_rng(0)
@@ -19,7 +20,7 @@ MODELS = [
     ParzenClassifier(0.5),
     KernelFisherClassifier(progress=lambda *args: None),
     KernelFisherClassifier("linear"),
-    KernelFisherClassifier("poly", n_features=10, random_state=0),
+    KernelFisherClassifier(Polynomial(gamma="auto", n_landmarks=10), random_state=0),
 ]
 
 

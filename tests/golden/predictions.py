@@ -149,7 +149,7 @@ CASES: dict[str, Callable[[], np.ndarray]] = {
     "ParzenClassifier": lambda: proba(mx.ParzenClassifier(n_jobs=1), MIXED),
     "KernelFisherClassifier": lambda: proba(mx.KernelFisherClassifier(**R), MIXED),
     "KernelFisherClassifier poly": lambda: proba(
-        mx.KernelFisherClassifier("poly", degree=2, n_features=20, **R), NUMBERS
+        mx.KernelFisherClassifier(Polynomial(2, gamma="auto", n_landmarks=20), **R), NUMBERS
     ),
     "AdaBoostM1Classifier": lambda: proba(mx.AdaBoostM1Classifier(GaussianNB(), 5, random_state=0), NUMBERS),
     "WeightBoostClassifier": lambda: proba(mx.WeightBoostClassifier(GaussianNB(), 5, random_state=0), NUMBERS),

@@ -53,7 +53,7 @@ def describe_fisher(model: KernelFisherClassifier) -> Document:
     facts = {
         "classes": class_facts(model.classes_, model.class_prior_),
         "n_discriminants": n_discriminants,
-        "kernel": kernel_name(model),
+        "kernel": next(iter(model.basis_.kernel.short_forms)),
         "gamma": None if model.gamma_ is None else float(model.gamma_),
         "shrinkage": float(model.shrinkage_),
         "tried": tried,
@@ -130,11 +130,6 @@ def _bandwidth_figure(model: ParzenClassifier, widths: np.ndarray) -> Figure:
 
 
 # --- kernel Fisher discriminant ---------------------------------------------------------------------------------------
-
-
-def kernel_name(model: KernelFisherClassifier) -> str:
-    """The kernel in a word."""
-    return str(model.kernel)
 
 
 def _settings_figure(model: KernelFisherClassifier) -> Figure:

@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import LEFT_OUT, YES, able, yes
 from mixent.base.classifier import ProbabilisticClassifier
-from mixent.base.kernels import RBF, Kernel, Linear, Nystrom, Polynomial
-from mixent.base.params import check_choice, check_count, check_flag, check_number, check_positive
+from mixent.base.kernels import RBF, Kernel, Linear, Nystrom, Polynomial, read_kernel
+from mixent.base.params import check_flag, check_positive
 from mixent.base.priors import floored, read_class_prior
 from mixent.base.progress import progress_bar
 from mixent.classical.discriminant import Clouds, Smoother, directions, log_proba
@@ -26,13 +26,16 @@ from mixent.med.encoding import FILLED, Encoder
 from mixent.med.training_sets import in_parts
 from mixent.mixtures.fitting import choose_executor
 
-KERNELS = ("rbf", "linear", "poly")
-SHAPES = {"degree": (3, ("poly",)), "coef0": (1.0, ("poly",)), "gamma": ("auto", ("poly", "rbf"))}
 GAMMAS = 2.0 ** np.array([-6, -4, -3, -2, -1, 0, 1, 2])  # times gamma="scale"
 SHRINKAGES = 10.0 ** np.arange(-5, 2.5, 0.5)
 MOST_ROWS = 2_000  # beyond, a kernel goes through features
 LANDMARKS = 1_000
 PART = 1_024  # rows scored together
+
+
+def read_fisher_kernel(name: str, value: Any) -> Kernel:
+    """The kernel; that of a short form has its gamma chosen."""
+    return read_kernel(name, value, (RBF, Linear, Polynomial), gamma="auto")
 
 
 class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ProbabilisticClassifier):
@@ -58,17 +61,12 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     Parameters
     ----------
-    kernel : "rbf", "linear" or "poly"
-        "linear" is linear discriminant analysis with a ridge.
-    gamma : "auto", "scale" or float
-        Of exp(-gamma |x - x'|^2) and (gamma x x' + coef0)^degree; "scale" is 1 / (columns x their variance), "auto"
-        chooses from 1/64 to 4 times that.
-    degree, coef0
-        Of the polynomial kernel.
+    kernel : "rbf", "linear", "poly", RBF or Polynomial
+        "rbf" and "poly" are RBF(gamma="auto") and Polynomial(gamma="auto"): gamma is chosen from 1/64 to 4 times
+        "scale". "linear" is linear discriminant analysis with a ridge. Beyond 2000 rows 1000 Nyström features replace
+        the kernel matrix, unless `n_landmarks` of the kernel is a number or None.
     shrinkage : "auto" or float
         Weight of |f|^2; "auto" chooses from 1e-5 to 100.
-    n_features : "auto", int or None
-        Nyström features that stand in for the kernel; "auto": 1000 beyond 2000 rows; None: never.
     class_prior : "empirical" or (C,) array
         Shares of the classes.
     standardize : bool
@@ -109,15 +107,13 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     ((178, 2), True)
     """
 
+    _groups = {"kernel": read_fisher_kernel}
+
     def __init__(
         self,
-        kernel: str = "rbf",
+        kernel: str | Kernel = "rbf",
         *,
-        gamma: str | float = "auto",
-        degree: int = 3,
-        coef0: float = 1.0,
         shrinkage: str | float = "auto",
-        n_features: str | int | None = "auto",
         class_prior: Any = "empirical",
         standardize: bool = True,
         categorical: Any = "auto",
@@ -126,11 +122,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         progress: bool | Callable[[int, int, str], None] = False,
     ) -> None:
         self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
         self.shrinkage = shrinkage
-        self.n_features = n_features
         self.class_prior = class_prior
         self.standardize = standardize
         self.categorical = categorical
@@ -169,46 +161,26 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         return self
 
     def _check(self) -> None:
-        check_choice("kernel", self.kernel, KERNELS)
+        self._group("kernel").check(("auto", "scale"))
         check_flag("standardize", self.standardize)
-        check_random_state(self.random_state)  # a bad one is told even where nothing is drawn
-        check_count("degree", self.degree)
-        if not check_number(self.coef0) or not self.coef0 >= 0:
-            raise ValueError(f"coef0 must be a number >= 0, or the kernel would not be positive; got {self.coef0!r}")
-        words = isinstance(self.gamma, str) and self.gamma in ("auto", "scale")
-        if not words and not (check_number(self.gamma) and 0 < float(self.gamma) < np.inf):
-            raise ValueError(f"gamma must be 'auto', 'scale' or a number > 0; got {self.gamma!r}")
-        for name, (default, serves) in SHAPES.items():
-            if getattr(self, name) != default and self.kernel not in serves:
-                raise ValueError(f"{name}={getattr(self, name)!r} has no effect with kernel={self.kernel!r}")
+        check_random_state(self.random_state)  # a bad one is refused even where nothing is drawn
         if not (isinstance(self.shrinkage, str) and self.shrinkage == "auto"):
             check_positive("shrinkage", self.shrinkage)
-        if self.n_features is not None and self.n_features != "auto":
-            check_count("n_features", self.n_features, "'auto' or None")
-        if self.kernel == "linear" and self.n_features != "auto":
-            raise ValueError(f"n_features={self.n_features!r} has no effect with kernel='linear'")
 
     # --- one fit ------------------------------------------------------------------------------------------------
 
     def _landmarks(self, n: int) -> np.ndarray | None:
         """Rows whose kernels span the features; None: all of them."""
-        if self.kernel == "linear" or self.n_features is None or (self.n_features == "auto" and n <= MOST_ROWS):
-            return None
-        most = LANDMARKS if isinstance(self.n_features, str) else int(self.n_features)
-        return np.sort(check_random_state(self.random_state).permutation(n)[:most])
+        wanted = self._group("kernel").count_landmarks(n, LANDMARKS if n > MOST_ROWS else None)
+        return None if wanted is None else np.sort(check_random_state(self.random_state).permutation(n)[:wanted])
 
     def _kernels(self, Z: Array, weight: Array) -> list[Kernel]:
         """Those to try."""
-        gamma = "scale" if self.gamma == "auto" else self.gamma
-        given: dict[str, Kernel] = {
-            "linear": Linear(),
-            "rbf": RBF(gamma),
-            "poly": Polynomial(self.degree, gamma, self.coef0),
-        }
-        usual: Any = given[self.kernel].resolved(Z, weight)
-        if self.kernel == "linear" or self.gamma != "auto":
-            return [usual]
-        return [clone(usual).set_params(gamma=usual.gamma * float(factor)) for factor in GAMMAS]
+        kernel: Any = clone(self._group("kernel"))
+        auto = getattr(kernel, "gamma", None) == "auto"
+        default = (kernel.set_params(gamma="scale") if auto else kernel).resolved(Z, weight)
+        factors = GAMMAS if auto else ()
+        return [clone(default).set_params(gamma=default.gamma * float(f)) for f in factors] or [default]
 
     def _choose(self, search: _Search, show: Any) -> _Found:
         """The kernel and shrinkage of least log-loss when each row is left out."""

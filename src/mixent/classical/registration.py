@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mixent.base.kernels import RBF, Linear, Nystrom, Polynomial
 from mixent.base.recipes import Recipe, Shape
 from mixent.base.registry import register
 from mixent.classical.describe import describe_fisher, describe_parzen, fisher_on_rows
@@ -59,7 +60,7 @@ register(
         "weight_": float,
         "shares_": np.ndarray,
     },
-    parts=(Basis, Clouds, Encoder),
+    parts=(Basis, Clouds, Encoder, Linear, Nystrom, Polynomial, RBF),
     recipes=(
         Recipe(
             "kernel Fisher",

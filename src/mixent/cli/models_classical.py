@@ -48,15 +48,12 @@ def _kernel_fisher(chosen: Choices, common: dict[str, Any]) -> Any:
         (chosen.gamma is not None and kernel == "linear", f"--gamma {told} poly and rbf"),
         (chosen.n_features is not None and kernel == "linear", f"--n-features {told} poly and rbf"),
     )
-    options: dict[str, Any] = {
-        "kernel": kernel,
-        "gamma": _gamma(chosen.gamma),
-        "degree": chosen.degree,
-        "n_features": chosen.n_features,
-        "shrinkage": None if chosen.shrinkage is None else word_or("--shrinkage", chosen.shrinkage, float),
-    }
-    options = {name: value for name, value in options.items() if value is not None}  # else the estimator's own
-    return KernelFisherClassifier(**options, **common)
+    shape = {"gamma": _gamma(chosen.gamma), "degree": chosen.degree, "n_landmarks": chosen.n_features}
+    shape = {f"kernel__{name}": value for name, value in shape.items() if value is not None}
+    options: dict[str, Any] = {"kernel": kernel}
+    if chosen.shrinkage is not None:
+        options["shrinkage"] = word_or("--shrinkage", chosen.shrinkage, float)
+    return KernelFisherClassifier(**options, **common).set_params(**shape)
 
 
 def _gamma(text: str | None) -> Any:

@@ -57,10 +57,11 @@ def _windows(model: Any) -> dict[str, Any]:
 
 def _discriminants(model: Any) -> dict[str, Any]:
     tried, q = len(model.tried_), model.clouds_.cov.shape[0]
-    kernel = f"kernel {model.kernel}" + ("" if model.gamma_ is None else f", gamma {model.gamma_:.3g}")
+    name = next(iter(model.basis_.kernel.short_forms))
+    kernel = f"kernel {name}" + ("" if model.gamma_ is None else f", gamma {model.gamma_:.3g}")
     chosen = f"chosen among {tried} by leaving each row out" if tried > 1 else "as given"
     words = f"{count(q, 'Fisher discriminant')}: {kernel}, shrinkage {model.shrinkage_:.3g}, {chosen}"
-    found = {"discriminants": q, "kernel": model.kernel, "gamma": model.gamma_, "shrinkage": float(model.shrinkage_)}
+    found = {"discriminants": q, "kernel": name, "gamma": model.gamma_, "shrinkage": float(model.shrinkage_)}
     return found | {"tried": tried, "words": words}
 
 
