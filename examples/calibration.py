@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
-from mixent import MEDClassifier, MixtureClassifier
+from mixent import MEDClassifier, MixtureClassifier, Search
 from mixent.displays import CalibrationDisplay, UncertaintyDisplay
 from mixent.evaluate import calibration_error, error_rate, log_loss
 
@@ -56,7 +56,7 @@ plt.show()
 # search (the default) mixent learns a temperature beside the structure, and the densities count for less.
 
 naive = MixtureClassifier(1, "VVI", random_state=0).fit(X, label)
-searched = MixtureClassifier("auto", ["VVI"], max_components=2, random_state=0).fit(X, label)
+searched = MixtureClassifier("auto", ["VVI"], search=Search(max_components=2), random_state=0).fit(X, label)
 density = {"fixed structure": told(naive), "searched, with a temperature": told(searched)}
 for name, (error, loss, off) in density.items():
     print(f"{name:30} error {error:.1%}, log-loss {loss:.3f} nats, calibration error {off:.1%}")

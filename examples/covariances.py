@@ -10,7 +10,7 @@ rows. This example shows what the letters look like, and lets BIC choose.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mixent import GaussianMixture
+from mixent import GaussianMixture, Search
 from mixent.displays import RegionsDisplay, SelectionDisplay
 
 # %%
@@ -62,7 +62,7 @@ print({letters: round(value) for letters, value in bic.items()})
 # A list of structures and ``n_components="auto"`` fits all of them at every size and keeps the lowest BIC; ``search_``
 # has the whole table and the picture draws it. It finds the three groups, and the structure they were drawn from.
 
-chosen = GaussianMixture("auto", list(STRUCTURES), max_components=5, n_init=2, random_state=0).fit(X)
+chosen = GaussianMixture("auto", list(STRUCTURES), search=Search(max_components=5), n_init=2, random_state=0).fit(X)
 best = next(entry for entry in chosen.search_ if entry["chosen"])
 print(f"taken: {best['n_components']} components of structure {best['covariance']}, BIC {best['bic']:.0f}")
 SelectionDisplay.from_estimator(chosen).plot()

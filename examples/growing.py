@@ -8,7 +8,7 @@ a criterion tells where to stop: BIC and the robust DIC from the training rows, 
 
 import matplotlib.pyplot as plt
 
-from mixent import MixtureClassifier, SharedMixtureClassifier
+from mixent import MixtureClassifier, Search, SharedMixtureClassifier
 from mixent.datasets import make_orchestra
 from mixent.displays import GrowthDisplay, RegionsDisplay, SelectionDisplay
 from mixent.evaluate import log_loss
@@ -24,12 +24,12 @@ bayes_loss = log_loss(test.y, test.true_proba, test.classes)
 # %%
 # One component after the other
 # -----------------------------
-# ``growth="incremental"`` fits candidates for a new component with all else frozen, takes the best, and runs EM on. No
-# lucky start is needed. The likelihood rises with every component, as it must; BIC has a lowest point, the ring.
+# ``Search(growth="incremental")`` fits candidates for a new component with all else frozen, adds the best, and
+# continues EM. No lucky start is needed. The likelihood rises with every component, as it must; BIC has a minimum.
 
-grown = SharedMixtureClassifier(
-    "auto", "VVV", growth="incremental", selection="bic", max_components=8, random_state=0
-).fit(rows.X, rows.y)
+grown = SharedMixtureClassifier("auto", "VVV", search=Search("bic", 8, growth="incremental"), random_state=0).fit(
+    rows.X, rows.y
+)
 for stage in grown.path_:
     print(f"{stage.n_components} components: log-likelihood {stage.log_likelihood:9.2f} nats")
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 3.8), layout="constrained")
@@ -54,7 +54,7 @@ figure, axes = plt.subplots(1, 3, figsize=(14.5, 4.4), layout="constrained")
 found = {}
 for ax, criterion in zip(axes, ("bic", "dic_robust", "cv")):
     options = {} if criterion == "cv" else {"per_class": True}
-    model = MixtureClassifier("auto", "VVV", selection=criterion, max_components=5, random_state=0, **options)
+    model = MixtureClassifier("auto", "VVV", search=Search(criterion, 5), random_state=0, **options)
     model.fit(rows.X, rows.y)
     found[criterion] = log_loss(test.y, model.predict_proba(test.X), model.classes_)
     SelectionDisplay.from_estimator(model).plot(ax)

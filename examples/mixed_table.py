@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from mixent import MixtureClassifier
+from mixent import MixtureClassifier, Search
 from mixent.displays import CalibrationDisplay, ConfusionDisplay, RegionsDisplay
 from mixent.evaluate import error_rate, log_loss
 
@@ -48,7 +48,7 @@ print(f"{empty:.0%} of the cells are empty, {full:.0%} of the rows are full")
 # The model is the table's joint distribution in each class; how many components and which covariance structure is
 # chosen by cross-validated log-loss. ``run_.message`` says how the fit ended.
 
-model = MixtureClassifier(max_components=2, random_state=0).fit(table, label)
+model = MixtureClassifier(search=Search(max_components=2), random_state=0).fit(table, label)
 print(model.run_.message)
 
 
@@ -64,7 +64,7 @@ def fill(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.fillna(numbers | {name: table[name].mode()[0] for name in ("pain", "smoker")})
 
 
-filled = MixtureClassifier(max_components=2, random_state=0).fit(fill(table), label)
+filled = MixtureClassifier(search=Search(max_components=2), random_state=0).fit(fill(table), label)
 as_it_is, after_filling = scores(model, new), scores(filled, fill(new))
 print(f"gaps integrated out: error {as_it_is[0]:.1%}, log-loss {as_it_is[1]:.3f} nats")
 print(f"gaps filled first:   error {after_filling[0]:.1%}, log-loss {after_filling[1]:.3f} nats")

@@ -148,13 +148,13 @@ plt.show()
 # %%
 # Training for the decision
 # -------------------------
-# ``objective="conditional"`` trains p(class | x) instead of the joint density. It gains where densities are wrong for
+# ``training="conditional"`` trains p(class | x) instead of the joint density. It gains where densities are wrong for
 # what parts the classes: here the components are forced to be round, which the groups are not.
 
 test = make_orchestra(N_TEST, random_state=999, return_posterior=True)
 losses = {}
 for objective in ("likelihood", "conditional"):
-    round_ones = SharedMixtureClassifier(4, "EII", objective=objective, random_state=0).fit(rows.X, rows.y)
+    round_ones = SharedMixtureClassifier(4, "EII", training=objective, random_state=0).fit(rows.X, rows.y)
     losses[objective] = log_loss(test.y, round_ones.predict_proba(test.X), round_ones.classes_)
     print(f"round components by {objective}: log-loss {losses[objective]:.3f} nats")
 

@@ -172,7 +172,7 @@ def of_numbers(model):
 PUBLIC = {type(model).__name__: model for model in public_estimators()}
 SUBJECTS = {name: subject(quick(model)) for name, model in PUBLIC.items()} | {  # and options that change a cell
     "kernel matrix": Subject(MEDClassifier("precomputed", C=1.0, calibration=None), KERNEL, HOLED),
-    "conditional mixture": subject(MixtureClassifier(1, "VVI", objective="conditional", random_state=0)),
+    "conditional mixture": subject(MixtureClassifier(1, "VVI", training="conditional", random_state=0)),
     "trees by likelihood": subject(MEDTreeClassifier(objective="likelihood", calibration=None, random_state=0)),
     "novel sequences": Subject(MEDNoveltyDetector("hmm", n_hidden=2, tol=1e-4), SEQUENCES, GAPPY_SEQUENCES),
     "kernel of sequences": Subject(FisherKernel(HiddenMarkovModel(1)), SEQUENCES, GAPPY_SEQUENCES),

@@ -27,7 +27,6 @@ def having(option):
 # --- options ------------------------------------------------------------------------------------------------------
 
 DIFFERENT = {  # options of one name and several defaults
-    "beta": "of mixtures the sharpness of a criterion; of boosting the strength of a regulariser",
     "bias": "naive Bayes has a good one to begin with, and a flat prior would lose it",
     "C": "a novelty detector has no labels to choose it by",
     "class_prior": "a fuser is not trained on the rows it sees: its priors are those of the sources' training",
@@ -35,12 +34,9 @@ DIFFERENT = {  # options of one name and several defaults
     "init": "a hidden Markov model starts from segments of time where it can",
     "kernel": "each the plainest model of its kind, but kernel Fisher is about kernels",
     "margin": "of novelty it is the document's",
-    "max_components": "how many a search can afford: of one mixture, of each class, of all classes, of each column",
     "max_iter": "what usually suffices",
     "n_components": "a classifier has labels to choose by",
     "n_init": "shared components have more local optima",
-    "objective": "mixtures begin with likelihood, margins with margins, windows with the class",
-    "selection": "labels make cross-validation a better judge than a criterion",
     "solver": "each the best for its objective",
     "tol": "gain per row, per step of a sequence, or gap: what is worth another pass differs",
 }

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.speed.records import Record
 from benchmarks.tables.data import SHARED, load
-from mixent import GaussianMixture
+from mixent import GaussianMixture, Search
 
 MOST = 8
 SEEDS = 3
@@ -62,7 +62,9 @@ def _compare(name: str, X: np.ndarray, structure: str, most: int, seeds: int) ->
 
 def _grown(X: np.ndarray, structure: str, most: int, seed: int) -> list[tuple[float, float]]:
     """(log-likelihood, rows x components) of each stage."""
-    model = GaussianMixture(most, structure, growth="incremental", prior=None, random_state=seed, n_jobs=1)
+    model = GaussianMixture(
+        most, structure, search=Search(growth="incremental"), prior=None, random_state=seed, n_jobs=1
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X)
@@ -70,10 +72,10 @@ def _grown(X: np.ndarray, structure: str, most: int, seed: int) -> list[tuple[fl
 
 
 def _restarted(X: np.ndarray, structure: str, most: int, seed: int, n_init: int) -> list[tuple[float, float]]:
-    options = {"max_components": most, "n_init": n_init, "prior": None, "random_state": seed, "n_jobs": 1}
+    options = {"n_init": n_init, "prior": None, "random_state": seed, "n_jobs": 1}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = GaussianMixture("auto", structure, **options).fit(X)
+        model = GaussianMixture("auto", structure, search=Search(max_components=most), **options).fit(X)
     lines = sorted(model.search_, key=lambda line: line["n_components"])
     assert [line["n_components"] for line in lines] == list(range(1, most + 1))
     return [(line["log_likelihood"], line["evaluations"]) for line in lines]

@@ -21,7 +21,7 @@ from sklearn.preprocessing import OrdinalEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 
 from benchmarks.tables.ensembles_combiners import digest
-from mixent import Calibration, Fuser, GaussianMixture
+from mixent import Calibration, Fuser, GaussianMixture, Search
 from mixent.base.folds import label_folds
 from mixent.core.arrays import Array
 from mixent.studies import with_copies
@@ -134,7 +134,7 @@ class Said:
     @cached_property
     def mixtures(self) -> tuple[GaussianMixture, ...]:
         """One of each classifier's columns, without classes; components and structure by BIC."""
-        options: dict[str, Any] = {"max_components": MOST_CELLS, "random_state": SEED, "n_jobs": 1}
+        options: dict[str, Any] = {"search": Search(max_components=MOST_CELLS), "random_state": SEED, "n_jobs": 1}
         return tuple(
             GaussianMixture("auto", STRUCTURES, **options).fit(columns_of(self.X, own)) for own in self.columns
         )

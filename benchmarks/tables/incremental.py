@@ -21,7 +21,7 @@ from benchmarks.tables.data import Dataset
 from benchmarks.tables.printed import tables_of_002
 from benchmarks.tables.show import Found, tell
 from benchmarks.tables.table import Make, Printed, Setting, Table
-from mixent import MixtureClassifier
+from mixent import MixtureClassifier, Search
 
 MOST = 8  # components of a class
 SETS = ("breast_w", "heart_statlog", "heart_cleveland", "glass", "iris", "new_thyroid", "wine", "zoo")
@@ -37,11 +37,10 @@ CLAIMS = {
 }
 
 
-def chosen_by(growth: str, selection: str, grow_by: str = "likelihood") -> Make:
+def chosen_by(growth: str, criterion: str, grow_by: str = "likelihood") -> Make:
     def make(data: Dataset) -> Counted:
-        how = {"growth": growth, "grow_by": grow_by, "selection": selection}
-        options = {"per_class": True, "nested": 9, "max_components": MOST, "random_state": 0, "n_jobs": 1}
-        return Counted(MixtureClassifier("auto", "VVI", **how, **options))
+        search = Search(criterion, MOST, growth=growth, grow_by=grow_by, per_class=True, nested=9)
+        return Counted(MixtureClassifier("auto", "VVI", search=search, random_state=0, n_jobs=1))
 
     return make
 

@@ -35,7 +35,7 @@ from benchmarks.tables.data import Dataset
 from benchmarks.tables.show import Found, tell
 from benchmarks.tables.splice import CONSENSUS, FALSE, RATES, WINDOW
 from benchmarks.tables.table import Make, Setting, Table
-from mixent import GaussianMixture, MEDNoveltyDetector
+from mixent import GaussianMixture, MEDNoveltyDetector, Search
 from mixent.data import read_features
 
 MRE, BAYES = "margin", "bayes"
@@ -152,7 +152,7 @@ def _model(name: str, data: Dataset, columns: list[str]) -> Any:
     if name in PEERS:
         return make_pipeline(encoded(data, columns), PEERS[name]())
     if name == MIXTURE:
-        return GaussianMixture("auto", ["EEE", "VVI", "VVV"], max_components=5, random_state=0, n_jobs=1)
+        return GaussianMixture("auto", ["EEE", "VVI", "VVV"], search=Search(max_components=5), random_state=0, n_jobs=1)
     model, objective = name.split(", ")
     return MEDNoveltyDetector(model, objective=objective)
 

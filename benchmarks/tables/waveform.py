@@ -16,7 +16,7 @@ from benchmarks.tables.compare import Difference, difference, mean_sd
 from benchmarks.tables.data import Dataset
 from benchmarks.tables.show import Found, tell
 from benchmarks.tables.table import Make, Setting, Table
-from mixent import MixtureClassifier, SharedMixtureClassifier
+from mixent import Conditional, MinimumError, MixtureClassifier, SharedMixtureClassifier
 
 MODELS = {
     "3 shared": (SharedMixtureClassifier, 3),
@@ -27,11 +27,11 @@ MODELS = {
 LIKELIHOOD = "likelihood"
 OBJECTIVES: dict[str, dict[str, Any]] = {
     LIKELIHOOD: {},
-    "conditional": {"objective": "conditional"},
-    "conditional, early stop": {"objective": "conditional", "validation": 0.2},
-    "conditional, L-BFGS": {"objective": "conditional", "solver": "lbfgs"},
-    "error": {"objective": "error"},
-    "error, early stop": {"objective": "error", "validation": 0.2},
+    "conditional": {"training": "conditional"},
+    "conditional, early stop": {"training": Conditional(validation=0.2)},
+    "conditional, L-BFGS": {"training": Conditional(solver="lbfgs")},
+    "error": {"training": "error"},
+    "error, early stop": {"training": MinimumError(validation=0.2)},
 }
 
 

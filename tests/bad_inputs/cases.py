@@ -94,11 +94,11 @@ def every(*values):
 
 
 def classifier(**options):
-    return MixtureClassifier(**{"n_components": 1, "random_state": 0, **options})
+    return MixtureClassifier(1, random_state=0).set_params(**options)
 
 
 def mixture(n_components=2, **options):
-    return GaussianMixture(n_components, random_state=0, **options)
+    return GaussianMixture(n_components, random_state=0).set_params(**options)
 
 
 def classify(table=X, labels=y, weight=None, **options):

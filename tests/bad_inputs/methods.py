@@ -257,7 +257,7 @@ CASES = [
     *refused(
         AttributeError,
         "has no attribute 'partial_fit'",
-        {"batches of a trained model": lambda: classifier(objective="error").partial_fit(X, y)},
+        {"batches of a trained model": lambda: classifier(training="error").partial_fit(X, y)},
     ),
     *defined(
         useful,

@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
 
-from mixent import GaussianMixture, MixtureClassifier, SharedMixtureClassifier
+from mixent import GaussianMixture, MixtureClassifier, Search, SharedMixtureClassifier
 
 from .cases import (
     X,
@@ -43,7 +43,8 @@ def short(value):
 
 def searched(**options):
     """Enough rows that "auto" searches."""
-    return MixtureClassifier(max_components=1, random_state=0, **options).fit(*many).predict_proba(many[0])
+    model = MixtureClassifier(search=Search(max_components=1), random_state=0).set_params(**options)
+    return model.fit(*many).predict_proba(many[0])
 
 
 def mixed_table(**options):
@@ -56,16 +57,16 @@ def refit(table, **options):
 
 
 def shared(**options):
-    model = SharedMixtureClassifier(**{"n_components": 2, "random_state": 0, **options})
+    model = SharedMixtureClassifier(2, random_state=0).set_params(**options)
     return model.fit(X, y).predict_proba(X)
 
 
 def trained(**options):
-    return shared(**{"objective": "conditional", **options})
+    return shared(**{"training": "conditional", **options})
 
 
 def with_error(**options):
-    return classify(objective="error", **options)
+    return classify(training="error", **options)
 
 
 def parts(name, *values, make=shared, **more):
@@ -121,24 +122,26 @@ CLASSIFIER = [
         ),
     ),
     *refused(ValueError, "init must be one of 'kmeans..', 'random'; got", option("init", "best", None, 0)),
-    *refused(ValueError, f"max_components {COUNT}", option("max_components", 0, 1.5, None, "x")),
+    *refused(ValueError, f"max_components {COUNT}", option("search__max_components", 0, 1.5, "x")),
     *refused(
         ValueError,
         "cv must be a whole number >= 2, a splitter or a list of splits; got",
-        option("cv", 1, 0, -1, 2.5, None, True, nan, "x"),
+        option("search__cv", 1, 0, -1, 2.5, None, True, nan, "x"),
     ),
     *refused(
         ValueError,
         "cv must give pairs .train, test. of the 80 labelled rows",
-        option("cv", [([0, 1], [1000])], [(1, 2, 3)], [None], KFold(100), make=searched),
+        option("search__cv", [([0, 1], [1000])], [(1, 2, 3)], [None], KFold(100), make=searched),
     ),
     *refused(
-        ValueError, "cv gives no split, or one that holds out no row", option("cv", [([0, 1], [])], make=searched)
+        ValueError,
+        "cv gives no split, or one that holds out no row",
+        option("search__cv", [([0, 1], [])], make=searched),
     ),
-    *refused(ValueError, "(cv gives no split|cv must give pairs)", option("cv", [], make=searched)),
+    *refused(ValueError, "(cv gives no split|cv must give pairs)", option("search__cv", [], make=searched)),
     *refused(ValueError, "tol must be a number >= 0; got", option("tol", -1, nan, inf, "x", None)),
     *refused(ValueError, f"max_iter {COUNT}", option("max_iter", 0, -1, 1.5, None, "x")),
-    *refused(ValueError, "smoothing must be a number > 0; got", option("smoothing", 0, -1, nan, inf, "x", None)),
+    *refused(ValueError, "smoothing must be a number > 0; got", option("prior__smoothing", 0, -1, nan, inf, "x", None)),
     *refused(
         ValueError,
         "categorical must be 'auto' or a list of column names or positions; got",
@@ -185,9 +188,9 @@ CLASSIFIER = [
         probabilities,
         {
             **option("class_prior", [1e-300, 1]),
-            **option("smoothing", 1e-300, 1e300, make=mixed_table),
+            **option("prior__smoothing", 1e-300, 1e300, make=mixed_table),
             **option("categorical", [0, 0], [-1], make=mixed_table),
-            **option("cv", 1000, [([0, 1], [2, 3])], make=searched, covariance="EII", prior=1),
+            **option("search__cv", 1000, [([0, 1], [2, 3])], make=searched, covariance="EII", prior=1),
         },
     ),
     *defined(useful, option("max_iter", 1), (ConvergenceWarning, "max_iter was reached first; raise it")),
@@ -221,12 +224,17 @@ CLUSTERS = [
         {"cluster: init for any number": lambda: cluster(init=np.ones((40, 2)), n_components="auto")},
     ),
     *refused(ValueError, f"n_init {COUNT}", clusters("n_init", 0, -1, 2.5, None)),
-    *refused(ValueError, "selection must be one of 'bic', 'icl', 'cv'; got", clusters("selection", "aic", "BIC", None)),
-    *refused(ValueError, f"max_components {COUNT}", clusters("max_components", 0, None, 1.5, n_components="auto")),
+    *refused(
+        ValueError, "criterion must be one of 'bic', 'icl', 'cv'; got", clusters("search__criterion", "aic", "BIC", 1)
+    ),
+    *refused(
+        ValueError, "search must be one of None, 'cv'", {**option("search", "x", 1), **clusters("search", "x", 1)}
+    ),
+    *refused(ValueError, f"max_components {COUNT}", clusters("search__max_components", 0, 1.5, n_components="auto")),
     *refused(ValueError, "prior must be 'auto', None", clusters("prior", 0, nan)),
     *refused(ValueError, "tol must be a number >= 0", clusters("tol", -1, nan)),
     *refused(ValueError, f"max_iter {COUNT}", clusters("max_iter", 0, "x")),
-    *refused(ValueError, "smoothing must be a number > 0", clusters("smoothing", 0, nan)),
+    *refused(ValueError, "smoothing must be a number > 0", clusters("prior__smoothing", 0, nan)),
     *refused(ValueError, "n_jobs must be None", clusters("n_jobs", 0, "x")),
     *refused(
         ValueError,
@@ -258,24 +266,29 @@ SHARED = [
     *refused(ValueError, f"n_init {COUNT}", parts("n_init", 0, -1, 2.5, None)),
     *refused(
         ValueError,
-        "objective must be one of 'likelihood', 'conditional', 'error'; got",
-        {**parts("objective", "map", "", None, 1), **option("objective", "map", None)},
+        "training must be one of 'likelihood', 'conditional', 'error', or .*; got",
+        {**parts("training", "map", "", None, 1), **option("training", "map", None)},
     ),
-    *refused(ValueError, "alpha must be a number >= 0; got", parts("alpha", -1, nan, inf, "x", None, make=trained)),
-    *refused(ValueError, "alpha must lie between 0 .* and 1", parts("alpha", 1.1, 2, make=trained)),
-    *refused(ValueError, "sharpness must be", option("sharpness", 0, 0.9, nan, "x", None, make=with_error)),
-    *refused(ValueError, ANCHOR, parts("anchor", 0, -1, nan, inf, "none", None, [1], True, make=trained)),
-    *refused(ValueError, "solver must be one of 'ebw', 'lbfgs'; got", parts("solver", "sgd", None, make=trained)),
-    *refused(ValueError, HELD_OUT, parts("validation", 0.0, 1.0, -0.5, 1, True, nan, "x", make=trained)),
     *refused(
         ValueError,
-        "has no effect with objective='likelihood'; it serves objective=",
+        "blend must lie between 0 .* and 1",
+        parts("training__blend", -1, 1.1, nan, inf, "x", None, make=trained),
+    ),
+    *refused(ValueError, "sharpness must be", option("training__sharpness", 0, 0.9, nan, "x", None, make=with_error)),
+    *refused(ValueError, ANCHOR, parts("training__anchor", 0, -1, nan, inf, "none", None, [1], True, make=trained)),
+    *refused(
+        ValueError, "solver must be one of 'ebw', 'lbfgs'; got", parts("training__solver", "sgd", None, make=trained)
+    ),
+    *refused(ValueError, HELD_OUT, parts("training__validation", 0.0, 1.0, -0.5, 1, True, nan, "x", make=trained)),
+    *refused(
+        ValueError,
+        "Invalid parameter .* for estimator Likelihood",
         {
-            **parts("alpha", 0.5, "x", None),
-            **parts("sharpness", 2.0),
-            **parts("anchor", 3, None),
-            **parts("solver", "lbfgs"),
-            **parts("validation", 0.2),
+            **parts("training__blend", 0.5, "x", None),
+            **parts("training__sharpness", 2.0),
+            **parts("training__anchor", 3, None),
+            **parts("training__solver", "lbfgs"),
+            **parts("training__validation", 0.2),
         },
     ),
     *refused(
@@ -286,16 +299,16 @@ SHARED = [
     *refused(
         ValueError,
         "growth must be one of 'restart', 'incremental'; got",
-        {**parts("growth", "x", None), **clusters("growth", "x", None)},
+        {**parts("search__growth", "x", None), **clusters("search__growth", "x", None)},
     ),
     *defined(
         useful,
         {
-            **parts("alpha", 0, 0.0, 1, np.float32(0.5), make=trained),
-            **parts("anchor", 1e-300, 1e300, 5, make=trained),
-            **option("sharpness", 1, 50.0, make=with_error),
-            **parts("validation", 0.5, np.float64(0.2), make=trained),
-            **parts("solver", "lbfgs", make=trained),
+            **parts("training__blend", 0, 0.0, 1, np.float32(0.5), make=trained),
+            **parts("training__anchor", 1e-300, 1e300, 5, make=trained),
+            **option("training__sharpness", 1, 50.0, make=with_error),
+            **parts("training__validation", 0.5, np.float64(0.2), make=trained),
+            **parts("training__solver", "lbfgs", make=trained),
             **parts("forgetting", 0, 0.99),
         },
     ),
@@ -303,7 +316,7 @@ SHARED = [
         probabilities,
         {
             **parts("n_components", 1, make=trained),
-            **parts("sharpness", 1e300, objective="error"),
+            **parts("training__sharpness", 1e300, training="error"),
             "shared: as many components as rows": lambda: shared(n_components=40, max_iter=3, tol=1e10),
         },
     ),

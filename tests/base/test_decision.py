@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from mixent import MixtureClassifier
+from mixent import MixtureClassifier, Search
 from mixent.base.classifier import ProbabilisticClassifier
 from mixent.base.priors import shifted_priors
 from mixent.core.driver import Status
@@ -210,7 +210,7 @@ def searched():
     rng = np.random.default_rng(0)
     y = np.array(["a", "b"])[(rng.random(240) < 0.3).astype(int)]
     X = rng.standard_t(2, size=(240, 8)) + np.where(y == "a", 0.0, 0.5)[:, None]
-    model = MixtureClassifier(covariance="VVV", max_components=1, cv=3, random_state=0).fit(X, y)
+    model = MixtureClassifier(covariance="VVV", search=Search(max_components=1, cv=3), random_state=0).fit(X, y)
     assert model.temperature_ < 0.9
     return model, X
 

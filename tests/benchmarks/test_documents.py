@@ -11,7 +11,7 @@ from benchmarks.tables.store import Store, read_lines
 from benchmarks.tables.table import Setting
 from scipy.stats import ttest_rel
 
-from mixent import GaussianMixture
+from mixent import GaussianMixture, Search
 
 TRAINED = ["1 per class: likelihood", "1 per class: conditional"]
 
@@ -76,7 +76,7 @@ def test_p_value_is_that_of_the_paired_t_test():
 def test_evaluations_are_counted():
     X = np.random.default_rng(0).standard_normal((100, 2))
     with counting() as found:
-        model = GaussianMixture(3, "VVI", growth="incremental", random_state=0, n_jobs=1).fit(X)
+        model = GaussianMixture(3, "VVI", search=Search(growth="incremental"), random_state=0, n_jobs=1).fit(X)
     assert sum(found) >= sum(stage.evaluations for stage in model.path_)  # EM, and what old mixtures say of the rows
     n_before = len(found)
     model.score_samples(X)

@@ -44,7 +44,7 @@ def told(mixent):
 def test_a_shared_model_equals_the_library_and_says_who_speaks_for_whom(fit, mixent, rows):
     said, model = fit("--model", "shared", "-k", "4", "--objective", "conditional", "--alpha", "0.9", "--seed", "3")
     X = rows[["pitch", "attack"]]
-    expected = mx.SharedMixtureClassifier(4, objective="conditional", alpha=0.9, random_state=3)
+    expected = mx.SharedMixtureClassifier(4, training=mx.Conditional(0.9), random_state=3)
     np.testing.assert_array_equal(model.predict_proba(X), expected.fit(X, rows["material"]).predict_proba(X))
     for text in (said, told(mixent)):
         assert "speaks for: p(class | component)" in text and " %, wood: " in text
@@ -58,7 +58,7 @@ def test_a_shared_model_equals_the_library_and_says_who_speaks_for_whom(fit, mix
 
 def test_early_stopping_is_no_failure(fit, mixent):
     said, model = fit("--model", "shared", "-k", "3", "--objective", "error", "--validation", "0.3")
-    assert model.validation == 0.3 and "Trained for few errors" in told(mixent)
+    assert model.training.validation == 0.3 and "Trained for few errors" in told(mixent)
     assert ("Stopped after" in said) == (model.run_.status.name == "STOPPED") and "Did not" not in said
 
 
@@ -86,7 +86,7 @@ SEARCH = ("--max-components", "2", "--covariance", "VVI")
 @pytest.mark.parametrize("select", ["cv", "bic", "icl", "dic", "dic_robust", "cbic"])
 def test_every_selection_says_what_it_chose(fit, select):
     said, model = fit("--model", "shared", "--select", select, "--max-components", "4", "--covariance", "VVI")
-    assert model.selection == select and model.max_components == 4
+    assert model.search.criterion == select and model.search.max_components == 4
     (best,) = [entry for entry in model.search_ if entry["chosen"]]
     if select == "cv":
         text = f"by cross-validation inside the training rows: log-loss {best['log_loss']:.3f} nats"
@@ -97,7 +97,7 @@ def test_every_selection_says_what_it_chose(fit, select):
 
 def test_selection_by_class_and_of_clusters(fit):
     said, model = fit("--select", "bic", "--per-class", *SEARCH)
-    assert model.per_class
+    assert model.search.per_class
     best = {entry["class"]: entry["n_components"] for entry in model.search_ if entry["chosen"]}
     assert f"lower is better): metal: {best['metal']} VVI, wood: {best['wood']} VVI" in said
     assert "by cross-validation" in fit("--select", "cv", "--per-class", *SEARCH)[0]
@@ -108,7 +108,7 @@ def test_selection_by_class_and_of_clusters(fit):
 
 def test_nested_choices_are_told(capsys, rows):
     X, y = rows[["pitch", "attack"]], rows["material"]
-    model = mx.MixtureClassifier("auto", "VVI", selection="dic", nested=3, max_components=2, random_state=0).fit(X, y)
+    model = mx.MixtureClassifier("auto", "VVI", search=mx.Search("dic", 2, nested=3), random_state=0).fit(X, y)
     _say_search(Screen(False), model)
     said = " ".join(capsys.readouterr().out.split())
     assert "that DIC picked in 3 folds, by held-out error: log-loss" in said
@@ -119,8 +119,9 @@ def test_nested_choices_are_told(capsys, rows):
 )
 def test_scores_from_before_the_training_are_called_so(capsys, select, covariance, before):
     entry = {"log_loss": 0.2, "error": 0.1} if select == "cv" else {"bic": 5.0}
-    about = {"objective": "error", "selection": select, "covariance_": covariance}
-    _say_search(Screen(False), SimpleNamespace(search_=[entry | {"chosen": True}], **about))
+    model = mx.SharedMixtureClassifier(training="error", search=select)
+    model.search_, model.covariance_ = [entry | {"chosen": True}], covariance
+    _say_search(Screen(False), model)
     assert ("before the training that followed" in " ".join(capsys.readouterr().out.split())) == before
 
 

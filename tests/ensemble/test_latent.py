@@ -96,7 +96,7 @@ def test_the_number_of_components_is_chosen_by_bic(blobs):
     y = np.repeat([0, 0, 1], 60)
     cells = cells_of(X, y, "union", max_components=4)
     assert np.bincount(cells.owner)[0] == 2
-    assert cells.mixture.selection == "bic" and cells.mixture.max_components == 4
+    assert cells.mixture.search.criterion == "bic" and cells.mixture.search.max_components == 4
     assert cells_of(X, y, "pooled", max_components=4).mixture.params_.n_components == 3
     straight = cells_of(blobs[0], blobs[1], "union", covariance="VVI", max_components=1).mixture.covariances_
     assert (straight[:, 0, 1] == 0).all() and (straight[:, 0, 0] > 0).all()

@@ -10,7 +10,7 @@ from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.mixture import GaussianMixture
 
 import mixent
-from mixent import MixtureClassifier, SharedMixtureClassifier
+from mixent import MixtureClassifier, Search, SharedMixtureClassifier
 from mixent.base.style import OKABE_ITO, plain
 from mixent.base.text import class_name
 from mixent.displays import (
@@ -208,7 +208,9 @@ def search(structures=("EII", "VVV"), nan=()):
 
 
 def test_selection_marks_the_lowest():
-    display = SelectionDisplay.from_estimator(SimpleNamespace(search_=search()))
+    model = mixent.GaussianMixture()
+    model.search_ = search()
+    display = SelectionDisplay.from_estimator(model)
     assert (display.chosen["covariance"], display.chosen["n_components"]) == ("EII", 2)
     np.testing.assert_array_equal(display.curves()["VVV"], [[1, 2, 3], [101, 1, 101]])
     ax = drawn(display)
@@ -238,7 +240,7 @@ def test_selection_shows_the_best_and_tells_structures_apart():
     drawn(SelectionDisplay.from_search(search(["EII"], nan=[(1, "EII"), (3, "EII")])))  # one value: some limits
 
 
-GROWN = {"covariance": ["VVI"], "growth": "incremental", "max_components": 3, "random_state": 0}
+GROWN = {"covariance": ["VVI"], "search__growth": "incremental", "search__max_components": 3, "random_state": 0}
 
 
 def test_selection_rings_what_was_chosen_even_if_it_is_not_the_lowest():
@@ -254,7 +256,7 @@ def test_selection_rings_what_was_chosen_even_if_it_is_not_the_lowest():
 
 
 def test_selection_of_each_class_counts_from_its_lowest():
-    model = MixtureClassifier("auto", selection="bic", per_class=True, **GROWN).fit(X, Y)
+    model = MixtureClassifier("auto", search=Search("bic", per_class=True)).set_params(**GROWN).fit(X, Y)
     display = SelectionDisplay.from_estimator(model)
     assert [pick["class"] for pick in display.picks] == list(model.classes_) == list(display.curves())
     for label, (k, value) in display.curves().items():
@@ -350,13 +352,13 @@ def test_numeric_classes_are_called_classes_in_legends():
 
 @pytest.mark.parametrize("selection", ["cv", "bic", "icl", "dic", "dic_robust", "cbic"])
 def test_selection_takes_every_search(selection):
-    options = {**GROWN, "selection": selection, "cv": 2, "max_components": 2}
+    options = {**GROWN, "search__criterion": selection, "search__cv": 2, "search__max_components": 2}
     shown = {"cv": "log_loss"}.get(selection, selection)
     for estimator in (
-        MixtureClassifier("auto", **options),
-        MixtureClassifier("auto", per_class=True, **options),
-        MixtureClassifier("auto", **{**options, "growth": "restart"}),
-        SharedMixtureClassifier("auto", **options),
+        MixtureClassifier("auto").set_params(**options),
+        MixtureClassifier("auto", search=Search(per_class=True)).set_params(**options),
+        MixtureClassifier("auto").set_params(**{**options, "search__growth": "restart"}),
+        SharedMixtureClassifier("auto").set_params(**options),
     ):
         model = estimator.fit(X, Y)
         display = SelectionDisplay.from_estimator(model)
@@ -365,16 +367,18 @@ def test_selection_takes_every_search(selection):
         growth = GrowthDisplay.from_estimator(model) if model.path_ else None
         assert growth is None or growth.criterion == shown
     if selection != "cv":
-        nested = SelectionDisplay.from_estimator(MixtureClassifier("auto", nested=2, **options).fit(X, Y))
+        nested = SelectionDisplay.from_estimator(
+            MixtureClassifier("auto", search=Search(nested=2)).set_params(**options).fit(X, Y)
+        )
         assert nested.criterion == "error" and "share of rows" in drawn(nested).get_xlabel()
     if selection in ("cv", "bic", "icl"):
-        display = SelectionDisplay.from_estimator(mixent.GaussianMixture("auto", **options).fit(X))
+        display = SelectionDisplay.from_estimator(mixent.GaussianMixture("auto").set_params(**options).fit(X))
         assert display.criterion == selection
         drawn(display)
 
 
 def shared(K=4, y=Y, **options):
-    return SharedMixtureClassifier(K, "VVI", random_state=0, **options).fit(X, y)
+    return SharedMixtureClassifier(K, "VVI", random_state=0).set_params(**options).fit(X, y)
 
 
 def test_components_are_the_table_and_the_weights():
@@ -471,7 +475,7 @@ def test_explanation_of_frames_and_of_rows_that_are_not_there():
 
 
 def test_growth_draws_the_path():
-    model = MixtureClassifier("auto", selection="bic", per_class=True, **GROWN).fit(X, Y)
+    model = MixtureClassifier("auto", search=Search("bic", per_class=True)).set_params(**GROWN).fit(X, Y)
     display = GrowthDisplay.from_estimator(model)
     assert display.criterion == "bic" and list(display.lines) == list(model.classes_)
     for c, (label, line) in enumerate(display.lines.items()):
@@ -498,7 +502,7 @@ def test_growth_draws_the_path():
 
 
 def test_growth_of_all_classes_together_and_without_a_search():
-    together = MixtureClassifier("auto", selection="dic", **GROWN).fit(X, Y)
+    together = MixtureClassifier("auto", search="dic").set_params(**GROWN).fit(X, Y)
     display = GrowthDisplay.from_estimator(together)
     (line,) = display.lines.values()
     known = {r["n_components"]: r["dic"] for r in together.search_}
@@ -507,14 +511,14 @@ def test_growth_of_all_classes_together_and_without_a_search():
     assert 150 * line.log_likelihood[0] == pytest.approx(sum(s.log_likelihood for s in stages))
     assert texts(drawn(display)) == ["all classes", "chosen"]
     assert len(GrowthDisplay.from_estimator(together, "bic").lines) == 3
-    fixed = SharedMixtureClassifier(3, "VVI", growth="incremental").fit(X, Y)
+    fixed = SharedMixtureClassifier(3, "VVI", search=Search(growth="incremental")).fit(X, Y)
     (line,) = GrowthDisplay.from_estimator(fixed).lines.values()
     stage = fixed.path_[2]
     assert line.criterion[2] == pytest.approx(-2 * stage.log_likelihood + stage.n_free * np.log(150))
-    mixture = mixent.GaussianMixture("auto", selection="cv", cv=2, **GROWN).fit(X)
+    mixture = mixent.GaussianMixture("auto", search=mixent.Search("cv", cv=2)).set_params(**GROWN).fit(X)
     display = GrowthDisplay.from_estimator(mixture)
     assert display.criterion == "cv" and "held-out log density" in drawn(display).get_ylabel()
-    with pytest.raises(ValueError, match="the search has no icl; fit with n_components=\"auto\" and selection='icl'"):
+    with pytest.raises(ValueError, match="the search has no icl; fit with n_components=\"auto\" and search='icl'"):
         GrowthDisplay.from_estimator(fixed, "icl")
     with pytest.raises(ValueError, match="criterion must be one of 'bic', 'icl', 'aic', 'dic', 'dic_robust', 'cbic'"):
         GrowthDisplay.from_estimator(fixed, "loo")
@@ -611,12 +615,12 @@ def test_any_class_name_is_drawn_as_it_is():
     assert any("_hidden" in text for text in texts(ax))
     drawn(RegionsDisplay.from_estimator(model, X[:, :2], y, grid_size=5))
     long = np.array(["$\\bad", "_hidden", "x" * 60])[CODES]
-    mixture = SharedMixtureClassifier(3, "VVI", growth="incremental").fit(X, long)
+    mixture = SharedMixtureClassifier(3, "VVI", search=Search(growth="incremental")).fit(X, long)
     drawn(ComponentsDisplay.from_estimator(mixture))
     drawn(GrowthDisplay.from_estimator(mixture))
     ax = drawn(ExplanationDisplay.from_estimator(mixture, X, 149))
     assert ax.figure.get_tightbbox().width <= ax.figure.get_figwidth()  # nothing outside the picture
-    drawn(GrowthDisplay.from_estimator(MixtureClassifier(2, "VVI", growth="incremental").fit(X, long)))
+    drawn(GrowthDisplay.from_estimator(MixtureClassifier(2, "VVI", search=Search(growth="incremental")).fit(X, long)))
     assert plain("x" * 99).endswith("…") and len(plain("x" * 99)) == 40
 
 

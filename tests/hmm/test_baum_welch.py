@@ -5,14 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.special import logsumexp
+from sklearn.base import clone
 
-from mixent import GaussianMixture, HiddenMarkovModel
+from mixent import GaussianMixture, HiddenMarkovModel, HMMPrior
 from mixent.core.driver import Stop, run
 from mixent.core.executors import Serial, Threads
 from mixent.hmm.fitting import blocks_of
 from mixent.mixtures.clustering import STRUCTURES
 
-RAW = {"prior": None, "smoothing": 0.0, "transition_prior": 0.0}
+RAW = {"prior": HMMPrior(None, smoothing=0.0, transition_smoothing=0.0)}
 
 
 def objectives(model):
@@ -79,7 +80,7 @@ def test_weight_two_is_the_sequence_twice_and_weight_zero_is_none(mixed, options
     count[lengths.argmax()] = 1  # matrices per step are as many as the longest has
     model = HiddenMarkovModel(2, random_state=0, tol=1e-4, **options)
     weighted = model.fit(table, lengths=lengths, sample_weight=count)
-    again = HiddenMarkovModel(**model.get_params())
+    again = clone(model)
     rows, several = take(lengths, np.repeat(np.arange(len(lengths)), count))
     same(weighted, again.fit(table.iloc[rows], lengths=several), rtol=1e-6, atol=1e-8)
 
@@ -214,9 +215,9 @@ def test_transitions_per_step_follow_each_step():
     first = rng.integers(2, size=300)
     states = np.stack([first, first, 1 - first], axis=1)
     X = 10.0 * states + rng.normal(size=states.shape)
-    model = HiddenMarkovModel(2, transitions="per_step", transition_prior=0.0).fit(X)
+    model = HiddenMarkovModel(2, transitions="per_step", prior=HMMPrior(transition_smoothing=0.0)).fit(X)
     np.testing.assert_allclose(model.transitions_, [np.eye(2), 1 - np.eye(2)], atol=1e-6)
-    shared = HiddenMarkovModel(2, transition_prior=0.0).fit(X)
+    shared = HiddenMarkovModel(2, prior=HMMPrior(transition_smoothing=0.0)).fit(X)
     np.testing.assert_allclose(shared.transitions_, 0.5, atol=0.05)
     assert model.score(X) > shared.score(X) + 1.0 and model.n_parameters_ == shared.n_parameters_ + 2
     same_states = HiddenMarkovModel(2, transitions="per_step").fit(X).decode(X)

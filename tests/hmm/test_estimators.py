@@ -12,7 +12,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
 import mixent
-from mixent import HiddenMarkovModel, HMMClassifier
+from mixent import HiddenMarkovModel, HMMClassifier, HMMPrior
 from mixent.hmm.problem import ChainProblem
 from mixent.persistence import SavedFileError
 
@@ -249,7 +249,7 @@ def test_shared_structures_start_from_what_they_allow(sequences):
 def test_impossible_sequences():
     X = np.array([["a", "b", "b"], ["a", "a", "b"], ["a", "b", "a"]])
     start = {"start": [1.0, 0.0], "transitions": [[0.5, 0.5], [0.0, 1.0]], "tables": [[1.0, 0.0], [0.0, 1.0]]}
-    model = HiddenMarkovModel(2, init=start, smoothing=0.0, transition_prior=0.0).fit(X[:2])
+    model = HiddenMarkovModel(2, init=start, prior=HMMPrior(smoothing=0.0, transition_smoothing=0.0)).fit(X[:2])
     assert model.score_samples(X)[2] < -600 < -5 < model.score_samples(X)[0]  # a trace: tables keep 1e-300
     log_emit = np.log(np.full((4, 2), 0.5))
     log_emit[3] = -np.inf

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mixent import HiddenMarkovModel
+from mixent import HiddenMarkovModel, HMMPrior
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 EXPECTED = json.loads((GOLDEN / "hmmlearn.json").read_text())
@@ -30,9 +30,7 @@ def test_baum_welch_is_that_of_hmmlearn(cases, name):
     model = HiddenMarkovModel(
         3,
         "VVV" if name == "full" else "VVI",
-        prior=None,
-        smoothing=0.0,
-        transition_prior=0.0,
+        prior=HMMPrior(None, smoothing=0.0, transition_smoothing=0.0),
         init=start,
         accelerate=False,
         tol=0.0,

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mixent import HiddenMarkovModel, HMMClassifier
+from mixent import HiddenMarkovModel, HMMClassifier, HMMPrior
 
 X = np.random.default_rng(0).normal(size=(12, 4))
 Y = np.arange(12) % 2
@@ -22,8 +22,8 @@ LOG = np.log(np.full((6, 2), 0.5))
         ({"topology": "ring"}, "topology must be one of 'full', 'left-right'; got 'ring'"),
         ({"transitions": "own"}, "transitions must be one of 'shared', 'per_step'; got 'own'"),
         ({"prior": -1}, "prior must be 'auto', None .* or a positive number of pseudo-rows; got -1"),
-        ({"smoothing": -1}, "smoothing must be a number >= 0; got -1"),
-        ({"transition_prior": "auto"}, "transition_prior must be a number >= 0; got 'auto'"),
+        ({"prior": HMMPrior(smoothing=-1)}, "smoothing must be a number >= 0; got -1"),
+        ({"prior": HMMPrior(transition_smoothing="auto")}, "transition_smoothing must be a number >= 0; got 'auto'"),
         ({"init": "kmeans"}, "init must be one of 'auto', 'random'; got 'kmeans'"),
         ({"init": 3}, "init must be one of 'auto', 'random'; got 3"),
         ({"n_init": 0}, "n_init must be a whole number >= 1; got 0"),
@@ -45,7 +45,7 @@ def test_options(cls, options, message):
         ({"n_states": 100}, "n_states=100 needs at least as many steps; X has 48"),
         ({"init": {"mean": 1}}, "init as a dict has some of the keys 'start', .*; it has 'mean'"),
         ({"init": {}}, "init as a dict has some of the keys .*; it is empty"),
-        ({"init": {"start": [1, 0]}, "n_init": 2}, "n_init=2 has no effect with parameters given as init"),
+        ({"init": {"start": [1, 0]}, "n_init": 2}, "n_init=2 is not used with parameters given as init"),
         ({"init": {"start": [0.5, 0.6]}}, "init: start must be probabilities that sum to 1 along the last axis"),
         ({"init": {"start": [1.5, -0.5]}}, "init: start must be probabilities"),
         ({"init": {"start": ["a", "b"]}}, r"init: start must be numbers of shape \(2,\); could not convert"),
@@ -98,13 +98,13 @@ def test_starts_of_several_words():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"covariance": "VVV"}, "covariance='VVV' has no effect with emissions='precomputed'; leave it at 'VVI'"),
-        ({"prior": None}, "prior=None has no effect with emissions='precomputed'"),
-        ({"smoothing": 2.0}, "smoothing=2.0 has no effect"),
-        ({"categorical": [0]}, r"categorical=\[0\] has no effect"),
-        ({"n_init": 2}, "n_init=2 has no effect with emissions='precomputed': they decide where to start"),
-        ({"init": "random"}, "init='random' has no effect with emissions='precomputed'"),
-        ({"init": {"means": 1}}, "init gives 'means', which emissions='precomputed' has no use for"),
+        ({"covariance": "VVV"}, "covariance='VVV' is not used with emissions='precomputed'; leave it at 'VVI'"),
+        ({"prior": None}, "prior=None is not used with emissions='precomputed'"),
+        ({"prior": HMMPrior(smoothing=2.0)}, "smoothing=2.0 is not used"),
+        ({"categorical": [0]}, r"categorical=\[0\] is not used"),
+        ({"n_init": 2}, "n_init=2 is not used with emissions='precomputed'"),
+        ({"init": "random"}, "init='random' is not used with emissions='precomputed'"),
+        ({"init": {"means": 1}}, "init gives 'means', which is not used with emissions='precomputed'; leave it out"),
     ],
 )
 def test_options_without_effect_where_emissions_are_given(options, message):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
-from mixent import MaxEntClassifier, MixtureClassifier
+from mixent import MaxEntClassifier, MixtureClassifier, Search
 from mixent.base.text import class_name
 from mixent.displays import ConstraintsDisplay, ExplanationDisplay, PathDisplay
 from mixent.maxent import BinFeatures, ComponentFeatures
@@ -454,7 +454,7 @@ def test_a_path_of_which_nothing_was_kept_is_drawn():
 
 
 def test_no_path(iris):
-    for model in (iris, MixtureClassifier(2, "VVI", growth="incremental").fit(X, Y)):
+    for model in (iris, MixtureClassifier(2, "VVI", search=Search(growth="incremental")).fit(X, Y)):
         with pytest.raises(ValueError, match="has no path of features: fit a MaxEntClassifier.selection="):
             PathDisplay.from_estimator(model)
     with pytest.raises(ValueError, match="quantity must be one of 'score', 'gain'; got 'x'"):

@@ -17,7 +17,14 @@ from sklearn.svm import SVC
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
-from mixent import GaussianMixture, HiddenMarkovModel, HMMClassifier, MixtureClassifier, SharedMixtureClassifier
+from mixent import (
+    GaussianMixture,
+    HiddenMarkovModel,
+    HMMClassifier,
+    HMMPrior,
+    MixtureClassifier,
+    SharedMixtureClassifier,
+)
 from mixent.med.fisher import FisherKernel, inverse_root
 from mixent.med.fisher_scores import contrasts
 from mixent.mixtures.chart import MixtureChart
@@ -115,7 +122,7 @@ def test_words_alone():
         MixtureClassifier(2, "EVE", across_classes=True),
         MixtureClassifier({0: 1, 1: 3, 2: 2}, {0: "EEV", 1: "VVI", 2: "VEE"}),
         MixtureClassifier(2, "VVI", class_prior=[0.2, 0.3, 0.5]),
-        MixtureClassifier(1, "EEE", objective="conditional"),
+        MixtureClassifier(1, "EEE", training="conditional"),
     ],
     ids=["own", "across", "unlike", "held", "trained"],
 )
@@ -618,7 +625,7 @@ def chain_differences(model, X, step=1e-5):
 @pytest.mark.parametrize("n_states", [1, 2, 3])
 def test_scores_of_sequences_are_differences_of_their_log_likelihood(n_states, words, missing):
     X, _ = walks(80, missing=missing, words=words)
-    model = HiddenMarkovModel(n_states, random_state=0, tol=1e-3, transition_prior=3.0).fit(X)
+    model = HiddenMarkovModel(n_states, random_state=0, tol=1e-3, prior=HMMPrior(transition_smoothing=3.0)).fit(X)
     kernel = FisherKernel(model, n_samples=500, random_state=0).fit(X)
     slopes = chain_differences(model, X)
     assert kernel.scores(X).shape == slopes.shape == (80, model.n_parameters_)

@@ -65,8 +65,8 @@ def test_with_one_component_of_each_class_batches_are_one_fit(draw, same, name, 
     X, y = draw()
     weight = np.random.default_rng(1).exponential(size=len(X)) if weighted else None
     options = {"prior": None, "tol": 1e-13}
-    whole = MixtureClassifier(1, name, **options).fit(X, y, sample_weight=weight)
-    parts = batches(MixtureClassifier(1, name, **options), X, y, weight)
+    whole = MixtureClassifier(1, name).set_params(**options).fit(X, y, sample_weight=weight)
+    parts = batches(MixtureClassifier(1, name).set_params(**options), X, y, weight)
     # axes found by an inner minimisation that compares values are right to sqrt(rounding)
     exact = 1e-6 if name in ("EVE", "VVE") else 1e-9
     same(parts, whole, exact)
@@ -78,8 +78,8 @@ def test_with_one_component_of_each_class_batches_are_one_fit(draw, same, name, 
 def test_what_classes_share_is_that_of_all_batches(draw, same, name):
     X, y = draw()
     options = {"prior": None, "tol": 1e-13, "across_classes": True}
-    whole = MixtureClassifier(1, name, **options).fit(X, y)
-    same(batches(MixtureClassifier(1, name, **options), X, y), whole, 1e-8)
+    whole = MixtureClassifier(1, name).set_params(**options).fit(X, y)
+    same(batches(MixtureClassifier(1, name).set_params(**options), X, y), whole, 1e-8)
 
 
 def test_one_shared_component_and_one_plain_one_too(draw, same):
@@ -94,8 +94,11 @@ def test_one_shared_component_and_one_plain_one_too(draw, same):
 def test_tables_of_categories_add_up(mixed):
     X, y = mixed()
     X = X[["kind"]]
-    options = {"smoothing": 1e-12, "tol": 1e-13}  # its pseudo-counts follow the first batch
-    whole, parts = MixtureClassifier(1, **options).fit(X, y), batches(MixtureClassifier(1, **options), X, y)
+    options = {"prior__smoothing": 1e-12, "tol": 1e-13}  # its pseudo-counts follow the first batch
+    whole, parts = (
+        MixtureClassifier(1).set_params(**options).fit(X, y),
+        batches(MixtureClassifier(1).set_params(**options), X, y),
+    )
     a, b = (m.category_probabilities_["kind"] for m in (parts, whole))
     np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(parts.class_prior_, whole.class_prior_, rtol=1e-9)

@@ -7,7 +7,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticD
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ShuffleSplit
 
-from mixent import GaussianMixture, MixtureClassifier
+from mixent import GaussianMixture, MixtureClassifier, Search
 from mixent.mixtures.search import fit_temperature, row_losses
 
 
@@ -362,7 +362,7 @@ def rings():
 
 @pytest.fixture(scope="module")
 def auto(rings):
-    return MixtureClassifier(max_components=3, cv=3, random_state=0).fit(*rings)
+    return MixtureClassifier(search=Search(max_components=3, cv=3), random_state=0).fit(*rings)
 
 
 def test_auto_finds_what_the_classes_need(auto, rings):
@@ -392,15 +392,17 @@ def test_auto_finds_what_the_classes_need(auto, rings):
 
 def test_auto_searches_the_structures_it_is_given(rings):
     X, y = rings
-    model = MixtureClassifier(covariance=["VVI", "EII"], max_components=2, cv=2, random_state=0).fit(X, y)
+    model = MixtureClassifier(covariance=["VVI", "EII"], search=Search(max_components=2, cv=2), random_state=0).fit(
+        X, y
+    )
     assert {r["covariance"] for r in model.search_} == {"VVI", "EII"}
-    one = MixtureClassifier(covariance="diag", max_components=2, cv=2, random_state=0).fit(X, y)
+    one = MixtureClassifier(covariance="diag", search=Search(max_components=2, cv=2), random_state=0).fit(X, y)
     assert {r["covariance"] for r in one.search_} == {"VVI"}
 
 
 def test_auto_is_reproduced_by_the_random_state(auto, rings, same):
     X, y = rings
-    again = MixtureClassifier(max_components=3, cv=3, random_state=0).fit(X, y)
+    again = MixtureClassifier(search=Search(max_components=3, cv=3), random_state=0).fit(X, y)
     same(auto, again, 0)
     assert again.search_ == auto.search_
     np.testing.assert_array_equal(again.predict_proba(X), auto.predict_proba(X))
@@ -419,7 +421,7 @@ def test_auto_takes_absent_and_uncertain_labels_gaps_and_weights(draw):
     y = np.full((200, 3), 0.1)
     y[np.arange(200), label] = 0.8
     y[:40] = 1.0
-    model = MixtureClassifier(max_components=2, cv=3, random_state=0)
+    model = MixtureClassifier(search=Search(max_components=2, cv=3), random_state=0)
     model.fit(X, y, sample_weight=np.random.default_rng(0).exponential(size=200))
     assert len(model.search_) > 3 and model.score(X, label) > 0.8
 
@@ -427,7 +429,7 @@ def test_auto_takes_absent_and_uncertain_labels_gaps_and_weights(draw):
 def test_auto_does_not_care_how_classes_are_called(draw):
     X, label = draw(n=200, seed=4)
     one, other = (
-        MixtureClassifier(max_components=1, cv=3, random_state=0).fit(X, names[label])
+        MixtureClassifier(search=Search(max_components=1, cv=3), random_state=0).fit(X, names[label])
         for names in (np.array(["a", "b", "c"]), np.array(["x", "y", "z"]))
     )
     np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
@@ -435,7 +437,7 @@ def test_auto_does_not_care_how_classes_are_called(draw):
 
 def test_auto_goes_on_with_a_single_split(rings):
     X, y = rings
-    one = MixtureClassifier(cv=ShuffleSplit(1, test_size=0.3, random_state=0), random_state=0).fit(X, y)
+    one = MixtureClassifier(search=Search(cv=ShuffleSplit(1, test_size=0.3, random_state=0)), random_state=0).fit(X, y)
     assert max(max(r["n_components"]) for r in one.search_) > 3
 
 
@@ -452,8 +454,10 @@ def test_the_temperature_is_the_best_on_a_fine_grid():
 def test_soft_labels_are_likelihoods_in_the_search_too(draw):
     """Doubt about the label is not doubt of the model: 80 % labels must not flatten the probabilities."""
     X, label = draw(n=240, seed=5)
-    sure = MixtureClassifier(max_components=2, cv=3, random_state=0).fit(X, label)
-    soft = MixtureClassifier(max_components=2, cv=3, random_state=0).fit(X, 0.8 * np.eye(3)[label] + 0.2 / 3)
+    sure = MixtureClassifier(search=Search(max_components=2, cv=3), random_state=0).fit(X, label)
+    soft = MixtureClassifier(search=Search(max_components=2, cv=3), random_state=0).fit(
+        X, 0.8 * np.eye(3)[label] + 0.2 / 3
+    )
     assert soft.score(X, label) > sure.score(X, label) - 0.02
     assert soft.temperature_ > 0.5 * sure.temperature_
 

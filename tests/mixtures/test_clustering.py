@@ -8,7 +8,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture as Peer
 
-from mixent import GaussianMixture
+from mixent import GaussianMixture, Search
 
 NAMES = ("EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV")
 
@@ -121,7 +121,7 @@ def clear():
 @pytest.mark.parametrize("selection", ["bic", "icl"])
 def test_auto_finds_components_and_structure(clear, selection, prior):
     X, label = clear
-    mixture = GaussianMixture("auto", "auto", prior=prior, selection=selection, max_components=4, random_state=0).fit(X)
+    mixture = GaussianMixture("auto", "auto", prior=prior, search=Search(selection, 4), random_state=0).fit(X)
     assert (mixture.n_components_, mixture.covariance_) == (3, "EEE")
     assert len({*zip(mixture.predict(X).tolist(), label.tolist())}) == 3
     table = mixture.search_
@@ -151,9 +151,9 @@ def test_icl_prefers_separated_components():
     """Two concentric clouds: BIC takes two components for the density, ICL one cluster."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 2)) * np.where(rng.random(600) < 0.5, 1.0, 2.5)[:, None]
-    options = {"covariance": "VII", "max_components": 3, "random_state": 0}
-    assert GaussianMixture("auto", selection="bic", **options).fit(X).n_components_ == 2
-    assert GaussianMixture("auto", selection="icl", **options).fit(X).n_components_ == 1
+    options = {"covariance": "VII", "search__max_components": 3, "random_state": 0}
+    assert GaussianMixture("auto", search="bic").set_params(**options).fit(X).n_components_ == 2
+    assert GaussianMixture("auto", search="icl").set_params(**options).fit(X).n_components_ == 1
     two = GaussianMixture(2, ["VII", "EII"], random_state=0).fit(X)
     record = two.search_[0]
     assert two.covariance_ == record["covariance"] == "VII"
@@ -170,10 +170,10 @@ def test_a_list_of_structures_is_searched(clear):
 
 def test_the_search_counts_weights_as_rows(clear):
     X, _ = clear
-    options = {"covariance": ["EII", "EEE"], "max_components": 3, "random_state": 0}
-    weighted = GaussianMixture("auto", **options).fit(X, sample_weight=np.full(len(X), 2.0))
+    options = {"covariance": ["EII", "EEE"], "search__max_components": 3, "random_state": 0}
+    weighted = GaussianMixture("auto").set_params(**options).fit(X, sample_weight=np.full(len(X), 2.0))
     record = weighted.search_[0]  # one component: nothing depends on the start
-    twice = GaussianMixture("auto", **options).fit(np.repeat(X, 2, axis=0)).search_[0]
+    twice = GaussianMixture("auto").set_params(**options).fit(np.repeat(X, 2, axis=0)).search_[0]
     assert record["bic"] == pytest.approx(twice["bic"], rel=1e-9)
 
 
@@ -186,10 +186,10 @@ def test_auto_tries_no_more_components_than_rows():
 def test_progress_is_told_and_changes_nothing(clear, same):
     X, _ = clear
     told = []
-    options = {"covariance": "EEE", "max_components": 2, "random_state": 0}
-    mixture = GaussianMixture("auto", progress=lambda *what: told.append(what), **options).fit(X)
+    options = {"covariance": "EEE", "search__max_components": 2, "random_state": 0}
+    mixture = GaussianMixture("auto", progress=lambda *what: told.append(what)).set_params(**options).fit(X)
     assert [t[:2] for t in told] == [(1, 2), (2, 2)] and "EEE with 1: bic" in told[0][2]
-    same(mixture, GaussianMixture("auto", **options).fit(X), 0)
+    same(mixture, GaussianMixture("auto").set_params(**options).fit(X), 0)
     told.clear()
     GaussianMixture(2, progress=lambda *what: told.append(what), random_state=0).fit(X)
     assert told and all(done <= total for done, total, _ in told)
@@ -201,7 +201,7 @@ def test_a_bar_is_shown_on_request(clear, monkeypatch):
     X, _ = clear
     seen, update = [], Progress.update
     monkeypatch.setattr(Progress, "update", lambda bar, task, **told: (seen.append(told), update(bar, task, **told)))
-    GaussianMixture("auto", "EEE", max_components=2, progress=True).fit(X)
+    GaussianMixture("auto", "EEE", search=Search(max_components=2), progress=True).fit(X)
     assert [told["completed"] for told in seen] == [1, 2] and "EEE with 2" in seen[-1]["description"]
 
 
@@ -213,8 +213,7 @@ def test_a_dropped_component_leaves_no_trace():
     )
     dropped = 0
     for prior in ("auto", None):
-        model = GaussianMixture("auto", ["EEE", "VVV"], max_components=9, prior=prior, random_state=0)
-        model.selection = "icl"
+        model = GaussianMixture("auto", ["EEE", "VVV"], search="icl", prior=prior, random_state=0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(frame)
@@ -243,8 +242,8 @@ def test_warm_start_goes_on_from_the_last_fit(draw):
 def test_warm_start_in_two_halves_is_one_run(draw, same):
     X, _ = draw(n=200)
     options = {"tol": 0, "accelerate": False, "random_state": 0}
-    whole = GaussianMixture(3, max_iter=21, **options)
-    halves = GaussianMixture(3, max_iter=11, warm_start=True, **options)
+    whole = GaussianMixture(3, max_iter=21).set_params(**options)
+    halves = GaussianMixture(3, max_iter=11, warm_start=True).set_params(**options)
     with pytest.warns(ConvergenceWarning, match="max_iter was reached first; raise it, or loosen tol"):
         whole.fit(X)
     with pytest.warns(ConvergenceWarning, match="max_iter was reached first"):

@@ -6,7 +6,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, norm
 from sklearn.mixture import GaussianMixture as SklearnMixture
 
-from mixent import GaussianMixture, MixtureClassifier, SharedMixtureClassifier
+from mixent import GaussianMixture, MixtureClassifier, Search, SharedMixtureClassifier
 from mixent.mixtures.criteria import FLOOR, class_criteria, conditional_bic
 
 NAMES = ("bic", "icl", "dic", "dic_robust")
@@ -22,8 +22,14 @@ def table(draw):
 
 
 def grown(selection="dic", **options):
-    options = {"growth": "incremental", "per_class": True, "max_components": 3, "random_state": 0, **options}
-    return MixtureClassifier("auto", ["VVV"], selection=selection, **options)
+    options = {
+        "search__growth": "incremental",
+        "search__per_class": True,
+        "search__max_components": 3,
+        "random_state": 0,
+        **options,
+    }
+    return MixtureClassifier("auto", ["VVV"], search=selection).set_params(**options)
 
 
 def parts(stage):
@@ -76,7 +82,7 @@ def stage_of(model, record):
 @pytest.mark.parametrize("beta", [1.0, 0.4, 2.5])
 def test_every_criterion_of_every_stage_is_its_formula(table, beta):
     X, y = table
-    model = grown(beta=beta).fit(X, y)
+    model = grown(search__dic_weight=beta).fit(X, y)
     assert len(model.search_) >= 7  # two poor stages end the growth of a class
     for record in model.search_:
         expected = naive(stage_of(model, record), record["class"], X, y, beta)
@@ -105,7 +111,7 @@ def test_bic_is_that_of_scikit_learn_on_the_rows_of_the_class(table):
 
 def test_plain_mixtures_have_the_criteria_their_methods_compute(table):
     X, _ = table
-    model = GaussianMixture("auto", ["VVI", "EEE"], max_components=3, random_state=0).fit(X)
+    model = GaussianMixture("auto", ["VVI", "EEE"], search=Search(max_components=3), random_state=0).fit(X)
     (chosen,) = (r for r in model.search_ if r["chosen"])
     for name in ("bic", "icl", "aic"):
         assert chosen[name] == pytest.approx(getattr(model, name)(X), rel=1e-9)
@@ -170,9 +176,9 @@ def test_weight_two_is_the_row_twice():
 def test_fitted_to_a_weight_of_two_or_the_row_twice_all_criteria_are_the_same(table, selection, estimator):
     X, y = table
     weight = 1 + np.arange(len(y)) % 3
-    options = {"selection": selection, "max_components": 1, "covariance": ["VVV"], "random_state": 0}
-    once = estimator(**options).fit(X, y, sample_weight=weight).search_
-    twice = estimator(**options).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight)).search_
+    options = {"search__criterion": selection, "search__max_components": 1, "covariance": ["VVV"], "random_state": 0}
+    once = estimator().set_params(**options).fit(X, y, sample_weight=weight).search_
+    twice = estimator().set_params(**options).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight)).search_
     assert len(once) == len(twice) == 1 and selection in once[0]
     for name in {*NAMES, selection}:
         assert once[0][name] == pytest.approx(twice[0][name], rel=1e-8, abs=1e-6), name
@@ -213,7 +219,7 @@ def test_shared_components_sum_the_criteria_of_the_classes_they_serve():
 
 def test_icl_of_shared_components_counts_the_doubt_that_is_left_when_the_class_is_known(table):
     X, y = table
-    model = SharedMixtureClassifier("auto", ["VVI"], selection="icl", growth="incremental", max_components=4)
+    model = SharedMixtureClassifier("auto", ["VVI"], search=Search("icl", 4, growth="incremental"))
     model.fit(X, y)
     for record, stage in zip(model.search_, model.path_, strict=True):
         _, means, covs = parts(stage)
@@ -230,9 +236,9 @@ def test_icl_of_shared_components_counts_the_doubt_that_is_left_when_the_class_i
 def test_cbic_is_that_of_the_probabilities_the_model_gives(table):
     X, y = table
     models = [
-        MixtureClassifier("auto", ["VVV"], selection="cbic", max_components=1),
-        SharedMixtureClassifier("auto", ["VVI"], selection="cbic", max_components=4, random_state=0),
-        SharedMixtureClassifier("auto", ["EEE"], selection="cbic", growth="incremental", max_components=4),
+        MixtureClassifier("auto", ["VVV"], search=Search("cbic", 1)),
+        SharedMixtureClassifier("auto", ["VVI"], search=Search("cbic", 4), random_state=0),
+        SharedMixtureClassifier("auto", ["EEE"], search=Search("cbic", 4, growth="incremental")),
     ]
     for model in models:
         model.fit(X, y)

@@ -21,13 +21,13 @@ from mixent.families.gaussian.prior import Prior
 from mixent.families.product import Components, ProductFamily
 from mixent.mixtures import discriminative
 from mixent.mixtures.chart import MixtureChart
-from mixent.mixtures.discriminative import Conditional, DiscriminativeProblem, SmoothedError, on_simplex
+from mixent.mixtures.discriminative import ConditionalLikelihood, DiscriminativeProblem, SmoothedError, on_simplex
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
 NAMES = ("EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV")
 CRITERIA = {
-    "conditional": Conditional(1.0),
-    "blend": Conditional(0.4),
+    "conditional": ConditionalLikelihood(1.0),
+    "blend": ConditionalLikelihood(0.4),
     "error": SmoothedError(1.0),
     "sharp error": SmoothedError(3.0),
 }
@@ -195,8 +195,8 @@ def written(case):
         ours, rest = joint + np.log(case.label)[:, :, None], joint + np.log(1 - case.label)[:, :, None]
     a, b, q = (logsumexp(values, axis=(1, 2)) for values in (ours, joint, rest))  # q: log sum (1 - l_c) p(c, x)
     criterion, w = case.problem.criterion, case.weight
-    if isinstance(criterion, Conditional):
-        value, up, down = a - criterion.alpha * b, w, criterion.alpha * w
+    if isinstance(criterion, ConditionalLikelihood):
+        value, up, down = a - criterion.blend * b, w, criterion.blend * w
     else:
         g, log_odds = criterion.sharpness, a - q
         value = -1 / (1 + np.exp(np.minimum(g * log_odds, 700)))
@@ -248,7 +248,7 @@ def test_value_and_statistics_are_those_of_the_definitions(case, criterion):
     assert total.log_lik == pytest.approx(right.data, rel=1e-9)
     signed = (right.clamped - right.free).sum(axis=0)
     np.testing.assert_allclose(total.signed_counts, signed, rtol=1e-9, atol=1e-9 * case.weight.sum())
-    if isinstance(case.problem.criterion, Conditional):  # for the error, rows that are certain may cancel
+    if isinstance(case.problem.criterion, ConditionalLikelihood):  # for the error, rows that are certain may cancel
         np.testing.assert_allclose(total.counts, right.clamped.sum(axis=0), rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(total.free, right.free.sum(axis=0), rtol=1e-9, atol=1e-12)
     assert_same_components(total.components, moments(case, right.resp), case.weight.sum())
@@ -348,7 +348,7 @@ def test_a_row_beyond_every_density_says_nothing(labels, criterion):
 @every_case
 def test_at_alpha_zero_the_statistics_are_those_of_em(case):
     case = make(**CASES[case])
-    problem = replace(case.problem, criterion=Conditional(0.0))
+    problem = replace(case.problem, criterion=ConditionalLikelihood(0.0))
     total, em = case.total(problem=problem), case.total(problem=plain_of(problem))
     assert_same_stats(total, em, case.weight.sum())
     assert not total.free.any()
@@ -503,7 +503,7 @@ def test_the_weights_alone_never_lower_the_conditional_likelihood_even_at_full_s
     """-log z >= -log z0 - (z - z0) / z0: for the weights the surrogate lies below the objective."""
     for seed in range(3):
         case = make(mask=mask, anchor=anchor, held=held, labels="soft", weights=True, seed=seed)
-        case = replace(case, problem=replace(case.problem, criterion=Conditional(alpha)))
+        case = replace(case, problem=replace(case.problem, criterion=ConditionalLikelihood(alpha)))
         params, before = case.params, case.value()
         first = before
         for _ in range(12):
@@ -563,7 +563,7 @@ def test_the_maximum_on_the_simplex_is_what_an_optimiser_finds():
 @every_case
 def test_at_alpha_zero_one_update_is_that_of_em(case):
     case = make(**CASES[case])
-    problem = replace(case.problem, criterion=Conditional(0.0))
+    problem = replace(case.problem, criterion=ConditionalLikelihood(0.0))
     plain = plain_of(problem)
     one = problem.update(case.params, case.total(problem=problem))
     other = plain.update(case.params, case.total(problem=plain))

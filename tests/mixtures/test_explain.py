@@ -22,7 +22,7 @@ def fitted(draw):
     return {
         "per class": (MixtureClassifier(2, "VVV", random_state=0).fit(X, y), X),
         "shared": (SharedMixtureClassifier(4, "VEE", random_state=0).fit(X, y), X),
-        "trained": (SharedMixtureClassifier(4, "VVI", objective="conditional", random_state=0).fit(X, y), X),
+        "trained": (SharedMixtureClassifier(4, "VVI", training="conditional", random_state=0).fit(X, y), X),
         "held": (SharedMixtureClassifier(4, "VVI", class_prior=[0.1, 0.2, 0.7], random_state=0).fit(X, y), X),
         "mixed": (SharedMixtureClassifier(4, random_state=0).fit(frame, y), frame),
         "temperature": (soft, X),

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 from itertools import pairwise
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.stats import norm
 
+from mixent import GaussianMixture
 from mixent.core import driver
 from mixent.core.blocks import ArrayBlocks, Block
 from mixent.core.driver import Status, Stop, rounding, run
@@ -38,9 +38,8 @@ every = pytest.mark.parametrize("name", NAMES)
 
 
 def options(**changes):
-    """What a job asks of its estimator."""
-    plain = {"prior": None, "init": "kmeans++", "tol": 1e-6, "max_iter": 500, "accelerate": True, "smoothing": 1.0}
-    return SimpleNamespace(**{**plain, "n_jobs": 1, **changes})
+    """The estimator of a job."""
+    return GaussianMixture(**{"prior": None, "max_iter": 500, "n_jobs": 1, **changes})
 
 
 def plain(name, K=1, prior=None, **more):

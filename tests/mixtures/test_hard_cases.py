@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from mixent import GaussianMixture, MixtureClassifier
+from mixent import GaussianMixture, MixtureClassifier, Search
 
 
 def assert_sound(model, X):
@@ -235,7 +235,7 @@ def test_tiny_weights_are_as_good_as_large_ones(draw, soft_start, same):
 @pytest.mark.parametrize("n_components", [1, 2, "auto"])
 def test_a_class_whose_rows_all_weigh_nothing_is_never_predicted(draw, n_components):
     X, label = draw(n=90)
-    model = MixtureClassifier(n_components, max_components=2, cv=2, random_state=0)
+    model = MixtureClassifier(n_components, search=Search(max_components=2, cv=2), random_state=0)
     model.fit(X, label, sample_weight=(label != 1).astype(float))
     assert 1 not in model.predict(X)
     assert model.class_prior_[1] == pytest.approx(0.0, abs=1e-12)

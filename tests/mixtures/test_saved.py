@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import mixent
-from mixent import GaussianMixture, MixtureClassifier, SharedMixtureClassifier
+from mixent import Conditional, GaussianMixture, MinimumError, MixtureClassifier, Search, SharedMixtureClassifier
 
 SAVED = Path(__file__).parents[1] / "saved"
 
@@ -44,13 +44,17 @@ def models():
         "mixture": (GaussianMixture(3, "VVV", random_state=0), X, None),
         "axes": (GaussianMixture(2, "VVE", random_state=0), X, None),
         "starts": (GaussianMixture(2, "EII", n_init=3, prior=None, random_state=0), X, None),
-        "mixture search": (GaussianMixture("auto", ["EII", "VVV"], max_components=2, random_state=0), X, None),
+        "mixture search": (
+            GaussianMixture("auto", ["EII", "VVV"], search=Search(max_components=2), random_state=0),
+            X,
+            None,
+        ),
         "mixed mixture": (GaussianMixture(2, random_state=0), frame, None),
         "given start": (GaussianMixture(2, init=np.eye(2)[np.arange(120) % 2]), X, None),
         "classifier": (MixtureClassifier(2, "VVI", random_state=0), X, y),
         "by class": (MixtureClassifier({"no": 1, "yes": 2}, {"no": "VVV", "yes": "EII"}, random_state=0), X, y),
         "mixed classifier": (MixtureClassifier(1), frame, y),
-        "classifier search": (MixtureClassifier(max_components=2, cv=2, random_state=0), frame, y),
+        "classifier search": (MixtureClassifier(search=Search(max_components=2, cv=2), random_state=0), frame, y),
         "soft labels": (MixtureClassifier(1), X, soft),
         "absent labels": (MixtureClassifier(1, class_prior=[0.3, 0.7]), X, partly),
         "numeric classes": (MixtureClassifier(1), X, (y == "yes").astype(int)),
@@ -58,17 +62,17 @@ def models():
         "shared": (SharedMixtureClassifier(3, "VVE", random_state=0), X, y),
         "mixed shared": (SharedMixtureClassifier(3, random_state=0), frame, y),
         "shared search": (
-            SharedMixtureClassifier("auto", ["VVI"], selection="bic", max_components=2, random_state=0),
+            SharedMixtureClassifier("auto", ["VVI"], search=Search("bic", 2), random_state=0),
             frame,
             y,
         ),
-        "shared, trained": (SharedMixtureClassifier(3, objective="conditional", random_state=0), frame, partly),
+        "shared, trained": (SharedMixtureClassifier(3, training="conditional", random_state=0), frame, partly),
         "shared, stopped early": (
-            SharedMixtureClassifier(3, "VVI", objective="error", validation=0.3, solver="lbfgs", random_state=0),
+            SharedMixtureClassifier(3, "VVI", training=MinimumError(solver="lbfgs", validation=0.3), random_state=0),
             X,
             y,
         ),
-        "trained": (MixtureClassifier(1, objective="conditional", alpha=0.5, anchor=3.0), frame, soft),
+        "trained": (MixtureClassifier(1, training=Conditional(0.5, anchor=3.0)), frame, soft),
         "generator": (MixtureClassifier(1, random_state=None, progress=lambda *a: None), X, y),
     }
 

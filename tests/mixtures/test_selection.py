@@ -10,7 +10,7 @@ from scipy.stats import multivariate_normal
 from sklearn.datasets import load_iris
 
 import mixent
-from mixent import GaussianMixture, MixtureClassifier, SharedMixtureClassifier
+from mixent import GaussianMixture, MixtureClassifier, Search, SharedMixtureClassifier
 from mixent.core.driver import rounding
 from mixent.mixtures import candidates, selection
 from mixent.mixtures.fit_plan import QUICK
@@ -20,7 +20,7 @@ SELECTIONS = ("bic", "icl", "dic", "dic_robust", "cbic", "cv")
 GROWTHS = ("restart", "incremental")
 IRIS, SPECIES = load_iris(return_X_y=True)
 SPECIES = np.array(["setosa", "versicolor", "virginica"])[SPECIES]
-FEW = {"covariance": ["VVI"], "max_components": 3, "random_state": 0}
+FEW = {"covariance": ["VVI"], "search__max_components": 3, "random_state": 0}
 
 
 def alternating(n=60, gap=5.0, seed=0):
@@ -105,7 +105,7 @@ def test_among_equals_the_smallest_of_the_classs_own_is_taken():
 @pytest.mark.parametrize("growth", GROWTHS)
 def test_the_classes_choose_the_least_of_their_own_lines(growth):
     X, y = overlapping((70, 50, 90))
-    model = MixtureClassifier("auto", ["VVI", "EEE"], selection="bic", growth=growth, per_class=True, max_components=3)
+    model = MixtureClassifier("auto", ["VVI", "EEE"], search=Search("bic", 3, growth=growth, per_class=True))
     model.fit(X, y)
     for c, label in enumerate(model.classes_):
         lines = [r for r in model.search_ if r["class"] == label]
@@ -118,12 +118,18 @@ def test_a_class_of_few_rows_has_one_line_chosen_and_no_more_components_than_its
     X, y = alternating()
     X, y = np.r_[X, X[:7] + np.array([0, 40])], np.r_[y, ["c"] * 7]  # a third class with rows for one component
     for selection_, growth in product(("bic", "dic", "cv"), GROWTHS):
-        options = {"selection": selection_, "growth": growth, "max_components": 3, "random_state": 0, "cv": 3}
-        model = MixtureClassifier("auto", ["VVI"], per_class=True, **options).fit(X, y)
+        options = {
+            "search__criterion": selection_,
+            "search__growth": growth,
+            "search__max_components": 3,
+            "random_state": 0,
+            "search__cv": 3,
+        }
+        model = MixtureClassifier("auto", ["VVI"], search=Search(per_class=True)).set_params(**options).fit(X, y)
         assert model.n_components_[2] == 1
         if selection_ != "cv":
             assert [r["class"] for r in chosen(model)] == ["a", "b", "c"]
-        same = MixtureClassifier("auto", ["VVI"], **{**options, "growth": "incremental"}).fit(X, y)
+        same = MixtureClassifier("auto", ["VVI"]).set_params(**{**options, "search__growth": "incremental"}).fit(X, y)
         assert same.n_components_[2] == 1 and len(chosen(same)) == 1
 
 
@@ -131,8 +137,8 @@ def test_a_class_of_few_rows_has_one_line_chosen_and_no_more_components_than_its
 @pytest.mark.parametrize("name", ["cbic", "cv"])
 def test_the_search_of_all_classes_together_ends_where_no_single_change_helps(choices, growth, name):
     X, y = overlapping((40, 30, 35))
-    model = MixtureClassifier("auto", ["VVI", "VVV"], selection=name, growth=growth, per_class=True, max_components=2)
-    model.set_params(cv=2, random_state=0).fit(X, y)
+    model = MixtureClassifier("auto", ["VVI", "VVV"], search=Search(name, 2, growth=growth, per_class=True))
+    model.set_params(search__cv=2, random_state=0).fit(X, y)
     (seen,) = choices
     own = seen.score(seen.best)
     assert seen.per_class
@@ -152,7 +158,7 @@ def test_the_search_of_all_classes_together_ends_where_no_single_change_helps(ch
 @pytest.mark.parametrize("name", ["bic", "icl", "dic", "dic_robust", "cbic"])
 def test_all_together_the_least_line_is_chosen(estimator, name):
     X, y = overlapping((70, 50, 60))
-    model = estimator("auto", ["VVI", "EEE"], selection=name, max_components=4, random_state=0).fit(X, y)
+    model = estimator("auto", ["VVI", "EEE"], search=Search(name, 4), random_state=0).fit(X, y)
     (best,) = chosen(model)
     assert best[name] == min(r[name] for r in model.search_)
     assert np.unique(model.n_components_).tolist() == [best["n_components"]]
@@ -174,10 +180,15 @@ def test_nested_takes_the_pick_with_the_least_error_on_rows_held_out(per_class):
     X, y = overlapping((60, 50, 70), seed=7)
     folds = [(np.flatnonzero(np.arange(180) % 4 != f), np.flatnonzero(np.arange(180) % 4 == f)) for f in range(4)]
     # as loose as fits are that are only compared, so that the classifiers below are the same to the last bit
-    options = {"covariance": ["VVI"], "selection": "bic", "growth": "incremental", "per_class": per_class}
-    options |= {"max_components": 4, "tol": QUICK.tol, "max_iter": QUICK.max_passes, "random_state": 0}
-    model = MixtureClassifier("auto", nested=folds, **options).fit(X, y)
-    parts = [MixtureClassifier("auto", **options).fit(X[train], y[train]) for train, _ in folds]
+    options = {
+        "covariance": ["VVI"],
+        "search__criterion": "bic",
+        "search__growth": "incremental",
+        "search__per_class": per_class,
+    }
+    options |= {"search__max_components": 4, "tol": QUICK.tol, "max_iter": QUICK.max_passes, "random_state": 0}
+    model = MixtureClassifier("auto", search=Search(nested=folds)).set_params(**options).fit(X, y)
+    parts = [MixtureClassifier("auto").set_params(**options).fit(X[train], y[train]) for train, _ in folds]
     picks = set()
     for part in parts:
         counts = [r["n_components"] for r in chosen(part)]
@@ -213,15 +224,23 @@ def _up_to(path, count):
 
 def test_of_picks_with_the_same_error_the_smallest_is_taken():
     X, y = overlapping((60, 50, 70), seed=5)
-    options = {"selection": "bic", "growth": "incremental", "per_class": True, "nested": 4, "max_components": 4}
-    model = MixtureClassifier("auto", ["VVI"], random_state=0, **options).fit(X + 60 * y[:, None], y)  # far apart
+    options = {
+        "search__criterion": "bic",
+        "search__growth": "incremental",
+        "search__per_class": True,
+        "search__nested": 4,
+        "search__max_components": 4,
+    }
+    model = (
+        MixtureClassifier("auto", ["VVI"], random_state=0).set_params(**options).fit(X + 60 * y[:, None], y)
+    )  # far apart
     sizes = [int(np.broadcast_to(r["n_components"], 3).sum()) for r in model.search_]
     assert len(set(sizes)) > 1 and all(r["error"] == 0 for r in model.search_)
     assert model.n_components_.sum() == min(sizes)
 
 
 def test_nested_shared_components():
-    model = SharedMixtureClassifier("auto", selection="bic", nested=3, **FEW).fit(IRIS, SPECIES)
+    model = SharedMixtureClassifier("auto", search=Search("bic", nested=3)).set_params(**FEW).fit(IRIS, SPECIES)
     (best,) = chosen(model)
     assert best["error"] == min(r["error"] for r in model.search_) and len(model.search_) <= 3
     assert model.n_components_ == best["n_components"] and best["folds"] == 3
@@ -231,11 +250,11 @@ def test_nested_shared_components():
 def test_cv_of_a_plain_mixture_is_the_log_density_of_rows_held_out(growth):
     X, _ = alternating(20)
     folds = [(np.flatnonzero(np.arange(80) % 3 != f), np.flatnonzero(np.arange(80) % 3 == f)) for f in range(3)]
-    options = {"growth": growth, "random_state": 0, "tol": QUICK.tol, "max_iter": QUICK.max_passes}
-    model = GaussianMixture("auto", "EII", selection="cv", cv=folds, max_components=4, **options).fit(X)
+    options = {"search__growth": growth, "random_state": 0, "tol": QUICK.tol, "max_iter": QUICK.max_passes}
+    model = GaussianMixture("auto", "EII", search=Search("cv", 4, cv=folds)).set_params(**options).fit(X)
     for record in model.search_:
         K = record["n_components"]
-        fits = [GaussianMixture(K, "EII", **options).fit(X[train]) for train, _ in folds]
+        fits = [GaussianMixture(K, "EII").set_params(**options).fit(X[train]) for train, _ in folds]
         held = sum(fit.score_samples(X[rows]).sum() for fit, (_, rows) in zip(fits, folds))
         assert record["cv"] == pytest.approx(-2 * held, rel=1e-9)
     (best,) = chosen(model)
@@ -244,27 +263,27 @@ def test_cv_of_a_plain_mixture_is_the_log_density_of_rows_held_out(growth):
 
 def test_a_plain_mixture_makes_its_own_folds_and_counts_weights():
     X, _ = alternating()
-    model = GaussianMixture("auto", "EII", selection="cv", max_components=5, random_state=0).fit(X)
+    model = GaussianMixture("auto", "EII", search=Search("cv", 5), random_state=0).fit(X)
     assert model.n_components_ == 4 and len(model.search_) == 5
-    heavy = GaussianMixture("auto", "EII", selection="cv", max_components=2, random_state=0)
+    heavy = GaussianMixture("auto", "EII", search=Search("cv", 2), random_state=0)
     record, one = (heavy.fit(X, sample_weight=w).search_[0] for w in (np.full(240, 3.0), None))
     assert record["cv"] == pytest.approx(3 * one["cv"], rel=1e-2)
 
 
 def test_few_rows_are_not_cut_into_folds():
     X, y = alternating(10)
-    model = MixtureClassifier("auto", per_class=True).fit(X, y)
+    model = MixtureClassifier("auto", search=Search(per_class=True)).fit(X, y)
     assert model.search_ == [] and model.n_components_.tolist() == [1, 1]
     with pytest.warns(UserWarning, match="nested=3 needs more labelled rows; bic of all rows chooses instead"):
-        nested = MixtureClassifier("auto", selection="bic", nested=3, random_state=0).fit(X, y)
-    plain = MixtureClassifier("auto", selection="bic", random_state=0).fit(X, y)
+        nested = MixtureClassifier("auto", search=Search("bic", nested=3), random_state=0).fit(X, y)
+    plain = MixtureClassifier("auto", search="bic", random_state=0).fit(X, y)
     assert nested.search_ == plain.search_ != []
     assert SharedMixtureClassifier().fit(X, y).n_components_ == 2
 
 
 def test_a_ladder_of_shared_components_ends_when_rows_held_out_have_lost_twice(choices):
     X, y = alternating(30)
-    model = SharedMixtureClassifier("auto", ["EII"], max_components=32, random_state=0).fit(X, y)
+    model = SharedMixtureClassifier("auto", ["EII"], search=Search(max_components=32), random_state=0).fit(X, y)
     (seen,) = choices
     counts = [[k for _, k in options.by_unit[0]] for options in seen.options]
     assert all(1 not in c for c in counts)  # one component for all: all classes are alike
@@ -283,8 +302,8 @@ def fitted(model):
 def test_the_same_seed_gives_the_same_model(name):
     X, y = overlapping((70, 50, 60))
     for estimator, growth in product((MixtureClassifier, SharedMixtureClassifier), GROWTHS):
-        options = {**FEW, "selection": name, "growth": growth, "cv": 2, "random_state": 5}
-        a, b = (estimator("auto", **options).fit(X, y) for _ in range(2))
+        options = {**FEW, "search__criterion": name, "search__growth": growth, "search__cv": 2, "random_state": 5}
+        a, b = (estimator("auto").set_params(**options).fit(X, y) for _ in range(2))
         assert a.search_ == b.search_
         for one, other in zip(fitted(a), fitted(b)):
             np.testing.assert_array_equal(one, other)
@@ -293,10 +312,10 @@ def test_the_same_seed_gives_the_same_model(name):
 def test_other_processes_change_no_bit(monkeypatch):
     X, y = overlapping((70, 50, 60))
     estimators = [
-        MixtureClassifier("auto", ["VVI", "EEE"], selection="dic", growth="incremental", max_components=3),
-        MixtureClassifier("auto", ["VVI"], per_class=True, cv=2, max_components=3),
-        SharedMixtureClassifier("auto", ["VVI", "VVV"], cv=2, max_components=4),
-        GaussianMixture("auto", ["VVI", "EEE"], growth="incremental", max_components=3),
+        MixtureClassifier("auto", ["VVI", "EEE"], search=Search("dic", 3, growth="incremental")),
+        MixtureClassifier("auto", ["VVI"], search=Search(max_components=3, cv=2, per_class=True)),
+        SharedMixtureClassifier("auto", ["VVI", "VVV"], search=Search(max_components=4, cv=2)),
+        GaussianMixture("auto", ["VVI", "EEE"], search=Search(max_components=3, growth="incremental")),
     ]
     alone = [e.set_params(n_jobs=1, random_state=0).fit(X, y) for e in estimators]
     monkeypatch.setattr(candidates, "SERIAL", 0.0)
@@ -327,11 +346,15 @@ def test_little_work_stays_in_this_process(monkeypatch):
 def test_two_groups_in_each_class_are_found(name, growth):
     for seed in range(2):
         X, y = alternating(seed=seed)
-        options = {"selection": name, "growth": growth, "max_components": 4, "random_state": 0}
+        options = {"search__criterion": name, "search__growth": growth, "search__max_components": 4, "random_state": 0}
         for per_class in (False, True):
-            model = MixtureClassifier("auto", ["VVV"], per_class=per_class, **options).fit(X, y)
+            model = (
+                MixtureClassifier("auto", ["VVV"], search=Search(per_class=per_class)).set_params(**options).fit(X, y)
+            )
             assert model.n_components_.tolist() == [2, 2]
-        shared = SharedMixtureClassifier("auto", ["VVV"], **{**options, "max_components": 6}).fit(X, y)
+        shared = (
+            SharedMixtureClassifier("auto", ["VVV"]).set_params(**{**options, "search__max_components": 6}).fit(X, y)
+        )
         assert shared.n_components_ == 4
 
 
@@ -339,14 +362,14 @@ def test_two_groups_in_each_class_are_found(name, growth):
 def test_held_out_rows_ask_for_the_groups_there_are(growth):
     """Log-loss is next to nothing once all groups are there, so more may win by a hair; fewer may not."""
     X, y = alternating()
-    options = {"growth": growth, "max_components": 4, "random_state": 0}
-    model = MixtureClassifier("auto", ["VVV"], per_class=True, **options).fit(X, y)
+    options = {"search__growth": growth, "search__max_components": 4, "random_state": 0}
+    model = MixtureClassifier("auto", ["VVV"], search=Search(per_class=True)).set_params(**options).fit(X, y)
     assert (model.n_components_ >= 2).all() and model.search_[0]["error"] < 0.05
     lines = {tuple(np.broadcast_to(r["n_components"], 2).tolist()): r["log_loss"] for r in model.search_}
     assert lines[1, 1] > 4 * lines[2, 2]
     if growth == "incremental":  # a single start by k-means may miss the groups of a fold
         assert lines[2, 2] < model.search_[0]["log_loss"] + 0.01
-    shared = SharedMixtureClassifier("auto", ["VVV"], **options).fit(X, y)
+    shared = SharedMixtureClassifier("auto", ["VVV"]).set_params(**options).fit(X, y)
     assert shared.n_components_ == 4
 
 
@@ -354,9 +377,9 @@ def test_held_out_rows_ask_for_the_groups_there_are(growth):
 def test_dic_overfits_where_bic_does_not(growth):
     """Its known fault: no penalty for classes of equal size, and no bound. The truth is one Gaussian per class."""
     X, y = alike()
-    options = {"growth": growth, "max_components": 6, "random_state": 0}
+    options = {"search__growth": growth, "search__max_components": 6, "random_state": 0}
     dic, bic, cbic = (
-        MixtureClassifier("auto", ["VVV"], selection=name, **options).fit(X, y).n_components_
+        MixtureClassifier("auto", ["VVV"], search=name).set_params(**options).fit(X, y).n_components_
         for name in ("dic", "bic", "cbic")
     )
     assert bic.tolist() == cbic.tolist() == [1, 1] and (dic >= 4).all()
@@ -373,8 +396,14 @@ def check_path(stages, weight):
 
 
 def test_the_path_of_growth_can_be_looked_at():
-    options = {**FEW, "growth": "incremental", "selection": "bic", "max_components": 4, "prior": None}
-    model = MixtureClassifier("auto", per_class=True, **options).fit(IRIS, SPECIES)
+    options = {
+        **FEW,
+        "search__growth": "incremental",
+        "search__criterion": "bic",
+        "search__max_components": 4,
+        "prior": None,
+    }
+    model = MixtureClassifier("auto", search=Search(per_class=True)).set_params(**options).fit(IRIS, SPECIES)
     assert len(model.path_) == 3
     for c, stages in enumerate(model.path_):
         check_path(stages, 50)
@@ -382,16 +411,18 @@ def test_the_path_of_growth_can_be_looked_at():
         assert [r["log_likelihood"] for r in lines] == [s.log_likelihood for s in stages]
         assert [r["evaluations"] for r in lines] == [s.evaluations for s in stages]
         assert stages[-1].n_components >= model.n_components_[c]
-    shared = SharedMixtureClassifier("auto", **options).fit(IRIS, SPECIES)
+    shared = SharedMixtureClassifier("auto").set_params(**options).fit(IRIS, SPECIES)
     check_path(shared.path_, 150)
-    mixture = GaussianMixture("auto", **options).fit(IRIS)
+    mixture = GaussianMixture("auto").set_params(**options).fit(IRIS)
     check_path(mixture.path_, 150)
-    fixed = MixtureClassifier({"setosa": 1, "versicolor": 2, "virginica": 3}, "VVI", growth="incremental", prior=None)
+    fixed = MixtureClassifier(
+        {"setosa": 1, "versicolor": 2, "virginica": 3}, "VVI", search=Search(growth="incremental"), prior=None
+    )
     fixed.fit(IRIS, SPECIES)
     for count, stages in zip((1, 2, 3), fixed.path_):
         check_path(stages, 50)
         assert len(stages) == count
-    three = SharedMixtureClassifier(3, "VVI", growth="incremental", prior=None).fit(IRIS, SPECIES)
+    three = SharedMixtureClassifier(3, "VVI", search=Search(growth="incremental"), prior=None).fit(IRIS, SPECIES)
     check_path(three.path_, 150)
     assert len(three.path_) == 3 and MixtureClassifier(2, "VVI").fit(IRIS, SPECIES).path_ == []
 
@@ -400,12 +431,12 @@ def test_the_path_of_growth_can_be_looked_at():
 @pytest.mark.parametrize("name", SELECTIONS)
 def test_every_way_to_choose_fits_iris(name, growth):
     pd = pytest.importorskip("pandas")
-    options = {**FEW, "selection": name, "growth": growth, "cv": 2}
+    options = {**FEW, "search__criterion": name, "search__growth": growth, "search__cv": 2}
     for estimator in (
-        MixtureClassifier("auto", **options),
-        MixtureClassifier("auto", per_class=True, **options),
-        SharedMixtureClassifier("auto", **options),
-        MixtureClassifier("auto", nested=2, **options) if name != "cv" else None,
+        MixtureClassifier("auto").set_params(**options),
+        MixtureClassifier("auto", search=Search(per_class=True)).set_params(**options),
+        SharedMixtureClassifier("auto").set_params(**options),
+        MixtureClassifier("auto", search=Search(nested=2)).set_params(**options) if name != "cv" else None,
     ):
         if estimator is None:
             continue
@@ -413,29 +444,35 @@ def test_every_way_to_choose_fits_iris(name, growth):
         assert model.score(IRIS, SPECIES) > 0.9
         apart = "class" in model.search_[0]
         assert len(chosen(model)) == (3 if apart else 1)
-        assert apart == (getattr(model, "per_class", False) and name != "cv")
+        assert apart == (model._group("search").per_class and name != "cv")
         frame = pd.DataFrame(model.search_)
         assert len(frame) == len(model.search_) and {"n_components", "covariance", "chosen"} <= set(frame)
-        key = "log_loss" if name == "cv" else ("error" if model.nested else name)
+        key = "log_loss" if name == "cv" else ("error" if model._group("search").nested else name)
         assert np.isfinite(frame[key].astype(float)).all()
         assert bool(model.path_) == (growth == "incremental")
 
 
 @pytest.mark.parametrize("name", ["bic", "dic"])
 def test_candidates_kept_by_the_criterion(name):
-    options = {**FEW, "selection": name, "growth": "incremental", "grow_by": "criterion", "max_components": 2}
+    options = {
+        **FEW,
+        "search__criterion": name,
+        "search__growth": "incremental",
+        "search__grow_by": "criterion",
+        "search__max_components": 2,
+    }
     for estimator in (MixtureClassifier, SharedMixtureClassifier):
-        plain = estimator("auto", **{**options, "grow_by": "likelihood"}).fit(IRIS[:, 2:], SPECIES)
-        model = estimator("auto", **options).fit(IRIS[:, 2:], SPECIES)
+        plain = estimator("auto").set_params(**{**options, "search__grow_by": "likelihood"}).fit(IRIS[:, 2:], SPECIES)
+        model = estimator("auto").set_params(**options).fit(IRIS[:, 2:], SPECIES)
         assert model.search_[-1][name] <= plain.search_[-1][name] + 1e-6  # of all candidates, not of the best two
 
 
 def test_a_saved_model_keeps_what_was_tried(tmp_path):
-    options = {**FEW, "growth": "incremental", "max_components": 2}
+    options = {**FEW, "search__growth": "incremental", "search__max_components": 2}
     for estimator in (
-        MixtureClassifier("auto", selection="dic", per_class=True, **options),
-        SharedMixtureClassifier("auto", selection="cbic", **options),
-        GaussianMixture("auto", selection="icl", **options),
+        MixtureClassifier("auto", search=Search("dic", per_class=True)).set_params(**options),
+        SharedMixtureClassifier("auto", search="cbic").set_params(**options),
+        GaussianMixture("auto", search="icl").set_params(**options),
     ):
         model = estimator.fit(IRIS, SPECIES)
         mixent.save(model, tmp_path / "m.mixent")
@@ -450,26 +487,38 @@ def test_a_saved_model_keeps_what_was_tried(tmp_path):
 
 # --- messages --------------------------------------------------------------------------------------------------------
 
-TIES = "across_classes=True ties the classes together; it needs growth='restart', selection='cv' and per_class=False"
+TIES = "across_classes=True needs a search that fits all classes together; set growth='restart', criterion='cv'"
 REFUSED = [
-    ({"across_classes": True, "growth": "incremental"}, TIES),
-    ({"across_classes": True, "selection": "bic"}, TIES),
-    ({"across_classes": True, "per_class": True}, TIES),
-    ({"nested": 3}, "nested chooses among what a criterion picks in each fold, and selection='cv' is none"),
-    ({"nested": 1, "selection": "bic"}, "nested must be a whole number >= 2, a splitter or a list of splits; got 1"),
-    ({"beta": 0.5}, "beta=0.5 has no effect with selection='cv'; it serves 'dic'"),
-    ({"beta": 0.5, "selection": "bic"}, "beta=0.5 has no effect with selection='bic'; it serves 'dic'"),
-    ({"beta": 0.0, "selection": "dic"}, "beta must be a number > 0; got 0.0"),
-    ({"selection": "loo"}, "selection must be one of 'cv', 'bic', 'icl', 'dic', 'dic_robust', 'cbic'; got 'loo'"),
-    ({"growth": "quick"}, "growth must be one of 'restart', 'incremental'; got 'quick'"),
-    ({"grow_by": "error"}, "grow_by must be one of 'likelihood', 'criterion'; got 'error'"),
+    ({"across_classes": True, "search__growth": "incremental"}, TIES),
+    ({"across_classes": True, "search__criterion": "bic"}, TIES),
+    ({"across_classes": True, "search__per_class": True}, TIES),
     (
-        {"grow_by": "criterion", "selection": "bic"},
-        "grow_by='criterion' has no effect with growth='restart'; set growth='incremental'",
+        {"search__nested": 3},
+        "nested is only used with one of the criteria 'bic', 'icl', 'dic', 'dic_robust', 'cbic'; got 'cv'",
     ),
     (
-        {"grow_by": "criterion", "growth": "incremental"},
-        "grow_by='criterion' needs selection to be one of 'bic', 'icl', 'dic', 'dic_robust'; got 'cv'",
+        {"search__nested": 1, "search__criterion": "bic"},
+        "nested must be a whole number >= 2, a splitter or a list of splits; got 1",
+    ),
+    ({"search__dic_weight": 0.5}, "dic_weight=0.5 is only used with criterion 'dic' or 'dic_robust'; got 'cv'"),
+    (
+        {"search__dic_weight": 0.5, "search__criterion": "bic"},
+        "dic_weight=0.5 is only used with criterion 'dic' or 'dic_robust'; got 'bic'",
+    ),
+    ({"search__dic_weight": 0.0, "search__criterion": "dic"}, "dic_weight must be a number > 0; got 0.0"),
+    (
+        {"search__criterion": "loo"},
+        "criterion must be one of 'cv', 'bic', 'icl', 'dic', 'dic_robust', 'cbic'; got 'loo'",
+    ),
+    ({"search__growth": "quick"}, "growth must be one of 'restart', 'incremental'; got 'quick'"),
+    ({"search__grow_by": "error"}, "grow_by must be one of 'likelihood', 'criterion'; got 'error'"),
+    (
+        {"search__grow_by": "criterion", "search__criterion": "bic"},
+        "grow_by='criterion' is only used with growth='incremental'; got growth='restart'",
+    ),
+    (
+        {"search__grow_by": "criterion", "search__growth": "incremental"},
+        "grow_by='criterion' needs criterion to be one of 'bic', 'icl', 'dic', 'dic_robust'; got 'cv'",
     ),
 ]
 
@@ -477,13 +526,13 @@ REFUSED = [
 @pytest.mark.parametrize(("options", "message"), REFUSED)
 def test_what_has_no_effect_is_refused(options, message):
     with pytest.raises(ValueError) as error:
-        MixtureClassifier("auto", **options).fit(IRIS, SPECIES)
+        MixtureClassifier("auto").set_params(**options).fit(IRIS, SPECIES)
     assert message in str(error.value)
 
 
 def test_growth_of_a_given_size_ties_no_classes():
-    with pytest.raises(ValueError, match="across_classes=True ties the classes together"):
-        MixtureClassifier(2, "EEE", across_classes=True, growth="incremental").fit(IRIS, SPECIES)
+    with pytest.raises(ValueError, match="across_classes=True needs a search that fits all classes together"):
+        MixtureClassifier(2, "EEE", across_classes=True, search=Search(growth="incremental")).fit(IRIS, SPECIES)
 
 
 def test_a_class_without_rows_has_no_mixture_of_its_own():
@@ -492,50 +541,57 @@ def test_a_class_without_rows_has_no_mixture_of_its_own():
         "give it some of weight > 0, also in the training part of every fold"
     )
     folds = [(np.arange(100), np.arange(100, 150)), (np.arange(50, 150), np.arange(50))]
-    for options in ({"cv": folds, "per_class": True}, {"nested": folds, "selection": "dic"}):
+    for options in (
+        {"search__cv": folds, "search__per_class": True},
+        {"search__nested": folds, "search__criterion": "dic"},
+    ):
         with pytest.raises(ValueError, match=message):
-            MixtureClassifier("auto", **options).fit(IRIS, SPECIES)
+            MixtureClassifier("auto").set_params(**options).fit(IRIS, SPECIES)
     weight = (SPECIES != "virginica").astype(float)
     for count, way in (("auto", "bic"), (2, "cv")):
-        model = MixtureClassifier(count, "VVI", growth="incremental", selection=way)
+        model = MixtureClassifier(count, "VVI", search=Search(way, growth="incremental"))
         with pytest.raises(ValueError, match=message):
             model.fit(IRIS, SPECIES, sample_weight=weight)
 
 
 def test_what_a_plain_mixture_refuses():
     for options, message in (
-        ({"warm_start": True}, "growth='incremental' starts from one component; warm_start=True has no effect with it"),
-        ({"init": np.ones((150, 2))}, "init as responsibilities has no effect with it"),
-        ({"grow_by": "criterion", "selection": "cv"}, "needs selection to be one of 'bic', 'icl'; got 'cv'"),
+        ({"warm_start": True}, "warm_start=True is only used with growth='restart'; got growth='incremental'"),
+        ({"init": np.ones((150, 2))}, "init as responsibilities is only used with growth='restart'"),
+        (
+            {"search__grow_by": "criterion", "search__criterion": "cv"},
+            "needs criterion to be one of 'bic', 'icl'; got 'cv'",
+        ),
     ):
         with pytest.raises(ValueError) as error:
-            GaussianMixture(2, growth="incremental", **options).fit(IRIS)
+            GaussianMixture(2, search=Search(growth="incremental")).set_params(**options).fit(IRIS)
         assert message in str(error.value)
 
 
 def test_every_fold_of_the_nested_protocol_is_used(choices):
     X, y = alternating(1300)
-    MixtureClassifier("auto", "EII", selection="bic", nested=5, max_components=1, random_state=0).fit(X, y)
+    MixtureClassifier("auto", "EII", search=Search("bic", 1, nested=5), random_state=0).fit(X, y)
     assert len(choices) == 5  # the choice of each fold
 
 
 def test_shared_components_are_delivered_as_the_folds_saw_them():
     """Trained, and softened by the temperature found for trained ones."""
     X, y = alternating(30)
-    model = SharedMixtureClassifier("auto", ["VVI"], objective="conditional", max_components=3, random_state=0).fit(
-        X, y
-    )
+    model = SharedMixtureClassifier(
+        "auto", ["VVI"], training="conditional", search=Search(max_components=3), random_state=0
+    ).fit(X, y)
     (chosen,) = [record for record in model.search_ if record["chosen"]]
     assert model.temperature_ == chosen["temperature"]
 
 
 def test_growth_to_a_given_size_searches_structures_at_that_size():
-    options = {"growth": "incremental", "selection": "cv", "random_state": 0}
-    model = GaussianMixture(3, ["EII", "VVI"], **options).fit(IRIS)
+    options = {"search__growth": "incremental", "search__criterion": "cv", "random_state": 0}
+    model = GaussianMixture(3, ["EII", "VVI"]).set_params(**options).fit(IRIS)
     assert [r["n_components"] for r in model.search_] == [3, 3] and model.n_components_ == 3
     assert [stage.n_components for stage in model.path_] == [1, 2, 3]
     lines = {
-        r["n_components"]: r for r in GaussianMixture("auto", "EII", max_components=3, **options).fit(IRIS).search_
+        r["n_components"]: r
+        for r in GaussianMixture("auto", "EII", search=Search(max_components=3)).set_params(**options).fit(IRIS).search_
     }
     (same,) = [r for r in model.search_ if r["covariance"] == "EII"]
     assert same["cv"] == pytest.approx(lines[3]["cv"], rel=1e-12)

@@ -17,7 +17,7 @@ from mixent.core.executors import Serial
 from mixent.families.gaussian.family import GaussianFamily, Gaussians, Group
 from mixent.families.gaussian.prior import Prior
 from mixent.families.product import Components, ProductFamily
-from mixent.mixtures.discriminative import Conditional, DiscriminativeProblem, SmoothedError
+from mixent.mixtures.discriminative import ConditionalLikelihood, DiscriminativeProblem, SmoothedError
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
 NAMES = ("EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV")
@@ -192,7 +192,12 @@ def test_without_labels_it_is_a_plain_mixture(grouped, name):
 # --- what cannot matter ----------------------------------------------------------------------------------------------
 
 
-CRITERIA = {"likelihood": None, "conditional": Conditional(1.0), "blend": Conditional(0.5), "error": SmoothedError(2.0)}
+CRITERIA = {
+    "likelihood": None,
+    "conditional": ConditionalLikelihood(1.0),
+    "blend": ConditionalLikelihood(0.5),
+    "error": SmoothedError(2.0),
+}
 every_criterion = pytest.mark.parametrize("criterion", CRITERIA)
 
 
@@ -255,17 +260,17 @@ def test_weight_two_is_the_row_twice_and_zero_is_none(began, criterion, name):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"objective": "conditional"}, {"objective": "conditional", "solver": "lbfgs"}, {"objective": "error"}],
+    [{}, {"training": "conditional"}, {"training": "conditional", "training__solver": "lbfgs"}, {"training": "error"}],
     ids=["likelihood", "conditional", "lbfgs", "error"],
 )
 def test_renaming_classes_and_moving_columns_changes_nothing(grouped, options):
     """Names that sort the same way, origins and units of columns."""
     X, y = grouped()
-    model = SharedMixtureClassifier(4, "VVV", random_state=0, **options).fit(X, y)
-    named = SharedMixtureClassifier(4, "VVV", random_state=0, **options).fit(X, np.array(["a", "b", "c"])[y])
+    model = SharedMixtureClassifier(4, "VVV", random_state=0).set_params(**options).fit(X, y)
+    named = SharedMixtureClassifier(4, "VVV", random_state=0).set_params(**options).fit(X, np.array(["a", "b", "c"])[y])
     np.testing.assert_array_equal(named.predict_proba(X), model.predict_proba(X))
     a, b = np.array([100.0, 1.0, 0.01]), np.array([3.0, -7.0, 0.5])
-    moved = SharedMixtureClassifier(4, "VVV", random_state=0, **options).fit(a * X + b, y)
+    moved = SharedMixtureClassifier(4, "VVV", random_state=0).set_params(**options).fit(a * X + b, y)
     np.testing.assert_allclose(moved.predict_proba(a * X + b), model.predict_proba(X), atol=2e-3)
 
 
@@ -276,8 +281,8 @@ def test_the_number_of_threads_changes_no_bit(grouped, monkeypatch, same, object
 
     monkeypatch.setattr(fitting, "SMALL", 0)
     X, y = grouped(4000, missing=0.1)
-    options = {"objective": objective, "max_iter": 6, "random_state": 0}
-    fits = [SharedMixtureClassifier(4, "VVV", n_jobs=jobs, **options).fit(X, y) for jobs in (1, 2, 3)]
+    options = {"training": objective, "max_iter": 6, "random_state": 0}
+    fits = [SharedMixtureClassifier(4, "VVV", n_jobs=jobs).set_params(**options).fit(X, y) for jobs in (1, 2, 3)]
     for other in fits[1:]:
         same(fits[0], other, 0)
         np.testing.assert_array_equal(other.predict_proba(X), fits[0].predict_proba(X))
@@ -292,7 +297,7 @@ def test_the_number_of_threads_changes_no_bit(grouped, monkeypatch, same, object
 def test_every_structure_learns_from_gaps_and_labels_of_all_kinds(grouped, name, objective):
     X, y = grouped(missing=0.1)
     some = np.where(np.arange(len(y)) % 4 == 0, np.nan, y)
-    model = SharedMixtureClassifier(4, name, objective=objective, max_iter=25, random_state=0).fit(X, some)
+    model = SharedMixtureClassifier(4, name, training=objective, max_iter=25, random_state=0).fit(X, some)
     assert_never_falls(model.run_, len(y))
     assert model.score(X, y) > 0.5 and np.isfinite(model.predict_log_proba(X)).all()
     assert model.covariance_ == name and model.n_components_ == 4
@@ -354,14 +359,14 @@ def test_the_best_of_the_starts_goes_on(grouped):
 def test_fewer_components_than_classes(grouped):
     X, y = grouped()
     for objective in ("likelihood", "conditional", "error"):
-        model = SharedMixtureClassifier(2, "VVV", objective=objective, random_state=0).fit(X, y)
+        model = SharedMixtureClassifier(2, "VVV", training=objective, random_state=0).fit(X, y)
         assert model.weights_.shape == (3, 2) and np.isfinite(model.predict_log_proba(X)).all()
 
 
 @pytest.mark.parametrize("objective", ["likelihood", "conditional", "error"])
 def test_a_saved_one_predicts_the_same_bits(grouped, tmp_path, objective):
     X, y = grouped(missing=0.1)
-    model = SharedMixtureClassifier(4, "VEV", objective=objective, random_state=0).fit(X, y)
+    model = SharedMixtureClassifier(4, "VEV", training=objective, random_state=0).fit(X, y)
     mixent.save(model, tmp_path / "m.mixent")
     again = mixent.load(tmp_path / "m.mixent")
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))

@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from mixent import GaussianMixture, MixtureClassifier
+from mixent import GaussianMixture, MixtureClassifier, Search
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +141,7 @@ def test_only_categories(mixed):
     np.testing.assert_allclose(mixture.predict_proba(table).sum(axis=1), 1.0)
     assert mixture.n_parameters_ == 1 + 2 * (2 + 1)
     classifier.marginal(["colour"]).predict(frame[["colour"]])
-    assert MixtureClassifier(max_components=2, cv=3, random_state=0).fit(table, y).score(table, y) > 0.6
+    assert MixtureClassifier(search=Search(max_components=2, cv=3), random_state=0).fit(table, y).score(table, y) > 0.6
 
 
 def test_numbers_declared_categories(draw):

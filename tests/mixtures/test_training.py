@@ -12,20 +12,25 @@ import pytest
 from scipy.stats import multivariate_normal
 from sklearn.base import clone
 
-from mixent import MixtureClassifier, SharedMixtureClassifier
+from mixent import Conditional, MinimumError, MixtureClassifier, SharedMixtureClassifier
 from mixent.core.driver import Status, rounding
 from mixent.core.executors import Serial
 from mixent.data import read_features, read_labels
 from mixent.mixtures import training
 from mixent.mixtures.chart import MixtureChart
-from mixent.mixtures.discriminative import Conditional, SmoothedError
+from mixent.mixtures.discriminative import ConditionalLikelihood, SmoothedError
 from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.model import varying_columns
-from mixent.mixtures.training import Begun, Training, anchored, read_training, softened, train
+from mixent.mixtures.training import Begun, Plan, anchored, read_plan, softened, train
 
 NAMES = ("EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV")
 every_structure = pytest.mark.parametrize("name", NAMES)
-TRAINED = [("conditional", {}), ("conditional", {"alpha": 0.5}), ("error", {}), ("error", {"sharpness": 3.0})]
+TRAINED = [
+    ("conditional", {}),
+    ("conditional", {"training__blend": 0.5}),
+    ("error", {}),
+    ("error", {"training__sharpness": 3.0}),
+]
 
 
 def overlapping(n=120, seed=0, missing=0.0, codes=False):
@@ -93,7 +98,7 @@ def test_the_anchor_pays_for_leaving_the_start_by_divergence(name, estimator):
     X, y = overlapping(missing=0.1, codes=True)
     est = estimator(6 if estimator is SharedMixtureClassifier else 2, name, random_state=0, max_iter=20)
     job, start = start_of(est, X, y)
-    problem = anchored(job, start, Training(Conditional(1.0), 7.0, "ebw", None))
+    problem = anchored(job, start, Plan(ConditionalLikelihood(1.0), 7.0, "ebw", None))
     begun = Begun(problem, start.problem, start.params)
     source = job.source(problem.family, 6)
     data = total_of(problem, source, start.params).log_lik
@@ -116,7 +121,7 @@ def test_the_anchor_pulls_nowhere_at_the_start(name, held):
     X, y = overlapping(codes=True)
     prior = [0.2, 0.3, 0.5] if held else "empirical"
     job, start = start_of(SharedMixtureClassifier(4, name, class_prior=prior, random_state=0, max_iter=8), X, y)
-    problem = anchored(job, start, Training(Conditional(0.0), 50.0, "ebw", None))
+    problem = anchored(job, start, Plan(ConditionalLikelihood(0.0), 50.0, "ebw", None))
     plain = replace(problem, family=start.problem.family, weight_rows=None)
     total = total_of(problem, job.source(problem.family, 4), start.params)
     gradients = [MixtureChart(p, start.params).gradient(start.params, total) for p in (problem, plain)]
@@ -126,27 +131,27 @@ def test_the_anchor_pulls_nowhere_at_the_start(name, held):
 def test_pseudo_rows_by_default_are_between_the_columns_and_the_parameters_of_a_component():
     X, y = overlapping()
     job, start = start_of(MixtureClassifier(1, "VVV"), X, y)
-    problem = anchored(job, start, Training(Conditional(1.0), None, "ebw", None))
+    problem = anchored(job, start, Plan(ConditionalLikelihood(1.0), None, "ebw", None))
     rows = np.sqrt(5.0 * 9.0)  # 3 columns + 2; 3 means, 3 variances, 3 covariances
     np.testing.assert_allclose(problem.family.gaussian.prior.rows, rows, rtol=1e-12)
     assert problem.weight_rows.sum() == pytest.approx(3 * rows)
-    half = anchored(job, start, Training(Conditional(0.5), 2.0, "ebw", None))
+    half = anchored(job, start, Plan(ConditionalLikelihood(0.5), 2.0, "ebw", None))
     np.testing.assert_allclose(half.family.gaussian.prior.rows, 2.0 + 0.5 * start.problem.family.gaussian.prior.rows)
 
 
 def test_how_much_of_the_prior_stays():
-    assert Training(Conditional(0.3), None, "ebw", None).prior_share == pytest.approx(0.7)
-    assert Training(Conditional(1.0), None, "ebw", None).prior_share == 0.0
-    assert Training(SmoothedError(2.0), None, "ebw", None).prior_share == 0.0
+    assert Plan(ConditionalLikelihood(0.3), None, "ebw", None).prior_share == pytest.approx(0.7)
+    assert Plan(ConditionalLikelihood(1.0), None, "ebw", None).prior_share == 0.0
+    assert Plan(SmoothedError(2.0), None, "ebw", None).prior_share == 0.0
 
 
 @pytest.mark.parametrize("solver", ["ebw", "lbfgs"])
 @pytest.mark.parametrize("name", ["EII", "VVI", "EEE", "EVE", "VVV"])
-def test_at_alpha_zero_the_likelihood_solution_stays(name, solver):
+def test_at_blend_zero_the_likelihood_solution_stays(name, solver):
     X, y = overlapping(missing=0.1, codes=True)
     options = {"tol": 1e-12, "max_iter": 5000, "random_state": 0}
-    plain = MixtureClassifier(2, name, **options).fit(X, y)
-    other = MixtureClassifier(2, name, objective="conditional", alpha=0.0, solver=solver, **options).fit(X, y)
+    plain = MixtureClassifier(2, name).set_params(**options).fit(X, y)
+    other = MixtureClassifier(2, name, training=Conditional(0.0, solver=solver)).set_params(**options).fit(X, y)
     assert other.n_iter_ <= 25 and other.run_.status is Status.CONVERGED
     np.testing.assert_allclose(other.means_, plain.means_, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(other.predict_proba(X), plain.predict_proba(X), atol=1e-4)
@@ -161,7 +166,7 @@ def test_separable_rows_are_learned_without_end_or_overflow(name, objective, opt
     y = np.repeat([0, 1], 40)
     X = rng.normal(size=(80, 2)) + 30.0 * y[:, None]
     for estimator in (MixtureClassifier(1, name), SharedMixtureClassifier(3, name)):
-        model = estimator.set_params(objective=objective, random_state=0, **options).fit(X, y)
+        model = estimator.set_params(training=objective, random_state=0, **options).fit(X, y)
         assert model.run_.status is Status.CONVERGED, model.run_.message
         assert np.isfinite(model.means_).all() and np.isfinite(model.run_.objective)
         assert (np.linalg.eigvalsh(model.covariances_) > 0).all()
@@ -173,11 +178,13 @@ def test_separable_rows_are_learned_without_end_or_overflow(name, objective, opt
 @pytest.mark.parametrize("name", ["VVI", "EEE"])
 def test_the_stronger_the_anchor_the_nearer_the_start(name, objective, options):
     X, y = overlapping(seed=1)
-    common = {"objective": objective, "tol": 1e-8, "max_iter": 3000, "random_state": 0, **options}
-    start = MixtureClassifier(2, name, random_state=0, **{k: common[k] for k in ("tol", "max_iter")}).fit(X, y)
+    common = {"training": objective, "tol": 1e-8, "max_iter": 3000, "random_state": 0, **options}
+    start = (
+        MixtureClassifier(2, name, random_state=0).set_params(**{k: common[k] for k in ("tol", "max_iter")}).fit(X, y)
+    )
     away = []
     for rows in (3.0, 100.0, 1e4):
-        model = MixtureClassifier(2, name, anchor=rows, **common).fit(X, y)
+        model = MixtureClassifier(2, name).set_params(**common, training__anchor=rows).fit(X, y)
         away.append(pay(start.params_, model.params_, 1.0))
     assert all(b < a for a, b in pairwise(away)), away
     assert away[-1] < 1e-4 < away[0]
@@ -188,18 +195,18 @@ def test_the_stronger_the_anchor_the_nearer_the_start(name, objective, options):
 @pytest.mark.parametrize("solver", ["ebw", "lbfgs"])
 @pytest.mark.parametrize(("objective", "options"), TRAINED)
 def test_training_gives_more_of_what_it_is_for_on_its_rows(objective, options, solver, estimator):
-    """The objective only rises and the anchor only costs: at alpha = 1 what is left cannot fall."""
+    """The objective only rises and the anchor only costs: at blend = 1 what is left cannot fall."""
     X, y = overlapping(missing=0.1, codes=True)
     weight = np.random.default_rng(2).exponential(size=len(y))
     estimator = clone(estimator).set_params(covariance="VEV", random_state=0, max_iter=60)
     plain = clone(estimator).fit(X, y, sample_weight=weight)
-    model = estimator.set_params(objective=objective, solver=solver, **options).fit(X, y, sample_weight=weight)
+    model = estimator.set_params(training=objective, training__solver=solver, **options).fit(X, y, sample_weight=weight)
     values = accepted(model)
     assert (np.diff(values) >= -rounding(np.abs(values).max(), weight.sum())).all() and values[-1] > values[0]
     rows, column = np.arange(len(y)), np.searchsorted(plain.classes_, y)
     log_p = [m.predict_log_proba(X)[rows, column] for m in (plain, model)]
     if objective == "error":
-        before, after = (-weight @ (1 / (1 + np.expm1(-p) ** -options.get("sharpness", 1.0))) for p in log_p)
+        before, after = (-weight @ (1 / (1 + np.expm1(-p) ** -options.get("training__sharpness", 1.0))) for p in log_p)
     elif not options:
         before, after = (weight @ p for p in log_p)
     elif isinstance(model, SharedMixtureClassifier):
@@ -223,14 +230,16 @@ def noisy(n=120, seed=0):
     return X, y
 
 
-WEAK = {"objective": "conditional", "anchor": 0.3, "random_state": 0, "tol": 1e-9}
+WEAK = {"training": "conditional", "training__anchor": 0.3, "random_state": 0, "tol": 1e-9}
 
 
 @pytest.mark.parametrize("solver", ["ebw", "lbfgs"])
 @pytest.mark.parametrize("estimator", [MixtureClassifier(2), SharedMixtureClassifier(4)], ids=["per class", "shared"])
 def test_stopping_early_is_the_same_every_time_and_says_so(estimator, solver):
     X, y = noisy()
-    estimator = estimator.set_params(covariance="VVV", solver=solver, max_iter=300, validation=0.25, **WEAK)
+    estimator = estimator.set_params(
+        covariance="VVV", training__solver=solver, max_iter=300, training__validation=0.25, **WEAK
+    )
     model = estimator.fit(X, y)
     one, proba, passes = model.run_, model.predict_proba(X), model.n_iter_
     assert one.status is Status.STOPPED
@@ -248,7 +257,8 @@ def test_stopping_early_is_the_same_every_time_and_says_so(estimator, solver):
 def test_no_more_passes_than_asked_for(max_iter, solver):
     X, y = noisy()
     for validation in (None, 0.2):
-        est = SharedMixtureClassifier(4, "VVI", solver=solver, max_iter=max_iter, validation=validation, **WEAK)
+        est = SharedMixtureClassifier(4, "VVI", max_iter=max_iter)
+        est.set_params(training__solver=solver, training__validation=validation, **WEAK)
         assert est.fit(X, y).n_iter_ <= max_iter
 
 
@@ -269,19 +279,19 @@ def test_held_out_rows_are_not_trained_on_while_counting_passes(monkeypatch):
     sizes = []
     solve = training._solve
     monkeypatch.setattr(training, "_solve", lambda job, *args: sizes.append(job.table.n_rows) or solve(job, *args))
-    MixtureClassifier(1, "VVV", validation=0.25, **WEAK).fit(X, y)
+    MixtureClassifier(1, "VVV").set_params(training__validation=0.25, **WEAK).fit(X, y)
     held = sum(round(0.25 * n) for n in np.bincount(y))
     assert sizes == [120 - held, 120]
 
 
 def test_the_passes_are_those_after_which_held_out_rows_score_best():
     X, y = noisy()
-    job, _ = job_of(MixtureClassifier(2, "VVV", max_iter=200, **WEAK), X, y)
+    job, _ = job_of(MixtureClassifier(2, "VVV", max_iter=200).set_params(**WEAK), X, y)
     est = job.est
     held = training._held_out(job, 0.3)
     part, rest = job.take(np.flatnonzero(~held)), job.take(np.flatnonzero(held))
     candidate = est._candidate(job.classes, job)
-    plan = replace(read_training(est), validation=0.3)
+    plan = replace(read_plan(est._group("training")), validation=0.3)
     passes = training._passes_until_best(job, lambda j: [j.fit(candidate)[0]], plan)
     start = part.fit(candidate)[0]
     begun = Begun(anchored(part, start, plan), start.problem, start.params)
@@ -308,7 +318,7 @@ def test_shares_that_leave_nothing(share, rows, message):
     X, _ = noisy(rows)
     y = np.arange(rows) % 4
     with pytest.raises(ValueError, match=re.escape(message)):
-        MixtureClassifier(1, objective="conditional", validation=share).fit(X, y)
+        MixtureClassifier(1, training=Conditional(validation=share)).fit(X, y)
 
 
 # --- options ---------------------------------------------------------------------------------------------------------
@@ -318,39 +328,44 @@ def test_shares_that_leave_nothing(share, rows, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"objective": "margin"}, "objective must be one of 'likelihood', 'conditional', 'error'; got 'margin'"),
-        ({"objective": None}, "objective must be one of 'likelihood', 'conditional', 'error'; got None"),
-        ({"alpha": 0.5}, "alpha=0.5 has no effect with objective='likelihood'; it serves objective='conditional'"),
-        ({"sharpness": 2.0}, "sharpness=2.0 has no effect with objective='likelihood'; it serves objective='error'"),
-        ({"anchor": 3.0}, "anchor=3.0 has no effect with objective='likelihood'; it serves objective='conditional' or"),
-        ({"solver": "lbfgs"}, "solver='lbfgs' has no effect with objective='likelihood'; it serves"),
-        ({"validation": 0.2}, "validation=0.2 has no effect with objective='likelihood'; it serves"),
-        ({"objective": "error", "alpha": 0.5}, "alpha=0.5 has no effect with objective='error'; it serves"),
-        ({"objective": "conditional", "sharpness": 2.0}, "sharpness=2.0 has no effect with objective='conditional'"),
-        ({"objective": "conditional", "alpha": -0.1}, "alpha must be a number >= 0; got -0.1"),
-        ({"objective": "conditional", "alpha": "x"}, "alpha must be a number >= 0; got 'x'"),
+        ({"training": "margin"}, "training must be one of 'likelihood', 'conditional', 'error', or a Likelihood or"),
+        ({"training": None}, "training must be one of 'likelihood', 'conditional', 'error'"),
+        ({"training__blend": 0.5}, "Invalid parameter 'blend' for estimator Likelihood()"),
+        ({"training": "error", "training__blend": 0.5}, "Invalid parameter 'blend' for estimator MinimumError()"),
+        ({"training": "conditional", "training__sharpness": 2.0}, "Invalid parameter 'sharpness' for estimator"),
+        *[
+            (
+                {"training": Conditional(blend)},
+                f"blend must lie between 0 (joint likelihood) and 1 (conditional likelihood); got {blend!r}",
+            )
+            for blend in (-0.1, 1.5, "x", True)
+        ],
+        *[
+            (
+                {"training": MinimumError(sharpness)},
+                f"sharpness must be a number >= 1, the slope of the smoothed error; got {sharpness!r}",
+            )
+            for sharpness in (0.5, 0, np.inf, "x")
+        ],
         (
-            {"objective": "conditional", "alpha": 1.5},
-            "alpha must lie between 0 (likelihood) and 1 (conditional likelihood); got 1.5",
-        ),
-        ({"objective": "error", "sharpness": 0.5}, "sharpness must be >= 1, the slope of the smoothed error; got 0.5"),
-        ({"objective": "error", "sharpness": 0}, "sharpness must be a number > 0; got 0"),
-        (
-            {"objective": "error", "anchor": 0},
+            {"training": "error", "training__anchor": 0},
             "anchor must be 'auto' or a positive number of pseudo-rows per component; got 0",
         ),
         (
-            {"objective": "conditional", "anchor": "weak"},
+            {"training": "conditional", "training__anchor": "weak"},
             "anchor must be 'auto' or a positive number of pseudo-rows per component; got 'weak'",
         ),
         (
-            {"objective": "conditional", "anchor": None},
+            {"training": "conditional", "training__anchor": None},
             "anchor must be 'auto' or a positive number of pseudo-rows per component; got None",
         ),
-        ({"objective": "conditional", "solver": "newton"}, "solver must be one of 'ebw', 'lbfgs'; got 'newton'"),
+        (
+            {"training": "conditional", "training__solver": "newton"},
+            "solver must be one of 'ebw', 'lbfgs'; got 'newton'",
+        ),
         *[
             (
-                {"objective": "error", "validation": v},
+                {"training": "error", "training__validation": v},
                 f"validation must be None or the share of rows to hold out, between 0 and 1; got {v!r}",
             )
             for v in (0.0, 1.0, 2, True, "half", np.nan)
@@ -360,16 +375,14 @@ def test_shares_that_leave_nothing(share, rows, message):
 def test_options_training_refuses(estimator, options, message):
     X, y = noisy(40)
     with pytest.raises(ValueError, match=re.escape(message)):
-        estimator(2, **options).fit(X, y)
+        estimator(2).set_params(**options).fit(X, y)
 
 
 def test_options_training_accepts():
-    assert read_training(MixtureClassifier()) is None
-    assert read_training(MixtureClassifier(alpha=1, sharpness=1)) is None  # the default, written as whole numbers
-    plan = read_training(MixtureClassifier(objective="conditional", alpha=np.float64(0.5), anchor=3, solver="lbfgs"))
-    assert plan == Training(Conditional(0.5), 3.0, "lbfgs", None)
-    plan = read_training(SharedMixtureClassifier(objective="error", sharpness=2, validation=np.float32(0.5)))
-    assert plan == Training(SmoothedError(2.0), None, "ebw", 0.5)
+    assert read_plan(MixtureClassifier()._group("training")) is None
+    plan = read_plan(Conditional(np.float64(0.5), anchor=3, solver="lbfgs"))
+    assert plan == Plan(ConditionalLikelihood(0.5), 3.0, "lbfgs", None)
+    assert read_plan(MinimumError(2, validation=np.float32(0.5))) == Plan(SmoothedError(2.0), None, "ebw", 0.5)
 
 
 # --- where training starts -------------------------------------------------------------------------------------------
@@ -389,10 +402,10 @@ def test_softening_is_a_power_of_each_density():
 
 def test_the_temperature_of_a_search_goes_into_the_covariances():
     X, y = overlapping(150, seed=2)
-    options = {"covariance": ["VVV"], "max_components": 2, "cv": 3, "random_state": 0}
-    plain = MixtureClassifier("auto", **options).fit(X, y)
+    options = {"covariance": ["VVV"], "search__max_components": 2, "search__cv": 3, "random_state": 0}
+    plain = MixtureClassifier("auto").set_params(**options).fit(X, y)
     assert plain.temperature_ != 1.0
-    model = MixtureClassifier("auto", objective="conditional", anchor=1e6, **options).fit(X, y)
+    model = MixtureClassifier("auto", training=Conditional(anchor=1e6)).set_params(**options).fit(X, y)
     assert model.temperature_ == 1.0
     np.testing.assert_allclose(model.covariances_, plain.covariances_ / plain.temperature_, rtol=1e-2)
     joint = model.problem_.log_joint  # what predicts is the mixture itself
@@ -415,7 +428,7 @@ def test_the_better_of_two_starts_goes_on():
     y = rng.integers(2, size=300)
     X = np.column_stack([8.0 * rng.integers(2, size=300) + rng.normal(size=300), 1.5 * y + rng.normal(size=300)])
     plain = SharedMixtureClassifier(2, "VVI", n_init=2, random_state=0).fit(X, y)
-    model = SharedMixtureClassifier(2, "VVI", objective="conditional", random_state=0).fit(X, y)
+    model = SharedMixtureClassifier(2, "VVI", training="conditional", random_state=0).fit(X, y)
     assert plain.score(X, y) < 0.6 < 0.72 < model.score(X, y)
 
 
@@ -425,19 +438,19 @@ def test_progress_is_shown_of_the_training(solver):
     X, y = noisy()
     seen = []
     MixtureClassifier(
-        1, objective="error", solver=solver, max_iter=30, progress=lambda *line: seen.append(line), random_state=0
+        1, training=MinimumError(solver=solver), max_iter=30, progress=lambda *line: seen.append(line), random_state=0
     ).fit(X, y)
     assert seen and all(total == 30 for _, total, _ in seen)
 
 
 def test_a_trained_model_keeps_no_statistics_to_go_on_from():
     X, y = noisy()
-    model = MixtureClassifier(1, objective="conditional").fit(X, y)
+    model = MixtureClassifier(1, training="conditional").fit(X, y)
     assert not hasattr(model, "partial_fit")
     with pytest.raises(AttributeError, match="has no attribute 'partial_fit'") as told:
         model.partial_fit(X, y)
-    assert str(told.value.__cause__) == "partial_fit keeps statistics of the likelihood; objective is 'conditional'"
-    model.set_params(objective="likelihood")
+    assert str(told.value.__cause__) == "partial_fit is only available with training='likelihood'; got 'conditional'"
+    model.set_params(training="likelihood")
     with pytest.raises(ValueError, match="this model has kept no statistics to go on from; fit it anew"):
         model.partial_fit(X, y)
 
@@ -449,11 +462,11 @@ def test_rows_without_a_label_say_nothing_and_slow_nothing_down(objective):
     X = rng.normal(size=(60, 3)) + y[:, None]
     more = np.vstack([X, rng.normal(size=(600, 3)) + 0.5])
     labels = np.concatenate([y.astype(object), np.full(600, None)])
-    est = MixtureClassifier(2, "VVI", objective=objective, random_state=0)
+    est = MixtureClassifier(2, "VVI", training=objective, random_state=0)
     job, found = start_of(est, X, y)
     whole, _ = job_of(est, more, labels)
     whole.__dict__["summary"] = job.summary
-    training = read_training(est)
+    training = read_plan(est._group("training"))
     alone = train(job, lambda part: [found], training)
     among = train(whole, lambda part: [found], training)
     assert among.run.n_passes == alone.run.n_passes

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from mixent import GaussianMixture
+from mixent import GaussianMixture, Search
 from mixent.core.driver import Stop, rounding, run
 from mixent.core.executors import Serial
 from mixent.mixtures import columns as columns_module
@@ -175,7 +175,7 @@ def test_bic_is_that_of_the_mixture_fitted_alone():
     xs = [X[y == c, j] for c in (0, 1) for j in range(0, 30, 7)]
     worse = []
     for x, mixture in zip(xs, fit_columns(without_weights(xs), 3)):
-        alone = GaussianMixture("auto", selection="bic", max_components=3, random_state=0).fit(x[:, None])
+        alone = GaussianMixture("auto", search=Search("bic", 3), random_state=0).fit(x[:, None])
         worse.append(bic(mixture, x) - alone.bic(x[:, None]))
     assert np.mean(np.array(worse) < 2) >= 0.8
     assert np.sum(worse) < 2

@@ -119,7 +119,7 @@ def fuser():
 VOTERS = {"lab A": 0.9, "lab B": 0.8, LONG: 0.75}
 CODED = ("tree", "net")
 FAMILIES = {
-    "shared": lambda: mx.SharedMixtureClassifier(4, objective="conditional", random_state=0),
+    "shared": lambda: mx.SharedMixtureClassifier(4, training="conditional", random_state=0),
     "maxent": lambda: mx.MaxEntClassifier(),
     "med": lambda: mx.MEDClassifier(kernel="rbf"),
     "gaussian": lambda: mx.MEDGaussianClassifier(),

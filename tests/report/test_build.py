@@ -12,6 +12,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
+from mixent import Search
 from mixent.evaluate import cross_validate
 from mixent.report import classification, common, comparison_report, html, maps, mixture, scores, search
 
@@ -44,6 +45,9 @@ class Mixture(QuadraticDiscriminantAnalysis):
         self.run_ = SimpleNamespace(trace=tuple(trace), message="the gain per row fell below tol")
         self.search_ = [{"n_components": k, "covariance": "<i>", "bic": 5.0 - k} for k in (1, 2)]
         return self
+
+    def _group(self, name):
+        return Search("bic")
 
     def marginal(self, columns):
         X, y = self.data_
@@ -265,7 +269,7 @@ def test_shared_components_have_a_heat_map_and_their_whole_weight(tmp_path, orch
 
     X, y = orchestra.X, orchestra.y
     models = {
-        "shared": mx.SharedMixtureClassifier(3, objective="conditional", random_state=0),
+        "shared": mx.SharedMixtureClassifier(3, training="conditional", random_state=0),
         "own": mx.MixtureClassifier(2, random_state=0),
     }
     cv = cross_validate(models, X, y, folds=2)
@@ -275,7 +279,7 @@ def test_shared_components_have_a_heat_map_and_their_whole_weight(tmp_path, orch
     alts = [str(value) for tag, name, value in page.attributes if (tag, name) == ("img", "alt")]
     assert sum(alt.startswith("Which component mostly speaks for which class: 0 for ") for alt in alts) == 1
     text = " ".join(page.text)
-    assert "trained to tell the classes apart (objective conditional, alpha 1)" in text
+    assert "trained to tell the classes apart (training conditional, blend 1)" in text
     table = mixture.components_table(fitted["shared"], X)
     assert table.header[1] == "mostly class"
     assert sum(float(row[2].text) for row in table.rows) == pytest.approx(1, abs=0.01)
@@ -299,23 +303,25 @@ def test_errors_made_and_expected_are_those_of_the_library(cv, tmp_path):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"selection": "bic"}, "BIC against the number of components; chosen: VVI"),
-        ({"selection": "dic", "growth": "incremental"}, "DIC against the number of components"),
-        ({"selection": "cbic", "per_class": True}, "chosen: for metal VVI"),
-        ({"selection": "cv", "per_class": True}, "then by held-out log-loss"),
-        ({"selection": "cv", "objective": "conditional"}, "by likelihood; the chosen one was then trained"),
-        ({"selection": "icl", "nested": 2}, "then by held-out error"),
+        ({"search__criterion": "bic"}, "BIC against the number of components; chosen: VVI"),
+        ({"search__criterion": "dic", "search__growth": "incremental"}, "DIC against the number of components"),
+        ({"search__criterion": "cbic", "search__per_class": True}, "chosen: for metal VVI"),
+        ({"search__criterion": "cv", "search__per_class": True}, "then by held-out log-loss"),
+        ({"search__criterion": "cv", "training": "conditional"}, "by likelihood; the chosen one was then trained"),
+        ({"search__criterion": "icl", "search__nested": 2}, "then by held-out error"),
     ],
 )
 def test_every_selection_is_shown(orchestra, options, told, monkeypatch):
     import mixent as mx
 
-    model = mx.MixtureClassifier("auto", "VVI", max_components=2, random_state=0, **options)
+    model = mx.MixtureClassifier("auto", "VVI", search=mx.Search(max_components=2), random_state=0).set_params(
+        **options
+    )
     model.fit(orchestra.X, orchestra.y)
     content = mixture.mixture_section("m", model, orchestra.X)
     captions = [part.caption for part in content if isinstance(part, html.Table | html.Figure)]
     assert sum(told in caption for caption in captions) == 1
-    assert any("added one at a time" in caption for caption in captions) == ("growth" in options)
+    assert any("added one at a time" in caption for caption in captions) == ("search__growth" in options)
     monkeypatch.setattr(common, "find_spec", lambda name: None)
     plain = [part for part in mixture.mixture_section("m", model, orchestra.X) if isinstance(part, html.Table)]
     assert any("What the search tried (" in part.caption for part in plain) and all(part.html() for part in plain)
@@ -324,12 +330,12 @@ def test_every_selection_is_shown(orchestra, options, told, monkeypatch):
 def test_a_search_without_pictures_is_a_table(orchestra):
     import mixent as mx
 
-    model = mx.GaussianMixture("auto", "VVI", selection="cv", max_components=2, random_state=0).fit(orchestra.X)
+    model = mx.GaussianMixture("auto", "VVI", search=mx.Search("cv", 2), random_state=0).fit(orchestra.X)
     assert (
         "2 of 2, the chosen one first, then by -2 x held-out log density"
-        in search.search_table(model.search_, model.selection).caption
+        in search.search_table(model.search_, model._group("search").criterion).caption
     )
-    model = mx.MixtureClassifier("auto", "VVI", selection="bic", per_class=True, max_components=2, random_state=0)
+    model = mx.MixtureClassifier("auto", "VVI", search=mx.Search("bic", 2, per_class=True), random_state=0)
     table = search.search_table(model.fit(orchestra.X, orchestra.y).search_, "bic")
     assert "4 of 4, those chosen first, then by BIC, lower is better" in table.caption
     assert [row[0] for row in table.rows] == ["chosen", "chosen", "", ""]

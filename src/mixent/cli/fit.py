@@ -189,14 +189,17 @@ def _class_rows(table: Data) -> dict[Any, float] | None:
 
 
 def _say_search(screen: Screen, estimator: Any) -> None:
-    search, by = getattr(estimator, "search_", None), getattr(estimator, "selection", "cv")
+    from mixent.mixtures.options import by_likelihood
+
+    search = getattr(estimator, "search_", None)
     if not search:
         return
+    by = estimator._group("search").criterion if hasattr(estimator, "search") else "cv"
     best = [entry for entry in search if entry.get("chosen")] or search[:1]
     tried, first = count(len(search), "model"), best[0]
     if "log_loss" in first:
         text = f"Chosen among {tried} by cross-validation inside the training rows"
-        if getattr(estimator, "nested", None) is not None:
+        if hasattr(estimator, "search") and estimator._group("search").nested is not None:
             text = (
                 f"Chosen among {tried} that {by.upper()} picked in {count(first['folds'], 'fold')}, by held-out error"
             )
@@ -207,14 +210,14 @@ def _say_search(screen: Screen, estimator: Any) -> None:
     else:
         name = "-2 x held-out log density" if by == "cv" else by.upper()
         text = f"Chosen among {tried} by {name} ({first[by]:.6g}; lower is better)"
-    if getattr(estimator, "objective", "likelihood") != "likelihood" and not _scored_as_trained(estimator):
+    if not by_likelihood(getattr(estimator, "training", "likelihood")) and not _scored_as_trained(estimator):
         text += "; this was before the training that followed"
     screen.say(text)
 
 
 def _scored_as_trained(estimator: Any) -> bool:
     """Cross-validation trains shared components in every fold; all else chooses likelihood solutions."""
-    return estimator.selection == "cv" and isinstance(estimator.covariance_, str)
+    return estimator._group("search").criterion == "cv" and isinstance(estimator.covariance_, str)
 
 
 def _say_training(screen: Screen, estimator: Any, table: Data) -> None:

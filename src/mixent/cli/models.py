@@ -204,13 +204,13 @@ def name_codes(estimator: Any, categorical: list[str], columns: list[str]) -> No
 
 
 def _check_select(kinds: Sequence[str], chosen: Choices, clusters: bool) -> None:
-    from mixent.mixtures.options import SELECTIONS
+    from mixent.mixtures.options import CRITERIA
 
     if chosen.select is None:
         return
     choices: tuple[str, ...] = ()
     if set(kinds) & set(MIXTURES):
-        choices += ("bic", "icl", "cv") if clusters else SELECTIONS
+        choices += ("bic", "icl", "cv") if clusters else CRITERIA
     one_of("--select", chosen.select, (*choices, "forward") if "maxent" in kinds else choices)
 
 
@@ -309,33 +309,28 @@ def _joint(chosen: Choices, target: str | None, common: dict[str, Any]) -> Any:
 
 
 def _mixture(kind: str, chosen: Choices, clusters: bool, common: dict[str, Any]) -> Any:
-    from mixent import GaussianMixture, MixtureClassifier, SharedMixtureClassifier
+    from mixent import Conditional, GaussianMixture, MinimumError, MixtureClassifier, Search, SharedMixtureClassifier
     from mixent.mixtures.options import GROWTHS
-    from mixent.mixtures.training import OBJECTIVES
 
     chosen = replace(chosen, objective=chosen.objective or "likelihood")
-    one_of("--objective", str(chosen.objective), OBJECTIVES)
+    one_of("--objective", str(chosen.objective), ("likelihood", "conditional", "error"))
     one_of("--growth", chosen.growth, GROWTHS)
     _refuse_idle(kind, chosen, clusters)
     options: dict[str, Any] = {
         "n_components": word_or("--components", chosen.components, int),
         "covariance": read_covariance(chosen.covariance),
-        "growth": chosen.growth,
-        "selection": chosen.select,
-        "max_components": chosen.max_components,
+        "search": Search(chosen.select, chosen.max_components, growth=chosen.growth, per_class=chosen.per_class),
+        "prior": read_prior(chosen.prior),
+        **common,
     }
-    options = {name: value for name, value in options.items() if value is not None}  # else the estimator's own
-    options |= {"prior": read_prior(chosen.prior), **common}
     if clusters:
         return GaussianMixture(**options)
-    options["objective"] = chosen.objective
-    if chosen.alpha is not None:
-        options["alpha"] = chosen.alpha
-    if chosen.validation is not None:
-        options["validation"] = share("--validation", chosen.validation)
-    if kind == "shared":
-        return SharedMixtureClassifier(**options)
-    return MixtureClassifier(**options, per_class=chosen.per_class)
+    held = None if chosen.validation is None else share("--validation", chosen.validation)
+    if chosen.objective == "conditional":
+        options["training"] = Conditional(1.0 if chosen.alpha is None else chosen.alpha, validation=held)
+    elif chosen.objective == "error":
+        options["training"] = MinimumError(validation=held)
+    return SharedMixtureClassifier(**options) if kind == "shared" else MixtureClassifier(**options)
 
 
 def _probabilistic(texts: Sequence[str]) -> dict[str, list[str]] | None:

@@ -75,10 +75,12 @@ def _run(model: Any) -> dict[str, Any]:
 
 
 def _classes(model: Any) -> dict[str, Any]:
+    from mixent.mixtures.options import training_name
+
     gaussian, names = model.problem_.family.gaussian, [_plain(c) for c in model.classes_]
-    found: dict[str, Any] = {"objective": model.objective}
-    if model.objective == "conditional":
-        found["alpha"] = float(model.alpha)
+    found: dict[str, Any] = {"objective": training_name(model)}
+    if found["objective"] == "conditional":
+        found["alpha"] = float(model._group("training").blend)
     found["temperature"] = float(model.temperature_)
     found["classes"] = [{"class": c, "prior": float(p)} for c, p in zip(names, model.class_prior_)]
     if isinstance(model.covariance_, str):  # components that all classes share

@@ -52,6 +52,7 @@ def update(
     with session(quiet=quiet, debug=debug) as screen:
         from mixent import load, save
         from mixent.data import split_target
+        from mixent.mixtures.options import by_likelihood, training_name
 
         if output is not None:
             check_output(output, [data])
@@ -67,10 +68,10 @@ def update(
             raise typer.BadParameter(f"--target is needed: {model} holds a classifier")
         if not hasattr(fitted, "classes_") and target is not None:
             raise typer.BadParameter(f"--target has no effect: {model} holds clusters")
-        if getattr(fitted, "objective", "likelihood") != "likelihood":
+        if not by_likelihood(getattr(fitted, "training", "likelihood")):
             raise ValueError(
-                f"{model} was trained with --objective {fitted.objective} and kept no statistics to go on from; fit it "
-                "anew on all rows, or use --objective likelihood"
+                f"{model} was trained with --objective {training_name(fitted)} and kept no statistics to go on from; "
+                "fit it anew on all rows, or use --objective likelihood"
             )
         worded = target is not None and isinstance(fitted.classes_.tolist()[0], str)
         frame = read_for(fitted, data, [str(target)] if worded else [])

@@ -14,7 +14,7 @@ from mixent.core.arrays import Array, softmax_columns
 from mixent.core.blocks import Block
 from mixent.data import listed
 from mixent.ensemble.inputs import Inputs
-from mixent.mixtures import GaussianMixture, MixtureClassifier
+from mixent.mixtures import GaussianMixture, MixtureClassifier, Search
 from mixent.mixtures.fitting import blocks, choose_executor
 from mixent.mixtures.model import taking_part
 from mixent.mixtures.predict import block_resp, each_row
@@ -104,12 +104,14 @@ def learn_cells(
     X: Inputs, y: np.ndarray, weight: Array | None, columns: tuple[int, ...], kind: str, options: dict[str, Any]
 ) -> Any:
     """The fitted mixture of these columns; the number of components by BIC."""
-    common = {**options, "selection": "bic"}
-    covariance = common.pop("covariance")
+    common = dict(options)
+    covariance, most = common.pop("covariance"), common.pop("max_components")
     part = X.read(columns)
     if kind == "pooled":
-        return GaussianMixture("auto", [covariance], **common).fit(part, sample_weight=weight)
-    return MixtureClassifier("auto", [covariance], per_class=True, **common).fit(part, y, weight)
+        pooled = GaussianMixture("auto", [covariance], search=Search("bic", most), **common)
+        return pooled.fit(part, sample_weight=weight)
+    search = Search("bic", most, per_class=True)
+    return MixtureClassifier("auto", [covariance], search=search, **common).fit(part, y, weight)
 
 
 def place_columns(columns: Sequence[Any], names: Sequence[str], option: str) -> tuple[int, ...]:

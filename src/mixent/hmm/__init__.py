@@ -2,5 +2,6 @@
 
 from mixent.hmm.classifier import HMMClassifier
 from mixent.hmm.estimators import HiddenMarkovModel
+from mixent.hmm.options import HMMPrior
 
-__all__ = ["HMMClassifier", "HiddenMarkovModel"]
+__all__ = ["HMMClassifier", "HMMPrior", "HiddenMarkovModel"]

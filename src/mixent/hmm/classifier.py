@@ -19,7 +19,7 @@ from mixent.data import Labels, read_labels, read_weights
 from mixent.hmm.estimators import HiddenMarkovModel
 from mixent.hmm.fitting import FittedChain, fit_chain, measure, mixed_log_lik
 from mixent.hmm.model import SequenceModel, Steps
-from mixent.hmm.options import check_options
+from mixent.hmm.options import HMMPrior, check_options
 from mixent.hmm.sequences import Sequences, seen_steps
 from mixent.mixtures.fitting import tell
 
@@ -37,8 +37,8 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
     ----------
     n_states : int
         States of each class.
-    covariance, topology, transitions, prior, smoothing, transition_prior
-        See `HiddenMarkovModel`. What the priors pull towards is found from the sequences of all classes together.
+    covariance, topology, transitions, prior
+        See `HiddenMarkovModel`. What the prior shrinks towards is found from the sequences of all classes together.
     class_prior : "empirical" or (C,) array
         Class priors: shares of the training sequences, or these values.
     init : "auto" or "random"
@@ -67,6 +67,8 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
     1.0
     """
 
+    _groups = {"prior": HMMPrior.read}
+
     def __init__(
         self,
         n_states: int = 2,
@@ -74,9 +76,7 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         *,
         topology: str = "full",
         transitions: str = "shared",
-        prior: str | float | None = "auto",
-        smoothing: float = 1.0,
-        transition_prior: float = 1.0,
+        prior: str | float | HMMPrior | None = "auto",
         class_prior: Any = "empirical",
         init: str = "auto",
         n_init: int = 1,
@@ -93,8 +93,6 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         self.topology = topology
         self.transitions = transitions
         self.prior = prior
-        self.smoothing = smoothing
-        self.transition_prior = transition_prior
         self.class_prior = class_prior
         self.init = init
         self.n_init = n_init
@@ -172,7 +170,7 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
     @property
     def models_(self) -> list[HiddenMarkovModel]:
         """The fitted model of each class."""
-        options = {name: value for name, value in self.get_params().items() if name != "class_prior"}
+        options = {name: value for name, value in self.get_params(deep=False).items() if name != "class_prior"}
         models = []
         for chain in self.chains_:
             model = HiddenMarkovModel(**options)

@@ -18,7 +18,7 @@ from mixent.data import Column, Schema, read_weights
 from mixent.hmm.fitting import FittedChain, fit_chain, matrices_of, measure
 from mixent.hmm.lattice import forward_backward, viterbi
 from mixent.hmm.model import SequenceModel, read_log_emissions
-from mixent.hmm.options import check_emissions, check_options, read_start
+from mixent.hmm.options import HMMPrior, check_emissions, check_options, read_start
 from mixent.hmm.sequences import Sequences
 from mixent.mixtures.fitting import tell
 
@@ -46,14 +46,10 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
     emissions : "fitted" or "precomputed"
         With "precomputed", X (n_steps, n_states) holds the log-likelihood of each state at each step, and only start
         and transitions are learned.
-    prior : "auto", float or None
-        Pseudo-rows that pull each state's covariance towards that within the parts of the first start; "auto" takes
-        variables + 2. None is plain maximum likelihood.
-    smoothing : float
-        Pseudo-rows of each state's category tables, spread as in the whole data. 0 is maximum likelihood.
-    transition_prior : float
-        Pseudo-counts of the first state, and of what follows each state, spread evenly over what the topology allows.
-        0 is maximum likelihood.
+    prior : "auto", float, None or HMMPrior
+        Pseudo-rows that shrink each state's covariance towards that within the parts of the first start; "auto" takes
+        variables + 2. None is plain maximum likelihood. An `HMMPrior` also has the smoothing of category tables and of
+        transitions.
     init : "auto", "random" or dict
         Where Baum-Welch starts: steps parted by k-means (equal segments of time when left-right), at random, or
         parameters: any of "start" (S,), "transitions" (S, S), "means" (S, d), "covariances" (S, d) or (S, d, d), and
@@ -101,6 +97,8 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
     [[0, 0, 1, 1], [0, 0, 0, 1], [0, 1, 1, 1]]
     """
 
+    _groups = {"prior": HMMPrior.read}
+
     def __init__(
         self,
         n_states: int = 2,
@@ -109,9 +107,7 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         topology: str = "full",
         transitions: str = "shared",
         emissions: str = "fitted",
-        prior: str | float | None = "auto",
-        smoothing: float = 1.0,
-        transition_prior: float = 1.0,
+        prior: str | float | HMMPrior | None = "auto",
         init: Any = "auto",
         n_init: int = 1,
         tol: float = 1e-5,
@@ -128,8 +124,6 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         self.transitions = transitions
         self.emissions = emissions
         self.prior = prior
-        self.smoothing = smoothing
-        self.transition_prior = transition_prior
         self.init = init
         self.n_init = n_init
         self.tol = tol

@@ -25,9 +25,10 @@ from mixent.hmm.init import (
     overall_covariance,
     with_given,
 )
+from mixent.hmm.options import HMMPrior
 from mixent.hmm.problem import ChainParams, ChainProblem
 from mixent.hmm.sequences import SequenceBlock, SequenceBlocks, Sequences
-from mixent.mixtures.fitting import blocks, choose_executor, read_prior_rows
+from mixent.mixtures.fitting import blocks, choose_executor
 from mixent.mixtures.init import Summary, summarise
 
 
@@ -71,7 +72,8 @@ def fit_chain(
     n_matrices = matrices_of(est, sequences)
     with choose_executor(est.n_jobs, sequences.table.n_rows, S) as executor:
         if scale is None:
-            problem = ChainProblem(None, est.transition_prior, est.transition_prior)
+            smoothing = est._group("prior").transition_smoothing
+            problem = ChainProblem(None, smoothing, smoothing)
             starts = [_first(est, problem, None, sequences, weight, n_matrices, None, executor)]
         else:
             problem, starts = _with_family(est, sequences, weight, sizes, scale, seed, n_matrices, executor)
@@ -112,11 +114,11 @@ def _with_family(
         guess_states(sequences, steps, summary, sizes, S, est.topology, method, (seed, number))
         for number in range(est.n_init)
     ]
-    rows = read_prior_rows(est.prior)
-    rows = len(summary.centre) + 2.0 if isinstance(rows, str) else rows
+    options: HMMPrior = est._group("prior")
+    rows = options.rows(len(summary.centre))
     prior = emission_prior(guesses[0], steps, summary, scale.target, S, rows, executor)
-    family = emission_family(S, get_structure(est.covariance).name, summary, sizes, prior, est.smoothing)
-    problem = ChainProblem(family, est.transition_prior, est.transition_prior)
+    family = emission_family(S, get_structure(est.covariance).name, summary, sizes, prior, options.smoothing)
+    problem = ChainProblem(family, options.transition_smoothing, options.transition_smoothing)
     first = [_first(est, problem, guess, sequences, weight, n_matrices, summary, executor) for guess in guesses]
     return problem, first
 

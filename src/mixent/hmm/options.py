@@ -11,21 +11,54 @@ from mixent.core.arrays import Array
 from mixent.data import Schema
 from mixent.families.gaussian.structures import get_structure
 from mixent.hmm.init import TOPOLOGIES
-from mixent.mixtures.fitting import read_prior_rows
+from mixent.mixtures.options import MixturePrior
 
 KEYS = ("start", "transitions", "means", "covariances", "tables")
-OF_EMISSIONS = {"covariance": "VVI", "prior": "auto", "smoothing": 1.0, "categorical": "auto"}
+OF_EMISSIONS = {"covariance": "VVI", "categorical": "auto", "prior": "auto", "smoothing": 1.0}
+
+
+class HMMPrior(MixturePrior):
+    """Pseudo-rows that regularize the states and transitions of a hidden Markov model.
+
+    A number, "auto" or None in place of this object stands for its `strength`.
+
+    Parameters
+    ----------
+    strength : "auto", float or None
+        Pseudo-rows that shrink each state's covariance towards that within the parts of the first start; "auto" takes
+        variables + 2. None is plain maximum likelihood.
+    smoothing : float
+        Pseudo-rows of each state's category tables, spread as in the whole data. 0 is maximum likelihood.
+    transition_smoothing : float
+        Pseudo-counts of the first state, and of the state that follows each state, spread evenly over what the topology
+        allows. 0 is maximum likelihood.
+
+    Examples
+    --------
+    >>> from mixent import HiddenMarkovModel, HMMPrior
+    >>> model = HiddenMarkovModel(3, prior=HMMPrior(transition_smoothing=0.1))
+    """
+
+    def __init__(
+        self, strength: str | float | None = "auto", smoothing: float = 1.0, transition_smoothing: float = 1.0
+    ) -> None:
+        super().__init__(strength, smoothing)
+        self.transition_smoothing = transition_smoothing
+
+    def check(self) -> None:
+        """Refuse wrong values."""
+        self.rows(0)
+        check_positive("smoothing", self.smoothing, zero=True)
+        check_positive("transition_smoothing", self.transition_smoothing, zero=True)
 
 
 def check_options(est: Any) -> None:
-    """What both estimators ask."""
+    """Refuse wrong values of the parameters that both estimators have."""
     check_count("n_states", est.n_states)
     get_structure(est.covariance)
     check_choice("topology", est.topology, TOPOLOGIES)
     check_choice("transitions", est.transitions, ("shared", "per_step"))
-    read_prior_rows(est.prior)
-    check_positive("smoothing", est.smoothing, zero=True)
-    check_positive("transition_prior", est.transition_prior, zero=True)
+    est._group("prior").check()
     check_count("n_init", est.n_init)
     check_count("max_iter", est.max_iter)
     check_positive("tol", est.tol, zero=True)
@@ -43,21 +76,23 @@ def check_emissions(est: Any) -> None:
             what = f"has {unknown[0]!r}" if unknown else "is empty"
             raise ValueError(f"init as a dict has some of the keys {', '.join(map(repr, KEYS))}; it {what}")
         if est.n_init != 1:
-            raise ValueError(f"n_init={est.n_init!r} has no effect with parameters given as init; leave it at 1")
+            raise ValueError(f"n_init={est.n_init!r} is not used with parameters given as init; leave it at 1")
     if est.emissions == "fitted":
         return
+    prior = est._group("prior")
+    given = {**vars(est), "prior": prior.strength, "smoothing": prior.smoothing}
     for name, default in OF_EMISSIONS.items():
-        value = getattr(est, name)
+        value = given[name]
         if not (isinstance(value, type(default)) and value == default):
-            raise ValueError(f"{name}={value!r} has no effect with emissions='precomputed'; leave it at {default!r}")
+            raise ValueError(f"{name}={value!r} is not used with emissions='precomputed'; leave it at {default!r}")
     if est.n_init != 1 or (isinstance(est.init, str) and est.init != "auto"):
         name = "n_init" if est.n_init != 1 else "init"
         raise ValueError(
-            f"{name}={getattr(est, name)!r} has no effect with emissions='precomputed': they decide where to start"
+            f"{name}={getattr(est, name)!r} is not used with emissions='precomputed'; leave it at its default"
         )
     if isinstance(est.init, dict) and set(est.init) - {"start", "transitions"}:
         name = sorted(set(est.init) - {"start", "transitions"})[0]
-        raise ValueError(f"init gives {name!r}, which emissions='precomputed' has no use for")
+        raise ValueError(f"init gives {name!r}, which is not used with emissions='precomputed'; leave it out")
 
 
 def read_start(init: Any, n_states: int, variables: Schema, topology: str, n_matrices: int | None) -> dict[str, Array]:

@@ -8,6 +8,7 @@ from mixent.hmm.classifier import HMMClassifier
 from mixent.hmm.describe import describe_classifier, describe_model
 from mixent.hmm.estimators import HiddenMarkovModel
 from mixent.hmm.fitting import FittedChain
+from mixent.hmm.options import HMMPrior
 from mixent.hmm.problem import ChainParams, ChainProblem
 
 STATE = {"schema_": Schema, "variables_": Schema, "by_row_": bool}
@@ -18,7 +19,7 @@ register(
     title="Hidden Markov model",
     describe=describe_model,
     state={**STATE, "chain_": FittedChain},
-    parts=(ChainParams, ChainProblem, FittedChain),
+    parts=(ChainParams, ChainProblem, FittedChain, HMMPrior),
 )(HiddenMarkovModel)
 register(
     "hmm",

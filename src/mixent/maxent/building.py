@@ -14,7 +14,7 @@ from mixent.maxent.binning import bins_of, entropy_bins
 from mixent.maxent.layout import Layout
 from mixent.maxent.options import BinFeatures, ComponentFeatures, MomentFeatures, NumericFeatures
 from mixent.maxent.terms import Binned, Coded, Given, Grouped, Latent, Moments, Slope, Term, crossable, crossed
-from mixent.mixtures import GaussianMixture, MixtureClassifier
+from mixent.mixtures import GaussianMixture, MixtureClassifier, Search
 from mixent.mixtures.univariate import fit_columns
 
 RELATED = 0.7  # correlation within classes from which columns share a mixture
@@ -137,8 +137,7 @@ class Plan:
         names = tuple(_continuous_names(rows.table.schema)[p] for p in places)
         seen = ~np.isnan(X).all(axis=1) & (rows.weights > 0)
         options: dict[str, Any] = {
-            "max_components": self.numeric.max_components,
-            "selection": "bic",
+            "search": Search("bic", self.numeric.max_components, per_class=kind != "pooled"),
             "random_state": self.seed,
             "n_jobs": self.n_jobs,
         }
@@ -146,7 +145,7 @@ class Plan:
             mixture: Any = GaussianMixture("auto", ["VVV"], **options)
             mixture.fit(Table.of_numbers(X[seen]), sample_weight=rows.weights[seen])
         else:
-            mixture = MixtureClassifier("auto", "VVV", per_class=True, **options)
+            mixture = MixtureClassifier("auto", "VVV", **options)
             target = rows.target[seen]
             y = np.where(target.any(axis=1, keepdims=True), target, 1.0 / target.shape[1])
             mixture.fit(Table.of_numbers(X[seen]), y, rows.weights[seen])

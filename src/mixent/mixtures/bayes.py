@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from mixent.base.capabilities import YES, able, no, yes
 from mixent.base.classifier import ProbabilisticClassifier
 from mixent.base.explanation import Explanation
-from mixent.base.params import check_choice, check_count, check_flag, check_folds, check_positive, check_share
+from mixent.base.params import check_choice, check_count, check_flag, check_positive, check_share
 from mixent.base.priors import read_class_prior
 from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array
@@ -21,18 +21,18 @@ from mixent.data import Labels, Table, check_spread, read_features, read_labels,
 from mixent.families.gaussian.structures import get_structure
 from mixent.mixtures.explain import explain_rows
 from mixent.mixtures.fit_plan import Job, Outcome
-from mixent.mixtures.fitting import read_prior_rows, tell
+from mixent.mixtures.fitting import tell
 from mixent.mixtures.model import MixtureModel, taking_part, varying_columns
-from mixent.mixtures.options import check_selection
+from mixent.mixtures.options import by_likelihood
 
 if TYPE_CHECKING:
-    from mixent.mixtures.training import Training
+    from mixent.mixtures.training import Plan
 
 
 def _keeps_statistics(est: Any) -> bool:
-    """Without them there is no `partial_fit`, which is how scikit-learn asks."""
-    if est.objective != "likelihood":
-        raise AttributeError(f"partial_fit keeps statistics of the likelihood; objective is {est.objective!r}")
+    """Whether the estimator has `partial_fit`, in the form that scikit-learn asks for."""
+    if not by_likelihood(est.training):
+        raise AttributeError(f"partial_fit is only available with training='likelihood'; got {est.training!r}")
     return True
 
 
@@ -42,16 +42,18 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
     A subclass gives `_fit_job(job, labels, training, show) -> Outcome`.
     """
 
+    _unused: ClassVar[tuple[str, ...]] = ()  # parameters of a search that it does not use
+
     def __sklearn_tags__(self):
         return able(
             super().__sklearn_tags__(),
             soft_labels=yes("read as likelihoods: doubt about the label, not about the model"),
             absent_labels=yes("rows without a label still describe the columns"),
             explanations=yes("by component"),
-            batches=YES if self.objective == "likelihood" else no('with objective="likelihood"'),
+            batches=YES if by_likelihood(self.training) else no('with training="likelihood"'),
         )
 
-    def _fit_job(self, job: Job, labels: Labels, training: Training | None, show: Any) -> Outcome:
+    def _fit_job(self, job: Job, labels: Labels, training: Plan | None, show: Any) -> Outcome:
         raise AttributeError(f"{type(self).__name__} must define _fit_job")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -73,10 +75,10 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         return self._fit(X, y, sample_weight, None)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> Self:
-        from mixent.mixtures.training import read_training  # growth, selection and training are loaded when used
+        from mixent.mixtures.training import read_plan  # growth, selection and training are loaded when used
 
         self._check()
-        training = read_training(self)
+        training = read_plan(self._group("training"))
         table = read_features(self, X, reset=True, categorical=self.categorical)
         check_spread(table)
         labels = read_labels(y, table.n_rows, classes=classes)
@@ -137,15 +139,15 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
                 raise ValueError("covariance by class needs n_components by class or as a number, not 'auto'")
             self._structures()
         check_choice("init", self.init, ("kmeans++", "random"))
-        for name in ("max_iter", "max_components"):
-            check_count(name, getattr(self, name))
-        check_folds("cv", self.cv)
+        check_count("max_iter", self.max_iter)
         check_flag("accelerate", self.accelerate)
         check_positive("tol", self.tol, zero=True)
-        check_positive("smoothing", self.smoothing)
-        read_prior_rows(self.prior)
         check_share("forgetting", self.forgetting)
-        check_selection(self)
+        self._group("prior").check()
+        search = self._group("search")
+        search.check(type(self).__name__, unused=self._unused)
+        if not isinstance(self.n_components, str):
+            search.check_idle(self.n_components, "cv")
 
     def _check_classes(self, job: Job) -> None:
         """Has every class named beforehand the rows it needs to begin with?"""

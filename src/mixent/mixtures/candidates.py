@@ -24,7 +24,7 @@ from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.growth import By, Stage, grow, restart
 from mixent.mixtures.predict import each_row
 from mixent.mixtures.search import ROWS_PER_COMPONENT, fit_temperature
-from mixent.mixtures.training import read_training, shared_starts, train
+from mixent.mixtures.training import read_plan, shared_starts, train
 
 LADDER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)  # numbers of components tried by restarts
 PATIENCE = 2  # stages in a row that may fail to improve what is chosen by
@@ -160,16 +160,16 @@ class Judge:
         entropy = float(_entropy(log_f[mine], weights[place]) @ self.weight[mine])
         n_free = fitted.problem.n_free(fitted.params)
         values = class_criteria(
-            density, classes, self.codes, self.weight, n_free, entropy, est.beta, self.job.n_classes
+            density, classes, self.codes, self.weight, n_free, entropy, self.job.search.dic_weight, self.job.n_classes
         )
         return values, density
 
 
 def by_criterion(job: Job, judge: Judge) -> By:
     """How growth keeps one of its candidates."""
-    if job.est.grow_by == "likelihood":
+    if job.search.grow_by == "likelihood":
         return "likelihood"
-    return lambda found, candidate: judge(found)[0][job.est.selection]
+    return lambda found, candidate: judge(found)[0][job.search.criterion]
 
 
 def explore(task: Task) -> list[Option]:
@@ -178,10 +178,10 @@ def explore(task: Task) -> list[Option]:
     own, judge = unit.job(job), Judge(job, unit)
     options: list[Option] = []
     best, poor = np.inf, 0
-    for stage in stages_of(own, unit.first(own, task.name), limit_of(own, job.est.max_components), judge):
+    for stage in stages_of(own, unit.first(own, task.name), limit_of(own, job.search.max_components), judge):
         values, density = judge(stage.fitted)
         held = (None, None) if task.held is None else _held_out(task, stage)
-        option = Option(stage, values, density if job.est.selection == "cbic" else None, *held)
+        option = Option(stage, values, density if job.search.criterion == "cbic" else None, *held)
         options.append(option)
         value = _worth(task, option)
         if value is not None:
@@ -197,7 +197,7 @@ def _held_out(task: Task, stage: Stage) -> tuple[Array, Array]:
     assert task.held is not None
     job, unit, fitted = task.job, task.unit, stage.fitted
     log_prior = np.log(class_shares(job))[list(unit.classes)]
-    training = read_training(job.est) if unit.shared and job.est.selection == "cv" else None
+    training = read_plan(job.est._group("training")) if unit.shared and job.search.criterion == "cv" else None
     if training is not None:
         candidate = replace(unit.first(job, task.name), counts=(stage.n_components,))
         fitted = train(job, shared_starts(job, candidate, fitted), training)
@@ -207,11 +207,11 @@ def _held_out(task: Task, stage: Stage) -> tuple[Array, Array]:
 
 def _worth(task: Task, option: Option) -> float | None:
     """What tells whether larger ones are still worth a try; lower is better. None: not to be told here."""
-    job, selection = task.job, task.job.est.selection
-    if selection in option.criteria:
-        return option.criteria[selection] if job.est.growth == "incremental" else None
+    job, criterion = task.job, task.job.search.criterion
+    if criterion in option.criteria:
+        return option.criteria[criterion] if job.search.grown else None
     if (
-        selection != "cv"
+        criterion != "cv"
         or not task.unit.shared
         or option.held is None
         or option.log_prior is None
@@ -225,7 +225,7 @@ def _worth(task: Task, option: Option) -> float | None:
 
 
 def stages_of(job: Job, first: Candidate, limit: int, judge: Judge) -> Iterator[Stage]:
-    if job.est.growth == "incremental":
+    if job.search.grown:
         yield from grow(job, first, limit, by=by_criterion(job, judge))
         return
     n_init = job.est.n_init if first.shared else 1

@@ -14,9 +14,10 @@ from mixent.families.gaussian.structures import get_structure
 from mixent.mixtures.bayes import BayesMixture
 from mixent.mixtures.fit_plan import Candidate, Job, Outcome
 from mixent.mixtures.fitting import Fitted
+from mixent.mixtures.options import Conditional, MinimumError, MixturePrior, Search, read_training
 
 if TYPE_CHECKING:
-    from mixent.mixtures.training import Training
+    from mixent.mixtures.training import Plan
 
 
 class MixtureClassifier(BayesMixture):
@@ -26,8 +27,8 @@ class MixtureClassifier(BayesMixture):
     known label, a distribution for an uncertain one, and all ones for an absent one (semi-supervised learning).
     Each update maximises a lower bound that touches it, so this value never falls.
 
-    With `objective="conditional"` or `"error"` the components so found are then trained to tell the classes apart (see
-    `SharedMixtureClassifier`, which has the same options and says what they maximise).
+    With `training="conditional"` or `"error"` the components so found are then trained to discriminate the classes;
+    `SharedMixtureClassifier` has the formulas.
 
     Missing values are integrated out exactly, in training and prediction. One component per class is quadratic
     discriminant analysis; with `covariance="EEE", across_classes=True` it is linear discriminant analysis, and with
@@ -37,47 +38,29 @@ class MixtureClassifier(BayesMixture):
     ----------
     n_components : int, dict or "auto"
         Components of each class, the same for all or by class label. "auto" chooses components and covariance
-        structure together, by `selection`.
+        structure together; see `search`.
     covariance : str, dict, list or "auto"
         Covariance structure (see `GaussianMixture`), the same for all classes or by class label. With
         n_components="auto", a list restricts the search; otherwise "auto" means "VVV".
     across_classes : bool
         Whether what a structure calls equal is equal among all classes, or only among a class's own components.
-    prior : "auto", float or None
-        Pseudo-rows that pull each covariance towards the covariance within classes; None is maximum likelihood.
+    prior : "auto", float, None or MixturePrior
+        Pseudo-rows that shrink each covariance towards the covariance within classes; "auto" takes columns + 2, or
+        chooses the strength together with the components. None is plain maximum likelihood. A `MixturePrior` also has
+        the smoothing of category tables.
     class_prior : "empirical" or (C,) array
         Class priors: learned with the rest, or held at these values.
-    objective, alpha, sharpness, anchor, solver, validation
-        What is trained for; see `SharedMixtureClassifier`.
-    growth : "restart" or "incremental"
-        How K components of a class are found: by EM from k-means, or one by one: candidates from the leaves of a
-        kd-tree are fitted with all else frozen, the best joins, EM runs on (`path_`).
-    grow_by : "likelihood" or "criterion"
-        Which candidate growth keeps: that of highest penalised likelihood among the few best, or, as document 002
-        prints it, that of the best `selection` criterion after full EM of all (many times the cost).
-    selection : "cv", "bic", "icl", "dic", "dic_robust" or "cbic"
-        For "auto". "cv" takes the lowest cross-validated log-loss and a temperature that makes the probabilities fit
-        the held-out rows; with growth="restart" and per_class=False also the strength of the prior. The others are
-        criteria of the training rows, -2 x their printed form so that lower is better: BIC and ICL of each class's
-        density; DIC, which subtracts the density a class gives to rows of other classes and has no penalty when
-        classes are of equal size; "dic_robust" with that density floored at the 1 % quantile of the class's own rows
-        and BIC's penalty; "cbic", BIC of p(class | x).
-    per_class : bool
-        Whether each class chooses its own number of components and structure, or all take the same.
-    nested : int, splitter, list of (train, test) or None
-        Instead of one choice on all rows: the criterion chooses in each fold's training part, and of these
-        choices the one with the least error over all held-out parts is taken (document 002 has nine folds).
-    beta : float
-        Weight of the other classes' rows in DIC.
+    training : "likelihood", "conditional", "error", Conditional or MinimumError
+        What the parameters are trained for: the joint likelihood, the conditional likelihood of the labels
+        (`Conditional`), or few errors (`MinimumError`).
+    search : None, str or Search
+        How components are found and, with n_components="auto", chosen: a criterion ("cv", "bic", "icl", "dic",
+        "dic_robust", "cbic") or a `Search`. Defaults: criterion "cv", up to 8 components for each class.
     init : "kmeans++" or "random"
         How the components of a class start.
-    max_components : int
-        Most components of a class tried by "auto".
-    cv : int, splitter or list of (train, test)
-        Folds of selection="cv".
     forgetting : float
         Share of what earlier batches left behind that each call of `partial_fit` forgets.
-    tol, max_iter, accelerate, smoothing, categorical, random_state, n_jobs, progress
+    tol, max_iter, accelerate, categorical, random_state, n_jobs, progress
         See `GaussianMixture`.
 
     Attributes
@@ -93,7 +76,7 @@ class MixtureClassifier(BayesMixture):
     search_ : list of dict
         What "auto" tried: n_components, covariance, its criteria or log_loss and error, and which was `chosen`.
     path_ : list of lists of Stage
-        With growth="incremental", for each class every stage: n_components, log_likelihood, n_free,
+        With incremental growth, for each class every stage: n_components, log_likelihood, n_free,
         evaluations (rows x components), fitted.
     temperature_ : float
         T in p(class | x) proportional to p(class) p(x | class)^T; below 1 where "auto" found the model over-confident
@@ -109,33 +92,22 @@ class MixtureClassifier(BayesMixture):
     True
     """
 
+    _groups = {"prior": MixturePrior.read, "training": read_training, "search": Search.reader("cv", 8)}
+
     def __init__(
         self,
         n_components: int | dict | str = "auto",
         covariance: str | dict | list = "auto",
         *,
         across_classes: bool = False,
-        prior: str | float | None = "auto",
+        prior: str | float | MixturePrior | None = "auto",
         class_prior: Any = "empirical",
-        objective: str = "likelihood",
-        alpha: float = 1.0,
-        sharpness: float = 1.0,
-        anchor: str | float = "auto",
-        solver: str = "ebw",
-        validation: float | None = None,
-        growth: str = "restart",
-        grow_by: str = "likelihood",
-        selection: str = "cv",
-        per_class: bool = False,
-        nested: Any = None,
-        beta: float = 1.0,
+        training: str | Conditional | MinimumError = "likelihood",
+        search: str | Search | None = None,
         init: str = "kmeans++",
-        max_components: int = 8,
-        cv: Any = 5,
         tol: float = 1e-5,
         max_iter: int = 500,
         accelerate: bool = True,
-        smoothing: float = 1.0,
         categorical: Any = "auto",
         forgetting: float = 0.0,
         random_state: Any = None,
@@ -147,38 +119,25 @@ class MixtureClassifier(BayesMixture):
         self.across_classes = across_classes
         self.prior = prior
         self.class_prior = class_prior
-        self.objective = objective
-        self.alpha = alpha
-        self.sharpness = sharpness
-        self.anchor = anchor
-        self.solver = solver
-        self.validation = validation
-        self.growth = growth
-        self.grow_by = grow_by
-        self.selection = selection
-        self.per_class = per_class
-        self.nested = nested
-        self.beta = beta
+        self.training = training
+        self.search = search
         self.init = init
-        self.max_components = max_components
-        self.cv = cv
         self.tol = tol
         self.max_iter = max_iter
         self.accelerate = accelerate
-        self.smoothing = smoothing
         self.categorical = categorical
         self.forgetting = forgetting
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.progress = progress
 
-    def _fit_job(self, job: Job, labels: Labels, training: Training | None, show: Any) -> Outcome:
+    def _fit_job(self, job: Job, labels: Labels, training: Plan | None, show: Any) -> Outcome:
         from mixent.mixtures.selection import grown_classes, select_classes
         from mixent.mixtures.training import softened, train
 
         if isinstance(self.n_components, str):
             outcome = select_classes(job, self._structures(), show)
-        elif self.growth == "incremental":
+        elif self._group("search").grown:
             outcome = grown_classes(job, self._candidate(labels.classes, job), show)
         else:
             candidate = self._candidate(labels.classes, job)

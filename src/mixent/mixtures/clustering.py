@@ -12,17 +12,17 @@ from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
 
 from mixent.base.capabilities import IGNORED, NOTHING, able
-from mixent.base.params import check_choice, check_count, check_flag, check_folds, check_positive, check_share
+from mixent.base.params import check_choice, check_count, check_flag, check_positive, check_share
 from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
 from mixent.data import Schema, check_spread, read_features, read_weights
 from mixent.families.gaussian.structures import COVARIANCES, get_structure
 from mixent.mixtures.fit_plan import Candidate, Job
-from mixent.mixtures.fitting import Fitted, read_prior_rows, tell
+from mixent.mixtures.fitting import Fitted, tell
 from mixent.mixtures.init import Partition
 from mixent.mixtures.model import MixtureModel, taking_part, varying_columns
-from mixent.mixtures.options import GROWTHS, check_grow_by
+from mixent.mixtures.options import MixturePrior, Search
 from mixent.mixtures.predict import log_density, responsibilities
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
@@ -43,38 +43,27 @@ class GaussianMixture(DensityMixin, MixtureModel):
     Parameters
     ----------
     n_components : int or "auto"
-        "auto" tries 1 to `max_components` and keeps the best by `selection`.
+        "auto" tries several and keeps the best; see `search`.
     covariance : str, list of str, or "auto"
         One of the 14 structures of Celeux and Govaert: volume, shape and orientation Equal, Variable or Identity
         (EII VII EEI VEI EVI VVI EEE VEE EVE VVE EEV VEV EVV VVV), or scikit-learn's "spherical", "diag", "tied",
-        "full". A list, or "auto" for all 14, is searched by `selection`.
-    prior : "auto", float or None
-        Pseudo-rows that pull each covariance towards that within the parts of the first start; "auto" takes
-        columns + 2. None is plain maximum likelihood.
+        "full". A list, or "auto" for all 14, is searched.
+    prior : "auto", float, None or MixturePrior
+        Pseudo-rows that shrink each covariance towards that within the parts of the first start; "auto" takes
+        columns + 2. None is plain maximum likelihood. A `MixturePrior` also has the smoothing of category tables.
+    search : None, "bic", "icl", "cv" or Search
+        How components are found and, where n_components or covariance leave a choice, chosen: a criterion or a
+        `Search`. Defaults: criterion "bic", up to 9 components.
     init : "kmeans++", "random" or (n, K) array
         Where EM starts: k-means on a sample, rows at random, or responsibilities.
     n_init : int
         Starts; each runs a few passes, the best runs on. All are kept in `starts_`.
-    growth : "restart" or "incremental"
-        How K components are found: by EM from `init`, or one by one: candidates from the leaves of a kd-tree are
-        fitted with all else frozen, the best joins, EM runs on (`path_`).
-    grow_by : "likelihood" or "criterion"
-        Which candidate growth keeps: that of highest penalised likelihood among the few best, or that of the best
-        `selection` criterion after full EM of all (many times the cost).
-    selection : "bic", "icl" or "cv"
-        For "auto"; lower is better (scikit-learn's sign). "cv" is -2 x the log density of rows held out in `cv` folds.
-    cv : int, splitter or list of (train, test)
-        Folds of selection="cv".
-    max_components : int
-        Largest K tried by "auto".
     tol : float
         Stop when a pass gains less than this per row, in nats.
     max_iter : int
         Most passes over the data.
     accelerate : bool
         Extrapolate (SQUAREM); a step is kept only if the objective rises.
-    smoothing : float
-        Pseudo-rows of each component's category tables, spread as in the whole table.
     categorical : "auto" or list
         Columns to treat as categories whatever their type.
     warm_start : bool
@@ -99,7 +88,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
     starts_ : Starts or None
         Every start of the chosen fit; None when it was grown.
     path_ : list of Stage
-        With growth="incremental", every stage: n_components, log_likelihood, n_free, evaluations, fitted.
+        With incremental growth, every stage: n_components, log_likelihood, n_free, evaluations, fitted.
 
     Examples
     --------
@@ -111,23 +100,20 @@ class GaussianMixture(DensityMixin, MixtureModel):
     True
     """
 
+    _groups = {"prior": MixturePrior.read, "search": Search.reader("bic", 9)}
+
     def __init__(
         self,
         n_components: int | str = 1,
         covariance: str | list[str] = "VVV",
         *,
-        prior: str | float | None = "auto",
+        prior: str | float | MixturePrior | None = "auto",
+        search: str | Search | None = None,
         init: Any = "kmeans++",
         n_init: int = 1,
-        growth: str = "restart",
-        grow_by: str = "likelihood",
-        selection: str = "bic",
-        cv: Any = 5,
-        max_components: int = 9,
         tol: float = 1e-6,
         max_iter: int = 1000,
         accelerate: bool = True,
-        smoothing: float = 1.0,
         categorical: Any = "auto",
         warm_start: bool = False,
         forgetting: float = 0.0,
@@ -138,17 +124,12 @@ class GaussianMixture(DensityMixin, MixtureModel):
         self.n_components = n_components
         self.covariance = covariance
         self.prior = prior
+        self.search = search
         self.init = init
         self.n_init = n_init
-        self.growth = growth
-        self.grow_by = grow_by
-        self.selection = selection
-        self.cv = cv
-        self.max_components = max_components
         self.tol = tol
         self.max_iter = max_iter
         self.accelerate = accelerate
-        self.smoothing = smoothing
         self.categorical = categorical
         self.warm_start = warm_start
         self.forgetting = forgetting
@@ -222,7 +203,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
         with progress_bar(self.progress, "mixture") as show:
             if len(counts) * len(names) > 1:
                 found, starts, records, path = search(job, counts, names, show)
-            elif self.growth == "incremental":
+            elif job.search.grown:
                 from mixent.mixtures.growth import grow  # loaded when used
 
                 path = list(grow(job, _candidate(job, 1, names[0]), counts[0], by=_by(job), show=show))
@@ -241,9 +222,10 @@ class GaussianMixture(DensityMixin, MixtureModel):
 
     def _check(self) -> tuple[list[int], list[str]]:
         """The numbers of components and structures to try."""
-        most = check_count("max_components", self.max_components)
+        search = self._group("search")
+        search.check(type(self).__name__, ("bic", "icl", "cv"), ("per_class", "nested", "dic_weight"))
         if self.n_components == "auto":
-            counts = list(range(1, most + 1))
+            counts = list(range(1, search.max_components + 1))
         else:
             counts = [check_count("n_components", self.n_components, also="'auto'")]
         if isinstance(self.covariance, str) or not np.iterable(self.covariance):
@@ -252,21 +234,16 @@ class GaussianMixture(DensityMixin, MixtureModel):
             names = [get_structure(name).name for name in self.covariance]
         if not names:
             raise ValueError("covariance is an empty list; name at least one structure")
-        check_choice("selection", self.selection, ("bic", "icl", "cv"))
-        check_choice("growth", self.growth, GROWTHS)
-        check_grow_by(self, ("bic", "icl"))
         check_share("forgetting", self.forgetting)
-        check_folds("cv", self.cv)
         for name in ("accelerate", "warm_start"):
             check_flag(name, getattr(self, name))
-        if self.growth == "incremental" and (self.warm_start or not isinstance(self.init, str)):
+        if search.grown and (self.warm_start or not isinstance(self.init, str)):
             what = "warm_start=True" if self.warm_start else "init as responsibilities"
-            raise ValueError(f"growth='incremental' starts from one component; {what} has no effect with it")
+            raise ValueError(f"{what} is only used with growth='restart'; got growth='incremental'")
         check_count("n_init", self.n_init)
         check_count("max_iter", self.max_iter)
         check_positive("tol", self.tol, zero=True)
-        check_positive("smoothing", self.smoothing)
-        read_prior_rows(self.prior)
+        self._group("prior").check()
         if isinstance(self.init, str):
             check_choice("init", self.init, ("kmeans++", "random"))
         elif len(counts) > 1:
@@ -372,23 +349,23 @@ def search(job: Job, counts: list[int], names: list[str], show: Any) -> tuple:
     from mixent.mixtures.candidates import spread, travelling
 
     ready = travelling(job)
-    grown = job.est.growth == "incremental"
+    grown = job.search.grown
     tasks = [(ready, counts, n) for n in names] if grown else [(ready, [k], n) for k in counts for n in names]
-    selection = job.est.selection
-    results = spread(try_structure, tasks, job.est.n_jobs, show, partial(_say, selection))
+    criterion = job.search.criterion
+    results = spread(try_structure, tasks, job.est.n_jobs, show, partial(_progress_text, criterion))
     tried = [t for result in results for t in result]
     tries = [t for t in tried if t.record["n_components"] in counts]
     # a fit that broke off wins only among its like
-    best = min(tries, key=lambda t: (t.found.run.status.failed, t.record[selection]))
+    best = min(tries, key=lambda t: (t.found.run.status.failed, t.record[criterion]))
     records = [t.record | {"chosen": t is best} for t in tries]
     name = best.record["covariance"]
     path = [t.stage for t in tried if t.stage is not None and t.record["covariance"] == name]
     return best.found, best.starts, records, path
 
 
-def _say(selection: str, tries: list[Try]) -> str:
+def _progress_text(criterion: str, tries: list[Try]) -> str:
     record = tries[-1].record
-    return f"{record['covariance']} with {record['n_components']}: {selection} {record[selection]:.6g}"
+    return f"{record['covariance']} with {record['n_components']}: {criterion} {record[criterion]:.6g}"
 
 
 def try_structure(task: tuple[Job, list[int], str]) -> list[Try]:
@@ -398,23 +375,23 @@ def try_structure(task: tuple[Job, list[int], str]) -> list[Try]:
 
     job, counts, name = task
     tries: list[Try] = []
-    if job.est.growth == "incremental":
+    if job.search.grown:
         poor = 0
         held = _held_out_grown(job, name, counts[-1])
         for stage in grow(job, _candidate(job, 1, name), counts[-1], by=_by(job)):
             record = _record(stage.fitted, job, stage.n_components, name) | {"evaluations": stage.evaluations}
-            if job.est.selection == "cv":
+            if job.search.criterion == "cv":
                 record["cv"] = next(held)
-            best = min((t.record[job.est.selection] for t in tries), default=np.inf)
+            best = min((t.record[job.search.criterion] for t in tries), default=np.inf)
             tries.append(Try(stage.fitted, None, record, stage))
-            poor = 0 if record[job.est.selection] < best else poor + 1
+            poor = 0 if record[job.search.criterion] < best else poor + 1
             if poor == PATIENCE and len(counts) > 1:
                 break
         return tries
     for k in counts:
         found, starts = job.fit(_candidate(job, k, name), starts=_starts(job, k))
         record = _record(found, job, k, name) | {"evaluations": passes_of(starts) * job.table.n_rows * k}
-        if job.est.selection == "cv":
+        if job.search.criterion == "cv":
             record["cv"] = _held_out(job, k, name)
         tries.append(Try(found, starts, record, None))
     return tries
@@ -422,10 +399,10 @@ def try_structure(task: tuple[Job, list[int], str]) -> list[Try]:
 
 def _by(job: Job) -> Any:
     """How growth keeps one of its candidates."""
-    selection = job.est.selection
-    if job.est.grow_by == "likelihood":
+    criterion = job.search.criterion
+    if job.search.grow_by == "likelihood":
         return "likelihood"
-    return lambda found, candidate: _record(found, job, candidate.n_components, candidate.structures[0])[selection]
+    return lambda found, candidate: _record(found, job, candidate.n_components, candidate.structures[0])[criterion]
 
 
 def _candidate(job: Job, n_components: int, name: str) -> Candidate:
@@ -487,7 +464,7 @@ def _log_density(found: Fitted, held: Block) -> float:
 
 def _folds(job: Job) -> list[tuple[Job, Block]]:
     """For each fold the job of its training rows, whose fits are only compared, and the rows held out."""
-    n, cv = job.table.n_rows, job.est.cv
+    n, cv = job.table.n_rows, job.search.cv
     if isinstance(cv, (int, np.integer)):
         fold = np.random.default_rng((job.seed, 5)).permutation(n) % min(cv, n)
         splits = [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(min(cv, n))]

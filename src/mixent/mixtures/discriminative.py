@@ -3,7 +3,7 @@
 With a_n = log sum_ck l_nc W_ck f_k(x_n), the density of a row with its label ("clamped"), and
 b_n = log sum_ck W_ck f_k(x_n), without it ("free"), log p(label | x_n) = a_n - b_n. Maximised is
 
-    sum_n w_n [a_n - alpha b_n] + log prior        conditional likelihood (alpha = 1), blended with the joint one
+    sum_n w_n [a_n - blend b_n] + log prior        conditional likelihood (blend = 1), blended with the joint one
     - sum_n w_n s(a_n - b_n) + log prior           smoothed error
 
 The gradient is sum_n [u_n h_k(x_n, y_n) - v_n h_k(x_n)] d log f_k: clamped minus free responsibilities, so the
@@ -38,13 +38,13 @@ class Criterion(Protocol):
 
 
 @dataclass(frozen=True)
-class Conditional:
-    """a - alpha b: log p(label | x) at alpha = 1, log p(label, x) at 0."""
+class ConditionalLikelihood:
+    """a - blend b: log p(label | x) at blend = 1, log p(label, x) at 0."""
 
-    alpha: float = 1.0
+    blend: float = 1.0
 
     def __call__(self, a: Array, b: Array) -> tuple[Array, Array | float, Array | float]:
-        return a - self.alpha * b, 1.0, self.alpha
+        return a - self.blend * b, 1.0, self.blend
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class SignedStats(MixtureStats):
 class DiscriminativeProblem(MixtureProblem):
     """The mixture trained for its posterior."""
 
-    criterion: Criterion = Conditional()
+    criterion: Criterion = ConditionalLikelihood()
 
     first_step = 1.0
     safe_step = 2.0**-20  # exact to first order only: short enough steps ascend; a shorter one could hide a wrong one

@@ -30,12 +30,12 @@ from mixent.mixtures.fitting import (
     finish,
     make_family,
     pooled_covariance,
-    read_prior_rows,
     shrunk,
     within_scatter,
 )
 from mixent.mixtures.init import Partition, Summary, cluster, from_partition, one_hot, sample_rows, summarise
 from mixent.mixtures.online import Kept, keep
+from mixent.mixtures.options import MixturePrior, Search
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
 QUICK = Stop(1e-3, 60)
@@ -114,6 +114,8 @@ class Job:
         class_prior: Array | None = None,
     ) -> None:
         self.est, self.table, self.sizes, self.seed = est, table, sizes, seed
+        self.search: Search = est._group("search")
+        self.prior_options: MixturePrior = est._group("prior")
         self.supervised = codes is not None
         self.codes = np.zeros(table.n_rows, dtype=np.int8) if codes is None else codes
         self.classes = np.zeros(1) if classes is None else classes
@@ -188,8 +190,7 @@ class Job:
 
     def default_rows(self) -> float | None:
         """Pseudo-rows when the user leaves them to us."""
-        rows = read_prior_rows(self.est.prior)
-        return len(self.summary.centre) + 2.0 if isinstance(rows, str) else rows
+        return self.prior_options.rows(len(self.summary.centre))
 
     def prior(self, candidate: Candidate, start: Partition) -> Prior | None:
         """Pull each covariance towards that within classes, shrunk by K^(-2/d) as K components share its volume.
@@ -220,7 +221,7 @@ class Job:
 
     def problem(self, candidate: Candidate, start: Partition) -> MixtureProblem:
         prior = self.prior(candidate, start)
-        noise, smoothing = candidate.noise, self.est.smoothing
+        noise, smoothing = candidate.noise, self.prior_options.smoothing
         family = make_family(candidate.groups, self.summary, self.sizes, prior, noise, smoothing)
         return MixtureProblem(family, self.class_prior)
 

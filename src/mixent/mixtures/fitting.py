@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -134,19 +133,3 @@ def tell(run: Run, name: str, *, searched: bool) -> None:
         warnings.warn(f"{name}: {'. '.join(run.notes[:3])}{more}", ConvergenceWarning, stacklevel=3)
     if not run.status.ok:
         warnings.warn(f"{name} did not converge: {run.message}", ConvergenceWarning, stacklevel=3)
-
-
-def read_prior_rows(prior: Any) -> float | str | None:
-    """The user's word for the prior: "auto", None, or a number of pseudo-rows."""
-    if prior is None or (isinstance(prior, str) and prior == "auto"):
-        return prior
-    if (
-        isinstance(prior, (int, float, np.integer, np.floating))
-        and not isinstance(prior, bool)
-        and np.isfinite(prior)
-        and prior > 0
-    ):
-        return float(prior)
-    raise ValueError(
-        f"prior must be 'auto', None (plain maximum likelihood) or a positive number of pseudo-rows; got {prior!r}"
-    )

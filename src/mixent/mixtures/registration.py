@@ -17,6 +17,7 @@ from mixent.mixtures.describe import describe_classifier, describe_mixture
 from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.growth import Stage
 from mixent.mixtures.online import Kept
+from mixent.mixtures.options import Conditional, Likelihood, MinimumError, MixturePrior, Search
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 from mixent.mixtures.shared import SharedMixtureClassifier
 
@@ -26,15 +27,20 @@ PARTS = (
     Categoricals,
     ColumnMixture,
     Components,
+    Conditional,
     Fitted,
     GaussianFamily,
     Gaussians,
     Group,
     Kept,
+    Likelihood,
+    MinimumError,
     MixtureParams,
+    MixturePrior,
     MixtureProblem,
     Prior,
     ProductFamily,
+    Search,
     Stage,
 )
 

@@ -61,7 +61,7 @@ def search(
 def default(job: Job, structures: list[str] | None) -> Candidate:
     """One well-shrunk Gaussian per class: what few rows allow."""
     rows = job.default_rows()
-    if rows is not None and isinstance(job.est.prior, str):
+    if rows is not None and job.prior_options.automatic:
         rows = 5.0 * rows
     name = (structures or ["VVV"])[0]
     return _candidate(job, 1, name, bool(job.est.across_classes), rows)
@@ -74,7 +74,7 @@ def _candidate(job: Job, count: int, name: str, across: bool, rows: float | None
 
 
 def _strengths(job: Job) -> list[float | None]:
-    if isinstance(job.est.prior, str) and len(job.summary.centre):
+    if job.prior_options.automatic and len(job.summary.centre):
         return [s * (len(job.summary.centre) + 2) for s in STRENGTHS]
     return [job.default_rows()]
 

@@ -114,32 +114,33 @@ class Selected:
 
 
 def select(job: Job, units: Sequence[Unit], names: Sequence[str], per_class: bool, show: Any) -> Selected | None:
-    """Choose by the estimator's `selection` (and `nested`). None when there are too few rows for folds."""
-    est = job.est
-    if est.selection != "cv" and est.nested is None:
+    """Choose by the criterion of the search (and `nested`). None when there are too few rows for folds."""
+    settings = job.search
+    if settings.criterion != "cv" and settings.nested is None:
         return _by_criterion(job, units, names, per_class, show)
-    folds = make_folds(job, est.cv) if est.nested is None else make_folds(job, est.nested, every=True)
-    if folds is None and est.nested is not None:
+    folds = make_folds(job, settings.cv) if settings.nested is None else make_folds(job, settings.nested, every=True)
+    if folds is None and settings.nested is not None:
         warnings.warn(
-            f"nested={est.nested!r} needs more labelled rows; {est.selection} of all rows chooses instead", stacklevel=2
+            f"nested={settings.nested!r} needs more labelled rows; {settings.criterion} of all rows chooses instead",
+            stacklevel=2,
         )
         return _by_criterion(job, units, names, per_class, show)
     if folds is None:
         return None
     parts = [(job.take(train).with_learned_priors(), rows) for train, rows in folds]
     options = options_of(parts, job, units, names, show)
-    held = Held(job, options, folds, tempered=est.selection == "cv")
-    if est.selection == "cv":
+    held = Held(job, options, folds, tempered=settings.criterion == "cv")
+    if settings.criterion == "cv":
         best = choose(options, lambda c: held(c)["log_loss"], per_class)
         return Selected(best, _held_records(held, best, job), temperature=held(best)["temperature"])
-    picks = {choose([o], partial(o.criterion, est.selection), per_class) for o in options}
+    picks = {choose([o], partial(o.criterion, settings.criterion), per_class) for o in options}
     best = min(sorted(picks), key=lambda c: (held(c)["error"], sum(count for _, count in c)))
     return Selected(best, _held_records(held, best, job, sorted(picks)))
 
 
 def _by_criterion(job: Job, units: Sequence[Unit], names: Sequence[str], per_class: bool, show: Any) -> Selected:
     (whole,) = options_of([(job, None)], job, units, names, show)
-    best = choose([whole], partial(whole.criterion, job.est.selection), per_class)
+    best = choose([whole], partial(whole.criterion, job.search.criterion), per_class)
     return Selected(best, _criterion_records(whole, best, per_class), whole)
 
 
@@ -157,7 +158,7 @@ def _criterion_records(whole: Options, best: Combination, per_class: bool) -> li
         taken = whole.take(combination) if u is None else [whole.get(u, key)]
         record = {} if u is None else {"class": job.classes.tolist()[whole.units[u].classes[0]]}
         record |= _sums(taken, key)
-        if job.est.selection == "cbic":
+        if job.search.criterion == "cbic":
             record["cbic"] = whole.criterion("cbic", combination)
         records.append(record | {"chosen": combination == best})
     return records
@@ -185,7 +186,7 @@ def _held_records(held: Held, best: Combination, job: Job, picks: Sequence[Combi
         same = len(combination) == 1 or len(set(combination)) == 1
         record = {"n_components": counts[0] if same else counts, "covariance": names[0] if same else names}
         records.append(record | held(combination) | {"folds": len(held.folds), "chosen": combination == best})
-    return sorted(records, key=lambda r: r["log_loss"] if job.est.selection == "cv" else r["error"])
+    return sorted(records, key=lambda r: r["log_loss"] if job.search.criterion == "cv" else r["error"])
 
 
 # --- the classifier of a choice --------------------------------------------------------------------------------------
@@ -193,14 +194,13 @@ def _held_records(held: Held, best: Combination, job: Job, picks: Sequence[Combi
 
 def select_classes(job: Job, structures: list[str] | None, show: Any) -> Outcome:
     """A mixture per class, its size and structure chosen."""
-    est = job.est
-    plain = est.selection == "cv" and est.growth == "restart" and not est.per_class
-    if plain:
-        candidate, records, temperature = search(job, structures, est.max_components, est.cv, show)
+    settings = job.search
+    if settings.criterion == "cv" and not settings.grown and not settings.per_class:
+        candidate, records, temperature = search(job, structures, settings.max_components, settings.cv, show)
         return Outcome(job.fit(candidate)[0], candidate, temperature, records)
-    _check_apart(est)
+    _check_apart(job.est)
     units = [Unit((c,), False) for c in range(job.n_classes)]
-    selected = select(job, units, structures or ["VVI", "VVV"], est.per_class, show)
+    selected = select(job, units, structures or ["VVI", "VVV"], settings.per_class, show)
     if selected is None:
         candidate = default(job, structures)
         return Outcome(job.fit(candidate)[0], candidate)
@@ -231,7 +231,7 @@ def select_shared(job: Job, structures: list[str] | None, show: Any) -> Outcome:
     path = _path(job, unit, key, selected.whole, 0)
     found = _stage_of(path, key).fitted
     candidate = replace(unit.first(job, key[0]), counts=(found.params.n_components,))
-    grown = path if job.est.growth == "incremental" else []
+    grown = path if job.search.grown else []
     return Outcome(found, candidate, selected.temperature, selected.records, grown)
 
 
@@ -245,8 +245,8 @@ def grown_shared(job: Job, candidate: Candidate, show: Any) -> Outcome:
 def _check_apart(est: Any) -> None:
     if est.across_classes:
         raise ValueError(
-            "across_classes=True ties the classes together; it needs growth='restart', selection='cv' and "
-            "per_class=False, which fit them together"
+            "across_classes=True needs a search that fits all classes together; set growth='restart', criterion='cv' "
+            "and per_class=False"
         )
 
 
@@ -258,7 +258,7 @@ def _path(job: Job, unit: Unit, key: Key, whole: Options | None, number: int) ->
     own = unit.job(job)
     first = unit.first(own, name)
     count = limit_of(own, count)
-    if job.est.growth == "incremental":
+    if job.search.grown:
         return list(grow(own, first, count, by=by_criterion(job, Judge(job, unit))))
     n_init = job.est.n_init if unit.shared else 1
     return list(restart(own, replace(first, counts=(count,)), count, n_init))
@@ -277,7 +277,7 @@ def _together(job: Job, stages: list[Stage], paths: list[list[Stage]], selected:
     nowhere = Partition(np.arange(0), np.empty((0, candidate.n_components)))  # a prior of classes needs no parts
     params = joined([stage.fitted for stage in stages], _class_weights(job))
     found, _ = job.fit(candidate, starts=[nowhere], warm=params)
-    grown: list = paths if job.est.growth == "incremental" else []
+    grown: list = paths if job.search.grown else []
     return Outcome(found, candidate, selected.temperature, selected.records, grown)
 
 

@@ -1,4 +1,4 @@
-"""The Bayes classifier whose components all classes share."""
+"""The Bayes classifier with mixture components shared by all classes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from mixent.base.params import check_count
 from mixent.data import Labels
 from mixent.mixtures.bayes import BayesMixture
 from mixent.mixtures.fit_plan import Candidate, Job, Outcome
+from mixent.mixtures.options import Conditional, MinimumError, MixturePrior, Search, read_training
 
 if TYPE_CHECKING:
-    from mixent.mixtures.training import Training
+    from mixent.mixtures.training import Plan
 
 
 class SharedMixtureClassifier(BayesMixture):
@@ -21,10 +22,10 @@ class SharedMixtureClassifier(BayesMixture):
     With joint weights W_ck = p_c a_ck, label likelihoods l_n (one-hot when known, all ones when absent) and
     a_n = log sum_ck l_nc W_ck f_k(x_n),  b_n = log sum_ck W_ck f_k(x_n).  Maximises
 
-    * objective="likelihood":   sum_n w_n a_n + log prior(f)  by EM (Theorem 3.1 of Baras and Baras);
-    * objective="conditional":  sum_n w_n [a_n - alpha b_n] + (1 - alpha) log prior(f) - anchor,  that is, at alpha = 1,
+    * training="likelihood":   sum_n w_n a_n + log prior(f)  by EM (Theorem 3.1 of Baras and Baras);
+    * training="conditional":  sum_n w_n [a_n - blend b_n] + (1 - blend) log prior(f) - anchor,  that is, at blend = 1,
       sum log p(class | x) (Theorem 4.2);
-    * objective="error":        - sum_n w_n / (1 + (p_n / (1 - p_n))^sharpness) - anchor  with p_n = p(label_n | x_n),
+    * training="error":        - sum_n w_n / (1 + (p_n / (1 - p_n))^sharpness) - anchor  with p_n = p(label_n | x_n),
       a smoothed count of errors.
 
     The anchor pays for leaving the solution where training starts: `anchor` pseudo-rows of each component times
@@ -32,45 +33,31 @@ class SharedMixtureClassifier(BayesMixture):
     the components divided among the classes, whichever leads further. The objective never falls.
 
     Classes made of the same hidden groups in different proportions need fewer parameters than with a mixture each.
-    Missing values are integrated out exactly, for every objective.
+    Missing values are integrated out exactly, for every kind of training.
 
     Parameters
     ----------
     n_components : int or "auto"
-        Components in all. "auto" tries numbers up to `max_components`, and chooses by `selection`.
+        Components in all; "auto" chooses their number, see `search`.
     covariance : str, list or "auto"
         Covariance structure (see `GaussianMixture`). With n_components="auto" a list is searched, and "auto" stands
         for VVI, EEE and VVV; otherwise "auto" means "VVV".
-    prior : "auto", float or None
-        Pseudo-rows that pull each covariance towards that within the parts EM starts from; None is maximum likelihood.
+    prior : "auto", float, None or MixturePrior
+        Pseudo-rows that shrink each covariance towards that within the parts EM starts from; "auto" takes columns + 2,
+        None is plain maximum likelihood. A `MixturePrior` also has the smoothing of category tables.
     class_prior : "empirical" or (C,) array
         Class priors: learned with the rest, or held at these values.
-    objective : "likelihood", "conditional" or "error"
-        What is maximised, see above. The likelihood gives a model of the rows too; the others better decisions where
-        the densities are not quite Gaussian.
-    alpha : float in [0, 1]
-        For "conditional": the share of the conditional likelihood; 0 is the likelihood.
-    sharpness : float >= 1
-        For "error": how near the smoothed count is to the count.
-    anchor : "auto" or float
-        Pseudo-rows per component that hold training to where it starts; "auto" takes the geometric mean of columns + 2
-        and the free parameters of a component.
-    solver : "ebw" or "lbfgs"
-        Extended Baum-Welch, or L-BFGS on the same statistics.
-    validation : float or None
-        Stop early: hold out this share of the labelled rows, learn after how many passes they gain nothing more,
-        then train on all rows for as many.
-    growth, grow_by
-        How K components are found: by EM from partitions, or one by one (see `MixtureClassifier`).
-    selection, nested, beta, cv
-        How "auto" chooses; see `MixtureClassifier`.
+    training : "likelihood", "conditional", "error", Conditional or MinimumError
+        What is maximized, see above. The likelihood also gives a model of the rows; the others give better decisions
+        where the densities are not quite Gaussian.
+    search : None, str or Search
+        How components are found and, with n_components="auto", chosen: a criterion ("cv", "bic", "icl", "dic",
+        "dic_robust", "cbic") or a `Search`. Defaults: criterion "cv", up to 12 components.
     init : "kmeans++" or "random"
         How parts of the rows start.
     n_init : int
         Starts; odd ones split each class, even ones all rows together. Each runs a few passes, the best runs on.
-    max_components : int
-        Most components tried by "auto".
-    tol, max_iter, accelerate, smoothing, categorical, random_state, n_jobs, progress
+    tol, max_iter, accelerate, categorical, random_state, n_jobs, progress
         See `GaussianMixture`.
     forgetting : float
         Share of what earlier batches left behind that each call of `partial_fit` forgets.
@@ -93,37 +80,28 @@ class SharedMixtureClassifier(BayesMixture):
     >>> from sklearn.datasets import load_iris
     >>> from mixent import SharedMixtureClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = SharedMixtureClassifier(4, "EEE", objective="conditional", random_state=0).fit(X, y)
+    >>> model = SharedMixtureClassifier(4, "EEE", training="conditional", random_state=0).fit(X, y)
     >>> model.score(X, y) > 0.95
     True
     """
+
+    _groups = {"prior": MixturePrior.read, "training": read_training, "search": Search.reader("cv", 12)}
+    _unused = ("per_class",)
 
     def __init__(
         self,
         n_components: int | str = "auto",
         covariance: str | list = "auto",
         *,
-        prior: str | float | None = "auto",
+        prior: str | float | MixturePrior | None = "auto",
         class_prior: Any = "empirical",
-        objective: str = "likelihood",
-        alpha: float = 1.0,
-        sharpness: float = 1.0,
-        anchor: str | float = "auto",
-        solver: str = "ebw",
-        validation: float | None = None,
-        growth: str = "restart",
-        grow_by: str = "likelihood",
-        selection: str = "cv",
-        nested: Any = None,
-        beta: float = 1.0,
+        training: str | Conditional | MinimumError = "likelihood",
+        search: str | Search | None = None,
         init: str = "kmeans++",
         n_init: int = 2,
-        max_components: int = 12,
-        cv: Any = 5,
         tol: float = 1e-5,
         max_iter: int = 500,
         accelerate: bool = True,
-        smoothing: float = 1.0,
         categorical: Any = "auto",
         forgetting: float = 0.0,
         random_state: Any = None,
@@ -134,25 +112,13 @@ class SharedMixtureClassifier(BayesMixture):
         self.covariance = covariance
         self.prior = prior
         self.class_prior = class_prior
-        self.objective = objective
-        self.alpha = alpha
-        self.sharpness = sharpness
-        self.anchor = anchor
-        self.solver = solver
-        self.validation = validation
-        self.growth = growth
-        self.grow_by = grow_by
-        self.selection = selection
-        self.nested = nested
-        self.beta = beta
+        self.training = training
+        self.search = search
         self.init = init
         self.n_init = n_init
-        self.max_components = max_components
-        self.cv = cv
         self.tol = tol
         self.max_iter = max_iter
         self.accelerate = accelerate
-        self.smoothing = smoothing
         self.categorical = categorical
         self.forgetting = forgetting
         self.random_state = random_state
@@ -165,13 +131,13 @@ class SharedMixtureClassifier(BayesMixture):
         if isinstance(self.covariance, dict):
             raise ValueError("covariance by class makes no sense for shared components; name one structure")
 
-    def _fit_job(self, job: Job, labels: Labels, training: Training | None, show: Any) -> Outcome:
+    def _fit_job(self, job: Job, labels: Labels, training: Plan | None, show: Any) -> Outcome:
         from mixent.mixtures.selection import grown_shared, select_shared
         from mixent.mixtures.training import shared_starts, train
 
         if isinstance(self.n_components, str):
             outcome = select_shared(job, self._structures(), show)
-        elif self.growth == "incremental":
+        elif self._group("search").grown:
             outcome = grown_shared(job, self._candidate(job), show)
         else:
             candidate = self._candidate(job)

@@ -14,27 +14,25 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.params import check_choice, check_positive
 from mixent.core.arrays import Array
 from mixent.core.blocks import ArrayBlocks
 from mixent.core.driver import Event, Halt, Observer, Run, Status, Stop, run
 from mixent.core.observers import ShowProgress
 from mixent.core.proposals import Squarem
 from mixent.families.product import Components
-from mixent.mixtures.discriminative import Conditional, Criterion, DiscriminativeProblem, SmoothedError
+from mixent.mixtures.discriminative import ConditionalLikelihood, Criterion, DiscriminativeProblem, SmoothedError
 from mixent.mixtures.fit_plan import Candidate, Job
 from mixent.mixtures.fitting import Fitted
+from mixent.mixtures.options import Conditional, Likelihood, MinimumError
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
-OBJECTIVES = ("likelihood", "conditional", "error")
-SOLVERS = ("ebw", "lbfgs")
 SHORT = 20  # passes before the best of several starts goes on
 PATIENCE = 10  # passes without gain on the held-out rows
 LENT = 0.01  # of its weight a class lends to the components of others, where they were learned apart
 
 
 @dataclass(frozen=True)
-class Training:
+class Plan:
     """What is to be trained for, and how: read once from the estimator's options."""
 
     criterion: Criterion
@@ -45,61 +43,22 @@ class Training:
     @property
     def prior_share(self) -> float:
         """How much of the likelihood, and with it of its prior, is in the objective."""
-        return 1.0 - self.criterion.alpha if isinstance(self.criterion, Conditional) else 0.0
+        return 1.0 - self.criterion.blend if isinstance(self.criterion, ConditionalLikelihood) else 0.0
 
 
-UNUSED = {"alpha": 1.0, "sharpness": 1.0, "anchor": "auto", "solver": "ebw", "validation": None}
-
-
-def read_training(est: Any) -> Training | None:
-    """The estimator's options; None for plain likelihood. An option without effect is an error."""
-    check_choice("objective", est.objective, OBJECTIVES)
-    owners = {"alpha": ("conditional",), "sharpness": ("error",)}
-    for name, default in UNUSED.items():
-        value = getattr(est, name)
-        serves = owners.get(name, ("conditional", "error"))
-        same = type(value) is type(default) and value == default
-        if est.objective not in serves and not (same or (isinstance(default, float) and value == default)):
-            raise ValueError(
-                f"{name}={value!r} has no effect with objective={est.objective!r}; it serves "
-                f"objective={' or '.join(map(repr, serves))}"
-            )
-    if est.objective == "likelihood":
+def read_plan(training: Likelihood | Conditional | MinimumError) -> Plan | None:
+    """The options of an estimator, checked; None for plain likelihood."""
+    if isinstance(training, Likelihood):
         return None
+    training.check()
     criterion: Criterion
-    if est.objective == "conditional":
-        alpha = check_positive("alpha", est.alpha, zero=True)
-        if alpha > 1:
-            raise ValueError(f"alpha must lie between 0 (likelihood) and 1 (conditional likelihood); got {est.alpha!r}")
-        criterion = Conditional(alpha)
+    if isinstance(training, Conditional):
+        criterion = ConditionalLikelihood(float(training.blend))
     else:
-        sharpness = check_positive("sharpness", est.sharpness)
-        if sharpness < 1:
-            raise ValueError(f"sharpness must be >= 1, the slope of the smoothed error; got {est.sharpness!r}")
-        criterion = SmoothedError(sharpness)
-    anchor = None if isinstance(est.anchor, str) and est.anchor == "auto" else _read_anchor(est.anchor)
-    check_choice("solver", est.solver, SOLVERS)
-    return Training(criterion, anchor, est.solver, _read_validation(est.validation))
-
-
-def _read_anchor(anchor: Any) -> float:
-    try:
-        return check_positive("anchor", anchor)
-    except ValueError:
-        raise ValueError(
-            f"anchor must be 'auto' or a positive number of pseudo-rows per component; got {anchor!r}"
-        ) from None
-
-
-def _read_validation(validation: Any) -> float | None:
-    if validation is None:
-        return None
-    number = isinstance(validation, (float, np.floating))
-    if not number or not 0 < validation < 1:
-        raise ValueError(
-            f"validation must be None or the share of rows to hold out, between 0 and 1; got {validation!r}"
-        )
-    return float(validation)
+        criterion = SmoothedError(float(training.sharpness))
+    anchor = None if isinstance(training.anchor, str) else float(training.anchor)
+    validation = None if training.validation is None else float(training.validation)
+    return Plan(criterion, anchor, training.solver, validation)
 
 
 @dataclass(frozen=True)
@@ -118,7 +77,7 @@ class Begun:
 Starts = Callable[[Job], Sequence[Fitted]]  # likelihood solutions of a job
 
 
-def train(job: Job, starts: Starts, training: Training, show: Any = None) -> Fitted:
+def train(job: Job, starts: Starts, training: Plan, show: Any = None) -> Fitted:
     """Train from each likelihood solution for a while, then on from the best.
 
     With `validation`, part of the labelled rows is held out first, to learn after how many passes they gain nothing
@@ -139,14 +98,14 @@ def train(job: Job, starts: Starts, training: Training, show: Any = None) -> Fit
     return Fitted(begun.plain, done.params, replace(done, last=None))
 
 
-def _heard(job: Job, training: Training) -> Job:
+def _heard(job: Job, training: Plan) -> Job:
     """The rows that say something: without a share of the likelihood, those with a label."""
     if training.prior_share > 0 or (job.codes >= 0).all():
         return job
     return job.take(np.flatnonzero(job.codes >= 0))
 
 
-def _best_start(job: Job, starts: Sequence[Fitted], training: Training, passes: int) -> Begun:
+def _best_start(job: Job, starts: Sequence[Fitted], training: Plan, passes: int) -> Begun:
     begun = [Begun(anchored(job, start, training), start.problem, start.params) for start in starts]
     if len(begun) == 1:
         return begun[0]
@@ -155,7 +114,7 @@ def _best_start(job: Job, starts: Sequence[Fitted], training: Training, passes: 
     return begun[int(np.argmax(np.where(np.isfinite(merits), merits, -np.inf)))]
 
 
-def _solve(job: Job, begun: Begun, training: Training, passes: int, observers: Sequence[Observer] = ()) -> Run:
+def _solve(job: Job, begun: Begun, training: Plan, passes: int, observers: Sequence[Observer] = ()) -> Run:
     problem, start = begun.problem, begun.params
     n_components = start.n_components
     source, stop = job.source(problem.family, n_components), Stop(job.est.tol, passes)
@@ -170,7 +129,7 @@ def _solve(job: Job, begun: Begun, training: Training, passes: int, observers: S
         return run(problem, source, start, stop=stop, executor=executor, observers=observers, propose=propose)
 
 
-def _passes_until_best(job: Job, starts: Starts, training: Training) -> int:
+def _passes_until_best(job: Job, starts: Starts, training: Plan) -> int:
     """Passes after which rows held out score best."""
     assert training.validation is not None
     held = _held_out(job, training.validation)
@@ -196,7 +155,7 @@ def _held_out(job: Job, share: float) -> np.ndarray:
     return held
 
 
-def anchored(job: Job, start: Fitted, training: Training) -> DiscriminativeProblem:
+def anchored(job: Job, start: Fitted, training: Plan) -> DiscriminativeProblem:
     """The problem of training from a likelihood solution, held to it by pseudo-rows."""
     rows = default_anchor(start) if training.anchor_rows is None else training.anchor_rows
     K = start.params.n_components

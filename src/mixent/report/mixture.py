@@ -11,6 +11,7 @@ from mixent.base.document import Content, Figure, Number, Paragraph, Table, can_
 from mixent.base.document import canvas as figure
 from mixent.base.text import class_name, count, readable
 from mixent.displays import ComponentsDisplay, ConvergenceDisplay, GrowthDisplay, SelectionDisplay
+from mixent.mixtures.options import Conditional, by_likelihood, training_name
 from mixent.report.search import search_table
 
 NOTHING = 1e-6  # of its standard deviation: a mean below this is 0
@@ -26,7 +27,7 @@ def mixture_section(name: str, model: Any, X: Any) -> list[Content]:
         said = f"{name}, fitted on all rows, made {count(n_passes, 'pass', 'passes')} over the data"
         said += f"; {model.run_.message}" if getattr(model.run_, "message", "") else ""
         content.append(Paragraph(said + "."))
-    trained = getattr(model, "objective", "likelihood") != "likelihood"
+    trained = not by_likelihood(getattr(model, "training", "likelihood"))
     if trained:
         content.append(
             Paragraph(
@@ -39,8 +40,9 @@ def mixture_section(name: str, model: Any, X: Any) -> list[Content]:
     content += _who_speaks(model) if is_shared(model) and can_draw() else []
     search = getattr(model, "search_", None) or []
     if search and ("log_loss" in search[0] or not can_draw()):
-        by, nested = getattr(model, "selection", "cv"), getattr(model, "nested", None)
-        table = search_table(search, by, nested=nested is not None)
+        settings = model._group("search")
+        by = settings.criterion
+        table = search_table(search, by, nested=settings.nested is not None)
         if trained and not (by == "cv" and is_shared(model)):  # shared components are trained in every fold
             table = replace(
                 table, caption=table.caption + ". Scored as fitted by likelihood; the chosen one was then trained"
@@ -63,8 +65,9 @@ def mixture_section(name: str, model: Any, X: Any) -> list[Content]:
 
 
 def _objective(model: Any) -> str:
-    alpha = f", alpha {model.alpha:g}" if model.objective == "conditional" and hasattr(model, "alpha") else ""
-    return f"objective {model.objective}{alpha}"
+    training = model._group("training")
+    blend = f", blend {training.blend:g}" if isinstance(training, Conditional) else ""
+    return f"training {training_name(model)}{blend}"
 
 
 def _selection(model: Any) -> Figure:

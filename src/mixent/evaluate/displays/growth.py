@@ -125,7 +125,7 @@ def _from_search(lines: dict[str, Line], search: list[dict], criterion: str, est
     """The criterion from the lines of a search: of each class, or of all together."""
     if not any(criterion in entry for entry in search):
         raise ValueError(
-            f'the search has no {criterion}; fit with n_components="auto" and selection={criterion!r}, '
+            f'the search has no {criterion}; fit with n_components="auto" and search={criterion!r}, '
             'or look at "bic" or "aic"'
         )
     apart = "class" in search[0]

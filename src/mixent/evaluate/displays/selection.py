@@ -74,14 +74,14 @@ class SelectionDisplay(Short):
     def from_estimator(cls, est: Any, criterion: str | None = None):
         """Search of an estimator fitted with n_components="auto" or covariance="auto" (`est.search_`).
 
-        The criterion is that of `est.selection`, and the held-out log-loss or error where it chose by folds.
+        The criterion is that of `est.search`, and the held-out log-loss or error where it chose by folds.
         """
         if not getattr(est, "search_", None):
             raise ValueError(
                 f'{type(est).__name__} has no search_: fit it with n_components="auto" or covariance="auto" first'
             )
         display = cls.from_search(est.search_, default_criterion(est, est.search_) if criterion is None else criterion)
-        display.joined = getattr(est, "nested", None) is None
+        display.joined = est._group("search").nested is None
         return display
 
     @classmethod
@@ -273,7 +273,7 @@ def check_criterion(criterion: str) -> None:
 
 def default_criterion(est: Any, search: Any) -> str:
     """What the estimator chose by: its criterion, or, on rows held out, the log-loss or the error."""
-    selection = getattr(est, "selection", "bic")
+    selection = est._group("search").criterion
     if not search:
         return "bic"
     for name in (selection, "log_loss" if selection == "cv" else "error"):
