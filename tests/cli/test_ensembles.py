@@ -259,7 +259,7 @@ def test_evaluate_with_a_report(mixent, ensembles):
     assert "--prior 1: pseudo-rows of a mixture, the variance of the multipliers of mixent stack." in text
     page = Path("r.html").read_text()
     for kind in ("stack", "boost", "mixture"):
-        assert f"The model: mixent {kind}" in page
+        assert f"mixent {kind}" in page
 
 
 def test_an_option_is_for_the_models_that_take_it():

@@ -244,13 +244,6 @@ def test_an_option_that_two_models_read_differently_goes_where_it_does_something
     assert mixent(*EVALUATE, *both[:4], *options).exit_code == 0
 
 
-def test_the_report_has_a_section_for_each(mixent):
-    models = ("--model", "maxent", "--model", "joint", "--prior", "1", "--latent", "quantize")
-    assert mixent(*EVALUATE, *models, "--report", "r.html").exit_code == 0
-    page = Path("r.html").read_text(encoding="utf-8")
-    assert "The maximum entropy model" in page and "Certificate" in page
-
-
 def test_rows_without_a_label_count_in_a_joint_model(mixent, stock):
     frame = pd.read_csv(stock / "data.csv")
     frame["class"] = frame["class"].map({"no": 0, "yes": 1}).astype("Int64")

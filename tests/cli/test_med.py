@@ -249,14 +249,6 @@ def test_a_certain_margin_is_for_one_of_them(mixent):
     assert pd.read_csv("s.csv")["failed"].isna().all()
 
 
-def test_the_report_has_a_section_for_each(mixent):
-    models = ("--model", "med", "--model", "med-gaussian", "--c", "2")
-    assert mixent(*EVALUATE, *models, "--report", "r.html").exit_code == 0
-    page = Path("r.html").read_text(encoding="utf-8")
-    assert "The model: mixent med<" in page and "The model: mixent med-gaussian<" in page
-    assert page.count("labelled training rows: ") == 2
-
-
 # what cannot be
 
 

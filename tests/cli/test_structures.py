@@ -1,7 +1,6 @@
 """Trees, Bayes nets and hidden Markov models on the command line: fit, info, predict, evaluate; what cannot be."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -410,17 +409,6 @@ def test_numbers_with_two_meanings_are_told(mixent):
     models = ("--model", "med-tree", "--model", "shared", "-k", "1", "--c", "0.5", "--alpha", "0.5")
     text = said(mixent(*EVALUATE, *models, "--objective", "conditional"))
     assert "--alpha 0.5: what a mixture is trained for, and the quantile of the margins mixent med-tree asks" in text
-
-
-def test_the_report_has_a_section_for_each(mixent, structures):
-    models = ("--model", "med-tree", "--model", "med-bayes-net", "--structure", "colour,size", "--c", "0.5")
-    assert mixent(*EVALUATE, *models, "--report", "r.html").exit_code == 0
-    page = Path("r.html").read_text(encoding="utf-8")
-    assert "The model: mixent med-tree<" in page and "The model: mixent med-bayes-net<" in page
-    assert page.count("labelled training rows: ") == 2
-    options = ("-t", "way", "--model", "hmm", "--folds", "2", "--no-baselines", "--report", "h.html")
-    assert mixent("evaluate", structures / "series.csv", *options).exit_code == 0
-    assert "The hidden Markov models</h2>" in Path("h.html").read_text(encoding="utf-8")
 
 
 # what cannot be

@@ -1,4 +1,4 @@
-"""The page of a comparison says what was compared, as it was compared, and how to do it again."""
+"""The page of a comparison: what to use, what was compared, and how to reproduce it."""
 
 import html
 import re
@@ -10,12 +10,13 @@ import polars as pl
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import LinearSVC
 
 import mixent as mx
 from mixent.evaluate import CrossValidation, corrected_t_test
 from mixent.evaluate.displays.projection import encoded
-from mixent.report import scores
-from mixent.report.cases import typical_and_odd
+from mixent.report import comparison_report, scores
+from mixent.report.cases import select_cases
 from mixent.report.data import with_categories
 from mixent.report.maps import plane_map
 
@@ -38,6 +39,43 @@ def page_of(found, tmp_path):
 def code_on(page):
     (text,) = [text for text in re.findall("<pre><code>(.*?)</code></pre>", page, re.DOTALL) if "compare" in text]
     return html.unescape(text)
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+SECTIONS = [
+    *("recommendation", "what-was-compared", "columns", "data-problems", "scores", "significant-differences"),
+    *("observed-and-expected-errors", "calibration", "roc-curves", "errors-of-the-recommended-method"),
+    *("map-of-the-rows", "the-model", "explained-rows", "how-to-reproduce"),
+]
+
+
+def test_the_sections_of_the_page(found, tmp_path, read):
+    path = found.report(tmp_path / "r.html", commands="mixent compare <x>")
+    page = read(path)
+    assert page.sections == SECTIONS and found.reason in page.text
+    assert "mixent compare <x>" in page.text and found.fingerprint in page.words
+    assert {"naive <Bayes>", "logistic"} <= set(page.text)
+    assert found.report(tmp_path / "2.html", commands="mixent compare <x>").read_bytes() == path.read_bytes()
+
+
+def test_without_a_winner_or_figures(found, tmp_path, read, without_matplotlib):
+    alone = replace(found, winner=None, skipped={"slow": "too <slow>"})
+    page = read(comparison_report(tmp_path / "r.html", alone, data_notes=["a <note>"]))
+    drawn = {"significant-differences", "calibration", "roc-curves", "map-of-the-rows"}
+    assert page.sections == [name for name in SECTIONS if name not in drawn | {"the-model", "explained-rows"}]
+    assert "img" not in page.tags and "A <note>." in page.text and "slow: too <slow>" in page.text
+
+
+def test_unlabelled_rows_weights_and_failures_are_counted(tmp_path, read):
+    y = Y.astype(object)
+    y[::10] = None
+    methods = {**OWN, "svc": LinearSVC()}
+    weight = np.linspace(0.5, 1.5, 160)
+    found = mx.compare(FRAME, y, methods=methods, baselines=False, folds=2, n_jobs=1, sample_weight=weight)
+    page = read(found.report(tmp_path / "r.html"))
+    (text,) = [text for text in page.text if text.startswith("16 rows without a label")]
+    assert all(name in text for name in OWN) and "Rows are weighted" in page.words
 
 
 # --- how to reproduce -----------------------------------------------------------------------------------------------
@@ -76,9 +114,9 @@ def test_the_code_on_the_page_makes_the_same_call(found, tmp_path, monkeypatch, 
     assert ("depends on the machine" in page) == ("budget" in given) and "np." not in code_on(page)
 
 
-def test_own_classifiers_are_said_to_be_given(found, tmp_path, monkeypatch):
+def test_own_classifiers_are_named(found, tmp_path, monkeypatch):
     code = code_on(page_of(replace(found, options=USUAL | {"methods": "own"}), tmp_path))
-    assert '# methods: the user\'s own classifiers, given by name: "naive <Bayes>", "logistic"' in code
+    assert '"naive <Bayes>", "logistic"' in code
     assert called_with(code, monkeypatch) == {"methods": OWN}
 
 
@@ -117,7 +155,7 @@ def test_the_plane_and_typical_rows_go_by_them(found):
         (figure,) = plane_map("m", FRAME, Y, proba, classes, "rows", categorical=categorical)
         kept.append(int(re.search(r"for (\d+)\s% of the rows", figure.caption)[1]))
     assert kept[0] < 70 < 80 < kept[1]  # odd and even are no matter of size
-    cases = [typical_and_odd(found.winner, FRAME, Y, proba, categorical=c) for c in ("auto", ["code"])]
+    cases = [select_cases(found.winner, FRAME, Y, proba, categorical=c) for c in ("auto", ["code"])]
     Z = encoded(with_categories(FRAME, ["code"]))[0]
     for case in cases[1]:
         if case.why.startswith("A typical row"):
@@ -129,11 +167,12 @@ def test_the_plane_and_typical_rows_go_by_them(found):
 
 
 def test_the_page_hands_on_what_was_listed(found, tmp_path, monkeypatch):
-    from mixent.report import build
-
     seen = []
     for name in ("columns_section", "plane_map", "cases_section"):
-        monkeypatch.setattr(build, name, lambda *given, categorical="auto", **more: seen.append(categorical) or [])
+        monkeypatch.setattr(
+            f"mixent.report.comparison.{name}",
+            lambda *given, categorical="auto", **more: seen.append(categorical) or [],
+        )
     page_of(replace(found, options={"categorical": ["code"]}), tmp_path)
     assert seen == [["code"]] * 3
 
@@ -143,12 +182,18 @@ def test_the_page_hands_on_what_was_listed(found, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("metric", ["log_loss", "error", "balanced_error", "brier"])
 def test_the_metric_of_the_comparison_has_its_diagram_first(found, metric):
-    figures = scores.told_apart(replace(found, metric=metric))
+    figures = scores.differences(replace(found, metric=metric))
     shown = [re.search(r"Methods by mean (.*), best first", figure.alt)[1] for figure in figures]
     first = scores.DifferencesDisplay.from_comparison(found, metric=metric).heading
     assert shown[0] == first and len(shown) == len(set(shown))
     assert {"log-loss (nats)", "error (%)"} <= set(shown) and len(shown) <= 3
-    assert "Small dots are single folds" in figures[0].caption and "Small dots" not in figures[1].caption
+    assert (
+        figures[1].caption == scores.DifferencesDisplay.from_comparison(found, metric=shown_metric(shown[1])).in_words()
+    )
+
+
+def shown_metric(heading):
+    return next(metric for metric, (name, _, _) in scores.SHOWN.items() if name == heading)
 
 
 def made(values):

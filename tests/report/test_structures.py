@@ -7,12 +7,14 @@ import pandas as pd
 import pytest
 
 from mixent import HMMClassifier, MEDBayesNetClassifier, MEDNoveltyDetector, MEDTreeClassifier
+from mixent.base import document
 from mixent.evaluate import cross_validate
 from mixent.med import Margin, Trees
-from mixent.report import common, comparison_report, novelty_report
-from mixent.report import novelty as novelty_page
-from mixent.report.novelty import row_values, unusual_rows
+from mixent.report import Paragraph, Section, model_report, write_report
+from mixent.report.novelty_rows import row_values, unusual_rows
+from mixent.report.sequences import sequences_section
 from mixent.report.structures import describe_structure, edges_in_words, structure_in_words
+from mixent.report.trees import structures_section
 
 
 def table(n=120, seed=0):
@@ -42,6 +44,20 @@ TREE = MEDTreeClassifier(cv=2, random_state=0)
 @pytest.fixture(scope="module")
 def cv():
     return cross_validate({"m": MEDTreeClassifier(C=0.5, cv=2, random_state=0)}, X, Y, folds=2)
+
+
+def comparison_report(path, *, title, cv, models, X=None, y=None):
+    """The former section on a page of its own."""
+    draw, sections = document.can_draw(), []
+    for name, model in models.items():
+        of = sequences_section if isinstance(model, HMMClassifier) else structures_section
+        head = "The hidden Markov models" if isinstance(model, HMMClassifier) else "The discrimination model"
+        sections.append(Section(head, of(name, model, X, y, draw=draw)))
+    return write_report(path, title, [*sections, Section("How to reproduce", [Paragraph("p")])])
+
+
+def novelty_report(path, *, title, model, X, **options):
+    return model_report(path, model, X, title=title, **options)
 
 
 def text_of(page):
@@ -149,7 +165,7 @@ def test_without_pictures(tmp_path, cv, monkeypatch):
     model = TREE.fit(X, Y)
     page = section(tmp_path, cv, models={"m": model})
     assert page.count("<figure") == 2  # trees and weights need no rows
-    monkeypatch.setattr(common, "find_spec", lambda name: None)
+    monkeypatch.setattr(document, "find_spec", lambda name: None)
     assert "<figure" not in section(tmp_path, cv, models={"m": model}, X=X, y=Y)
 
 
@@ -199,7 +215,7 @@ def test_the_page_of_a_detector(tmp_path):
         tmp_path / "n.html", title="t", model=model, X=rows, data_notes=["a <note>"], commands="mixent novelty"
     ).read_text(encoding="utf-8")
     said = text_of(page)
-    assert "<colour>" not in page and "a &lt;note&gt;" in page and "mixent novelty" in page
+    assert "<colour>" not in page and "A &lt;note&gt;." in page and "mixent novelty" in page
     for fact in structure_in_words(describe_structure(model), see="")[1:]:
         assert f"{fact}." in said
     assert page.count("<figure") == 2 and f"{len(model.support_)} of 120 rows count" in page
@@ -229,9 +245,9 @@ def test_arrays_and_gaps():
 def test_a_bayesian_fit_and_no_pictures(tmp_path, monkeypatch):
     model = MEDNoveltyDetector(objective="bayes").fit(X)
     page = novelty_report(tmp_path / "n.html", title="t", model=model, X=X).read_text(encoding="utf-8")
-    assert "A Bayesian model was fitted to 120 rows" in page and "Rows that count" not in page
+    assert "A Bayesian model was fitted to 120 rows" in page
     assert "The level set raises" not in page and page.count("<figure") == 1
-    monkeypatch.setattr(novelty_page, "can_draw", lambda: False)
+    monkeypatch.setattr(document, "find_spec", lambda name: None)
     assert "<figure" not in novelty_report(tmp_path / "n.html", title="t", model=model, X=X).read_text()
 
 

@@ -327,7 +327,7 @@ def _tell(screen: Screen, before: dict[str, Any], made: dict[str, Any], output: 
 
 
 def _show(screen: Screen, made: dict[str, Any], soft: Sequence[str]) -> None:
-    from mixent.report.fusion import accuracy, information, kind_of
+    from mixent.report.fusion_words import accuracy, information, kind_of
 
     table = grid("source")
     table.add_column("gives")

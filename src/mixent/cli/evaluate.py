@@ -10,7 +10,6 @@ import typer
 from mixent.cli import options as opt
 from mixent.cli.console import Screen, grid, session, shown
 from mixent.cli.data import check_output, read_data, write_table
-from mixent.cli.fit import fit_with_bar
 from mixent.cli.models import ENTROPIES, MIXTURES, Choices, make_models, name_codes
 from mixent.cli.models_ensemble import ENSEMBLES, answer_columns, taken
 from mixent.cli.models_med import KERNELS, QUANTILES
@@ -146,21 +145,17 @@ def evaluate(
             write_scores(screen, cv, output)
             screen.say(f"Wrote [bold]{shown(output)}[/]")
         if report is not None:
-            from mixent.report import comparison_report
+            from mixent.report import Section, write_report
+            from mixent.report.data import columns_section, problems_section
+            from mixent.report.results import out_of_fold, result_sections
+            from mixent.report.scores import bounds, methods_table
+            from mixent.report.sections import reproduce
 
-            ours.pop("mixent joint", None)  # a model of all columns: of this one it has no more to show
-            for estimator in ours.values():
-                fit_with_bar(screen, estimator, table)
-            comparison_report(
-                report,
-                title=f"{target} in {data.name}",
-                cv=cv,
-                data_notes=notes,
-                models=ours,
-                X=table.X,
-                y=table.y,
-                commands=ctx.obj or "",
-            )
+            sections = [Section("Scores", [methods_table(cv)]), Section("Observed and expected errors", bounds(cv))]
+            sections += [Section("Columns", columns_section(table.X))]
+            sections += [Section("Data problems", problems_section(table.X, None, notes))]
+            sections += result_sections([out_of_fold(cv, name) for name in cv.ranking()])
+            write_report(report, f"{target} in {data.name}", [*sections, reproduce(ctx.obj or "", cv.random_state)])
             screen.say(f"Wrote [bold]{shown(report)}[/]; open it in a browser")
 
 

@@ -287,7 +287,7 @@ def _written(screen: Screen, fuser: Any, table: Answers, output: Path) -> Any:
     import numpy as np
     import pandas as pd
 
-    from mixent.report.fusion import decisions
+    from mixent.report.fusion_words import decisions
 
     found = decisions(fuser)
     rows = np.arange(len(fuser.posterior_)) if table.items is None else table.items
@@ -302,7 +302,7 @@ def _written(screen: Screen, fuser: Any, table: Answers, output: Path) -> Any:
 
 
 def _tell(screen: Screen, fuser: Any, found: Any) -> None:
-    from mixent.report.fusion import describe_fusion, whole
+    from mixent.report.fusion_words import describe_fusion, whole
 
     about = describe_fusion(fuser)
     screen.say()
@@ -325,13 +325,13 @@ def _keep(
         save(fuser, model)
         screen.say(f"Wrote [bold]{shown(model)}[/] ({model.stat().st_size / 1000:.0f} kB)")
     if report is not None:
-        from mixent.report import fusion_report
+        from mixent.report import model_report
 
-        fusion_report(
+        model_report(
             report,
+            fuser,
+            table.answers,
             title=f"Fusion of {data.name}",
-            fuser=fuser,
-            items=table.items,
             data_notes=[f"{note[0].upper()}{note[1:]}" for note in table.notes],
             commands=commands,
         )

@@ -115,13 +115,13 @@ def novelty(
         _show_unusual(screen, estimator, table.X)
         screen.say(f"Wrote [bold]{shown(output)}[/] ({output.stat().st_size / 1000:.0f} kB)")
         if report is not None:
-            from mixent.report import novelty_report
+            from mixent.report import model_report
 
-            novelty_report(
+            model_report(
                 report,
+                estimator,
+                table.X,
                 title=f"Novelty in {data.name}",
-                model=estimator,
-                X=table.X,
                 data_notes=table.notes,
                 commands=ctx.obj or "",
             )
@@ -186,7 +186,7 @@ def _often(text: str) -> float:
 
 
 def _show_unusual(screen: Screen, estimator: Any, X: Any) -> None:
-    from mixent.report.novelty import unusual_rows
+    from mixent.report.novelty_rows import unusual_rows
 
     found = unusual_rows(estimator, X, MOST_ROWS)
     table = grid("row", "score")
@@ -234,7 +234,7 @@ def say_scored(screen: Screen, fitted: Any, found: dict[str, Any]) -> None:
 
 def explain_scores(screen: Screen, fitted: Any, X: Any, rows: list[int], in_full: bool) -> list[dict[str, Any]]:
     """Print why rows score as they do; returns one entry for each row and column."""
-    from mixent.report.novelty import row_values
+    from mixent.report.novelty_rows import row_values
     from mixent.report.structures import parts_of_scores
 
     found, parts, values = scored(fitted, X, explain=False), parts_of_scores(fitted, X), row_values(X)

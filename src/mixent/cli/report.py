@@ -78,13 +78,13 @@ def _title(model: Path, data: Path | None) -> str:
 
 def _fusion(fuser: Any, model: Path, data: Path | None, output: Path, given: dict[str, Any], told: dict) -> None:
     """The page of a fusion; with a table, of what it says of these answers too."""
-    from mixent.report import fusion_report
+    from mixent.report import model_report
 
     for name in ("--weight", "--sequence"):
         refuse_idle((given[name] is not None, f"{name} has no effect: {model} holds a fusion of sources"))
     if data is None:
         refuse_idle((given["--target"] is not None, "--target has no effect without DATA: it is a column of it"))
-        fusion_report(output, fuser=fuser, **told)
+        model_report(output, fuser, **told)
         return
     from mixent.cli.answers import need_sources, read_wide
 
@@ -94,7 +94,7 @@ def _fusion(fuser: Any, model: Path, data: Path | None, output: Path, given: dic
     if all(source.columns is None for source in layout.sources):
         need_sources(data, list(frame.columns), calibrations, "; one that was silent needs a blank column")
     y = _labels(frame, data, given["--target"], fuser.classes_, model)
-    fusion_report(output, fuser=fuser, answers=frame, y=y, **told)
+    model_report(output, fuser, frame, y, **told)
 
 
 def _rows(

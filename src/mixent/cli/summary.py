@@ -23,7 +23,7 @@ def describe(model: Any) -> dict[str, Any]:
     if hasattr(model, "rank_"):  # a Fisher kernel
         return describe(model.model_) | {"fisher_features": int(model.rank_)}
     if hasattr(model, "rule_"):  # a fusion
-        from mixent.report.fusion import describe_fusion
+        from mixent.report.fusion_words import describe_fusion
 
         return describe_fusion(model)
     found: dict[str, Any] = {

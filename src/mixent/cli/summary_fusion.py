@@ -11,7 +11,7 @@ MOST_CLASSES, MOST_SOURCES = 30, 40
 
 def show_fusion(screen: Screen, about: dict[str, Any]) -> None:
     """Print what `describe_fusion` found: classes with their priors, sources, and the method."""
-    from mixent.report.fusion import fusion_in_words
+    from mixent.report.fusion_words import fusion_in_words
 
     _show_priors(screen, about)
     screen.say()

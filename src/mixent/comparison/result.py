@@ -148,7 +148,7 @@ class Comparison(Short):
         from importlib import import_module  # the layer above
 
         write = import_module("mixent.report").comparison_report
-        return write(path, title=title or "Comparison of classifiers", comparison=self, commands=commands)
+        return write(path, self, title=title or "Comparison of classifiers", commands=commands)
 
     def __str__(self) -> str:
         ours = [name for name, candidate in self.candidates.items() if candidate.ours and name in self.cv.methods]

@@ -1,4 +1,4 @@
-"""What stands in the table: its columns with their values, its classes, its problems, and a fingerprint of it all."""
+"""The table: its columns with their values, its classes, its problems, and a fingerprint of all of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mixent.data import problems, read_features
 MOST_COLUMNS = 40  # in the table of columns
 MOST_CLASSES = 30
 BINS = 16  # of a small histogram
-TOP = 3  # values of a category that are told
+TOP = 3  # values of a category that are named
 LONG = 24  # letters of a value
 
 
@@ -41,7 +41,7 @@ def without_empty(X: Any) -> Any:
 
 
 def with_categories(X: Any, categorical: Any) -> Any:
-    """The rows with the columns of `categorical` typed so that whoever reads them takes them for categories."""
+    """The rows with the columns of `categorical` typed as categories."""
     if isinstance(categorical, str) or (table := read_table(X, categorical)) is None:
         return X
     texts = {}
@@ -73,30 +73,36 @@ def _column(X: Any, j: int) -> np.ndarray:
     return np.asarray(_safe_indexing(X, j, axis=1))
 
 
-def columns_section(X: Any, notes: Sequence[str] = (), *, categorical: Any = "auto") -> list[Content]:
-    """Rows, columns by kind, what each holds, and what is wrong with them."""
+def column_names(X: Any) -> list[str]:
+    """The names of a DataFrame's columns; of an array, their places."""
+    return [str(c) for c in X.columns] if hasattr(X, "columns") else [f"column {j}" for j in range(np.shape(X)[1])]
+
+
+def columns_section(X: Any, *, categorical: Any = "auto") -> list[Content]:
+    """Rows, columns by kind, and the values of each."""
     table = read_table(X, categorical)
     if table is None:
-        return [Bullets(list(notes))] if notes else []
-    n_gaps = int(np.isnan(table.X).sum()) + (0 if table.codes is None else int((table.codes < 0).sum()))
+        return []
+    n_missing = int(np.isnan(table.X).sum()) + (0 if table.codes is None else int((table.codes < 0).sum()))
     columns = table.schema.columns
     kinds = [f"{len(table.schema.continuous)} of numbers"] * bool(len(table.schema.continuous))
     kinds += [f"{len(table.schema.categorical)} of categories"] * bool(len(table.schema.categorical))
-    gaps = f"{100 * n_gaps / max(table.n_rows * len(columns), 1):.2g} % of the cells are empty" if n_gaps else "no gaps"
-    text = f"{count(table.n_rows, 'row')} and {count(len(columns), 'column')} ({', '.join(kinds)}); {gaps}."
+    share = f"{100 * n_missing / max(table.n_rows * len(columns), 1):.2g} % of the values are missing"
+    missing = share if n_missing else "no missing values"
+    text = f"{count(table.n_rows, 'row')} and {count(len(columns), 'column')} ({', '.join(kinds)}); {missing}."
     empty = empty_columns(X)
-    text += f" Columns that hold nothing are left out here: {', '.join(map(str, empty))}." if empty else ""
+    text += f" Columns without any value are left out here: {', '.join(map(str, empty))}." if empty else ""
     return [Paragraph(text), columns_table(table)]
 
 
 def problems_section(X: Any, found: Sequence[str] | None, notes: Sequence[str] = ()) -> list[Content]:
-    """Sentences on what may be wrong; found by looking, where nobody has looked yet."""
+    """Sentences on what may be wrong; `found`: as `data_problems` lists it, None to look for it here."""
     if found is None:
         table = read_table(X)
         found = [] if table is None else problems(table)
-    told = [_sentence(text) for text in dict.fromkeys([*found, *notes])]
-    nothing = "Nothing was found that stands in the way: no constant, empty or doubtful column, no tiny class."
-    return [Bullets(told)] if told else [Paragraph(nothing)]
+    items = [_sentence(text) for text in dict.fromkeys([*found, *notes])]
+    nothing = "No problems were found: no constant, empty or suspicious column, no tiny class."
+    return [Bullets(items)] if items else [Paragraph(nothing)]
 
 
 def _sentence(text: str) -> str:
@@ -105,7 +111,7 @@ def _sentence(text: str) -> str:
 
 
 def columns_table(table: Any) -> Table:
-    """One line for each column: kind, gaps, values, and a small histogram."""
+    """A row for each column: kind, values, share of missing values, and a small histogram."""
     rows = []
     numbers = {j: place for place, j in enumerate(table.schema.continuous)}
     codes = {j: place for place, j in enumerate(table.schema.categorical)}
@@ -119,11 +125,11 @@ def columns_table(table: Any) -> Table:
     caption = (
         f"Columns{some}: of numbers the range, mean and standard deviation; of categories the most frequent values"
     )
-    return Table(caption, ["column", "kind", "values", "empty (%)", "distribution"], rows)
+    return Table(caption, ["column", "kind", "values", "missing (%)", "distribution"], rows)
 
 
 def called(table: Any, j: int) -> str:
-    """What a column is called on a page: of an array by its place."""
+    """The name of a column on a page: of an array by its place."""
     return str(table.schema.names[j]) if table.schema.named else f"column {j}"
 
 
@@ -133,12 +139,12 @@ def _number_cells(values: np.ndarray) -> list[Any]:
     low, high = float(seen.min()), float(seen.max())
     if low == high:
         return ["number", f"always {readable(low)}", empty, ""]
-    told = f"{readable(low)} to {readable(high)}; {readable(seen.mean(), 3)} ± {readable(seen.std(), 3)}"
+    text = f"{readable(low)} to {readable(high)}; {readable(seen.mean(), 3)} ± {readable(seen.std(), 3)}"
     few = np.unique(seen)
     shares = np.histogram(seen, bins=BINS, range=(low, high))[0] / len(seen)
     if len(few) <= BINS:  # whole numbers fall between bins
         shares = np.array([np.mean(seen == value) for value in few])
-    return ["number", told, empty, Spark(shares.tolist(), f"histogram from {readable(low)} to {readable(high)}")]
+    return ["number", text, empty, Spark(shares.tolist(), f"histogram from {readable(low)} to {readable(high)}")]
 
 
 def _category_cells(codes: np.ndarray, categories: Sequence[Any]) -> list[Any]:
@@ -146,10 +152,10 @@ def _category_cells(codes: np.ndarray, categories: Sequence[Any]) -> list[Any]:
     empty = Number(f"{100 * (1 - len(seen) / max(len(codes), 1)):.1f}")
     counts = np.bincount(seen, minlength=len(categories))
     order = [int(c) for c in np.argsort(-counts, kind="stable") if counts[c] > 0]
-    told = ", ".join(f"{_short(categories[c])} {100 * counts[c] / len(seen):.0f} %" for c in order[:TOP])
-    told += f" and {len(order) - TOP} more" if len(order) > TOP else ""
+    text = ", ".join(f"{_short(categories[c])} {100 * counts[c] / len(seen):.0f} %" for c in order[:TOP])
+    text += f" and {len(order) - TOP} more" if len(order) > TOP else ""
     shares = (counts[order[:BINS]] / len(seen)).tolist()
-    return ["category", told, empty, Spark(shares, f"shares of {count(len(order), 'value')}, most frequent first")]
+    return ["category", text, empty, Spark(shares, f"shares of {count(len(order), 'value')}, most frequent first")]
 
 
 def _short(value: Any) -> str:
@@ -173,26 +179,27 @@ def classes_table(y: Any) -> Table:
 def fingerprint(X: Any, y: Any = None) -> str:
     """Sixteen letters that change with any value, name or order of a table: SHA-256 of its columns, one by one.
 
-    Numbers enter as float64, all else as text, gaps as nothing: a DataFrame and the CSV it was read from agree.
+    Numbers enter as float64, all else as text, missing values as nothing: a DataFrame and the CSV it was read from
+    agree.
     """
     import hashlib
 
-    found = hashlib.sha256()
-    names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
+    digest = hashlib.sha256()
+    names = column_names(X) if hasattr(X, "columns") else None
     for j in range(np.shape(X)[1]):
-        found.update(f"{j if names is None else names[j]}\n".encode())
-        found.update(_bytes(_column(X, j)))
+        digest.update(f"{j if names is None else names[j]}\n".encode())
+        digest.update(_bytes(_column(X, j)))
     if y is not None:
-        found.update(b"y\n" + _bytes(as_labels(y)))
-    return found.hexdigest()[:16]
+        digest.update(b"y\n" + _bytes(as_labels(y)))
+    return digest.hexdigest()[:16]
 
 
 def _bytes(values: np.ndarray) -> bytes:
     if values.dtype.kind in "biuf":
         numbers = values.astype(float) + 0.0  # not -0.0
         return np.where(np.isnan(numbers), np.nan, numbers).tobytes()
-    return "\0".join("" if _is_gap(v) else str(v) for v in values.tolist()).encode()
+    return "\0".join("" if _is_missing(v) else str(v) for v in values.tolist()).encode()
 
 
-def _is_gap(value: Any) -> bool:
+def _is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value

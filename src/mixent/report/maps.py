@@ -1,16 +1,12 @@
-"""Maps: decision regions over two columns, the others integrated out; or on the plane that parts the classes best."""
+"""Maps of the rows: decision regions of two columns, or the plane that separates the classes best."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from mixent.base.document import Content, Figure
-from mixent.base.document import canvas as figure
-from mixent.base.labels import as_labels, encode, labelled_rows
+from mixent.base.document import Content, Figure, drawing
 from mixent.base.text import count
 from mixent.displays import ProjectionDisplay, RegionsDisplay
 from mixent.report.data import with_categories
@@ -19,108 +15,44 @@ from mixent.report.data import with_categories
 def plane_map(
     name: str, X: Any, y: Any, proba: Any, classes: Any, rows: str, *, labelled: bool = True, categorical: Any = "auto"
 ) -> list[Content]:
-    """The plane that parts the classes best, with what was said of the rows; `rows`: which these are, in words.
+    """The plane that separates the classes best, with the predicted probabilities of the rows.
 
-    `labelled`: are `y` labels, and not what was said? `categorical`: columns that are categories whatever their type.
+    Parameters
+    ----------
+    name : of the model
+    X, y, proba, classes : rows, labels, probabilities and their order
+    rows : what the page calls these rows
+    labelled : whether `y` are labels, and not predictions
+    categorical : columns that are categories whatever their type
     """
     try:
         display = ProjectionDisplay.from_predictions(with_categories(X, categorical), y, proba, classes)
     except (TypeError, ValueError):  # nothing varies, one class, or no table
         return []
-    canvas = figure(*display.size())
-    display.plot(canvas.subplots())
-    two = len(display.classes) == 2
-    second = "the direction of most spread that is left" if two else "the second"
+    second = "the direction of most remaining variance" if len(display.classes) == 2 else "the second"
+    correct = "is correct" if labelled else "agrees"
     caption = (
-        f"{name}: {rows} on the plane that parts the classes best (linear discriminants of the columns, numbers "
-        f"standardised, gaps at the mean, categories as 0 and 1; across, the first, upwards, {second}). Axes are named "
-        "by the columns that go most with them, with the correlation. The colour of a place is the mean of the "
-        "probabilities given to the rows about it, not a prediction for a made-up row: white where no row is near, or "
-        f"where classes are equally probable. {'Crosses are wrong decisions. ' if labelled else ''}The plane shows two "
-        f"directions of many: by it alone, the nearest class mean {'is right' if labelled else 'says the same'} for "
-        f"{100 * display.kept:.0f}\u00a0% of the rows."
+        f"{name}: {rows} on the plane that separates the classes best (linear discriminants of the columns, numbers "
+        f"standardized, missing values at the mean, categories as 0 and 1; horizontal, the first; vertical, {second}). "
+        "Axes are named by the columns of highest correlation. The color of a place is the mean of the probabilities "
+        "predicted for the rows around it: white where there are no rows, or where classes are equally probable. "
+        f"{'Crosses are wrong decisions. ' if labelled else ''}The plane shows two directions of many: on it alone, "
+        f"the nearest class mean {correct} for {100 * display.kept:.0f}\u00a0% of the rows."
     )
-    alt = f"Rows on two discriminant directions with what {name} says there"
+    alt = "Rows on two discriminant directions with the predicted probabilities"
     alt += f"; {int(display.wrong.sum())} decided wrongly." if labelled else "."
-    return [Figure(canvas, alt, caption)]
+    return [Figure(drawing(display, *display.size()), alt, caption)]
 
 
-def pair_map(models: Mapping[str, Any], leader: str | None, X: Any, y: Any) -> list[Content]:
-    """Regions over the two columns that tell most, of the leader where it can leave columns out, else of another."""
-    order = sorted((n for n in models if hasattr(models[n], "classes_")), key=lambda name: name != leader)
-    n_columns = np.shape(X)[1]
-    name = next((n for n in order if hasattr(models[n], "marginal") or n_columns == 2), None)
-    if name is None or n_columns < 2:
+def regions_map(name: str, model: Any, X: Any, y: Any) -> list[Content]:
+    """Decision regions of a classifier of two columns of numbers."""
+    if np.shape(X)[1] != 2:
         return []
     try:
-        pair = (0, 1) if n_columns == 2 else best_pair(models[name], X, y)
-        display = RegionsDisplay.from_estimator(models[name], X, y, columns=pair)
-    except ValueError:  # columns that are not numbers: there is no map to draw
+        display = RegionsDisplay.from_estimator(model, X, y, columns=(0, 1))
+    except ValueError:  # columns that are not numbers
         return []
-    canvas = figure(6.4, 4.4)
-    display.plot(canvas.subplots())
     first, second = display.names
-    caption = f"{name}, fitted on all rows: decision regions over {first} and {second}"
-    if n_columns > 2:
-        others = "the other column is" if n_columns == 3 else f"the other {n_columns - 2} columns are"
-        caption += (
-            f"; {others} integrated out exactly, so this shows what these two columns "
-            "alone can tell. Of the pairs tried, they make the fewest errors on these rows"
-        )
-    if display.n_outside:
-        caption += f". {count(display.n_outside, 'extreme row')} outside the picture"
-    return [Figure(canvas, f"Decision regions of {name} over {first} and {second}, with the rows.", caption + ".")]
-
-
-def best_pair(model: Any, X: Any, y: Any, *, n_columns: int = 6, n_rows: int = 1000) -> tuple[int, int]:
-    """The two columns on which the model, all others integrated out, makes the fewest errors on (a sample of) the rows.
-
-    Tried are all pairs of the `n_columns` columns whose class means differ most for their spread.
-    """
-    y = as_labels(y)
-    rows = np.flatnonzero(labelled_rows(y))
-    rows = rows[np.linspace(0, len(rows) - 1, min(n_rows, len(rows))).astype(int)]
-    coded = getattr(getattr(model, "schema_", None), "categorical", ())
-    values = {j: column for j, column in number_columns(X, rows).items() if j not in coded}
-    true = encode(y[rows], model.classes_)
-    apart = {j: between(column, true) for j, column in values.items()}
-    best = sorted(sorted(apart, key=lambda j: -apart[j])[:n_columns])
-    if len(best) < 2:
-        raise ValueError("a map needs two columns of numbers that vary")
-
-    def errors(pair: tuple[int, int]) -> int:
-        guess = model.marginal(pair).predict(_as_frame(X, pair, np.stack([values[j] for j in pair], axis=1)))
-        return int(np.sum(encode(guess, model.classes_) != true))
-
-    return min(combinations(best, 2), key=errors)
-
-
-def number_columns(X: Any, rows: np.ndarray) -> dict[int, np.ndarray]:
-    """Columns of numbers that vary, by place."""
-    from sklearn.utils import _safe_indexing
-
-    part, found = _safe_indexing(X, rows), {}
-    for j in range(np.shape(X)[1]):
-        column = np.asarray(_safe_indexing(part, j, axis=1))
-        if column.dtype.kind in "iuf" and np.nanstd(column) > 0:
-            found[j] = column.astype(float)
-    return found
-
-
-def _as_frame(X: Any, pair: tuple[int, int], values: np.ndarray) -> Any:
-    """Two columns as a frame like `X`, under their names, or as the array they are."""
-    if not hasattr(X, "columns"):
-        return values
-    import narwhals as nw
-
-    names, frame = [str(name) for name in X.columns], nw.from_native(X)
-    return nw.from_dict({names[j]: values[:, i] for i, j in enumerate(pair)}, backend=frame.implementation).to_native()
-
-
-def between(column: np.ndarray, true: np.ndarray) -> float:
-    """Share of the variance of a column that lies between the classes."""
-    seen = np.isfinite(column)
-    column, true = column[seen], true[seen]
-    count = np.bincount(true)
-    mean = np.bincount(true, column) / np.maximum(count, 1)
-    return float(np.sum(count * (mean - column.mean()) ** 2) / (np.sum((column - column.mean()) ** 2) or 1))
+    outside = f" {count(display.n_outside, 'extreme row')} outside the figure." if display.n_outside else ""
+    caption = f"{name}: decision regions over {first} and {second}.{outside}"
+    return [Figure(drawing(display, 6.4, 4.4), f"Decision regions over {first} and {second}, with the rows.", caption)]

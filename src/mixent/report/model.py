@@ -1,39 +1,38 @@
-"""The report of one fitted model on a table: what it says of the rows, how good that is, why, how its fit ended."""
+"""The page of a fitted model on a table: how good its predictions are, what the model is, rows explained."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
-from mixent.base.document import Content, Paragraph, Section, can_draw
+from mixent.base.capabilities import is_able
+from mixent.base.document import Content, Paragraph, Section
+from mixent.base.foreign import last_step
 from mixent.base.labels import as_labels, encode, labelled_rows
+from mixent.base.registry import find
 from mixent.base.text import count
 from mixent.evaluate.validate import aligned_proba
 from mixent.report.cases import cases_section
-from mixent.report.certificates import certificates, unwrapped
-from mixent.report.classification import Said, calibration, errors, roc
-from mixent.report.common import reproduce
-from mixent.report.data import classes_table, columns_section, fingerprint, problems_section
+from mixent.report.data import classes_table, fingerprint
+from mixent.report.fusion import fusion_sections
 from mixent.report.html import write_report
-from mixent.report.joint import joint_section
-from mixent.report.maps import pair_map, plane_map
-from mixent.report.mixture import mixture_section
-from mixent.report.models import foreign_section, has_section, model_section, without_comparison
-from mixent.report.novelty import novelty_report
-from mixent.report.rows import clusters, densities, predicted, unusual
+from mixent.report.maps import plane_map, regions_map
+from mixent.report.novelty import novelty_sections
+from mixent.report.results import Predictions, result_sections
+from mixent.report.rows import density_note, likelihoods, predicted, unusual
 from mixent.report.scores import scored
-from mixent.report.structures import describe_structure
-
-PER_ROW = ("label_posterior_", "multipliers_", "scores_", "_fit_X", "labels_")  # what some models keep of each row
+from mixent.report.sections import Subject, reproduce
 
 
 def model_report(
-    path: Any,
+    path: str | PathLike[str],
     model: Any,
-    X: Any,
+    X: Any = None,
     y: Any = None,
     *,
     title: str = "",
@@ -48,179 +47,160 @@ def model_report(
     ----------
     path : where to write
     model : fitted estimator
-        A classifier (of this library or any other with `predict_proba`), a `GaussianMixture`, `HiddenMarkovModel` or
-        `MaxEntJoint`; a `MEDNoveltyDetector` or a `Fuser` gets its own page, as by `novelty_report`, `fusion_report`.
-    X : table of n rows (of a `Fuser` answers)
+        Of mixent, of a package that registers its estimators, or any classifier with `predict_proba`.
+    X : table of n rows
+        For a `Fuser`, answers of its sources to new items; optional.
     y : (n,) labels, optional
-        With them decisions are scored; rows without a label are not. Without, the page tells what the model says.
+        With them the predictions are scored; rows without a label are not.
     title : heading of the page
-    data_notes : sentences on what was found in the data
+    data_notes : sentences on the data
     commands : what to type to get this again
     sample_weight : (n,) array, optional
-        Of the rows in every score.
+        Weights of the rows in every score.
     groups : (n,) array, optional
-        Of a model of sequences with a row for each step: which sequence each row is of; y and sample_weight are then
-        of sequences.
+        For a model of sequences with a row for each step: the sequence of each row; `y` and `sample_weight` then have
+        a value for each sequence.
+
+    Returns
+    -------
+    Path
     """
-    if hasattr(model, "rule_") and hasattr(model, "trust_"):
-        from mixent.report.fusion import fusion_report
-
-        given = {"fuser": model, "data_notes": data_notes, "commands": commands, "answers": X, "y": y}
-        return fusion_report(path, title=title or "Fusion of sources", **given)
-    if hasattr(model, "offset_") and hasattr(model, "schema_"):
-        if y is not None or sample_weight is not None:
-            raise ValueError("y and sample_weight have no effect on the page of a novelty detector; leave them out")
-        given = {"model": model, "X": X, "data_notes": data_notes, "commands": commands}
-        return novelty_report(path, title=title or "Unusual rows", **given)
-    name = type(unwrapped(model)).__name__
-    if not hasattr(model, "predict_proba"):
-        raise TypeError(f"a {name} predicts no probabilities, so that there is nothing to report; give a classifier")
-    classifier = hasattr(model, "classes_")
-    if (y is not None or sample_weight is not None) and not classifier:
-        raise ValueError(f"y and sample_weight have no effect: a {name} has no classes; leave them out")
-    if sample_weight is not None and y is None:
-        raise ValueError("sample_weight has no effect without y: it is for the scores")
-    page = _Page(name, model, X, y, list(data_notes), sample_weight, groups)
-    sections = page.of_classifier() if classifier else page.of_rows()
-    sections.append(Section("How the fit ended", without_comparison(certificates(name, model))))
-    again = reproduce(commands, data=fingerprint(X, y), code=_code(y, groups))
-    sections.append(Section("How to reproduce", again))
-    return write_report(path, title or f"{name} on a table", [section for section in sections if section.content])
+    task = _task(model)
+    _check(model, task, X, y, sample_weight, groups)
+    labels = None if y is None else as_labels(y)
+    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    subject = Subject(model, X, labels, weight, groups, tuple(data_notes))
+    data = "" if X is None or task == "fusion" else fingerprint(X, y)
+    sections = [*PAGES[task](subject), reproduce(commands, data=data, code=_code(X, y, groups))]
+    return write_report(path, title or subject.name, sections)
 
 
-def likely_seen(model: Any, n_rows: int) -> bool:
-    """Does the model keep something of as many training rows? Then these may well be they."""
-    kept = [getattr(unwrapped(model), name, None) for name in PER_ROW]
-    return any(one is not None and np.ndim(one) and len(one) == n_rows for one in kept)
+def _code(X: Any, y: Any, groups: Any) -> str:
+    given = [text for text, value in (("X", X), ("y", y), ("groups=groups", groups)) if value is not None]
+    call = ", ".join(['"page.html"', "model", *given])
+    load = 'import mixent\nfrom mixent.report import model_report\n\nmodel = mixent.load("model.mixent")'
+    return f"{load}\nmodel_report({call})"
 
 
-class _Page:
-    """What all sections of one page look at."""
-
-    def __init__(self, name: str, model: Any, X: Any, y: Any, notes: list[str], weight: Any, groups: Any) -> None:
-        self.name, self.model, self.X, self.notes, self.groups = name, model, X, notes, groups
-        self.what = "row" if groups is None else "sequence"
-        self.y = None if y is None else as_labels(y)
-        self.weight = None if weight is None else np.asarray(weight, dtype=float)
-
-    def of_classifier(self) -> list[Section]:
-        asked = {} if self.groups is None else {"groups": self.groups}
-        proba = np.asarray(self.model.predict_proba(self.X, **asked)) if asked else self._proba()
-        known = np.zeros(len(proba), dtype=bool) if self.y is None else labelled_rows(self.y)
-        if self.y is not None:
-            _check_labels(self.y, known, self.model.classes_, len(proba))
-        out = self._opening(known, proba)
-        if known.any():
-            out += self._scored(Said(self.name, *self._known(known, proba), f"{self.what}s of this table"))
-        else:
-            out.append(Section("What it says", predicted(self.model.classes_, proba, self.what)))
-        out += self._maps(known, proba)
-        rows = None if self.groups is not None else self.X
-        out += self._model(rows)
-        if rows is not None:
-            told = cases_section(self.name, self.model, rows, self.y, rows="") if np.shape(rows)[1] > 1 else []
-            out.append(Section("Typical and odd rows", without_comparison(told)))
-            out.append(Section("Unusual rows", unusual(self.model, rows)))
-        return out
-
-    def _proba(self) -> np.ndarray:
-        return aligned_proba(self.model, self.X, np.asarray(self.model.classes_))
-
-    def _known(self, known: np.ndarray, proba: np.ndarray) -> tuple[Any, Any, Any, Any]:
-        weight = None if self.weight is None else self.weight[known]
-        assert self.y is not None
-        return self.y[known], proba[known], np.asarray(self.model.classes_), weight
-
-    def _opening(self, known: np.ndarray, proba: np.ndarray) -> list[Section]:
-        said = f"{self.name}, {len(self.model.classes_)} classes, asked about {count(len(proba), self.what)}"
-        content: list[Content] = []
-        if known.any():
-            assert self.y is not None
-            wrong = Said(self.name, *self._known(known, proba)).wrong
-            said += f": {int(wrong.sum())} of {int(known.sum())} with a label are decided wrongly"
-            said += f" ({100 * wrong.mean():.1f}\u00a0%)"
-            content = [Paragraph(f"{said}.", lead=True), Paragraph(_trust(likely_seen(self.model, len(proba))))]
-            content.append(classes_table(self.y))
-        else:
-            content = [Paragraph(f"{said}, without labels: nothing here says how often it is right.", lead=True)]
-        columns = columns_section(self.X)
-        problems = problems_section(self.X, None, self.notes)
-        return [
-            Section("In short", content),
-            Section("The columns", columns),
-            Section("Problems found", problems),
-        ]
-
-    def _scored(self, said: Said) -> list[Section]:
-        out = [Section("Scores on this table", scored(said))]
-        if can_draw():
-            out.append(Section("Calibration", calibration([said])))
-            out.append(Section("Classes found", roc([said])))
-            out.append(Section("Errors", errors(said)))
-        return out
-
-    def _maps(self, known: np.ndarray, proba: np.ndarray) -> list[Section]:
-        if not can_draw() or self.groups is not None:
-            return []
-        y = self.y if known.any() else np.asarray(self.model.classes_)[proba.argmax(axis=1)]
-        what = "rows of this table" if known.any() else "rows of this table, coloured by what it says of them,"
-        pair = without_comparison(pair_map({self.name: self.model}, self.name, self.X, y))
-        plane = plane_map(self.name, self.X, y, proba, self.model.classes_, what, labelled=bool(known.any()))
-        return [Section("Map of two columns", pair), Section("Map of the rows", plane)]
-
-    def _model(self, rows: Any) -> list[Section]:
-        model = unwrapped(self.model)
-        if not has_section(model):
-            return [Section("The model", without_comparison(foreign_section(self.name, self.model)))]
-        labels = self.y if self._was_fitted_to_these() else None
-        heading, content = model_section(self.name, model, rows if labels is not None else None, labels, cases=False)
-        return [Section(heading, without_comparison(content))]
-
-    def _was_fitted_to_these(self) -> bool:
-        """Only then may pictures of training rows be made of these."""
-        return self.y is not None and self.groups is None and likely_seen(self.model, len(self.y))
-
-    def of_rows(self) -> list[Section]:
-        """Of a model without classes."""
-        n, d = np.shape(self.X)
-        n = n if self.groups is None else len(set(np.asarray(self.groups).tolist()))
-        words = f"{self.name}, asked about {count(n, self.what)} of {count(d, 'column')}"
-        asked = {} if self.groups is None else {"groups": self.groups}
-        scores = np.asarray(self.model.score_samples(self.X, **asked)) if hasattr(self.model, "score_samples") else None
-        out = [Section("The columns", columns_section(self.X))]
-        out.append(Section("Problems found", problems_section(self.X, None, self.notes)))
-        if scores is not None:
-            joint = hasattr(self.model, "terms_")
-            density = "log pseudo-likelihood" if joint else "log density"
-            words += f": mean {density} {scores.mean():.4g} nats a {self.what}"
-            out.append(Section(f"How probable the {self.what}s are", densities(scores, density)))
-        if hasattr(self.model, "terms_"):
-            out.append(Section("The joint model", joint_section(self.name, self.model, self.X)))
-        elif hasattr(self.model, "chain_"):
-            out.append(Section("The hidden Markov model", [Paragraph(f"{describe_structure(self.model)['words']}.")]))
-        else:
-            out.append(Section("Clusters", clusters(self.model, self.X)))
-            out.append(Section("The mixture model", without_comparison(mixture_section(self.name, self.model, self.X))))
-        if self.groups is None:
-            out.append(Section("Unusual rows", unusual(self.model, self.X)))
-        return [Section("In short", [Paragraph(f"{words}.", lead=True)]), *out]
+def _task(model: Any) -> str:
+    entry = find(type(model))
+    if entry is None and not is_classifier(model):
+        name = type(last_step(model)).__name__
+        raise TypeError(f"{name} is neither a registered estimator nor a classifier; give one of these")
+    task = "classification" if entry is None else entry.task
+    if task not in PAGES:
+        raise TypeError(f"{type(model).__name__} transforms rows and predicts nothing; give the model that uses it")
+    return task
 
 
-def _check_labels(y: np.ndarray, known: np.ndarray, classes: Any, n_rows: int) -> None:
+def _check(model: Any, task: str, X: Any, y: Any, weight: Any, groups: Any) -> None:
+    name = type(last_step(model)).__name__
+    if X is None and task != "fusion":
+        raise ValueError(f"X is missing: the page shows {name} on rows")
+    if y is not None and task not in ("classification", "fusion"):
+        raise ValueError(f"y is only used with a classifier; {name} has no classes")
+    if y is not None and X is None:
+        raise ValueError("y is only used with X: it has the classes of these items")
+    if weight is not None and (y is None or task != "classification"):
+        raise ValueError("sample_weight is only used with a classifier and y, for the scores")
+    if groups is not None and task not in ("classification", "density"):
+        raise ValueError(f"groups is only used with a model of sequences; {name} is none")
+
+
+# --- classifiers ----------------------------------------------------------------------------------------------------
+
+
+def classifier_sections(subject: Subject) -> list[Section]:
+    """The page of a classifier."""
+    model, classes = subject.model, np.asarray(subject.model.classes_)
+    proba = _probabilities(subject, classes)
+    known = np.zeros(len(proba), dtype=bool) if subject.y is None else _labelled(subject.y, classes, len(proba))
+    scores: list[Section] = [Section("Predictions", predicted(classes, proba, subject.what))]
+    summary: list[Content] = [Paragraph(f"{subject.name} predicts {count(len(proba), subject.what)} without labels.")]
+    if subject.y is not None and known.any():
+        weight = None if subject.weight is None else subject.weight[known]
+        rows = f"{subject.what}s of this table"
+        predictions = Predictions(subject.name, subject.y[known], proba[known], classes, weight, rows)
+        scores = [Section("Scores", scored(predictions)), *result_sections([predictions])]
+        summary = _summary(predictions, len(proba), subject)
+    sections = [Section("Summary", summary), *subject.data_sections(), *scores]
+    if subject.groups is not None:
+        return [*sections, *subject.model_sections()]
+    sections += [Section("Map of the rows", _map(subject, known, proba, classes)), *subject.model_sections()]
+    cases = cases_section(model, subject.X, subject.y, categorical=subject.categorical)
+    return [*sections, Section("Explained rows", cases), *_unusual(subject)]
+
+
+def _probabilities(subject: Subject, classes: np.ndarray) -> np.ndarray:
+    try:
+        predict = subject.model.predict_proba
+    except AttributeError as error:
+        raise TypeError(f"{subject.name} predicts no probabilities; give a classifier with predict_proba") from error
+    if subject.groups is not None:
+        return np.asarray(predict(subject.X, **subject.options))
+    return aligned_proba(subject.model, subject.X, classes)
+
+
+def _labelled(y: np.ndarray, classes: np.ndarray, n_rows: int) -> np.ndarray:
+    """(n,) which rows have a label; every label must be a class of the model."""
     if len(y) != n_rows:
         raise ValueError(f"y must have one label for each of {n_rows} rows; it has {len(y)}")
-    encode(y[known], classes)  # says which row has a label that is no class of the model
+    known = labelled_rows(y)
+    encode(y[known], classes)  # names the row whose label is no class of the model
+    return known
 
 
-def _trust(seen: bool) -> str:
-    better = "Cross-validation tells what to expect of new rows: mixent.compare, mixent.evaluate.cross_validate."
-    if seen:
-        return f"These are as many rows as the model was fitted to. If they are the same, scores flatter it. {better}"
-    return f"If the model was fitted to these rows, the scores on this page flatter it. {better}"
+def _summary(predictions: Predictions, n: int, subject: Subject) -> list[Content]:
+    wrong, n_known = predictions.wrong, len(predictions.y)
+    text = (
+        f"{subject.name} predicts {count(n, subject.what)}: {int(wrong.sum())} of {n_known} with a label are wrong "
+        f"({100 * wrong.mean():.1f}\u00a0%)."
+    )
+    caution = (
+        "If the model was fitted to these rows, the scores on this page are optimistic. Cross-validation estimates the "
+        "scores on new rows: see mixent.compare."
+    )
+    return [Paragraph(text, lead=True), Paragraph(caution), classes_table(predictions.y)]
 
 
-def _code(y: Any, groups: Any) -> str:
-    labels = ", y" if y is not None else ""
-    more = ", groups=groups" if groups is not None else ""
-    lines = ["from mixent.report import model_report", "", f'model_report("page.html", model, X{labels}{more})']
-    return "\n".join(["import mixent", *lines[:1], "", 'model = mixent.load("model.mixent")', *lines[2:]])
+def _map(subject: Subject, known: np.ndarray, proba: np.ndarray, classes: np.ndarray) -> list[Content]:
+    labelled = bool(known.any())
+    y = subject.y if labelled else classes[proba.argmax(axis=1)]
+    rows = "rows of this table" if labelled else "rows of this table, colored by the predicted class,"
+    options = {"labelled": labelled, "categorical": subject.categorical}
+    plane = plane_map(subject.name, subject.X, y, proba, classes, rows, **options)
+    return [*regions_map(subject.name, subject.model, subject.X, y), *plane]
+
+
+# --- models without classes -----------------------------------------------------------------------------------------
+
+
+def rows_sections(subject: Subject) -> list[Section]:
+    """The page of a model of the rows: a mixture, a hidden Markov model, a joint model of all columns."""
+    n, d = np.shape(subject.X)
+    n = n if subject.groups is None else len(set(np.asarray(subject.groups).tolist()))
+    text = f"{subject.name} on {count(n, subject.what)} of {count(d, 'column')}"
+    likelihood: list[Section] = []
+    if is_able(subject.model, "density"):
+        scores = np.asarray(subject.model.score_samples(subject.X, **subject.options))
+        text += f": mean log-likelihood {scores.mean():.4g} nats per {subject.what}"
+        likelihood = [Section("Log-likelihood", likelihoods(scores, density_note(subject.model)))]
+    summary = Section("Summary", [Paragraph(f"{text}.", lead=True)])
+    return [summary, *subject.data_sections(), *likelihood, *subject.model_sections(), *_unusual(subject)]
+
+
+def _unusual(subject: Subject) -> list[Section]:
+    if subject.groups is not None or not is_able(subject.model, "density"):
+        return []
+    scores = np.asarray(subject.model.score_samples(subject.X), dtype=float)
+    return [Section("Unusual rows", unusual(scores, subject.X))] if scores.shape == (np.shape(subject.X)[0],) else []
+
+
+PAGES: dict[str, Callable[[Subject], list[Section]]] = {
+    "classification": classifier_sections,
+    "clustering": rows_sections,
+    "density": rows_sections,
+    "joint": rows_sections,
+    "novelty": novelty_sections,
+    "fusion": fusion_sections,
+}

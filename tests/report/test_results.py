@@ -1,0 +1,108 @@
+"""Calibration, ROC curves, confusion and scores of labelled rows."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.dummy import DummyClassifier
+from sklearn.naive_bayes import GaussianNB
+
+from mixent.base.document import Figure
+from mixent.displays import ConfusionDisplay, RocDisplay
+from mixent.evaluate import cross_validate, error_bounds, log_loss
+from mixent.report import results, scores
+from mixent.report.results import Predictions, out_of_fold
+
+X, CODES = load_iris(return_X_y=True)
+Y = np.array(["setosa", "versicolor", "virginica"])[CODES]
+METHODS = {"LDA": LinearDiscriminantAnalysis(), "naive <b>Bayes": GaussianNB(), "blind": DummyClassifier()}
+
+
+@pytest.fixture(scope="module")
+def cv():
+    return cross_validate(METHODS, X, Y)
+
+
+@pytest.fixture(scope="module")
+def best(cv):
+    return out_of_fold(cv, "LDA")
+
+
+def test_predictions_of_rows_not_used_for_fitting(cv, best):
+    np.testing.assert_array_equal(best.proba, cv.proba["LDA"])
+    np.testing.assert_array_equal(best.wrong, cv.classes[cv.proba["LDA"].argmax(axis=1)] != Y)
+
+
+def test_labels_that_are_numbers_are_one_class_whatever_their_type():
+    given = Predictions("m", np.array([0.0, 1.0]), np.eye(2), np.array([0, 1]))
+    assert not given.wrong.any()
+
+
+def test_every_section_has_a_figure(cv):
+    sections = results.result_sections([out_of_fold(cv, name) for name in cv.methods], "Mistakes")
+    assert [section.title for section in sections] == ["Calibration", "ROC curves", "Mistakes"]
+    for section in sections:
+        figures = [block for block in section.content if isinstance(block, Figure)]
+        assert figures and all(figure.alt and "<img" in figure.html() for figure in figures)
+
+
+def test_two_classes_have_a_curve_for_each_method():
+    y = np.where(CODES == 2, "yes", "no")
+    cv = cross_validate({"LDA": METHODS["LDA"], "bayes": GaussianNB()}, X, y)
+    every = [out_of_fold(cv, name) for name in cv.methods]
+    (figure,) = results.roc(every)
+    expected = RocDisplay.from_predictions(y, every[1].proba[:, 1], positive="yes").curves["scores"].auc
+    assert f"bayes {expected:.3f}" in figure.alt and "LDA" in figure.alt
+
+
+def test_many_classes_show_the_hardest():
+    rng = np.random.default_rng(0)
+    y, proba = np.arange(60) % 15, rng.dirichlet(np.ones(15), size=60)
+    (figure,) = results.roc([Predictions("m", y, proba, np.arange(15))])
+    assert figure.alt.count(",") == results.MOST_CLASSES - 1
+    one = Predictions("m", np.zeros(5, dtype=int), proba[:5], np.arange(15))
+    assert results.roc([one]) == []
+
+
+def test_frequent_errors_and_recall():
+    confusion = ConfusionDisplay.from_predictions([1, 1, 2], [1, 2, 2])
+    assert results.frequent_errors(confusion).text == "Most frequent errors: class 1 predicted as class 2 (1)."
+    rows = [[getattr(cell, "text", cell) for cell in row] for row in results.by_class(confusion).rows]
+    assert rows == [["class 1", "2", "50.0", "100.0"], ["class 2", "1", "100.0", "50.0"]]
+    never = ConfusionDisplay.from_predictions([1, 1], [1, 1], [1, 2])
+    assert results.by_class(never).rows[1][2:] == [None, None]
+
+
+def test_errors_count_rows_where_scores_are_weighted(best):
+    weighted = Predictions("LDA", best.y, best.proba, best.classes, np.linspace(0.5, 1.5, 150))
+    n_wrong = int(weighted.wrong.sum())
+    assert f"{n_wrong} of 150 rows" in next(b for b in results.errors(weighted) if isinstance(b, Figure)).alt
+
+
+# --- scores ---------------------------------------------------------------------------------------------------------
+
+
+def test_scores_are_those_of_the_library(best):
+    table, observed, *_ = scores.scored(best)
+    values = {heading: cell.text for heading, cell in table.rows}
+    assert values["log-loss (nats)"] == f"{log_loss(best.y, best.proba, best.classes):.3f}"
+    assert observed.rows[0][0] == "LDA"
+
+
+def test_observed_and_expected_errors_are_those_of_the_library(cv):
+    table, _, meanings = scores.bounds(cv)
+    assert [row[0] for row in table.rows] == cv.ranking()
+    for method, *cells in table.rows:
+        q = error_bounds(cv.y, cv.proba[method], cv.classes).quantities
+        expected = [f"{factor * q[name].value:.{digits}f}" for name, (_, factor, digits) in scores.BOUNDS.items()]
+        assert [cell.text.split(" ± ")[0] for cell in cells] == expected
+    assert len(meanings.items) == len(scores.BOUNDS)
+
+
+def test_the_best_of_each_column_is_marked(cv):
+    table = scores.methods_table(cv)
+    for place, (metric, (heading, factor, digits)) in enumerate(scores.SHOWN.items(), start=1):
+        assert table.header[place] == heading
+        best = min(cv.values(m, metric).mean() for m in cv.methods)
+        marked = [row[place].text for row in table.rows if row[place].best]
+        assert marked and all(text.split(" ± ")[0] == f"{factor * best:.{digits}f}" for text in marked)
