@@ -1,6 +1,17 @@
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+
+mpl.use("Agg")
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
 
 
 def make_sequences(seed=0, n=25, d=2, S=3, longest=20, missing=0.0):

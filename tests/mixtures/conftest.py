@@ -1,5 +1,16 @@
+import matplotlib as mpl
 import numpy as np
 import pytest
+
+mpl.use("Agg")
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
 
 
 @pytest.fixture(scope="session")

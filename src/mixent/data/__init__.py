@@ -4,7 +4,7 @@ No DataFrame library is imported until a DataFrame or a file comes.
 """
 
 from mixent.data.checks import check_spread, few_numbers, problems
-from mixent.data.export import integers_back, to_frame
+from mixent.data.export import frame_like, integers_back, to_frame
 from mixent.data.features import Categorical, categorical_of, read_features
 from mixent.data.files import read_cells, read_frame, split_target, write_frame
 from mixent.data.frames import with_gaps
@@ -23,6 +23,7 @@ __all__ = [
     "categorical_of",
     "check_spread",
     "few_numbers",
+    "frame_like",
     "integers_back",
     "listed",
     "missing_mask",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from mixent.data.files import need_pandas
@@ -53,6 +56,19 @@ def to_frame(schema, X, codes=None):
     frame = pandas.DataFrame({j: columns[j] for j in range(len(schema.columns))}, index=range(len(X)))
     frame.columns = list(schema.names)
     return frame
+
+
+def frame_like(X: Any, columns: Mapping[str, np.ndarray]) -> Any:
+    """Columns as a DataFrame of the library that `X` comes from.
+
+    Parameters
+    ----------
+    X : DataFrame
+    columns : name -> values
+    """
+    import narwhals as nw  # no DataFrame library is imported until a DataFrame comes
+
+    return nw.from_dict(dict(columns), backend=nw.from_native(X).implementation).to_native()
 
 
 def _number_series(pandas, column, values):

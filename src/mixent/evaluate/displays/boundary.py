@@ -9,7 +9,8 @@ import numpy as np
 
 from mixent.base.style import INK, Short, axes_or_new, colour, legend, marker, plain, tidy
 from mixent.base.text import class_name
-from mixent.evaluate.displays.regions import (
+from mixent.evaluate.validate import aligned_proba
+from mixent.mixtures.displays.regions import (
     MANY_POINTS,
     _columns,
     _components,
@@ -21,7 +22,6 @@ from mixent.evaluate.displays.regions import (
     _two_columns,
     _values,
 )
-from mixent.evaluate.validate import aligned_proba
 
 RADIUS = 1.0  # of the ellipses, standard deviations
 UNLABELLED = "#555555"

@@ -11,8 +11,8 @@ import numpy as np
 from mixent.base.labels import as_labels, encode, labelled_rows
 from mixent.base.style import INK, Short, axes_or_new, beside_width, colour, legend, marker, plain, tidy
 from mixent.base.text import class_name
-from mixent.evaluate.displays.regions import MANY_POINTS, _span
 from mixent.evaluate.validate import aligned_proba
+from mixent.mixtures.displays.regions import MANY_POINTS, _span
 
 GRID = 120  # points of the map along each axis
 MOST_ROWS = 2000  # whose answers make the map

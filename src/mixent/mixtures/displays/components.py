@@ -1,13 +1,13 @@
-"""Which components speak for which class."""
+"""The classes of each component."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
-from mixent.base.style import FAINT, INK, Short, axes_or_new, plain, share_colours
+from mixent.base.style import FAINT, INK, Display, plain, share_colours
 
 BAR = 1.1  # height of the tallest bar of weights, in rows of the table
 MOST_CELLS = 18  # columns up to which values are written
@@ -15,18 +15,21 @@ MOST_TICKS = 24
 
 
 @dataclass(repr=False)
-class ComponentsDisplay(Short):
+class ComponentsDisplay(Display):
     """p(class | component) as a heat map, each column a component; bars above it are the components' weights."""
 
     table: np.ndarray  # (C, K) p(class | component), columns sum to 1
     weights: np.ndarray  # (K,) share of all rows
     classes: np.ndarray
-    ax_: Any = field(default=None, repr=False)
-    figure_: Any = field(default=None, repr=False)
 
     @classmethod
-    def from_estimator(cls, est: Any):
-        """Of a fitted `SharedMixtureClassifier` or `MixtureClassifier`."""
+    def from_estimator(cls, est: Any) -> Self:
+        """The components of a fitted classifier.
+
+        Parameters
+        ----------
+        est : SharedMixtureClassifier or MixtureClassifier
+        """
         if getattr(est, "params_", None) is None or not hasattr(est, "class_given_component_"):
             raise ValueError(
                 f"{type(est).__name__} has no class_given_component_; fit a SharedMixtureClassifier or a "
@@ -34,11 +37,13 @@ class ComponentsDisplay(Short):
             )
         return cls(est.class_given_component_, est.weights_.sum(axis=0), est.classes_)
 
-    def plot(self, ax: Any = None):
-        """Draw the table, its values where they fit, and the weights above it."""
+    def size(self) -> tuple[float, float]:
         C, K = self.table.shape
-        size = (float(np.clip(2.6 + 0.55 * K, 4.6, 12)), float(np.clip(1.5 + 0.46 * (C + BAR), 2.8, 10)))
-        ax = axes_or_new(ax, size)
+        return float(np.clip(2.6 + 0.55 * K, 4.6, 12)), float(np.clip(1.5 + 0.46 * (C + BAR), 2.8, 10))
+
+    def _draw(self, ax: Any) -> None:
+        """The table, its values where they fit, and the weights above it."""
+        C, K = self.table.shape
         image = ax.imshow(self.table, cmap=share_colours(), vmin=0, vmax=1, aspect="auto")
         ax.hlines(np.arange(C + 1) - 0.5, -0.5, K - 0.5, color="#dddddd", lw=0.6)
         ax.vlines(np.arange(K + 1) - 0.5, -0.5, C - 0.5, color="#dddddd", lw=0.6)
@@ -53,8 +58,6 @@ class ComponentsDisplay(Short):
         ax.spines[:].set_visible(False)
         bar = ax.figure.colorbar(image, ax=ax, label="p(class | component)", shrink=0.8, ticks=[0, 0.5, 1])
         bar.outline.set_visible(False)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
     def _draw_weights(self, ax: Any) -> None:
         """Bars that stand on the table, the tallest of a fixed height; the share in per cent above each."""

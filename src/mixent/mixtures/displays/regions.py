@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
 from mixent.base.labels import as_labels, encode, labelled_rows
-from mixent.base.style import INK, Short, axes_or_new, colour, legend, marker, plain, tidy
+from mixent.base.style import INK, Display, colour, legend, marker, plain, tidy
 from mixent.base.text import class_name
-from mixent.evaluate.validate import aligned_proba
+from mixent.data import frame_like
 
 MANY_POINTS = 2000  # above this points are drawn as a picture, small and pale
 FEW_VALUES = 10  # a column with no more different values is jittered
@@ -18,7 +18,7 @@ OUTERMOST = (0.005, 0.995)  # quantiles the map spans: one wild value must not s
 
 
 @dataclass(repr=False)
-class RegionsDisplay(Short):
+class RegionsDisplay(Display):
     """A classifier's decision regions, or a mixture's log density (nats), over two columns.
 
     Regions are shaded by the largest posterior, from white (all classes equal) to the colour of the class (certain);
@@ -37,12 +37,22 @@ class RegionsDisplay(Short):
     covariances: Any = None  # (K, 2, 2)
     component_class: np.ndarray | None = None  # (K,)
     sure: float = 0.9
-    ax_: Any = field(default=None, repr=False)
-    figure_: Any = field(default=None, repr=False)
 
     @classmethod
-    def from_estimator(cls, est: Any, X: Any, y: Any = None, *, columns: Any = (0, 1), grid_size: int = 200):
-        """Map of a fitted estimator over two columns of `X` (positions or names); `y` colours the points."""
+    def from_estimator(cls, est: Any, X: Any, y: Any = None, *, columns: Any = (0, 1), grid_size: int = 200) -> Self:
+        """Map of a fitted estimator over two columns.
+
+        Parameters
+        ----------
+        est : fitted mixture, or classifier with `predict_proba` and two columns
+        X : table of n rows
+            Drawn as points.
+        y : (n,) labels, optional
+            The colors of the points.
+        columns : two positions or names
+        grid_size : int
+            Points of the grid along each column.
+        """
         names, where = _columns(est, X, columns)
         model, points = _two_columns(est, where), _values(X, where)
         _refuse_categories(model, names)
@@ -57,7 +67,7 @@ class RegionsDisplay(Short):
         if classes is None:
             density = np.asarray(model.score_samples(mesh)).reshape(grid_size, grid_size)
         else:
-            posterior = aligned_proba(model, mesh, classes).reshape(grid_size, grid_size, -1)
+            posterior = np.asarray(model.predict_proba(mesh)).reshape(grid_size, grid_size, -1)
         kind = _point_classes(y, classes, len(points))
         means, covs = _components(model)
         owner = getattr(model, "component_class_", None) if means is not None else None
@@ -69,9 +79,11 @@ class RegionsDisplay(Short):
         low, high = (np.array([axis[end] for axis in self.grid]) for end in (0, -1))
         return int(np.sum(((self.points < low) | (self.points > high)).any(axis=1)))
 
-    def plot(self, ax: Any = None):
-        """Draw the map, the points and the ellipses."""
-        ax = axes_or_new(ax, (5.8, 4.4))
+    def size(self) -> tuple[float, float]:
+        return 5.8, 4.4
+
+    def _draw(self, ax: Any) -> None:
+        """The map, the points and the ellipses."""
         if self.posterior is None:
             self._draw_density(ax)
         else:
@@ -84,8 +96,6 @@ class RegionsDisplay(Short):
         # never over the points: the whole area is map
         legend(ax, len(labels), handles=handles, labels=labels, beside=self.posterior is not None)
         tidy(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
     def _draw_regions(self, ax: Any) -> None:
         from matplotlib.colors import to_rgb
@@ -222,12 +232,7 @@ def _named(mesh: np.ndarray, model: Any, X: Any) -> Any:
     names = getattr(model, "feature_names_in_", None)
     if names is None or not hasattr(X, "columns"):
         return mesh
-    import narwhals as nw
-
-    frame = nw.from_native(X)
-    return nw.from_dict(
-        {str(name): mesh[:, j] for j, name in enumerate(names)}, backend=frame.implementation
-    ).to_native()
+    return frame_like(X, {str(name): mesh[:, j] for j, name in enumerate(names)})
 
 
 def _span(values: np.ndarray, size: int) -> np.ndarray:

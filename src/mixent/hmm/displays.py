@@ -1,13 +1,13 @@
-"""The hidden states of sequences: what follows what, what each emits, and the path of one sequence."""
+"""The hidden states of sequences: transitions, emissions, and the path of one sequence."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from mixent.base.style import FAINT, INK, Short, axes_or_new, colour, divided, marker, plain, share_colours, tidy
+from mixent.base.style import FAINT, INK, Display, Short, colour, divided, marker, plain, share_colours, tidy
 
 MOST_STATES = 10  # up to which probabilities are written out
 MOST_VALUES = 12  # of a category; of more, those that differ most between states
@@ -25,7 +25,7 @@ class Emitted(Short):
 
 
 @dataclass(repr=False)
-class StatesDisplay(Short):
+class StatesDisplay(Display):
     """Transitions, emissions and, given a sequence, its values with the most probable path (Viterbi)."""
 
     start: np.ndarray  # (S,)
@@ -34,9 +34,7 @@ class StatesDisplay(Short):
     n_matrices: int = 1
     path: np.ndarray | None = None  # (T,) state of each step
     steps: np.ndarray | None = None  # (T,) values: numbers, or positions among the values; NaN missing
-    ax_: Any = field(default=None, repr=False)
     axes_: Any = field(default=None, repr=False)  # of the panels
-    figure_: Any = field(default=None, repr=False)
 
     @classmethod
     def from_estimator(
@@ -48,7 +46,7 @@ class StatesDisplay(Short):
         lengths: Any = None,
         groups: Any = None,
         variable: Any = None,
-    ):
+    ) -> Self:
         """Of a fitted `HiddenMarkovModel` (of a `HMMClassifier`: of one of its `models_`).
 
         Parameters
@@ -74,28 +72,24 @@ class StatesDisplay(Short):
             out.path, out.steps = _decoded(est, X, sequence, lengths, groups, emitted)
         return out
 
-    def plot(self, ax: Any = None):
-        """Draw the panels side by side.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Its place is divided among the panels.
-        """
-        draws = [self._draw_transitions]
-        ratios = [1.0]
+    def _panels(self) -> dict[Any, float]:
+        """What draws each panel -> its share of the width."""
+        panels: dict[Any, float] = {self._draw_transitions: 1.0}
         if self.emitted is not None:
-            draws.append(self._draw_emissions)
-            ratios.append(1.1)
+            panels[self._draw_emissions] = 1.1
         if self.path is not None:
-            draws.append(self._draw_path)
-            ratios.append(2.0)
-        ax = axes_or_new(ax, (3.3 * sum(ratios), 3.2))
-        panels = divided(ax, len(draws), 1, len(draws), ratios)
-        for draw, panel in zip(draws, panels):
+            panels[self._draw_path] = 2.0
+        return panels
+
+    def size(self) -> tuple[float, float]:
+        return 3.3 * sum(self._panels().values()), 3.2
+
+    def _draw(self, ax: Any) -> None:
+        """The panels side by side: the place of `ax` is divided among them."""
+        panels = self._panels()
+        self.axes_ = divided(ax, len(panels), 1, len(panels), list(panels.values()))
+        for draw, panel in zip(panels, self.axes_):
             draw(panel)
-        self.ax_, self.axes_, self.figure_ = ax, panels, ax.figure
-        return self
 
     def _draw_transitions(self, ax: Any) -> None:
         S = len(self.start)

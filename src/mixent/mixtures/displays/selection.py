@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,8 +12,7 @@ from mixent.base.style import (
     FAINT,
     INK,
     RING,
-    Short,
-    axes_or_new,
+    Display,
     beside_width,
     class_style,
     colour,
@@ -45,7 +44,7 @@ SHOWN_SHARE = 0.6  # of the values, the best: hopeless models would flatten the 
 
 
 @dataclass(repr=False)
-class SelectionDisplay(Short):
+class SelectionDisplay(Display):
     """A criterion against the number of components, one line per covariance structure. Lower is better.
 
     Where each class chose on its own there is a line for each class too, counted from its lowest value. What nested
@@ -54,9 +53,7 @@ class SelectionDisplay(Short):
 
     search: list[dict[str, Any]]  # n_components, covariance, the criterion; `class` and `chosen` where there are any
     criterion: str = "bic"
-    joined: bool = True  # are the entries a series of sizes? those that nested folds chose are not
-    ax_: Any = field(default=None, repr=False)
-    figure_: Any = field(default=None, repr=False)
+    joined: bool = True  # whether the entries are a series of sizes; those that nested folds chose are not
 
     @property
     def picks(self) -> list[dict[str, Any]]:
@@ -71,10 +68,14 @@ class SelectionDisplay(Short):
         return self.picks[0]
 
     @classmethod
-    def from_estimator(cls, est: Any, criterion: str | None = None):
-        """Search of an estimator fitted with n_components="auto" or covariance="auto" (`est.search_`).
+    def from_estimator(cls, est: Any, criterion: str | None = None) -> Self:
+        """The search of an estimator fitted with n_components="auto" or covariance="auto" (`est.search_`).
 
-        The criterion is that of `est.search`, and the held-out log-loss or error where it chose by folds.
+        Parameters
+        ----------
+        est : fitted mixture or classifier
+        criterion : str, optional
+            Default: that of `est.search`, and the held-out log-loss or error where it chose by folds.
         """
         if not getattr(est, "search_", None):
             raise ValueError(
@@ -85,8 +86,15 @@ class SelectionDisplay(Short):
         return display
 
     @classmethod
-    def from_search(cls, search: Any, criterion: str = "bic"):
-        """A list of dicts with n_components, covariance and the criterion; failed fits hold NaN."""
+    def from_search(cls, search: Any, criterion: str = "bic") -> Self:
+        """The entries of a search.
+
+        Parameters
+        ----------
+        search : list of dict
+            With n_components, covariance and the criterion; failed fits hold NaN.
+        criterion : str
+        """
         check_criterion(criterion)
         search = [dict(entry) for entry in search]
         if not all(criterion in entry for entry in search):
@@ -99,12 +107,12 @@ class SelectionDisplay(Short):
 
     @property
     def by_class(self) -> bool:
-        """Has each class chosen on its own?"""
+        """Whether each class was chosen on its own."""
         return "class" in self.search[0]
 
     @property
     def in_all(self) -> bool:
-        """Do classes differ in their numbers of components, so that only the sum can be drawn?"""
+        """Whether classes differ in their numbers of components, so that only the sum can be drawn."""
         return any(isinstance(e["n_components"], list) and len(set(e["n_components"])) > 1 for e in self.search)
 
     def count(self, entry: dict[str, Any]) -> int:
@@ -140,13 +148,18 @@ class SelectionDisplay(Short):
         mine = [float(e[self.criterion]) for e in self.search if e["class"] == entry["class"]]
         return float(np.nanmin(mine))
 
-    def plot(self, ax: Any = None):
-        """Draw the curves, and ring what was chosen; of nested folds, a dot for each choice they made."""
+    def size(self) -> tuple[float, float]:
+        if self.joined:
+            return 4.4 + beside_width(label for _, label in self._legend_entries()), 4.0
+        lines = [wrapped(_choice(entry), 30).count("\n") + 1 for entry in self._ranked()]
+        return 6.0, max(1.3 + 0.17 * sum(n + 1 for n in lines), 1.9)
+
+    def _draw(self, ax: Any) -> None:
+        """The curves with a ring at what was chosen; of nested folds, a dot for each choice they made."""
         if not self.joined:
-            return self._plot_dots(ax)
-        styles, entries = self._styles(), self._legend_entries()
-        ax = axes_or_new(ax, (4.4 + beside_width(label for _, label in entries), 4.0))
-        curves = self.curves()
+            self._draw_dots(ax)
+            return
+        styles, entries, curves = self._styles(), self._legend_entries(), self.curves()
         for name, (k, value) in curves.items():
             ax.plot(k + styles[name].pop("dodge"), value, label=plain(name), zorder=2, **styles[name])
         at = self._rings(ax)
@@ -159,16 +172,17 @@ class SelectionDisplay(Short):
         handles, labels = zip(*entries)
         legend(ax, len(labels), beside=True, handles=list(handles), labels=list(labels))
         tidy(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
-    def _plot_dots(self, ax: Any):
-        """A line for each choice, best first: its name, and a dot at its value."""
+    def _ranked(self) -> list[dict[str, Any]]:
+        """Entries with a finite criterion, best first."""
         finite = (entry for entry in self.search if np.isfinite(entry[self.criterion]))
-        rows = sorted(finite, key=lambda entry: entry[self.criterion])
+        return sorted(finite, key=lambda entry: entry[self.criterion])
+
+    def _draw_dots(self, ax: Any) -> None:
+        """A line for each choice, best first: its name, and a dot at its value."""
+        rows = self._ranked()
         names = [wrapped(_choice(entry), 30) for entry in rows]
         lines = np.array([name.count("\n") + 1 for name in names])
-        ax = axes_or_new(ax, (6.0, max(1.3 + 0.17 * (lines + 1).sum(), 1.9)))
         height = np.cumsum(lines + 1) - (lines + 1) / 2
         value = np.array([entry[self.criterion] for entry in rows])
         ax.hlines(height, value.min(), value, color=FAINT, lw=0.8, zorder=1)
@@ -181,11 +195,9 @@ class SelectionDisplay(Short):
         room = 0.1 * np.ptp(value) or max(0.05 * abs(value[0]), 1e-3)
         ax.set(xlim=(value.min() - room, value.max() + room), ylim=(height[-1] + lines[-1] / 2 + 0.6, 0))
         ax.set_yticks(height, names)
-        ax.set(xlabel=criterion_label(self.criterion).replace("\n", " "), title="what the folds chose")
+        ax.set(xlabel=criterion_label(self.criterion).replace("\n", " "), title="choices of the folds")
         ax.xaxis.get_major_locator().set_params(nbins=6)
         tidy(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
     @property
     def _classes(self) -> list[Any]:

@@ -1,16 +1,16 @@
-"""What each new component was worth."""
+"""The gain of each component that incremental growth added."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
 from mixent.base.style import (
     RING,
+    Display,
     Short,
-    axes_or_new,
     beside_width,
     class_style,
     colour,
@@ -21,7 +21,7 @@ from mixent.base.style import (
     tidy,
 )
 from mixent.base.text import class_name
-from mixent.evaluate.displays.selection import FROM_STAGES, check_criterion, criterion_label, default_criterion
+from mixent.mixtures.displays.selection import FROM_STAGES, check_criterion, criterion_label, default_criterion
 
 QUANTITIES = ("criterion", "log_likelihood", "evaluations")
 
@@ -39,20 +39,22 @@ class Line(Short):
 
 
 @dataclass(repr=False)
-class GrowthDisplay(Short):
-    """Along a path of growth: a criterion, the log-likelihood per row, and what it took to come so far."""
+class GrowthDisplay(Display):
+    """Along a path of growth: a criterion, the log-likelihood per row, and the density evaluations so far."""
 
     lines: dict[str, Line]
     criterion: str
-    ax_: Any = field(default=None, repr=False)
-    figure_: Any = field(default=None, repr=False)
 
     @classmethod
-    def from_estimator(cls, est: Any, criterion: str | None = None):
-        """Of an estimator fitted with growth="incremental" (`est.path_`).
+    def from_estimator(cls, est: Any, criterion: str | None = None) -> Self:
+        """The path of an estimator fitted with `Search(growth="incremental")` (`est.path_`).
 
-        BIC and AIC are of each class's own path. Others are those of `est.search_`; where it has a line for all classes
-        together, so has this.
+        Parameters
+        ----------
+        est : fitted mixture or classifier
+        criterion : str, optional
+            BIC and AIC are those of each class's own path; others are those of `est.search_`, for all classes together
+            where it has one entry for all. Default: the criterion of the search.
         """
         path = getattr(est, "path_", None)
         if not path:
@@ -75,12 +77,27 @@ class GrowthDisplay(Short):
                 line.criterion = np.array([-2 * s.log_likelihood + 2 * s.n_free for s in stages])
         return cls(lines, criterion)
 
-    def plot(self, ax: Any = None, *, quantity: str = "criterion"):
-        """Draw one line per path; `quantity`: "criterion", "log_likelihood" (per row) or "evaluations"."""
+    def size(self) -> tuple[float, float]:
+        return 4.4 + beside_width([*self.lines, "chosen"]), 3.8
+
+    def plot(self, ax: Any = None, *, quantity: str = "criterion") -> Self:
+        """Draw one line per path.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+        quantity : "criterion", "log_likelihood" (per row) or "evaluations"
+
+        Returns
+        -------
+        self
+        """
         if quantity not in QUANTITIES:
             raise ValueError(f"quantity must be one of {', '.join(map(repr, QUANTITIES))}; got {quantity!r}")
+        return self._plot(ax, quantity=quantity)
+
+    def _draw(self, ax: Any, quantity: str = "criterion") -> None:
         n = len(self.lines)
-        ax = axes_or_new(ax, (4.4 + beside_width([*self.lines, "chosen"]), 3.8))
         from_best = quantity == "criterion" and len(self.lines) > 1
         for i, (name, line) in enumerate(self.lines.items()):
             values = np.asarray(getattr(line, quantity), dtype=float)
@@ -103,8 +120,6 @@ class GrowthDisplay(Short):
         ax.xaxis.get_major_locator().set_params(integer=True)
         legend(ax, n + 1, beside=True)
         tidy(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
 
 def _line(stages: list, chosen: int) -> Line:
