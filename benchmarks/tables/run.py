@@ -19,8 +19,8 @@ from benchmarks.tables.compare import METRICS
 from benchmarks.tables.data import Dataset
 from benchmarks.tables.store import Key, Store
 from benchmarks.tables.table import Setting, Table
+from mixent.base.delegation import aligned_proba
 from mixent.evaluate.scores import SMALLEST, score_table
-from mixent.evaluate.validate import aligned_proba
 
 Fold = tuple[np.ndarray, np.ndarray]
 Say = Callable[[str], None]

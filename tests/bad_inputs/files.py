@@ -299,7 +299,7 @@ CASES = [
                 lambda: read_labels(pd.DataFrame({"a": [1.0], "z": [0.0]}), 1, classes=["a", "b"]),
                 "but the classes are",
             ),
-            "weights of another length": (lambda: read_weights([1, 2], 3), "expected .3,."),
+            "weights of another length": (lambda: read_weights([1, 2], 3), "one value per row .3.; its shape is .2,."),
         },
     ),
     *defined(

@@ -7,6 +7,7 @@ import pytest
 
 from mixent import TunedClassifier, load, save
 from mixent.cli.compare import read_time
+from mixent.evaluate.journal import FORMAT
 
 QUICK = ("compare", "{stock}/data.csv", "-t", "class", "--ignore", "id,w", "--method", "linear MED", "--folds", "2")
 
@@ -61,9 +62,9 @@ def test_names_of_files_and_the_journal(mixent, tmp_path):
 
 
 def test_stopped_it_says_how_to_go_on(mixent, tmp_path, monkeypatch):
-    import mixent.comparison.running as running
+    from mixent.comparison import compare
 
-    monkeypatch.setattr(running, "score_fold", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt()))
+    monkeypatch.setitem(compare.__globals__, "score_fold", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt()))
     result = mixent(*ALONE)
     assert result.exit_code == 130
     assert "finished folds are in data.compare.jsonl: the same command goes on from there" in result.stderr
@@ -71,7 +72,7 @@ def test_stopped_it_says_how_to_go_on(mixent, tmp_path, monkeypatch):
 
 
 def test_only_a_journal_that_was_named_must_fit(mixent, tmp_path):
-    other = json.dumps({"format": "mixent comparison 1", "fingerprint": "another"}) + "\n"
+    other = json.dumps({"format": FORMAT, "fingerprint": "another"}) + "\n"
     (tmp_path / "data.compare.jsonl").write_text(other)
     result = mixent(*ALONE, "--no-page")
     assert result.exit_code == 0 and "of another table or other options: beginning anew" in result.stdout

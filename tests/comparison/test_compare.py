@@ -11,8 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 import mixent
-from mixent.comparison.journal import Journal, settings_of
 from mixent.evaluate import cross_validate
+from mixent.evaluate.journal import Journal, settings_of
 from mixent.evaluate.scores import METRICS
 
 from .conftest import quick
@@ -172,7 +172,7 @@ def test_a_journal_of_other_data_is_refused(table, tmp_path):
         with pytest.raises(ValueError, match="is the journal of another comparison"):
             mixent.compare(*changed[:2], **options | changed[2], journal=path)
     path.write_text("something else\n")
-    with pytest.raises(ValueError, match="is no journal of a comparison; name another file"):
+    with pytest.raises(ValueError, match="is not a journal of cross-validation; name another file"):
         Journal.open(path, "")
 
 
@@ -300,7 +300,7 @@ def test_refused_data(table):
     X, y = table
     with pytest.raises(ValueError, match="X has 90 rows, y has 89"):
         mixent.compare(X, y[:-1])
-    with pytest.raises(ValueError, match="a comparison needs at least 2 classes; y has 1"):
+    with pytest.raises(ValueError, match="a classifier needs at least 2 classes; y has 1 class"):
         mixent.compare(X, ["a"] * len(y))
     with pytest.raises(
         TypeError, match=r"methods\['naive'\] must be a classifier, not fitted; got the class GaussianNB"

@@ -10,9 +10,12 @@ from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from mixent.comparison import Shape, candidates
 from mixent.comparison.naive_bayes import MixedNaiveBayes
 from mixent.comparison.recipes import KINDS, RECIPES
-from mixent.comparison.shape import read_table
+from mixent.comparison.shape import read_table, shape_of
+from mixent.data import read_labels
 from mixent.evaluate import stratified_folds
-from mixent.evaluate.validate import FoldData, score_fold
+from mixent.evaluate.cross_validation import score_fold
+from mixent.evaluate.runner import splits_of
+from mixent.evaluate.samples import read_samples
 
 SHAPE = Shape(200, 200, 4, 0, 4, 2, 90, 0.0, False)
 ALWAYS = {"mixture", "shared mixture", "maximum entropy", "linear MED", "stack", "logistic regression"}
@@ -86,11 +89,11 @@ def test_every_recipe_works_on_a_mixed_table_with_gaps():
     X["site"] = rng.choice(["n", "s"], 60)
     X.loc[::7, "size"] = np.nan
     X.loc[::9, "colour"] = None
-    shape = Shape.of(read_table(X, "auto"), y)
+    samples = read_samples(read_table(X, "auto"), y)
+    shape = shape_of(samples.X, samples.labels)
     made, skipped = candidates(shape)
     assert not skipped
-    place = stratified_folds(y, folds=3)[0]
-    data = FoldData(X, y, np.unique(y), None, np.ones(60, dtype=bool))
+    split = splits_of(stratified_folds(y, folds=3))[0]
     for name, candidate in made.items():
         model = candidate.estimator
         if hasattr(model, "grid") and model.grid:
@@ -105,17 +108,17 @@ def test_every_recipe_works_on_a_mixed_table_with_gaps():
             model.set_params(C=1.0)
         if name == "stack":
             model.set_params(forest__estimator__n_estimators=20, boosting__estimator__max_iter=20, cv=3)
-        record, proba = score_fold(model, data, np.flatnonzero(place != 0), np.flatnonzero(place == 0))
+        record, proba = score_fold(samples, model, split)
         assert record["failed"] is None, (name, record["failed"])
         assert np.isfinite(proba).all()
 
 
 def test_shape_counts():
     X = pd.DataFrame({"u": [1.0, np.nan, 3.0, 4.0], "c": ["a", "b", None, "a"]})
-    shape = Shape.of(read_table(X, "auto"), ["x", "y", None, "y"], [1, 1, 1, 2])
+    shape = shape_of(read_table(X, "auto"), read_labels(["x", "y", None, "y"], 4), weighted=True)
     assert shape == Shape(4, 3, 1, 1, 3, 2, 1, 0.25, True)
     assert str(shape) == (
-        "4 rows, 2 columns (1 of numbers, 1 of categories), 2 classes, 1 rows without a label, 25 % of the cells "
+        "4 rows, 2 columns (1 numeric, 1 categorical), 2 classes, 1 rows without a label, 25 % of the cells "
         "missing, weighted"
     )
 

@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from mixent import MaxEntClassifier, MaxEntStackingClassifier, MEDClassifier
+from mixent.base.recipes import Shape
 from mixent.comparison.recipes import Candidate
 from mixent.comparison.recommendation import explains_columns, miscalibration, recommendation
 from mixent.comparison.result import (
@@ -19,7 +20,6 @@ from mixent.comparison.result import (
     row_losses,
     shares_loss,
 )
-from mixent.comparison.shape import Shape
 from mixent.evaluate import CrossValidation, corrected_t_test, holm, score_table, stratified_folds
 from mixent.evaluate.scores import METRICS
 

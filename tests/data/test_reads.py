@@ -6,11 +6,13 @@ from collections import Counter
 
 import pytest
 
+import mixent
 import mixent.data.features
 import mixent.data.labels
 import mixent.data.weights
+import mixent.evaluate
 
-from ..subjects import SUBJECTS, WEIGHT, Y
+from ..subjects import SUBJECTS, TABLE, WEIGHT, Y
 
 HANDED_ON = {  # fits of other estimators inside, each of which reads its labels and weights
     "AdaBoostM1Classifier": 3,
@@ -69,3 +71,20 @@ def test_once_per_fit_and_once_per_call(name, reads):
             if inspect.isgenerator(result):
                 list(result)
             assert reads["table"] == 1, method
+
+
+@pytest.mark.parametrize("method", ["mixture", "linear MED", "stack", "naive Bayes"])
+def test_a_comparison_reads_its_table_once(method, reads):
+    found = mixent.compare(
+        TABLE, Y, methods=[method], baselines=False, folds=2, n_jobs=1, sample_weight=WEIGHT, categorical=["colour"]
+    )
+    fits = 3 * (1 + 24 * (method == "stack"))  # two folds and the winner; in a stack four classifiers, each in six fits
+    assert found.winner is not None and not found.cv.failures
+    assert reads["table"] == 1
+    assert reads["labels"] <= 15 + fits and reads["weights"] <= 1 + fits
+
+
+def test_cross_validation_reads_its_table_once(reads):
+    methods = {"mixture": SUBJECTS["MixtureClassifier"].model, "net": SUBJECTS["MEDBayesNetClassifier"].model}
+    assert not mixent.evaluate.cross_validate(methods, TABLE, Y, folds=2, sample_weight=WEIGHT).failures
+    assert reads == {"table": 1, "labels": 1 + 2 * 4, "weights": 1 + 4}

@@ -172,7 +172,7 @@ def test_weights_and_progress_are_handed_on():
     found = five_by_two_f_test(a, b, X, Y, sample_weight=weight, progress=lambda *said: told.append(said))
     cv = cross_validate({"a": a, "b": b}, X, Y, folds=2, repeats=5, sample_weight=weight)
     np.testing.assert_allclose(found.differences.ravel(), cv.values("a", "error") - cv.values("b", "error"), atol=1e-12)
-    assert told[-1] == (20, 20, "done")
+    assert told[-1] == (20, 20, "DecisionTreeClassifier, fold 2 of 2, repeat 5")
 
 
 def test_ten_by_ten_is_the_corrected_test_of_a_hundred_differences():

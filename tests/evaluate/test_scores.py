@@ -3,7 +3,7 @@ import pytest
 import sklearn.metrics as reference
 from sklearn.preprocessing import label_binarize
 
-from mixent.base.labels import classes_of, encode
+from mixent.data.labels import classes_of, encode
 from mixent.evaluate import balanced_error, brier, calibration_error, error_rate, labelled_rows, log_loss, score_table
 from mixent.evaluate.scores import METRICS, reliability
 
@@ -152,7 +152,7 @@ def test_pandas_and_polars_labels():
         ({"proba": np.eye(3) * np.nan}, "row 0 is"),
         ({"sample_weight": [1, 2]}, "one value per row"),
         ({"sample_weight": [1, -2, 0]}, "row 1 has -2"),
-        ({"sample_weight": [0, 0, 0]}, "nothing to score"),
+        ({"sample_weight": [0, 0, 0]}, "at least one non-zero number"),
         ({"classes": ["a", "b", "b"]}, "differ from each other"),
     ],
 )
@@ -169,7 +169,7 @@ def test_more_messages():
         balanced_error([1, 2], [1])
     with pytest.raises(ValueError, match="n_bins must be at least 1"):
         calibration_error([0, 1], np.eye(2), n_bins=0)
-    with pytest.raises(ValueError, match="mix text and other types"):
+    with pytest.raises(ValueError, match="mixes labels of different types"):
         classes_of(["a", 1, None])
     with pytest.raises(ValueError, match="no label: every row"):
         classes_of([None, None])

@@ -136,7 +136,7 @@ def test_weights_gaps_and_progress():
         {"ada": AdaBoostClassifier(n_estimators=5, random_state=0)}, X, y, folds=3, sample_weight=weight
     )
     np.testing.assert_allclose(curves.values("ada", "brier")[:, 0], cv.values("ada", "brier"), rtol=1e-12)
-    assert told[0] == (0, 3, "ada, fold 1 of 3") and told[-1] == (3, 3, "done")
+    assert told[1] == (1, 3, "ada, fold 1 of 3") and told[-1] == (3, 3, "ada, fold 3 of 3")
 
 
 @pytest.mark.parametrize(
@@ -165,9 +165,19 @@ def test_bad_input_says_what_to_do(change, error, message):
 
 def test_what_was_not_measured_is_refused():
     curves = size_curves({"ada": AdaBoostClassifier(random_state=0)}, X, Y, sizes=[2, 4], folds=2)
-    with pytest.raises(ValueError, match="there is no method 'x'; there are .'ada'."):
+    with pytest.raises(ValueError, match="unknown method 'x'; choose one of 'ada'"):
         curves.values("x")
     with pytest.raises(ValueError, match="metric must be one of 'error', .*; got 'accuracy'"):
         curves.mean("ada", "accuracy")
     with pytest.raises(ValueError, match="size must be one of .2, 4.; got 3"):
         curves.difference("ada", "ada", size=3)
+
+
+def test_a_finished_fold_is_not_fitted_again(tmp_path):
+    makers, path = {"ada": AdaBoostClassifier(random_state=0)}, tmp_path / "folds.jsonl"
+    first = size_curves(makers, X, Y, sizes=[2, 4], folds=3, journal=path)
+    same = {"ada": lambda size: AdaBoostClassifier(n_estimators=size, random_state=0)}
+    again = size_curves(same, X, Y, sizes=[2, 4], folds=3, journal=path)
+    assert again.records == first.records  # seconds, too
+    assert size_curves(makers, X, Y, sizes=[2, 5], folds=3, journal=path).sizes.tolist() == [2, 5]
+    assert len(path.read_text().splitlines()) == 1 + 6

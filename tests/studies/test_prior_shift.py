@@ -248,7 +248,7 @@ def test_progress_is_told():
         n_repeats=2,
         progress=lambda *step: told.append(step),
     )
-    assert told[1] == (1, 4, "prior 1 of 2, batch 2 of 2") and told[-1] == (4, 4, "done")
+    assert told[1] == (1, 4, "prior 1 of 2, batch 1 of 2") and told[-1] == (4, 4, "prior 2 of 2, batch 2 of 2")
 
 
 def test_what_cannot_be_studied_says_why():
@@ -265,7 +265,7 @@ def test_what_cannot_be_studied_says_why():
     with pytest.raises(ValueError, match="row 0 of source_priors has 2 classes, test_priors has 3"):
         shift_study(right, Y, [[1, 0, 0]], source_priors=[[0.5, 0.5]])
     study = shift_study(right, Y, [[1, 0, 0]], n_repeats=1)
-    with pytest.raises(ValueError, match="there is no method 'x'; there are .'right'."):
+    with pytest.raises(ValueError, match="unknown method 'x'; choose one of 'right'"):
         study.values("x")
     with pytest.raises(ValueError, match="metric must be one of 'error', .*'prior_error'; got 'luck'"):
         study.mean("right", "luck")

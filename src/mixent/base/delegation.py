@@ -53,7 +53,7 @@ def aligned(proba: Array, labels: np.ndarray, classes: np.ndarray) -> Array:
     return out
 
 
-def aligned_proba(model: Any, X: Any, classes: np.ndarray, *, decisions: bool = False) -> Array:
+def aligned_proba(model: Any, X: Any, classes: np.ndarray, *, decisions: bool = False) -> np.ndarray:
     """Probabilities of a fitted classifier, (n, C) in the order of `classes`; 0 for classes it has not seen.
 
     Parameters

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
+
+from mixent.base.text import listing
+from mixent.data import Labels, read_labels
 
 Fold = tuple[np.ndarray, np.ndarray]  # training rows, held-out rows
 
@@ -28,15 +33,73 @@ def label_folds(codes: np.ndarray, counted: np.ndarray, seed: int, cv: Any) -> l
 
 
 def _own_folds(codes: np.ndarray, counted: np.ndarray, seed: int, cv: int) -> list[Fold]:
+    fold = deal_folds(np.where(counted, codes, -1), cv, np.random.default_rng(seed))
+    return [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(fold.max() + 1)]
+
+
+def deal_folds(codes: np.ndarray, n_folds: int, rng: np.random.Generator | np.random.RandomState) -> np.ndarray:
+    """Fold of each row, (n,); -1 for rows without a label and for rows that are alone in their class.
+
+    Inside a class the shuffled rows are dealt to the folds in turn, the next class going on where the last one stopped:
+    sizes of folds differ by one row at most, and a class with m < n_folds rows is in m different folds.
+
+    Parameters
+    ----------
+    codes : (n,) array of int
+        Class of each row, -1 without a label.
+    n_folds : int
+    rng : random generator
+    """
+    members = [rng.permutation(np.flatnonzero(codes == c)) for c in range(codes.max(initial=-1) + 1)]
+    dealt = np.concatenate([rows for rows in members if len(rows) > 1] or [np.empty(0, dtype=int)])
     fold = np.full(len(codes), -1)
-    rng = np.random.default_rng(seed)
-    start = 0
-    for c in range(codes.max() + 1):
-        rows = rng.permutation(np.flatnonzero(counted & (codes == c)))
-        if len(rows) > 1:
-            fold[rows] = (start + np.arange(len(rows))) % cv
-            start += len(rows)
-    return [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(min(cv, start))]
+    fold[dealt] = np.arange(len(dealt)) % n_folds
+    return fold
+
+
+def stratified_folds(y: Any, *, folds: int = 5, repeats: int = 1, random_state: Any = 0) -> np.ndarray:
+    """Fold that scores each row, (repeats, n); -1 for rows that are never scored (no label, or alone in their class).
+
+    Parameters
+    ----------
+    y : (n,) labels
+    folds, repeats : int
+    random_state : int or RandomState
+
+    Returns
+    -------
+    (repeats, n) array of int, see `deal_folds`
+    """
+    return assign_folds(read_labels(y, len(y)), folds=folds, repeats=repeats, random_state=random_state)
+
+
+def assign_folds(labels: Labels, *, folds: int, repeats: int, random_state: Any) -> np.ndarray:
+    """As `stratified_folds`, of labels that have been read; warns of classes with few rows."""
+    if folds < 2 or repeats < 1:
+        raise ValueError(f"folds must be at least 2 and repeats at least 1; got folds={folds}, repeats={repeats}")
+    assert labels.codes is not None
+    rng, codes = check_random_state(random_state), labels.codes
+    sizes = np.bincount(codes[codes >= 0], minlength=len(labels.classes))
+    _warn_small([str(name) for name in labels.classes.tolist()], sizes.tolist(), folds)
+    if sizes[sizes > 1].sum() < folds:
+        raise ValueError(f"{folds} folds need at least {folds} rows in classes of two rows or more; lower folds")
+    return np.stack([deal_folds(codes, folds, rng) for _ in range(repeats)])
+
+
+def _warn_small(names: list[str], sizes: list[int], folds: int) -> None:
+    alone = [name for name, size in zip(names, sizes) if size == 1]
+    small = [f"{name} ({size})" for name, size in zip(names, sizes) if 1 < size < folds]
+    if alone:
+        warnings.warn(
+            f"classes with one row stay in training and are never scored: {listing(alone, 10)}; add rows, or merge",
+            stacklevel=4,
+        )
+    if small:
+        warnings.warn(
+            f"classes with fewer rows than the {folds} folds are missing from some test folds: {listing(small, 10)}; "
+            "lower folds, or raise repeats",
+            stacklevel=4,
+        )
 
 
 def _given_folds(codes: np.ndarray, cv: Any) -> list[Fold]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,14 @@ def check_jobs(n_jobs: Any) -> int | None:
     if n_jobs is None or (whole and (n_jobs == -1 or n_jobs > 0)):
         return None if n_jobs is None else int(n_jobs)
     raise ValueError(f"n_jobs must be None, -1 or a positive number of threads; got {n_jobs!r}")
+
+
+def check_workers(n_jobs: Any) -> int:
+    """Number of processes; None or -1: as many as there are cores."""
+    wanted = check_jobs(n_jobs)
+    if wanted is not None and wanted > 0:
+        return wanted
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def check_calibration(value: Any, choices: tuple[str, ...]) -> None:

@@ -9,9 +9,9 @@ import numpy as np
 
 from mixent.base.describe import class_facts, classes_table, document
 from mixent.base.document import Content, Document, Figure, Number, Paragraph, Section, canvas
-from mixent.base.labels import as_labels, labelled_rows
 from mixent.base.style import FAINT, INK, RING, class_style, colour, legend, marker, plain, tidy
 from mixent.base.text import class_name, count
+from mixent.data.labels import as_labels, labelled_rows
 
 if TYPE_CHECKING:
     from mixent.classical.kernel_fisher import KernelFisherClassifier

@@ -166,7 +166,7 @@ def _check_can_save(named: list[str], baselines: bool) -> None:
 def _compared(screen: Screen, table: Data, journal: Path, named: bool, **options: Any) -> Any:
     """Run it with a table that fills; when stopped, say how to go on. Only a journal that was named must fit."""
     from mixent import compare as run
-    from mixent.comparison.journal import OtherJournalError
+    from mixent.evaluate.journal import OtherJournalError
 
     options |= {"sample_weight": table.weight, "journal": journal, "progress": live_on(screen)}
     if journal.exists():

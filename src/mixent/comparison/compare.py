@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _num_samples
 
-from mixent.base.labels import as_labels, classes_of, labelled_rows
-from mixent.base.params import check_choice, check_count, check_flag, check_jobs, check_positive
+from mixent.base.folds import assign_folds
+from mixent.base.params import check_choice, check_count, check_flag, check_positive, check_workers
+from mixent.base.recipes import Shape
 from mixent.comparison.data_problems import leaks, table_problems
-from mixent.comparison.journal import Journal
 from mixent.comparison.live import watching
 from mixent.comparison.recipes import Candidate, candidates
 from mixent.comparison.recommendation import nothing_worked, recommendation
 from mixent.comparison.result import CHOSEN_BY, Comparison, chosen_estimate
-from mixent.comparison.running import Runner
-from mixent.comparison.shape import Shape, fingerprint, read_table
-from mixent.evaluate.scores import _weights
-from mixent.evaluate.validate import CrossValidation, FoldData, fit_rows, stratified_folds
+from mixent.comparison.shape import read_table, shape_of
+from mixent.evaluate.cross_validation import fit_rows, gathered, score_fold
+from mixent.evaluate.journal import Journal, fingerprint, settings_of
+from mixent.evaluate.runner import Method, Quiet, Runner, splits_of
+from mixent.evaluate.samples import Samples, read_samples
 
 
 def compare(
@@ -102,28 +102,32 @@ def compare(
     budget = None if budget is None else check_positive("budget", budget)
     folds, repeats = check_count("folds", folds), check_count("repeats", repeats)
     baselines, refit = check_flag("baselines", baselines), check_flag("refit", refit)
-    workers = _workers(n_jobs)
-    y = as_labels(y)
-    if _num_samples(X) != len(y):
-        raise ValueError(f"X has {_num_samples(X)} rows, y has {len(y)}")
-    weight = None if sample_weight is None else _weights(sample_weight, len(y))
+    workers = check_workers(n_jobs)
     table = read_table(X, categorical)
-    shape = Shape.of(table, y, weight)
-    _check_classes(y, weight)
+    samples = read_samples(table, y, sample_weight)
+    _check_classes(samples)
+    shape = shape_of(table, samples.labels, weighted=samples.weight is not None)
     tried, skipped = _tried(methods, shape, categorical, random_state, baselines)
-    places = stratified_folds(y, folds=folds, repeats=repeats, random_state=random_state)
-    data = FoldData(X, y, classes_of(y), weight, labelled_rows(y))
-    mark = fingerprint(table, y, weight, places)
+    places = assign_folds(samples.labels, folds=folds, repeats=repeats, random_state=random_state)
+    mark = fingerprint(samples, places)
     with watching(progress) as watch:
-        runner = Runner(tried, data, places, Journal.open(journal, mark), workers, budget, watch)
-        runner.run()
-    cv = _gathered(runner, random_state)
+        runner = Runner(
+            {name: Method(c.estimator, settings_of(c.estimator), c.cost) for name, c in tried.items()},
+            Quiet(partial(score_fold, samples)),
+            splits_of(places),
+            Journal.open(journal, mark),
+            n_jobs=workers,
+            budget=budget,
+            give_up=True,  # a method that fails in a fold cannot be ranked
+            watch=watch,
+        )
+        cv = gathered(runner, samples, places, random_state)
     if not cv.ranking(metric):
         raise RuntimeError(nothing_worked(cv.failures | runner.dropped))
     estimate = chosen_estimate(cv, cv.ranking(metric), metric)
     best, reason = recommendation(cv, tried, metric, estimate)
-    odd = table_problems(table, y, categorical)
-    winner, trouble = _refitted(tried[best].estimator, data) if refit else (None, "")
+    odd = table_problems(table, samples.labels, categorical)
+    winner, trouble = _refitted(tried[best].estimator, samples) if refit else (None, "")
     told = {"folds": folds, "repeats": repeats, "random_state": random_state, "metric": metric, "budget": budget}
     told |= {"methods": _methods_told(methods), "baselines": baselines, "categorical": categorical}
     return Comparison(
@@ -138,30 +142,23 @@ def compare(
         estimate=estimate,
         winner=winner,
         fingerprint=mark,
-        data=(X, y, weight),
+        data=(X, cv.y, samples.weight),
         options=told,
     )
 
 
-def _check_classes(y: np.ndarray, weight: np.ndarray | None) -> None:
-    """At least two that count."""
-    counted = len(classes_of(y if weight is None else y[weight > 0]))
-    if counted < 2:
-        some = "" if weight is None else " of weight > 0"
-        raise ValueError(f"a comparison needs at least 2 classes; y has {counted}{some}")
+def _check_classes(samples: Samples) -> None:
+    """Refuse weights that leave fewer than two classes."""
+    codes = samples.codes if samples.weight is None else samples.codes[samples.weight > 0]
+    n_classes = len(np.unique(codes[codes >= 0]))
+    if n_classes < 2:
+        raise ValueError(f"a comparison needs at least 2 classes; y has {n_classes} of weight > 0")
 
 
 def _caveats(late: list[str], trouble: str, leaking: list[str]) -> list[str]:
     """What stands beside the recommendation: who had no time, a refit that failed, columns that may hold the answer."""
     told = [f"Left out for want of time: {', '.join(late)}."] if late else []
     return [*told, *([trouble] if trouble else []), *(f"Before you trust any of it: {leak}." for leak in leaking)]
-
-
-def _workers(n_jobs: Any) -> int:
-    wanted = check_jobs(n_jobs)
-    if wanted is not None and wanted > 0:
-        return wanted
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _tried(
@@ -193,26 +190,12 @@ def _kind(estimator: Any) -> str:
     return "mixent" if type(estimator).__module__.startswith("mixent.") else "given"
 
 
-def _gathered(runner: Runner, random_state: Any) -> CrossValidation:
-    """Records of the methods that ran in every fold, and their out-of-fold probabilities."""
-    data, records, proba = runner.data, [], {}
-    for name in runner.candidates:
-        if name in runner.dropped:
-            continue
-        proba[name] = np.full((len(data.y), len(data.classes)), np.nan)
-        for outcome in sorted(runner.outcomes[name], key=lambda o: (o.record["repeat"], o.record["fold"])):
-            records.append(outcome.record)
-            if outcome.proba is not None:
-                proba[name][runner.folds[0] == outcome.record["fold"]] = outcome.proba
-    return CrossValidation(records, proba, data.classes, data.y, runner.folds, data.weight, random_state)
-
-
-def _refitted(estimator: Any, data: FoldData) -> tuple[Any, str]:
-    """The method on all rows; where that fails, all that was found should not be lost."""
+def _refitted(estimator: Any, samples: Samples) -> tuple[Any, str]:
+    """The method on all rows; where that fails, the comparison should not be lost."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # told fold by fold
+        warnings.simplefilter("ignore")  # those of the folds are in the records
         try:
-            return fit_rows(estimator, data, np.arange(len(data.y)))[0], ""
+            return fit_rows(estimator, samples, np.arange(samples.n_rows))[0], ""
         except Exception as error:
             return None, f"It could not be fitted to all rows: {type(error).__name__}: {error}"
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.labels import as_labels, classes_of, encode, labelled_rows
 from mixent.comparison.shape import read_table
-from mixent.data import Table, few_numbers, listed, problems
+from mixent.data import Categorical, Labels, Table, few_numbers, listed, problems, read_labels
 
 FEW_ROWS = 10  # of a class
 LOPSIDED = 20  # times as many rows in the largest class as in the smallest
@@ -18,7 +17,7 @@ LEAK = "make sure it is known before the class is"
 ASSOCIATED = 1e-4  # p-value, before it is multiplied by the number of columns
 
 
-def data_problems(X: Any, y: Any, *, categorical: Any = "auto") -> list[str]:
+def data_problems(X: Any, y: Any, *, categorical: Categorical = "auto") -> list[str]:
     """Sentences on what is odd in a table: columns, copies, leaks, classes; empty where nothing is.
 
     Parameters
@@ -33,17 +32,17 @@ def data_problems(X: Any, y: Any, *, categorical: Any = "auto") -> list[str]:
     -------
     list of str, each with what to do
     """
-    table, y = read_table(X, categorical), as_labels(y)
-    return table_problems(table, y, categorical)
+    table = read_table(X, categorical)
+    return table_problems(table, read_labels(y, table.n_rows), categorical)
 
 
-def table_problems(table: Table, y: np.ndarray, categorical: Any = "auto") -> list[str]:
-    """As `data_problems`, of a table that has been read."""
-    known = labelled_rows(y)
-    classes = classes_of(y)
-    codes = encode(y[known], classes)
+def table_problems(table: Table, labels: Labels, categorical: Categorical = "auto") -> list[str]:
+    """As `data_problems`, of a table and labels that have been read."""
+    assert labels.codes is not None
+    known, classes = np.flatnonzero(labels.known), labels.classes
+    codes = labels.codes[known]
     names = [str(label) for label in classes]
-    part = table.take(np.flatnonzero(known))
+    part = table.take(known)
     found = problems(table, () if isinstance(categorical, str) else [str(c) for c in categorical])
     found += _coded(table, categorical)
     found += _same_columns(table)
@@ -58,7 +57,7 @@ def leaks(found: list[str]) -> list[str]:
     return [sentence for sentence in found if LEAK in sentence]
 
 
-def _coded(table: Table, categorical: Any) -> list[str]:
+def _coded(table: Table, categorical: Categorical) -> list[str]:
     if not isinstance(categorical, str):
         return []
     few = few_numbers(table)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.comparison.running import Runner
+from mixent.evaluate.runner import Runner
 
 
 @contextmanager
@@ -28,15 +28,15 @@ def watching(progress: Any) -> Iterator[Callable[[Runner], None]]:
 
 
 def _latest(runner: Runner) -> str:
-    done = [name for name in runner.candidates if len(runner.outcomes[name]) == len(runner.rounds)]
-    return f"{len(done)} of {len(runner.candidates)} methods done"
+    done = [name for name in runner.methods if len(runner.outcomes[name]) == len(runner.splits)]
+    return f"{len(done)} of {len(runner.methods)} methods done"
 
 
 def table_of(runner: Runner) -> Any:
     """Folds done, error, log-loss and seconds of every method, as far as they are known."""
     from rich.table import Table
 
-    total = len(runner.rounds)
+    total = len(runner.splits)
     left = "" if runner.budget is None else f", {max(runner.left, 0):.0f} s left"
     table = Table(
         box=None, title=f"{runner.n_done} of {runner.n_total} folds{left}", title_justify="left", title_style=""
@@ -44,9 +44,9 @@ def table_of(runner: Runner) -> Any:
     table.add_column("method", no_wrap=True)
     for heading in ("folds", "error %", "log-loss", "s / fold"):
         table.add_column(heading, justify="right")
-    means = {name: _mean(runner, name, "log_loss") for name in runner.candidates}
+    means = {name: _mean(runner, name, "log_loss") for name in runner.methods}
     finite = [value for value in means.values() if np.isfinite(value)]
-    for name in runner.candidates:
+    for name in runner.methods:
         done = len(runner.outcomes[name])
         loss = _shown(means[name], 3)
         style = "dim" if name in runner.dropped else "bold green" if finite and means[name] == min(finite) else None

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mixent.comparison.shape import Shape
+from mixent.base.recipes import Shape
 
 KINDS = ("mixent", "classical", "scikit-learn")
 FEW = 2_000  # rows up to which settings are searched widely
@@ -148,7 +148,7 @@ def _stack(s: Setting) -> Any:
     from mixent import MaxEntStackingClassifier, MEDClassifier, MixtureClassifier
 
     med: dict[str, Any] = {"C": 3.0}
-    if s.shape.n_contests > CONTESTS:  # one fit each: the stack learns by itself what its scores are worth
+    if s.shape.n_constraints > CONTESTS:  # one fit each: the stack learns by itself what its scores are worth
         med = {"C": 10.0, "kernel__n_landmarks": 100, "calibration": None}
     forest = RandomForestClassifier(200, min_samples_leaf=2, n_jobs=1)
     boosting = HistGradientBoostingClassifier(learning_rate=0.05, max_iter=150, max_leaf_nodes=15)
@@ -232,7 +232,7 @@ def _pairs_too_many(shape: Shape) -> str | None:
 
 
 def _contests_too_many(shape: Shape) -> str | None:
-    if shape.n_contests > CONTESTS:
+    if shape.n_constraints > CONTESTS:
         return f"it takes long where rows times other classes are more than {CONTESTS}"
     return None
 

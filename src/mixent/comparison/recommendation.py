@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils import get_tags
 
-from mixent.base.labels import encode
 from mixent.base.multiple_tests import holm
 from mixent.comparison.recipes import Candidate
 from mixent.comparison.result import ALPHA, Estimate, in_words, paired_test, shares_loss
-from mixent.evaluate.scores import calibration_error
+from mixent.data.labels import encode
+from mixent.evaluate.records import CrossValidation
+from mixent.evaluate.scores import calibration_of
 from mixent.evaluate.text import WORDS, p_text
-from mixent.evaluate.validate import CrossValidation
 
 QUICK, WORTH = 5.0, 1.0  # times faster, and seconds saved: worth a word
 OFF = 0.05  # calibration error from which probabilities are not to be taken at their word
@@ -126,12 +126,12 @@ def miscalibration(cv: CrossValidation, method: str) -> tuple[float, float]:
     """Calibration error of all out-of-fold rows, and what perfect probabilities exceed in one sample of forty."""
     rows = np.isfinite(cv.proba[method]).all(axis=1)
     proba, true = cv.proba[method][rows], encode(cv.y[rows], cv.classes)
-    weight = None if cv.sample_weight is None else cv.sample_weight[rows]
-    places, rng = np.arange(len(cv.classes)), np.random.default_rng(0)
+    weight = np.ones(len(true)) if cv.sample_weight is None else cv.sample_weight[rows]
+    rng = np.random.default_rng(0)
     sums = np.cumsum(proba, axis=1)[:, :-1]
     drawn = [(sums < rng.random((len(sums), 1))).sum(axis=1) for _ in range(DRAWS)]
-    usual = [calibration_error(labels, proba, places, sample_weight=weight) for labels in drawn]
-    return calibration_error(true, proba, places, sample_weight=weight), float(np.quantile(usual, 0.975))
+    usual = [calibration_of(labels, proba, weight) for labels in drawn]
+    return calibration_of(true, proba, weight), float(np.quantile(usual, 0.975))
 
 
 def nothing_worked(failures: Mapping[str, Any]) -> str:

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.labels import encode
 from mixent.base.multiple_tests import holm
 from mixent.base.params import check_choice
+from mixent.base.recipes import Shape
 from mixent.base.style import Short
 from mixent.comparison.recipes import Candidate
-from mixent.comparison.shape import Shape
+from mixent.data.labels import encode
 from mixent.evaluate.displays.methods import adjusted_p_values, not_told_apart
 from mixent.evaluate.paired import TTest, corrected_t_test
+from mixent.evaluate.records import CrossValidation
 from mixent.evaluate.scores import METRICS, SMALLEST
 from mixent.evaluate.text import WORDS, without_rounding
-from mixent.evaluate.validate import CrossValidation
 
 CHOSEN_BY = ("error", "balanced_error", "log_loss", "brier")
 ALPHA = 0.05

@@ -8,11 +8,11 @@ from mixent.data.export import frame_like, integers_back, to_frame
 from mixent.data.features import Categorical, categorical_of, read_features
 from mixent.data.files import read_cells, read_frame, split_target, write_frame
 from mixent.data.frames import with_gaps
-from mixent.data.labels import Labels, rare, read_labels
+from mixent.data.labels import Labels, as_labels, classes_of, encode, labelled_rows, rare, read_labels
 from mixent.data.schema import Column, Schema, names_out
 from mixent.data.table import Table, n_rows_of, take_rows
 from mixent.data.values import listed, missing_mask
-from mixent.data.weights import read_weights
+from mixent.data.weights import read_weights, row_weights
 
 __all__ = [
     "Categorical",
@@ -20,11 +20,15 @@ __all__ = [
     "Labels",
     "Schema",
     "Table",
+    "as_labels",
     "categorical_of",
     "check_spread",
+    "classes_of",
+    "encode",
     "few_numbers",
     "frame_like",
     "integers_back",
+    "labelled_rows",
     "listed",
     "missing_mask",
     "n_rows_of",
@@ -36,6 +40,7 @@ __all__ = [
     "read_frame",
     "read_labels",
     "read_weights",
+    "row_weights",
     "split_target",
     "take_rows",
     "to_frame",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -33,17 +35,30 @@ class Labels:
     codes: np.ndarray | None  # (n,)
 
     @property
+    def known(self) -> np.ndarray:
+        """(n,) whether the row has a label, certain or not."""
+        return self.likelihood.min(axis=1) < 1.0 if self.codes is None else self.codes >= 0
+
+    @property
     def n_absent(self) -> int:
         """Number of rows without a label."""
-        return int(_absent(self).sum())
+        return int((~self.known).sum())
 
     @property
     def all_hard_and_known(self) -> bool:
         """Whether every row has one certain label."""
         return self.codes is not None and self.n_absent == 0
 
+    def values(self, rows: slice | np.ndarray = slice(None)) -> np.ndarray:
+        """Certain labels of some rows, as `fit` takes them; None where a label is absent."""
+        assert self.codes is not None
+        codes = self.codes[rows]
+        if (codes >= 0).all():
+            return self.classes[codes]
+        return np.array([self.classes[code] if code >= 0 else None for code in codes], dtype=object)
 
-def read_labels(y, n_rows: int, *, classes=None, some: bool = True) -> Labels:
+
+def read_labels(y: Any, n_rows: int, *, classes: Any = None, some: bool = True) -> Labels:
     """Check y once and turn it into label likelihoods.
 
     Parameters
@@ -107,16 +122,68 @@ def rare(labels: Labels, min_rows: float) -> dict:
     dict
         Class value to its (for soft labels, expected) number of rows.
     """
-    known = labels.likelihood[~_absent(labels)]
+    known = labels.likelihood[labels.known]
     rows = known.sum(axis=0)
-    return {_plain(c): float(n) for c, n in zip(labels.classes, rows) if n < min_rows}
+    return {label_value(c): float(n) for c, n in zip(labels.classes, rows) if n < min_rows}
 
 
-def _absent(labels):
-    return labels.likelihood.min(axis=1) == 1.0 if labels.codes is None else labels.codes < 0
+def as_labels(y: Any) -> np.ndarray:
+    """Labels of any container as a one-dimensional array of their own type."""
+    values = _open(unwrapped(y))[1]
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise ValueError(f"y must hold one label per row; it has shape {values.shape}")
+    return values
 
 
-def _open(y):
+def labelled_rows(y: Any) -> np.ndarray:
+    """Mask of the rows whose label is present: not None, NaN, NA or blank text.
+
+    Parameters
+    ----------
+    y : (n,) labels
+
+    Returns
+    -------
+    (n,) array of bool
+    """
+    y = as_labels(y)
+    return ~missing_mask(y if y.dtype.kind in "biuf" else y.astype(object))
+
+
+def classes_of(y: Any) -> np.ndarray:
+    """Sorted classes among the labelled rows."""
+    y = as_labels(y)
+    known = labelled_rows(y)
+    if not known.any():
+        raise ValueError("y holds no label: every row is None, NaN or blank")
+    return np.unique(_present(y, ~known))
+
+
+def encode(y: Any, classes: Sequence | np.ndarray) -> np.ndarray:
+    """Position of every label among `classes`; an absent or unknown label is an error that names its row."""
+    y, names = as_labels(y), [label_value(value) for value in classes]
+    index = {value: i for i, value in enumerate(names)}
+    if len(index) != len(names):
+        raise ValueError(f"classes must differ from each other; got {names}")
+    codes = np.array([index.get(value, -1) for value in y.tolist()], dtype=np.intp)
+    if (codes < 0).any():
+        row = int(np.argmax(codes < 0))
+        if not labelled_rows(y[row : row + 1])[0]:
+            raise ValueError(f"row {row} of y has no label; score labelled rows only (y[labelled_rows(y)])")
+        raise ValueError(
+            f"row {row} of y has the label {label_value(y[row])!r}, which is not among the classes {names}"
+        )
+    return codes
+
+
+def label_value(value: Any) -> Any:
+    """A label as a Python value, so that 1, 1.0 and numpy's 1 are one class."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _open(y: Any) -> tuple[list | None, np.ndarray]:
     """Any container as (column names or None, array of 1 or 2 dimensions)."""
     if is_frame(y):
         import narwhals.stable.v1 as nw
@@ -133,13 +200,13 @@ def _open(y):
     return None, np.asarray(y)
 
 
-def _object_array(values):
+def _object_array(values: Sequence) -> np.ndarray:
     if values and isinstance(values[0], (list, tuple, np.ndarray)):
         return np.array(values, dtype=object)
     return np.fromiter(values, dtype=object, count=len(values))
 
 
-def _tidy(values):
+def _tidy(values: np.ndarray) -> np.ndarray:
     """An object array in its natural type when nothing is missing and one family fits all."""
     found = families(values.ravel())
     if found <= {"whole"} or found <= {"whole", "number"} or found <= {"boolean"} or found <= {"text"}:
@@ -147,7 +214,7 @@ def _tidy(values):
     return values
 
 
-def _read_hard(y, classes, some):
+def _read_hard(y: np.ndarray, classes: np.ndarray | None, some: bool) -> Labels:
     _check_kind(y)
     absent = missing_mask(y.astype(object) if y.dtype.kind in "UO" else y)
     if absent.all() and not some and classes is not None:
@@ -168,14 +235,14 @@ def _read_hard(y, classes, some):
     return Labels(classes, likelihood, codes)
 
 
-def _check_kind(y):
+def _check_kind(y: np.ndarray) -> None:
     if y.dtype.kind == "c":
         raise ValueError("Complex data not supported: y holds complex numbers; give class labels")
     if y.dtype.kind not in "biufUO":
         raise ValueError(f"Unknown label type: y is an array of {y.dtype}; give text, integers or bool")
 
 
-def _present(y, absent):
+def _present(y: np.ndarray, absent: np.ndarray) -> np.ndarray:
     """Known labels in their natural type: gaps make integers floats or objects, and that is undone here."""
     present = y[~absent]
     if y.dtype.kind == "O":
@@ -194,7 +261,7 @@ def _present(y, absent):
     return present.astype(np.int64) if whole else present
 
 
-def _mixed(present, found):
+def _mixed(present: np.ndarray, found: set[str]) -> str:
     if len(found) == 1:
         return f"Unknown label type: y holds {type(present[0]).__name__} values; give text, integers or bool"
     examples = {family(type(value)): value for value in reversed(present.tolist())}
@@ -202,7 +269,7 @@ def _mixed(present, found):
     return f"Unknown label type: y mixes labels of different types ({shown}); make them all text or all integers"
 
 
-def _places_in(classes, found):
+def _places_in(classes: np.ndarray, found: np.ndarray) -> np.ndarray:
     place = {value: i for i, value in enumerate(classes.tolist())}
     strange = [value for value in found.tolist() if value not in place]
     if strange:
@@ -210,17 +277,13 @@ def _places_in(classes, found):
     return np.array([place[value] for value in found.tolist()], np.int32)
 
 
-def _enough(labels, given):
+def _enough(labels: Labels, given: bool) -> Labels:
     if given:
         return labels
-    held = labels.classes[labels.likelihood[~_absent(labels)].sum(axis=0) > 0]
+    held = labels.classes[labels.likelihood[labels.known].sum(axis=0) > 0]
     if len(held) < 2:
         raise ValueError(
-            f"a classifier needs at least 2 classes; y has {len(held)} class: {_plain(held[0])!r}; "
+            f"a classifier needs at least 2 classes; y has {len(held)} class: {label_value(held[0])!r}; "
             f"check the target column, or label rows of another class"
         )
     return labels
-
-
-def _plain(value):
-    return value.item() if isinstance(value, np.generic) else value

@@ -10,9 +10,9 @@ from sklearn.utils import _safe_indexing
 
 from mixent.base.describe import class_facts, classes_table, document
 from mixent.base.document import Bullets, Content, Document, Figure, Number, Section, Table, canvas
-from mixent.base.labels import as_labels, labelled_rows
 from mixent.base.style import colour, legend, tidy
 from mixent.base.text import class_name, count
+from mixent.data.labels import as_labels, labelled_rows
 from mixent.ensemble.boosted import Boosted
 from mixent.ensemble.describe import kind_of
 from mixent.ensemble.weightboost import WeightBoostClassifier

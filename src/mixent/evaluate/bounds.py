@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from scipy.special import entr, rel_entr
 
-from mixent.base.labels import as_labels, classes_of, labelled_rows
-from mixent.evaluate.scores import SMALLEST, _checked, _weights
+from mixent.data import as_labels, classes_of, labelled_rows, row_weights
+from mixent.evaluate.scores import SMALLEST, read_predictions
 
 N_BINS = 10  # as many as calibration_error takes
 
@@ -300,14 +300,14 @@ def _labelled(
     y, q = as_labels(y), np.asarray(proba, dtype=float)
     known = labelled_rows(y)
     classes = classes_of(y) if classes is None or not known.any() else classes  # says so where there is no label
-    weight = _weights(sample_weight, len(y))
+    weight = row_weights(sample_weight, len(y))
     if not weight[known].any():
         raise ValueError("every labelled row has sample_weight 0; there is nothing to score")
     weight = np.where(known, weight, 0.0)
     if not known.all():  # stand-ins of no weight rather than fewer rows: messages then name the user's row
         any_class = next(iter(classes), None)
         y = np.array([label if has else any_class for label, has in zip(y, known)], dtype=object)
-    true, _, _ = _checked(y, _blanked(q, known), classes, weight)
+    true, _, _ = read_predictions(y, _blanked(q, known), classes, weight)
     p = None if true_proba is None else np.asarray(true_proba, dtype=float)
     if p is not None:
         _check_truth(p, known, q.shape)

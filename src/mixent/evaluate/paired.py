@@ -12,9 +12,10 @@ import numpy as np
 
 from mixent.base.params import check_choice, check_number, check_positive
 from mixent.base.style import Short
+from mixent.evaluate.cross_validation import Progress, cross_validate
+from mixent.evaluate.records import CrossValidation
 from mixent.evaluate.scores import METRICS
 from mixent.evaluate.text import ahead, chance, digits_of, p_text, without_rounding, words_of
-from mixent.evaluate.validate import CrossValidation, Progress, cross_validate
 
 
 @dataclass(frozen=True, repr=False)

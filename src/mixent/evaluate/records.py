@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mixent.base.params import check_choice
+from mixent.evaluate.scores import METRICS
+from mixent.evaluate.text import without_rounding
+
+TIMED = (*METRICS, "fit_seconds", "predict_seconds")
+# metric, factor and decimals of the short table
+SHOWN = (("error", 100, 1), ("log_loss", 1, 3), ("brier", 1, 3), ("calibration", 100, 1), ("fit_seconds", 1, 2))
 
 
 class Recorded:
@@ -23,13 +30,103 @@ class Recorded:
                 found.setdefault(record["method"], record["failed"])
         return found
 
+    def check_some_worked(self, what: str) -> None:
+        """Refuse a result in which every method failed everywhere.
+
+        Parameters
+        ----------
+        what : str
+            Where they failed, such as "fold".
+        """
+        if all(record["failed"] for record in self.records):
+            text = "; ".join(f"{name}: {message}" for name, message in self.failures.items())
+            raise RuntimeError(f"every method failed {what}. {text}")
+
     def _column(self, method: str, metric: str) -> np.ndarray:
         """The metric of a method, in the order of the records."""
         return np.array([record[metric] for record in self.records if record["method"] == method])
 
 
+@dataclass(frozen=True, repr=False)
+class CrossValidation(Recorded):
+    """Scores of several methods in every fold of a cross-validation; `str()` is a table.
+
+    `records` has one dict per method, repeat and fold: method, repeat, fold, n_train and n_test (rows with a label),
+    the scores, fit_seconds, predict_seconds, labelled_only (the method could not use rows without a label) and failed
+    (None, or the error).
+    """
+
+    records: list[dict[str, Any]]
+    proba: dict[str, np.ndarray]  # method: (n, C) out-of-fold probabilities of the first repeat; NaN where never scored
+    classes: np.ndarray  # (C,)
+    y: np.ndarray  # (n,) labels, None where absent
+    folds: np.ndarray  # (repeats, n) the fold that scores each row; -1 = always in training, never scored
+    sample_weight: np.ndarray | None = None
+    random_state: Any = None  # as given
+
+    @property
+    def methods(self) -> list[str]:
+        """Names of the methods, in the order given."""
+        return list(dict.fromkeys(record["method"] for record in self.records))
+
+    def values(self, method: str, metric: str) -> np.ndarray:
+        """The metric of a method in every repeat and fold; NaN where it failed."""
+        return self._column(method, metric)
+
+    def summary(self) -> list[dict[str, Any]]:
+        """One dict per method and metric: method, metric, mean, sd (over the folds that worked), folds (how many)."""
+        rows = []
+        for method in self.methods:
+            for metric in TIMED:
+                values = self.values(method, metric)
+                values = values[np.isfinite(values)]
+                mean = float(values.mean()) if len(values) else float("nan")
+                sd = float(values.std(ddof=1)) if len(values) > 1 else float("nan")
+                rows.append({"method": method, "metric": metric, "mean": mean, "sd": sd, "folds": len(values)})
+        return rows
+
+    def ranking(self, metric: str = "log_loss") -> list[str]:
+        """Methods that worked in every fold, the best (lowest mean) first."""
+        means = {method: self.values(method, metric).mean() for method in self.methods}
+        return sorted((m for m in means if np.isfinite(means[m])), key=lambda m: means[m])
+
+    def __repr__(self) -> str:
+        repeats, folds = len(self.folds), int(self.folds.max()) + 1
+        return f"CrossValidation({len(self.methods)} methods, {folds} folds, {repeats} repeats, {len(self.y)} rows)"
+
+    def __str__(self) -> str:
+        """Means over the folds, the best first."""
+        means = {(s["method"], s["metric"]): s["mean"] for s in self.summary()}
+        lines = ["method                       error %  log-loss     Brier  calib. %     fit s"]
+        for method in [*self.ranking(), *(m for m in self.methods if m not in self.ranking())]:
+            cells = [factor * means[method, metric] for metric, factor, _ in SHOWN]
+            texts = [f"{v:.{d}f}" if np.isfinite(v) else "failed" for v, (_, _, d) in zip(cells, SHOWN)]
+            lines.append(f"{method:<26}" + "".join(f"{cell:>10}" for cell in texts))
+        return "\n".join(lines)
+
+    def difference(self, a: str, b: str, metric: str = "log_loss") -> dict[str, float]:
+        """Mean of metric(a) - metric(b) over the folds, its standard error and two-sided p-value.
+
+        Folds share training rows, so the plain standard error is too small; this one has the factor
+        1/J + n_test/n_train of Nadeau and Bengio (2003) on the variance, with J - 1 degrees of freedom; see
+        `corrected_t_test`.
+        """
+        from mixent.evaluate.paired import corrected_t_test  # which cross-validates itself
+
+        for name in (a, b):
+            check_asked(name, self.methods, metric, TIMED)
+        first, second = self.values(a, metric), self.values(b, metric)
+        both = np.isfinite(first) & np.isfinite(second)
+        gap = without_rounding((first - second)[both], first[both], second[both])
+        if len(gap) < 2:
+            mean = float(gap.mean()) if len(gap) else float("nan")
+            return {"mean": mean, "se": float("nan"), "p_value": float("nan")}
+        found = corrected_t_test(gap, float(np.mean([r["n_test"] / r["n_train"] for r in self.records])))
+        return {"mean": found.mean, "se": found.std_error, "p_value": found.p_value}
+
+
 def check_asked(method: str, methods: list[str], metric: str, metrics: tuple[str, ...]) -> None:
-    """Refuse a method or a metric that there is none of."""
+    """Refuse an unknown method or metric."""
     if method not in methods:
-        raise ValueError(f"there is no method {method!r}; there are {methods}")
+        raise ValueError(f"unknown method {method!r}; choose one of {', '.join(map(repr, methods))}")
     check_choice("metric", metric, metrics)

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.labels import as_labels, classes_of, encode, key
+from mixent.data import as_labels, classes_of, encode, row_weights
+from mixent.data.labels import label_value
 
 SMALLEST = 1e-15  # probabilities below this count as this in log_loss
 METRICS = ("error", "balanced_error", "log_loss", "brier", "calibration")
@@ -15,21 +16,15 @@ METRICS = ("error", "balanced_error", "log_loss", "brier", "calibration")
 
 def error_rate(y: Any, predicted: Any, *, sample_weight: Any = None) -> float:
     """Share of the rows (of the weight) whose predicted label is not `y`."""
-    y, predicted = as_labels(y), as_labels(predicted)
-    if len(y) != len(predicted):
-        raise ValueError(f"y has {len(y)} rows, predicted has {len(predicted)}")
-    return _mean(y != predicted, _weights(sample_weight, len(y)))
+    y, predicted, weight = _read_labels(y, predicted, sample_weight)
+    return _mean(y != predicted, weight)
 
 
 def balanced_error(y: Any, predicted: Any, *, sample_weight: Any = None) -> float:
     """Mean over the classes in `y` of the error rate inside each class."""
-    y, predicted = as_labels(y), as_labels(predicted)
-    if len(y) != len(predicted):
-        raise ValueError(f"y has {len(y)} rows, predicted has {len(predicted)}")
-    weight = _weights(sample_weight, len(y))
-    y, predicted, weight = y[weight > 0], predicted[weight > 0], weight[weight > 0]
-    rows = [y == label for label in classes_of(y)]
-    return float(np.mean([_mean(predicted[r] != y[r], weight[r]) for r in rows]))
+    y, predicted, weight = _read_labels(y, predicted, sample_weight)
+    counted = y[weight > 0]
+    return _balanced(encode(counted, classes_of(counted)), (y != predicted)[weight > 0], weight[weight > 0])
 
 
 def log_loss(y: Any, proba: Any, classes: Any = None, *, sample_weight: Any = None) -> float:
@@ -38,9 +33,7 @@ def log_loss(y: Any, proba: Any, classes: Any = None, *, sample_weight: Any = No
     `proba` (n, C) has its columns in the order of `classes` (the sorted labels of `y` unless given).
     A probability below 1e-15 counts as 1e-15, so that one impossible row costs 34.5 nats and not infinity.
     """
-    true, proba, weight = _checked(y, proba, classes, sample_weight)
-    chosen = proba[np.arange(len(true)), true]
-    return _mean(-np.log(np.clip(chosen, SMALLEST, 1.0)), weight)
+    return _log_loss(*read_predictions(y, proba, classes, sample_weight))
 
 
 def brier(y: Any, proba: Any, classes: Any = None, *, sample_weight: Any = None) -> float:
@@ -48,9 +41,7 @@ def brier(y: Any, proba: Any, classes: Any = None, *, sample_weight: Any = None)
 
     With two classes this is twice the binary Brier score.
     """
-    true, proba, weight = _checked(y, proba, classes, sample_weight)
-    miss = proba - np.eye(proba.shape[1])[true]
-    return _mean(np.einsum("nc,nc->n", miss, miss), weight)
+    return _brier(*read_predictions(y, proba, classes, sample_weight))
 
 
 def calibration_error(y: Any, proba: Any, classes: Any = None, *, n_bins: int = 10, sample_weight: Any = None) -> float:
@@ -60,23 +51,44 @@ def calibration_error(y: Any, proba: Any, classes: Any = None, *, n_bins: int = 
     confidences; rows with the same confidence share a bin. A perfectly calibrated model does not score 0 on a finite
     sample: with few rows per bin the value is mostly noise, so compare methods on the same rows only.
     """
-    true, proba, weight = _checked(y, proba, classes, sample_weight)
-    hit = proba.argmax(axis=1) == true
-    bins = reliability(proba.max(axis=1), hit, n_bins=n_bins, sample_weight=weight)
-    return float(np.sum(bins.mass * np.abs(bins.observed - bins.predicted)) / bins.mass.sum())
+    return calibration_of(*read_predictions(y, proba, classes, sample_weight), n_bins=n_bins)
 
 
 def score_table(y: Any, proba: Any, classes: Any, sample_weight: Any = None) -> dict[str, float]:
     """All scores of one set of predictions: error, balanced_error, log_loss, brier, calibration (see each function)."""
-    true, proba, weight = _checked(y, proba, classes, sample_weight)
-    predicted, order = proba.argmax(axis=1), np.arange(proba.shape[1])
+    return scores_of(*read_predictions(y, proba, classes, sample_weight))
+
+
+def scores_of(true: np.ndarray, proba: np.ndarray, weight: np.ndarray) -> dict[str, float]:
+    """As `score_table`, of positions of the true classes (n,), probabilities (n, C) and weights (n,)."""
+    wrong, counted = proba.argmax(axis=1) != true, weight > 0
     return {
-        "error": error_rate(true, predicted, sample_weight=weight),
-        "balanced_error": balanced_error(true, predicted, sample_weight=weight),
-        "log_loss": log_loss(true, proba, order, sample_weight=weight),
-        "brier": brier(true, proba, order, sample_weight=weight),
-        "calibration": calibration_error(true, proba, order, sample_weight=weight),
+        "error": _mean(wrong, weight),
+        "balanced_error": _balanced(true[counted], wrong[counted], weight[counted]),
+        "log_loss": _log_loss(true, proba, weight),
+        "brier": _brier(true, proba, weight),
+        "calibration": calibration_of(true, proba, weight),
     }
+
+
+def calibration_of(true: np.ndarray, proba: np.ndarray, weight: np.ndarray, n_bins: int = 10) -> float:
+    """As `calibration_error`, of what has been read."""
+    bins = _binned(proba.max(axis=1), (proba.argmax(axis=1) == true).astype(float), weight, n_bins)
+    return float(np.sum(bins.mass * np.abs(bins.observed - bins.predicted)) / bins.mass.sum())
+
+
+def _balanced(true: np.ndarray, wrong: np.ndarray, weight: np.ndarray) -> float:
+    rows = [true == c for c in np.unique(true)]
+    return float(np.mean([_mean(wrong[r], weight[r]) for r in rows]))
+
+
+def _log_loss(true: np.ndarray, proba: np.ndarray, weight: np.ndarray) -> float:
+    return _mean(-np.log(np.clip(proba[np.arange(len(true)), true], SMALLEST, 1.0)), weight)
+
+
+def _brier(true: np.ndarray, proba: np.ndarray, weight: np.ndarray) -> float:
+    miss = proba - np.eye(proba.shape[1])[true]
+    return _mean(np.einsum("nc,nc->n", miss, miss), weight)
 
 
 @dataclass(frozen=True)
@@ -102,16 +114,19 @@ def reliability(predicted: Any, happened: Any, *, n_bins: int = 10, sample_weigh
     A bin is a function of the probability alone, so ties stay together, the order of rows does not matter, and a row
     of weight two counts as the row twice.
     """
+    predicted = np.asarray(predicted, dtype=float)
+    return _binned(predicted, np.asarray(happened, dtype=float), _weights(sample_weight, len(predicted)), n_bins)
+
+
+def _binned(predicted: np.ndarray, happened: np.ndarray, weight: np.ndarray, n_bins: int) -> Reliability:
     if n_bins < 1:
         raise ValueError(f"n_bins must be at least 1; got {n_bins}")
-    predicted = np.asarray(predicted, dtype=float)
-    weight = _weights(sample_weight, len(predicted))
     place = np.unique(predicted, return_inverse=True)[1]
     mass = np.bincount(place, weight)
     middle = (np.cumsum(mass) - mass / 2) / mass.sum()
     rank = np.minimum((middle * n_bins).astype(int), n_bins - 1)[place]
     rank = np.unique(rank[weight > 0], return_inverse=True)[1]  # empty bins vanish
-    predicted, happened, weight = (np.asarray(a, dtype=float)[weight > 0] for a in (predicted, happened, weight))
+    predicted, happened, weight = (a[weight > 0] for a in (predicted, happened, weight))
     total = np.bincount(rank, weight)
     return Reliability(
         predicted=np.bincount(rank, weight * predicted) / total,
@@ -121,7 +136,7 @@ def reliability(predicted: Any, happened: Any, *, n_bins: int = 10, sample_weigh
     )
 
 
-def _checked(y: Any, proba: Any, classes: Any, sample_weight: Any) -> tuple[np.ndarray, ...]:
+def read_predictions(y: Any, proba: Any, classes: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Class index, probabilities and weight of every row, checked."""
     proba = np.asarray(proba, dtype=float)
     if proba.ndim != 2:
@@ -130,34 +145,35 @@ def _checked(y: Any, proba: Any, classes: Any, sample_weight: Any) -> tuple[np.n
     if proba.shape[1] != len(classes):
         raise ValueError(
             f"proba has {proba.shape[1]} column{'s' * (proba.shape[1] != 1)} for "
-            f"{len(classes)} classes {[key(c) for c in classes]}; "
+            f"{len(classes)} classes {[label_value(c) for c in classes]}; "
             "pass classes= in the order of the columns"
         )
     true = encode(y, classes)
     if len(true) != len(proba):
         raise ValueError(f"y has {len(true)} rows, proba has {len(proba)}")
+    check_proba(proba)
+    return true, proba, _weights(sample_weight, len(true))
+
+
+def _read_labels(y: Any, predicted: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    y, predicted = as_labels(y), as_labels(predicted)
+    if len(y) != len(predicted):
+        raise ValueError(f"y has {len(y)} rows, predicted has {len(predicted)}")
+    return y, predicted, _weights(sample_weight, len(y))
+
+
+def check_proba(proba: np.ndarray) -> None:
+    """Refuse rows that are no probabilities."""
     bad = ~(np.isfinite(proba).all(axis=1) & (proba >= 0).all(axis=1) & (np.abs(proba.sum(axis=1) - 1) < 1e-4))
     if bad.any():
         row = int(np.argmax(bad))
         raise ValueError(f"every row of proba must be >= 0 and sum to 1; row {row} is {proba[row].tolist()}")
-    return true, proba, _weights(sample_weight, len(true))
 
 
 def _weights(sample_weight: Any, n_rows: int) -> np.ndarray:
     if n_rows == 0:
         raise ValueError("there is no row to score")
-    if sample_weight is None:
-        return np.ones(n_rows)
-    weight = np.asarray(sample_weight, dtype=float)
-    if weight.shape != (n_rows,):
-        raise ValueError(f"sample_weight must have one value per row ({n_rows}); its shape is {weight.shape}")
-    bad = ~(np.isfinite(weight) & (weight >= 0))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise ValueError(f"sample_weight must be finite and >= 0; row {row} has {weight[row]:.3g}")
-    if not weight.sum() > 0:
-        raise ValueError("sample_weight is zero on every row; there is nothing to score")
-    return weight
+    return row_weights(sample_weight, n_rows)
 
 
 def _mean(values: np.ndarray, weight: np.ndarray) -> float:

@@ -19,7 +19,7 @@ from mixent.base.params import check_choice, check_count, check_flag, check_posi
 from mixent.base.priors import shifted_priors
 from mixent.core.arrays import Array, log_sum_exp
 from mixent.core.driver import Status
-from mixent.data import read_labels, read_weights
+from mixent.data import read_labels, row_weights
 from mixent.data.frames import is_frame, unwrapped
 from mixent.fusion.answers import Answers, LongAnswers, read_answers
 from mixent.fusion.batch import Batch
@@ -241,7 +241,7 @@ class Fuser(Estimator):
         layout, before, n_before = self._first_layout, self._batch, self.n_items_
         read = read_answers(layout, answers)
         known = self._known(layout, y, read.n_items)
-        weight = _weights(sample_weight, read.n_items)
+        weight = row_weights(sample_weight, read.n_items)
         batch = before.joined(Batch(layout, read, weight, known))
         self.items_ = answers.items if isinstance(answers, LongAnswers) else None
         self._learn(layout, batch)
@@ -254,7 +254,7 @@ class Fuser(Estimator):
         n = answers.n_items
         if n == 0:
             raise ValueError("there are no items to fuse")
-        batch = Batch.of(layout, answers, _weights(sample_weight, n), self._known(layout, y, n))
+        batch = Batch.of(layout, answers, row_weights(sample_weight, n), self._known(layout, y, n))
         self._learn(layout, batch)
         return self._decided(batch.items(self._fitted.posterior), n)
 
@@ -539,11 +539,6 @@ def _gain(batch: Batch, old: Array) -> float:
     found = shifted_priors(ratio, old, weight=batch.weight)
     before = float(batch.weight @ log_sum_exp(ratio + np.log(old), axis=1))
     return max(found.objective - before, 0.0)
-
-
-def _weights(sample_weight: Any, n: int) -> Array:
-    weight = read_weights(sample_weight, n)
-    return np.ones(n) if weight is None else weight
 
 
 def _alone(value: Any) -> Any:

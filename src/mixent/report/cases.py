@@ -9,12 +9,12 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from mixent.base.capabilities import is_able
+from mixent.base.delegation import aligned_proba
 from mixent.base.document import Bar, Content, Heading, Number, Paragraph, Table
-from mixent.base.labels import as_labels, encode, key, labelled_rows
 from mixent.base.text import class_name
+from mixent.data.labels import as_labels, encode, label_value, labelled_rows
 from mixent.evaluate.displays.explanation import probability_text
 from mixent.evaluate.displays.projection import encoded
-from mixent.evaluate.validate import aligned_proba
 from mixent.report.contributions import Part, contributions, log_odds
 from mixent.report.data import with_categories
 
@@ -131,7 +131,7 @@ def _described(model: Any, X: Any, case: Case, held_out: bool) -> tuple[list[Con
     when = " when it was not used for fitting" if held_out else ""
     text = f"Predicted: {class_name(case.predicted)}, with probability {probability_text(case.probability)}{when}"
     if case.label is not None:
-        right = key(case.label) == key(case.predicted)
+        right = label_value(case.label) == label_value(case.predicted)
         text += ", which is its label" if right else f"; its label is {class_name(case.label)}"
     odds = float(log_odds(model, one, ours, rival)[0])
     text += f". Log-odds of {names[0]} against {names[1]} in the model explained: {odds:+.2f} nats."
@@ -142,10 +142,10 @@ def _described(model: Any, X: Any, case: Case, held_out: bool) -> tuple[list[Con
 
 def _rivals(classes: np.ndarray, proba: np.ndarray, case: Case) -> tuple[int, int]:
     """The predicted class, and the label where it is another, else the most probable other class."""
-    names = [key(c) for c in classes]
-    ours = names.index(key(case.predicted))
-    if case.label is not None and key(case.label) != key(case.predicted):
-        return ours, names.index(key(case.label))
+    names = [label_value(c) for c in classes]
+    ours = names.index(label_value(case.predicted))
+    if case.label is not None and label_value(case.label) != label_value(case.predicted):
+        return ours, names.index(label_value(case.label))
     others = proba.copy()
     others[ours] = -1.0
     return ours, int(others.argmax())

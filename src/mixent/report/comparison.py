@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from mixent.base.document import Bullets, Content, Paragraph, Section
-from mixent.base.labels import as_labels, labelled_rows
 from mixent.base.text import count
 from mixent.comparison.compare import compare
 from mixent.comparison.result import Comparison
-from mixent.evaluate.validate import CrossValidation
+from mixent.data.labels import as_labels, labelled_rows
+from mixent.evaluate.records import CrossValidation
 from mixent.report.cases import cases_section
 from mixent.report.data import classes_table, columns_section, problems_section
 from mixent.report.html import write_report

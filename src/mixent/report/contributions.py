@@ -12,9 +12,9 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from mixent.base.capabilities import is_able
+from mixent.base.delegation import aligned_proba
 from mixent.base.registry import find
 from mixent.base.text import row_texts
-from mixent.evaluate.validate import aligned_proba
 from mixent.report.data import column_names
 
 MOST_SWAPS = 40  # rows whose values replace a column's

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from mixent.base.document import Bullets, Content, Number, Paragraph, Spark, Table
-from mixent.base.labels import as_labels, classes_of, encode, labelled_rows
 from mixent.base.text import count, readable
 from mixent.data import problems, read_features
+from mixent.data.labels import as_labels, classes_of, encode, labelled_rows
 
 MOST_COLUMNS = 40  # in the table of columns
 MOST_CLASSES = 30

@@ -9,9 +9,9 @@ import numpy as np
 
 from mixent.base.document import Bullets, Content, Figure, Number, Paragraph, Table
 from mixent.base.document import canvas as figure
-from mixent.base.labels import as_labels, labelled_rows
 from mixent.base.style import FAINT, INK, colour, plain, tidy
 from mixent.base.text import class_name, count
+from mixent.data.labels import as_labels, labelled_rows
 from mixent.displays import ConstraintsDisplay
 from mixent.ensemble import HMMStackingClassifier, MaxEntStackingClassifier, OutputColumns, TunedClassifier
 from mixent.ensemble.boosted import Boosted

@@ -6,7 +6,7 @@ import numpy as np
 
 from mixent.base.describe import describe
 from mixent.base.document import Bullets, Section
-from mixent.base.labels import labelled_rows
+from mixent.data.labels import labelled_rows
 from mixent.report.results import Predictions, result_sections
 from mixent.report.rows import predicted
 from mixent.report.scores import scored

@@ -10,8 +10,8 @@ import numpy as np
 
 from mixent.base.document import Content, Figure, Number, Table, can_draw
 from mixent.base.document import canvas as figure
-from mixent.base.labels import as_labels, encode, labelled_rows
 from mixent.base.text import count
+from mixent.data.labels import as_labels, encode, labelled_rows
 from mixent.displays import RegionsDisplay
 
 

@@ -11,12 +11,12 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from mixent.base.capabilities import is_able
+from mixent.base.delegation import aligned_proba
 from mixent.base.document import Content, Paragraph, Section
 from mixent.base.foreign import last_step
-from mixent.base.labels import as_labels, encode, labelled_rows
 from mixent.base.registry import find
 from mixent.base.text import count
-from mixent.evaluate.validate import aligned_proba
+from mixent.data.labels import as_labels, encode, labelled_rows
 from mixent.report.cases import cases_section
 from mixent.report.data import classes_table, fingerprint
 from mixent.report.fusion import fusion_sections

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from mixent.base.document import Content, Figure, Number, Paragraph, Section, Table, canvas, drawing
-from mixent.base.labels import as_labels, classes_of, key
 from mixent.base.text import class_name
+from mixent.data.labels import as_labels, classes_of, label_value
 from mixent.displays import CalibrationDisplay, ConfusionDisplay, RocDisplay, UncertaintyDisplay
 from mixent.evaluate.displays.roc import log_odds
+from mixent.evaluate.records import CrossValidation
 from mixent.evaluate.scores import calibration_error
-from mixent.evaluate.validate import CrossValidation
 
 OUT_OF_FOLD = "rows not used for fitting"
 MOST_CURVES = 4  # methods in one figure
@@ -40,7 +40,9 @@ class Predictions:
     @property
     def wrong(self) -> np.ndarray:
         """(n,) whether it differs from the label."""
-        return np.array([key(a) != key(b) for a, b in zip(self.predicted, as_labels(self.y))], dtype=bool)
+        return np.array(
+            [label_value(a) != label_value(b) for a, b in zip(self.predicted, as_labels(self.y))], dtype=bool
+        )
 
 
 def out_of_fold(cv: CrossValidation, method: str) -> Predictions:

@@ -11,9 +11,9 @@ from mixent.base.document import Bullets, Content, Figure, Number, Paragraph, Ta
 from mixent.displays import DifferencesDisplay
 from mixent.evaluate.bounds import ErrorReport, error_bounds
 from mixent.evaluate.paired import corrected_t_test
+from mixent.evaluate.records import CrossValidation
 from mixent.evaluate.scores import score_table
 from mixent.evaluate.text import without_rounding
-from mixent.evaluate.validate import CrossValidation
 from mixent.report.results import Predictions, out_of_fold
 
 SHOWN = {  # metric: (heading, factor, decimals)

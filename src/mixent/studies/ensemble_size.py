@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples
 
-from mixent.base.labels import as_labels, classes_of, labelled_rows
-from mixent.base.params import check_count
+from mixent.base.delegation import aligned, aligned_proba
+from mixent.base.folds import assign_folds
+from mixent.base.params import check_count, check_workers
 from mixent.base.style import Short
+from mixent.evaluate.cross_validation import Progress, failure, fit_rows, shown
+from mixent.evaluate.journal import Journal, fingerprint, settings_of
 from mixent.evaluate.paired import TTest, corrected_t_test
 from mixent.evaluate.records import Recorded, check_asked
-from mixent.evaluate.scores import METRICS, _weights, score_table
+from mixent.evaluate.runner import Method, Runner, Split, splits_of
+from mixent.evaluate.samples import Samples, read_samples
+from mixent.evaluate.scores import METRICS, check_proba, scores_of
 from mixent.evaluate.text import WORDS, without_rounding
-from mixent.evaluate.validate import FoldData, Progress, aligned_proba, fit_rows, stratified_folds
 
+Maker = Callable[[int], Any]  # size -> unfitted classifier
 SHOWN = ("error", "log_loss")
 
 
@@ -92,6 +97,8 @@ def size_curves(
     repeats: int = 1,
     random_state: Any = 0,
     sample_weight: Any = None,
+    journal: str | Path | None = None,
+    n_jobs: int | None = 1,
     progress: Progress | None = None,
 ) -> SizeCurves:
     """Cross-validated scores of ensembles of several sizes, all methods on the same folds.
@@ -114,6 +121,10 @@ def size_curves(
     random_state : int or RandomState
         Shuffles rows into folds. Makers have their own.
     sample_weight : (n,) weights for fitting and scoring, optional
+    journal : path, optional
+        A file in which finished folds are kept: the same call with the same file resumes a run that was stopped.
+    n_jobs : int, optional
+        Processes; None or -1: as many as there are cores.
     progress : callable(done, total, text), optional
 
     Returns
@@ -132,30 +143,30 @@ def size_curves(
     (3, 3)
     """
     made, steps = _made(makers, sizes)
-    y = as_labels(y)
-    if _num_samples(X) != len(y):
-        raise ValueError(f"X has {_num_samples(X)} rows, y has {len(y)}")
-    weight = None if sample_weight is None else _weights(sample_weight, len(y))
-    fold_of = stratified_folds(y, folds=folds, repeats=repeats, random_state=random_state)
-    data = FoldData(X, y, classes_of(y), weight, labelled_rows(y))
-    jobs = [(name, repeat, fold) for repeat in range(repeats) for fold in range(folds) for name in made]
-    records, ratios, report = [], [], progress or (lambda done, total, text: None)
-    for done, (name, repeat, fold) in enumerate(jobs):
-        report(done, len(jobs), f"{name}, fold {fold + 1} of {folds}" + f", repeat {repeat + 1}" * (repeats > 1))
-        test, train = (np.flatnonzero(side) for side in (fold_of[repeat] == fold, fold_of[repeat] != fold))
-        ratios.append(len(test) / max(int(data.known[train].sum()), 1))  # rows without a label are no sample
-        found = _one_fold(made[name], steps, data, train, test)
-        records += [{"method": name, "repeat": repeat, "fold": fold, **record} for record in found]
-    report(len(jobs), len(jobs), "done")
-    records.sort(key=lambda record: list(made).index(record["method"]))  # stable
-    curves = SizeCurves(records, np.array(steps), list(made), float(np.mean(ratios)))
-    if all(record["failed"] for record in records):
-        told = "; ".join(f"{name}: {message}" for name, message in curves.failures.items())
-        raise RuntimeError(f"every method failed in every fold. {told}")
+    samples = read_samples(X, y, sample_weight, estimators=[make(steps[-1]) for make in made.values()])
+    fold_of = assign_folds(samples.labels, folds=folds, repeats=repeats, random_state=random_state)
+    runner = Runner(
+        {name: Method(make, _settings(make, steps) if journal else "") for name, make in made.items()},
+        partial(_one_fold, samples, steps),
+        splits_of(fold_of),
+        Journal.open(journal, fingerprint(samples, fold_of) if journal else ""),
+        n_jobs=check_workers(n_jobs),
+        watch=shown(progress, folds, repeats),
+    )
+    fits = runner.run()
+    records = [{**{k: fit[k] for k in ("method", "repeat", "fold")}, **point} for fit in fits for point in fit["sizes"]]
+    ratio = float(np.mean([fit["n_test"] / max(fit["n_train"], 1) for fit in fits]))
+    curves = SizeCurves(records, np.array(steps), list(made), ratio)
+    curves.check_some_worked("in every fold")
     return curves
 
 
-def _made(makers: Any, sizes: Any) -> tuple[dict[str, Callable[[int], Any]], list[int]]:
+def _settings(make: Maker, sizes: list[int]) -> str:
+    """Changes with any option of the ensembles of these sizes."""
+    return " ".join(settings_of(make(size)) for size in sizes)
+
+
+def _made(makers: Any, sizes: Any) -> tuple[dict[str, Maker], list[int]]:
     """Name to function of a size; sizes, sorted."""
     if not isinstance(makers, Mapping) or not makers:
         raise ValueError(f"makers must be a dict of name to maker; got {makers!r}")
@@ -165,7 +176,7 @@ def _made(makers: Any, sizes: Any) -> tuple[dict[str, Callable[[int], Any]], lis
     return {str(name): _maker(str(name), maker) for name, maker in makers.items()}, steps
 
 
-def _maker(name: str, maker: Any) -> Callable[[int], Any]:
+def _maker(name: str, maker: Any) -> Maker:
     if isinstance(maker, type):
         raise TypeError(f"{name!r} is the class {maker.__name__}; give an instance, or a callable of a size")
     if not hasattr(maker, "get_params"):
@@ -181,48 +192,52 @@ def _maker(name: str, maker: Any) -> Callable[[int], Any]:
     return lambda size: clone(maker).set_params(**{last: size})
 
 
-def _one_fold(make: Callable, sizes: list[int], data: FoldData, train: np.ndarray, test: np.ndarray) -> list[dict]:
-    """A record for each size."""
-    rows, records = _safe_indexing(data.X, test), []
-    weight = None if data.weight is None else data.weight[test]
+def _one_fold(samples: Samples, sizes: list[int], make: Maker, split: Split) -> tuple[dict[str, Any], None]:
+    """One method in one fold: under `sizes` a record for each size."""
+    weight, true, records = samples.weights(split.test), samples.codes[split.test], []
+    failed = None
     try:
-        for proba, about in _by_size(make, sizes, data, train, rows):
-            records.append({**about, **score_table(data.y[test], proba, data.classes, weight), "failed": None})
-    except Exception as error:  # one method's trouble must not lose the others' results
-        nan = dict.fromkeys((*METRICS, "fit_seconds"), float("nan"))
-        told = f"{type(error).__name__}: {error}"
-        for size in sizes[len(records) :]:
-            records.append({"size": size, "reached": 0, "staged": False, **nan, "failed": told})
-    return records
+        for proba, about in _by_size(make, sizes, samples, split):
+            check_proba(proba)
+            records.append({**about, **scores_of(true, proba, weight), "failed": None})
+    except Exception as error:  # the failure of one method must not lose the results of the others
+        failed = failure(error)
+        records += [{"size": size, "reached": 0, "staged": False, **failed} for size in sizes[len(records) :]]
+    n_train = int((samples.codes[split.train] >= 0).sum())  # rows without a label do not count
+    about = {"n_train": n_train, "n_test": len(split.test), "failed": None if failed is None else failed["failed"]}
+    return {**about, "sizes": records, "fit_seconds": sum({r["fit_seconds"] for r in records})}, None
 
 
-def _by_size(make: Callable, sizes: list[int], data: FoldData, train: np.ndarray, rows: Any) -> Iterator[tuple]:
+def _by_size(make: Maker, sizes: list[int], samples: Samples, split: Split) -> Iterator[tuple[np.ndarray, dict]]:
     """Probabilities of the test rows at each size, and how they came about."""
     if _same_but_for_size(make, sizes) and hasattr(make(sizes[-1]), "staged_predict_proba"):
-        model, seconds, _ = fit_rows(make(sizes[-1]), data, train)
-        yield from _staged(model, sizes, data, rows, seconds)
+        model, seconds, _ = fit_rows(make(sizes[-1]), samples, split.train)
+        yield from _staged(model, sizes, samples, split, seconds)
         return
     for size in sizes:
-        model, seconds, _ = fit_rows(make(size), data, train)
+        model, seconds, _ = fit_rows(make(size), samples, split.train)
         about = {"size": size, "reached": size, "staged": False, "fit_seconds": seconds}
-        yield aligned_proba(model, rows, data.classes), about
+        yield aligned_proba(model, samples.features(model, split.test), samples.classes), about
 
 
-def _staged(model: Any, sizes: list[int], data: FoldData, rows: Any, seconds: float) -> Iterator[tuple]:
-    """Read after each of the sizes; where there are fewer stages, after the last."""
+def _staged(
+    model: Any, sizes: list[int], samples: Samples, split: Split, seconds: float
+) -> Iterator[tuple[np.ndarray, dict]]:
+    """Probabilities after each of the sizes; where there are fewer stages, after the last."""
     left, stage, proba = list(sizes), 0, None
-    for stage, proba in enumerate(model.staged_predict_proba(rows), 1):
+    for stage, given in enumerate(model.staged_predict_proba(samples.features(model, split.test)), 1):
+        proba = aligned(np.asarray(given, dtype=float), model.classes_, samples.classes)
         if stage == left[0]:
-            about = {"size": left.pop(0), "reached": stage, "staged": True, "fit_seconds": seconds}
-            yield _aligned(model, proba, data.classes), about
+            yield proba, {"size": left.pop(0), "reached": stage, "staged": True, "fit_seconds": seconds}
         if not left:
             return
+    if proba is None:
+        raise ValueError(f"{type(model).__name__}.staged_predict_proba gave no stage")
     for size in left:
-        about = {"size": size, "reached": stage, "staged": True, "fit_seconds": seconds}
-        yield _aligned(model, proba, data.classes), about
+        yield proba, {"size": size, "reached": stage, "staged": True, "fit_seconds": seconds}
 
 
-def _same_but_for_size(make: Callable, sizes: list[int]) -> bool:
+def _same_but_for_size(make: Maker, sizes: list[int]) -> bool:
     """Whether ensembles of the sizes have the same options but for one, and that is the size."""
     largest = make(sizes[-1])
     if len(sizes) == 1 or not hasattr(largest, "get_params"):
@@ -237,23 +252,6 @@ def _same_but_for_size(make: Callable, sizes: list[int]) -> bool:
         if [(given[name], wanted[name]) for name in differ] != [(size, sizes[-1])]:
             return False
     return True
-
-
-@dataclass(frozen=True)
-class _Read:
-    """Probabilities already there, as a model would give them."""
-
-    classes_: np.ndarray
-    proba: np.ndarray
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        return self.proba
-
-
-def _aligned(model: Any, proba: Any, classes: np.ndarray) -> np.ndarray:
-    if proba is None:
-        raise ValueError(f"{type(model).__name__}.staged_predict_proba gave no stage")
-    return aligned_proba(_Read(model.classes_, proba), None, classes)
 
 
 def _table(curves: SizeCurves, metric: str) -> str:

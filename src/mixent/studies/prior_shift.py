@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.special import rel_entr
 from sklearn.utils import check_random_state
 
-from mixent.base.labels import as_labels, classes_of, encode, key, labelled_rows
 from mixent.base.params import check_count
 from mixent.base.style import Short
+from mixent.data.labels import as_labels, classes_of, encode, label_value, labelled_rows
+from mixent.evaluate.cross_validation import Progress
 from mixent.evaluate.records import Recorded, check_asked
+from mixent.evaluate.runner import Method, Runner, Split
 from mixent.evaluate.scores import METRICS, score_table
 from mixent.evaluate.text import WORDS
-from mixent.evaluate.validate import Progress
 
 SHOWN = ("error", "log_loss")
 MEASURES = (*METRICS, "prior_error")
@@ -110,13 +112,13 @@ def prior_mismatch(source_priors: Any, test_priors: Any) -> float:
 
 def without_class(y: Any, label: Any) -> np.ndarray:
     """Numbers of the labelled rows that are not of class `label`: a batch that lacks a class (section 4.4)."""
-    y, classes = as_labels(y), [key(value) for value in classes_of(y)]
-    if key(label) not in classes:
+    y, classes = as_labels(y), [label_value(value) for value in classes_of(y)]
+    if label_value(label) not in classes:
         raise ValueError(f"label must be one of the labels in y, {classes}; got {label!r}")
     if len(classes) == 1:
         raise ValueError(f"all labels in y are {label!r}; without this class no row is left")
     known = np.flatnonzero(labelled_rows(y))
-    return known[encode(y[known], classes) != classes.index(key(label))]
+    return known[encode(y[known], classes) != classes.index(label_value(label))]
 
 
 def with_copies(answers: Mapping[str, Any], name: str, k: int) -> dict[str, Any]:
@@ -265,33 +267,56 @@ def shift_study(
     index = np.full(len(shares), np.nan)
     if source_priors is not None:
         index = np.array([prior_mismatch(source_priors, one) for one in shares])
-    rng, records, report = check_random_state(random_state), [], progress or (lambda done, total, text: None)
-    jobs = [(s, repeat) for s in range(len(settings)) for repeat in range(n_repeats)]
-    for done, (s, repeat) in enumerate(jobs):
-        report(done, len(jobs), f"prior {s + 1} of {len(settings)}, batch {repeat + 1} of {n_repeats}")
-        rows = resample_priors(y, settings[s], size, rng)
-        about = {"setting": s, "prior": tuple(shares[s].tolist()), "mismatch": float(index[s]), "repeat": repeat}
-        records += [{**about, "method": str(name), **_scored(m, rows, y, classes)} for name, m in methods.items()]
-    report(len(jobs), len(jobs), "done")
-    study = ShiftStudy(records, shares, index, [str(name) for name in methods], classes, size)
-    if all(record["failed"] for record in records):
-        told = "; ".join(f"{name}: {message}" for name, message in study.failures.items())
-        raise RuntimeError(f"every method failed on every batch. {told}")
+    rng = check_random_state(random_state)
+    batches = [
+        Split(repeat, s, np.empty(0, dtype=int), resample_priors(y, prior, size, rng))
+        for s, prior in enumerate(settings)
+        for repeat in range(n_repeats)
+    ]
+    runner = Runner(
+        {str(name): Method(method) for name, method in methods.items()},
+        partial(_score_batch, y, classes),
+        batches,
+        watch=_shown(progress, len(settings), n_repeats),
+    )
+    runner.run()
+    records = [_placed(o.record, shares, index) for place in zip(*runner.outcomes.values()) for o in place]
+    study = ShiftStudy(records, shares, index, list(runner.methods), classes, size)
+    study.check_some_worked("on every batch")
     return study
 
 
-def _scored(method: Callable, rows: np.ndarray, y: np.ndarray, classes: np.ndarray) -> dict[str, Any]:
+def _shown(progress: Progress | None, n_priors: int, n_repeats: int) -> Callable[[Runner], None]:
+    def watch(runner: Runner) -> None:
+        if progress is not None:
+            s, repeat = (0, 0) if runner.latest is None else (runner.latest.record[k] for k in ("fold", "repeat"))
+            text = f"prior {s + 1} of {n_priors}, batch {repeat + 1} of {n_repeats}"
+            progress(runner.n_done, runner.n_total, text)
+
+    return watch
+
+
+def _placed(record: dict[str, Any], shares: np.ndarray, index: np.ndarray) -> dict[str, Any]:
+    """The record of a batch with its prior; the engine counts priors as folds."""
+    s = record.pop("fold")
+    return {"setting": s, "prior": tuple(shares[s].tolist()), "mismatch": float(index[s]), **record}
+
+
+def _score_batch(
+    y: np.ndarray, classes: np.ndarray, method: Callable[[np.ndarray], Any], batch: Split
+) -> tuple[dict[str, Any], None]:
     """Scores of one method on one batch, or why there are none."""
+    rows = batch.test
     try:
         proba = np.asarray(method(rows.copy()), dtype=float)
         scores = score_table(y[rows], proba, classes)
-    except Exception as error:  # one method's trouble must not lose the others' results
+    except Exception as error:  # the failure of one method must not lose the results of the others
         nothing = dict.fromkeys(MEASURES, float("nan"))
-        return {**nothing, "found": None, "failed": f"{type(error).__name__}: {error}"}
+        return {**nothing, "found": None, "failed": f"{type(error).__name__}: {error}"}, None
     found = proba.mean(axis=0)
     share = np.bincount(encode(y[rows], classes), minlength=len(classes)) / len(rows)
     gap = float(np.abs(found - share).sum() / 2)
-    return {**scores, "found": tuple(found.tolist()), "prior_error": gap, "failed": None}
+    return {**scores, "found": tuple(found.tolist()), "prior_error": gap, "failed": None}, None
 
 
 def _rows_of(values: Any) -> list[Any]:
@@ -313,14 +338,14 @@ def _distribution(name: str, values: Any) -> np.ndarray:
 
 def _shares_of(priors: Any, classes: np.ndarray) -> np.ndarray:
     """(K,) share of every class."""
-    names = [key(value) for value in classes]
+    names = [label_value(value) for value in classes]
     priors = priors.to_dict() if hasattr(priors, "to_dict") else priors  # value_counts has an order of its own
     if not isinstance(priors, Mapping):
         share = _distribution("priors", priors)
         if len(share) != len(names):
             raise ValueError(f"priors has {len(share)} shares for the {len(names)} classes in y, {names}")
         return share
-    given = {key(label): value for label, value in priors.items()}
+    given = {label_value(label): value for label, value in priors.items()}
     share = _distribution("priors", list(given.values()))
     for label, value in zip(given, share):
         if value > 0 and label not in names:

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from scipy.special import logit
 
-from mixent.base.labels import as_labels, classes_of, encode, key, labelled_rows
 from mixent.base.params import check_number, check_positive
+from mixent.data.labels import as_labels, classes_of, encode, label_value, labelled_rows
 
 
 @dataclass(frozen=True)
@@ -320,7 +320,7 @@ def verification_report(
     far, frr, _ = _operating_points(client, scores)
     return VerificationReport(
         **vars(rates),
-        target=key(target),
+        target=label_value(target),
         prior=float(prior),
         cost_miss=float(cost_miss),
         cost_false_alarm=float(cost_false_alarm),
@@ -336,15 +336,15 @@ def verification_report(
 
 def _clients(truth: Any, target: Any) -> np.ndarray:
     """(n,) mask of the clients; there are some, and impostors."""
-    truth, classes = as_labels(truth), [key(value) for value in classes_of(truth)]
+    truth, classes = as_labels(truth), [label_value(value) for value in classes_of(truth)]
     if not labelled_rows(truth).all():
         row = int(np.argmin(labelled_rows(truth)))
         raise ValueError(f"row {row} of truth has no label; leave such rows out (labelled_rows(truth))")
-    if key(target) not in classes:
+    if label_value(target) not in classes:
         raise ValueError(f"target must be one of the labels in truth, {classes}; got {target!r}")
     if len(classes) == 1:
         raise ValueError(f"all labels in truth are {target!r}: there is no impostor, so false accepts have no rate")
-    return encode(truth, classes) == classes.index(key(target))
+    return encode(truth, classes) == classes.index(label_value(target))
 
 
 def _scores(name: str, scores: Any, client: np.ndarray) -> np.ndarray:
@@ -370,8 +370,8 @@ def _accepted(truth: Any, said: Any, target: Any) -> np.ndarray:
         return said
     if said.dtype.kind == "f" and truth.dtype.kind != "f":
         raise ValueError("said holds numbers with decimals, so it holds scores: give the threshold to accept from")
-    classes = [key(value) for value in classes_of(truth)]
-    return encode(said, classes) == classes.index(key(target))
+    classes = [label_value(value) for value in classes_of(truth)]
+    return encode(said, classes) == classes.index(label_value(target))
 
 
 def _checked_threshold(threshold: Any) -> float:

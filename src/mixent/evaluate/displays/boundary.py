@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.delegation import aligned_proba
 from mixent.base.style import INK, Short, axes_or_new, colour, legend, marker, plain, tidy
 from mixent.base.text import class_name
-from mixent.evaluate.validate import aligned_proba
 from mixent.mixtures.displays.regions import (
     MANY_POINTS,
     _columns,

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.delegation import aligned_proba
 from mixent.base.style import FAINT, Short, axes_or_new, colour, dash, legend, marker, plain, tidy
 from mixent.base.text import class_name
-from mixent.evaluate.scores import Reliability, _checked, reliability
-from mixent.evaluate.validate import aligned_proba
+from mixent.evaluate.scores import Reliability, read_predictions, reliability
 
 COUNTS_SHARE = 0.16  # of the height of the axes
 
@@ -50,10 +50,10 @@ class CalibrationDisplay(Short):
         name: str = "top label",
     ):
         """Calibration of probabilities (n, C) whose columns are in the order of `classes`."""
-        from mixent.base.labels import classes_of
+        from mixent.data.labels import classes_of
 
         classes = classes_of(y) if classes is None else classes
-        true, proba, weight = _checked(y, proba, classes, sample_weight)
+        true, proba, weight = read_predictions(y, proba, classes, sample_weight)
         top = proba.argmax(axis=1)
         if kind == "top":
             events = {name: (proba.max(axis=1), top == true)}

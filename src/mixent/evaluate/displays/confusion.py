@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.labels import classes_of, encode
 from mixent.base.style import INK, Short, axes_or_new, plain, share_colours
-from mixent.evaluate.scores import _weights
+from mixent.data import row_weights
+from mixent.data.labels import classes_of, encode
 
 
 @dataclass(repr=False)
@@ -41,7 +41,7 @@ class ConfusionDisplay(Short):
         true, guess, n_classes = encode(y, classes), encode(predicted, classes), len(classes)
         if len(true) != len(guess):
             raise ValueError(f"y has {len(true)} rows, predicted has {len(guess)}")
-        weight = _weights(sample_weight, len(true))
+        weight = row_weights(sample_weight, len(true))
         counts = np.bincount(true * n_classes + guess, weight, minlength=n_classes**2)
         return cls(counts.reshape(n_classes, n_classes), np.asarray(classes), sample_weight is not None)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.labels import as_labels, encode, labelled_rows
 from mixent.base.style import FAINT, INK, MED, Short, axes_or_new, colour, tidy
+from mixent.data.labels import as_labels, encode, labelled_rows
 
 SILENT = "#c9c9c9"
 TAIL = 0.005  # share of the rows at either end that may lie outside the picture, drawn at its edge

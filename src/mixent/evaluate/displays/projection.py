@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.labels import as_labels, encode, labelled_rows
+from mixent.base.delegation import aligned_proba
 from mixent.base.style import INK, Short, axes_or_new, beside_width, colour, legend, marker, plain, tidy
 from mixent.base.text import class_name
-from mixent.evaluate.validate import aligned_proba
+from mixent.data.labels import as_labels, encode, labelled_rows
 from mixent.mixtures.displays.regions import MANY_POINTS, _span
 
 GRID = 120  # points of the map along each axis

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from mixent.base.labels import as_labels, classes_of, key, labelled_rows
 from mixent.base.style import FAINT, Short, axes_or_new, beside_width, class_style, legend, plain, tidy
 from mixent.base.text import class_name
-from mixent.evaluate.scores import _weights
+from mixent.data import row_weights
+from mixent.data.labels import as_labels, classes_of, label_value, labelled_rows
 
 MOST_INSIDE = 6  # entries of the legend that fit below the curves
 
@@ -73,8 +73,8 @@ class RocDisplay(Short):
         """Of scores (n,), high for the class `positive`; or of a dict of such scores by name."""
         y, positive = as_labels(y), _wanted(y, positive)
         known = labelled_rows(y)
-        hit = np.array([key(value) == positive for value in y[known]])
-        weight = _weights(sample_weight, len(y))[known]
+        hit = np.array([label_value(value) == positive for value in y[known]])
+        weight = row_weights(sample_weight, len(y))[known]
         named = scores if isinstance(scores, Mapping) else {"scores": scores}
         return cls({name: _curve(name, one, known, hit, weight) for name, one in named.items()}, positive)
 
@@ -84,11 +84,11 @@ class RocDisplay(Short):
         y, proba = as_labels(y), np.asarray(proba, dtype=float)
         if proba.shape != (len(y), len(classes)):
             raise ValueError(f"proba must have shape {(len(y), len(classes))}, rows by classes; got {proba.shape}")
-        there, curves = [key(value) for value in classes_of(y)], {}
+        there, curves = [label_value(value) for value in classes_of(y)], {}
         if len(there) < 2:
             raise ValueError(f"a curve needs rows of two kinds; all labels in y are {there[0]!r}")
         for c, label in enumerate(classes):
-            if key(label) in there:
+            if label_value(label) in there:
                 one = cls.from_predictions(y, log_odds(proba, c), positive=label, sample_weight=sample_weight)
                 curves[class_name(label)] = one.curves["scores"]
         return cls(curves, None)
@@ -119,16 +119,16 @@ class RocDisplay(Short):
 
 def _wanted(y: Any, positive: Any) -> Any:
     """The label of the class to be found."""
-    classes = [key(value) for value in classes_of(y)]
+    classes = [label_value(value) for value in classes_of(y)]
     if len(classes) < 2:
         raise ValueError(f"a curve needs rows of two kinds; all labels in y are {classes[0]!r}")
     if positive is None:
         if len(classes) > 2:
             raise ValueError(f"y has {len(classes)} classes; say which is to be found: positive= one of {classes}")
         return classes[-1]
-    if key(positive) not in classes:
+    if label_value(positive) not in classes:
         raise ValueError(f"positive must be one of the labels in y, {classes}; got {positive!r}")
-    return key(positive)
+    return label_value(positive)
 
 
 def _scores(name: str, est: Any, X: Any, positive: Any) -> np.ndarray:
@@ -137,7 +137,7 @@ def _scores(name: str, est: Any, X: Any, positive: Any) -> np.ndarray:
         if not hasattr(est, "score_samples"):
             raise ValueError(f"{name!r} has neither classes_ nor score_samples; give a fitted classifier or detector")
         return np.asarray(est.score_samples(X))
-    classes = [key(value) for value in est.classes_]
+    classes = [label_value(value) for value in est.classes_]
     if positive not in classes:
         raise ValueError(f"{name!r} does not know the class {positive!r}; it was fitted to {classes}")
     c = classes.index(positive)

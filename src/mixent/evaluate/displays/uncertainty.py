@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.labels import classes_of
+from mixent.base.delegation import aligned_proba
 from mixent.base.style import Short, axes_or_new, colour, dash, legend, plain, tidy
 from mixent.base.text import class_name
-from mixent.evaluate.scores import _checked
-from mixent.evaluate.validate import aligned_proba
+from mixent.data.labels import classes_of
+from mixent.evaluate.scores import read_predictions
 
 MANY_CLASSES = 4  # above this the legend stands below, so that the axes keep their width
 MOST_ENTRIES = 12
@@ -35,7 +35,7 @@ class UncertaintyDisplay(Short):
     def from_predictions(cls, y: Any, proba: Any, classes: Any = None):
         """Uncertainty of probabilities (n, C) whose columns are in the order of `classes`."""
         classes = classes_of(y) if classes is None else classes
-        true, proba, _ = _checked(y, proba, classes, None)
+        true, proba, _ = read_predictions(y, proba, classes, None)
         doubt, miss = 1 - proba.max(axis=1), proba.argmax(axis=1) != true
         uncertainty, wrong = {}, {}
         for c, label in enumerate(classes):

@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from mixent.base.labels import as_labels, encode, labelled_rows
 from mixent.base.style import INK, Display, colour, legend, marker, plain, tidy
 from mixent.base.text import class_name
 from mixent.data import frame_like
+from mixent.data.labels import as_labels, encode, labelled_rows
 
 MANY_POINTS = 2000  # above this points are drawn as a picture, small and pale
 FEW_VALUES = 10  # a column with no more different values is jittered

@@ -1,4 +1,4 @@
-"""A file of finished folds, a JSON line each: a comparison that was stopped goes on from there."""
+"""A file of finished folds, a JSON line each, from which a stopped run is resumed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from typing import Any
 
 import numpy as np
 
-FORMAT = "mixent comparison 1"
+from mixent.data import Table
+from mixent.evaluate.samples import Samples
+
+FORMAT = "mixent folds 1"
+Place = tuple[str, str, int, int]  # method, its settings, repeat, fold
 
 
 class OtherJournalError(ValueError):
@@ -21,20 +25,27 @@ class OtherJournalError(ValueError):
 class Outcome:
     """One method in one fold."""
 
-    record: dict[str, Any]
-    proba: np.ndarray | None  # (n_test, C), where the fold is of the first repeat and nothing failed
+    record: dict[str, Any]  # with method, repeat, fold and failed (None, or the error)
+    proba: np.ndarray | None = None  # (n_test, C), of the first repeat, where nothing failed
 
 
 @dataclass
 class Journal:
-    """What has been done, in memory and (with a path) on disk."""
+    """The finished folds, in memory and (with a path) on disk."""
 
     path: Path | None = None
-    done: dict[tuple[str, str, int, int], Outcome] = field(default_factory=dict)  # name, settings, repeat, fold
+    done: dict[Place, Outcome] = field(default_factory=dict)
 
     @classmethod
     def open(cls, path: Any, fingerprint: str) -> Journal:
-        """Read a file, or begin it; one of other data or other folds is an error."""
+        """Read a file, or begin it; that of other data or other folds is an error.
+
+        Parameters
+        ----------
+        path : path, or None for a journal in memory
+        fingerprint : str
+            See `fingerprint`.
+        """
         if path is None:
             return cls()
         path = Path(path)
@@ -43,7 +54,7 @@ class Journal:
             return cls(path)
         head, *lines = [_parsed(line) for line in path.read_text().splitlines()]
         if not isinstance(head, dict) or head.get("format") != FORMAT:
-            raise ValueError(f"{path} is no journal of a comparison; name another file")
+            raise ValueError(f"{path} is not a journal of cross-validation; name another file")
         if head["fingerprint"] != fingerprint:
             raise OtherJournalError(
                 f"{path} is the journal of another comparison (other rows, labels, weights or folds); name another "
@@ -52,21 +63,39 @@ class Journal:
         if not path.read_bytes().endswith(b"\n"):  # the last line of a run that was killed
             with path.open("a") as out:
                 out.write("\n")
-        return cls(path, {_key(line): _outcome(line) for line in lines if line is not None})
+        return cls(path, {_place(line): _outcome(line) for line in lines if line is not None})
 
-    def get(self, name: str, settings: str, repeat: int, fold: int) -> Outcome | None:
+    def get(self, method: str, settings: str, repeat: int, fold: int) -> Outcome | None:
         """What is known of a fold."""
-        return self.done.get((name, settings, repeat, fold))
+        return self.done.get((method, settings, repeat, fold))
 
     def add(self, settings: str, outcome: Outcome) -> None:
         """Keep a fold."""
-        record = outcome.record
         proba = None if outcome.proba is None else outcome.proba.tolist()
-        line = {"settings": settings, "record": record, "proba": proba}
-        self.done[_key(line)] = outcome
+        line = {"settings": settings, "record": outcome.record, "proba": proba}
+        self.done[_place(line)] = outcome
         if self.path is not None:
             with self.path.open("a") as out:
                 out.write(json.dumps(line) + "\n")
+
+
+def fingerprint(samples: Samples, folds: np.ndarray) -> str:
+    """Changes with any cell, label, weight or fold."""
+    found = hashlib.sha256(_cells(samples.X))
+    found.update(json.dumps([str(label) for label in samples.labels.values()]).encode())
+    found.update(b"" if samples.weight is None else samples.weight.tobytes())
+    found.update(np.asarray(folds, dtype=np.int64).tobytes())
+    return found.hexdigest()[:16]
+
+
+def _cells(X: Any) -> bytes:
+    if not isinstance(X, Table):
+        import joblib
+
+        return joblib.hash(X).encode()
+    schema = json.dumps(X.schema.to_json(), default=str).encode()
+    codes = b"" if X.codes is None else np.ascontiguousarray(X.codes).tobytes()
+    return schema + np.ascontiguousarray(X.X).tobytes() + codes
 
 
 def settings_of(estimator: Any) -> str:
@@ -76,23 +105,23 @@ def settings_of(estimator: Any) -> str:
     import mixent
 
     text = f"{type(estimator).__name__} {mixent.__version__} {sklearn.__version__} "
-    return hashlib.sha256((text + _spelt(estimator.get_params(deep=True))).encode()).hexdigest()[:12]
+    return hashlib.sha256((text + _written(estimator.get_params(deep=True))).encode()).hexdigest()[:12]
 
 
-def _spelt(value: Any) -> str:
+def _written(value: Any) -> str:
     """A value in full, where its own text leaves some out."""
     if isinstance(value, np.ndarray) and value.dtype != object:
         return f"{value.dtype}{value.shape}{hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()}"
     if isinstance(value, dict):
-        return str(sorted((str(name), _spelt(one)) for name, one in value.items()))
+        return str(sorted((str(name), _written(item)) for name, item in value.items()))
     if isinstance(value, list | tuple):
-        return str([_spelt(one) for one in value])
+        return str([_written(item) for item in value])
     if hasattr(value, "get_params") and not isinstance(value, type):
         return type(value).__name__  # its options stand beside it
     return repr(value)
 
 
-def _key(line: dict[str, Any]) -> tuple[str, str, int, int]:
+def _place(line: dict[str, Any]) -> Place:
     record = line["record"]
     return record["method"], line["settings"], record["repeat"], record["fold"]
 

@@ -4,12 +4,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.dummy import DummyClassifier
-from sklearn.naive_bayes import GaussianNB
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
+from mixent import MixtureClassifier
 from mixent.evaluate import cross_validate, score_table, stratified_folds
 from mixent.evaluate.scores import METRICS
 
@@ -210,7 +212,7 @@ def test_progress_counts_up_to_the_total():
     told = []
     cross_validate({"a": GaussianNB(), "b": Spy()}, X, Y, folds=3, repeats=2, progress=lambda *a: told.append(a))
     assert [t[0] for t in told] == list(range(13)) and {t[1] for t in told} == {12}
-    assert told[0][2] == "a, fold 1 of 3, repeat 1" and told[-1][2] == "done"
+    assert told[1][2] == "a, fold 1 of 3, repeat 1" and told[-1][2] == "b, fold 3 of 3, repeat 2"
 
 
 @pytest.mark.parametrize(
@@ -219,9 +221,10 @@ def test_progress_counts_up_to_the_total():
         ({"estimators": {}}, "estimators is empty"),
         ({"y": Y[:100]}, "X has 150 rows, y has 100"),
         ({"folds": 1}, "folds must be at least 2"),
-        ({"y": ["a", "a"], "X": X[:2]}, "lower folds"),
-        ({"y": [None] * 150}, "no label"),
-        ({"sample_weight": -np.ones(150)}, "sample_weight must be finite and >= 0; row 0 has -1"),
+        ({"y": ["a", "a", "b"], "X": X[:3]}, "lower folds"),
+        ({"y": ["a", "a"], "X": X[:2]}, "at least 2 classes"),
+        ({"y": [None] * 150}, "every label in y is absent"),
+        ({"sample_weight": -np.ones(150)}, "sample_weight must be >= 0; row 0 has -1"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:classes with")
@@ -236,5 +239,43 @@ def test_rows_without_a_label_do_not_count_for_the_overlap():
     labels = np.where(np.arange(150) % 5 == 0, y.astype(object), None)
     cv = cross_validate(GaussianNB(), X, labels, folds=5)
     assert {(r["n_train"], r["n_test"]) for r in cv.records} == {(24, 6)}
-    with pytest.raises(ValueError, match="there is no method 'bost'; there are 'GaussianNB'"):
+    with pytest.raises(ValueError, match="unknown method 'bost'; choose one of 'GaussianNB'"):
         cv.difference("GaussianNB", "bost")
+
+
+def test_stopped_and_resumed_is_one_run(tmp_path):
+    methods, path = {"nb": GaussianNB(), "lda": LinearDiscriminantAnalysis()}, tmp_path / "folds.jsonl"
+    whole = cross_validate(methods, X, Y, folds=3, repeats=2)
+
+    def stop(done, total, text):
+        if done == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cross_validate(methods, X, Y, folds=3, repeats=2, journal=path, progress=stop)
+    assert len(path.read_text().splitlines()) == 1 + 5
+    told = []
+    again = cross_validate(methods, X, Y, folds=3, repeats=2, journal=path, progress=lambda *a: told.append(a[0]))
+    assert told[-1] == 12 and len(path.read_text().splitlines()) == 1 + 12
+    for method in methods:
+        np.testing.assert_array_equal(again.values(method, "log_loss"), whole.values(method, "log_loss"))
+        np.testing.assert_array_equal(again.proba[method], whole.proba[method])
+    with pytest.raises(ValueError, match="is the journal of another"):
+        cross_validate(methods, X, Y[::-1], folds=3, repeats=2, journal=path)
+
+
+def test_processes_change_nothing_but_seconds():
+    methods = {"nb": GaussianNB(), "lda": LinearDiscriminantAnalysis()}
+    one, two = (cross_validate(methods, X, Y, folds=3, n_jobs=n) for n in (1, 2))
+    for method in methods:
+        np.testing.assert_array_equal(one.values(method, "brier"), two.values(method, "brier"))
+    assert [r["fold"] for r in two.records] == [0, 1, 2, 0, 1, 2] and two.methods == ["nb", "lda"]
+
+
+def test_rows_of_any_kind():
+    """What only a pipeline of the user can read is handed to it as it is."""
+    texts = ["good fine", "bad poor", "fine good good", "poor bad"] * 5
+    y = np.array(["+", "-"] * 10)
+    pipe = make_pipeline(CountVectorizer(), MultinomialNB())
+    cv = cross_validate({"pipe": pipe, "mixture": MixtureClassifier(1)}, texts, y, folds=2)
+    assert cv.values("pipe", "error").max() == 0 and "Expected 2D array" in cv.failures["mixture"]

@@ -1,0 +1,184 @@
+"""Cross-validation of several classifiers on the same folds."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from mixent.base.delegation import aligned_proba, weight_argument, weight_arguments
+from mixent.base.folds import assign_folds
+from mixent.base.params import check_workers
+from mixent.data import labelled_rows
+from mixent.evaluate.journal import Journal, fingerprint, settings_of
+from mixent.evaluate.records import TIMED, CrossValidation
+from mixent.evaluate.runner import Method, Runner, Split, splits_of
+from mixent.evaluate.samples import Samples, read_samples
+from mixent.evaluate.scores import check_proba, scores_of
+
+Progress = Callable[[int, int, str], None]
+Measure = Callable[[Any, Any, np.ndarray], Mapping[str, Any]]  # (fitted model, test rows, their labels) -> more scores
+
+
+def cross_validate(
+    estimators: Any,
+    X: Any,
+    y: Any,
+    *,
+    folds: int = 5,
+    repeats: int = 1,
+    random_state: Any = 0,
+    sample_weight: Any = None,
+    journal: str | Path | None = None,
+    n_jobs: int | None = 1,
+    progress: Progress | None = None,
+) -> CrossValidation:
+    """Score classifiers by repeated stratified cross-validation, all on the same folds.
+
+    Parameters
+    ----------
+    estimators : classifier, or dict of name to classifier
+        One alone is called by the name of its class. Each is cloned for every fold. One that raises is recorded as
+        failed, with its message; only if all fail in every fold is that an error.
+    X : array or DataFrame (n, d)
+    y : (n,) labels
+        Rows without a label (None, NaN, blank) are always in training and never scored. An estimator that refuses them
+        is fitted on the labelled rows alone.
+    folds, repeats : int
+        A class with fewer rows than folds is missing from some test folds; a class with one row stays in training
+        always and is not scored. Both are warned about.
+    random_state : int or RandomState
+        Shuffles rows into folds.
+    sample_weight : (n,) weights for fitting and scoring, optional
+        An estimator that takes none is fitted without, with a warning; the scores are weighted all the same.
+    journal : path, optional
+        A file in which finished folds are kept: the same call with the same file resumes a run that was stopped.
+    n_jobs : int, optional
+        Processes; None or -1: as many as there are cores.
+    progress : callable(done, total, text), optional
+
+    Returns
+    -------
+    CrossValidation
+    """
+    estimators = _by_name(estimators)
+    samples = read_samples(X, y, sample_weight, estimators=estimators.values())
+    fold_of = assign_folds(samples.labels, folds=folds, repeats=repeats, random_state=random_state)
+    for name, estimator in estimators.items():
+        if samples.weight is not None and weight_argument(estimator) is None:
+            warnings.warn(f"{name} takes no sample_weight: it is fitted without; its scores are weighted", stacklevel=2)
+    runner = Runner(
+        {name: Method(estimator, settings_of(estimator) if journal else "") for name, estimator in estimators.items()},
+        partial(score_fold, samples),
+        splits_of(fold_of),
+        Journal.open(journal, fingerprint(samples, fold_of) if journal else ""),
+        n_jobs=check_workers(n_jobs),
+        watch=shown(progress, folds, repeats),
+    )
+    result = gathered(runner, samples, fold_of, random_state)
+    result.check_some_worked("in every fold")
+    return result
+
+
+def shown(progress: Progress | None, folds: int, repeats: int) -> Callable[[Runner], None]:
+    """Reports every finished fold to `progress`."""
+
+    def watch(runner: Runner) -> None:
+        if progress is not None:
+            record = None if runner.latest is None else runner.latest.record
+            text = "" if record is None else f"{record['method']}, fold {record['fold'] + 1} of {folds}"
+            text += f", repeat {record['repeat'] + 1}" if record is not None and repeats > 1 else ""
+            progress(runner.n_done, runner.n_total, text)
+
+    return watch
+
+
+def gathered(runner: Runner, samples: Samples, folds: np.ndarray, random_state: Any) -> CrossValidation:
+    """Run, and gather records and out-of-fold probabilities of the methods that were not left out."""
+    records = runner.run()
+    proba = {}
+    for name in dict.fromkeys(record["method"] for record in records):
+        proba[name] = np.full((samples.n_rows, len(samples.classes)), np.nan)
+        for outcome in runner.outcomes[name]:
+            if outcome.proba is not None:
+                proba[name][folds[0] == outcome.record["fold"]] = outcome.proba
+    labels = samples.labels.values()
+    return CrossValidation(records, proba, samples.classes, labels, folds, samples.weight, random_state)
+
+
+def _by_name(estimators: Any) -> Mapping[str, Any]:
+    if not isinstance(estimators, Mapping):
+        if not hasattr(estimators, "fit") or isinstance(estimators, type):
+            what = estimators.__name__ if isinstance(estimators, type) else type(estimators).__name__
+            kind = "the class " if isinstance(estimators, type) else "a "
+            raise TypeError(f"estimators must be a classifier, or a dict of name to classifier; got {kind}{what}")
+        return {type(estimators).__name__: estimators}
+    if not estimators:
+        raise ValueError("estimators is empty; pass a classifier, or a dict of name to classifier")
+    return estimators
+
+
+def score_fold(
+    samples: Samples, estimator: Any, split: Split, measure: Measure | None = None
+) -> tuple[dict[str, Any], np.ndarray | None]:
+    """Scores and probabilities of one method in one fold, or how it failed.
+
+    Parameters
+    ----------
+    samples : Samples
+    estimator : classifier
+        A clone is fitted.
+    split : Split
+    measure : callable(model, X, y), optional
+        More scores, from the fitted model, the test rows and their labels.
+    """
+    rows = split.test
+    size = {"n_train": int((samples.codes[split.train] >= 0).sum()), "n_test": len(rows)}
+    try:
+        model, fit_seconds, labelled_only = fit_rows(estimator, samples, split.train)
+        began = time.perf_counter()
+        proba = aligned_proba(model, samples.features(model, rows), samples.classes)
+        predict_seconds = time.perf_counter() - began
+        check_proba(proba)
+        scores = scores_of(samples.codes[rows], proba, samples.weights(rows))
+        more = {} if measure is None else measure(model, samples.features(model, rows), samples.labels.values(rows))
+    except Exception as error:  # the failure of one method must not lose the results of the others
+        return {**size, **failure(error), "labelled_only": False}, None
+    seconds = {"fit_seconds": fit_seconds, "predict_seconds": predict_seconds}
+    return {**size, **scores, **more, **seconds, "labelled_only": labelled_only, "failed": None}, proba
+
+
+def failure(error: Exception) -> dict[str, Any]:
+    """The record of a fold that failed."""
+    return {**dict.fromkeys(TIMED, float("nan")), "failed": f"{type(error).__name__}: {error}"}
+
+
+def fit_rows(estimator: Any, samples: Samples, train: np.ndarray) -> tuple[Any, float, bool]:
+    """The fitted clone, its seconds, and whether it had to do without the unlabelled rows."""
+    trouble = None
+    for rows in _training_sets(samples, train):
+        model, began = clone(estimator), time.perf_counter()
+        weights = weight_arguments(model, None if samples.weight is None else samples.weight[rows])
+        try:
+            model.fit(samples.features(model, rows), samples.labels.values(rows), **weights)
+            if not labelled_rows(model.classes_).all():
+                raise ValueError("absent labels were taken for a class")
+        except Exception as error:
+            trouble = error
+            continue
+        return model, time.perf_counter() - began, len(rows) < len(train)
+    assert trouble is not None
+    raise trouble
+
+
+def _training_sets(samples: Samples, train: np.ndarray) -> Iterator[np.ndarray]:
+    yield train
+    known = samples.codes[train] >= 0
+    if not known.all():
+        yield train[known]

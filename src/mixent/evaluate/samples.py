@@ -1,0 +1,82 @@
+"""Rows with labels and weights, each read once, from which folds are taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import _num_samples
+
+from mixent.base.delegation import features_for, reads_tables
+from mixent.data import Categorical, Labels, Table, n_rows_of, read_features, read_labels, read_weights, take_rows
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Rows for cross-validation."""
+
+    X: Any  # a Table, or as given
+    labels: Labels  # one label per row, or none
+    weight: np.ndarray | None  # (n,)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, with and without a label."""
+        return len(self.labels.likelihood)
+
+    @property
+    def classes(self) -> np.ndarray:
+        """(C,) sorted."""
+        return self.labels.classes
+
+    @property
+    def codes(self) -> np.ndarray:
+        """(n,) positions among the classes; -1 without a label."""
+        assert self.labels.codes is not None
+        return self.labels.codes
+
+    def features(self, estimator: Any, rows: np.ndarray) -> Any:
+        """Some rows, as an estimator takes them."""
+        return features_for(estimator, take_rows(self.X, rows))
+
+    def weights(self, rows: np.ndarray) -> np.ndarray:
+        """(m,) weights of some rows; 1 where none were given."""
+        return np.ones(len(rows)) if self.weight is None else self.weight[rows]
+
+
+def read_samples(
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    estimators: Iterable[Any] = (),
+    categorical: Categorical = "auto",
+) -> Samples:
+    """Check rows, labels and weights.
+
+    Parameters
+    ----------
+    X : array, DataFrame or Table of n rows
+    y : (n,) labels
+        None, NaN or blank text for a row without one.
+    sample_weight : (n,) weights, optional
+    estimators : the methods to be fitted
+        X is read here if one of them takes a Table; if it cannot be read, they refuse it one by one.
+    categorical : "auto" or list
+        See `read_features`.
+    """
+    n_rows = n_rows_of(X)
+    if y is not None and _num_samples(y) != n_rows:
+        raise ValueError(f"X has {n_rows} rows, y has {_num_samples(y)}")
+    labels = read_labels(y, n_rows)
+    if labels.codes is None:
+        raise ValueError("y holds probabilities of labels, and scores need one label per row; give the labels")
+    weight = read_weights(sample_weight, n_rows)
+    if not isinstance(X, Table) and any(reads_tables(estimator) for estimator in estimators):
+        with suppress(TypeError, ValueError):
+            X = read_features(SimpleNamespace(), X, reset=True, categorical=categorical)
+    return Samples(X, labels, weight)
