@@ -5,19 +5,21 @@ from mixent.evaluate.displays.boundary import BoundaryDisplay
 from mixent.evaluate.displays.calibration import CalibrationDisplay
 from mixent.evaluate.displays.confusion import ConfusionDisplay
 from mixent.evaluate.displays.differences import CriticalDifferenceDisplay
-from mixent.evaluate.displays.edges import EdgeWeightsDisplay
 from mixent.evaluate.displays.explanation import ExplanationDisplay
-from mixent.evaluate.displays.likelihoods import LikelihoodsDisplay
-from mixent.evaluate.displays.margins import MarginsDisplay
 from mixent.evaluate.displays.methods import DifferencesDisplay
-from mixent.evaluate.displays.multipliers import MultipliersDisplay
 from mixent.evaluate.displays.projection import ProjectionDisplay
 from mixent.evaluate.displays.roc import RocDisplay
-from mixent.evaluate.displays.trees import TreeDisplay
 from mixent.evaluate.displays.uncertainty import UncertaintyDisplay
 from mixent.fusion.displays import DependenceDisplay, PriorsDisplay, TrustDisplay
 from mixent.hmm.displays import StatesDisplay
 from mixent.maxent.displays import ConstraintsDisplay, PathDisplay
+from mixent.med.displays import (
+    EdgeWeightsDisplay,
+    LikelihoodsDisplay,
+    MarginsDisplay,
+    MultipliersDisplay,
+    TreeDisplay,
+)
 from mixent.mixtures.displays import ComponentsDisplay, GrowthDisplay, RegionsDisplay, SelectionDisplay
 from mixent.studies.displays.det import DetDisplay
 from mixent.studies.displays.ensemble_size import SizeCurveDisplay

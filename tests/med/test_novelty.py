@@ -615,7 +615,7 @@ def test_units_do_not_matter_where_numbers_are_missing(name):
 
 @pytest.mark.parametrize("name", ["product", "gaussian", "mixture"])
 def test_units_of_a_constant_column_do_not_matter(name):
-    X = np.C_[numbers(50, 1), np.full(50, 3.0)]
+    X = np.c_[numbers(50, 1), np.full(50, 3.0)]
     new = np.array([[X[0, 0], 4.0]])
     plain, large = (MEDNoveltyDetector(**options(name)).fit(X * [1.0, unit]) for unit in (1.0, 1e3))
     assert large.decision_function(new * [1.0, 1e3]) == pytest.approx(plain.decision_function(new), rel=1e-3)
@@ -763,7 +763,7 @@ def test_degenerate_tables(name):
         constant := np.full((20, 2), 2.5),
         numbers(20, 1),
         words(20, 1),
-        np.C_[numbers(20, 1), numbers(20, 1)],
+        np.c_[numbers(20, 1), numbers(20, 1)],
         few := numbers(4, 9),
     ):
         enough = name == "tree" and (X is constant or X is few)  # each row is where a component of its column is

@@ -14,7 +14,6 @@ OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "*")
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)))
 INK, FAINT = "#333333", "#9a9a9a"
-MED = "MEDClassifier, MEDGaussianClassifier, MEDTreeClassifier or MEDBayesNetClassifier"  # what has margins, in words
 RING: dict[str, Any] = {"marker": "o", "ms": 12, "mfc": "none", "mec": INK, "mew": 1.4, "ls": "none", "zorder": 4}
 
 

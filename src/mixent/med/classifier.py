@@ -146,6 +146,7 @@ class MEDClassifier(MEDBase):
     """
 
     _groups = {"kernel": read_classifier_kernel, **MEDBase._groups}
+    _prior_from_rows = False
 
     def __init__(
         self,

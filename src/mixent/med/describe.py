@@ -1,37 +1,134 @@
-"""Fitted models of maximum entropy discrimination in words, tables and figures."""
+"""Fitted discriminants and Fisher kernels in text, tables and plain values."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from mixent.base.describe import class_facts, classes_table, document
-from mixent.base.document import Document
-from mixent.base.text import count
+import numpy as np
+
+from mixent.base.describe import describe, document
+from mixent.base.document import Content, Document, Number, Section, Table
+from mixent.base.kernels import RBF, Kernel, Linear, Nystrom, Polynomial
+from mixent.base.text import class_name, count, plain
+from mixent.hmm.model import SequenceModel
+from mixent.med.describe_margins import Facts, describe_margins
 
 if TYPE_CHECKING:
-    from mixent.med.estimator import MEDBase
+    from mixent.med.classifier import MEDClassifier
     from mixent.med.fisher import FisherKernel
-    from mixent.med.novelty import MEDNoveltyDetector
+    from mixent.med.gaussian_classifier import MEDGaussianClassifier
+
+MOST_COLUMNS = 12
+LEAD = (
+    "The distribution over {over} that keeps the margin of every training label on average, with the least relative "
+    "entropy to the prior. {kind}."
+)
 
 
-def describe_classifier(model: MEDBase) -> Document:
-    """A classifier by margins."""
-    lead = f"Maximum entropy discrimination of {count(len(model.classes_), 'class')}."
-    facts = {"classes": class_facts(model.classes_, model.class_prior_)}
-    classes = classes_table(model.classes_, model.class_prior_)
-    return document(model, lead, facts=facts, classes=classes, schema=model.schema_, runs=[model.run_])
+def describe_classifier(model: MEDClassifier) -> Document:
+    """A linear discriminant, or one in a kernel's space."""
+    text, kernel = _discriminant(model)
+    facts: Facts = {"kernel": kernel}
+    content: list[Content] = []
+    if isinstance(model.kernel_, Linear):
+        strongest = strongest_columns(model)
+        facts |= {"strongest": strongest, "encoded_columns": len(model.feature_names_)}
+        content.append(_columns_table(model, strongest))
+    return describe_margins(model, LEAD.format(over="discriminant functions", kind=text), content, facts)
 
 
-def describe_novelty(model: MEDNoveltyDetector) -> Document:
-    """A detector of unusual rows."""
-    lead = f"A density of {count(len(model.schema_.columns), 'column')}; rows below {model.offset_:.4g} nats are novel."
-    return document(model, lead, schema=model.schema_, runs=[model.run_])
+def describe_gaussians(model: MEDGaussianClassifier) -> Document:
+    """Gaussians of the classes."""
+    n = len(model.ensemble_.classes[0].mean)
+    text, kernel = f"Gaussians of {count(n, 'encoded column')}", None
+    if model.components_ is not None:
+        inner, kernel = _kernel(model.components_.nystrom.kernel)
+        kernel["components"] = n
+        text = f"Gaussians of the {count(n, 'leading principal component')} of the {inner}"
+    lead = LEAD.format(over="the Gaussians of the classes", kind=text)
+    return describe_margins(model, lead, [], {"kernel": kernel})
 
 
 def describe_kernel(model: FisherKernel) -> Document:
-    """The features of a Fisher kernel."""
-    return document(
-        model,
-        f"The Fisher kernel of a model, as {count(int(model.rank_), 'feature')}.",
-        facts={"fisher_features": int(model.rank_)},
-    )
+    """The features of a Fisher kernel, and the model they come from."""
+    inner = describe(model.model_)
+    text, facts = _fisher(model)
+    sections = [Section(section.title or inner.title, section.content) for section in inner.sections]
+    lead = f"{text}: the gradient of the log-density with respect to its {len(model.information_)} free parameters."
+    return document(model, lead, sections, facts={**facts, "model": dict(inner.facts)})
+
+
+# --- kernels ----------------------------------------------------------------------------------------------------------
+
+
+def _discriminant(model: MEDClassifier) -> tuple[str, Facts]:
+    """The discriminant function in words and as plain values."""
+    features, kernel = model.map_, model.kernel_
+    if isinstance(kernel, Linear):
+        return f"Linear discriminant function of {count(len(model.feature_names_), 'encoded column')}", {
+            "name": "linear"
+        }
+    if kernel is not None:
+        text, facts = _kernel(kernel)
+        if isinstance(features, Nystrom):
+            facts["landmarks"] = len(features.landmarks)
+            text += f", approximated by {count(len(features.landmarks), 'landmark')}"
+        return text[0].upper() + text[1:], facts
+    if features is None:
+        return "Precomputed kernel matrix", {"name": "precomputed"}
+    if hasattr(features, "information_"):
+        return _fisher(features)
+    name = type(features).__name__
+    return f"Inner products of the features of {name}", {"name": name}
+
+
+def _kernel(kernel: Kernel) -> tuple[str, Facts]:
+    if isinstance(kernel, RBF):
+        return f"RBF kernel with gamma {kernel.gamma:.3g}", {"name": "rbf", "gamma": kernel.gamma}
+    if isinstance(kernel, Polynomial):
+        facts = {"name": "poly", "degree": kernel.degree, "gamma": kernel.gamma, "coef0": kernel.coef0}
+        text = f"polynomial kernel of degree {kernel.degree} with gamma {kernel.gamma:.3g}, coef0 {kernel.coef0:.3g}"
+        return text, facts
+    return "kernel given as a function", {"name": "function"}
+
+
+def _fisher(model: FisherKernel) -> tuple[str, Facts]:
+    inner, rank = model.model_, int(model.rank_)
+    if isinstance(inner, SequenceModel):
+        n, kind = int(inner.n_states), "hidden Markov model"
+        text = f"a hidden Markov model of {count(n, 'state')}"
+    else:
+        n, kind = int(inner.params_.weights.shape[-1]), "mixture"
+        text = f"a mixture of {count(n, 'component')}"
+    facts = {"name": "fisher", "of": kind, "components": n, "features": rank}
+    return f"Fisher kernel of {text}, as {count(rank, 'feature')}", facts
+
+
+# --- columns of a linear discriminant ---------------------------------------------------------------------------------
+
+
+def strongest_columns(model: MEDClassifier, most: int = MOST_COLUMNS) -> list[Facts]:
+    """The encoded columns with the largest coefficients of a linear discriminant, and the class they are evidence for.
+
+    Of more than two classes a coefficient is that of the class minus the mean of all classes.
+    """
+    weights = model.function_.weights  # (r, C)
+    relative = weights - (weights[:, ::-1] if weights.shape[1] == 2 else weights.mean(axis=1, keepdims=True))
+    size, favored = relative.max(axis=1), relative.argmax(axis=1)
+    order = np.argsort(-size, kind="stable")[:most]
+    return [
+        {"column": model.feature_names_[j], "coefficient": float(size[j]), "class": plain(model.classes_[favored[j]])}
+        for j in order
+    ]
+
+
+def _columns_table(model: MEDClassifier, strongest: list[Facts]) -> Table:
+    n = len(model.feature_names_)
+    some = f"The {len(strongest)} largest of {n} coefficients" if n > len(strongest) else "Coefficients"
+    of = "" if len(model.classes_) == 2 else ", relative to the mean of all classes"
+    scaled = "; numbers are in standard deviations" if model.standardize else ""
+    rows: list[Any] = [
+        [entry["column"], Number(f"{entry['coefficient']:.3f}"), class_name(entry["class"])] for entry in strongest
+    ]
+    caption = f"{some} of the discriminant function{of}{scaled}"
+    return Table(caption, ["column", "coefficient", "a higher value is evidence for"], rows)

@@ -78,6 +78,7 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
     _patience = 3  # values of C in succession that are no better, after which no more are tried
     _distributions: tuple[str, ...] = DISTRIBUTIONS  # of the margins
     _quantile = 0.1  # of the margins before discrimination, that is required (default)
+    _prior_from_rows = True  # whether the prior of the discriminant functions, too, is fitted to the rows
     _bounds: tuple[float, float] = (-np.inf, np.inf)  # of a margin that is found from the quantile
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

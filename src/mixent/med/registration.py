@@ -17,7 +17,10 @@ from mixent.med.bayes_net import Net, NetModel
 from mixent.med.bayes_net_classifier import MEDBayesNetClassifier
 from mixent.med.calibration import Calibration
 from mixent.med.classifier import Function, MEDClassifier
-from mixent.med.describe import describe_classifier, describe_kernel, describe_novelty
+from mixent.med.describe import describe_classifier, describe_gaussians, describe_kernel
+from mixent.med.describe_margins import margins_on_rows
+from mixent.med.describe_novelty import describe_novelty, novelty_on_rows
+from mixent.med.describe_structures import describe_net, describe_trees
 from mixent.med.encoding import Encoder
 from mixent.med.exponential_family import Joint
 from mixent.med.families import CellLayout, Dirichlets, Distribution, Product, SingleTree, TreeDistribution, TreeTables
@@ -122,6 +125,7 @@ register(
     task="classification",
     title="Maximum entropy discrimination",
     describe=describe_classifier,
+    on_rows=margins_on_rows,
     state={
         **STATE,
         "function_": Function,
@@ -156,7 +160,8 @@ register(
     "med-gaussian",
     task="classification",
     title="Gaussians by maximum entropy discrimination",
-    describe=describe_classifier,
+    describe=describe_gaussians,
+    on_rows=margins_on_rows,
     state={**STATE, "ensemble_": Ensemble, "encoder_": Encoder, "components_": KernelComponents | None},
     parts=(Ensemble, GaussianPrior, KernelComponents, NormalWishart, Wishart),
     to_file=storable_kernel,
@@ -174,7 +179,8 @@ register(
     "med-tree",
     task="classification",
     title="Distributions over trees by maximum entropy discrimination",
-    describe=describe_classifier,
+    describe=describe_trees,
+    on_rows=margins_on_rows,
     state={**STATE, "joint_": Joint, "model_": TreeModel},
     parts=(
         CellLayout,
@@ -206,7 +212,8 @@ register(
     "med-bayes-net",
     task="classification",
     title="Bayes nets by maximum entropy discrimination",
-    describe=describe_classifier,
+    describe=describe_net,
+    on_rows=margins_on_rows,
     state={**STATE, "joint_": Joint, "model_": NetModel, "shares_": np.ndarray},
     parts=(Net, NetModel),
     to_file=storable_structure,
@@ -216,6 +223,7 @@ register(
     task="novelty",
     title="Novelty detection by maximum entropy discrimination",
     describe=describe_novelty,
+    on_rows=novelty_on_rows,
     state={
         "schema_": Schema,
         "model_": NoveltyModel,

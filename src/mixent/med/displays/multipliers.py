@@ -1,50 +1,50 @@
-"""How much each row says, from most to least: the sparsity of a maximum entropy discrimination."""
+"""Multipliers of the training rows in falling order: the sparsity of a maximum entropy discrimination."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-from mixent.base.style import FAINT, INK, MED, Short, axes_or_new, colour, legend, marker, plain, tidy
+from mixent.base.style import FAINT, INK, Display, colour, legend, marker, plain, tidy
 from mixent.base.text import class_name
+from mixent.med.displays.margins import check_margins
+from mixent.med.estimator import MEDBase
+from mixent.med.novelty import MEDNoveltyDetector
 
 NEAR = 2.0  # times the largest multiplier: a bound farther away is left out of the picture
 
 
 @dataclass(repr=False)
-class MultipliersDisplay(Short):
+class MultipliersDisplay(Display):
     """The multipliers of the training rows in falling order; with more than two classes, the sum of each row's.
 
-    Rows at zero play no part: the discriminant without them is the same. The share of all others is the leave-one-out
-    estimate of the error, and a crude one. Of a novelty detector a multiplier says how often the row counts, where a
-    Bayesian fit counts each once; there are no classes and no errors.
+    Removing a row at zero changes nothing. The share of all others is a crude estimate of the leave-one-out error. The
+    multiplier of a row in a novelty detector is how often the row counts, where a Bayesian fit counts each once; there
+    are no classes and no errors.
     """
 
     multipliers: np.ndarray  # (n,) falling
     row: np.ndarray  # (n,) which row
-    row_class: np.ndarray  # (n,) class index; -1: the label was in doubt, or there are no classes
+    row_class: np.ndarray  # (n,) class index; -1: the label was uncertain, or there are no classes
     classes: Any  # (C,); empty of a novelty detector
     upper: float | None  # multipliers of two classes stay below; None: no bound, or a sum
     loo_estimate: float | None  # share of the labelled rows that are not zero; None of a novelty detector
-    ax_: Any = field(default=None, repr=False)
-    figure_: Any = field(default=None, repr=False)
 
     @classmethod
-    def from_estimator(cls, est: Any):
-        """Of a fitted classifier by maximum entropy discrimination, or of a fitted `MEDNoveltyDetector`."""
-        if not hasattr(est, "multipliers_"):
-            raise ValueError(
-                f"{type(est).__name__} has no multipliers_; give a fitted {MED}, or a fitted MEDNoveltyDetector"
-            )
-        if getattr(est, "objective", "margin") != "margin":
-            raise ValueError(
-                f"objective={est.objective!r} asks for no margin and has no multipliers; fit with objective='margin'"
-            )
-        if not hasattr(est, "classes_"):
+    def from_estimator(cls, est: MEDBase | MEDNoveltyDetector) -> Self:
+        """The multipliers of a fitted model.
+
+        Parameters
+        ----------
+        est : fitted classifier by maximum entropy discrimination, or fitted MEDNoveltyDetector
+        """
+        if isinstance(est, MEDNoveltyDetector):
             return cls._of_detector(est)
+        check_margins(est)
         whole = est.multipliers_ if est.multipliers_.ndim == 1 else est.multipliers_.sum(axis=1)
         used = np.flatnonzero(~np.isnan(est.label_posterior_[:, 0]))  # rows with a weight
         order = used[np.argsort(-whole[used], kind="stable")]
@@ -55,19 +55,24 @@ class MultipliersDisplay(Short):
         return cls(whole[order], order, label, est.classes_, upper, float(est.loo_estimate_))
 
     @classmethod
-    def _of_detector(cls, est: Any):
+    def _of_detector(cls, est: MEDNoveltyDetector) -> Self:
+        check_is_fitted(est)
+        if est.margin_ is None:
+            raise ValueError("this display needs a model trained for margins; fit with objective='margin'")
         order = np.argsort(-est.multipliers_, kind="stable")
         upper = float(est.margin_.upper) if np.isfinite(est.margin_.upper) else None
         return cls(est.multipliers_[order], order, np.full(len(order), -1), np.empty(0), upper, None)
 
     @property
     def zero_share(self) -> float:
-        """Share of rows that say nothing."""
+        """Share of rows without a multiplier."""
         return float(np.mean(self.multipliers == 0))
 
-    def plot(self, ax: Any = None):
-        """Draw the rows one beside the other."""
-        ax = axes_or_new(ax, (5.8, 3.6))
+    def size(self) -> tuple[float, float]:
+        """Width and height of a figure of its own, in inches."""
+        return 6.4, 3.6
+
+    def _draw(self, ax: Any) -> None:
         n = len(self.multipliers)
         place = np.arange(1, n + 1)
         n_support = int((self.multipliers > 0).sum())
@@ -80,19 +85,15 @@ class MultipliersDisplay(Short):
             top = max(top, self.upper)
         ax.axvline(n_support + 0.5, color=INK, lw=0.9, ls=":")
         ax.set(xlim=(0, n + 1), ylim=(-0.03 * top, 1.08 * top))
-        if self.loo_estimate is None:
-            said = f"{n_support} of {n} rows count"
-            ax.set(xlabel="rows, by how often they count", ylabel="multiplier: how often the row counts")
-        else:
-            said = f"{n_support} of {n} rows speak; leave-one-out estimate of the error {100 * self.loo_estimate:.0f} %"
-            several = ", sum" if len(self.classes) > 2 else ""
-            ax.set(xlabel="rows, by how much they say", ylabel=f"multiplier{several}")
-        ax.set_title(said, loc="left", fontsize="small", color=INK)
+        title = f"{n_support} of {n} rows have a multiplier"
+        if self.loo_estimate is not None:
+            title += f"; leave-one-out estimate of the error {100 * self.loo_estimate:.0f} %"
+        ax.set_title(title, loc="left", fontsize="small", color=INK)
+        summed = "Sum of the row's multipliers" if len(self.classes) > 2 else "Multiplier of the row"
+        ax.set(xlabel="Training rows, largest multiplier first", ylabel=summed)
         if ax.get_legend_handles_labels()[0]:
             legend(ax, len(self.classes) + 2, loc="center right")
         tidy(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
     def _kinds(self) -> Iterator[tuple[np.ndarray, dict[str, Any]]]:
         """Which rows are drawn alike, and how."""
@@ -100,7 +101,7 @@ class MultipliersDisplay(Short):
         if not len(self.classes):
             yield unknown, {"color": colour(0), "marker": marker(0), "edgecolors": "white", "lw": 0.4}
         elif unknown.any():
-            yield unknown, {"color": FAINT, "marker": ".", "label": "label in doubt"}
+            yield unknown, {"color": FAINT, "marker": ".", "label": "uncertain label"}
         for c, label in enumerate(self.classes):
             look = {"color": colour(c), "marker": marker(c), "edgecolors": "white", "lw": 0.4}
             yield self.row_class == c, {**look, "label": plain(class_name(label), 24)}

@@ -1,15 +1,17 @@
-"""How the columns hang together: the most probable tree of each class, or its Bayes net."""
+"""Dependencies between columns: the most probable tree of each class, or its Bayes net."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from mixent.base.style import INK, Short, axes_or_new, colour, divided, plain
-from mixent.evaluate.displays.edges import chosen_classes
+from mixent.base.style import INK, Display, colour, divided, plain
+from mixent.med.bayes_net_classifier import MEDBayesNetClassifier
+from mixent.med.displays.edges import chosen_classes
+from mixent.med.tree_classifier import MEDTreeClassifier
 
 NAME = 22  # characters of a column
 THIN, THICK = 0.5, 4.0  # points: of an edge no tree has, of one that all have
@@ -83,53 +85,61 @@ def _topological(n: int, edges: Edges) -> list[int]:
 
 
 @dataclass(repr=False)
-class TreeDisplay(Short):
+class TreeDisplay(Display):
     """The most probable tree of each class, the width of a line being the probability that a tree has the edge.
 
     The longest path runs down the left, a line for each column, and branches stand to the right. The edges of a Bayes
     net, which is given, are arrows from parent to child, all of one width.
     """
 
-    edges: list[Edges]  # of each class (component), positions of columns
+    edges: list[Edges]  # of each class (tree), positions of columns
     marginals: list[np.ndarray] | None  # (edges,) of each; None: a Bayes net, whose edges have directions
     titles: list[str]
     names: tuple[str, ...]  # (n,) of the columns
-    ax_: Any = field(default=None, repr=False)
-    axes_: Any = field(default=None, repr=False)  # of each tree
-    figure_: Any = field(default=None, repr=False)
+    axes_: Any = field(default=None, init=False, repr=False)  # of each tree
 
     @classmethod
-    def from_estimator(cls, est: Any, label: Any = None):
-        """Of a fitted `MEDTreeClassifier` or `MEDBayesNetClassifier`: each class, or the class `label` alone."""
-        trees = hasattr(est, "trees_")
-        if not trees and not hasattr(est, "edges_"):
-            raise ValueError(
-                f"{type(est).__name__} has no trees_; give a fitted MEDTreeClassifier or MEDBayesNetClassifier"
+    def from_estimator(cls, est: MEDTreeClassifier | MEDBayesNetClassifier, label: Any = None) -> Self:
+        """The trees or nets of a fitted classifier.
+
+        Parameters
+        ----------
+        est : fitted MEDTreeClassifier or MEDBayesNetClassifier
+        label : class, optional
+            Draw this class alone (default: all classes).
+        """
+        if not isinstance(est, MEDTreeClassifier | MEDBayesNetClassifier):
+            raise TypeError(
+                f"this display needs a fitted MEDTreeClassifier or MEDBayesNetClassifier; got {type(est).__name__}"
             )
         place = {name: v for v, name in enumerate(est.column_names_)}
-        named: Sequence = est.trees_ if trees else est.edges_
+        named: Sequence = est.trees_ if isinstance(est, MEDTreeClassifier) else est.edges_
         edges = [[(place[u], place[v]) for u, v in one] for one in named]
         kept, titles = chosen_classes(est, len(edges), label)
         marginals = None
-        if trees:
+        if isinstance(est, MEDTreeClassifier):
             every = est.edge_marginals_
             marginals = [np.array([every[i][u, v] for u, v in edges[i]]) for i in kept]
         return cls([edges[i] for i in kept], marginals, titles, est.column_names_)
 
-    def plot(self, ax: Any = None):
-        """Draw the trees side by side.
+    def size(self) -> tuple[float, float]:
+        """Width and height of a figure of its own, in inches."""
+        rows, columns = self._panels()
+        return self._panel_width() * columns, (LINE * len(self.names) + 0.75) * rows
 
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Of several classes, its place is divided among them.
-        """
+    def _panels(self) -> tuple[int, int]:
+        """Rows and columns of trees."""
         columns = min(len(self.edges), MOST_BESIDE)
-        rows, n = -(-len(self.edges) // columns), len(self.names)
+        return -(-len(self.edges) // columns), columns
+
+    def _panel_width(self) -> float:
+        """Inches."""
+        return max(2.6, *(float(np.max(self._laid_out(one)[0] + self._letters())) + 0.4 for one in self.edges))
+
+    def _draw(self, ax: Any) -> None:
+        n, wide = len(self.names), self._panel_width()
         laid = [self._laid_out(one) for one in self.edges]
-        wide = max(2.6, *(float(np.max(x + self._letters())) + 0.4 for x, _ in laid))
-        ax = axes_or_new(ax, (wide * columns, (LINE * n + 0.75) * rows))
-        panels = divided(ax, len(self.edges), rows, columns)
+        panels = divided(ax, len(self.edges), *self._panels())
         for i, (panel, title) in enumerate(zip(panels, self.titles)):
             panel.set_axis_off()
             panel.set_title(plain(title, 40), loc="left", fontsize="medium", color=INK)
@@ -138,8 +148,7 @@ class TreeDisplay(Short):
             panel.set(xlim=(-0.25, wide), ylim=(-LINE * n, LINE))
         if self.marginals is not None:
             _widths(panels[0])
-        self.ax_, self.axes_, self.figure_ = ax, panels, ax.figure
-        return self
+        self.axes_ = panels
 
     def _letters(self) -> np.ndarray:
         """(n,) inches of the names."""
@@ -212,4 +221,4 @@ def _widths(ax: Any) -> None:
 
     lines = [Line2D([], [], color=INK, lw=THIN + (THICK - THIN) * p, label=f"{100 * p:.0f} %") for p in SHOWN]
     look: dict[str, Any] = {"frameon": False, "fontsize": "x-small", "title_fontsize": "x-small", "ncols": len(SHOWN)}
-    ax.legend(handles=lines, title="share of trees with the edge", loc="upper left", bbox_to_anchor=(0, 0), **look)
+    ax.legend(handles=lines, title="probability of the edge", loc="upper left", bbox_to_anchor=(0, 0), **look)

@@ -68,8 +68,8 @@ def test_both_squares_have_one_scale_for_each_half_and_labels(trees):
     assert (panels[0].get_xlabel(), panels[0].get_ylabel()) == ("column v", "column u")
     assert not panels[0].child_axes
     assert [bar.get_ylabel() for bar in panels[1].child_axes] == [
-        "log W less mean, nats",
-        "mutual information, nats",
+        "Log W minus mean (nats)",
+        "Mutual information (nats)",
     ]
 
 
@@ -88,7 +88,7 @@ def test_integrated_tables_have_marginals_below():
     display = EdgeWeightsDisplay.from_estimator(model)
     assert display.kind == "marginals"
     np.testing.assert_array_equal(display.below[0], model.edge_marginals_[0])
-    assert drawn(display)[-1].child_axes[1].get_ylabel() == "probability of the edge"
+    assert drawn(display)[-1].child_axes[1].get_ylabel() == "Probability of the edge"
 
 
 def test_a_shared_structure_has_one_square_and_mixtures_one_for_each_component():
@@ -101,7 +101,7 @@ def test_a_shared_structure_has_one_square_and_mixtures_one_for_each_component()
         EdgeWeightsDisplay.from_estimator(shared, label="b")
     mixture = MEDTreeClassifier(C=1, calibration=None, random_state=0, trees=Trees(n_trees=2)).fit(X, Y)
     display = EdgeWeightsDisplay.from_estimator(mixture)
-    assert display.titles == ["$a_, component 0", "$a_, component 1", "b, component 0", "b, component 1"]
+    assert display.titles == ["$a_, tree 0", "$a_, tree 1", "b, tree 0", "b, tree 1"]
     assert len(drawn(display)) == 4
     assert EdgeWeightsDisplay.from_estimator(mixture, label="b").titles == display.titles[2:]
 
@@ -117,7 +117,7 @@ def test_names_of_many_columns_do_not_run_into_each_other(columns, named):
 
 
 def test_what_has_no_weights_says_so(trees):
-    with pytest.raises(ValueError, match="LogisticRegression has no edge_weights_; give a fitted MEDTreeClassifier"):
+    with pytest.raises(TypeError, match="needs a fitted MEDTreeClassifier; got LogisticRegression"):
         EdgeWeightsDisplay.from_estimator(LogisticRegression())
     likely = MEDTreeClassifier(objective="likelihood", calibration=None).fit(X, Y)
     with pytest.raises(ValueError, match="has one tree of each class and no edge weights; draw it by TreeDisplay"):

@@ -1,48 +1,54 @@
-"""Which edges discrimination prefers, and which ones carry most information: both halves of a square."""
+"""Edge weights that discrimination learns, and the mutual information of the edges: two halves of a square."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from mixent.base.style import INK, OKABE_ITO, Short, axes_or_new, divided, plain, share_colours
+from mixent.base.style import INK, OKABE_ITO, Display, divided, plain, share_colours
 from mixent.base.text import class_name
+from mixent.med.tree_classifier import MEDTreeClassifier
 
 MOST_NAMES = 30  # beside a square; of more columns every second (third ...) is named
 NAME = 20, 14  # characters of a column, of few and of many
 FEW = 12
 SIDE = 3.9, 0.9  # inches of a square, and of what stands beside all of them
 MOST_BESIDE = 3  # squares in a row
-NAMES = {"information": "mutual information, nats", "marginals": "probability of the edge"}
+NAMES = {"information": "Mutual information (nats)", "marginals": "Probability of the edge"}
 
 
 @dataclass(repr=False)
-class EdgeWeightsDisplay(Short):
+class EdgeWeightsDisplay(Display):
     """log W_uv above the diagonal, mutual information below, a square for each class (Figure 8 of the document).
 
-    The sum of log W over a tree's edges is its log-probability, up to a constant, so that the mean of a class is taken
-    off; the sum of the mutual information is its log-likelihood per row, less that of independent columns. Where one
-    half is dark and the other pale, an edge tells the classes apart and says little of the rows, or the reverse. With
-    parameters="integrated" there is no mutual information, and the lower half is the probability that a tree has the
+    The sum of log W over a tree's edges is its log-probability, up to a constant, so that the mean of a class is
+    subtracted; the sum of the mutual information is its log-likelihood per row, minus that of independent columns. An
+    edge that is dark above and pale below separates the classes, although it carries little information on the rows.
+    With tables="integrated" there is no mutual information, and the lower half is the probability that a tree has the
     edge.
     """
 
-    weights: list[np.ndarray]  # of each class (component): (n, n) log W_uv less their mean, nats
+    weights: list[np.ndarray]  # of each class (tree): (n, n) log W_uv less their mean, nats
     below: list[np.ndarray]  # (n, n)
     kind: str  # of what is below: "information" (nats) or "marginals"
     titles: list[str]
     names: tuple[str, ...]  # (n,) of the columns
-    ax_: Any = field(default=None, repr=False)
-    axes_: Any = field(default=None, repr=False)  # of the squares
-    figure_: Any = field(default=None, repr=False)
+    axes_: Any = field(default=None, init=False, repr=False)  # of the squares
 
     @classmethod
-    def from_estimator(cls, est: Any, label: Any = None):
-        """Of a fitted `MEDTreeClassifier`: a square for each class, or for the class `label` alone."""
-        if not hasattr(est, "edge_weights_"):
-            raise ValueError(f"{type(est).__name__} has no edge_weights_; give a fitted MEDTreeClassifier")
+    def from_estimator(cls, est: MEDTreeClassifier, label: Any = None) -> Self:
+        """The edge weights of a fitted `MEDTreeClassifier`.
+
+        Parameters
+        ----------
+        est : fitted MEDTreeClassifier
+        label : class, optional
+            Draw this class alone (default: a square for each class).
+        """
+        if not isinstance(est, MEDTreeClassifier):
+            raise TypeError(f"this display needs a fitted MEDTreeClassifier; got {type(est).__name__}")
         weights = est.edge_weights_
         if len(est.column_names_) < 2:
             raise ValueError(f"the model has one column, {est.column_names_[0]!r}, and no edges")
@@ -58,32 +64,31 @@ class EdgeWeightsDisplay(Short):
         kind = "information" if known else "marginals"
         return cls([_centred(weights[i]) for i in kept], [below[i] for i in kept], kind, titles, est.column_names_)
 
-    def plot(self, ax: Any = None):
-        """Draw the squares side by side, on one scale for each half.
+    def size(self) -> tuple[float, float]:
+        """Width and height of a figure of its own, in inches."""
+        rows, columns = self._panels()
+        return SIDE[0] * columns + SIDE[1], (SIDE[0] + 0.1) * rows
 
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Of several classes, its place is divided among them.
-        """
+    def _panels(self) -> tuple[int, int]:
+        """Rows and columns of squares."""
         columns = min(len(self.weights), MOST_BESIDE)
-        rows = -(-len(self.weights) // columns)
-        ax = axes_or_new(ax, (SIDE[0] * columns + SIDE[1], (SIDE[0] + 0.1) * rows))
-        panels = divided(ax, len(self.weights), rows, columns)
+        return -(-len(self.weights) // columns), columns
+
+    def _draw(self, ax: Any) -> None:
+        panels = divided(ax, len(self.weights), *self._panels())
         pairs = np.triu_indices(len(self.names), 1)
         scales = [
             _scale([one[pairs] for one in self.weights]),
             _scale([np.zeros(1), *(one[pairs] for one in self.below)]),
         ]
         images = [
-            self._draw(panel, weights, below, title, scales)
+            self._draw_square(panel, weights, below, title, scales)
             for panel, weights, below, title in zip(panels, self.weights, self.below, self.titles)
         ]
-        _bars(panels[-1], images[-1], ("log W less mean, nats", NAMES[self.kind]))
-        self.ax_, self.axes_, self.figure_ = ax, panels, ax.figure
-        return self
+        _bars(panels[-1], images[-1], ("Log W minus mean (nats)", NAMES[self.kind]))
+        self.axes_ = panels
 
-    def _draw(self, ax: Any, weights: np.ndarray, below: np.ndarray, title: str, scales: Any) -> list[Any]:
+    def _draw_square(self, ax: Any, weights: np.ndarray, below: np.ndarray, title: str, scales: Any) -> list[Any]:
         n = len(self.names)
         above = np.triu(np.ones((n, n), dtype=bool), 1)
         halves = (np.ma.masked_where(~above, weights), np.ma.masked_where(~above.T, below))
@@ -135,7 +140,7 @@ def _bars(ax: Any, images: list[Any], labels: tuple[str, str]) -> None:
 
 
 def chosen_classes(est: Any, n_structures: int, label: Any) -> tuple[list[int], list[str]]:
-    """Which structures belong to the class `label` (None: to any), and what each is called."""
+    """Positions and names of the structures of the class `label` (None: of all classes)."""
     classes = est.classes_.tolist()
     owner = getattr(est.model_, "class_of", np.arange(n_structures))
     if n_structures < len(classes):
@@ -146,7 +151,7 @@ def chosen_classes(est: Any, n_structures: int, label: Any) -> tuple[list[int], 
         raise ValueError(f"label must be one of the classes {classes}; got {label!r}")
     kept, titles = [], []
     for i, c in enumerate(owner):
-        component = f", component {i - int(np.argmax(owner == c))}" if n_structures > len(classes) else ""
+        component = f", tree {i - int(np.argmax(owner == c))}" if n_structures > len(classes) else ""
         if label is None or classes[c] == label:
             kept.append(i)
             titles.append(class_name(classes[c]) + component)

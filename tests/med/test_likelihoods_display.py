@@ -24,11 +24,11 @@ def test_all_rows_are_counted_and_the_lines_are_the_models(model, rows):
     fitted = MEDNoveltyDetector(model).fit(rows)
     display = LikelihoodsDisplay.from_estimator(fitted)
     np.testing.assert_array_equal(display.scores, fitted.scores_)
-    np.testing.assert_array_equal(display.bayes_scores, fitted.bayes_scores_)
+    np.testing.assert_array_equal(display.others, fitted.bayes_scores_)
     assert display.n_outliers == (fitted.predict(rows) == -1).sum()
     ax = drawn(display)
     bars = [patch for patch in ax.patches if hasattr(patch, "get_height")]
-    assert sum(bar.get_height() for bar in bars) == len(rows)
+    assert sum(bar.get_height() for bar in bars) == pytest.approx(100)
     counted = np.histogram(fitted.scores_, [bars[0].get_x(), *(b.get_x() + b.get_width() for b in bars)])[0]
     assert counted.sum() >= 0.99 * len(rows)
     assert sorted(line.get_xdata()[0] for line in ax.lines) == [fitted.offset_, fitted.level_]
@@ -41,19 +41,30 @@ def test_all_rows_are_counted_and_the_lines_are_the_models(model, rows):
         f"level l: {fitted.level_:.3g}",
         f"threshold: {fitted.offset_:.3g} ({display.n_outliers} of {len(rows)} rows below)",
     ]
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("log-probability of a row, nats", "training rows")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("Log-probability of a row (nats)", "Share of rows (%)")
 
 
 def test_the_level_set_has_the_shorter_tail():
     display = LikelihoodsDisplay.from_estimator(MEDNoveltyDetector("product").fit(LETTERS))
-    assert display.scores.min() > display.bayes_scores.min() and np.ptp(display.scores) < np.ptp(display.bayes_scores)
+    assert display.scores.min() > display.others.min() and np.ptp(display.scores) < np.ptp(display.others)
 
 
 def test_the_bayesian_fit_alone_has_one_histogram_and_no_level():
     display = LikelihoodsDisplay.from_estimator(MEDNoveltyDetector(objective="bayes").fit(X))
-    assert display.bayes_scores is None
+    assert display.others is None
     ax = drawn(display)
     assert len(ax.lines) == 1 and next(t.get_text() for t in ax.get_legend().get_texts()) == "Bayesian fit"
+
+
+def test_other_rows_are_compared_with_the_training_rows():
+    model = MEDNoveltyDetector("gaussian").fit(X)
+    display = LikelihoodsDisplay.from_estimator(model, X[:50] + 3)
+    np.testing.assert_array_equal(display.scores, model.score_samples(X[:50] + 3))
+    np.testing.assert_array_equal(display.others, model.scores_)
+    ax = drawn(display)
+    texts = [t.get_text() for t in ax.get_legend().get_texts()]
+    assert texts[:2] == ["these rows", "training rows"] and len(ax.lines) == 1
+    assert f"({display.n_outliers} of 50 rows below)" in texts[2]
 
 
 def test_rows_that_are_all_alike_are_drawn():
@@ -64,7 +75,7 @@ def test_rows_that_are_all_alike_are_drawn():
 
 
 def test_what_has_no_likelihoods_says_so_and_a_display_is_a_line():
-    with pytest.raises(ValueError, match="IsolationForest has no bayes_scores_; give a fitted MEDNoveltyDetector"):
+    with pytest.raises(TypeError, match="needs a fitted MEDNoveltyDetector; got IsolationForest"):
         LikelihoodsDisplay.from_estimator(IsolationForest())
     from matplotlib.figure import Figure
 
@@ -75,5 +86,5 @@ def test_what_has_no_likelihoods_says_so_and_a_display_is_a_line():
 
 def test_rows_far_out_stand_at_the_edge():
     scores = np.concatenate([[-1000.0], np.linspace(-3, -2, 3999)])
-    ax = drawn(LikelihoodsDisplay(scores, None, -2.5, -3.0))
-    assert sum(patch.get_height() for patch in ax.patches) == 4000 and ax.get_xlim()[0] > -10
+    ax = drawn(LikelihoodsDisplay(scores, None, -3.0, -2.5))
+    assert sum(patch.get_height() for patch in ax.patches) == pytest.approx(100) and ax.get_xlim()[0] > -10

@@ -11,8 +11,8 @@ from sklearn.linear_model import LogisticRegression
 
 from mixent import MEDBayesNetClassifier, MEDTreeClassifier
 from mixent.displays import TreeDisplay
-from mixent.evaluate.displays.trees import THICK, THIN, outline
 from mixent.med import Margin, Trees
+from mixent.med.displays.trees import THICK, THIN, outline
 
 RNG = np.random.default_rng(0)
 CODE = RNG.integers(3, size=(90, 6))
@@ -78,7 +78,7 @@ def test_every_edge_is_drawn_as_wide_as_its_probability(trees):
         np.testing.assert_allclose(np.sort(widths), np.sort(THIN + (THICK - THIN) * np.array(wanted)))
     assert [ax.get_title(loc="left") for ax in display.axes_] == ["no", "yes"]
     legend = display.axes_[0].get_legend()
-    assert legend.get_title().get_text() == "share of trees with the edge"
+    assert legend.get_title().get_text() == "probability of the edge"
     assert [t.get_text() for t in legend.get_texts()] == ["10 %", "50 %", "100 %"]
 
 
@@ -103,7 +103,7 @@ def test_trees_of_highest_likelihood_are_certain_and_shared_ones_drawn_once():
 def test_a_mixture_has_a_tree_for_each_component():
     mixture = MEDTreeClassifier(C=0.5, calibration=None, random_state=0, trees=Trees(n_trees=2)).fit(X, Y)
     display = TreeDisplay.from_estimator(mixture)
-    assert len(drawn(display)) == 4 and display.titles[1] == "no, component 1"
+    assert len(drawn(display)) == 4 and display.titles[1] == "no, tree 1"
 
 
 def test_a_bayes_net_has_arrows_from_parents_to_children():
@@ -123,7 +123,7 @@ def test_a_bayes_net_has_arrows_from_parents_to_children():
 
 
 def test_what_has_no_trees_says_so_and_a_display_is_a_line(trees):
-    with pytest.raises(ValueError, match="has no trees_; give a fitted MEDTreeClassifier or MEDBayesNetClassifier"):
+    with pytest.raises(TypeError, match="needs a fitted MEDTreeClassifier or MEDBayesNetClassifier; got Logistic"):
         TreeDisplay.from_estimator(LogisticRegression())
     with pytest.raises(ValueError, match="label must be one of the classes"):
         TreeDisplay.from_estimator(trees, label="maybe")

@@ -1,0 +1,203 @@
+"""What the descriptions of all classifiers with margins share: C, margins, support rows, labels, calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mixent.base.describe import class_facts, classes_table, document, optimality
+from mixent.base.document import Bullets, Content, Document, Figure, Number, Section, Table
+from mixent.base.text import class_name, count, listing, percent, plain, readable
+from mixent.med.displays.margins import MarginsDisplay
+
+if TYPE_CHECKING:
+    from mixent.med.estimator import MEDBase
+
+CERTAIN = 0.9  # probability of a label that was inferred
+MOST_CLASSES = 30
+TRAINING = "Training"  # title of the section
+MARGINS = (
+    "Margins of the labelled training rows: the score of the row's class minus that of its strongest rival. Rows left "
+    "of 0 are classified wrongly. Only rows with a multiplier determine the boundary."
+)
+
+Facts = dict[str, Any]
+
+
+def describe_margins(model: MEDBase, lead: str, content: list[Content], facts: Facts) -> Document:
+    """The description of a classifier with margins.
+
+    Parameters
+    ----------
+    model : fitted classifier
+    lead : what it is, in one or two sentences
+    content : tables and figures that only this kind of model has
+    facts : the same as plain values
+    """
+    about = {**margin_facts(model), **facts}
+    trained = model._asks()
+    support = {"support rows": [entry["support"] for entry in about["classes"]]} if trained else {}
+    tried = [tried_table(about["C"])] if about["C"]["tried"] else []
+    bullets = Bullets([f"{text}." for text in training_texts(about, trained)])
+    return document(
+        model,
+        lead,
+        [*([Section("Model", content)] if content else []), Section(TRAINING, [bullets, *tried])],
+        facts=about,
+        classes=classes_table(model.classes_, model.class_prior_, support),
+        schema=model.schema_,
+        runs=[model.run_],
+        certificates=_certificates(about) if trained else (),
+    )
+
+
+def margin_facts(model: MEDBase) -> Facts:
+    """C, margins, support rows, inferred labels, gap and calibration as plain values."""
+    most_probable = model.label_posterior_.max(axis=1)  # NaN for rows without a weight
+    inferred = most_probable[most_probable < 1.0]
+    owner = np.bincount(model.label_posterior_[model.support_].argmax(axis=1), minlength=len(model.classes_))
+    classes = class_facts(model.classes_, model.class_prior_)
+    calibration = model.calibration_
+    facts: Facts = {
+        "classes": [{**entry, "support": int(n)} for entry, n in zip(classes, owner)],
+        "C": _bound(model),
+        "margin": {
+            "distribution": type(model.margin_).__name__.lower(),
+            "target": float(model.margin_.at),
+            "quantile": model._quantile_in_use(),
+        },
+        "bias": model.bias if isinstance(model.bias, str) else float(model.bias),
+        "support": {
+            "rows": len(model.support_),
+            "of": int((~np.isnan(most_probable)).sum()),
+            "leave_one_out": float(model.loo_estimate_),
+            "prior_from_rows": model._prior_from_rows,
+        },
+        "gap": None if model.gap_ is None else float(model.gap_),
+        "calibration": {
+            "kind": model.calibration,
+            "slope": float(calibration.slope),
+            "offset": [float(offset) for offset in calibration.offset],
+        },
+    }
+    if len(inferred):
+        facts["inferred_labels"] = {"rows": len(inferred), "certain": int((inferred >= CERTAIN).sum())}
+    return facts
+
+
+def _bound(model: MEDBase) -> Facts:
+    """C, how it was found, and the values tried."""
+    tried = [{name: float(value) for name, value in entry.items()} for entry in model.C_tried_]
+    if model.C_ is None:
+        return {"value": None, "chosen_by": None, "tried": tried}
+    chosen_by = "cross-validation" if tried else "default"
+    return {
+        "value": float(model.C_),
+        "chosen_by": chosen_by if isinstance(model.C, str) else "user",
+        "tried": tried,
+    }
+
+
+def training_texts(facts: Mapping[str, Any], trained: bool) -> list[str]:
+    """Sentences without their full stops; of a model that was not `trained` for margins, the last one alone."""
+    texts = [_bound_text(facts["C"]), _margin_text(facts), _support_text(facts), _labels_text(facts)] if trained else []
+    return [text for text in (*texts, _calibration_text(facts)) if text]
+
+
+def _bound_text(bound: Mapping[str, Any]) -> str:
+    if bound["value"] is None:
+        return ""
+    text = f"Upper bound on the multipliers: C = {bound['value']:g}"
+    if bound["chosen_by"] == "user":
+        return f"{text}, as given"
+    if bound["chosen_by"] == "default":
+        return f"{text} (default): too few labelled rows to choose it"
+    best = min(entry["log_loss"] for entry in bound["tried"])
+    return f"{text}, chosen among {len(bound['tried'])} values by cross-validation (log-loss {best:.3f} nats)"
+
+
+def _margin_text(facts: Mapping[str, Any]) -> str:
+    margin, bias = facts["margin"], facts["bias"]
+    text = f"Margin prior: {margin['distribution']} about {margin['target']:.3g}"
+    if margin["distribution"] == "fixed":
+        text = f"Every row keeps a margin of {margin['target']:.3g}"
+    if margin["quantile"] is not None:
+        text += f", the {margin['quantile']:g} quantile of the margins before discrimination"
+    return f"{text}; prior of the bias: " + ("flat" if bias == "flat" else f"Gaussian with variance {bias:g}")
+
+
+def _support_text(facts: Mapping[str, Any]) -> str:
+    support = facts["support"]
+    if support["rows"] == 0:
+        return "No row needs more margin than the prior gives it: discrimination changed nothing"
+    text = f"{support['rows']} of {count(support['of'], 'row')} have a multiplier (support rows)"
+    share = f"Their share, {percent(support['leave_one_out'])}, is a crude estimate of the leave-one-out error"
+    if support["prior_from_rows"]:
+        return f"{text}. {share}: the prior, too, was fitted to these rows"
+    return f"{text}; removing any other row changes nothing. {share}, usually far too high"
+
+
+def _labels_text(facts: Mapping[str, Any]) -> str:
+    if "inferred_labels" not in facts:
+        return ""
+    n, certain = facts["inferred_labels"]["rows"], facts["inferred_labels"]["certain"]
+    return (
+        f"{count(n, 'row')} without a certain label took part; the inferred labels of {certain} have a probability of "
+        f"at least {CERTAIN:.0%}"
+    )
+
+
+def _calibration_text(facts: Mapping[str, Any]) -> str:
+    found = facts["calibration"]
+    kind, slope = found["kind"], found["slope"]
+    if kind is None:
+        return "Probabilities: softmax of the scores, not calibrated"
+    if kind == "predictive":
+        return "Probabilities: Bayes' rule with the predictive density of each class"
+    if slope == 1.0 and not any(found["offset"]):
+        return "Probabilities: softmax of the scores, not calibrated: too few labelled rows"
+    text = f"Probabilities: softmax of {slope:.3g} times the scores, calibrated on held-out rows ({kind})"
+    if kind == "affine":
+        offsets = [f"{class_name(c['class'])} {o:+.2f}" for c, o in zip(facts["classes"], found["offset"])]
+        text += f", plus {listing(offsets, MOST_CLASSES)}"
+    return text
+
+
+def _certificates(facts: Mapping[str, Any]) -> list[str]:
+    gap = facts["gap"]
+    if gap is not None and "inferred_labels" in facts:
+        return [f"For the labels inferred at the end, the objective is at most {gap:.1g} nats from its optimum."]
+    return optimality(gap, "nats")
+
+
+def tried_table(bound: Mapping[str, Any]) -> Table:
+    """The values of C that were tried."""
+    rows = [
+        [Number(readable(entry["C"], 3), best=entry["C"] == bound["value"]), Number(f"{entry['log_loss']:.4f}")]
+        for entry in bound["tried"]
+    ]
+    return Table("Values of C tried, and their log-loss on held-out rows", ["C", "log-loss (nats)"], rows)
+
+
+def margins_on_rows(model: MEDBase, X: Any, y: Any) -> list[Content]:
+    """The margins of the training rows; of other rows nothing.
+
+    Parameters
+    ----------
+    model : fitted classifier
+    X : table of n rows
+    y : (n,) labels, or None
+    """
+    if y is None or np.ndim(y) != 1 or len(y) != model.n_rows_ or not model._asks():
+        return []
+    display = MarginsDisplay.from_estimator(model, X, y)
+    n, held = len(display.margin), int(display.support.sum())
+    alt = f"Margins of {n} labelled training rows: {held} have a multiplier, {display.n_wrong} are classified wrongly."
+    return [Figure(display.picture, alt, MARGINS)]
+
+
+def label_name(label: Any) -> str:
+    """The name of a class; None stands for all of them."""
+    return "all classes" if label is None else class_name(plain(label))

@@ -1,0 +1,240 @@
+"""Fitted novelty detectors in text, tables, figures and plain values, and rows that they find unusual."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+from mixent.base.describe import document, optimality
+from mixent.base.document import Bullets, Content, Document, Figure, Number, Paragraph, Section, Table
+from mixent.base.text import count, percent, row_texts
+from mixent.core.arrays import Array
+from mixent.data import Table as Rows
+from mixent.data import read_features
+from mixent.med.displays.likelihoods import LikelihoodsDisplay
+from mixent.med.displays.multipliers import MultipliersDisplay
+from mixent.med.novelty_models import NoveltyChain, NoveltyMixture, NoveltyTrees
+
+if TYPE_CHECKING:
+    from mixent.med.novelty import MEDNoveltyDetector
+
+MOST_ROWS = 15  # unusual ones
+MOST_COLUMNS = 3  # of each
+SAMPLE = 300  # rows that determine the usual contribution of a column
+LEAD = (
+    "The distribution over the parameters of a density under which every training row is on average as probable as its "
+    "margin, with the least relative entropy to the prior. {kind}."
+)
+UNUSUAL = (
+    "The {n} rows of lowest score, numbered from 0, and the columns that contribute most to it. In parentheses: the "
+    "usual contribution of the column to a score minus its contribution to this one, in nats. The contribution of a "
+    "value is the score minus the score with the value missing"
+)
+
+
+def describe_novelty(model: MEDNoveltyDetector) -> Document:
+    """The density, the threshold, and the training rows."""
+    kind, text = _density(model)
+    facts = {"density": kind, **_facts(model)}
+    lead = f"A Bayesian fit, without a level set. {text}."
+    rows: list[Content] = [Bullets([f"{line}." for line in _texts(facts)]), _scores_figure(model)]
+    if model.margin_ is not None:
+        lead = LEAD.format(kind=text)
+        rows.append(_multipliers_figure(model))
+    return document(
+        model,
+        lead,
+        [Section("Training rows", rows)],
+        facts=facts,
+        schema=model.schema_,
+        runs=[model.run_],
+        certificates=_certificates(kind, model.gap_),
+    )
+
+
+def novelty_on_rows(model: MEDNoveltyDetector, X: Any, y: Any) -> list[Content]:
+    """Scores of these rows beside those of the training rows, and the most unusual ones.
+
+    Parameters
+    ----------
+    model : fitted detector
+    X : table of n rows
+    y : ignored
+    """
+    scores = model.score_samples(X)
+    outside, usual = (percent(float(np.mean(values < model.offset_))) for values in (scores, model.scores_))
+    text = (
+        f"{outside} of {count(len(scores), 'row')} lie below the threshold {model.offset_:.4g} (training rows: "
+        f"{usual}). Median score {np.median(scores):.4g} nats (training rows: {np.median(model.scores_):.4g})."
+    )
+    unusual = unusual_rows(model, X, scores=scores)
+    return [Paragraph(text), *_compared(model, X, scores), _unusual_table(unusual)]
+
+
+# --- the model --------------------------------------------------------------------------------------------------------
+
+
+def _density(model: MEDNoveltyDetector) -> tuple[str, str]:
+    """The kind of density, and in words."""
+    found, columns = model.model_, count(len(model.schema_.columns), "column")
+    if isinstance(found, NoveltyTrees):
+        return "tree", f"All trees over {columns}, with Dirichlet tables"
+    if isinstance(found, NoveltyChain):
+        steps = count(len(model.schema_.columns), "step")
+        return "hmm", f"A hidden Markov model of {count(found.n_states, 'state')}; rows are sequences of {steps}"
+    assert isinstance(found, NoveltyMixture)
+    joint = found.emission.joint and found.emission.d > 0
+    each = "numbers jointly Gaussian" if joint else "independent columns"
+    if found.n_components > 1:
+        return "mixture", f"A mixture of {count(found.n_components, 'component')} over {columns}, {each}"
+    return ("gaussian" if joint else "product"), f"A density of {columns}, {each}"
+
+
+def _certificates(kind: str, gap: float | None) -> list[str]:
+    if gap is None or kind in ("product", "tree"):
+        return optimality(gap, "nats")
+    return [f"For the hidden values inferred at the end, the objective is at most {gap:.1g} nats from its optimum."]
+
+
+def _facts(model: MEDNoveltyDetector) -> dict[str, Any]:
+    scores, margin = model.scores_, model.margin_
+    return {
+        "objective": model.objective,
+        "level": {"value": float(model.level_), "quantile": model._quantile()},
+        "threshold": {"value": float(model.offset_), "contamination": float(model.contamination)},
+        "scores": {
+            "lowest": float(scores.min()),
+            "median": float(np.median(scores)),
+            "highest": float(scores.max()),
+            "outside": int(np.sum(scores < model.offset_)),
+            "rows": len(scores),
+        },
+        "margin": None if margin is None else type(margin).__name__.lower(),
+        "C": None if margin is None else float(model.C),
+        "support": {"rows": len(model.support_), "largest": float(model.multipliers_.max(initial=0.0))},
+        "relative_entropy": float(model.relative_entropy_),
+        "gap": None if model.gap_ is None else float(model.gap_),
+    }
+
+
+def _texts(facts: dict[str, Any]) -> list[str]:
+    level, threshold, scores, support = facts["level"], facts["threshold"], facts["scores"], facts["support"]
+    rows = count(scores["rows"], "training row")
+    texts = []
+    if facts["margin"] is not None:
+        texts = [
+            f"Required log-probability of every row: about {level['value']:.4g} nats, the {level['quantile']:g} "
+            f"quantile under the Bayesian fit (margin prior {facts['margin']}, C = {facts['C']:g})",
+            f"{support['rows']} of {rows} have a multiplier, at most {support['largest']:.3g}; the others are probable "
+            "enough without",
+        ]
+    return [
+        *texts,
+        f"Threshold: {threshold['value']:.4g} nats; {scores['outside']} of {rows} lie below it (contamination "
+        f"{threshold['contamination']:g})",
+        f"Training scores from {scores['lowest']:.4g} to {scores['highest']:.4g} nats, median {scores['median']:.4g}",
+    ]
+
+
+# --- figures ----------------------------------------------------------------------------------------------------------
+
+
+def _scores_figure(model: MEDNoveltyDetector) -> Figure:
+    display = LikelihoodsDisplay.from_estimator(model)
+    alt = f"Log-probabilities of {len(model.scores_)} training rows; {display.n_outliers} are below the threshold."
+    caption = "Log-probabilities of the training rows. Rows left of the threshold are called outliers."
+    if display.others is not None:
+        caption += " The level set has a shorter lower tail than the Bayesian fit."
+    return Figure(display.picture, alt, caption)
+
+
+def _multipliers_figure(model: MEDNoveltyDetector) -> Figure:
+    display = MultipliersDisplay.from_estimator(model)
+    text = f"{len(model.support_)} of {count(len(model.scores_), 'row')} have a multiplier"
+    caption = f"How often each row counts; a Bayesian fit counts each once. {text}."
+    return Figure(display.picture, f"Multipliers in falling order: {text}.", caption)
+
+
+def _compared(model: MEDNoveltyDetector, X: Any, scores: Array) -> list[Content]:
+    """The scores of new rows beside those of the training rows; nothing for the training rows themselves."""
+    if scores.shape == model.scores_.shape and np.allclose(scores, model.scores_, rtol=1e-6, atol=1e-6):
+        return []
+    display = LikelihoodsDisplay.from_estimator(model, X)
+    alt = f"Log-probabilities of {count(len(scores), 'row')}; {display.n_outliers} are below the threshold."
+    return [Figure(display.picture, alt, "Log-probabilities of these rows and of the training rows.")]
+
+
+# --- unusual rows -----------------------------------------------------------------------------------------------------
+
+
+def unusual_rows(
+    model: MEDNoveltyDetector, X: Any, most: int = MOST_ROWS, *, scores: Array | None = None
+) -> list[dict[str, Any]]:
+    """The rows of lowest score, and the columns that are responsible for it.
+
+    Parameters
+    ----------
+    model : fitted MEDNoveltyDetector
+    X : table of n rows
+    most : int
+    scores : (n,) array, optional
+        Of the rows, where they are known.
+
+    Returns
+    -------
+    list of dict: row, score, outlier, columns (a list of dict: column, value, below; in nats, most first): by how much
+    the contribution of the column's value to the score lies below the median over the rows.
+    """
+    scores = model.score_samples(X) if scores is None else scores
+    rows = np.argsort(scores, kind="stable")[:most]
+    sample = np.linspace(0, len(scores) - 1, min(SAMPLE, len(scores))).astype(int)
+    usual = np.median(contributions(model, _safe_indexing(X, sample)), axis=0)
+    lowest = _safe_indexing(X, rows)
+    below = usual - contributions(model, lowest)
+    names, values = [column.name for column in model.schema_.columns], row_texts(lowest)
+    return [
+        {
+            "row": int(row),
+            "score": float(scores[row]),
+            "outlier": bool(scores[row] < model.offset_),
+            "columns": [
+                {"column": names[j], "value": values[i][j], "below": float(below[i, j])}
+                for j in np.argsort(-below[i], kind="stable")
+            ],
+        }
+        for i, row in enumerate(rows)
+    ]
+
+
+def contributions(model: MEDNoveltyDetector, X: Any) -> Array:
+    """(n, columns) contribution of each value to a row's score: the score minus that with the value missing, nats."""
+    table = read_features(model, X, reset=False, new=True)
+    numbers = {j: place for place, j in enumerate(table.schema.continuous)}
+    codes = {j: place for place, j in enumerate(table.schema.categorical)}
+
+    def without(j: int) -> Rows:
+        if j in numbers:
+            X = table.X.copy()
+            X[:, numbers[j]] = np.nan
+            return replace(table, X=X)
+        left = np.array(table.codes)
+        left[:, codes[j]] = -1
+        return replace(table, codes=left)
+
+    def scored(rows: Rows) -> Array:
+        return model._scored(model.model_.read(rows))
+
+    whole = scored(table)
+    return np.column_stack([whole - scored(without(j)) for j in range(len(table.schema.columns))])
+
+
+def _unusual_table(unusual: list[dict[str, Any]]) -> Table:
+    rows: list[Any] = []
+    for entry in unusual:
+        columns = [c for c in entry["columns"][:MOST_COLUMNS] if c["below"] > 0]
+        text = "; ".join(f"{c['column']} = {c['value']} ({c['below']:.1f})" for c in columns) or "no single column"
+        rows.append([str(entry["row"]), Number(f"{entry['score']:.2f}"), "yes" if entry["outlier"] else "no", text])
+    return Table(UNUSUAL.format(n=len(rows)), ["row", "score (nats)", "outlier", "mostly because of"], rows)

@@ -1,0 +1,322 @@
+"""Descriptions: facts are the model's numbers, and text, tables and pages show the same facts."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.preprocessing import StandardScaler
+
+from mixent import GaussianMixture, HiddenMarkovModel, HMMClassifier
+from mixent.base.document import Figure, Table
+from mixent.base.registry import entry_of
+from mixent.med import (
+    RBF,
+    FisherKernel,
+    Margin,
+    MEDBayesNetClassifier,
+    MEDClassifier,
+    MEDGaussianClassifier,
+    MEDNoveltyDetector,
+    MEDTreeClassifier,
+    Polynomial,
+    Tables,
+    Trees,
+)
+from mixent.med.describe import strongest_columns
+from mixent.med.describe_novelty import contributions, unusual_rows
+
+X, CODES = load_iris(return_X_y=True)
+Y = np.array(["setosa", "versicolor", "<virginica>"])[CODES]
+TWO = np.where(CODES == 2, "yes", "no")
+OPTIONS = {"C": 2.0, "cv": 2, "random_state": 0}
+WORDS = pd.DataFrame(np.where(X.mean(axis=0) < X, "high", "low"), columns=["<a>", "b", "c", "d"])
+
+
+def facts_of(model):
+    document = model.summary()
+    json.dumps(document.facts)  # plain values
+    page = document.html()
+    assert "<virginica>" not in page and "<a>" not in page
+    return document.facts
+
+
+def tables(document):
+    return [block for section in document.sections for block in section.content if isinstance(block, Table)]
+
+
+def figures(content):
+    return [block for block in content if isinstance(block, Figure)]
+
+
+@pytest.fixture(scope="module")
+def three():
+    return MEDClassifier(**OPTIONS).fit(X, Y)
+
+
+# --- margins ----------------------------------------------------------------------------------------------------------
+
+
+def test_facts_are_the_values_of_the_model(three):
+    facts = facts_of(three)
+    assert facts["gap"] == three.gap_ and facts["C"] == {"value": 2.0, "chosen_by": "user", "tried": []}
+    assert facts["support"]["leave_one_out"] == three.loo_estimate_ and facts["support"]["of"] == 150
+    support = [np.sum(Y[three.support_] == label) for label in three.classes_]
+    assert [entry["support"] for entry in facts["classes"]] == support
+    assert [entry["prior"] for entry in facts["classes"]] == pytest.approx(three.class_prior_)
+    assert facts["margin"] == {"distribution": "laplace", "target": 1.0, "quantile": None} and facts["bias"] == "flat"
+    assert facts["calibration"]["slope"] == three.calibration_.slope and "inferred_labels" not in facts
+    assert facts["run"]["passes"] == three.n_iter_ and len(facts["columns"]) == 4
+
+
+def test_labels_that_were_inferred_are_counted():
+    partly = Y.astype(object)
+    partly[::5] = None
+    model = MEDGaussianClassifier(**OPTIONS).fit(X, partly)
+    facts = facts_of(model)
+    certain = model.label_posterior_[::5].max(axis=1) >= 0.9
+    assert facts["inferred_labels"] == {"rows": 30, "certain": certain.sum()} and facts["margin"]["quantile"] == 0.1
+    assert "For the labels inferred at the end, the objective is at most" in str(model.summary())
+
+
+def test_how_C_was_found():
+    chosen = MEDClassifier(cv=2, random_state=0).fit(X, TWO)
+    facts = facts_of(chosen)
+    assert facts["C"]["chosen_by"] == "cross-validation" and facts["C"]["value"] == chosen.C_
+    assert facts["C"]["tried"] == chosen.C_tried_
+    table = next(table for table in tables(chosen.summary()) if table.header[0] == "C")
+    assert [row[0].text for row in table.rows if row[0].best] == [f"{chosen.C_:g}"]
+    assert len(table.rows) == len(chosen.C_tried_)
+    apart = X + 20.0 * (TWO == "yes")[:, None]
+    fixed = MEDClassifier(margin="fixed", calibration=None).fit(apart, TWO)
+    assert facts_of(fixed)["C"] == {"value": None, "chosen_by": None, "tried": []}
+    assert "Every row keeps a margin of 1" in str(fixed.summary())
+    few = MEDClassifier(random_state=0).fit(X[[0, 100]], TWO[[0, 100]])
+    assert facts_of(few)["C"]["chosen_by"] == "default"
+
+
+@pytest.mark.parametrize(
+    ("calibration", "text"),
+    [
+        ("temperature", "calibrated on held-out rows (temperature)"),
+        ("affine", "(affine), plus"),
+        ("predictive", "Bayes' rule with the predictive density of each class"),
+        (None, "softmax of the scores, not calibrated"),
+    ],
+)
+def test_calibration(calibration, text):
+    model = MEDGaussianClassifier(calibration=calibration, **OPTIONS).fit(X, TWO)
+    assert facts_of(model)["calibration"]["kind"] == calibration and text in str(model.summary())
+
+
+def test_margins_are_drawn_on_the_training_rows_alone(three):
+    on_rows = entry_of(three).on_rows
+    (figure,) = on_rows(three, X, Y)
+    wrong, held = int(np.sum(three.predict(X) != Y)), len(three.support_)
+    assert f"150 labelled training rows: {held} have a multiplier, {wrong} are classified wrongly" in figure.alt
+    assert "<img" in figure.html()
+    assert on_rows(three, X[:10], Y[:10]) == on_rows(three, X, None) == []
+    likely = MEDTreeClassifier(objective="likelihood", calibration=None).fit(X, Y)
+    assert entry_of(likely).on_rows(likely, X, Y) == []
+
+
+# --- kernels and columns ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "text"),
+    [
+        (MEDClassifier(**OPTIONS), "linear", "Linear discriminant function of 4 encoded columns"),
+        (MEDClassifier(RBF(0.5), **OPTIONS), "rbf", "RBF kernel with gamma 0.5."),
+        (MEDClassifier(RBF(0.5, n_landmarks=9), **OPTIONS), "rbf", "gamma 0.5, approximated by 9 landmarks"),
+        (MEDClassifier(Polynomial(2, 0.5), **OPTIONS), "poly", "Polynomial kernel of degree 2 with gamma 0.5, coef0 1"),
+        (MEDClassifier(lambda A, B: A @ B.T, **OPTIONS), "function", "Kernel given as a function"),
+        (MEDClassifier(StandardScaler(), **OPTIONS), "StandardScaler", "Inner products of the features of StandardSc"),
+        (
+            MEDGaussianClassifier(kernel=RBF(0.5), n_kernel_components=1, **OPTIONS),
+            "rbf",
+            "Gaussians of the 1 leading principal component of the RBF kernel with gamma 0.5",
+        ),
+    ],
+)
+def test_kernels(model, name, text):
+    assert facts_of(model.fit(X, TWO))["kernel"]["name"] == name
+    assert text in " ".join(str(model.summary()).split())
+
+
+def test_gaussians_and_matrices():
+    assert facts_of(MEDGaussianClassifier(**OPTIONS).fit(X, TWO))["kernel"] is None
+    assert facts_of(MEDClassifier("precomputed", **OPTIONS).fit(X @ X.T, TWO))["kernel"] == {"name": "precomputed"}
+
+
+def test_fisher_kernels():
+    kernel = FisherKernel(GaussianMixture(2, "EII", random_state=0), n_samples=300, random_state=0)
+    model = MEDClassifier(kernel, **OPTIONS).fit(X, TWO)
+    facts = facts_of(model)["kernel"]
+    assert facts == {"name": "fisher", "of": "mixture", "components": 2, "features": model.map_.rank_}
+    alone = facts_of(model.map_)
+    assert {**alone, **facts} == alone and alone["model"] == model.map_.model_.summary().facts
+    sequences = np.random.default_rng(0).choice(list("ab"), size=(60, 6))
+    for chain in (HMMClassifier(2, random_state=0), HiddenMarkovModel(2, random_state=0)):
+        model = MEDClassifier(FisherKernel(chain), **OPTIONS).fit(sequences, sequences[:, 0] == "a")
+        assert facts_of(model)["kernel"]["of"] == "hidden Markov model"
+
+
+def test_strongest_columns_are_the_largest_coefficients(three):
+    table = pd.DataFrame(X, columns=list("abcd"))
+    model = MEDClassifier(**OPTIONS).fit(table, TWO)
+    found = strongest_columns(model, 3)
+    order = np.argsort(-np.abs(model.coef_))[:3]
+    assert [entry["column"] for entry in found] == ["abcd"[j] for j in order]
+    np.testing.assert_allclose([entry["coefficient"] for entry in found], np.abs(model.coef_)[order])
+    assert [entry["class"] for entry in found] == ["yes" if model.coef_[j] > 0 else "no" for j in order]
+    centered = three.coef_ - three.coef_.mean(axis=0)
+    for entry in facts_of(three)["strongest"]:
+        j = three.feature_names_.index(entry["column"])
+        assert entry["coefficient"] == pytest.approx(centered[:, j].max())
+        assert entry["class"] == three.classes_[centered[:, j].argmax()]
+
+
+def test_many_columns_are_cut():
+    wide = np.random.default_rng(0).normal(size=(60, 20))
+    model = MEDClassifier(standardize=False, **OPTIONS).fit(wide, np.arange(60) % 2)
+    table = next(table for table in tables(model.summary()) if "coefficient" in table.header)
+    assert len(table.rows) == 12 and table.caption.startswith("The 12 largest of 20 coefficients")
+    assert "standard deviations" not in table.caption and model.summary().facts["encoded_columns"] == 20
+
+
+# --- trees and nets ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "n_trees", "text"),
+    [
+        ({}, 3, "All trees over 4 columns, one per class, with fixed tables."),
+        ({"tables": "integrated"}, 3, "one per class, with Dirichlet tables, learned with the trees"),
+        ({"trees": "shared"}, 1, "shared by all classes"),
+        ({"trees": Trees(n_trees=2)}, 6, "2 per class"),
+        ({"objective": "likelihood", "C": "auto"}, 3, "Trees of highest likelihood over 4 columns, one per class"),
+    ],
+)
+def test_trees(options, n_trees, text):
+    model = MEDTreeClassifier(**{"C": 0.5, "calibration": None, "random_state": 0, **options}).fit(WORDS, Y)
+    facts, document = facts_of(model), model.summary()
+    assert text in " ".join(str(document).split()) and len(facts["trees"]) == n_trees
+    names = list(model.column_names_)
+    for tree, edges, marginal in zip(facts["trees"], model.trees_, model.edge_marginals_):
+        assert {frozenset(edge["between"]) for edge in tree["edges"]} == {frozenset(edge) for edge in edges}
+        chances = [edge["probability"] for edge in tree["edges"]]
+        assert chances == sorted(chances, reverse=True) and 0 < tree["probability"] <= 1
+        for edge in tree["edges"]:
+            assert edge["probability"] == marginal[names.index(edge["between"][0]), names.index(edge["between"][1])]
+    likely = "objective" in options
+    assert len(figures(document.sections[1].content)) == (1 if likely else 2)
+    assert ("support rows" in document.sections[0].content[1].header) == (not likely)
+    owners = {tree["class"] for tree in facts["trees"]}
+    assert owners == ({None} if options.get("trees") == "shared" else set(Y))
+
+
+def test_numbers_in_trees():
+    for continuous, text in (("gaussian", "numbers are Gaussian"), ("quantized", "quantized by a mixture per column")):
+        model = MEDTreeClassifier(Tables(continuous=continuous), C=0.5, calibration=None).fit(X, TWO)
+        assert text in " ".join(str(model.summary()).split())
+
+
+def test_large_trees_are_listed_in_part_and_not_drawn():
+    rng = np.random.default_rng(0)
+    wide = rng.choice(list("ab"), size=(40, 61))
+    model = MEDTreeClassifier(objective="likelihood", calibration=None).fit(wide, wide[:, 0])
+    document = model.summary()
+    assert not figures(document.sections[1].content) and len(tables(document)[1].rows) == 2 * 12
+    assert len(document.facts["trees"][0]["edges"]) == 60
+
+
+def test_nets():
+    options = {"C": 0.5, "calibration": None}
+    model = MEDBayesNetClassifier([("b", "c")], **options).fit(WORDS, TWO)
+    facts = facts_of(model)
+    assert facts["nets"] == [{"class": label, "edges": [["b", "c"]]} for label in ("no", "yes")]
+    assert facts["n_cells"] == [net.n_cells for net in model.model_.nets]
+    assert tables(model.summary())[1].rows == [["all classes", "b → c"]]
+    each = MEDBayesNetClassifier({"no": [("b", "c")], "yes": "naive"}, **options).fit(WORDS, TWO)
+    assert tables(each.summary())[1].rows == [["no", "b → c"], ["yes", "no edges"]]
+    naive = MEDBayesNetClassifier(objective="likelihood", calibration=None).fit(WORDS, TWO)
+    text = " ".join(str(naive.summary()).split())
+    assert "without edges (naive Bayes)" in text and "No discrimination: a baseline" in text
+
+
+def test_a_quantile_is_named_where_it_is_the_target():
+    options = {"C": 0.5, "cv": 2, "random_state": 0}
+    given = MEDTreeClassifier(margin=Margin("laplace", target=1.0), **options).fit(WORDS, TWO)
+    assert facts_of(given)["margin"] == {"distribution": "laplace", "target": 1.0, "quantile": None}
+    bounded = MEDTreeClassifier(**options).fit(WORDS, TWO)
+    assert facts_of(bounded)["margin"]["target"] >= 2.0
+
+
+# --- novelty ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("density", "options", "rows", "text"),
+    [
+        ("product", {}, X, "4 columns, independent columns"),
+        ("gaussian", {}, X, "numbers jointly Gaussian"),
+        ("tree", {}, WORDS, "All trees over 4 columns, with Dirichlet tables"),
+        ("mixture", {"n_hidden": 2}, X, "A mixture of 2 components over 4 columns"),
+        ("hmm", {"n_hidden": 2}, X, "A hidden Markov model of 2 states; rows are sequences of 4 steps"),
+    ],
+)
+def test_densities(density, options, rows, text):
+    model = MEDNoveltyDetector(density, **options).fit(rows)
+    facts = facts_of(model)
+    assert facts["density"] == density and text in " ".join(str(model.summary()).split())
+    assert facts["level"] == {"value": model.level_, "quantile": 0.5} and facts["threshold"]["value"] == model.offset_
+    assert facts["scores"]["outside"] == np.sum(model.predict(rows) < 0) and facts["C"] == 1.0
+    assert facts["support"] == {"rows": len(model.support_), "largest": model.multipliers_.max()}
+    assert len(figures(model.summary().sections[1].content)) == 2
+
+
+def test_a_bayesian_fit_has_no_margins():
+    model = MEDNoveltyDetector("gaussian", objective="bayes").fit(X)
+    facts = facts_of(model)
+    assert facts["margin"] is None and facts["C"] is None and facts["gap"] is None
+    assert len(figures(model.summary().sections[1].content)) == 1
+
+
+def test_contributions_of_independent_columns_add_up_to_the_score():
+    """Less what missing values have on average."""
+    model = MEDNoveltyDetector("product").fit(X)
+    parts = contributions(model, X[:20])
+    scores = model.score_samples(X[:20])
+    nothing = model.score_samples(np.full((1, 4), np.nan))
+    np.testing.assert_allclose(parts.sum(axis=1), scores - nothing, atol=1e-9)
+
+
+def test_unusual_rows_and_their_columns():
+    model = MEDNoveltyDetector("product").fit(X)
+    odd = X.copy()
+    odd[7, 2] = 40.0
+    (row,) = unusual_rows(model, odd, 1)
+    assert row["row"] == 7 and row["outlier"] and row["score"] == pytest.approx(model.score_samples(odd)[7])
+    assert row["columns"][0]["column"] == "x2" and row["columns"][0]["value"] == "40"
+    below = [column["below"] for column in row["columns"]]
+    assert below == sorted(below, reverse=True)
+
+
+def test_rows_of_a_page():
+    model = MEDNoveltyDetector("product").fit(X)
+    on_rows = entry_of(model).on_rows
+    text, table = on_rows(model, X, None)
+    assert len(table.rows) == 15 and "of 150 rows" in text.text
+    order = np.argsort(model.scores_, kind="stable")[:15]
+    assert [row[0] for row in table.rows] == [str(i) for i in order]
+    text, figure, table = on_rows(model, X[:50] + 1, None)
+    outside = int(np.sum(model.predict(X[:50] + 1) < 0))
+    assert f"50 rows; {outside} are below the threshold" in figure.alt and "<img" in figure.html()
+
+
+def test_a_gap_that_is_not_known():
+    other = MEDClassifier(**OPTIONS).fit(X, Y)
+    other.gap_ = None
+    assert facts_of(other)["gap"] is None and "from its optimum" not in str(other.summary())
