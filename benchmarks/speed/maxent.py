@@ -22,9 +22,9 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.speed.records import FASTER, SOURCE, Record, fastest
 from mixent.core.driver import Stop
 from mixent.core.executors import Threads
+from mixent.maxent.blocks import Rows
 from mixent.maxent.cells import Cells
-from mixent.maxent.rows import Rows
-from mixent.maxent.solving import Sums, solve
+from mixent.maxent.solvers import Sums, solve
 
 GAP = 1e-6
 VARIANCE = 1.0

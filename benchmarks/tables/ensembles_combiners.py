@@ -23,8 +23,9 @@ from sklearn.naive_bayes import GaussianNB
 from mixent import AdaBoostM1Classifier, HMMStackingClassifier, MaxEntStackingClassifier, WeightBoostClassifier
 from mixent.base.folds import Fold, label_folds
 from mixent.core.arrays import Array
-from mixent.ensemble.columns import OutputColumns
-from mixent.ensemble.latent import learn_cells
+from mixent.ensemble.inputs import Inputs
+from mixent.ensemble.output_columns import OutputColumns
+from mixent.ensemble.regions import fit_regions
 
 SIZES = (10, 20, 50, 70, 100)
 INNER = 5
@@ -253,7 +254,7 @@ class Stack(Combiner):
         largest = max(self.models, default=0)
         if OWN_PRIOR < m < largest and hasattr(self.models[largest], "prior_"):
             model.set_params(prior=self.models[largest].prior_)
-        with mock.patch("mixent.ensemble.stacking.learn_cells", remembered_cells):
+        with mock.patch("mixent.ensemble.maxent_stacking.fit_regions", remembered_regions):
             return model.fit(beside(known.X, proba[:m]), known.y)
 
     def probabilities(self, m: int, X: Array) -> Array:
@@ -263,7 +264,7 @@ class Stack(Combiner):
     @property
     def cells(self) -> Any:
         """Of the input space, at the largest size; None without."""
-        found = getattr(self.models[self.reached(max(self.sizes))], "cells_", ())
+        found = getattr(self.models[self.reached(max(self.sizes))], "regions_", ())
         return found[0] if found else None
 
 
@@ -277,11 +278,11 @@ class Columns(OutputColumns):
 _CELLS: OrderedDict[str, Any] = OrderedDict()
 
 
-def remembered_cells(X: Array, y: np.ndarray, weight: Any, columns: tuple, kind: str, options: dict) -> Any:
+def remembered_regions(X: Inputs, y: np.ndarray, weight: Any, columns: tuple, kind: str, options: dict) -> Any:
     """The mixtures of the input are the same for every boosting and size, and are learned once."""
-    key = f"{kind} {options}" + digest(X[:, list(columns)], np.searchsorted(np.unique(y), y))
+    key = f"{kind} {options}" + digest(X.given(columns), np.searchsorted(np.unique(y), y))
     if key not in _CELLS:
-        _CELLS[key] = learn_cells(X, y, weight, columns, kind, options)
+        _CELLS[key] = fit_regions(X, y, weight, columns, kind, options)
         while len(_CELLS) > KEPT:
             _CELLS.popitem(last=False)
     return _CELLS[key]

@@ -169,8 +169,8 @@ def test_a_prior_is_chosen_at_the_largest_size_and_at_small_ones(monkeypatch):
 
 def test_rows_are_boosted_and_described_once(monkeypatch):
     calls = []
-    learn = combiners.learn_cells
-    monkeypatch.setattr(combiners, "learn_cells", lambda *given: calls.append(1) or learn(*given))
+    learn = combiners.fit_regions
+    monkeypatch.setattr(combiners, "fit_regions", lambda *given: calls.append(1) or learn(*given))
     X, y = drawn(2)
     X = X + 1e-3  # rows no other test has
     one, two = (lvme(adaboost, held=held, sizes=(3, 6)).fit(X, y) for held in (False, True))

@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from mixent import KernelFisherClassifier
 from mixent.classical import RBF, Polynomial, kernel_fisher
-from mixent.classical.discriminant import Clouds, Smoother, directions
+from mixent.classical.discriminant import ClassGaussians, Smoother, directions
 
 
 def rows(n=60, seed=0, n_classes=3):
@@ -92,16 +92,16 @@ def test_directions_maximise_what_is_said():
 def test_probabilities_are_those_of_gaussians_of_rows_left_out():
     X, y = rows()
     model = KernelFisherClassifier(RBF(0.2), shrinkage=0.1).fit(X, y)
-    clouds, q = model.clouds_, 2
-    np.testing.assert_allclose(np.diagonal(clouds.cov), 1)
+    gaussians, q = model.gaussians_, 2
+    np.testing.assert_allclose(np.diagonal(gaussians.cov), 1)
     scores = model.transform(X)
-    gone = scores[:, None] - clouds.means
-    log_p = -0.5 * np.einsum("nci,ij,ncj->nc", gone, np.linalg.inv(clouds.cov), gone) + np.log(np.bincount(y) / 60)
+    gone = scores[:, None] - gaussians.means
+    log_p = -0.5 * np.einsum("nci,ij,ncj->nc", gone, np.linalg.inv(gaussians.cov), gone) + np.log(np.bincount(y) / 60)
     proba = np.exp(log_p - log_p.max(axis=1, keepdims=True))
     proba /= proba.sum(axis=1, keepdims=True)
     expected = proba * (1 - 1 / 62) + np.bincount(y) / 60 / 62
     np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-9)
-    assert clouds.means.shape == (3, q) and model.get_feature_names_out().tolist() == [
+    assert gaussians.means.shape == (3, q) and model.get_feature_names_out().tolist() == [
         "kernelfisherclassifier0",
         "kernelfisherclassifier1",
     ]
@@ -110,10 +110,10 @@ def test_probabilities_are_those_of_gaussians_of_rows_left_out():
 def test_a_cloud_has_the_moments_of_its_rows():
     rng = np.random.default_rng(0)
     scores, y = rng.normal(size=(30, 2)), np.arange(30) % 2
-    clouds = Clouds.of(scores, np.eye(2)[y], np.zeros((2, 2)))
-    np.testing.assert_allclose(clouds.means, [scores[y == c].mean(axis=0) for c in range(2)])
+    gaussians = ClassGaussians.of(scores, np.eye(2)[y], np.zeros((2, 2)))
+    np.testing.assert_allclose(gaussians.means, [scores[y == c].mean(axis=0) for c in range(2)])
     within = sum(np.cov(scores[y == c].T, bias=True) * 15 for c in range(2))
-    np.testing.assert_allclose(clouds.cov, within / 31)
+    np.testing.assert_allclose(gaussians.cov, within / 31)
 
 
 def test_training_scores_are_the_smoothers():

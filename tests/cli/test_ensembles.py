@@ -119,7 +119,7 @@ def test_where_the_row_lies(mixent, table):
         random_state=0,
     ).fit(*table)
     same(model, table[0])
-    K = len(model.cells_[0].names)
+    K = len(model.regions_[0].names)
     assert f"1 classifier combined by maximum entropy, by their labels alone: {4 + 4 * K} constraints, of each" in text
     assert f"where the row lies: {K} cell{'s' * (K > 1)} of the input space, hidden components of one mixture" in text
 

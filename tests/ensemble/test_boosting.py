@@ -23,8 +23,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from mixent import MixtureClassifier
 from mixent.base.delegation import aligned_proba, weight_argument
-from mixent.ensemble.bases import drawn_rows
-from mixent.ensemble.boosting import AdaBoostM1Classifier, WeightBoostClassifier
+from mixent.ensemble import AdaBoostM1Classifier, WeightBoostClassifier
+from mixent.ensemble.base_estimators import drawn_rows
 
 BOTH = [AdaBoostM1Classifier, WeightBoostClassifier]
 

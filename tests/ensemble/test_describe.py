@@ -45,7 +45,7 @@ def test_stack(regions):
         assert entry.get("strength_of_region") == (strength[f"{name} & input 1"] if regions else None)
     assert [entry["kind"] for entry in facts["classifiers"]] == ["GaussianNB", "MixtureClassifier"]
     assert facts["errors"] == "out of fold" and facts["entropy"] == model.entropy_
-    assert facts["regions"] == ([len(model.cells_[0].names)] if regions else [])
+    assert facts["regions"] == ([len(model.regions_[0].names)] if regions else [])
     assert facts["constraints"] == model.constraint_table().truth.size
     assert all(figure.figure().get_axes() for figure in blocks(document, Figure))
     convergence = document.sections[-1].content[1].items

@@ -24,7 +24,15 @@ from mixent import AdaBoostM1Classifier, MaxEntStackingClassifier, WeightBoostCl
 from mixent.base.delegation import aligned
 from mixent.ensemble import OutputColumns
 from mixent.ensemble.inputs import Inputs
-from mixent.ensemble.members import Listed, Staged, is_ensemble, read_members, said, stage_proba, trained
+from mixent.ensemble.members import (
+    EnsembleMembers,
+    NamedMembers,
+    is_ensemble,
+    output_of,
+    read_members,
+    stage_proba,
+    trained,
+)
 from mixent.ensemble.pmfs import hardened, one_hot, pmf
 
 NAN = np.nan
@@ -71,12 +79,12 @@ def test_columns_are_read_as_classifiers_and_are_no_input():
     ]
     found = read_members(given, None, False)
     assert found.used == ("v", 3, 0, 1, "p", "q", 7)
-    assert Staged(RandomForestClassifier()).used == ()
+    assert EnsembleMembers(RandomForestClassifier()).used == ()
 
 
 def test_one_ensemble_is_its_members_and_a_list_of_ensembles_is_a_list():
     forest = RandomForestClassifier()
-    assert isinstance(read_members(forest, None, False), Staged) and is_ensemble(AdaBoostM1Classifier())
+    assert isinstance(read_members(forest, None, False), EnsembleMembers) and is_ensemble(AdaBoostM1Classifier())
     assert read_members([forest], None, False).names == ("randomforestclassifier",)
     assert not is_ensemble(RandomForestClassifier) and not is_ensemble(GaussianNB())
 
@@ -160,13 +168,13 @@ def test_weights_go_where_they_are_taken(blobs):
 def test_each_sees_its_own_columns(blobs):
     X, y = blobs
     X = np.column_stack([X, X[:, 0] ** 2])
-    members = Listed(("a", "b"), (GaussianNB(), GaussianNB()), {"b": [2, 0]})
+    members = NamedMembers(("a", "b"), (GaussianNB(), GaussianNB()), {"b": [2, 0]})
     fitted = members.fit(Inputs(X), y, None, 0)
     assert [m.n_features_in_ for m in fitted] == [3, 2]
     found = members.outputs(fitted, Inputs(X), "auto")
     assert found.names == ("a", "b") and found.n_rows == 90
     np.testing.assert_allclose(found.values[1], GaussianNB().fit(X[:, [2, 0]], y).predict_proba(X[:, [2, 0]]))
-    named = Listed(("b",), (GaussianNB(),), {"b": ["r", "p"]})
+    named = NamedMembers(("b",), (GaussianNB(),), {"b": ["r", "p"]})
     table = pd.DataFrame(X, columns=["p", "q", "r"])
     assert named.fit(Inputs(table), y, None, 0)[0].feature_names_in_.tolist() == ["r", "p"]
 
@@ -177,24 +185,24 @@ def test_each_sees_its_own_columns(blobs):
 def test_soft_hard_and_either(blobs):
     X, y = blobs
     soft, hard = GaussianNB().fit(X, TEXT[y]), RidgeClassifier().fit(X, TEXT[y])
-    labels, values = said(soft, X, "auto", "a")
+    labels, values = output_of(soft, X, "auto", "a")
     same(labels, TEXT)
     np.testing.assert_allclose(values, soft.predict_proba(X), rtol=1e-12)
-    same(said(soft, X, "soft", "a")[1], values)
+    same(output_of(soft, X, "soft", "a")[1], values)
     for model, decisions in ((soft, "hard"), (hard, "auto"), (hard, "hard")):
-        labels, values = said(model, X, decisions, "a")
+        labels, values = output_of(model, X, decisions, "a")
         same(values, model.predict(X)[:, None] == TEXT)
     with pytest.raises(
         ValueError, match="needs probabilities, and 'r' \\(RidgeClassifier\\) has no predict_proba; take"
     ):
-        said(hard, X, "soft", "r")
+        output_of(hard, X, "soft", "r")
 
 
 @pytest.mark.parametrize("word", [None, NAN, "never seen"])
 def test_no_label_or_an_unknown_one_is_an_abstention(word, blobs):
     X, _ = blobs
     model = Silent(word).fit(X[:3], TEXT)
-    assert np.isnan(said(model, X, "auto", "s")[1]).all()
+    assert np.isnan(output_of(model, X, "auto", "s")[1]).all()
 
 
 def test_probabilities_are_checked_and_gaps_are_abstentions():
@@ -246,7 +254,7 @@ def test_stages_say_the_same_whatever_the_classes_are_called(kind, names, blobs)
     for ours, theirs in zip(values, stage_proba(plain, X)):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
         np.testing.assert_allclose(ours.sum(axis=1), 1.0, rtol=1e-12)
-    found = Staged(fitted).outputs(fitted, Inputs(X), "hard")
+    found = EnsembleMembers(fitted).outputs(fitted, Inputs(X), "hard")
     word = "stage" if hasattr(fitted, "stage_proba") else "member"
     assert found.names == tuple(f"{word} {m + 1}" for m in range(len(values)))
     for value, alphabet, proba in zip(found.values, found.alphabets, values):
@@ -433,4 +441,4 @@ def test_an_error_says_whose_it_is(blobs):
     mine = MaxEntStackingClassifier([("v", "said")], regions="union", inputs={"v": ["a"]}, prior=1.0)
     mine.set_params(regions__max_components=1)
     mine.fit(pd.DataFrame(X, columns=["a", "b"]).assign(said=y), y)
-    assert mine.cells_[0].columns == (0,)
+    assert mine.regions_[0].columns == (0,)

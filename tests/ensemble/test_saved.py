@@ -138,7 +138,7 @@ def test_what_is_shared_is_written_once(path):
     assert again.fitted_ is again.estimators is again.members_.ensemble
     assert path.stat().st_size < 1.3 * alone
     again = saved(fitted("stack of places"), path)
-    assert len(set(map(id, again.cells_))) == 1 and again.members_.bases[0] is again.estimators[0][1]
+    assert len(set(map(id, again.regions_))) == 1 and again.members_.bases[0] is again.estimators[0][1]
 
 
 # what is not mixent's own
@@ -305,14 +305,14 @@ def put(name, value):
         ("boosting", lambda s: s["estimators_"].pop(), "a stage is missing or no classifier"),
         ("boosting", lambda s: s["estimators_"][0]["state"].pop("params_"), "params_ is missing"),
         ("boosting", put("predict", 3), "sets 'predict' of AdaBoostM1Classifier, which is not data"),
-        ("weighted boosting", put("contests_", {"$tuple": [1]}), "contests_ are no contests"),
-        ("weighted boosting", put("contests_", {"$tuple": []}), "contests_ are no contests"),
+        ("weighted boosting", put("binary_boostings_", {"$tuple": [1]}), "binary_boostings_ holds no boosting"),
+        ("weighted boosting", put("binary_boostings_", {"$tuple": []}), "binary_boostings_ holds no boosting"),
         ("stack", dropped("fitted_"), "fitted_ are not the classifiers that are combined"),
         ("stack", lambda s: s["fitted_"].pop(), "fitted_ are not the classifiers that are combined"),
         ("stack", lambda s: s["fitted_"].append(s["fitted_"].pop() and 3), "a classifier is missing or none"),
         ("stack", dropped("members_"), "members_ is missing or no Members"),
         ("stack", dropped("run_"), "run_ is missing or no Run"),
-        ("stack of places", put("cells_", {"$tuple": [1]}), "cells_ have no mixture"),
+        ("stack of places", put("regions_", {"$tuple": [1]}), "regions_ have no mixture"),
         ("chain", dropped("chains_"), "chains_ is missing or no tuple"),
     ],
 )

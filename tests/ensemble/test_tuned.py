@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import mixent
 from mixent import TunedClassifier
 from mixent.data import read_features
-from mixent.ensemble.plain import PlainColumns
+from mixent.ensemble.encoding import ColumnEncoding
 
 
 def make_table(n=80, seed=0):
@@ -39,7 +39,7 @@ def test_scikit_learn_checks():
 
 def plain(encoding, X, weight=None):
     table = read_features(TunedClassifier(), X, reset=True)
-    columns = PlainColumns.of(encoding, table, np.ones(len(X)) if weight is None else weight)
+    columns = ColumnEncoding.of(encoding, table, np.ones(len(X)) if weight is None else weight)
     return columns, columns(table)
 
 

@@ -6,8 +6,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from mixent.ensemble.boosting import AdaBoostM1Classifier, WeightBoostClassifier
-from mixent.ensemble.weightboost import Contest
+from mixent.ensemble import AdaBoostM1Classifier, WeightBoostClassifier
+from mixent.ensemble.weightboost import BinaryBoosting
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_beta_0_is_adaboost(two, base):
 def test_a_sure_row_hears_little_of_the_next_stage(two):
     X, y = two
     model = WeightBoostClassifier(GaussianNB(), 6, beta=2.0).fit(X, y)
-    heights = list(model.contests_[0].staged(X))
+    heights = list(model.binary_boostings_[0].staged(X))
     for before, after, alpha in zip(heights, heights[1:], model.alphas_[1:]):
         np.testing.assert_allclose(np.abs(after - before), alpha * np.exp(-2 * np.abs(before)), rtol=1e-9)
 
@@ -87,7 +87,7 @@ def test_a_sure_row_hears_little_of_the_next_stage(two):
 def test_more_classes_are_each_against_the_rest(four):
     X, y = four
     model = WeightBoostClassifier(GaussianNB(), 6, beta=0.5).fit(X, y)
-    assert len(model.contests_) == len(model.estimators_) == len(model.alphas_) == len(model.stopped_) == 4
+    assert len(model.binary_boostings_) == len(model.estimators_) == len(model.alphas_) == len(model.stopped_) == 4
     H = []
     for c, name in enumerate(model.classes_):
         alone = WeightBoostClassifier(GaussianNB(), 6, beta=0.5).fit(X, y == name)
@@ -129,8 +129,8 @@ def test_a_contest_that_ended_gives_its_share_and_nobody_stands_for_all():
     model = WeightBoostClassifier(GaussianNB(), 2, beta=0.5).fit(np.arange(6.0)[:, None], [0, 0, 1, 1, 2, 2])
     model.n_features_in_, nothing = 1, np.zeros(2)
     stages = [[Row(0.5, 0.0), Row(0.2, 0.0)], [Row(0.25, 0.0)], [Row(0.25, 0.0), Row(0.0, 0.4)]]
-    model.contests_ = tuple(
-        Contest(own, np.array([0, 1]), share, np.ones(len(own)), nothing, nothing, None, 0.5)
+    model.binary_boostings_ = tuple(
+        BinaryBoosting(own, np.array([0, 1]), share, np.ones(len(own)), nothing, nothing, None, 0.5)
         for own, share in zip(stages, (0.5, 0.3, 0.2))
     )
     np.testing.assert_allclose(model.stage_proba(X)[0], [[0.5, 0.25, 0.25], [1 / 3, 1 / 3, 1 / 3]])

@@ -6,8 +6,8 @@ import pytest
 from mixent.fusion.pool import fit_pool, value_and_slope
 from mixent.fusion.problem import Agreement
 from mixent.fusion.rules import added, composite
+from mixent.maxent.blocks import Rows
 from mixent.maxent.cells import Cells
-from mixent.maxent.rows import Rows
 
 TABLE = np.array([[0.75, 0.25], [0.3, 0.7]])
 

@@ -7,8 +7,8 @@ from scipy.optimize import minimize
 from mixent.core.driver import Status, Stop, run
 from mixent.core.executors import Serial
 from mixent.fusion.problem import Agreement, Rule
+from mixent.maxent.blocks import RowBlocks, Rows
 from mixent.maxent.cells import Cells
-from mixent.maxent.rows import RowBlocks, Rows
 
 
 def confusion(rng, K, V, right=0.6):

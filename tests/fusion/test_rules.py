@@ -17,8 +17,8 @@ from mixent.fusion.rules import (
     posterior_of,
     trimmed_mean,
 )
+from mixent.maxent.blocks import Rows
 from mixent.maxent.cells import Cells
-from mixent.maxent.rows import Rows
 
 EVEN = np.full(3, 1 / 3)
 

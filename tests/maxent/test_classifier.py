@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mixent import MaxEntClassifier
 from mixent.core.driver import Status
-from mixent.maxent import BinFeatures, ComponentFeatures, ForwardSelection, induction
+from mixent.maxent import BinFeatures, ComponentFeatures, ForwardSelection, forward_selection
 
 SHARP = {"tol": 1e-14, "max_iter": 5000}
 
@@ -551,7 +551,7 @@ def test_borders_that_differ_in_a_late_digit_have_different_names():
 
 def test_pairs_of_too_many_cells_are_refused(votes, monkeypatch):
     X, y = votes
-    monkeypatch.setattr(induction, "WIDEST", 5)
+    monkeypatch.setattr(forward_selection, "WIDEST", 5)
     with pytest.raises(
         ValueError, match="counts pairs of at most 5 cells, and there are 9; set pairs=None, or leave out"
     ):

@@ -19,10 +19,10 @@ from mixent.core.executors import Serial
 from mixent.data import Column, Schema
 from mixent.maxent import joint, joint_problem
 from mixent.maxent.joint import MaxEntJoint
-from mixent.maxent.joint_answers import Answers
-from mixent.maxent.joint_cells import Category, Constant, Hidden, Layout, _cut
+from mixent.maxent.joint_inference import RowInference
 from mixent.maxent.joint_prior import VARIANCES, held_out
 from mixent.maxent.joint_problem import SOLVERS, Pairwise, RowBlocks, Rows, WhiteChart, pose, solve
+from mixent.maxent.joint_terms import Category, Constant, Hidden, Layout, _cut
 from mixent.mixtures.columns import ColumnMixture
 
 SIZES = (3, 4, 2, 3)
@@ -191,7 +191,7 @@ def test_both_solvers_reach_one_optimum_and_never_fall(gaps):
 
 def _probabilities(params, rows):
     spans = dict(enumerate(joint_problem.spans_of(SIZES)))
-    answers = Answers(params, np.full(sum(SIZES), np.nan), spans, rows)
+    answers = RowInference(params, np.full(sum(SIZES), np.nan), spans, rows)
     some = rows.present.sum(axis=0) > 1
     return np.concatenate([answers.one(j) for j in spans])[:, some]
 
@@ -508,14 +508,14 @@ def test_gaps_filled_together_agree_with_each_other(strength):
     pairs = somewhere(problem).pairs
     params = Pairwise(somewhere(problem).single, strength * np.where(pairs > 0, -0.3, 0.3) * problem.between)
     spans = dict(enumerate(problem.spans))
-    phi = Answers(params, problem.shares, spans, rows).fill()
-    again = Answers(params, problem.shares, spans, Rows(phi, np.ones_like(rows.present), rows.weight))
+    phi = RowInference(params, problem.shares, spans, rows).fill()
+    again = RowInference(params, problem.shares, spans, Rows(phi, np.ones_like(rows.present), rows.weight))
     for j, span in spans.items():
         gap = ~rows.present[j] & rows.present.any(axis=0)
         np.testing.assert_allclose(phi[span][:, gap], again.one(j)[:, gap], atol=1e-5)
         np.testing.assert_array_equal(phi[span][:, rows.present[j]], rows.phi[span][:, rows.present[j]])
     alone = rows.part(slice(7, 8))
-    np.testing.assert_allclose(Answers(params, problem.shares, spans, alone).fill()[:, 0], phi[:, 7], rtol=1e-9)
+    np.testing.assert_allclose(RowInference(params, problem.shares, spans, alone).fill()[:, 0], phi[:, 7], rtol=1e-9)
 
 
 @pytest.mark.parametrize("strength", [3.0, 20.0])
@@ -527,10 +527,10 @@ def test_gaps_that_contradict_each_other_come_to_rest(strength):
     params = Pairwise(np.array([0.6, 0.0, 0.6, 0.0, 0.0, 0.0]), pairs)
     present = np.array([[False], [False], [True]])
     spans = {0: slice(0, 2), 1: slice(2, 4), 2: slice(4, 6)}
-    phi = Answers(
+    phi = RowInference(
         params, np.full(6, 0.5), spans, Rows(np.r_[np.zeros(4), 1.0, 0.0][:, None], present, np.ones(1))
     ).fill()
-    again = Answers(params, np.full(6, 0.5), spans, Rows(phi, ~present | present, np.ones(1)))
+    again = RowInference(params, np.full(6, 0.5), spans, Rows(phi, ~present | present, np.ones(1)))
     np.testing.assert_allclose(phi[:2], again.one(0), atol=1e-5)
     np.testing.assert_allclose(phi[2:4], again.one(1), atol=1e-5)
 

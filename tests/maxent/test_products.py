@@ -7,12 +7,12 @@ from mixent.core.driver import Stop
 from mixent.core.executors import Serial
 from mixent.data import Column, Schema, Table
 from mixent.maxent import products
+from mixent.maxent.blocks import RowBlocks
 from mixent.maxent.curvature import gram_matrix, gram_row_sums
 from mixent.maxent.layout import Layout
 from mixent.maxent.products import Product, ProductLayout
-from mixent.maxent.rows import RowBlocks
-from mixent.maxent.solving import Sums, solve
-from mixent.maxent.terms import CrossedDense, Given, crossed, mask_of
+from mixent.maxent.solvers import Sums, solve
+from mixent.maxent.terms import CrossedDense, Probabilistic, crossed, mask_of
 
 SIZES = (3, 2, 4)  # labels of three classifiers
 CELLS = (3, 2)  # of two input spaces
@@ -36,8 +36,8 @@ def terms(speakers=None):
     """The classifiers and the cells as features; `speakers` of the first classifier's labels."""
     stops = np.cumsum((*SIZES, *CELLS)).tolist()
     places = [tuple(range(a, b)) for a, b in zip([0, *stops[:-1]], stops)]
-    made = [Given(f"t{i}", p, tuple(f"v{j}" for j in range(len(p)))) for i, p in enumerate(places)]
-    made[0] = Given("t0", places[0], made[0].values, speakers)
+    made = [Probabilistic(f"t{i}", p, tuple(f"v{j}" for j in range(len(p)))) for i, p in enumerate(places)]
+    made[0] = Probabilistic("t0", places[0], made[0].values, speakers)
     return made[:3], made[3:]
 
 
@@ -191,7 +191,7 @@ def test_a_product_is_every_number_times_every_other():
 
 def test_a_pair_speaks_for_a_class_if_both_do():
     (a, b, _), (m, _) = terms((0, 1, -1))
-    owned = Given("m", m.places, m.values, (0, 0, 1))
+    owned = Probabilistic("m", m.places, m.values, (0, 0, 1))
     for first, second in ((a, m), (b, owned), (a, owned), (b, m)):
         found = mask_of(CrossedDense(first, second), 3)
         if first is b and second is m:

@@ -9,12 +9,12 @@ from sklearn.linear_model import LogisticRegression
 
 from mixent.core.driver import Status, Stop, run
 from mixent.core.executors import Serial, Threads
-from mixent.maxent import solving
+from mixent.maxent import solvers
+from mixent.maxent.blocks import RowBlocks, Rows
 from mixent.maxent.cells import Cells
 from mixent.maxent.curvature import Hessian
 from mixent.maxent.problem import Bohning, MaxEntProblem, Multipliers, Scaling, count_truth, start
-from mixent.maxent.rows import RowBlocks, Rows
-from mixent.maxent.solving import SOLVERS, Sums, solve, total_at
+from mixent.maxent.solvers import SOLVERS, Sums, solve, total_at
 
 SIZES, N_DENSE, N_CLASSES = (3, 4, 2, 5), 3, 3
 
@@ -224,9 +224,9 @@ def test_the_gram_matrix_is_counted_right(same):
 def test_very_many_cells_need_no_matrix(monkeypatch):
     cells, rows = rows_of(*draw(gaps=0.1))
     narrow = solved(rows, cells, "auto")
-    monkeypatch.setattr(solving, "WIDEST", 5)
+    monkeypatch.setattr(solvers, "WIDEST", 5)
     for name in ("gram_matrix", "Curvature"):
-        monkeypatch.setattr(solving, name, None)
+        monkeypatch.setattr(solvers, name, None)
     for solver in ("auto", "lbfgs"):
         wide = solved(rows, cells, solver)
         np.testing.assert_allclose(posterior(wide, rows), posterior(narrow, rows), atol=1e-7)
@@ -237,14 +237,14 @@ def test_very_many_cells_need_no_matrix(monkeypatch):
 def test_the_curvature_of_a_sample_serves_all_rows(monkeypatch):
     cells, rows = rows_of(*draw(3000, gaps=0.1))
     plain = solved(rows, cells, "lbfgs")
-    monkeypatch.setattr(solving, "SAMPLED", 200)
+    monkeypatch.setattr(solvers, "SAMPLED", 200)
     used = []
 
     def estimate(*given):
         used.append(Hessian(*given))
         return used[-1]
 
-    monkeypatch.setattr(solving, "Hessian", estimate)
+    monkeypatch.setattr(solvers, "Hessian", estimate)
     found = solved(rows, cells, "lbfgs")
     assert len(used) == 1 and found.run.status is Status.CONVERGED
     assert found.run.trace[0].objective > plain.run.trace[0].objective  # begun at the optimum of the sample
@@ -271,12 +271,12 @@ def test_the_hessian_is_that_of_finite_differences():
 
 def test_a_hessian_that_cannot_be_factorised_is_done_without(monkeypatch):
     cells, rows = rows_of(*draw(3000))
-    monkeypatch.setattr(solving, "SAMPLED", 200)
+    monkeypatch.setattr(solvers, "SAMPLED", 200)
 
     def fails(*given):
         raise np.linalg.LinAlgError
 
-    monkeypatch.setattr(solving, "Hessian", fails)
+    monkeypatch.setattr(solvers, "Hessian", fails)
     found = solved(rows, cells, "auto")
     np.testing.assert_allclose(posterior(found, rows), posterior(solved(rows, cells, "bohning"), rows), atol=1e-7)
 

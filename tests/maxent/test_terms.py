@@ -10,12 +10,13 @@ from mixent.core.driver import Stop
 from mixent.core.executors import Serial
 from mixent.data import read_features
 from mixent.maxent.binning import bins_of, entropy_bins
-from mixent.maxent.building import Plan, Training, related_columns
+from mixent.maxent.feature_arguments import related_columns
+from mixent.maxent.features import FeaturePlan, Training
 from mixent.maxent.layout import Layout
 from mixent.maxent.options import ComponentFeatures
 from mixent.maxent.problem import Multipliers
-from mixent.maxent.solving import Sums, solve
-from mixent.maxent.terms import Binned, Coded, Given, Grouped, Moments, crossed
+from mixent.maxent.solvers import Sums, solve
+from mixent.maxent.terms import Binned, Coded, Grouped, Moments, Probabilistic, crossed
 
 
 def table_of(X):
@@ -78,7 +79,7 @@ def hidden(X, y, kind, weight=None, **options):
     """The hidden component of each column, as the classifier makes it."""
     groups = options.pop("groups", ())
     numeric = ComponentFeatures(kind, max_components=options.pop("max_components", 4), means=False)
-    plan = Plan(numeric, (), groups, (), 0, 1)
+    plan = FeaturePlan(numeric, (), groups, (), 0, 1)
     return plan.terms(Training(table_of(X), np.eye(2)[y], weight, (0, 1)))
 
 
@@ -137,7 +138,7 @@ def test_equal_moments_tell_nothing_where_hidden_components_tell_much(shapes):
 
 def test_a_layout_puts_codes_first_and_counts_what_is_present():
     table = table_of([[0.2, 0.8, 1.0, "a"], [0.5, 0.5, None, None], [None, None, 2.0, "b"]])
-    given, coded = Given("g", (0, 1), ("low", "high")), Coded("k", 0, ("a", "b"))
+    given, coded = Probabilistic("g", (0, 1), ("low", "high")), Coded("k", 0, ("a", "b"))
     layout = Layout.of([given, Moments("m", 2, 1.5, 1.0), coded])
     assert layout.terms[0] is coded and layout.spans == (slice(0, 2), slice(2, 4), slice(4, 6))
     rows = layout.rows(table, np.array([[1.0, 0.0], [0.0, 0.0], [1.0, 3.0]]), np.array([2.0, 1.0, 1.0]))
@@ -155,7 +156,7 @@ def test_crossed_features_are_products():
     a, b = Coded("a", 0, ("a", "b")), Coded("b", 1, ("u", "v"))
     both = crossed(a, b)
     assert both.codes(table).tolist() == [0, -1, 3, 2] and both.values[2] == "b & u" and both.name == "a & b"
-    given = Given("g", (0, 1), ("low", "high"))
+    given = Probabilistic("g", (0, 1), ("low", "high"))
     soft = crossed(given, a)
     np.testing.assert_allclose(soft.cells(table).T, [[0.2, 0, 0.8, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 1, 0, 0]])
     assert soft.values == ("low & a", "low & b", "high & a", "high & b")

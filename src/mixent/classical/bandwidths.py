@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.classical.rows import Rows
+from mixent.classical.training import Rows
 from mixent.classical.windows import Encoded, Windows
 from mixent.core.arrays import Array, log_sum_exp, safe_log
 from mixent.core.executors import Executor

@@ -49,7 +49,7 @@ def describe_parzen(model: ParzenClassifier) -> Document:
 
 def describe_fisher(model: KernelFisherClassifier) -> Document:
     """Discriminants, kernel and ridge penalty, and how they were chosen."""
-    tried, n_discriminants = model.tried_, model.clouds_.cov.shape[0]
+    tried, n_discriminants = model.tried_, model.gaussians_.cov.shape[0]
     facts = {
         "classes": class_facts(model.classes_, model.class_prior_),
         "n_discriminants": n_discriminants,
@@ -68,7 +68,7 @@ def describe_fisher(model: KernelFisherClassifier) -> Document:
     )
     sections = [Section("Kernel and shrinkage", [_settings_figure(model)])] if len(tried) > 1 else []
     means = {
-        f"mean of discriminant {q + 1}": [Number(f"{mean:.2f}") for mean in model.clouds_.means[:, q]]
+        f"mean of discriminant {q + 1}": [Number(f"{mean:.2f}") for mean in model.gaussians_.means[:, q]]
         for q in range(min(n_discriminants, SHOWN))
     }
     return _document(model, lead, sections, facts, means)
@@ -178,7 +178,7 @@ def _histograms(model: KernelFisherClassifier, scores: np.ndarray, labels: np.nd
     for c, label in enumerate(model.classes_):
         mine = scores[labels == str(label), 0]
         ax.hist(mine, bins=bins, color=colour(c), alpha=0.55, label=plain(class_name(label), 24))
-        ax.plot(model.clouds_.means[c, 0], 0, marker="X", ms=9, color=INK, mec="white", clip_on=False, zorder=4)
+        ax.plot(model.gaussians_.means[c, 0], 0, marker="X", ms=9, color=INK, mec="white", clip_on=False, zorder=4)
     ax.set(xlabel="discriminant 1", ylabel="rows")
     tidy(ax)
     legend(ax, len(model.classes_))
@@ -192,7 +192,7 @@ def _scatter(model: KernelFisherClassifier, scores: np.ndarray, labels: np.ndarr
     for c, label in enumerate(model.classes_):
         mine, look = scores[labels == str(label)], {"ls": "none", "ms": 4, "alpha": 0.6, "mew": 0}
         ax.plot(mine[:, 0], mine[:, 1], color=colour(c), marker=marker(c), label=plain(class_name(label), 24), **look)
-    means = model.clouds_.means
+    means = model.gaussians_.means
     ax.plot(means[:, 0], means[:, 1], ls="none", marker="X", ms=9, color=INK, mec="white", zorder=4)
     ax.set(xlabel="discriminant 1", ylabel="discriminant 2")
     tidy(ax)

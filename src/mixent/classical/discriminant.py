@@ -107,14 +107,14 @@ def directions(target: Array, fit: Array, weight: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Clouds:
+class ClassGaussians:
     """A Gaussian for each class, all with one covariance."""
 
     means: Array  # (C, q)
     cov: Array  # (q, q)
 
     @classmethod
-    def of(cls, scores: Array, counts: Array, floor: Array) -> Clouds:
+    def of(cls, scores: Array, counts: Array, floor: Array) -> ClassGaussians:
         """Of scores (n, q) of rows with counts (n, C); `floor` (q, q) is the covariance that one more row brings."""
         mass = counts.sum(axis=0)
         means = counts.T @ scores / mass[:, None]
@@ -124,9 +124,9 @@ class Clouds:
             scatter += (gone * counts[:, c, None]).T @ gone
         return cls(means, scatter / (mass.sum() + 1.0))
 
-    def scaled(self, by: Array) -> Clouds:
+    def scaled(self, by: Array) -> ClassGaussians:
         """Of scores times `by` (q,)."""
-        return Clouds(self.means * by, self.cov * by * by[:, None])
+        return ClassGaussians(self.means * by, self.cov * by * by[:, None])
 
     def log_density(self, scores: Array) -> Array:
         """(n, C), a term that is the same for all classes left out."""

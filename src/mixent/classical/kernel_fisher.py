@@ -17,9 +17,9 @@ from mixent.base.kernels import RBF, Kernel, Linear, Nystrom, Polynomial, read_k
 from mixent.base.params import check_flag, check_positive
 from mixent.base.priors import floored, read_class_prior
 from mixent.base.progress import progress_bar
-from mixent.classical.discriminant import Clouds, Smoother, directions, log_proba
+from mixent.classical.discriminant import ClassGaussians, Smoother, directions, log_proba
 from mixent.classical.parzen import losses
-from mixent.classical.rows import Rows, read_rows, spread_out
+from mixent.classical.training import Rows, read_rows, spread_out
 from mixent.core.arrays import Array
 from mixent.data import Table, read_features
 from mixent.med.encoding import FILLED, Encoder
@@ -92,7 +92,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         Probabilities of the classes of each training row, by scores from all others; NaN without a label or weight.
     loo_log_loss_, loo_error_ : float
         Of those; a little too rosy, as they chose gamma and shrinkage.
-    clouds_ : Clouds
+    gaussians_ : ClassGaussians
         Means of the classes and their common covariance, in the space of the discriminants.
     feature_names_ : tuple of str
         Names of the encoded columns.
@@ -205,7 +205,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         self.basis_, self.coefficients_ = best.basis, coefficients
         raw = np.concatenate([best.basis(search.Z[a : a + PART]) @ coefficients for a in range(0, len(share), PART)])
         self.intercept_ = share @ rows.target @ best.combine - share @ raw
-        self.clouds_ = best.clouds
+        self.gaussians_ = best.gaussians
         self.weight_ = float(rows.weight.sum())
         self.gamma_, self.shrinkage_ = _gamma(best.basis.kernel), best.shrinkage
         self.loo_proba_ = spread_out(np.exp(best.log_proba), rows.at, self.n_rows_)
@@ -237,7 +237,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         return out
 
     def _log_joint(self, X: Any) -> Array:
-        told = log_proba(self.clouds_.log_density(self.transform(X)), self.shares_, self.weight_)
+        told = log_proba(self.gaussians_.log_density(self.transform(X)), self.shares_, self.weight_)
         return told + np.log(self.class_prior_) - np.log(self.shares_)  # other priors are Bayes' rule and nothing else
 
     def _set_class_prior(self, prior: Array) -> None:
@@ -289,7 +289,7 @@ class _Found:
     lam: float
     shrinkage: float
     combine: Array  # (C, C-1) from class scores to discriminants
-    clouds: Clouds
+    gaussians: ClassGaussians
     log_proba: Array  # (m, C) of rows left out
     log_loss: float
 
@@ -324,8 +324,8 @@ class _Search:
         left = left + rows.shares - rows.shares_left
         combine = directions(rows.target, fit, rows.weight)
         one_row = np.eye(combine.shape[1])  # the variance of the indicators themselves
-        clouds = Clouds.of(left @ combine, rows.counts, one_row)
-        combine = combine / np.sqrt(np.diagonal(clouds.cov))
-        clouds = clouds.scaled(1 / np.sqrt(np.diagonal(clouds.cov)))
-        told = log_proba(clouds.log_density(left @ combine), self.prior, rows.weight.sum())
-        return _Found(basis, smoother, lam, shrinkage, combine, clouds, told, losses(told, rows.counts)[0])
+        gaussians = ClassGaussians.of(left @ combine, rows.counts, one_row)
+        combine = combine / np.sqrt(np.diagonal(gaussians.cov))
+        gaussians = gaussians.scaled(1 / np.sqrt(np.diagonal(gaussians.cov)))
+        told = log_proba(gaussians.log_density(left @ combine), self.prior, rows.weight.sum())
+        return _Found(basis, smoother, lam, shrinkage, combine, gaussians, told, losses(told, rows.counts)[0])

@@ -14,7 +14,7 @@ from mixent.base.params import check_choice, check_flag, check_positive
 from mixent.base.priors import floored, read_class_prior
 from mixent.base.progress import progress_bar
 from mixent.classical.bandwidths import CRITERIA, LeftOut, choose
-from mixent.classical.rows import Rows, read_rows, spread_out
+from mixent.classical.training import Rows, read_rows, spread_out
 from mixent.classical.windows import Columns, Windows
 from mixent.core.arrays import Array, log_sum_exp
 from mixent.data import read_features

@@ -8,7 +8,7 @@ from mixent.base.kernels import RBF, Linear, Nystrom, Polynomial
 from mixent.base.recipes import Recipe, Shape
 from mixent.base.registry import register
 from mixent.classical.describe import describe_fisher, describe_parzen, fisher_on_rows
-from mixent.classical.discriminant import Clouds
+from mixent.classical.discriminant import ClassGaussians
 from mixent.classical.kernel_fisher import Basis, KernelFisherClassifier
 from mixent.classical.parzen import ParzenClassifier
 from mixent.classical.windows import Columns, Encoded, Windows
@@ -56,11 +56,11 @@ register(
         "basis_": Basis,
         "coefficients_": np.ndarray,
         "intercept_": np.ndarray,
-        "clouds_": Clouds,
+        "gaussians_": ClassGaussians,
         "weight_": float,
         "shares_": np.ndarray,
     },
-    parts=(Basis, Clouds, Encoder, Linear, Nystrom, Polynomial, RBF),
+    parts=(Basis, ClassGaussians, Encoder, Linear, Nystrom, Polynomial, RBF),
     recipes=(
         Recipe(
             "kernel Fisher",

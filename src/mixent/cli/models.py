@@ -217,7 +217,7 @@ def _check_select(kinds: Sequence[str], chosen: Choices, clusters: bool) -> None
 def _maxent(chosen: Choices, target: str | None, common: dict[str, Any]) -> Any:
     from mixent import MaxEntClassifier
     from mixent.maxent.options import STRATEGIES
-    from mixent.maxent.solving import SOLVERS
+    from mixent.maxent.solvers import SOLVERS
 
     if target is None:
         raise typer.BadParameter("--model maxent needs --target: clusters have no classes; without one, --model joint")

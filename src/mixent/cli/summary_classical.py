@@ -56,7 +56,7 @@ def _windows(model: Any) -> dict[str, Any]:
 
 
 def _discriminants(model: Any) -> dict[str, Any]:
-    tried, q = len(model.tried_), model.clouds_.cov.shape[0]
+    tried, q = len(model.tried_), model.gaussians_.cov.shape[0]
     name = next(iter(model.basis_.kernel.short_forms))
     kernel = f"kernel {name}" + ("" if model.gamma_ is None else f", gamma {model.gamma_:.3g}")
     chosen = f"chosen among {tried} by leaving each row out" if tried > 1 else "as given"

@@ -11,11 +11,11 @@ from mixent.base.delegation import aligned_proba, features_for, places
 from mixent.base.params import check_flag
 from mixent.core.arrays import Array
 from mixent.data import Table
-from mixent.ensemble.bases import HALF, TINY, Trainer
-from mixent.ensemble.boosted import FAINT, Boosted, Rows, log_odds, run_stages
+from mixent.ensemble.base_estimators import HALF, TINY, Trainer
+from mixent.ensemble.boosting import FAINT, BaseBoosting, Rows, log_odds, run_stages
 
 
-class AdaBoostM1Classifier(Boosted):
+class AdaBoostM1Classifier(BaseBoosting):
     """AdaBoost.M1: classifiers trained in turn, each on the rows that the last ones got wrong.
 
     Stage m is a base G_m trained with weights w. With e its share of the weight that it gets wrong,
@@ -80,7 +80,7 @@ class AdaBoostM1Classifier(Boosted):
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
-    >>> from mixent.ensemble.boosting import AdaBoostM1Classifier
+    >>> from mixent.ensemble import AdaBoostM1Classifier
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = AdaBoostM1Classifier(n_estimators=10).fit(X, y)
     >>> model.score(X, y) > model.estimators_[0].score(X, y)

@@ -14,14 +14,14 @@ from mixent.base.style import FAINT, colour, tidy
 from mixent.base.style import plain as drawn_text
 from mixent.base.text import class_name, count
 from mixent.core.driver import Run
-from mixent.ensemble.columns import OutputColumns
+from mixent.ensemble.output_columns import OutputColumns
 from mixent.ensemble.tuned import TunedClassifier
 from mixent.maxent.describe import entropy_document, entropy_facts, features_section
 
 if TYPE_CHECKING:
     from mixent.ensemble.hmm_stacking import HMMStackingClassifier
-    from mixent.ensemble.stacked import Stacked
-    from mixent.ensemble.stacking import MaxEntStackingClassifier
+    from mixent.ensemble.maxent_stacking import MaxEntStackingClassifier
+    from mixent.ensemble.stacking import BaseStacking
 
 LISTED = 12  # classifiers, settings or classes
 DRAWN = 36  # classifiers
@@ -37,7 +37,7 @@ REGIONS = {
 def describe_stack(model: MaxEntStackingClassifier) -> Document:
     """Classifiers combined by maximum entropy: their errors, their strengths, contributions of their labels."""
     facts = {**member_facts(model), **entropy_facts(model), "constraints_of": model.constraints}
-    facts["regions"] = [len(cells.names) for cells in dict.fromkeys(model.cells_)]
+    facts["regions"] = [len(cells.names) for cells in dict.fromkeys(model.regions_)]
     for entry, strengths in zip(facts["classifiers"], _strengths(model)):
         entry |= strengths
     diagonal = ", of each class with its own label" if model.constraints == "diagonal" else ""
@@ -81,7 +81,7 @@ def describe_hmm_stack(model: HMMStackingClassifier) -> Document:
 # --- the classifiers that are combined --------------------------------------------------------------------------------
 
 
-def member_facts(model: Stacked) -> dict[str, Any]:
+def member_facts(model: BaseStacking) -> dict[str, Any]:
     """Names, kinds and errors of the classifiers that are combined."""
     members = zip(model.base_names_, _kinds(model), model.alphabets_, model.base_errors_)
     classifiers = [
@@ -91,7 +91,7 @@ def member_facts(model: Stacked) -> dict[str, Any]:
     return {"classifiers": classifiers, "errors": _where(model), "decisions": model.decisions}
 
 
-def _where(model: Stacked) -> str:
+def _where(model: BaseStacking) -> str:
     """On which rows the errors of the classifiers were counted."""
     if isinstance(model.cv, str):
         return HOW[model.cv]
@@ -99,7 +99,7 @@ def _where(model: Stacked) -> str:
     return "of the outputs in the table" if given else "out of fold"
 
 
-def _kinds(model: Stacked) -> list[str]:
+def _kinds(model: BaseStacking) -> list[str]:
     if isinstance(model.fitted_, list):
         return [kind_of(base) for base in model.fitted_]
     stages = getattr(model.fitted_, "estimators_", [None])
@@ -114,7 +114,7 @@ def kind_of(base: Any) -> str:
     return type(base.model_ if isinstance(base, TunedClassifier) else last_step(base)).__name__
 
 
-def inner_runs(model: Stacked) -> dict[str, Run]:
+def inner_runs(model: BaseStacking) -> dict[str, Run]:
     """How the fits of the classifiers ended, by name; of those that have one run of our optimizer."""
     members = zip(model.base_names_, model.fitted_) if isinstance(model.fitted_, list) else ()
     runs = {name: getattr(last_step(base), "run_", None) for name, base in members}
@@ -125,18 +125,18 @@ def _strengths(model: MaxEntStackingClassifier) -> list[dict[str, float]]:
     """Standard deviation of each classifier's part of the log-odds, and of what the region of the row adds, nats."""
     strength = model.constraint_table().strength
     found = [{"strength": strength[name]} for name in model.base_names_]
-    if not model.cells_:
+    if not model.regions_:
         return found
     crossed = {term.first.name: strength[term.name] for term in model.layout_.terms if hasattr(term, "first")}
     return [entry | {"strength_of_region": crossed.get(name, 0.0)} for entry, name in zip(found, model.base_names_)]
 
 
 def _regions_text(model: MaxEntStackingClassifier) -> str:
-    if not model.cells_:
+    if not model.regions_:
         return ""
-    sizes = [len(cells.names) for cells in dict.fromkeys(model.cells_)]
+    sizes = [len(cells.names) for cells in dict.fromkeys(model.regions_)]
     regions = f"{' and '.join(map(str, sizes))} region{'s' * (sizes != [1])} of the input space"
-    return f" Their weights depend on the row's place in {regions}, {REGIONS[model.cells_[0].kind]}."
+    return f" Their weights depend on the row's place in {regions}, {REGIONS[model.regions_[0].kind]}."
 
 
 def _members_section(facts: Mapping[str, Any]) -> Section:

@@ -13,7 +13,7 @@ from mixent.base.document import Bullets, Content, Document, Figure, Number, Sec
 from mixent.base.style import colour, legend, tidy
 from mixent.base.text import class_name, count
 from mixent.data.labels import as_labels, labelled_rows
-from mixent.ensemble.boosted import Boosted
+from mixent.ensemble.boosting import BaseBoosting
 from mixent.ensemble.describe import kind_of
 from mixent.ensemble.weightboost import WeightBoostClassifier
 
@@ -23,7 +23,7 @@ Stages = Sequence[Mapping[str, Any]]
 Boosting = tuple[Any, Sequence[Any], Any, Any, Any, str | None]
 
 
-def describe_boosting(model: Boosted) -> Document:
+def describe_boosting(model: BaseBoosting) -> Document:
     """Stages: their errors, votes and the bound of the training error."""
     runs = [_run_facts(run) for run in _runs(model)]
     base = kind_of(_runs(model)[0][1][0])
@@ -42,12 +42,12 @@ def describe_boosting(model: Boosted) -> Document:
     return document(model, lead, [Section("Stages", content)], facts=facts, classes=classes, schema=model.schema_)
 
 
-def _runs(model: Boosted) -> list[Boosting]:
+def _runs(model: BaseBoosting) -> list[Boosting]:
     """(class or None, stages, votes, errors, bound, why it ended early) of each boosting."""
-    if isinstance(model, WeightBoostClassifier) and len(model.contests_) > 1:
+    if isinstance(model, WeightBoostClassifier) and len(model.binary_boostings_) > 1:
         return [
             (label, run.estimators, run.alphas, run.errors, run.bound, run.stopped)
-            for label, run in zip(model.classes_.tolist(), model.contests_)
+            for label, run in zip(model.classes_.tolist(), model.binary_boostings_)
         ]
     of: Any = model
     return [(None, of.estimators_, of.alphas_, of.errors_, of.bound_, of.stopped_)]
@@ -88,7 +88,7 @@ def _stages_table(run: Mapping[str, Any]) -> Table:
     return Table(caption, ["stage", "weighted error (%)", "vote", "bound (%)"], rows)
 
 
-def boosting_on_rows(model: Boosted, X: Any, y: Any) -> list[Content]:
+def boosting_on_rows(model: BaseBoosting, X: Any, y: Any) -> list[Content]:
     """The error of labelled rows after each stage."""
     labels = None if y is None else as_labels(y)
     if labels is None or not labelled_rows(labels).any():

@@ -21,7 +21,7 @@ from mixent.core.executors import Executor
 from mixent.core.observers import ShowProgress
 from mixent.core.proposals import Squarem
 from mixent.ensemble.members import Outputs
-from mixent.ensemble.stacked import FOLDS, Given, Stacked
+from mixent.ensemble.stacking import FOLDS, BaseStacking, FitInput
 from mixent.hmm.fitting import FittedChain, blocks_of, of_sequences
 from mixent.hmm.problem import ChainParams, ChainProblem, ChainStats
 from mixent.hmm.sequences import Sequences
@@ -102,7 +102,7 @@ class TrainingRows:
 
     log_emit: Array  # (n, M, C)
     mass: Array  # (n, C) weight of the row in each class; 0 throughout if it does not count
-    given: Given
+    given: FitInput
 
     @property
     def shares(self) -> Array:
@@ -134,7 +134,7 @@ class TrainingRows:
         return fit_temperature(np.concatenate(parts), np.log(self.shares), target, weight)[0]
 
 
-def class_mass(given: Given) -> Array:
+def class_mass(given: FitInput) -> Array:
     """(n, C) weight of each row in each class: all of it in its own, or shares where y holds probabilities."""
     likelihood = given.labels.likelihood
     mass = likelihood / likelihood.sum(axis=1, keepdims=True)
@@ -142,7 +142,7 @@ def class_mass(given: Given) -> Array:
     return mass if given.weight is None else mass * given.weight[:, None]
 
 
-class HMMStackingClassifier(Stacked):
+class HMMStackingClassifier(BaseStacking):
     """Classifiers combined by a hidden Markov model per class of the sequence of their decisions.
 
     The M classifiers, such as the stages of a boosting, are the steps of a sequence, and the C decisions its states:

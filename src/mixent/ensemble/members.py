@@ -19,9 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.delegation import aligned, reads_tables, weight_arguments
 from mixent.core.arrays import Array
-from mixent.ensemble.bases import read_base
-from mixent.ensemble.columns import OutputColumns
+from mixent.ensemble.base_estimators import read_base
 from mixent.ensemble.inputs import Columns, Inputs
+from mixent.ensemble.output_columns import OutputColumns
 from mixent.ensemble.pmfs import hardened, one_hot, pmf
 
 DECISIONS = ("auto", "soft", "hard")
@@ -29,7 +29,7 @@ DECISIONS = ("auto", "soft", "hard")
 
 @dataclass(frozen=True)
 class Outputs:
-    """What every classifier said of every row."""
+    """The output of every classifier for every row."""
 
     names: tuple[str, ...]
     alphabets: tuple[np.ndarray, ...]  # the labels of each
@@ -66,14 +66,14 @@ class Members(ABC):
 
 
 @dataclass(frozen=True)
-class Listed(Members):
+class NamedMembers(Members):
     """Named classifiers, each with the columns it sees."""
 
     names: tuple[str, ...]
     bases: tuple[Any, ...]
     inputs: Mapping[str, Any] = field(default_factory=dict)
 
-    def with_models(self, convert: Callable[[Any, str], Any]) -> Listed:
+    def with_models(self, convert: Callable[[Any, str], Any]) -> NamedMembers:
         """A copy with other models: `convert(model, name)` of each."""
         return replace(self, bases=tuple(convert(base, repr(name)) for name, base in zip(self.names, self.bases)))
 
@@ -92,7 +92,7 @@ class Listed(Members):
                 out.append(base if is_read(base) else trained(base, part, y, weight, own))
         return out
 
-    def settled(self, fitted: list[Any]) -> Listed:
+    def settled(self, fitted: list[Any]) -> NamedMembers:
         """Answers that stand in columns have nothing more to learn."""
         bases = zip(self.bases, fitted)
         return replace(self, bases=tuple(model if isinstance(base, OutputColumns) else base for base, model in bases))
@@ -101,7 +101,7 @@ class Listed(Members):
         each = []
         for name, model in zip(self.names, fitted):
             with noted(f"while {name!r} was asked"):
-                each.append(said(model, X.to_ask(model, self.columns(X, name)), decisions, name))
+                each.append(output_of(model, X.to_ask(model, self.columns(X, name)), decisions, name))
         return Outputs(self.names, tuple(a for a, _ in each), tuple(v for _, v in each))
 
     def columns(self, X: Inputs, name: str) -> Columns:
@@ -135,12 +135,12 @@ def noted(where: str) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Staged(Members):
+class EnsembleMembers(Members):
     """The stages of a boosting, or the members of scikit-learn's bagging and forests."""
 
     ensemble: Any
 
-    def with_models(self, convert: Callable[[Any, str], Any]) -> Staged:
+    def with_models(self, convert: Callable[[Any, str], Any]) -> EnsembleMembers:
         """A copy with another ensemble."""
         return replace(self, ensemble=convert(self.ensemble, "the ensemble"))
 
@@ -166,9 +166,9 @@ def read_members(estimators: Any, inputs: Any, prefit: bool) -> Members:
             raise ValueError("inputs has no effect on the stages of an ensemble: they see what it sees; leave it out")
         if prefit:
             _check_fitted(type(estimators).__name__, estimators)
-        return Staged(estimators)
+        return EnsembleMembers(estimators)
     named = _named(estimators)
-    found = Listed(tuple(named), tuple(named.values()), _read_inputs(inputs, tuple(named)))
+    found = NamedMembers(tuple(named), tuple(named.values()), _read_inputs(inputs, tuple(named)))
     if prefit:
         for name, base in named.items():
             _check_fitted(name, base)
@@ -254,7 +254,7 @@ def trained(base: Any, X: Any, y: np.ndarray, weight: Array | None, seed: int) -
     return model.fit(X, y, **weight_arguments(model, weight))
 
 
-def said(model: Any, X: Any, decisions: str, name: str) -> tuple[np.ndarray, Array]:
+def output_of(model: Any, X: Any, decisions: str, name: str) -> tuple[np.ndarray, Array]:
     """The labels of a fitted classifier, and its pmf over them for every row, (n, V)."""
     soft = hasattr(model, "predict_proba")
     if decisions == "soft" and not soft:
@@ -291,7 +291,7 @@ def stage_proba(ensemble: Any, X: Any) -> Sequence[Array]:
     out = []
     for member, seen in zip(members, columns):
         part = plain if seen is None else _safe_indexing(plain, seen, axis=1)
-        labels, proba = said(member, part, "auto", type(member).__name__)
+        labels, proba = output_of(member, part, "auto", type(member).__name__)
         places = np.asarray(labels).astype(int) if numbered and not _same(labels, classes) else None
         out.append(aligned(proba, labels if places is None else classes[places], classes))
     return out

@@ -12,18 +12,18 @@ from mixent.base.registry import find, register
 from mixent.core.driver import Run
 from mixent.data import Column, Schema
 from mixent.ensemble.adaboost import AdaBoostM1Classifier
-from mixent.ensemble.columns import OutputColumns
 from mixent.ensemble.describe import describe_columns, describe_hmm_stack, describe_stack, describe_tuned
 from mixent.ensemble.describe_boosting import boosting_on_rows, describe_boosting
+from mixent.ensemble.encoding import ColumnEncoding
 from mixent.ensemble.hmm_stacking import HMMStackingClassifier
-from mixent.ensemble.latent import InputCells
-from mixent.ensemble.members import Listed, Members, Staged
+from mixent.ensemble.maxent_stacking import MaxEntStackingClassifier
+from mixent.ensemble.members import EnsembleMembers, Members, NamedMembers
 from mixent.ensemble.options import InputRegions
-from mixent.ensemble.plain import PlainColumns
-from mixent.ensemble.stacked import Stacked
-from mixent.ensemble.stacking import MaxEntStackingClassifier
+from mixent.ensemble.output_columns import OutputColumns
+from mixent.ensemble.regions import RegionMixture
+from mixent.ensemble.stacking import BaseStacking
 from mixent.ensemble.tuned import TunedClassifier
-from mixent.ensemble.weightboost import Contest, WeightBoostClassifier
+from mixent.ensemble.weightboost import BinaryBoosting, WeightBoostClassifier
 from mixent.maxent import MaxEntClassifier
 from mixent.maxent.layout import Layout
 from mixent.maxent.problem import Multipliers
@@ -42,9 +42,10 @@ CONSTRAINTS = 2_000  # rows times other classes beyond which the kernel machine 
 def stages(model: Any) -> list[Any]:
     """The fitted stages of a boosting."""
     if isinstance(model, WeightBoostClassifier):
-        if not model.contests_ or not all(isinstance(contest, Contest) for contest in model.contests_):
-            raise ValueError("contests_ are no contests")
-        runs = [(contest.estimators, contest.alphas) for contest in model.contests_]
+        every = model.binary_boostings_
+        if not every or not all(isinstance(one, BinaryBoosting) for one in every):
+            raise ValueError("binary_boostings_ holds no boosting")
+        runs = [(one.estimators, one.alphas) for one in every]
     else:
         runs = [(model.estimators_, model.alphas_)]
     for fitted, alphas in runs:
@@ -53,26 +54,26 @@ def stages(model: Any) -> list[Any]:
     return [stage for fitted, _ in runs for stage in fitted]
 
 
-def combined(model: Stacked) -> list[Any]:
+def combined(model: BaseStacking) -> list[Any]:
     """The fitted classifiers of a stack, and the mixtures of its cells."""
-    fitted, listed = getattr(model, "fitted_", None), isinstance(model.members_, Listed)
+    fitted, listed = getattr(model, "fitted_", None), isinstance(model.members_, NamedMembers)
     found = fitted if isinstance(fitted, list) else [fitted]
     sizes = len(found), len(model.base_names_), len(model.alphabets_)
     if listed != isinstance(fitted, list) or (listed and len(set(sizes)) > 1):
         raise ValueError("fitted_ are not the classifiers that are combined")
     if not all(hasattr(base, "predict") for base in found):
         raise ValueError("a classifier is missing or none")
-    cells = getattr(model, "cells_", ())
+    cells = getattr(model, "regions_", ())
     mixtures = GaussianMixture | MixtureClassifier
-    if not all(isinstance(one, InputCells) and isinstance(one.mixture, mixtures) for one in cells):
-        raise ValueError("cells_ have no mixture")
+    if not all(isinstance(one, RegionMixture) and isinstance(one.mixture, mixtures) for one in cells):
+        raise ValueError("regions_ have no mixture")
     return [*found, *(one.mixture for one in cells)]
 
 
 # --- columns ----------------------------------------------------------------------------------------------------------
 
 
-def columns_of_members(model: Stacked) -> Schema:
+def columns_of_members(model: BaseStacking) -> Schema:
     """The columns of the table, each of the kind that the first classifier reads it as."""
     named = hasattr(model, "feature_names_in_")
     names = [str(n) for n in model.feature_names_in_] if named else [f"x{j}" for j in range(model.n_features_in_)]
@@ -145,9 +146,9 @@ register(
     title="Input-dependent boosting",
     describe=describe_boosting,
     on_rows=boosting_on_rows,
-    state={**BOOSTING, "contests_": tuple},
-    parts=(Contest,),
-    holds=("estimator", "contests_"),
+    state={**BOOSTING, "binary_boostings_": tuple},
+    parts=(BinaryBoosting,),
+    holds=("estimator", "binary_boostings_"),
     from_file=stages,
 )(WeightBoostClassifier)
 register(
@@ -155,9 +156,9 @@ register(
     task="classification",
     title="Classifiers combined by maximum entropy",
     describe=describe_stack,
-    state={**STACKING, "cells_": tuple, "layout_": Layout, "params_": Multipliers, "run_": Run},
-    parts=(InputCells, InputRegions, Listed, Staged),
-    holds=("members_", "estimators", "fitted_", "cells_"),  # members first: they have names
+    state={**STACKING, "regions_": tuple, "layout_": Layout, "params_": Multipliers, "run_": Run},
+    parts=(RegionMixture, InputRegions, NamedMembers, EnsembleMembers),
+    holds=("members_", "estimators", "fitted_", "regions_"),  # members first: they have names
     columns=columns_of_members,
     from_file=combined,
     recipes=(Recipe("stack", "mixture, MED, forest and boosting combined by maximum entropy", make_stack, 7.0),),
@@ -179,8 +180,8 @@ register(
     task="classification",
     title="Classifier of another library with tuned parameters",
     describe=describe_tuned,
-    state={"schema_": Schema, **CLASSES, "columns_": PlainColumns, "model_": object},
-    parts=(PlainColumns,),
+    state={"schema_": Schema, **CLASSES, "columns_": ColumnEncoding, "model_": object},
+    parts=(ColumnEncoding,),
     holds=("estimator", "model_"),
 )(TunedClassifier)
 register(

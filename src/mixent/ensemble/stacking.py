@@ -1,338 +1,334 @@
-"""Classifiers combined by maximum entropy, with and without the input (document 004, sections 3.2.1 and 3.2.2)."""
+"""What classifiers that combine others share: training the others, out of fold, and reading what they say."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import clone
+from sklearn.utils import get_tags
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
-from mixent.base.capabilities import able, yes
+from mixent.base.capabilities import LEFT_OUT, able, no, of_bases, yes
+from mixent.base.classifier import ProbabilisticClassifier
+from mixent.base.delegation import aligned, weight_argument
 from mixent.base.folds import Fold, label_folds
-from mixent.base.params import check_choice
-from mixent.base.priors import read_class_prior
-from mixent.base.progress import progress_bar
+from mixent.base.params import check_choice, check_folds, check_jobs
 from mixent.core.arrays import Array
-from mixent.data import Table, listed
-from mixent.ensemble.latent import InputCells, learn_cells, place_columns
-from mixent.ensemble.members import Listed, Outputs
-from mixent.ensemble.options import InputRegions, read_regions
-from mixent.ensemble.stacked import FOLDS, Given, Stacked
-from mixent.families.gaussian.structures import get_structure
-from mixent.maxent.building import Training, training_rows
-from mixent.maxent.layout import Layout
-from mixent.maxent.model import EntropyModel
-from mixent.maxent.products import ProductLayout
-from mixent.maxent.terms import Given as GivenTerm
-from mixent.mixtures.fitting import choose_executor
+from mixent.data import Labels, Table, listed, read_labels, read_weights
+from mixent.data.frames import check_held, is_frame, unwrapped
+from mixent.ensemble.inputs import Columns, Inputs
+from mixent.ensemble.members import DECISIONS, EnsembleMembers, Members, NamedMembers, Outputs, is_read, read_members
+from mixent.ensemble.output_columns import OutputColumns
 
-CONSTRAINTS = ("full", "diagonal")
+WORDS = ("prefit", "train")
+FOLDS = 5
 
 
 @dataclass(frozen=True)
-class StackPlan:
-    """The features of a combination: what each classifier says, alone and beside the cells of its input.
+class FitInput:
+    """What `fit` was given, checked."""
 
-    P[C, C_i] follows from P[C, C_i, M_i], so that constraining it too changes nothing but what the prior pulls towards:
-    a classifier believed alike everywhere, instead of one that is not believed. A single cell is no constraint more.
-    """
-
-    says: tuple[GivenTerm, ...]
-    cells: tuple[GivenTerm, ...]  # of each classifier; none without the input
+    X: Inputs
+    labels: Labels
+    codes: np.ndarray  # (n,) -1 without a label
+    weight: Array | None
+    counted: np.ndarray  # (n,) bool: rows with a label and a weight
+    labelled: np.ndarray  # (n,) bool: rows with a label, which splits of the user's are numbered by
     seed: int
 
-    def layout(self, rows: Training) -> Layout:
-        """They are known beforehand, of each row out of fold.
 
-        The folds that choose the prior's variance therefore share classifiers: its log-loss is a little too good, as
-        always where a combination is learned from outputs of one round of folds.
-        """
-        crossed = [(says, cells) for says, cells in zip(self.says, self.cells) if len(cells.values) > 1]
-        return ProductLayout.crossing(self.says, crossed) if crossed else Layout.of(self.says)
+class BaseStacking(ProbabilisticClassifier):
+    """A classifier of what other classifiers say.
 
-
-class MaxEntStackingClassifier(EntropyModel, Stacked):
-    """Classifiers combined by maximum entropy (SiME), with or without the place of the row in the input space (LvME).
-
-    Of all P[class | what the classifiers say] that reproduce the counts P[C, C_i] of every class with every label of
-    every classifier i, takes that of greatest entropy (3.1).  Maximises the dual
-
-        sum_t w_t sum_c q_tc log P[c | t] - |gamma|^2 / (2 prior),
-        P[c | t] ~ exp(b_c + sum_i sum_l P[C_i = l | t] gamma_i(c, l)),
-
-    which is multinomial logistic regression on the outputs of the classifiers. With `regions` the counts
-    P[C, C_i, M_i] are reproduced too (3.3): multipliers gamma_i(c, l, m), averaged over the regions m of the input
-    space, are added to gamma_i(c, l), so that a classifier's weight depends on where the row lies. A classifier that
-    abstains drops out of the row's sum. Solvers, prior and certificates are those of `MaxEntClassifier`: a step is kept
-    only if it raises the objective, which so never falls.
-
-    Parameters
-    ----------
-    estimators : list, or an ensemble
-        Classifiers, each alone, as (name, classifier), or as (name, columns) where its answers stand in the table
-        already (see `OutputColumns`; the others do not see these columns); or one ensemble whose members are combined:
-        `AdaBoostM1Classifier`, `WeightBoostClassifier`, or scikit-learn's bagging, forests and AdaBoost.
-    regions : "union", "class", "pooled", InputRegions or None
-        Regions of the input space in which classifiers are weighted differently: the components of a mixture of the
-        columns, see `InputRegions`. "class" is the document's. None: the weights are the same everywhere.
-    constraints : "full" or "diagonal"
-        All of P[C, C_i], or only P[C = c, C_i = c] (3.5).
-    decisions : "auto", "soft" or "hard"
-        What classifiers say: probabilities where they have them, always, or never (the label alone).
-    inputs : dict or None
-        Name -> list of columns: what a classifier sees of the table, and what its own mixture describes. The others
-        see all columns and share one mixture.
-    prior : "auto", float or None
-        Variance of the Gaussian prior on multipliers, see `MaxEntClassifier`.
-    solver : "auto", "bohning", "iis" or "lbfgs"
-        See `MaxEntClassifier`.
-    class_prior : "empirical" or (C,) array
-        Class priors at prediction: those of the training rows, or these.
-    cv : int, splitter, list of (train, test), "train" or "prefit"
-        Where the outputs to learn from come from: out of fold; "train": from the rows the classifiers were trained on,
-        as in the document (what over-fits is over-trusted); "prefit": the classifiers are fitted, none is trained.
-    tol, max_iter
-        When solving stops, see `MaxEntClassifier`.
-    categorical : "auto" or list
-        Columns the mixtures treat as categories whatever their type.
-    random_state : int, RandomState or None
-        For folds, mixtures, and classifiers without a seed of their own.
-    n_jobs : int or None
-        None trains the classifiers one fold after another; a number, so many folds at once. The solver's threads too.
-    progress : bool or callable
-        True shows a bar; a callable is told (done, total, text).
-
-    Attributes
-    ----------
-    classes_, class_prior_
-        Class labels and their priors.
-    base_names_, alphabets_
-        Names of the classifiers (or stages), and the labels each of them gives.
-    base_errors_ : (M,) array
-        Share of the training rows each had wrong: out of fold, unless `cv` is "train" or "prefit".
-    fitted_ : list of classifiers, or an ensemble
-        Trained on all rows.
-    cells_ : tuple of InputCells
-        The mixtures, one for each classifier (the same one where it is shared); empty without `regions`.
-    params_, run_, gap_, gain_, residual_, entropy_, prior_, priors_tried_
-        See `MaxEntClassifier`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_wine
-    >>> from sklearn.naive_bayes import GaussianNB
-    >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from mixent import MaxEntStackingClassifier
-    >>> X, y = load_wine(return_X_y=True)
-    >>> model = MaxEntStackingClassifier([GaussianNB(), DecisionTreeClassifier()], random_state=0).fit(X, y)
-    >>> model.base_names_
-    ('gaussiannb', 'decisiontreeclassifier')
-    >>> model.score(X, y) > 0.95
-    True
+    A subclass has the options estimators, cv, decisions, n_jobs and random_state, and may have inputs.
     """
 
-    _groups = {"regions": read_regions}
+    members_: Members
+    fitted_: Any
+    alphabets_: tuple[np.ndarray, ...]
 
-    def __init__(
-        self,
-        estimators: Any,
-        *,
-        regions: str | InputRegions | None = None,
-        constraints: str = "full",
-        decisions: str = "auto",
-        inputs: dict | None = None,
-        prior: str | float | None = "auto",
-        solver: str = "auto",
-        class_prior: Any = "empirical",
-        cv: Any = FOLDS,
-        tol: float = 1e-8,
-        max_iter: int = 2000,
-        categorical: Any = "auto",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        progress: bool | Callable[[int, int, str], None] = False,
-    ) -> None:
-        self.estimators = estimators
-        self.regions = regions
-        self.constraints = constraints
-        self.decisions = decisions
-        self.inputs = inputs
-        self.prior = prior
-        self.solver = solver
-        self.class_prior = class_prior
-        self.cv = cv
-        self.tol = tol
-        self.max_iter = max_iter
-        self.categorical = categorical
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.progress = progress
-
-    _explained_by = "classifier"
-    _absent_value = "abstains"
-
-    def __sklearn_tags__(self):
-        return able(super().__sklearn_tags__(), explanations=yes("by classifier"))
-
-    @classmethod
-    def from_boosting(cls, boosting: Any, **options: Any) -> Self:
-        """Combine the stages of an ensemble by maximum entropy instead of by its own votes.
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Options, and with `deep` those of the classifiers: `name__option`.
 
         Parameters
         ----------
-        boosting : ensemble
-            `AdaBoostM1Classifier`, `WeightBoostClassifier`, or scikit-learn's bagging, forests and AdaBoost. With
-            cv="prefit" a fitted one is taken as it is. The m-th stage of a boosting of other rows is not the same
-            classifier: of simple bases, which do not know their training rows by heart, cv="train" may serve better.
-        **options
-            As for the constructor.
+        deep : bool
 
         Returns
         -------
-        The unfitted combination.
+        dict
         """
-        return cls(boosting, **options)
+        out = super().get_params(deep)
+        named = deep and isinstance(self.estimators, (list, tuple))
+        for name, base in _named_models(self.estimators) if named else ():
+            out[name] = base
+            out |= {f"{name}__{option}": value for option, value in base.get_params().items()}
+        return out
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train the classifiers, then the combination.
+    def set_params(self, **params: Any) -> Self:
+        """Set options, also those of named classifiers (`name__option`), or put another in their place (`name`).
 
         Parameters
         ----------
-        X : table of n rows
-            The classifiers get it as it is.
-        y : (n,) labels
-            Rows without a label (None, NaN or "") are left out. With cv="prefit" also (n, C) label probabilities.
-        sample_weight : (n,) array, optional
-            Counts. A classifier that takes none is trained without, with a warning.
+        **params
+            Option -> value.
 
         Returns
         -------
         self
         """
-        self._check()
-        rng = check_random_state(self.random_state)
-        given = self._open(X, y, sample_weight, rng)
-        held_prior = read_class_prior(self.class_prior, len(given.labels.classes))
-        self.classes_ = given.labels.classes
-        with progress_bar(self.progress, "stacking") as show:
-            found, folds, answered = self._train(given, show)
-            self.cells_ = self._learn_cells(given, found.names)
-            cells = self._training_cells(given, folds)
-            table, plan = self._table(found, cells), self._plan(found, given.seed)
-            rows = training_rows(table, given.labels, given.weight)
-            rows = rows.take(np.flatnonzero(answered.counted))
-            width = rows.table.X.shape[1] * (1 if self.cells_ == () else 4)
-            with choose_executor(self.n_jobs, rows.table.n_rows, width) as executor:
-                solved = self._learn(plan, rows, executor, show)
-        if held_prior is not None:
-            self._set_class_prior(held_prior)
-        self._tell(solved)
+        if "estimators" in params:
+            self.estimators = params.pop("estimators")
+        models = dict(_named_models(self.estimators)) if isinstance(self.estimators, (list, tuple)) else {}
+        own = {}
+        for key, value in params.items():
+            name, _, option = key.partition("__")
+            if name not in models:
+                own[key] = value
+            elif option:
+                models[name].set_params(**{option: value})
+            else:
+                entries = [(name, value) if e[0] == name else e for e in map(_as_entry, self.estimators)]
+                self.estimators = [e if e[0] is not None else e[1] for e in entries]
+        super().set_params(**own)
         return self
 
-    def _check(self) -> None:
-        self._check_stacking()
-        self._check_solving()
-        check_choice("constraints", self.constraints, CONSTRAINTS)
-        regions = self._group("regions")
-        if regions is not None:
-            regions.check()
-        elif not (isinstance(self.categorical, str) and self.categorical == "auto"):
-            raise ValueError(
-                f"categorical={self.categorical!r} is only used with regions; set regions='union', or leave it"
-            )
-
-    def _prior_folds(self) -> Any:
-        return self.cv if self._own_folds and isinstance(self.cv, (int, np.integer)) else FOLDS
-
-    def _learn_cells(self, given: Given, names: tuple[str, ...]) -> tuple[InputCells, ...]:
-        """For each classifier the cells of its input space; the same object where they are shared."""
-        regions = self._group("regions")
-        if regions is None:
-            return ()
-        columns = list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)]))
-        own = self.members_.inputs if isinstance(self.members_, Listed) else {}
-        answers = set(place_columns(self.members_.used, columns, "estimators"))
-        every = tuple(j for j in range(len(columns)) if j not in answers)
-        wanted = [place_columns(own[name], columns, "inputs") if name in own else every for name in names]
-        if not all(wanted):
-            raise ValueError(
-                "regions need columns to describe, and all columns are outputs of classifiers; set regions=None"
-            )
-        found = {part: self._mixture_of(regions, part, columns, given) for part in dict.fromkeys(wanted)}
-        return tuple(found[part] for part in wanted)
-
-    def _mixture_of(self, regions: InputRegions, part: tuple[int, ...], columns: list[str], given: Given) -> InputCells:
-        """The mixture of some columns, learned from the rows that count."""
-        coded = self.categorical
-        if not isinstance(coded, str) and np.iterable(coded):
-            forced = place_columns(list(coded), columns, "categorical")
-            coded = [place for place, j in enumerate(part) if j in forced] or "auto"
-        options = {
-            "max_components": int(regions.max_components),
-            "covariance": get_structure(regions.covariance).name,
-            "categorical": coded,
-            "random_state": given.seed,
-            "n_jobs": self.n_jobs,
-        }
-        rows = np.flatnonzero(given.counted)
-        found, codes = np.unique(given.codes[rows], return_inverse=True)
-        weight = None if given.weight is None else given.weight[rows]
-        y = given.labels.classes[found][codes]
-        mixture = learn_cells(given.X.take(rows), y, weight, part, regions.kind, options)
-        return InputCells(part, regions.kind, mixture, tuple(found.tolist()))
-
-    def _training_cells(self, given: Given, folds: list[Fold]) -> list[Array]:
-        """Of each mixture once; out of fold like the classifiers, so that no row's label speaks through its cell."""
-        if self._prefit:  # the classifiers have not seen these labels, the mixtures have
-            folds = label_folds(np.where(given.counted, given.codes, -1), given.counted, given.seed, FOLDS)
-            folds = [(train[given.counted[train]], held) for train, held in folds]
-        likelihood = given.labels.likelihood
-        return [cells.held_out(given.X, likelihood, given.weight, folds) for cells in dict.fromkeys(self.cells_)]
-
-    def _table(self, found: Outputs, cells: list[Array]) -> Table:
-        """What the classifiers say, then the cells, as one table."""
-        return Table.of_numbers(np.concatenate([*found.values, *cells], axis=1))
-
-    def _plan(self, found: Outputs, seed: int) -> StackPlan:
-        classes, at = self.classes_.tolist(), 0
-        says = []
-        for name, alphabet in zip(found.names, found.alphabets):
-            labels = alphabet.tolist()
-            speakers = tuple(classes.index(v) if v in classes else -1 for v in labels)
-            only = speakers if self.constraints == "diagonal" else None
-            if only is not None and max(only) < 0:
+    def _check_stacking(self) -> None:
+        check_choice("decisions", self.decisions, DECISIONS)
+        check_jobs(self.n_jobs)
+        if isinstance(self.cv, str):
+            if self.cv not in WORDS:
                 raise ValueError(
-                    f"constraints='diagonal' counts labels that are right, and no label of {name!r} ({listed(labels)}) "
-                    f"is a class ({listed(classes)}); take 'full', or name its labels as the classes"
+                    "cv must be a whole number >= 2, a splitter, a list of splits, 'train' (outputs on the rows the "
+                    f"classifiers were trained on) or 'prefit' (they are fitted already); got {self.cv!r}"
                 )
-            says.append(GivenTerm(name, tuple(range(at, at + len(labels))), tuple(labels), only))
-            at += len(labels)
-        terms: dict[InputCells, GivenTerm] = {}
-        for cells in dict.fromkeys(self.cells_):
-            places = tuple(range(at, at + len(cells.names)))
-            owner = None if cells.owner is None or cells.kind != "class" else tuple(cells.owner.tolist())
-            terms[cells] = GivenTerm(f"input {len(terms) + 1}", places, cells.names, owner)
-            at += len(cells.names)
-        return StackPlan(tuple(says), tuple(terms[cells] for cells in self.cells_), seed)
+        else:
+            check_folds("cv", self.cv)
 
     @property
-    def n_parameters_(self) -> int:
-        """Multipliers that can be told apart: counts of labels in cells, of cells, and of classes.
+    def _prefit(self) -> bool:
+        return isinstance(self.cv, str) and self.cv == "prefit"
 
-        Those held at zero (constraints="diagonal", regions="class") do not count; of the others then all do.
+    @property
+    def _own_folds(self) -> bool:
+        return not isinstance(self.cv, str)
+
+    def _open(self, X: Any, y: Any, sample_weight: Any, rng: np.random.RandomState) -> FitInput:
+        X = self._read_table(X, reset=True)
+        n = _num_samples(X.X)
+        labels = read_labels(y, n)
+        weight = read_weights(sample_weight, n)
+        if labels.codes is None and not self._prefit:
+            raise ValueError(
+                "y holds label probabilities, which classifiers cannot be trained on; give labels, or fitted "
+                "classifiers with cv='prefit'"
+            )
+        labelled = labels.likelihood.min(axis=1) < 1
+        labels = _with_weight(labels, weight)
+        likelihood = labels.likelihood
+        known = likelihood.min(axis=1) < 1  # even probabilities are a label too: that the row is of no class rather
+        codes = np.where(known, likelihood.argmax(axis=1), -1)
+        counted = known if weight is None else known & (weight > 0)
+        if len(np.unique(codes[counted])) < 2:
+            raise ValueError("the labelled rows with a weight are of one class; give some rows of two classes at least")
+        return FitInput(X, labels, codes, weight, counted, labelled, int(rng.randint(2**31 - 1)))
+
+    def _read_table(self, X: Any, *, reset: bool) -> Inputs:
+        """The table as the classifiers get it; what is in it is theirs to check."""
+        tables: dict[Columns, Table] = {None: X} if isinstance(X, Table) else {}
+        check_held(X)
+        X = unwrapped(X)
+        if is_frame(X):
+            validate_data(self, X, skip_check_array=True, reset=reset)
+            return Inputs(X, tables)
+        return Inputs(validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False), tables)
+
+    def _train(self, given: FitInput, show: Any) -> tuple[Outputs, list[Fold], FitInput]:
+        """Train the classifiers; what they say of the rows, honestly unless told otherwise, and the folds.
+
+        Rows that do not count get NaN: they take no part. Nor do those that no fold of the user's holds out, which the
+        last of what is returned says; one that has to stay in training for its class, with folds of ours, counts for
+        the class term.
         """
-        C, mask = len(self.classes_), self.layout_.mask(len(self.classes_))
-        if mask is not None:
-            return C - 1 + int(mask.sum())
-        sizes = [len(cells.names) for cells in self.cells_] or [1] * len(self.alphabets_)
-        labels = sum((len(alphabet) - 1) * size for alphabet, size in zip(self.alphabets_, sizes))
-        own = sum(len(cells.names) - 1 for cells in dict.fromkeys(self.cells_))
-        return (C - 1) * (1 + labels + own)
+        inputs = getattr(self, "inputs", None)
+        self.members_ = members = read_members(self.estimators, inputs, self._prefit)
+        self._warn_of_weights(members, given.weight)
+        rows = np.flatnonzero(given.counted)
+        if self._prefit:
+            self.fitted_ = self._ready(members, given)
+        else:
+            members.open(given.X)
+            self.fitted_ = self._fit_on(members, given, rows)
+        final = members.outputs(self.fitted_, given.X.take(rows), self.decisions)
+        self.alphabets_, self.base_names_ = final.alphabets, final.names
+        folds: list[Fold] = []
+        values = [np.full((len(given.codes), len(a)), np.nan) for a in final.alphabets]
+        if not self._own_folds:
+            for out, value in zip(values, final.values):
+                out[rows] = value
+        else:
+            folds = self._folds(given)
+            self._out_of_fold(members.settled(self.fitted_), given, folds, values, show)
+        found = replace(final, values=tuple(values))
+        self._warn_of_labels(found, given)
+        self.base_errors_ = _errors(found, given)
+        return found, folds, self._answered(given, folds)
 
-    def _read(self, X: Any) -> Table:
+    def _answered(self, given: FitInput, folds: list[Fold]) -> FitInput:
+        if not folds or isinstance(self.cv, (int, np.integer)):
+            return given
+        held = np.zeros(len(given.codes), dtype=bool)
+        held[np.concatenate([rows for _, rows in folds])] = True
+        lost = set(given.codes[given.counted]) - set(given.codes[given.counted & held])
+        if lost:
+            label = given.labels.classes.tolist()[min(lost)]
+            raise ValueError(f"cv holds out no row of class {label!r}; nothing is known of how it is answered")
+        return replace(given, counted=given.counted & held)
+
+    def _ready(self, members: Members, given: FitInput) -> Any:
+        """Classifiers that are fitted already; columns have nothing to be fitted to but their labels."""
+        if isinstance(members, EnsembleMembers):
+            return members.ensemble
+        assert isinstance(members, NamedMembers)
+        seen = given.X.take(np.flatnonzero(given.counted)).given(None)
+        unread = [isinstance(base, OutputColumns) and not is_read(base) for base in members.bases]
+        return [
+            clone(base).fit(seen, given.labels.classes) if new else base for base, new in zip(members.bases, unread)
+        ]
+
+    def _fit_on(self, members: Members, given: FitInput, rows: np.ndarray) -> Any:
+        weight = None if given.weight is None else given.weight[rows]
+        y = given.labels.classes[given.codes[rows]]
+        return members.fit(given.X.take(rows), y, weight, given.seed)
+
+    def _folds(self, given: FitInput) -> list[Fold]:
+        codes = np.where(given.labelled, np.maximum(given.codes, 0), -1)
+        folds = label_folds(codes, given.counted, given.seed, self.cv)
+        if len(folds) < 2 and isinstance(self.cv, (int, np.integer)):
+            raise ValueError("no class has two labelled rows: nothing can be held out; give more rows, or cv='train'")
+        return [(train[given.counted[train]], held[given.counted[held]]) for train, held in folds]
+
+    def _out_of_fold(
+        self, members: Members, given: FitInput, folds: list[Fold], values: list[Array], show: Any
+    ) -> None:
+        def one(train: np.ndarray, held: np.ndarray) -> Outputs:
+            fitted = self._fit_on(members, given, train)
+            return members.outputs(fitted, given.X.take(held), self.decisions)
+
+        if self.n_jobs in (None, 1):
+            for f, (train, held) in enumerate(folds):
+                if show is not None:
+                    show(f, len(folds), f"classifiers, fold {f + 1} of {len(folds)}")
+                self._fill(values, one(train, held), held)
+            return
+        each = Parallel(n_jobs=self.n_jobs)(delayed(one)(train, held) for train, held in folds)
+        for found, (_, held) in zip(each, folds):
+            self._fill(values, found, held)
+
+    def _fill(self, values: list[Array], found: Outputs, held: np.ndarray) -> None:
+        """An ensemble may have more stages in a fold than in the end, or fewer: those it lacks abstain."""
+        for out, said, alphabet, wanted in zip(values, found.values, found.alphabets, self.alphabets_):
+            out[held] = aligned(said, alphabet, wanted)
+
+    def _warn_of_weights(self, members: Members, weight: Array | None) -> None:
+        if weight is None or self._prefit:
+            return
+        bases = members.bases if isinstance(members, NamedMembers) else (members.ensemble,)  # type: ignore[attr-defined]
+        names = members.names if isinstance(members, NamedMembers) else (type(bases[0]).__name__,)
+        for name, base in zip(names, bases):
+            if not isinstance(base, OutputColumns) and weight_argument(base) is None:
+                warnings.warn(f"{name} takes no sample_weight: it is trained without", stacklevel=4)
+
+    def _warn_of_labels(self, found: Outputs, given: FitInput) -> None:
+        classes = given.labels.classes.tolist()
+        for name, alphabet in zip(found.names, found.alphabets):
+            if not any(label in classes for label in alphabet.tolist()):
+                warnings.warn(
+                    f"no label of {name!r} ({listed(alphabet.tolist())}) is a class ({listed(classes)}): what they are "
+                    "worth is learned, but it has no error that could be counted",
+                    stacklevel=4,
+                )
+
+    def _outputs(self, X: Any) -> Outputs:
+        """What the classifiers say of new rows."""
         check_is_fitted(self)
-        inputs = self._read_table(X, reset=False)
-        return self._table(self._outputs_of(inputs), [cells.pmf(inputs) for cells in dict.fromkeys(self.cells_)])
+        return self._outputs_of(self._read_table(X, reset=False))
+
+    def _outputs_of(self, X: Inputs) -> Outputs:
+        return self.members_.outputs(self.fitted_, X, self.decisions)
+
+    def base_outputs(self, X: Any) -> dict[str, Array]:
+        """What each classifier says of each row.
+
+        Parameters
+        ----------
+        X : table of n rows
+
+        Returns
+        -------
+        dict of name to (n, V) array over its labels (`alphabets_`); NaN where it abstains.
+        """
+        found = self._outputs(X)
+        return dict(zip(found.names, found.values))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        models = _models(self.estimators)
+        tags.input_tags.allow_nan = all(get_tags(base).input_tags.allow_nan for base in models)
+        return able(
+            tags,
+            reads_tables=True,
+            missing="as the classifiers have it; one that gives no answer drops out of the row",
+            weights=yes("handed on to the classifiers that take them; folds are drawn of rows"),
+            soft_labels=yes("a row counts for every class by its share") if self._prefit else no('with cv="prefit"'),
+            absent_labels=LEFT_OUT,
+            **of_bases(models),
+        )
+
+
+def _with_weight(labels: Labels, weight: Array | None) -> Labels:
+    """Without the classes whose rows all weigh nothing: these rows are as if they were not there."""
+    absent = labels.likelihood.min(axis=1) == 1
+    mass = np.where(absent[:, None], 0.0, labels.likelihood)
+    kept = (mass if weight is None else mass * weight[:, None]).sum(axis=0) > 0
+    if kept.all() or kept.sum() < 2:
+        return labels
+    likelihood = labels.likelihood[:, kept]
+    likelihood[~likelihood.any(axis=1)] = 1.0
+    codes = labels.codes
+    if codes is not None:
+        codes = np.where(codes >= 0, np.where(kept, np.cumsum(kept) - 1, -1)[codes], -1).astype(codes.dtype)
+    return Labels(labels.classes[kept], likelihood, codes)
+
+
+def _as_entry(entry: Any) -> tuple[str | None, Any]:
+    return entry if isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str) else (None, entry)
+
+
+def _named_models(estimators: Any) -> list[tuple[str, Any]]:
+    """Classifiers that the user named."""
+    entries = [_as_entry(entry) for entry in estimators]
+    return [(n, m) for n, m in entries if n is not None and hasattr(m, "get_params") and not isinstance(m, type)]
+
+
+def _models(estimators: Any) -> list[Any]:
+    """The classifiers, without those whose answers are columns."""
+    bases = estimators if isinstance(estimators, (list, tuple)) else [estimators]
+    bases = [entry[1] if isinstance(entry, tuple) and len(entry) == 2 else entry for entry in bases]
+    return [base for base in bases if hasattr(base, "__sklearn_tags__") and not isinstance(base, type)]
+
+
+def _errors(found: Outputs, given: FitInput) -> Array:
+    """(M,) share of the counted rows each classifier had wrong, of those it answered."""
+    weight = np.ones(len(given.codes)) if given.weight is None else given.weight
+    out = []
+    for value, alphabet in zip(found.values, found.alphabets):
+        rows = given.counted & ~np.isnan(value).any(axis=1)
+        right = alphabet[value[rows].argmax(axis=1)].astype(object) == given.labels.classes[given.codes[rows]]
+        known = any(label in given.labels.classes.tolist() for label in alphabet.tolist())
+        out.append(1.0 - np.average(right, weights=weight[rows]) if known and rows.any() else np.nan)
+    return np.array(out)

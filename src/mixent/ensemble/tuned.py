@@ -19,8 +19,8 @@ from mixent.base.priors import floored
 from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array
 from mixent.data import read_features, read_labels, read_weights
-from mixent.ensemble.bases import read_base
-from mixent.ensemble.plain import ENCODINGS, PlainColumns
+from mixent.ensemble.base_estimators import read_base
+from mixent.ensemble.encoding import ENCODINGS, ColumnEncoding
 
 MOST_CODES = 255  # categories of a column that scikit-learn's boosting takes
 LEAST = 1e-15  # a probability of 0 counts as this: one impossible row costs 34.5 nats, not all there is
@@ -77,7 +77,7 @@ class TunedClassifier(ProbabilisticClassifier):
     search_ : list of dict
         Settings tried with their log-loss (infinite where a fit failed, with the reason), the best first; empty without
         a grid.
-    columns_ : PlainColumns
+    columns_ : ColumnEncoding
         How rows become numbers.
 
     Examples
@@ -93,7 +93,7 @@ class TunedClassifier(ProbabilisticClassifier):
     """
 
     model_: Any
-    columns_: PlainColumns
+    columns_: ColumnEncoding
     best_params_: dict
     search_: list
 
@@ -144,7 +144,7 @@ class TunedClassifier(ProbabilisticClassifier):
         mass = np.ones(len(codes)) if weight is None else weight[keep]
         self.schema_, self.classes_ = table.schema, classes
         self.class_prior_ = np.bincount(codes, mass, len(classes)) / mass.sum()
-        self.columns_ = PlainColumns.of(self.encoding, whole, mass)
+        self.columns_ = ColumnEncoding.of(self.encoding, whole, mass)
         rows = Rows(self.columns_(whole), codes, None if weight is None else mass, len(classes))
         base = _told(base, self.columns_)
         with progress_bar(self.progress, "settings") as show:
@@ -232,7 +232,7 @@ def _labelled(y: Any, n_rows: int, weight: Array | None) -> tuple[np.ndarray, np
     return codes, keep, labels.classes[found]
 
 
-def _told(base: Any, columns: PlainColumns) -> Any:
+def _told(base: Any, columns: ColumnEncoding) -> Any:
     """Trees of scikit-learn like to know which codes are categories, if these are few enough for them."""
     if columns.encoding == "codes" and "categorical_features" in base.get_params():
         few = np.array([False] * len(columns.mean) + [size <= MOST_CODES for size in columns.schema.sizes])

@@ -13,12 +13,12 @@ from mixent.base.delegation import aligned_proba, features_for
 from mixent.base.params import check_positive
 from mixent.core.arrays import Array
 from mixent.data import Table
-from mixent.ensemble.bases import HALF, TINY, Trainer
-from mixent.ensemble.boosted import FAINT, Boosted, Rows, log_odds, run_stages
+from mixent.ensemble.base_estimators import HALF, TINY, Trainer
+from mixent.ensemble.boosting import FAINT, BaseBoosting, Rows, log_odds, run_stages
 
 
 @dataclass(frozen=True)
-class Contest:
+class BinaryBoosting:
     """One class against another, or against all others: H(x) is positive for it."""
 
     estimators: list  # M fitted stages
@@ -30,7 +30,7 @@ class Contest:
     stopped: str | None
     beta: float
 
-    def with_models(self, convert: Callable[[Any, str], Any]) -> Contest:
+    def with_models(self, convert: Callable[[Any, str], Any]) -> BinaryBoosting:
         """A copy with other stages."""
         return replace(self, estimators=[convert(stage, "") for stage in self.estimators])
 
@@ -58,7 +58,7 @@ def risen(height: Array, alpha: float, signs: Array, beta: float) -> Array:
 
 def train(
     trainer: Trainer, rows: Rows, positive: np.ndarray, labels: np.ndarray, n_stages: int, beta: float, show: Any
-) -> Contest:
+) -> BinaryBoosting:
     """Boost the rows `positive` (n,) bool against the others."""
     signs = np.where(positive, 1.0, -1.0)
     height = np.zeros(len(signs))
@@ -77,10 +77,10 @@ def train(
     estimators, alphas, errors, bound = zip(*stages)
     share = float(rows.weight[positive].sum())
     numbers = np.array(alphas), np.array(errors), np.array(bound)
-    return Contest(list(estimators), labels, share, *numbers, stopped, beta)
+    return BinaryBoosting(list(estimators), labels, share, *numbers, stopped, beta)
 
 
-class WeightBoostClassifier(Boosted):
+class WeightBoostClassifier(BaseBoosting):
     """WeightBoost: boosting in which a stage counts for less where the ones before it are sure.
 
     With y = +-1, H_0 = 0 and v the shares of `sample_weight`, stage T trains a base h_T with weights
@@ -119,7 +119,7 @@ class WeightBoostClassifier(Boosted):
 
     Attributes
     ----------
-    contests_ : tuple of Contest
+    binary_boostings_ : tuple of BinaryBoosting
         One for two classes, where the second class is positive; else one for each class, against all others.
     estimators_ : list of M fitted classifiers
     alphas_, errors_ : (M,) arrays
@@ -135,14 +135,14 @@ class WeightBoostClassifier(Boosted):
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
-    >>> from mixent.ensemble.boosting import WeightBoostClassifier
+    >>> from mixent.ensemble import WeightBoostClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = WeightBoostClassifier(n_estimators=10).fit(X, y)
     >>> bool(1 - model.score(X, y) <= model.bound_[-1] < model.bound_[0])
     True
     """
 
-    contests_: tuple[Contest, ...]
+    binary_boostings_: tuple[BinaryBoosting, ...]
 
     def __init__(
         self,
@@ -168,55 +168,55 @@ class WeightBoostClassifier(Boosted):
         beta = float(self.beta)
         if len(rows.classes) == 2:
             told = None if show is None else lambda m, text: show(m + 1, n_stages, text)
-            self.contests_ = (train(trainer, rows, rows.codes == 1, rows.classes, n_stages, beta, told),)
+            self.binary_boostings_ = (train(trainer, rows, rows.codes == 1, rows.classes, n_stages, beta, told),)
             return
-        contests = []
+        every = []
         for c, name in enumerate(rows.classes.tolist()):
             told = None if show is None else _told(show, c, len(rows.classes), n_stages, name)
-            contests.append(train(trainer, rows, rows.codes == c, np.array([0, 1]), n_stages, beta, told))
-        self.contests_ = tuple(contests)
+            every.append(train(trainer, rows, rows.codes == c, np.array([0, 1]), n_stages, beta, told))
+        self.binary_boostings_ = tuple(every)
 
     def _first_errors(self) -> list[float]:
-        return [float(contest.errors[0]) for contest in self.contests_]
+        return [float(one.errors[0]) for one in self.binary_boostings_]
 
-    def _of_contests(self, name: str) -> Any:
-        found = [getattr(contest, name) for contest in self.contests_]
+    def _of_each(self, name: str) -> Any:
+        found = [getattr(one, name) for one in self.binary_boostings_]
         return found[0] if len(found) == 1 else found
 
     @property
     def estimators_(self) -> list:
         """Fitted stages."""
-        return self._of_contests("estimators")
+        return self._of_each("estimators")
 
     @property
     def alphas_(self) -> Any:
         """Weights of the stages."""
-        return self._of_contests("alphas")
+        return self._of_each("alphas")
 
     @property
     def errors_(self) -> Any:
         """Weighted errors of the stages."""
-        return self._of_contests("errors")
+        return self._of_each("errors")
 
     @property
     def bound_(self) -> Any:
         """Weighted mean of exp(-y H) after each stage."""
-        return self._of_contests("bound")
+        return self._of_each("bound")
 
     @property
     def stopped_(self) -> Any:
         """Why it ended before `n_estimators` stages; None where it did not."""
-        return self._of_contests("stopped")
+        return self._of_each("stopped")
 
     def _staged_joint(self, X: Table) -> Iterator[Array]:
-        runs = [contest.staged(X) for contest in self.contests_]
+        runs = [one.staged(X) for one in self.binary_boostings_]
         heights = [next(run) for run in runs]
-        for _ in range(max(len(contest.estimators) for contest in self.contests_)):
+        for _ in range(max(len(one.estimators) for one in self.binary_boostings_)):
             yield _joint_of(heights)
             heights = [next(run, last) for run, last in zip(runs, heights)]  # one that has ended stays where it is
 
     def _joint(self, X: Table) -> Array:
-        return _joint_of([contest.height(X) for contest in self.contests_])
+        return _joint_of([one.height(X) for one in self.binary_boostings_])
 
     def stage_proba(self, X: Any) -> Array:
         """What every stage says.
@@ -229,21 +229,21 @@ class WeightBoostClassifier(Boosted):
         -------
         (M, n, C) array, columns in the order of `classes_`: the stage's probabilities, or one-hot decisions where it
         has none. With more than two classes, what the C bases of a stage say for their own class, divided by its sum;
-        1 / C each where that is 0. A class whose contest has ended earlier is given its share of the training weight,
+        1 / C each where that is 0. A class whose boosting has ended earlier is given its share of the training weight,
         which says nothing of the row.
         """
         table = self._read(X)
-        if len(self.contests_) == 1:
+        if len(self.binary_boostings_) == 1:
             return np.stack([aligned_proba(stage, table, self.classes_, decisions=True) for stage in self.estimators_])
         said = [
             [aligned_proba(stage, table, c.labels, decisions=True)[:, 1] for stage in c.estimators]
-            for c in self.contests_
+            for c in self.binary_boostings_
         ]
         n_rows, n_stages = len(said[0][0]), max(map(len, said))
         proba = np.empty((n_stages, n_rows, len(said)))
-        for c, (own, contest) in enumerate(zip(said, self.contests_)):
+        for c, (own, one) in enumerate(zip(said, self.binary_boostings_)):
             proba[: len(own), :, c] = own
-            proba[len(own) :, :, c] = contest.share
+            proba[len(own) :, :, c] = one.share
         sums = proba.sum(axis=2, keepdims=True)
         return np.divide(proba, sums, out=np.full_like(proba, 1 / len(said)), where=sums > 0)
 

@@ -15,8 +15,8 @@ from mixent.core.arrays import Array
 from mixent.fusion.answers import Answers
 from mixent.fusion.problem import Agreement, Rule, Unweighted
 from mixent.fusion.sources import Layout
+from mixent.maxent.blocks import Rows
 from mixent.maxent.cells import Cells
-from mixent.maxent.rows import Rows
 
 LEAST = 1e-12  # probability of a class by a source: zero would end the matter for all others
 SHORTEST = 0.1  # sharpness below which steps of "min-divergence" grow no longer

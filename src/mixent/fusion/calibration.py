@@ -348,7 +348,7 @@ class Calibration:
         """
         from sklearn.utils import _safe_indexing
 
-        from mixent.ensemble.members import said as answers_of
+        from mixent.ensemble.members import output_of as answers_of
         from mixent.ensemble.members import trained
 
         labels = read_labels(y, len(y))

@@ -20,7 +20,7 @@ from mixent.fusion.frozen import FrozenRule, LogLinear, Mean, MeanRatio, Vote, W
 from mixent.fusion.pool import discounted, fit_pool
 from mixent.fusion.problem import Agreement, Rule
 from mixent.fusion.rules import DawidSkene, Fused, Panel, composite, dawid_skene, ml_product, ml_sum
-from mixent.maxent.rows import RowBlocks
+from mixent.maxent.blocks import RowBlocks
 
 SERIAL = 20_000  # patterns below which threads cost more than they save
 POOLED = 20_000  # items that a handful of trust weights are learned from

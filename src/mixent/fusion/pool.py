@@ -23,7 +23,7 @@ from mixent.core.arrays import Array, log_sum_exp
 from mixent.fusion.discounts import MOST, Pairs, discounts
 from mixent.fusion.problem import Agreement
 from mixent.fusion.rules import posterior_of
-from mixent.maxent.rows import Rows
+from mixent.maxent.blocks import Rows
 
 STARTS = (1.0, 0.5, 0.0)  # of all weights, between 1 / J and one
 REACH = 0.4  # how far R may move a discount; by simulation, between copies (less is better) and thin dependence (more)

@@ -33,8 +33,8 @@ import numpy as np
 from mixent.core.arrays import Array, softmax_columns
 from mixent.core.driver import Problem
 from mixent.core.stats import Stats
+from mixent.maxent.blocks import Rows
 from mixent.maxent.cells import Cells
-from mixent.maxent.rows import Rows
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from mixent.core.arrays import Array, log_sum_exp, softmax_columns
 from mixent.core.driver import Problem, Run, Stop, run
 from mixent.core.executors import Serial
 from mixent.core.stats import Stats
+from mixent.maxent.blocks import RowBlocks, Rows
 from mixent.maxent.cells import Cells
-from mixent.maxent.rows import RowBlocks, Rows
 
 TOL, PASSES = 1e-9, 5000
 

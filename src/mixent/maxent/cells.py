@@ -19,7 +19,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mixent.core.arrays import Array
-from mixent.maxent.rows import Rows
+from mixent.maxent.blocks import Rows
 
 PACKED = 1024  # joint values of columns looked up together: their table stays in the cache
 THIN = 512  # rows of a product with a thin matrix

@@ -15,21 +15,13 @@ from mixent.base.params import check_folds
 from mixent.base.priors import read_class_prior
 from mixent.base.progress import progress_bar
 from mixent.data import Table, check_spread, read_features, read_labels, read_weights
-from mixent.maxent.building import (
-    Plan,
-    Training,
-    check_pmfs,
-    feature_names,
-    read_given,
-    read_groups,
-    read_pairs,
-    training_rows,
-)
-from mixent.maxent.choosing import USUAL
 from mixent.maxent.constraints import Constraints
-from mixent.maxent.induction import Added, forward
+from mixent.maxent.feature_arguments import check_pmfs, read_groups, read_pairs, read_probabilistic
+from mixent.maxent.features import FeaturePlan, Training, feature_names, training_rows
+from mixent.maxent.forward_selection import SelectionStep, forward
 from mixent.maxent.model import EntropyModel
 from mixent.maxent.options import ForwardSelection, MomentFeatures, NumericFeatures, read_numeric, read_selection
+from mixent.maxent.prior import USUAL
 from mixent.maxent.terms import Crossed, CrossedDense, Term, given_of
 from mixent.mixtures.fitting import choose_executor
 
@@ -102,7 +94,7 @@ class MaxEntClassifier(EntropyModel):
     prior_, priors_tried_
         Variance of the prior in use, and the cross-validated log-loss of those tried. In each fold mixtures and bins
         are learned anew; groups and a selection are those of all rows.
-    path_ : list of Added
+    path_ : list of SelectionStep
         What `selection` added, in order.
 
     Examples
@@ -201,11 +193,11 @@ class MaxEntClassifier(EntropyModel):
                 "solver='iis' needs features that are not negative, and moments may be; choose another solver"
             )
 
-    def _plan(self, rows: Training) -> Plan:
-        given = read_given(self.probabilistic, rows.table.schema)
+    def _plan(self, rows: Training) -> FeaturePlan:
+        given = read_probabilistic(self.probabilistic, rows.table.schema)
         check_pmfs(given, rows.table)
         numeric = self._group("features")
-        plan = Plan(
+        plan = FeaturePlan(
             numeric=numeric,
             given=given,
             groups=read_groups(getattr(numeric, "groups", None), rows, given),
@@ -215,7 +207,9 @@ class MaxEntClassifier(EntropyModel):
         )
         return replace(plan, pairs=read_pairs(self.pairs, feature_names(plan, rows.table.schema)))
 
-    def _selected(self, plan: Plan, rows: Training, executor: Any, show: Any) -> tuple[Plan, list[Added]]:
+    def _selected(
+        self, plan: FeaturePlan, rows: Training, executor: Any, show: Any
+    ) -> tuple[FeaturePlan, list[SelectionStep]]:
         """The plan with the features that were chosen, pairs among them, and the way there."""
         selection = self._group("selection")
         if selection is None:

@@ -11,9 +11,9 @@ from mixent.core.arrays import Array
 from mixent.core.executors import Executor
 from mixent.core.stats import Stats
 from mixent.data.files import need_pandas
+from mixent.maxent.blocks import RowBlocks, Rows
 from mixent.maxent.layout import Layout
 from mixent.maxent.problem import Multipliers
-from mixent.maxent.rows import RowBlocks, Rows
 
 
 @dataclass(frozen=True)

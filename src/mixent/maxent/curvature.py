@@ -11,8 +11,8 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 from mixent.core.arrays import Array
 from mixent.core.executors import Executor
 from mixent.core.stats import Stats
+from mixent.maxent.blocks import RowBlocks, Rows
 from mixent.maxent.cells import Cells
-from mixent.maxent.rows import RowBlocks, Rows
 
 Variance = float | Array | None  # of the Gaussian prior: of all multipliers, or (S,) of each cell's; None: no prior
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixent.base.describe import class_facts, classes_table, document, optimality
-from mixent.base.document import Bullets, Document, Figure, Number, Paragraph, Section, Table, drawing
+from mixent.base.document import Bullets, Document, Figure, Number, Paragraph, Section, Table
 from mixent.base.text import class_name, count
 from mixent.core.driver import Run, Status
 from mixent.maxent.contributions import strongest_features
@@ -130,9 +130,7 @@ def _contributions(model: EntropyModel) -> Figure:
         caption += "; beside each value its share of the rows"
     if any(one.curve is not None and one.curve.counted for one in display.contributions):
         caption += "; gray, the density of the rows"
-    return Figure(
-        drawing(display, *display.size()), f"Contributions to the log-odds by value of {names}.", f"{caption}."
-    )
+    return Figure(display.picture, f"Contributions to the log-odds by value of {names}.", f"{caption}.")
 
 
 def _least_met(model: EntropyModel) -> str:
@@ -217,5 +215,5 @@ def _selection_section(model: MaxEntClassifier, facts: Mapping[str, Any]) -> Sec
         "Features are added one at a time, each time the one with the largest expected gain beyond its parameters."
     )
     display = PathDisplay.from_estimator(model)
-    figure = Figure(drawing(display, *display.size()), f"Added: {names}.", caption)
+    figure = Figure(display.picture, f"Added: {names}.", caption)
     return Section("Feature selection", [Paragraph(text), figure])

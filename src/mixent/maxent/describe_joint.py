@@ -14,14 +14,14 @@ from mixent.base.text import count
 from mixent.core.arrays import Array
 from mixent.core.driver import Status
 from mixent.maxent.describe import NO_OPTIMUM, prior_facts, with_status
-from mixent.maxent.joint_answers import codes_of
-from mixent.maxent.joint_cells import Layout
+from mixent.maxent.joint_inference import codes_of
 from mixent.maxent.joint_problem import UNBOUNDED
+from mixent.maxent.joint_terms import Layout
 
 if TYPE_CHECKING:
     from mixent.data import Table as Rows
     from mixent.maxent.joint import MaxEntJoint
-    from mixent.maxent.joint_cells import Term
+    from mixent.maxent.joint_terms import Term
 
 LISTED = 12  # pairs of columns
 MOST = 40  # columns

@@ -31,11 +31,11 @@ from mixent.data import (
     to_frame,
     with_gaps,
 )
-from mixent.maxent.choosing import read_variance
-from mixent.maxent.joint_answers import Answers, ColumnScore, score_column
-from mixent.maxent.joint_cells import Layout, Term, read_terms
+from mixent.maxent.joint_inference import ColumnScore, RowInference, score_column
 from mixent.maxent.joint_prior import choose_variance
 from mixent.maxent.joint_problem import SOLVERS, UNBOUNDED, JointProblem, Pairwise, RowBlocks, pose, solve
+from mixent.maxent.joint_terms import Layout, Term, read_terms
+from mixent.maxent.prior import read_variance
 from mixent.mixtures.fitting import choose_executor, tell
 
 CHUNK = 4096  # rows answered at a time
@@ -368,14 +368,14 @@ class MaxEntJoint(FittedByRun, Estimator):
             X = with_gaps(X, [self.schema_.names[j] for j in absent], self.schema_.names)
         return read_features(self, X, reset=False)
 
-    def _each(self, table: Table, function: Callable[[Answers, Table], Any]) -> list:
+    def _each(self, table: Table, function: Callable[[RowInference, Table], Any]) -> list:
         """What the model says of some rows at a time."""
         layout, found = Layout(self.terms_), []
         with Serial():
             for start in range(0, table.n_rows, CHUNK):
                 rows = slice(start, start + CHUNK)
                 part = table.take(rows)
-                answers = Answers(self.params_, self.shares_, layout.spans, layout.rows(part))
+                answers = RowInference(self.params_, self.shares_, layout.spans, layout.rows(part))
                 found.append(function(answers, part))
         return found
 
@@ -409,7 +409,7 @@ def _check_width(layout: Layout) -> None:
         )
 
 
-def _filled(answers: Answers, terms: tuple[Term, ...]) -> list[np.ndarray]:
+def _filled(answers: RowInference, terms: tuple[Term, ...]) -> list[np.ndarray]:
     """For each column (n,) its most probable cell, or its expected value if it is continuous."""
     phi, one = answers.fill(), np.ones((1, answers.rows.n_rows))
     pmfs = [phi[answers.spans[j]] if j in answers.spans else one for j in range(len(terms))]

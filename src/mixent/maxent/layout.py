@@ -10,8 +10,8 @@ import numpy as np
 
 from mixent.core.arrays import Array
 from mixent.data import Table
+from mixent.maxent.blocks import Rows
 from mixent.maxent.cells import Cells
-from mixent.maxent.rows import Rows
 from mixent.maxent.terms import Dense, Discrete, Hidden, Moments, Term, mask_of
 
 NARROWEST = 0.05  # range below which a cell says next to nothing, however long its multiplier

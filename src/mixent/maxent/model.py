@@ -19,8 +19,7 @@ from mixent.base.runs import FittedByRun
 from mixent.core.arrays import Array
 from mixent.core.driver import Stop
 from mixent.data import Table
-from mixent.maxent.building import Training
-from mixent.maxent.choosing import Features, choose_variance, read_variance
+from mixent.maxent.blocks import Rows
 from mixent.maxent.constraints import (
     Constraints,
     count_strengths,
@@ -28,11 +27,12 @@ from mixent.maxent.constraints import (
     read_constraints,
     usual_parts,
 )
+from mixent.maxent.features import Training
 from mixent.maxent.layout import Layout
+from mixent.maxent.prior import Features, choose_variance, read_variance
 from mixent.maxent.problem import Multipliers
 from mixent.maxent.row_values import row_values
-from mixent.maxent.rows import Rows
-from mixent.maxent.solving import SOLVERS, Solved, Sums, solve, total_at
+from mixent.maxent.solvers import SOLVERS, Solved, Sums, solve, total_at
 from mixent.maxent.terms import n_free
 from mixent.mixtures.fitting import tell
 

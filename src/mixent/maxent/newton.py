@@ -11,8 +11,8 @@ import numpy as np
 
 from mixent.core.arrays import Array
 from mixent.core.linalg import solve_positive
+from mixent.maxent.blocks import Rows
 from mixent.maxent.problem import Expected, MaxEntProblem, Multipliers, Ready
-from mixent.maxent.rows import Rows
 
 MOST_WORK = 2e9  # multiplications of a step
 

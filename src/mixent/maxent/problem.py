@@ -21,9 +21,9 @@ from mixent.core.arrays import Array, log_sum_exp, softmax_columns
 from mixent.core.driver import Problem
 from mixent.core.executors import Executor
 from mixent.core.stats import Stats
+from mixent.maxent.blocks import RowBlocks, Rows
 from mixent.maxent.cells import Cells
 from mixent.maxent.curvature import Curvature, Diagonal, Hessian, Variance, precision
-from mixent.maxent.rows import RowBlocks, Rows
 
 
 @dataclass(frozen=True)

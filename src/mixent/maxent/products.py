@@ -19,10 +19,10 @@ import numpy as np
 
 from mixent.core.arrays import Array
 from mixent.data import Table
+from mixent.maxent.blocks import Rows
 from mixent.maxent.cells import Cells, thin_product
 from mixent.maxent.layout import NARROWEST, Layout
-from mixent.maxent.rows import Rows
-from mixent.maxent.terms import CrossedDense, Given
+from mixent.maxent.terms import CrossedDense, Probabilistic
 
 
 @dataclass(frozen=True)
@@ -100,13 +100,15 @@ class ProductCells(Cells):
 
 @dataclass(frozen=True)
 class ProductLayout(Layout):
-    """Given pmfs, and products of two of them; the factors of a row are held, not the products.
+    """Probabilistic pmfs, and products of two of them; the factors of a row are held, not the products.
 
     A pmf that stands alone is its product with one cell that is always one, the last of `Rows.dense`.
     """
 
     @staticmethod
-    def crossing(alone: Sequence[Given], crossed: Sequence[tuple[Given, Given]]) -> ProductLayout:
+    def crossing(
+        alone: Sequence[Probabilistic], crossed: Sequence[tuple[Probabilistic, Probabilistic]]
+    ) -> ProductLayout:
         """Some pmfs alone, then the products of some pairs."""
         return ProductLayout((), (*alone, *(CrossedDense(a, b) for a, b in crossed)))
 

@@ -11,15 +11,26 @@ from mixent.data import Schema
 from mixent.maxent.classifier import MaxEntClassifier
 from mixent.maxent.describe import describe_classifier
 from mixent.maxent.describe_joint import describe_joint, joint_on_rows
-from mixent.maxent.induction import Added
+from mixent.maxent.forward_selection import SelectionStep
 from mixent.maxent.joint import MaxEntJoint
-from mixent.maxent.joint_cells import Category, Constant, Hidden
 from mixent.maxent.joint_problem import Pairwise
+from mixent.maxent.joint_terms import Category, Constant, Hidden
 from mixent.maxent.layout import Layout
 from mixent.maxent.options import BinFeatures, ComponentFeatures, ForwardSelection, MomentFeatures
 from mixent.maxent.problem import Multipliers
 from mixent.maxent.products import ProductLayout
-from mixent.maxent.terms import Binned, Coded, Crossed, CrossedDense, Given, Grouped, Latent, Moments, Slope, Term
+from mixent.maxent.terms import (
+    Binned,
+    Coded,
+    Crossed,
+    CrossedDense,
+    Grouped,
+    Latent,
+    Moments,
+    Probabilistic,
+    Slope,
+    Term,
+)
 from mixent.mixtures import GaussianMixture, MixtureClassifier
 
 
@@ -44,7 +55,7 @@ register(
     describe=describe_classifier,
     state={"schema_": Schema, "layout_": Layout, "params_": Multipliers, "run_": Run},
     parts=(
-        Added,
+        SelectionStep,
         BinFeatures,
         Binned,
         Coded,
@@ -52,7 +63,7 @@ register(
         Crossed,
         CrossedDense,
         ForwardSelection,
-        Given,
+        Probabilistic,
         Grouped,
         Latent,
         Layout,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mixent.data import Table
-from mixent.maxent.terms import Binned, Coded, Crossed, CrossedDense, Given, Grouped
+from mixent.maxent.terms import Binned, Coded, Crossed, CrossedDense, Grouped, Probabilistic
 
 MISSING = "missing"
 
@@ -25,7 +25,7 @@ def _values(term: Any, table: Table, absent: str) -> list[str]:
         return [", ".join(pair) for pair in both]
     if isinstance(term, Coded):
         return [str(term.values[code]) if code >= 0 else MISSING for code in term.codes(table)]
-    if isinstance(term, Given):
+    if isinstance(term, Probabilistic):
         return [_pmf(row, term.values, absent) for row in term.cells(table).T]
     if isinstance(term, Grouped):
         return [", ".join(map(_number, row)) for row in table.X[:, list(term.places)]]

@@ -54,7 +54,7 @@ class Binned:
 
 
 @dataclass(frozen=True)
-class Given:
+class Probabilistic:
     """A probabilistic instance: columns that hold a pmf over the feature's values."""
 
     name: str
@@ -266,7 +266,7 @@ class CrossedDense:
 
 Discrete = Coded | Binned | Crossed
 Hidden = Latent | Grouped
-Dense = Given | Latent | Grouped | Moments | CrossedDense
+Dense = Probabilistic | Latent | Grouped | Moments | CrossedDense
 Term = Discrete | Dense
 
 
@@ -284,11 +284,11 @@ def crossable(term: Term) -> bool:
     return not (isinstance(term, Hidden) and term.kind == "class")
 
 
-def given_of(terms: Iterable[Term]) -> list[Given]:
+def given_of(terms: Iterable[Term]) -> list[Probabilistic]:
     """The probabilistic instances among terms, and within pairs."""
-    out: list[Given] = []
+    out: list[Probabilistic] = []
     for term in terms:
-        if isinstance(term, Given):
+        if isinstance(term, Probabilistic):
             out.append(term)
         elif isinstance(term, CrossedDense):
             out += given_of((term.first, term.second))
@@ -338,7 +338,7 @@ def mask_of(term: Term, n_classes: int) -> Array | None:
     """(S, C) ones where a value of the term may speak for a class; None: all for all."""
     if isinstance(term, CrossedDense):
         return _crossed_mask(term, n_classes)
-    if isinstance(term, Given) and term.speakers is not None:
+    if isinstance(term, Probabilistic) and term.speakers is not None:
         return _only(np.array(term.speakers), n_classes)
     if isinstance(term, Hidden) and term.kind == "class":
         slopes = np.ones((len(term.values) - len(np.asarray(term.owner)), n_classes))

@@ -14,11 +14,11 @@ from mixent.base.text import class_name, count
 from mixent.data.labels import as_labels, labelled_rows
 from mixent.displays import ConstraintsDisplay
 from mixent.ensemble import HMMStackingClassifier, MaxEntStackingClassifier, OutputColumns, TunedClassifier
-from mixent.ensemble.boosted import Boosted
-from mixent.ensemble.stacked import Stacked
+from mixent.ensemble.boosting import BaseBoosting
+from mixent.ensemble.stacking import BaseStacking
 from mixent.maxent.contributions import feature_contributions, strongest_value
 
-ENSEMBLES = (Stacked, Boosted)
+ENSEMBLES = (BaseStacking, BaseBoosting)
 DRAWN = 6  # features whose values are drawn
 LISTED = 12  # classifiers, or stages
 HOW = {"train": "on the rows they were trained on", "prefit": "on the rows the combination learned from"}
@@ -32,7 +32,7 @@ CELLS = {
 def describe_ensemble(model: Any) -> dict[str, Any]:
     """A fitted ensemble in values that JSON can hold."""
     classes = [{"class": c, "prior": float(p)} for c, p in zip(model.classes_.tolist(), model.class_prior_)]
-    return {"classes": classes} | (_boosting(model) if isinstance(model, Boosted) else _stack(model))
+    return {"classes": classes} | (_boosting(model) if isinstance(model, BaseBoosting) else _stack(model))
 
 
 def _stack(model: Any) -> dict[str, Any]:
@@ -63,8 +63,8 @@ def _stack(model: Any) -> dict[str, Any]:
         "combination": "maxent",
         "constraints_of": model.constraints,
         "constraints": len(found.features) * len(found.classes),
-        "latent": model.cells_[0].kind if model.cells_ else None,
-        "input_cells": [len(cells.names) for cells in dict.fromkeys(model.cells_)],
+        "latent": model.regions_[0].kind if model.regions_ else None,
+        "input_cells": [len(cells.names) for cells in dict.fromkeys(model.regions_)],
         "certificate": {"gap": _finite(model.gap_), "residual": float(model.residual_)},
         "entropy": float(model.entropy_),
         "entropy_of_classes": -float(shares @ np.log(shares)),
@@ -111,7 +111,7 @@ def _finite(value: Any) -> float | None:
 
 
 def _boosting(model: Any) -> dict[str, Any]:
-    contests = getattr(model, "contests_", None)
+    contests = getattr(model, "binary_boostings_", None)
     if contests is None or len(contests) == 1:
         runs = [(None, model.estimators_, model.alphas_, model.errors_, model.bound_, model.stopped_)]
     else:
@@ -176,7 +176,7 @@ def ensemble_section(
 ) -> list[Content]:
     """What a fitted ensemble is made of; `held_out`: its own error on rows not seen, where it is known."""
     about = describe_ensemble(model)
-    if isinstance(model, Boosted):
+    if isinstance(model, BaseBoosting):
         return _boosting_section(name, model, about, X, y, draw, held_out)
     first, *more = ensemble_in_words(about)
     facts = [f"{text}." for text in [*more, *_place(about), *_certificate(model)]]
@@ -290,7 +290,7 @@ def _labels(model: Any) -> Table:
         "What is said, strongest first: the label that speaks loudest, for which class, and what it adds to the "
         f"{adds}, against the average row"
     )
-    if model.cells_:
+    if model.regions_:
         caption += "; with & the label in a cell of the input space, where it is believed more or less than elsewhere"
     return Table(caption, ["feature", "strength (nats)", "loudest at", "speaks for", "adds (nats)"], rows)
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from mixent.base.params import check_choice
 from mixent.base.style import (
     FAINT,
     INK,
     OKABE_ITO,
+    Display,
     Short,
     axes_or_new,
     beside_width,
@@ -25,6 +27,9 @@ from mixent.base.text import class_name
 from mixent.maxent.contributions import Contribution, cells_without_constraint, feature_contributions
 from mixent.maxent.displays.panels import MOST_DOTS, MOST_VALUES, NARROW, draw_panel, labelled, limits_of, shade
 from mixent.maxent.model import EntropyModel
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 QUANTITIES = ("parts", "multipliers", "residuals")
 NAMED = 5  # largest residuals that are named
@@ -46,7 +51,7 @@ class Block(Short):
 
 
 @dataclass(repr=False)
-class ConstraintsDisplay(Short):
+class ConstraintsDisplay(Display):
     """Contributions of the strongest features; or their multipliers; or the residual of each constraint.
 
     A column of numbers has a curve: its part of the log-odds at each value, against the average training row. Other
@@ -62,13 +67,20 @@ class ConstraintsDisplay(Short):
     truth: np.ndarray  # (S, C)
     model: np.ndarray  # (S, C)
     n_features: int  # of the model
-    ax_: Any = field(default=None, repr=False)
     axes_: Any = field(default=None, repr=False)  # of the panels
-    figure_: Any = field(default=None, repr=False)
 
     @classmethod
-    def from_estimator(cls, est: Any, feature: Any = None, n_features: int = 8):
-        """Of a fitted maximum entropy classifier or stack: the `n_features` strongest features, or those named."""
+    def from_estimator(cls, est: Any, feature: Any = None, n_features: int = 8) -> Self:
+        """The features of a fitted maximum entropy model.
+
+        Parameters
+        ----------
+        est : fitted MaxEntClassifier or MaxEntStackingClassifier
+        feature : str or list of str, optional
+            Features to show (default: the strongest).
+        n_features : int
+            Most features shown by default.
+        """
         if not isinstance(est, EntropyModel):
             raise ValueError(
                 f"{type(est).__name__} has no constraints; give a fitted MaxEntClassifier or MaxEntStackingClassifier"
@@ -90,7 +102,7 @@ class ConstraintsDisplay(Short):
         model = found.model if mask is None else np.where(mask > 0, found.model, found.truth)  # else no constraint
         return cls(contributions, blocks, found.classes, cells, found.truth, model, len(ranking))
 
-    def plot(self, ax: Any = None, *, quantity: str = "parts"):
+    def plot(self, ax: Axes | None = None, *, quantity: str = "parts") -> Self:
         """Draw.
 
         Parameters
@@ -100,9 +112,12 @@ class ConstraintsDisplay(Short):
         quantity : "parts", "multipliers" or "residuals"
             What each feature adds to the log-odds, in a panel of its own; the multipliers themselves, of which those of
             one column of numbers may cancel each other; or model less data of each constraint, the largest named.
+
+        Returns
+        -------
+        self
         """
-        if quantity not in QUANTITIES:
-            raise ValueError(f"quantity must be one of {', '.join(map(repr, QUANTITIES))}; got {quantity!r}")
+        check_choice("quantity", quantity, QUANTITIES)
         if not self.blocks:
             return self._say_nothing(ax)
         if quantity == "parts":
@@ -112,7 +127,7 @@ class ConstraintsDisplay(Short):
         return self._plot_dots(ax) if len(self.classes) <= MOST_DOTS else self._plot_shades(ax)
 
     def size(self, quantity: str = "parts") -> tuple[float, float]:
-        """Inches the picture of the parts, or of the multipliers, needs."""
+        """Width and height of a figure of the parts, or of the multipliers, in inches."""
         names = [self._class(c) for c in range(len(self.classes))]
         beside = beside_width(names) if len(names) > 2 else 0.0
         if not self.blocks:
@@ -132,7 +147,7 @@ class ConstraintsDisplay(Short):
         columns = min(len(self.contributions), 2)
         return -(-len(self.contributions) // columns), columns
 
-    def _plot_panels(self, ax: Any):
+    def _plot_panels(self, ax: Any) -> Self:
         ax = axes_or_new(ax, self.size())
         panels = divided(ax, len(self.contributions), *self._grid(), what="features", instead=", or name one feature")
         for panel, one, limits in zip(panels, self.contributions, limits_of(self.contributions)):
@@ -170,7 +185,7 @@ class ConstraintsDisplay(Short):
                 borderaxespad=0,
             )
 
-    def _say_nothing(self, ax: Any):
+    def _say_nothing(self, ax: Any) -> Self:
         ax = axes_or_new(ax, self.size())
         ax.text(0.5, 0.5, NOTHING, ha="center", va="center", color=INK, transform=ax.transAxes)
         ax.set_axis_off()
@@ -199,7 +214,7 @@ class ConstraintsDisplay(Short):
         ax.set_ylim(at - 0.6, -0.9)
         return places
 
-    def _plot_dots(self, ax: Any):
+    def _plot_dots(self, ax: Any) -> Self:
         ax = axes_or_new(ax, self.size("multipliers"))
         two = len(self.classes) == 2
         places = self._rows(ax, 0.01)
@@ -227,7 +242,7 @@ class ConstraintsDisplay(Short):
             legend(ax, len(self.classes), beside=True)
         return self._done(ax)
 
-    def _plot_shades(self, ax: Any):
+    def _plot_shades(self, ax: Any) -> Self:
         ax = axes_or_new(ax, self.size("multipliers"))
         C = len(self.classes)
         reach = max((float(np.nanmax(np.abs(block.multipliers))) for block in self.blocks), default=1.0) or 1.0
@@ -240,7 +255,7 @@ class ConstraintsDisplay(Short):
         bar.outline.set_visible(False)
         return self._done(ax)
 
-    def _done(self, ax: Any):
+    def _done(self, ax: Any) -> Self:
         if len(self.blocks) < self.n_features:
             ax.set_title(f"{len(self.blocks)} of {self.n_features} features", fontsize="medium", pad=18)
         tidy(ax)
@@ -255,7 +270,7 @@ class ConstraintsDisplay(Short):
         at = zip(*np.unravel_index(order, off.shape))
         return [(*self.cells[s], self.classes[c], float(off[s, c])) for s, c in at]
 
-    def _plot_residuals(self, ax: Any):
+    def _plot_residuals(self, ax: Any) -> Self:
         named = self.largest()
         texts = [
             f"{i}{2 * NARROW}{plain(name, 20).strip()} = {plain(value, 26).strip()},\n{5 * NARROW}"

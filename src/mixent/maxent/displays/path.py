@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from mixent.base.style import FAINT, INK, RING, Short, axes_or_new, colour, plain, tidy
+from mixent.base.params import check_choice
+from mixent.base.style import FAINT, INK, RING, Display, colour, plain, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 QUANTITIES = ("score", "gain")
 LABELS = {
@@ -17,22 +21,25 @@ LABELS = {
 
 
 @dataclass(repr=False)
-class PathDisplay(Short):
+class PathDisplay(Display):
     """The path of forward selection, top to bottom: the score after each addition, or its gain."""
 
     names: list[str]  # (T,)
     score: np.ndarray  # (T,) BIC, or log-loss of the rows held out
     gain: np.ndarray  # (T,) nats of log-likelihood
-    expected_gain: np.ndarray  # (T,) what the counts promised, at least
+    expected_gain: np.ndarray  # (T,) lower bound of the gain, from the counts
     kept: np.ndarray  # (T,) bool
     criterion: str  # "bic" or "validation"
     start: float | None = None  # the score without features, where it is known
-    ax_: Any = field(default=None, repr=False)
-    figure_: Any = field(default=None, repr=False)
 
     @classmethod
-    def from_estimator(cls, est: Any):
-        """Of a `MaxEntClassifier` fitted with `selection` (`est.path_`)."""
+    def from_estimator(cls, est: Any) -> Self:
+        """The path of a `MaxEntClassifier` fitted with `selection` (`est.path_`).
+
+        Parameters
+        ----------
+        est : fitted MaxEntClassifier
+        """
         path = getattr(est, "path_", None)
         if not path or not hasattr(path[0], "expected_gain"):
             raise ValueError(f'{type(est).__name__} has no path of features: fit a MaxEntClassifier(selection="bic")')
@@ -44,12 +51,24 @@ class PathDisplay(Short):
         start = _bic_of_nothing(path, len(est.classes_)) if criterion == "bic" else None
         return cls([step.name for step in path], **columns, kept=kept, criterion=criterion, start=start)
 
-    def plot(self, ax: Any = None, *, quantity: str = "score"):
-        """Draw a line for each step; `quantity`: "score", or "gain" beside what was expected of it."""
-        if quantity not in QUANTITIES:
-            raise ValueError(f"quantity must be one of {', '.join(map(repr, QUANTITIES))}; got {quantity!r}")
+    def plot(self, ax: Axes | None = None, *, quantity: str = "score") -> Self:
+        """Draw a line for each step.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw (default: a new figure).
+        quantity : "score" or "gain"
+            The score after each addition, or its gain beside the expected gain.
+
+        Returns
+        -------
+        self
+        """
+        return self._plot(ax, quantity=check_choice("quantity", quantity, QUANTITIES))
+
+    def _draw(self, ax: Any, quantity: str = "score") -> None:
         n = len(self.names)
-        ax = axes_or_new(ax, self.size())
         at = np.arange(n)
         names = [f"{plain(name, 44).strip()}\u00a0\u00a0{i}" for i, name in enumerate(self.names, 1)]
         below = self.start is not None and quantity == "score"
@@ -65,11 +84,9 @@ class PathDisplay(Short):
         ax.tick_params(axis="y", length=0)
         for label, kept in zip(ax.get_yticklabels()[-n:], self.kept):
             label.set_color(INK if kept else FAINT)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
     def size(self) -> tuple[float, float]:
-        """Inches the picture needs."""
+        """Width and height of a figure of its own, in inches."""
         return 6.8, 1.6 + 0.25 * (len(self.names) + (self.start is not None))
 
     def _draw_score(self, ax: Any, at: np.ndarray) -> None:

@@ -5,11 +5,11 @@ import pytest
 
 from mixent.core.driver import Stop
 from mixent.core.executors import Serial
+from mixent.maxent.blocks import Rows
 from mixent.maxent.cells import Cells
+from mixent.maxent.low_rank import Spanned
 from mixent.maxent.problem import Bohning, Multipliers, start
-from mixent.maxent.rows import Rows
-from mixent.maxent.solving import Sums, approach, solve, total_at
-from mixent.maxent.spanned import Spanned
+from mixent.maxent.solvers import Sums, approach, solve, total_at
 
 N, S, C = 30, 90, 3
 

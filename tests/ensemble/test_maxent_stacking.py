@@ -33,7 +33,7 @@ from mixent.core.executors import Serial
 from mixent.ensemble import InputRegions, OutputColumns
 from mixent.ensemble.inputs import Inputs
 from mixent.maxent.products import ProductLayout
-from mixent.maxent.solving import Sums, solve
+from mixent.maxent.solvers import Sums, solve
 
 TEXT = np.array(["low", "mid", "top"])
 TOLS = {"auto": 0.0, "bohning": 1e-18, "iis": 1e-18, "lbfgs": 0.0}  # per row: certified, or seen
@@ -107,11 +107,11 @@ def test_one_cell_is_no_input_at_all(placed):
     for kind in ("pooled", "union", "class"):
         one = stacked(2, 2, regions=InputRegions(kind, max_components=1), random_state=0).fit(X, y)
         if kind == "pooled":
-            assert [len(c.names) for c in one.cells_] == [1, 1]
+            assert [len(c.names) for c in one.regions_] == [1, 1]
             np.testing.assert_array_equal(one.predict_proba(X), plain.predict_proba(X))
             assert one.n_parameters_ == plain.n_parameters_ and one.feature_terms_ == plain.feature_terms_
         else:
-            assert [len(c.names) for c in one.cells_] == [2, 2]
+            assert [len(c.names) for c in one.regions_] == [2, 2]
 
 
 @pytest.mark.parametrize("kind", [None, "union", "class", "pooled"])
@@ -175,7 +175,7 @@ def test_the_certificate_holds_what_is_left(placed, kind):
 def test_the_objective_is_the_one_in_the_docstring(placed):
     X, y = placed
     model = stacked(2, 2, regions=InputRegions("pooled", max_components=2), prior=0.7, random_state=0).fit(X, y)
-    v = model.cells_[0].pmf(Inputs(X))
+    v = model.regions_[0].pmf(Inputs(X))
     phi = np.hstack([X[:, :4], *((X[:, a : a + 2, None] * v[:, None]).reshape(len(y), -1) for a in (0, 2))])
     logits = model.params_.bias + phi @ model.params_.cells
     np.testing.assert_allclose(model.predict_proba(X), softmax(logits, axis=1), rtol=1e-9)
@@ -211,7 +211,7 @@ def measured(X, post, places, cells=None):
 def test_without_a_prior_all_constraints_are_met(placed, kind):
     X, y = placed
     model = stacked(2, 2, regions=InputRegions(kind, max_components=2), prior=None, random_state=0, tol=0.0).fit(X, y)
-    post, truth, cells = model.predict_proba(X), np.eye(2)[y], model.cells_[0].pmf(Inputs(X))
+    post, truth, cells = model.predict_proba(X), np.eye(2)[y], model.regions_[0].pmf(Inputs(X))
     assert cells.shape[1] >= 2
     for _, places in columns(2, 2):
         for inside in (None, cells):
@@ -278,7 +278,7 @@ def test_diagonal_for_two_classes_is_the_printed_rule(make_answers):
 def test_cells_of_a_class_speak_for_it_alone(placed):
     X, y = placed
     model = stacked(2, 2, regions=InputRegions("class", max_components=2), random_state=0).fit(X, y)
-    owner = model.cells_[0].owner
+    owner = model.regions_[0].owner
     kept = model.params_.cells[4:].reshape(2, 2, len(owner), 2)  # classifier, label, cell, class
     for k, c in enumerate(owner):
         assert (kept[:, :, k, 1 - c] == 0).all() and (kept[:, :, k, c] != 0).any()
@@ -383,11 +383,11 @@ def test_the_cells_to_learn_from_are_out_of_fold_too(blobs):
         [GaussianNB()], regions=InputRegions(max_components=1), cv=folds, prior=1.0, random_state=0
     )
     model.fit(X, y)
-    held = model.cells_[0].held_out(Inputs(X), np.eye(3)[y], None, folds)
+    held = model.regions_[0].held_out(Inputs(X), np.eye(3)[y], None, folds)
     out = cross_val_predict(GaussianNB(), X, y, cv=folds, method="predict_proba")
     ternary = np.einsum("nl,nk,nc->lkc", out, held, np.eye(3)[y]) / 90
     np.testing.assert_allclose(model.truth_[4:].reshape(3, 3, 3), ternary, rtol=1e-9)
-    inside = np.einsum("nl,nk,nc->lkc", out, model.cells_[0].pmf(Inputs(X)), np.eye(3)[y]) / 90
+    inside = np.einsum("nl,nk,nc->lkc", out, model.regions_[0].pmf(Inputs(X)), np.eye(3)[y]) / 90
     assert np.abs(inside - ternary).max() > 1e-3
 
 
@@ -626,14 +626,14 @@ def test_a_classifier_sees_its_inputs_only_and_has_cells_of_its_own(blobs):
     )
     model.fit(X, y)
     assert [m.n_features_in_ for m in model.fitted_] == [3, 1, 3, 1]
-    assert model.cells_[0] is model.cells_[2] and model.cells_[1] is model.cells_[3]
-    assert [cells.columns for cells in model.cells_] == [(0, 1, 2), (1,), (0, 1, 2), (1,)]
+    assert model.regions_[0] is model.regions_[2] and model.regions_[1] is model.regions_[3]
+    assert [cells.columns for cells in model.regions_] == [(0, 1, 2), (1,), (0, 1, 2), (1,)]
     assert model.feature_terms_[4:] == ("a & input 1", "b & input 2", "c & input 1", "d & input 2")
     moved = X.copy()
     moved[:, [0, 2]] += 5.0
     out, after = model.base_outputs(X), model.base_outputs(moved)
     np.testing.assert_array_equal(out["b"], after["b"])
-    np.testing.assert_array_equal(model.cells_[1].pmf(Inputs(X)), model.cells_[1].pmf(Inputs(moved)))
+    np.testing.assert_array_equal(model.regions_[1].pmf(Inputs(X)), model.regions_[1].pmf(Inputs(moved)))
     assert (out["a"] != after["a"]).any()
     named = pd.DataFrame(X, columns=["p", "q", "r"])
     by_name = clone(model).set_params(inputs={"b": ["q"], "d": ["q"]}).fit(named, y)
@@ -643,7 +643,7 @@ def test_a_classifier_sees_its_inputs_only_and_has_cells_of_its_own(blobs):
 def test_answers_are_no_input(placed):
     X, y = placed
     model = stacked(2, 2, regions="union", random_state=0).fit(X, y)
-    assert model.cells_[0].columns == (4,)
+    assert model.regions_[0].columns == (4,)
     with pytest.raises(
         ValueError, match="regions need columns to describe, and all columns are outputs of classifiers"
     ):
@@ -733,7 +733,7 @@ def test_frames_of_any_kind(frame):
     options = {"regions": InputRegions(max_components=1), "prior": 1.0, "random_state": 0, "cv": 3}
     model = MaxEntStackingClassifier(bases, inputs={"maxent": ["kind", "b"]}, **options).fit(X, y)
     assert np.isfinite(model.predict_proba(X)).all() and model.score(X, y) > 0.6
-    assert model.cells_[0].mixture.schema_.categorical == (2,) and model.cells_[1].columns == (2, 1)
+    assert model.regions_[0].mixture.schema_.categorical == (2,) and model.regions_[1].columns == (2, 1)
     other = pl.DataFrame({name: [None if pd.isna(v) else v for v in X[name]] for name in X})
     again = clone(model).fit(other, y)
     np.testing.assert_allclose(again.predict_proba(other), model.predict_proba(X), rtol=1e-9)
@@ -741,8 +741,8 @@ def test_frames_of_any_kind(frame):
         model.predict(X[["b", "a", "kind"]])
     coded = X.assign(kind=X["kind"].map({"x": 0.0, "y": 1.0, "z": 2.0}))
     told = clone(model).set_params(categorical=["kind"]).fit(coded, y)
-    assert told.cells_[0].mixture.schema_.categorical == (2,)
-    assert clone(model).fit(coded, y).cells_[0].mixture.schema_.categorical == ()
+    assert told.regions_[0].mixture.schema_.categorical == (2,)
+    assert clone(model).fit(coded, y).regions_[0].mixture.schema_.categorical == ()
 
 
 def test_lists_of_lists(blobs):
@@ -815,10 +815,11 @@ def test_an_explanation_adds_up_exactly(placed, regions):
 def test_constraints_as_a_table(placed):
     X, y = placed
     model = stacked(2, 2, regions=InputRegions("pooled", max_components=2), random_state=0).fit(X, TEXT[y])
-    frame, cells = model.constraint_table().frame(), model.cells_[0].pmf(Inputs(X))
+    frame, cells = model.constraint_table().frame(), model.regions_[0].pmf(Inputs(X))
     assert len(frame) == 2 * (4 + 4 * cells.shape[1])
     post = model.predict_proba(X)
-    row = frame[(frame.feature == "c1 & input 1") & (frame.value == "mid & cell 2") & (frame["class"] == "low")].iloc[0]
+    mine = frame[(frame.feature == "c1 & input 1") & (frame["class"] == "low")]
+    row = mine[mine.value == "mid & region 2"].iloc[0]
     product = X[:, 3] * cells[:, 1]
     assert row.P_truth == pytest.approx(np.mean(product * (y == 0)), rel=1e-9)
     assert row.P_model == pytest.approx(np.mean(product * post[:, 0]), rel=1e-9)

@@ -13,7 +13,7 @@ ENCODINGS = ("bits", "codes")
 
 
 @dataclass(frozen=True)
-class PlainColumns:
+class ColumnEncoding:
     """How columns become numbers, learned from the training rows (also those that a search of settings holds out).
 
     "bits": numbers at mean 0 and variance 1, gaps at the mean; a bit for each category; a bit for each column that had
@@ -27,7 +27,7 @@ class PlainColumns:
     gaps: np.ndarray  # (d + m,) bool: numbers first, then categories
 
     @classmethod
-    def of(cls, encoding: str, table: Table, weight: Array) -> PlainColumns:
+    def of(cls, encoding: str, table: Table, weight: Array) -> ColumnEncoding:
         """Learn from rows of positive weight."""
         there = ~np.isnan(table.X)
         mass = np.maximum(weight @ there, 1e-300)

@@ -15,8 +15,10 @@ from mixent.core.driver import Observer, Run, Stop, run
 from mixent.core.executors import Executor
 from mixent.core.observers import ShowProgress
 from mixent.core.proposals import SteadySquarem
+from mixent.maxent.blocks import RowBlocks, Rows
 from mixent.maxent.cells import Cells
 from mixent.maxent.curvature import Curvature, Diagonal, Hessian, Variance, gram_matrix, gram_row_sums
+from mixent.maxent.low_rank import MOST_ROWS, Spanned
 from mixent.maxent.newton import Newton, is_small
 from mixent.maxent.problem import (
     Bohning,
@@ -30,8 +32,6 @@ from mixent.maxent.problem import (
     longest,
     start,
 )
-from mixent.maxent.rows import RowBlocks, Rows
-from mixent.maxent.spanned import MOST_ROWS, Spanned
 
 # "auto" is Newton's method on small tables and whitened L-BFGS on others; see `newton` and `_ascend`
 SOLVERS = ("auto", "bohning", "iis", "lbfgs")

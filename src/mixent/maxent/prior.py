@@ -10,9 +10,9 @@ from mixent.base.folds import Fold, label_folds
 from mixent.base.params import check_number
 from mixent.core.driver import Stop
 from mixent.core.executors import Executor
-from mixent.maxent.building import Training
+from mixent.maxent.features import Training
 from mixent.maxent.layout import Layout
-from mixent.maxent.solving import Sums, approach
+from mixent.maxent.solvers import Sums, approach
 
 VARIANCES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
 USUAL = 0.3  # where too few rows are labelled to choose
@@ -43,7 +43,7 @@ def choose_variance(plan: Features, rows: Training, cv: Any, executor: Executor,
     """The variance with the least held-out log-loss, and the table of those tried.
 
     The features are learned anew from the training rows of each fold: hidden components and bins have seen the labels.
-    (Those of a combination are known beforehand, each row's out of fold; see `ensemble.stacking.StackPlan`.)
+    (Those of a combination are known beforehand, each row's out of fold; see `ensemble.stacking.StackingFeatures`.)
     """
     labelled = rows.target.any(axis=1) & (rows.weights > 0)
     if isinstance(cv, (int, np.integer)) and labelled.sum() > MOST:

@@ -18,9 +18,9 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
 from mixent.core.arrays import Array
+from mixent.maxent.blocks import Rows
 from mixent.maxent.cells import Cells
 from mixent.maxent.problem import Multipliers
-from mixent.maxent.rows import Rows
 
 MOST_ROWS = 5000  # the square of them is held, and factorised
 WRITTEN = 4_000_000  # numbers written out at a time

@@ -11,8 +11,8 @@ from sklearn.naive_bayes import GaussianNB
 from mixent import GaussianMixture, MaxEntStackingClassifier, MixtureClassifier
 from mixent.core.executors import Serial
 from mixent.ensemble.inputs import Inputs
-from mixent.ensemble.latent import InputCells, learn_cells, place_columns
 from mixent.ensemble.options import KINDS
+from mixent.ensemble.regions import RegionMixture, fit_regions, place_columns
 from mixent.mixtures.fitting import blocks
 from mixent.mixtures.model import taking_part
 
@@ -24,8 +24,8 @@ def cells_of(X, y, kind, columns=None, weight=None, rows=None, **options):
     rows = np.arange(len(y)) if rows is None else rows
     part = X.iloc[rows] if isinstance(X, pd.DataFrame) else X[rows]
     counts = None if weight is None else weight[rows]
-    mixture = learn_cells(Inputs(part), np.asarray(y)[rows], counts, columns, kind, {**OPTIONS, **options})
-    return InputCells(columns, kind, mixture, tuple(range(len(np.unique(y)))))
+    mixture = fit_regions(Inputs(part), np.asarray(y)[rows], counts, columns, kind, {**OPTIONS, **options})
+    return RegionMixture(columns, kind, mixture, tuple(range(len(np.unique(y)))))
 
 
 def two_each(X, y, kind, n_jobs=None):
@@ -33,7 +33,7 @@ def two_each(X, y, kind, n_jobs=None):
     kinds = {"pooled": GaussianMixture(2, random_state=0, n_jobs=n_jobs)}
     mixture = kinds.get(kind, MixtureClassifier(2, random_state=0, n_jobs=n_jobs))
     mixture.fit(*((X,) if kind == "pooled" else (X, y)))
-    return InputCells(tuple(range(X.shape[1])), kind, mixture, tuple(range(len(np.unique(y)))))
+    return RegionMixture(tuple(range(X.shape[1])), kind, mixture, tuple(range(len(np.unique(y)))))
 
 
 def folds_of(n, k=3):
@@ -73,10 +73,10 @@ def test_cells_have_owners_and_names(blobs):
     X, y = blobs
     pooled, union = cells_of(X, y, "pooled"), cells_of(X, np.array(["p", "q", "r"])[y], "union")
     K = pooled.mixture.params_.n_components
-    assert pooled.owner is None and pooled.names == tuple(f"cell {k + 1}" for k in range(K))
+    assert pooled.owner is None and pooled.names == tuple(f"region {k + 1}" for k in range(K))
     assert isinstance(pooled.mixture, GaussianMixture) and isinstance(union.mixture, MixtureClassifier)
     assert sorted(set(union.owner)) == [0, 1, 2] and len(union.names) == union.mixture.params_.n_components
-    assert union.names[0] == "cell 1 (of p)" and union.names[-1] == f"cell {len(union.names)} (of r)"
+    assert union.names[0] == "region 1 (of p)" and union.names[-1] == f"region {len(union.names)} (of r)"
 
 
 def test_only_these_rows_columns_and_weights_are_learned_from(blobs):
@@ -239,7 +239,7 @@ def test_cells_are_the_same_for_any_number_of_threads(blobs):
         lambda cells: cells.held_out(Inputs(X), likelihood(y), None, folds_of(90)),
     ):
         np.testing.assert_array_equal(find(one), find(two))
-    assert isinstance(one, InputCells)
+    assert isinstance(one, RegionMixture)
 
 
 def test_a_search_varies_one_option_of_the_regions():

@@ -22,7 +22,7 @@ from mixent.mixtures.problem import MixtureParams, Ready
 
 
 @dataclass(frozen=True)
-class InputCells:
+class RegionMixture:
     """The components of a mixture of some columns.
 
     kind "pooled": one mixture of all rows. "union": a mixture per class, responsibilities over all classes' components
@@ -34,7 +34,7 @@ class InputCells:
     mixture: Any  # GaussianMixture ("pooled") or MixtureClassifier
     classes: tuple[int, ...]  # positions of the mixture's classes among all: one may have no row to learn from
 
-    def with_models(self, convert: Callable[[Any, str], Any]) -> InputCells:
+    def with_models(self, convert: Callable[[Any, str], Any]) -> RegionMixture:
         """A copy with another mixture."""
         return replace(self, mixture=convert(self.mixture, ""))
 
@@ -47,9 +47,9 @@ class InputCells:
     def names(self) -> tuple[str, ...]:
         """Of the cells."""
         if self.owner is None:
-            return tuple(f"cell {k + 1}" for k in range(self.mixture.params_.n_components))
+            return tuple(f"region {k + 1}" for k in range(self.mixture.params_.n_components))
         of = self.mixture.classes_[self.mixture.component_class_]
-        return tuple(f"cell {k + 1} (of {label})" for k, label in enumerate(of))
+        return tuple(f"region {k + 1} (of {label})" for k, label in enumerate(of))
 
     def pmf(self, X: Inputs) -> Array:
         """(n, K) P[M = k | a]."""
@@ -100,7 +100,7 @@ class InputCells:
         return each_row(problem, params, block, cells, K, self.mixture.n_jobs)
 
 
-def learn_cells(
+def fit_regions(
     X: Inputs, y: np.ndarray, weight: Array | None, columns: tuple[int, ...], kind: str, options: dict[str, Any]
 ) -> Any:
     """The fitted mixture of these columns; the number of components by BIC."""

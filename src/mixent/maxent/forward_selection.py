@@ -27,13 +27,13 @@ from mixent.core.arrays import Array
 from mixent.core.driver import Stop
 from mixent.core.executors import Executor
 from mixent.core.stats import Stats
-from mixent.maxent.building import Training
+from mixent.maxent.blocks import RowBlocks, Rows
 from mixent.maxent.cells import Cells
 from mixent.maxent.curvature import gram_matrix
+from mixent.maxent.features import Training
 from mixent.maxent.layout import Layout
 from mixent.maxent.problem import Multipliers
-from mixent.maxent.rows import RowBlocks, Rows
-from mixent.maxent.solving import Solved, Sums, solve
+from mixent.maxent.solvers import Solved, Sums, solve
 from mixent.maxent.terms import Term, crossable, crossed, pmf_values
 
 PATIENCE = 3  # additions in a row that may fail to pay before the path ends
@@ -43,7 +43,7 @@ NONE = 1e-6  # directions: a constant has none
 
 
 @dataclass(frozen=True)
-class Added:
+class SelectionStep:
     """One step of the path."""
 
     name: str  # the feature, or pair of features
@@ -94,7 +94,7 @@ def forward(
     variance: float | None,
     executor: Executor,
     show: Any = None,
-) -> tuple[tuple[Term, ...], list[Added]]:
+) -> tuple[tuple[Term, ...], list[SelectionStep]]:
     """The terms kept, and the path: each time the candidate that promises most beyond its parameters is added.
 
     Parameters
@@ -122,7 +122,9 @@ def forward(
             break
     best = int(np.argmin([fit.score for fit in path]))
     added = [
-        Added(step.term.name, step.gain, after.log_lik - before.log_lik, after.n_parameters, after.score, i < best)
+        SelectionStep(
+            step.term.name, step.gain, after.log_lik - before.log_lik, after.n_parameters, after.score, i < best
+        )
         for i, (step, before, after) in enumerate(zip(steps, path, path[1:]))
     ]
     return path[best].terms, added

@@ -11,14 +11,14 @@ import numpy as np
 
 from mixent.core.arrays import Array, softmax_columns
 from mixent.data import Table
-from mixent.maxent.joint_cells import Term
 from mixent.maxent.joint_problem import Pairwise, Rows, conditionals
+from mixent.maxent.joint_terms import Term
 
 CLOSE, ROUNDS = 1e-6, 50  # of mean field: pmfs that move less are at rest
 
 
 @dataclass(frozen=True)
-class Answers:
+class RowInference:
     """A model and some rows. Columns are meant by their position; one without cells has one value, of probability 1."""
 
     params: Pairwise
