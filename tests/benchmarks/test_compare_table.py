@@ -98,9 +98,9 @@ def test_all_feature_tables_are_meant():
 
 
 def test_methods_are_called_as_compare_calls_them():
-    from mixent.comparison.recipes import RECIPES
+    from mixent.comparison.candidates import recipes
 
-    known = {recipe.name: recipe.kind for recipe in RECIPES}
+    known = {name: recipe.kind for name, recipe in recipes().items()}
     assert set(known.values()) == {view.OURS, view.THEIRS, view.CLASSICAL}
     assert known[view.LOGISTIC] == view.THEIRS and known[view.STACK] == view.OURS
     assert {known[name] for name in (*view.LIKE_LOGISTIC, *QUICK["compare"].methods)} == {view.OURS}

@@ -127,7 +127,7 @@ def test_times(text, seconds):
         (("--metric", "auc"), "--metric must be one of"),
         (("--report", "a.html", "--no-page"), "--report has no effect with --no-page; leave one of them out"),
         (("--report", "a.pdf"), "unknown kind of file '.pdf'"),
-        (("--method", "magic"), "there is no method 'magic'"),
+        (("--method", "magic"), "unknown method 'magic'"),
         (("--scores", "s.xls"), "unknown kind of file '.xls'"),
         (("-t", "nothing"), "has no column 'nothing'"),
     ],

@@ -276,7 +276,7 @@ def test_the_live_table(table):
     [
         ({"metric": "calibration"}, "metric must be one of 'error', 'balanced_error', 'log_loss', 'brier'"),
         ({"methods": "mixture"}, "methods must be 'auto', a list of names, or a dict of name to classifier"),
-        ({"methods": ["magic"]}, "there is no method 'magic'; there are 'mixture', "),
+        ({"methods": ["magic"]}, "unknown method 'magic'; choose one of 'mixture', "),
         ({"methods": {}, "baselines": False}, "there is no method to try; name some, or set baselines=True"),
         (
             {"methods": {"naive Bayes": GaussianNB()}},

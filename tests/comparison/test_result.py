@@ -9,7 +9,7 @@ from scipy import stats
 
 from mixent import MaxEntClassifier, MaxEntStackingClassifier, MEDClassifier
 from mixent.base.recipes import Shape
-from mixent.comparison.recipes import Candidate
+from mixent.comparison.candidates import Candidate
 from mixent.comparison.recommendation import explains_columns, miscalibration, recommendation
 from mixent.comparison.result import (
     ALPHA,

@@ -220,7 +220,7 @@ def test_what_cannot_be_compared_says_why():
         compare_over_sets({"a": {"x": 1, "y": 2}, "b": {"x": 1, "z": 2}})
     with pytest.raises(ValueError, match="methods must have different names; got .'1', '1', '2'."):
         compare_over_sets({1: [1, 2], "1": [1, 2], "2": [1, 3]})
-    with pytest.raises(ValueError, match="there is no method 'm'; there are"):
+    with pytest.raises(ValueError, match="unknown method 'm'; choose one of"):
         compare_over_sets(scores).adjusted_p_value("m", "method 1")
     for bad in ([0.1, 2], [[0.1]], [np.nan]):
         with pytest.raises(ValueError, match="p_values must be a list of numbers between 0 and 1; got"):

@@ -1,9 +1,9 @@
 """Which method for this table: nested cross-validation of mixent's families beside baselines, and what to trust."""
 
 from mixent.base.recipes import Shape
+from mixent.comparison.candidates import Candidate, candidates
 from mixent.comparison.compare import compare
 from mixent.comparison.data_problems import data_problems
-from mixent.comparison.recipes import Candidate, candidates
 from mixent.comparison.result import Comparison, Estimate
 
 __all__ = ["Candidate", "Comparison", "Estimate", "Shape", "candidates", "compare", "data_problems"]

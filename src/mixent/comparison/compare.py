@@ -12,9 +12,10 @@ import numpy as np
 from mixent.base.folds import assign_folds
 from mixent.base.params import check_choice, check_count, check_flag, check_positive, check_workers
 from mixent.base.recipes import Shape
+from mixent.base.registry import find
+from mixent.comparison.candidates import Candidate, candidates
 from mixent.comparison.data_problems import leaks, table_problems
 from mixent.comparison.live import watching
-from mixent.comparison.recipes import Candidate, candidates
 from mixent.comparison.recommendation import nothing_worked, recommendation
 from mixent.comparison.result import CHOSEN_BY, Comparison, chosen_estimate
 from mixent.comparison.shape import read_table, shape_of
@@ -187,7 +188,7 @@ def _tried(
 
 
 def _kind(estimator: Any) -> str:
-    return "mixent" if type(estimator).__module__.startswith("mixent.") else "given"
+    return "given" if find(type(estimator)) is None else "mixent"
 
 
 def _refitted(estimator: Any, samples: Samples) -> tuple[Any, str]:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import get_tags
 
 from mixent.base.multiple_tests import holm
-from mixent.comparison.recipes import Candidate
+from mixent.comparison.candidates import Candidate
 from mixent.comparison.result import ALPHA, Estimate, in_words, paired_test, shares_loss
 from mixent.data.labels import encode
 from mixent.evaluate.records import CrossValidation

@@ -13,7 +13,7 @@ from mixent.base.multiple_tests import holm
 from mixent.base.params import check_choice
 from mixent.base.recipes import Shape
 from mixent.base.style import Short
-from mixent.comparison.recipes import Candidate
+from mixent.comparison.candidates import Candidate
 from mixent.data.labels import encode
 from mixent.evaluate.displays.methods import adjusted_p_values, not_told_apart
 from mixent.evaluate.paired import TTest, corrected_t_test

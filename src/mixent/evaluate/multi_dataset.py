@@ -62,7 +62,7 @@ class RankComparison(Short):
         """Holm-adjusted p-value of the signed-rank test of two methods."""
         for name in (a, b):
             if name not in self.methods:
-                raise ValueError(f"there is no method {name!r}; there are {self.methods}")
+                raise ValueError(f"unknown method {name!r}; choose one of {', '.join(map(repr, self.methods))}")
         if a == b:
             return 1.0
         return next(float(p) for pair, p in zip(self.pairs, self.adjusted) if set(pair.names) == {a, b})

@@ -160,7 +160,7 @@ def code_of(comparison: Comparison) -> str:
 
 
 def _own(comparison: Comparison) -> list[str]:
-    return [_literal(name) for name, candidate in comparison.candidates.items() if candidate.why == "as given"]
+    return [_literal(name) for name, candidate in comparison.candidates.items() if candidate.about == "as given"]
 
 
 def _same(value: Any, default: Any) -> bool:

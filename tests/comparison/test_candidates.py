@@ -5,11 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.dummy import DummyClassifier
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
+from mixent.base.document import Document
+from mixent.base.recipes import Recipe
+from mixent.base.registry import register, unregister
 from mixent.comparison import Shape, candidates
+from mixent.comparison.candidates import recipes
 from mixent.comparison.naive_bayes import MixedNaiveBayes
-from mixent.comparison.recipes import KINDS, RECIPES
 from mixent.comparison.shape import read_table, shape_of
 from mixent.data import read_labels
 from mixent.evaluate import stratified_folds
@@ -24,9 +28,7 @@ ALWAYS |= {"gradient boosting", "random forest", "naive Bayes"}
 
 def left_out(**changes):
     made, skipped = candidates(replace(SHAPE, **changes))
-    assert (
-        set(made) | set(skipped) == {r.name for r in RECIPES} and not set(made) & set(skipped) and set(made) >= ALWAYS
-    )
+    assert set(made) | set(skipped) == set(recipes()) and not set(made) & set(skipped) and set(made) >= ALWAYS
     return skipped
 
 
@@ -34,7 +36,7 @@ def left_out(**changes):
     ("changes", "names", "why"),
     [
         ({}, {"tree MED"}, "fewer than half of the columns are categories"),
-        ({"n_numbers": 0, "n_categories": 4}, {"Gaussian MED"}, "there is no column of numbers"),
+        ({"n_numbers": 0, "n_categories": 4}, {"Gaussian MED"}, "there is no numeric column"),
         ({"n_bits": 30}, {"Gaussian MED", "tree MED"}, "it takes long beyond"),
         (
             {"n_labelled": 20_000},
@@ -74,10 +76,10 @@ def test_every_method_gets_the_seed_and_one_thread():
 
 
 def test_kinds():
-    assert {r.kind for r in RECIPES} == set(KINDS)
+    assert {recipe.kind for recipe in recipes().values()} == {"mixent", "classical", "scikit-learn"}
     made, _ = candidates(SHAPE)
     assert made["mixture"].ours and not made["Parzen window"].ours and not made["random forest"].ours
-    assert all(c.why for c in made.values())
+    assert all(c.about for c in made.values())
 
 
 def test_every_recipe_works_on_a_mixed_table_with_gaps():
@@ -153,3 +155,18 @@ def test_naive_bayes_takes_gaps_and_new_codes():
     model = MixedNaiveBayes(np.array([False, True])).fit(X, [0, 1, 1, 1, 0, 0])
     strange = np.array([[np.nan, np.nan], [1.0, 7]])
     assert np.isfinite(model.predict_proba(strange)).all() and model.predict(strange).shape == (2,)
+
+
+def test_an_estimator_that_registers_a_recipe_is_tried(request):
+    class Shares(DummyClassifier):
+        pass
+
+    recipe = Recipe("shares", "shares of the classes", lambda setting: Shares(), left_out=lambda s: "never")
+    register("shares", task="classification", title="Shares", describe=lambda m: Document("", ()), recipes=(recipe,))(
+        Shares
+    )
+    request.addfinalizer(lambda: unregister(Shares))
+    made, skipped = candidates(SHAPE)
+    assert skipped["shares"] == "never" and "shares" not in made
+    made, _ = candidates(SHAPE, names=["shares"], baselines=False)
+    assert isinstance(made["shares"].estimator, Shares) and made["shares"].ours

@@ -1,0 +1,116 @@
+"""scikit-learn's classifiers beside which `compare` tries the others, on tables with categories and missing values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mixent.base.recipes import Recipe, Setting, Shape
+from mixent.base.registry import by_name
+
+PAIRS = 10_000  # rows from which a method that compares all pairs is left out
+PLATT = 6  # rows of the smallest class that the folds of Platt's probabilities need
+
+
+def tuned(setting: Setting, estimator: Any, grid: dict[str, list], *, encoding: str = "bits", cv: int = 5) -> Any:
+    """A classifier of scikit-learn whose parameters are chosen by cross-validated log-loss.
+
+    Parameters
+    ----------
+    setting : Setting
+    estimator : classifier
+    grid : dict of parameter to values
+    encoding : "bits" or "codes"
+        How categories become numbers.
+    cv : int
+        Folds.
+    """
+    options = {"categorical": setting.categorical, "random_state": setting.seed}
+    return by_name("tuned").cls(estimator, grid, encoding=encoding, cv=cv, **options)
+
+
+def _logistic(s: Setting) -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    grid = {"C": [0.001, 0.01, 0.1, 1.0, 10.0, 100.0]}
+    return tuned(s, LogisticRegression(max_iter=2000), grid, cv=3 if s.long else 5)
+
+
+def _boosting(s: Setting) -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    grid = (
+        {"max_leaf_nodes": [15], "max_iter": [100, 300]}
+        if s.long
+        else {"max_leaf_nodes": [4, 15], "max_iter": [50, 150, 400]}
+    )
+    return tuned(s, HistGradientBoostingClassifier(learning_rate=0.05), grid, encoding="codes", cv=3)
+
+
+def _forest(s: Setting) -> Any:
+    from sklearn.ensemble import RandomForestClassifier
+
+    grid: dict[str, list] = {"min_samples_leaf": [1, 4]}
+    if not s.long:
+        grid = {"min_samples_leaf": [1, 3, 8], "max_features": ["sqrt", 0.5]}
+    return tuned(s, RandomForestClassifier(200, n_jobs=1), grid, encoding="codes", cv=3)
+
+
+def _svm(s: Setting) -> Any:
+    from sklearn.calibration import CalibratedClassifierCV
+    from sklearn.model_selection import StratifiedKFold
+    from sklearn.svm import SVC
+
+    widths = [1.0] if s.long else [0.2, 1.0, 4.0]
+    grid = {
+        "estimator__C": [1.0, 10.0] if s.long else [0.3, 1.0, 3.0, 10.0, 30.0],
+        "estimator__gamma": [width / s.shape.n_columns for width in widths],
+    }
+    folds = StratifiedKFold(3, shuffle=True, random_state=s.seed)  # rows may come in an order
+    return tuned(s, CalibratedClassifierCV(SVC(), cv=folds, ensemble=False), grid, cv=3)
+
+
+def _naive_bayes(s: Setting) -> Any:
+    from mixent.comparison.naive_bayes import MixedNaiveBayes
+
+    return tuned(s, MixedNaiveBayes(), {"alpha": [0.1, 1.0, 10.0]}, encoding="codes")
+
+
+def _neighbours(s: Setting) -> Any:
+    from sklearn.neighbors import KNeighborsClassifier
+
+    grid: dict[str, list] = {"n_neighbors": [1, 3, 5, 9, 15, 25, 51], "weights": ["uniform", "distance"]}
+    return tuned(s, KNeighborsClassifier(algorithm="brute"), grid)
+
+
+def _too_many_pairs(shape: Shape) -> str | None:
+    if shape.n_labelled > PAIRS:
+        return f"it compares all pairs of rows, and there are more than {PAIRS} rows"
+    return None
+
+
+def _no_platt(shape: Shape) -> str | None:
+    if shape.smallest_class < PLATT:
+        return f"a class has fewer than {PLATT} rows, too few for Platt's probabilities"
+    return _too_many_pairs(shape)
+
+
+def _no_weights(shape: Shape) -> str | None:
+    return "it takes no weights" if shape.weighted else _too_many_pairs(shape)
+
+
+KIND = "scikit-learn"
+BASELINES = (
+    Recipe("logistic regression", "linear, penalty chosen inside", _logistic, 0.3, kind=KIND),
+    Recipe("gradient boosting", "boosted trees, size and number chosen inside", _boosting, 2.0, kind=KIND),
+    Recipe("random forest", "averaged trees, size of the leaves chosen inside", _forest, 4.5, kind=KIND),
+    Recipe("RBF SVM", "margins, radial kernel, Platt's probabilities", _svm, 1.5, _no_platt, KIND),
+    Recipe("naive Bayes", "columns independent in each class", _naive_bayes, 0.05, kind=KIND),
+    Recipe(
+        "k nearest neighbours",
+        "shares of the classes among neighbours, k chosen inside",
+        _neighbours,
+        0.2,
+        _no_weights,
+        KIND,
+    ),
+)
