@@ -12,7 +12,6 @@ import mixent as mx
 from mixent.cli import app
 from mixent.data import read_frame
 from mixent.med import Margin
-from mixent.report.structures import parts_of_scores
 
 LEAVE = ("--ignore", "id,w,class")
 NOVELTY = ("novelty", "{stock}/data.csv", *LEAVE, "-o", "d.mixent")
@@ -128,13 +127,13 @@ def test_predict_says_which_column(mixent, detector):
     found = pd.read_csv("o.csv")
     assert found["outlier"].tolist() == [False, True, True]
     assert found["feature"].tolist()[1:] == ["size", "colour"]
-    np.testing.assert_allclose(found["feature_part"], parts_of_scores(mx.load(detector), ODD).min(axis=1), rtol=1e-9)
+    np.testing.assert_allclose(found["feature_part"], mx.load(detector).contributions(ODD).min(axis=1), rtol=1e-9)
     assert mixent("predict", detector, "new.csv", "-o", "-").stdout.startswith("score,decision,outlier\n")
 
 
 def test_parts_are_what_a_value_adds(detector):
     model = mx.load(detector)
-    parts = parts_of_scores(model, ODD)
+    parts = model.contributions(ODD)
     for j, name in enumerate(COLUMNS):
         gone = ODD.assign(**{name: None if name == "colour" else np.nan})
         np.testing.assert_allclose(

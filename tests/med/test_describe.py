@@ -25,7 +25,7 @@ from mixent.med import (
     Trees,
 )
 from mixent.med.describe import strongest_columns
-from mixent.med.describe_novelty import contributions, unusual_rows
+from mixent.med.describe_novelty import unusual_rows
 
 X, CODES = load_iris(return_X_y=True)
 Y = np.array(["setosa", "versicolor", "<virginica>"])[CODES]
@@ -287,7 +287,7 @@ def test_a_bayesian_fit_has_no_margins():
 def test_contributions_of_independent_columns_add_up_to_the_score():
     """Less what missing values have on average."""
     model = MEDNoveltyDetector("product").fit(X)
-    parts = contributions(model, X[:20])
+    parts = model.contributions(X[:20])
     scores = model.score_samples(X[:20])
     nothing = model.score_samples(np.full((1, 4), np.nan))
     np.testing.assert_allclose(parts.sum(axis=1), scores - nothing, atol=1e-9)
@@ -302,6 +302,18 @@ def test_unusual_rows_and_their_columns():
     assert row["columns"][0]["column"] == "x2" and row["columns"][0]["value"] == "40"
     below = [column["below"] for column in row["columns"]]
     assert below == sorted(below, reverse=True)
+
+
+def test_values_that_are_new_or_missing():
+    rows = pd.DataFrame({"size": X[:, 0], "color": np.where(CODES == 0, "red", "blue")})
+    rows.loc[7, "color"] = "violet"
+    model = MEDNoveltyDetector("product").fit(rows)
+    found = {entry["row"]: entry["columns"] for entry in unusual_rows(model, rows)}
+    assert found[7][0]["column"] == "color" and found[7][0]["value"] == "violet"
+    Z = np.random.default_rng(0).normal(size=(60, 2))
+    Z[3] = [9.0, np.nan]
+    entry = unusual_rows(MEDNoveltyDetector().fit(Z), Z, 1)[0]
+    assert entry["row"] == 3 and entry["columns"][0]["column"] == "x0" and entry["columns"][1]["value"] == "missing"
 
 
 def test_rows_of_a_page():

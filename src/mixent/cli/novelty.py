@@ -186,7 +186,7 @@ def _often(text: str) -> float:
 
 
 def _show_unusual(screen: Screen, estimator: Any, X: Any) -> None:
-    from mixent.report.novelty_rows import unusual_rows
+    from mixent.med.describe_novelty import unusual_rows
 
     found = unusual_rows(estimator, X, MOST_ROWS)
     table = grid("row", "score")
@@ -215,9 +215,7 @@ def scored(fitted: Any, X: Any, *, explain: bool) -> dict[str, Any]:
     decision = score - fitted.offset_
     found = {"score": score, "decision": decision, "outlier": decision < 0}
     if explain:
-        from mixent.report.structures import parts_of_scores
-
-        parts = parts_of_scores(fitted, X)
+        parts = fitted.contributions(X)
         names = np.array([column.name for column in fitted.schema_.columns], dtype=object)
         found |= {"feature": names[parts.argmin(axis=1)], "feature_part": parts.min(axis=1)}
     return found
@@ -234,10 +232,9 @@ def say_scored(screen: Screen, fitted: Any, found: dict[str, Any]) -> None:
 
 def explain_scores(screen: Screen, fitted: Any, X: Any, rows: list[int], in_full: bool) -> list[dict[str, Any]]:
     """Print why rows score as they do; returns one entry for each row and column."""
-    from mixent.report.novelty_rows import row_values
-    from mixent.report.structures import parts_of_scores
+    from mixent.base.text import row_texts
 
-    found, parts, values = scored(fitted, X, explain=False), parts_of_scores(fitted, X), row_values(X)
+    found, parts, values = scored(fitted, X, explain=False), fitted.contributions(X), row_texts(X)
     names = [column.name for column in fitted.schema_.columns]
     if not in_full:
         say_scored(screen, fitted, found)

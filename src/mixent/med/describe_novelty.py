@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +11,6 @@ from mixent.base.describe import document, optimality
 from mixent.base.document import Bullets, Content, Document, Figure, Number, Paragraph, Section, Table
 from mixent.base.text import count, percent, row_texts
 from mixent.core.arrays import Array
-from mixent.data import Table as Rows
-from mixent.data import read_features
 from mixent.med.displays.likelihoods import LikelihoodsDisplay
 from mixent.med.displays.multipliers import MultipliersDisplay
 from mixent.med.novelty_models import NoveltyChain, NoveltyMixture, NoveltyTrees
@@ -191,9 +188,9 @@ def unusual_rows(
     scores = model.score_samples(X) if scores is None else scores
     rows = np.argsort(scores, kind="stable")[:most]
     sample = np.linspace(0, len(scores) - 1, min(SAMPLE, len(scores))).astype(int)
-    usual = np.median(contributions(model, _safe_indexing(X, sample)), axis=0)
+    usual = np.median(model.contributions(_safe_indexing(X, sample)), axis=0)
     lowest = _safe_indexing(X, rows)
-    below = usual - contributions(model, lowest)
+    below = usual - model.contributions(lowest)
     names, values = [column.name for column in model.schema_.columns], row_texts(lowest)
     return [
         {
@@ -207,28 +204,6 @@ def unusual_rows(
         }
         for i, row in enumerate(rows)
     ]
-
-
-def contributions(model: MEDNoveltyDetector, X: Any) -> Array:
-    """(n, columns) contribution of each value to a row's score: the score minus that with the value missing, nats."""
-    table = read_features(model, X, reset=False, new=True)
-    numbers = {j: place for place, j in enumerate(table.schema.continuous)}
-    codes = {j: place for place, j in enumerate(table.schema.categorical)}
-
-    def without(j: int) -> Rows:
-        if j in numbers:
-            X = table.X.copy()
-            X[:, numbers[j]] = np.nan
-            return replace(table, X=X)
-        left = np.array(table.codes)
-        left[:, codes[j]] = -1
-        return replace(table, codes=left)
-
-    def scored(rows: Rows) -> Array:
-        return model._scored(model.model_.read(rows))
-
-    whole = scored(table)
-    return np.column_stack([whole - scored(without(j)) for j in range(len(table.schema.columns))])
 
 
 def _unusual_table(unusual: list[dict[str, Any]]) -> Table:

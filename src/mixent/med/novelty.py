@@ -332,6 +332,23 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         """
         return np.where(self.decision_function(X) < 0, -1, 1)
 
+    def contributions(self, X: Any) -> Array:
+        """The contribution of each value to its row's score: the score minus that with the value missing.
+
+        Parameters
+        ----------
+        X : table of n rows
+
+        Returns
+        -------
+        (n, columns) array, nats; very negative for the values that make a row unusual.
+        """
+        check_is_fitted(self)
+        table = read_features(self, X, reset=False, new=True)
+        scores = self._scored(self.model_.read(table))
+        without = (_without(table, j) for j in range(len(table.schema.columns)))
+        return np.column_stack([scores - self._scored(self.model_.read(rows)) for rows in without])
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
@@ -348,6 +365,17 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
             shifted_priors=NOTHING,
             saved=YES,
         )
+
+
+def _without(table: Table, j: int) -> Table:
+    """The table with all values of a column missing."""
+    if j in table.schema.continuous:
+        X = table.X.copy()
+        X[:, table.schema.continuous.index(j)] = np.nan
+        return replace(table, X=X)
+    codes = np.array(table.codes)
+    codes[:, table.schema.categorical.index(j)] = -1
+    return replace(table, codes=codes)
 
 
 def _threshold(scores: Array, weight: Array, share: float) -> float:

@@ -6,24 +6,14 @@ from typing import Any
 
 from mixent.base.document import Content, can_draw
 from mixent.base.registry import entry_of
-from mixent.report.med import med_section
 from mixent.report.mixture import mixture_section
 from mixent.report.mixture_rows import clusters, pair_map
-from mixent.report.novelty_rows import novelty_content
 from mixent.report.sequences import sequences_section
-from mixent.report.structures import OF_MODELS
-from mixent.report.trees import structures_section
 
 
 def former_section(model: Any, X: Any, y: Any) -> list[Content]:
     """What the page showed of a model."""
     family, name, draw = entry_of(model).family, type(model).__name__, can_draw()
-    if isinstance(model, OF_MODELS):
-        return structures_section(name, model, None, None, draw=draw)
-    if entry_of(model).task == "novelty":
-        return novelty_content(model, X)
-    if family == "med":
-        return med_section(name, model, None, None, draw=draw)
     if family == "hmm" and hasattr(model, "runs_"):
         return sequences_section(name, model, None, None, draw=draw)
     if family != "mixtures":

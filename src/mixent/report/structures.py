@@ -273,31 +273,3 @@ def _novelty_in_words(about: dict[str, Any]) -> list[str]:
     if about["gap"] is not None:
         told.append(f"Certificate: at most {about['gap']:.1g} nats from the optimum")
     return told
-
-
-def parts_of_scores(model: Any, X: Any) -> np.ndarray:
-    """(n, columns) what each column adds to a row's score: the score less that without the column's value, nats."""
-    from dataclasses import replace
-
-    from mixent.data import read_features
-
-    table = read_features(model, X, reset=False, new=True)
-    schema = table.schema
-    numbers = {j: place for place, j in enumerate(schema.continuous)}
-    codes = {j: place for place, j in enumerate(schema.categorical)}
-
-    def scored(table: Any) -> np.ndarray:
-        return model._scored(model.model_.read(table))
-
-    assert table.codes is not None or not codes
-    whole, out = scored(table), np.zeros((table.n_rows, len(schema.columns)))
-    for j in range(len(schema.columns)):
-        if j in numbers:
-            without = table.X.copy()
-            without[:, numbers[j]] = np.nan
-            out[:, j] = whole - scored(replace(table, X=without))
-        else:
-            gone = np.array(table.codes)
-            gone[:, codes[j]] = -1
-            out[:, j] = whole - scored(replace(table, codes=gone))
-    return out
