@@ -22,10 +22,10 @@ from benchmarks.tables.inference import INFERENCE
 from benchmarks.tables.judges import JUDGES_TABLE
 from benchmarks.tables.maxent import CONTINUOUS, MIXED
 from benchmarks.tables.novelty import NOVELTY
-from benchmarks.tables.run import code_version, plan, run_setting
+from benchmarks.tables.run import plan, run_setting
 from benchmarks.tables.show import show
 from benchmarks.tables.splice import SPLICE
-from benchmarks.tables.store import Store
+from benchmarks.tables.store import Store, code_version
 from benchmarks.tables.summary import planned_records, summarise
 from benchmarks.tables.table import Setting, Table
 from benchmarks.tables.trees import TREES
@@ -112,7 +112,7 @@ def _one_set(table: Table, setting: Setting, args: argparse.Namespace, store: St
     keys = plan(setting, methods)
     if not args.show:
         store.forget(setting.name, methods if "all" in args.redo else args.redo, code_version())
-        wanted = [key for key in keys if args.methods is None or key[1] in args.methods]
+        wanted = [method for method in methods if args.methods is None or method in args.methods]
         data = load(setting.dataset, args.data, mixed=setting.mixed, discrete=setting.discrete)
         run_setting(table, setting, wanted, data, store, (lambda text: None) if args.quiet else _say)
     return planned_records(store, setting, keys)

@@ -19,8 +19,7 @@ from typing import Any
 from rich.console import Console
 
 from benchmarks.tables.data import Dataset, NoDataError, load, manifest
-from benchmarks.tables.run import code_version
-from benchmarks.tables.store import Store, write_lines
+from benchmarks.tables.store import Store, code_version, write_lines
 
 NAME, FOLDS, REPEATS = "compare", 5, 1
 LONG, FEWER = 2_000, 3  # rows from which there are fewer folds

@@ -12,6 +12,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,10 @@ from rich.table import Table as Grid
 
 from benchmarks.tables.compare import mean_sd
 from benchmarks.tables.data import NoDataError, manifest
-from benchmarks.tables.run import code_version
-from benchmarks.tables.store import Store
+from benchmarks.tables.store import Store, StoreJournal, code_version
 from benchmarks.tables.summary import FIELDS
 from mixent import Calibration, Fuser
+from mixent.evaluate.runner import Method, Runner, Split
 from mixent.fusion import LongAnswers, long_answers
 
 SETS = ("bluebird", "cf", "cf_amt", "dog", "face", "ms", "product", "rte", "sentiment", "temp")
@@ -65,18 +66,22 @@ def read_crowd(name: str, folder: Path) -> Crowd:
     return Crowd(name, answers, np.array([known[item] or None for item in answers.items], dtype=object))
 
 
-def measured(crowd: Crowd, split: int) -> Iterator[dict]:
-    """A record for each method, with one draw of gold items."""
+def split_of(crowd: Crowd, number: int) -> Split:
+    """One draw of gold items, and the others."""
     there = np.flatnonzero(crowd.truth != None)  # noqa: E711 - of every item
-    order = np.random.default_rng(split).permutation(there)
+    order = np.random.default_rng(number).permutation(there)
     gold, rest = np.split(order, [round(GOLD * len(there))])
-    told = np.full(len(crowd.truth), None, dtype=object)
-    told[gold] = crowd.truth[gold]
-    sources, n_calibrated = calibrated(crowd, gold)
-    for method in METHODS:
-        fuser = _fitted(method, crowd, told, sources)
-        scored = scores(fuser, crowd.truth, rest)
-        yield {"method": method, "failed": None, "n_calibrated": n_calibrated, "taken": fuser.method_, **scored}
+    return Split(number, 0, gold, rest)
+
+
+def measured(crowd: Crowd, method: str, split: Split) -> tuple[dict[str, Any], None]:
+    """The scores of a method, given the labels of the gold items."""
+    gold_labels = np.full(len(crowd.truth), None, dtype=object)
+    gold_labels[split.train] = crowd.truth[split.train]
+    sources, n_calibrated = calibrated(crowd, split.train)
+    fuser = _fitted(method, crowd, gold_labels, sources)
+    scored = scores(fuser, crowd.truth, split.test)
+    return {"failed": None, "n_calibrated": n_calibrated, "taken": fuser.method_, **scored}, None
 
 
 def _fitted(method: str, crowd: Crowd, told: np.ndarray, sources: dict[str, Calibration]) -> Fuser:
@@ -132,13 +137,10 @@ def crowds(args: argparse.Namespace) -> int:
 def _one_crowd(name: str, splits: int, args: argparse.Namespace, store: Store) -> dict[str, list[dict]]:
     if not args.show:
         store.forget(name, METHODS if "all" in args.redo else args.redo, code_version())
-        done = {(key[1], key[3]) for key in store.load(name)}
         crowd = read_crowd(name, args.data)
-        for split in range(splits):
-            if any((method, split) not in done for method in METHODS):
-                place = {"table": "crowds", "set": name, "n_folds": 1, "repeat": split, "fold": 0}
-                for record in measured(crowd, split):
-                    store.add(place | {"code": code_version()} | record)
+        methods = {method: Method(method) for method in METHODS}
+        draws = [split_of(crowd, number) for number in range(splits)]
+        Runner(methods, partial(measured, crowd), draws, StoreJournal(store, name)).run()
         if not args.quiet:
             print(f"{name}: {splits} splits", file=sys.stderr, flush=True)
     return stored(store, name, splits)

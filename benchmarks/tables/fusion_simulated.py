@@ -16,6 +16,7 @@ import argparse
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -24,11 +25,11 @@ from rich.table import Table as Grid
 
 from benchmarks.tables.compare import difference, mean_sd
 from benchmarks.tables.data import NoDataError
-from benchmarks.tables.run import code_version
-from benchmarks.tables.store import Store
+from benchmarks.tables.store import Store, StoreJournal, code_version
 from benchmarks.tables.summary import FIELDS
 from mixent import Calibration, Fuser
 from mixent.datasets import simulate_votes
+from mixent.evaluate.runner import Method, Runner, Split
 
 ACCURACY = (0.75, 0.85, 0.65, 0.8, 0.7)  # the first is the one that is copied
 PRIORS = {2: (0.3, 0.7), 4: (0.4, 0.3, 0.2, 0.1)}
@@ -41,6 +42,7 @@ SMALLEST = 1e-6
 ALARM = 4.0  # standard errors of a pair
 METRICS = ("error", "log_loss", "covered", "pair_alarms", "copies_found", "drift_05", "drift_01")
 ROWS = {"calibration": 100}
+NO_ROWS = np.empty(0, dtype=int)  # votes are drawn anew, not taken from a table
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ QUICK = tuple(case for case in CASES if case.n_items == 50 and case.n_classes ==
 # --- one batch --------------------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=1)
 def drawn(case: Case, repeat: int) -> tuple[Any, dict[str, Calibration]]:
     """A batch, and the sources' calibrations."""
     seed = int(np.random.SeedSequence([*case.seed, repeat]).generate_state(1)[0])
@@ -103,15 +106,14 @@ def drawn(case: Case, repeat: int) -> tuple[Any, dict[str, Calibration]]:
     return votes, found
 
 
-def measured(case: Case, repeat: int, methods: tuple[str, ...]) -> Iterator[dict]:
-    """A record for each method."""
-    votes, calibrations = drawn(case, repeat)
-    for method in methods:
-        fuser = Fuser(calibrations, method=method).fit(votes.answers)
-        record = {"method": method, **scores(fuser, votes.truth)}
-        if method == "auto":
-            record |= diagnosed(fuser, votes, case) | {"taken": fuser.method_}
-        yield record
+def measured(case: Case, method: str, draw: Split) -> tuple[dict[str, Any], None]:
+    """The scores of a method on one draw of votes."""
+    votes, calibrations = drawn(case, draw.repeat)
+    fuser = Fuser(calibrations, method=method).fit(votes.answers)
+    record = {"failed": None, **scores(fuser, votes.truth)}
+    if method == "auto":
+        record |= diagnosed(fuser, votes, case) | {"taken": fuser.method_}
+    return record, None
 
 
 def scores(fuser: Fuser, truth: np.ndarray) -> dict[str, float]:
@@ -176,11 +178,10 @@ def _one_case(case: Case, repeats: int, args: argparse.Namespace, store: Store) 
     wanted = [m for m in METHODS if args.methods is None or m in args.methods]
     if not args.show:
         store.forget(case.name, METHODS if "all" in args.redo else args.redo, code_version())
-        done = store.load(case.name)
-        for repeat in range(repeats):
-            left = tuple(m for m in wanted if (case.name, m, 1, repeat, 0) not in done)
-            for record in measured(case, repeat, left) if left else ():
-                store.add(_place(case, repeat) | record)
+        size = {"n_train": ROWS["calibration"], "n_test": case.n_items}
+        draws = [Split(repeat, 0, NO_ROWS, NO_ROWS) for repeat in range(repeats)]
+        methods = {method: Method(method) for method in wanted}
+        Runner(methods, partial(measured, case), draws, StoreJournal(store, case.name, **size)).run()
         if not args.quiet:
             print(f"{case.name}: {repeats} repeats", file=sys.stderr, flush=True)
     return stored(store, case, repeats)
@@ -193,11 +194,6 @@ def stored(store: Store, case: Case, repeats: int = REPEATS) -> dict[str, list[d
         if record["method"] in by and record["repeat"] < repeats:
             by[record["method"]].append(record)
     return {method: sorted(records, key=lambda r: r["repeat"]) for method, records in by.items() if records}
-
-
-def _place(case: Case, repeat: int) -> dict:
-    size = {"n_folds": 1, "repeat": repeat, "fold": 0, "n_train": ROWS["calibration"], "n_test": case.n_items}
-    return {"table": "votes", "set": case.name, "code": code_version(), "failed": None, **size}
 
 
 def _summary(case: Case, by: Mapping[str, list[dict]]) -> Iterator[dict]:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
+from typing import Any, ClassVar
+
+import mixent
+from mixent.evaluate.journal import Journal, Outcome
 
 Key = tuple[str, str, int, int, int]  # set, method, folds, repeat, fold
 
@@ -49,6 +55,55 @@ class Store:
         kept = [r for r in read_lines(path) if r["set"] not in new]
         write_lines(path, kept + records)
         return path
+
+
+class StoreJournal(Journal):
+    """The journal of the engine of cross-validation, over the raw records of one set.
+
+    Parameters
+    ----------
+    store : Store
+    name : str
+        The set.
+    n_folds : int
+    say : callable(text), optional
+        Called with a line about each new record.
+    **more
+        What every record has beside its scores.
+    """
+
+    keeps_failures: ClassVar[bool] = True
+
+    def __init__(
+        self, store: Store, name: str, n_folds: int = 1, say: Callable[[str], None] | None = None, **more: Any
+    ) -> None:
+        super().__init__()
+        self.store, self.name, self.n_folds, self.say = store, name, n_folds, say
+        self.more = more
+        self.records = store.load(name)
+
+    def get(self, method: str, settings: str, repeat: int, fold: int) -> Outcome | None:
+        """What is known of a fold."""
+        record = self.records.get((self.name, method, self.n_folds, repeat, fold))
+        return None if record is None else Outcome(record)
+
+    def add(self, settings: str, outcome: Outcome) -> None:
+        """Keep a fold, without scores that it has not."""
+        place = {"table": self.store.table, "set": self.name, "n_folds": self.n_folds, "code": code_version()}
+        record = {key: value for key, value in outcome.record.items() if value == value}
+        self.store.add(place | self.more | record)
+        if self.say is not None:
+            result = record["failed"] or f"log-loss {record['log_loss']:.3f}, {record.get('fit_seconds', 0):.1f} s"
+            where = f"repeat {record['repeat'] + 1}, fold {record['fold'] + 1} of {self.n_folds}"
+            self.say(f"{self.name}, {record['method']}, {where}: {result}")
+
+
+@cache
+def code_version() -> str:
+    """Changes when any source file of mixent does."""
+    folder = Path(mixent.__file__).parent
+    text = b"".join(path.read_bytes() for path in sorted(folder.rglob("*.py")))
+    return hashlib.sha256(text).hexdigest()[:10]
 
 
 def read_lines(path: Path) -> list[dict]:

@@ -55,7 +55,7 @@ def test_redo_runs_what_it_names_where_the_source_was_another(data, results, mon
     records = list(Store("accuracy", results).load("iris").values())
     write_lines(store.path("iris"), [r | {"code": "another" if r["fold"] else r["code"]} for r in records])
     record = {"n_train": 75, "n_test": 75, "failed": "ValueError: on purpose"}
-    monkeypatch.setattr("benchmarks.tables.run.score_fold", lambda *a, **k: record)
+    monkeypatch.setattr("benchmarks.tables.run.score_fold", lambda *a, **k: (record, None))
     assert run(data, tmp_path, "--redo", "LR") == 0
     failed = [(r["method"], r["fold"]) for r in store.load("iris").values() if r["failed"]]
     assert failed == [("LR", 1)]

@@ -13,8 +13,8 @@ from benchmarks.tables.data import SHARED
 from benchmarks.tables.everything import QUICK, Quick, inputs_of, page_of, quick_settings
 from benchmarks.tables.markdown import anchor, grid_lines, table_lines
 from benchmarks.tables.page import CHAPTERS, PAGE, write_page
-from benchmarks.tables.run import code_version, plan
-from benchmarks.tables.store import Store, write_lines
+from benchmarks.tables.run import plan
+from benchmarks.tables.store import Store, code_version, write_lines
 from rich.table import Table as Grid
 
 PIECE = {"accuracy": Quick(("iris",), ("mixent 1 VVV", "LR")), "inference": Quick(("zoo",), ("joint", "naive Bayes"))}

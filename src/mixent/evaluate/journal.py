@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -31,8 +31,9 @@ class Outcome:
 
 @dataclass
 class Journal:
-    """The finished folds, in memory and (with a path) on disk."""
+    """The finished folds, in memory and (with a path) on disk; folds that failed are run again."""
 
+    keeps_failures: ClassVar[bool] = False
     path: Path | None = None
     done: dict[Place, Outcome] = field(default_factory=dict)
 

@@ -93,7 +93,7 @@ class Runner:
     trial : see `Trial`
     splits : list of Split
     journal : Journal
-        Folds found there are not run again; folds that fail are not kept.
+        Folds found there are not run again.
     n_jobs : int
         Processes.
     budget : float, optional
@@ -204,7 +204,7 @@ class Runner:
             split, (record, proba) = job.split, result
             record = {"method": job.name, "repeat": split.repeat, "fold": split.fold, **record}
             outcome = Outcome(record, proba if split.repeat == 0 else None)
-            if not record["failed"]:  # a fold that failed for lack of memory may work another day
+            if not record["failed"] or self.journal.keeps_failures:  # what failed for lack of memory may work later
                 self.journal.add(self.methods[job.name].settings, outcome)
             self._keep(job.name, outcome)
 
