@@ -22,7 +22,7 @@ from benchmarks.speed.records import FASTER, SOURCE, Record
 from mixent import MEDClassifier
 from mixent.base.kernels import RBF
 from mixent.core.executors import Serial
-from mixent.med.contests import Contests
+from mixent.med.constraints import PairConstraints
 from mixent.med.margins import margin_prior
 from mixent.med.solving import Discriminant, KernelDiscriminant, LinearDiscriminant, Search
 
@@ -151,7 +151,7 @@ def _solver(setting: Setting, X: np.ndarray, y: np.ndarray, margin: str) -> Fit:
     else:
         discriminant = KernelDiscriminant(RBF(setting.gamma).square(X, Serial()), 2, np.inf)
     began, used = time.perf_counter(), time.process_time()
-    contests = Contests.of(np.eye(2)[y], np.ones(len(y)))
+    contests = PairConstraints.of(np.eye(2)[y], np.ones(len(y)))
     found = discriminant.solve(contests, margin_prior(margin, C), Search(TOL, 1000, Serial()))
     seconds, cpu = time.perf_counter() - began, time.process_time() - used
     return Fit(seconds, cpu, int(found.multipliers.any(axis=1).sum()), found.gap, found.dual)

@@ -39,7 +39,7 @@ from benchmarks.tables.table import Make, Printed, Setting, Splits, Table
 from mixent import MEDClassifier, MEDTreeClassifier
 from mixent.data import read_features
 from mixent.med import Margin, Trees
-from mixent.med.spanning import packed, unpacked
+from mixent.med.spanning_trees import packed, unpacked
 from mixent.med.tree_tables import best_tree
 
 SITE, TRAIN, LETTERS = "IE", 200, list("ACGT")

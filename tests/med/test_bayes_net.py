@@ -17,7 +17,7 @@ from mixent.data import Column, Schema, Table
 from mixent.med import Margin, training_sets
 from mixent.med import bayes_net as module
 from mixent.med.bayes_net import Net, NetModel, NetSpace, across, cells_of
-from mixent.med.contests import Contests, contrasts, pairs
+from mixent.med.constraints import PairConstraints, contrasts, pairs
 from mixent.med.exponential_family import Joint
 from mixent.med.exponential_family_solving import push_of
 from mixent.med.families import Dirichlets
@@ -66,7 +66,7 @@ def discriminant(Z, y, edges, ess=10.0, bias_variance=1.0):
     n_classes = y.max() + 1
     space = NetSpace(table, (parents_of(edges),) * n_classes, ess, False, False)
     part = Part(np.arange(len(y)), np.eye(n_classes)[y], np.ones(len(y), bool), np.ones(len(y)), False)
-    return space.discriminant(part, bias_variance), Contests.of(part.prior, part.weight)
+    return space.discriminant(part, bias_variance), PairConstraints.of(part.prior, part.weight)
 
 
 def log_z(weights, Z, edges, ess):

@@ -12,9 +12,8 @@ from mixent.core.blocks import Blocks, NumberedRows
 from mixent.core.driver import Status
 from mixent.core.executors import Serial, Threads
 from mixent.med import exponential_family, exponential_family_solving
-from mixent.med.contests import Contests, contrasts
-from mixent.med.demands import Demands
-from mixent.med.exponential_family import Active, Joint, NaturalProblem, NaturalSequential
+from mixent.med.constraints import Constraints, PairConstraints, contrasts
+from mixent.med.exponential_family import Active, ExponentialFamilyProblem, ExponentialFamilySequential, Joint
 from mixent.med.exponential_family_solving import balanced, climb, push_of, solve
 from mixent.med.families import CellLayout, Dirichlets, TreeDistribution, TreeTables
 from mixent.med.features import Counted, Edges, Matrix
@@ -81,10 +80,10 @@ def problem_of(kind, margin, n_classes=2, bias_variance=np.inf, n=14, seed=0, we
             views.append(Counted.of(cells).shifted(float(rng.normal())))
             own = views[-1].gather((label == s) * weight) + 6.0 * np.outer(spread, spread).ravel()
             parts.append(TreeTables(own, layout, rng.normal(size=6)).uniform)
-    demands = Demands.contests(Contests.of(np.eye(n_classes)[label], weight))
+    demands = Constraints.between_classes(PairConstraints.of(np.eye(n_classes)[label], weight))
     owner = (0,) * n_classes if shared else tuple(range(n_classes))
     prior = Joint(tuple(parts[: max(owner) + 1]), 0.3 * rng.normal(size=n_classes - 1))
-    return NaturalProblem(tuple(views), owner, demands, margin, prior, contrasts(n_classes), bias_variance)
+    return ExponentialFamilyProblem(tuple(views), owner, demands, margin, prior, contrasts(n_classes), bias_variance)
 
 
 class Dual:
@@ -231,7 +230,7 @@ def test_every_way_leads_to_the_same_optimum(kind, n_classes, bias_variance, mon
         other = problem.training_scores(joint)
         np.testing.assert_allclose(other - other.mean(axis=1, keepdims=True), scores, atol=atol)
 
-    local = SHARP.run(NaturalSequential(problem, 1e-13), problem.source(), problem.prior)
+    local = SHARP.run(ExponentialFamilySequential(problem, 1e-13), problem.source(), problem.prior)
     assert local.status is Status.CONVERGED and -local.objective == pytest.approx(direct.minimum, abs=1e-9)
     same(local.params, 1e-4)
     assert np.diff([step.objective for step in local.trace if step.accepted]).min() > -1e-9
@@ -406,7 +405,7 @@ def test_a_margin_that_no_distribution_keeps_is_refused_in_words(kind):
 def test_contests_are_demands_of_differences():
     belief = np.array([[1.0, 0.0, 0.0], [0.0, 0.3, 0.7], [1 / 3, 1 / 3, 1 / 3]])
     weight = np.array([1.0, 2.0, 0.5])
-    asked = Demands.contests(Contests.of(belief, weight))
+    asked = Constraints.between_classes(PairConstraints.of(belief, weight))
     np.testing.assert_allclose(asked.coef[1, 2], [0.0, -0.4, 0.4])  # (q_b - q_c)(F_b - F_c)
     np.testing.assert_allclose(asked.coef[0, 0], [1.0, -1.0, 0.0])
     assert asked.n_rows == 3 and not asked.given.any()
@@ -421,9 +420,9 @@ def test_what_demands_keep_and_push_are_transposes_of_their_coefficients():
     own = rng.dirichlet(np.ones(3), size=5)
     rival = rng.random((5, 3)) < 0.5
     for asked in (
-        Demands.contests(Contests.of(own, np.ones(5))),
-        Demands.rivals(own, rival, np.ones(5), np.zeros((5, 3))),
-        Demands.alone(np.ones(5)),
+        Constraints.between_classes(PairConstraints.of(own, np.ones(5))),
+        Constraints.rivals(own, rival, np.ones(5), np.zeros((5, 3))),
+        Constraints.alone(np.ones(5)),
     ):
         coef = asked.coef
         scores, pushed = rng.normal(size=(5, coef.shape[2])), rng.normal(size=(5, coef.shape[1]))
@@ -432,14 +431,14 @@ def test_what_demands_keep_and_push_are_transposes_of_their_coefficients():
         rows, k = np.array([4, 0, 4]), np.zeros(3, dtype=int)
         np.testing.assert_array_equal(asked.of(rows, k), coef[rows, k])
         np.testing.assert_array_equal(asked.part(rows).coef, coef[rows])
-    np.testing.assert_allclose(Demands.rivals(own, rival, np.ones(5), own).coef[2, 1], own[2] - [0, 1, 0])
+    np.testing.assert_allclose(Constraints.rivals(own, rival, np.ones(5), own).coef[2, 1], own[2] - [0, 1, 0])
 
 
 def test_demands_that_cannot_speak_count_all_the_same():
     problem = problem_of("fixed", MARGINS["laplace"], 2, 2.0)
     belief = np.eye(2)[np.arange(14) % 2]
     belief[[2, 5]] = 0.5
-    asked = Demands.contests(Contests.of(belief, problem.demands.weight))
+    asked = Constraints.between_classes(PairConstraints.of(belief, problem.demands.weight))
     doubtful = replace(problem, demands=asked)
     found = solve(doubtful, SHARP)
     without = solve(part_of(doubtful, np.delete(np.arange(14), [2, 5])), SHARP)
@@ -454,10 +453,10 @@ def test_a_single_output_may_be_asked_to_be_large():
     rng = np.random.default_rng(0)
     phi = (rng.random((9, 5)) < 0.4).astype(float)
     given = rng.normal(size=9)
-    asked = Demands.alone(np.ones(9), given)
-    assert asked.open.all() and asked.given.shape == (9, 1) and not Demands.alone(np.zeros(2)).open.any()
+    asked = Constraints.alone(np.ones(9), given)
+    assert asked.open.all() and asked.given.shape == (9, 1) and not Constraints.alone(np.zeros(2)).open.any()
     prior = Joint((Dirichlets(rng.uniform(1, 2, size=5), np.array([0, 0, 1, 1, 1])),), np.zeros(0))
-    problem = NaturalProblem((Matrix(phi),), (0,), asked, Laplace(1.0, 0.5), prior, np.zeros((1, 0)), np.inf)
+    problem = ExponentialFamilyProblem((Matrix(phi),), (0,), asked, Laplace(1.0, 0.5), prior, np.zeros((1, 0)), np.inf)
     found = solve(problem, SHARP)
 
     def dual(lam):

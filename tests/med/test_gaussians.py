@@ -10,10 +10,10 @@ from scipy.special import gammaln
 from scipy.stats import invgamma, invwishart, multivariate_normal, multivariate_t, norm
 
 from mixent.core.driver import OutsideDomainError, Status, rounding
-from mixent.med.contests import Contests, contrasts
+from mixent.med.constraints import PairConstraints, contrasts
 from mixent.med.gaussians import Ensemble, GaussianProblem, NormalWishart, class_statistics
 from mixent.med.margins import Exponential, Gaussian, Laplace
-from mixent.med.newton import row_blocks
+from mixent.med.problem import row_blocks
 from mixent.med.solving import GaussianDiscriminant, Search
 from mixent.med.training_sets import GaussianSpace, Part
 
@@ -318,7 +318,7 @@ def test_the_solution_maximises_equation_18(d, C, margin, bias_variance):
     X, y = draw(d, d=d, C=C, n=12 * C)
     prior, mean, cov = prior_of(X, y, C)
     weight = np.random.default_rng(8).uniform(0.5, 1.5, size=len(y))
-    contests = Contests.of(np.eye(C)[y], weight)
+    contests = PairConstraints.of(np.eye(C)[y], weight)
     found = GaussianDiscriminant(X, prior, bias_variance).solve(contests, margin, TIGHT)
     assert found.run.status is Status.CONVERGED
     J = Equation18(X, y, C, margin, 3.0, mean, cov, weight)
@@ -376,7 +376,7 @@ def test_steps_stay_inside_the_domain_and_the_objective_never_falls(seed):
     d, C = 3, 2 + seed % 2
     X, y = draw(seed, n=10 * C, d=d, C=C, apart=0.5)
     prior, _, _ = prior_of(X, y, C, k=0.1)
-    contests = Contests.of(np.eye(C)[y], np.ones(len(y)))
+    contests = PairConstraints.of(np.eye(C)[y], np.ones(len(y)))
     for margin in (Exponential(50.0, 5.0), Laplace(20.0, 5.0), Gaussian(10.0, 5.0)):
         seen = []
         watch = lambda event, seen=seen: seen.append(event.params)  # noqa: E731
@@ -395,7 +395,7 @@ def test_steps_stay_inside_the_domain_and_the_objective_never_falls(seed):
 def test_a_step_beyond_the_border_is_shortened():
     X, y = draw(1, d=2)
     prior, _, _ = prior_of(X, y, 2)
-    contests = Contests.of(np.eye(2)[y], np.ones(len(y)))
+    contests = PairConstraints.of(np.eye(2)[y], np.ones(len(y)))
     problem = GaussianProblem(contests.differences, Exponential(2.0), np.inf, prior, contrasts(2))
     move = np.zeros(2 * 6 + 1)
     move[0] = -1e9  # rows of the first class
@@ -407,7 +407,7 @@ def test_the_newton_step_is_the_objectives_second_order_step():
     """In mean parameters: the objective along the step has the slope and bend that the parts say."""
     X, y = draw(2, d=2, C=3)
     prior, _, _ = prior_of(X, y, 3)
-    contests = Contests.of(np.eye(3)[y], np.random.default_rng(9).uniform(0.5, 1.5, size=len(y)))
+    contests = PairConstraints.of(np.eye(3)[y], np.random.default_rng(9).uniform(0.5, 1.5, size=len(y)))
     rows = row_blocks(X, contests).rows
     for bias_variance in (np.inf, 2.0):
         problem = GaussianProblem(contests.differences, Laplace(1.0, 0.5), bias_variance, prior, contrasts(3))
@@ -436,7 +436,7 @@ def test_the_newton_step_is_the_objectives_second_order_step():
 @pytest.mark.parametrize("C", [2, 3])
 def test_shifted_scaled_and_turned_columns_give_the_same_classifier(C):
     X, y = draw(3, n=45, d=2, C=C)
-    contests = Contests.of(np.eye(C)[y], np.ones(len(y)))
+    contests = PairConstraints.of(np.eye(C)[y], np.ones(len(y)))
     turn = np.array([[2e3, 1.0], [-0.5, 1e-2]])
     moved = X @ turn.T + [1e4, -3.0]
     for margin in (Exponential(3.0, 1.0), Gaussian(1.0, 1.0)):
@@ -454,7 +454,7 @@ def test_rows_classes_and_weights_of_gaussians():
     margin = Exponential(3.0, 1.0)
 
     def solve(X, y, weight, prior):
-        return GaussianDiscriminant(X, prior, np.inf).solve(Contests.of(np.eye(3)[y], weight), margin, TIGHT)
+        return GaussianDiscriminant(X, prior, np.inf).solve(PairConstraints.of(np.eye(3)[y], weight), margin, TIGHT)
 
     prior, _, _ = prior_of(X, y, 3)
     one = solve(X, y, np.ones(36), prior)
@@ -475,7 +475,7 @@ def test_rows_that_keep_their_margin_leave_the_prior_as_it_is():
     X, y = draw(5, apart=20.0)
     prior, _, _ = prior_of(X, y, 2)
     found = GaussianDiscriminant(X, prior, 1.0).solve(
-        Contests.of(np.eye(2)[y], np.ones(len(y))), Exponential(1.0, -50.0), TIGHT
+        PairConstraints.of(np.eye(2)[y], np.ones(len(y))), Exponential(1.0, -50.0), TIGHT
     )
     assert not found.multipliers.any()
     assert found.minimum == pytest.approx(0.0, abs=1e-9)
@@ -487,7 +487,7 @@ def test_rows_that_keep_their_margin_leave_the_prior_as_it_is():
 def test_the_solutions_relative_entropy_adds_up():
     X, y = draw(6, d=2)
     prior, _, _ = prior_of(X, y, 2, bias=np.array([0.3]))
-    margin, contests = Exponential(3.0, 1.0), Contests.of(np.eye(2)[y], np.ones(len(y)))
+    margin, contests = Exponential(3.0, 1.0), PairConstraints.of(np.eye(2)[y], np.ones(len(y)))
     for bias_variance in (np.inf, 2.0):
         one = GaussianDiscriminant(X, prior, bias_variance)
         found = one.solve(contests, margin, TIGHT)
@@ -527,7 +527,7 @@ def test_scores_of_other_rows_are_those_of_the_training_rows():
     X, y = draw(8, n=30, d=2)
     here = space(X)
     one = here.discriminant(part(y), np.inf)
-    contests = Contests.of(np.eye(2)[y], np.ones(30))
+    contests = PairConstraints.of(np.eye(2)[y], np.ones(30))
     found = one.solve(contests, Exponential(3.0), TIGHT)
     np.testing.assert_allclose(here.scores(part(y), one, found, contests, np.arange(5, 9)), found.scores[5:9])
 

@@ -11,10 +11,10 @@ from sklearn.svm import SVC
 from mixent.core.driver import Status, rounding
 from mixent.core.executors import Serial, Threads
 from mixent.med import solving
-from mixent.med.contests import Contests, contrasts, pairs
+from mixent.med.constraints import PairConstraints, contrasts, pairs
 from mixent.med.interior_point import local_minimum
 from mixent.med.margins import Exponential, Fixed, Gaussian, Laplace
-from mixent.med.newton import LinearProblem, Plane, Sequential, row_blocks
+from mixent.med.problem import LinearProblem, Plane, Sequential, row_blocks
 from mixent.med.solving import KernelDiscriminant, LinearDiscriminant, Search, row_pulls
 
 MARGINS = [Exponential(3.0), Laplace(2.0), Gaussian(1.5)]
@@ -78,12 +78,12 @@ def searched(X, belief, weight, margin, bias_variance):
 
 
 def linear(X, belief, weight, margin, bias_variance=np.inf, search=TIGHT):
-    contests = Contests.of(belief, weight)
+    contests = PairConstraints.of(belief, weight)
     return LinearDiscriminant(X, belief.shape[1], bias_variance).solve(contests, margin, search)
 
 
 def kernel(X, belief, weight, margin, bias_variance=np.inf, search=TIGHT):
-    contests = Contests.of(belief, weight)
+    contests = PairConstraints.of(belief, weight)
     return KernelDiscriminant(X @ X.T, belief.shape[1], bias_variance).solve(contests, margin, search)
 
 
@@ -103,7 +103,7 @@ def test_differences_of_class_functions_have_the_prior_of_theorem_2_and_their_su
 
 def test_a_known_label_has_the_m_minus_1_constraints_of_equation_5():
     C = 4
-    contests = Contests.of(np.eye(C), np.ones(C))
+    contests = PairConstraints.of(np.eye(C), np.ones(C))
     a, b = pairs(C)
     for y in range(C):
         speaks = contests.open[y] & (contests.signs[y] != 0)
@@ -145,7 +145,7 @@ def test_the_solution_says_its_relative_entropy_and_its_dual(margin, bias_varian
     """Minimum = D + losses from the scores alone; dual = sum w u(l) - a K a / 2 from the multipliers alone."""
     for C in (2, 3):
         X, belief, weight = draw(3, C=C, weights=True, soft=True)
-        contests = Contests.of(belief, weight)
+        contests = PairConstraints.of(belief, weight)
         for one in (LinearDiscriminant(X, C, bias_variance), KernelDiscriminant(X @ X.T, C, bias_variance)):
             found = one.solve(contests, margin, TIGHT)
             losses = 0.0
@@ -228,7 +228,7 @@ def test_more_columns_than_rows_go_through_a_factor_to_the_same(margin, C):
     X, belief, weight = draw(6, n=15, d=40, C=C, apart=0.4)
     one = LinearDiscriminant(X, C, np.inf)
     assert one.narrow.shape[1] <= 15
-    contests = Contests.of(belief, weight)
+    contests = PairConstraints.of(belief, weight)
     found = one.solve(contests, margin, TIGHT)
     value, scores = searched(X, belief, weight, margin, np.inf)
     assert found.minimum == pytest.approx(value, rel=1e-9)
@@ -289,7 +289,7 @@ def test_threads_change_no_bit():
 @pytest.mark.parametrize("bias_variance", BIASES, ids=["flat", "gaussian"])
 def test_force_and_curvature_are_the_objectives_slopes(margin, bias_variance):
     X, belief, weight = draw(13, C=3, weights=True, soft=True)
-    contests = Contests.of(belief, weight)
+    contests = PairConstraints.of(belief, weight)
     problem = LinearProblem(contests.differences @ contrasts(3), margin, bias_variance)
     rows = row_blocks(X, contests).rows
     rng = np.random.default_rng(2)
@@ -316,7 +316,7 @@ def test_force_and_curvature_are_the_objectives_slopes(margin, bias_variance):
 
 def test_at_any_point_the_gap_bounds_the_distance_to_the_optimum():
     X, belief, weight = draw(14, C=3, weights=True, soft=True)
-    contests = Contests.of(belief, weight)
+    contests = PairConstraints.of(belief, weight)
     rows = row_blocks(X, contests).rows
     rng = np.random.default_rng(3)
     for margin in MARGINS:
@@ -333,7 +333,7 @@ def test_the_gap_holds_where_multipliers_miss_the_bias_equality():
     """Far from the origin the bias is large, and so is what an unbalanced dual value would promise too much."""
     X, belief, weight = draw(14, C=2, weights=True)
     X = X + 5.0
-    contests = Contests.of(belief, weight)
+    contests = PairConstraints.of(belief, weight)
     rows = row_blocks(X, contests).rows
     rng = np.random.default_rng(5)
     for margin in MARGINS:
@@ -381,7 +381,7 @@ def test_rows_that_cannot_be_separated_are_solved_for_large_multipliers_too(seed
 def test_the_local_problem_at_a_point_is_the_problem_moved_there():
     X, belief, weight = draw(16, C=3, weights=True, soft=True)
     weight = with_zero(weight)
-    contests = Contests.of(belief, weight)
+    contests = PairConstraints.of(belief, weight)
     problem = LinearProblem(contests.differences @ contrasts(3), Laplace(2.0), 4.0)
     rng = np.random.default_rng(4)
     rows = row_blocks(X, contests, 0.3 * rng.random(contests.signs.shape)).rows
@@ -516,7 +516,7 @@ def test_as_c_grows_the_kernel_discriminant_becomes_the_hard_margin_machine():
     K = rbf(X)
     svm = SVC(C=1e9, kernel="precomputed", tol=1e-8).fit(K, y)
     for margin in (Exponential(1e7), Laplace(1e7)):
-        found = KernelDiscriminant(K, 2, np.inf).solve(Contests.of(belief, np.ones(len(X))), margin, TIGHT)
+        found = KernelDiscriminant(K, 2, np.inf).solve(PairConstraints.of(belief, np.ones(len(X))), margin, TIGHT)
         np.testing.assert_allclose(decision(found), svm.decision_function(K), atol=1e-3)
 
 
@@ -536,7 +536,7 @@ def test_a_certain_margin_is_the_hard_margin_machine():
     np.testing.assert_allclose(wider.scores, 4 * found.scores, atol=1e-5)
     K = rbf(rings()[0])
     machine = SVC(C=1e9, kernel="precomputed", tol=1e-10).fit(K, rings()[2])
-    contests = Contests.of(rings()[1], np.ones(len(K)))
+    contests = PairConstraints.of(rings()[1], np.ones(len(K)))
     round_one = KernelDiscriminant(K, 2, np.inf).solve(contests, Fixed(1.0), TIGHT)
     np.testing.assert_allclose(decision(round_one), machine.decision_function(K), atol=1e-6)
 
@@ -587,8 +587,8 @@ def test_nearly_hard_margins_of_linear_discriminants_go_through_the_kernel_to_th
     X, belief, weight = draw(18, n=20, weights=True)
     margin = Exponential(solving.HARD)
     through = linear(X, belief, weight, margin)
-    problem = LinearProblem(Contests.of(belief, weight).differences @ contrasts(2), margin, np.inf)
-    source = row_blocks(X, Contests.of(belief, weight))
+    problem = LinearProblem(PairConstraints.of(belief, weight).differences @ contrasts(2), margin, np.inf)
+    source = row_blocks(X, PairConstraints.of(belief, weight))
     newton = solving._run(problem, source, replace(TIGHT, gap=1e-7), problem.start(3))
     assert through.minimum == pytest.approx(-newton.objective, rel=1e-6)
     np.testing.assert_allclose(through.state.coef, newton.params.coef, atol=1e-4)

@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from mixent import MEDTreeClassifier
 from mixent.core.driver import Status
 from mixent.med import Margin, Tables, Trees
-from mixent.med.spanning import SpanningTrees, packed
+from mixent.med.spanning_trees import SpanningTrees, packed
 
 CHECKED = [
     {"C": 1.0},

@@ -15,8 +15,7 @@ from mixent.core.executors import Serial
 from mixent.data import read_features
 from mixent.med import Tables, Trees, model_training_sets, training_sets
 from mixent.med import trees as module
-from mixent.med.contests import Contests, contrasts
-from mixent.med.demands import Demands
+from mixent.med.constraints import Constraints, PairConstraints, contrasts
 from mixent.med.exponential_family_solving import Found, solve
 from mixent.med.families import SingleTree, TreeDistribution, TreeTables
 from mixent.med.latent import LatentProblem, two_steps
@@ -70,7 +69,7 @@ def cells_of(X):
 
 
 def contests_of(y, weight=None):
-    return Contests.of(np.eye(y.max() + 1)[y], np.ones(len(y)) if weight is None else weight)
+    return PairConstraints.of(np.eye(y.max() + 1)[y], np.ones(len(y)) if weight is None else weight)
 
 
 SHARP = Search(gap=1e-10)
@@ -337,7 +336,7 @@ def test_divergence_is_that_of_all_parts():
     discriminant = space_of(X).discriminant(part_of(y), 2.0)
     margin = Laplace(1.0, 2.0)
     found = discriminant.solve(contests_of(y), margin, SHARP)
-    problem = discriminant.problem(Demands.contests(contests_of(y)), margin)
+    problem = discriminant.problem(Constraints.between_classes(contests_of(y)), margin)
     assert discriminant.divergence(found) == pytest.approx(problem.divergence(found.state), rel=1e-12)
     loss = margin.loss(problem.margins(found.state))[problem.demands.open].sum()
     assert discriminant.divergence(found) + loss == pytest.approx(found.minimum, rel=1e-10)

@@ -12,9 +12,8 @@ from scipy.sparse import csr_array, hstack
 
 from mixent.core.arrays import Array
 from mixent.data import Table
-from mixent.med.contests import Contests, contrasts
-from mixent.med.demands import Demands
-from mixent.med.exponential_family import Joint, NaturalProblem
+from mixent.med.constraints import Constraints, PairConstraints, contrasts
+from mixent.med.exponential_family import ExponentialFamilyProblem, Joint
 from mixent.med.exponential_family_solving import solve
 from mixent.med.families import Dirichlets
 from mixent.med.features import Matrix
@@ -159,12 +158,12 @@ class NetDiscriminant(ModelDiscriminant):
         self.model, self.views, self.prior, self.bias_variance = model, views, prior, bias_variance
         self.certain = certain
 
-    def problem(self, contests: Contests, margin: MarginPrior) -> NaturalProblem:
+    def problem(self, contests: PairConstraints, margin: MarginPrior) -> ExponentialFamilyProblem:
         """The dual's dual for these constraints."""
-        return NaturalProblem(
+        return ExponentialFamilyProblem(
             self.views,
             tuple(range(len(self.views))),
-            Demands.contests(contests),
+            Constraints.between_classes(contests),
             margin,
             self.prior,
             self.model.contrast,
@@ -174,7 +173,7 @@ class NetDiscriminant(ModelDiscriminant):
     def prior_scores(self) -> Array:
         return self.model.outputs(self.prior, self.views)
 
-    def solve(self, contests: Contests, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
+    def solve(self, contests: PairConstraints, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
         if self.certain:
             contests = replace(contests, open=np.zeros_like(contests.open))
         found = solve(self.problem(contests, margin), search, start)

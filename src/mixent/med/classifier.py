@@ -29,11 +29,11 @@ from mixent.base.kernels import (
 from mixent.base.params import check_flag
 from mixent.core.arrays import Array
 from mixent.data import Table, check_spread, read_features
-from mixent.med.contests import Contests, contrasts
+from mixent.med.constraints import PairConstraints, contrasts
 from mixent.med.encoding import FILLED, Encoder
 from mixent.med.estimator import MEDBase, Trained
 from mixent.med.margins import MarginPrior, check_some_margin
-from mixent.med.newton import Plane
+from mixent.med.problem import Plane
 from mixent.med.solving import Discriminant, row_pulls
 from mixent.med.training_sets import FeatureSpace, KernelSpace, Part, Space, in_parts
 
@@ -203,7 +203,7 @@ class MEDClassifier(MEDBase):
         target = self._group("margin").target
         return 1.0 if target is None else float(target)
 
-    def _margin(self, c: float | None, discriminant: Discriminant, contests: Contests) -> MarginPrior:
+    def _margin(self, c: float | None, discriminant: Discriminant, contests: PairConstraints) -> MarginPrior:
         return self._group("margin").prior(c, self._target())
 
     def _quantile_in_use(self) -> None:

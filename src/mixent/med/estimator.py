@@ -23,12 +23,12 @@ from mixent.core.arrays import Array, weighted_quantile
 from mixent.core.driver import Event, Run
 from mixent.data import Labels, Table, read_features, read_labels, read_weights
 from mixent.med.calibration import Calibration, fit_calibration, log_loss
-from mixent.med.contests import Contests, pairs
-from mixent.med.labels import Beliefs, with_uncertain_labels
+from mixent.med.constraints import PairConstraints, pairs
 from mixent.med.margins import MARGINS, MarginPrior
 from mixent.med.options import DISTRIBUTIONS, Margin
 from mixent.med.solving import Discriminant, Search, Solution
 from mixent.med.training_sets import Part, Space
+from mixent.med.uncertain_labels import Beliefs, with_uncertain_labels
 from mixent.mixtures.fitting import choose_executor
 
 FEATURES = 20  # of a row, about: what decides whether threads pay
@@ -54,7 +54,7 @@ class Trained:
             labels,
         )
         self.q = part.prior if labels is None else labels.params.q
-        self.contests = Contests.of(self.q, part.weight, part.prior)
+        self.contests = PairConstraints.of(self.q, part.weight, part.prior)
 
 
 class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
@@ -150,7 +150,7 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
     def _bias_variance(self) -> float:
         return np.inf if isinstance(self.bias, str) else float(self.bias)
 
-    def _margin(self, c: float | None, discriminant: Discriminant, contests: Contests) -> MarginPrior:
+    def _margin(self, c: float | None, discriminant: Discriminant, contests: PairConstraints) -> MarginPrior:
         """The margin prior at this `C`."""
         margin = self._group("margin")
         target = margin.target
@@ -167,7 +167,7 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
             return None
         return self._quantile if margin.quantile is None else float(margin.quantile)
 
-    def _prior_margins(self, discriminant: Any, contests: Contests) -> Array:
+    def _prior_margins(self, discriminant: Any, contests: PairConstraints) -> Array:
         """(n, pairs) before discrimination."""
         return discriminant.prior_margins(contests)
 
@@ -186,7 +186,7 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
 
     def _train(self, space: Space, part: Part, c: float | None, search: Search, start: Any = None) -> Trained:
         discriminant = space.discriminant(part, self._bias_variance())
-        contests = Contests.of(part.prior, part.weight)
+        contests = PairConstraints.of(part.prior, part.weight)
         margin = self._margin(c, discriminant, contests)
         if not part.uncertain or not self._asks():
             return Trained(part, discriminant, margin, discriminant.solve(contests, margin, search, start), None)
@@ -433,7 +433,7 @@ def _stacked(rounds: list[Array], part: Part) -> tuple[Array, Array, Array]:
     return np.concatenate([s[rows] for s, rows in zip(rounds, at)]), part.prior[every], part.weight[every]
 
 
-def usual_margin(kept: Array, contests: Contests, share: float) -> float:
+def usual_margin(kept: Array, contests: PairConstraints, share: float) -> float:
     """The margin that this share of the labelled rows does not reach; kept (n, pairs)."""
     live = contests.open & (np.abs(contests.signs) > 0)
     weight = np.broadcast_to(contests.weight[:, None], kept.shape)

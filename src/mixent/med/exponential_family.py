@@ -23,12 +23,12 @@ from mixent.core.blocks import Blocks, NumberedRows
 from mixent.core.driver import OutsideDomainError, Problem
 from mixent.core.linalg import solver_of
 from mixent.core.stats import Stats
-from mixent.med.demands import Demands
+from mixent.med.constraints import Constraints
 from mixent.med.families import Distribution
 from mixent.med.features import View
 from mixent.med.interior_point import local_minimum
 from mixent.med.margins import MarginPrior
-from mixent.med.newton import PROXIMAL, unbalanced
+from mixent.med.problem import PROXIMAL, unbalanced
 
 MOST = 100  # conjugate gradient steps
 EXACT, LOOSE = 1e-10, 1e-5  # of them: square of the residual, relative; the second with many rows, where steps are dear
@@ -63,12 +63,12 @@ class Push(Stats):
 
 
 @dataclass(frozen=True)
-class NaturalProblem(Problem[Joint, Joint, Push]):
+class ExponentialFamilyProblem(Problem[Joint, Joint, Push]):
     """max  - sum_f D(P_f || P0_f) - |b - b0|^2 / (2 bias_variance) - sum w loss."""
 
     views: tuple[View, ...]  # of each output
     owner: tuple[int, ...]  # which family gives each output its score
-    demands: Demands
+    demands: Constraints
     margin: MarginPrior
     prior: Joint
     contrast: Array  # (S, G) what the bias adds to each output
@@ -107,7 +107,7 @@ class NaturalProblem(Problem[Joint, Joint, Push]):
         lam = np.where(asked.speaks, self.margin.multiplier(m), 0.0)
         return self.pushed(lam, asked, views, np.where(asked.open, self.margin.loss(m), 0.0))
 
-    def pushed(self, lam: Array, asked: Demands, views: tuple[View, ...], loss: Array) -> Push:
+    def pushed(self, lam: Array, asked: Constraints, views: tuple[View, ...], loss: Array) -> Push:
         """Statistics at these multipliers (n, P); `loss` (n, P) is the constant of demands that cannot speak."""
         alpha = asked.pushes(asked.weight[:, None] * lam)
         known = asked.kept(np.column_stack([view.offset for view in views])) + asked.given
@@ -181,9 +181,9 @@ class NaturalProblem(Problem[Joint, Joint, Push]):
 
 
 class Active:
-    """Demands whose multipliers can move, and the system they make."""
+    """Constraints whose multipliers can move, and the system they make."""
 
-    def __init__(self, problem: NaturalProblem, params: Joint, stiff: Array) -> None:
+    def __init__(self, problem: ExponentialFamilyProblem, params: Joint, stiff: Array) -> None:
         """`stiff` (n, P): the curvature S of each demand, zero where it does not move."""
         self.problem, self.params = problem, params
         self.which = rows, k = np.nonzero(stiff > 0)
@@ -274,10 +274,10 @@ class Active:
 
 
 @dataclass(frozen=True)
-class NaturalSequential(Problem[Joint, Joint, Push]):
+class ExponentialFamilySequential(Problem[Joint, Joint, Push]):
     """The same problem, each update the minimum of the local one: for losses that all but break."""
 
-    whole: NaturalProblem
+    whole: ExponentialFamilyProblem
     precise: float
     safe_step: float = 2.0**-30
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from mixent.core.arrays import Array
 from mixent.core.driver import Event, Halt, Observer, Run
-from mixent.med.exponential_family import WRITTEN, Joint, NaturalProblem, NaturalSequential, Push
+from mixent.med.exponential_family import WRITTEN, ExponentialFamilyProblem, ExponentialFamilySequential, Joint, Push
 from mixent.med.margins import Fixed, Gaussian
-from mixent.med.newton import evened
+from mixent.med.problem import evened
 from mixent.med.solving import HARDEST, STIFF, Search, approach
 
 NEWTON = 30  # steps before local problems are solved as they are
@@ -29,7 +29,7 @@ class Found:
     dual: float | None  # from below
 
 
-def solve(problem: NaturalProblem, search: Search, start: Joint | None = None) -> Found:
+def solve(problem: ExponentialFamilyProblem, search: Search, start: Joint | None = None) -> Found:
     """The minimum relative entropy solution."""
     if isinstance(problem.margin, Fixed):
         return _by_multipliers(problem, search, start or problem.prior)
@@ -38,7 +38,7 @@ def solve(problem: NaturalProblem, search: Search, start: Joint | None = None) -
     return Found(found, found.params, lam, -found.objective, problem.dual(found.params, push_of(problem, lam)))
 
 
-def push_of(problem: NaturalProblem, lam: Array) -> Push:
+def push_of(problem: ExponentialFamilyProblem, lam: Array) -> Push:
     """What the rows do with these multipliers."""
     asked = problem.demands
     silent = np.zeros(lam.shape)
@@ -47,7 +47,7 @@ def push_of(problem: NaturalProblem, lam: Array) -> Push:
     return problem.pushed(lam, asked, problem.views, silent)
 
 
-def balanced(problem: NaturalProblem, lam: Array) -> Array:
+def balanced(problem: ExponentialFamilyProblem, lam: Array) -> Array:
     """Multipliers that keep the equality of one flat bias."""
     if problem.contrast.shape[1] != 1 or np.isfinite(problem.bias_variance):
         return lam
@@ -55,7 +55,7 @@ def balanced(problem: NaturalProblem, lam: Array) -> Array:
     return lam * evened(pushed)
 
 
-def climb(problem: NaturalProblem, search: Search, start: Joint) -> Run:
+def climb(problem: ExponentialFamilyProblem, search: Search, start: Joint) -> Run:
     """Newton's steps while they serve, then one local problem after the other where they can be written out."""
     asked = np.count_nonzero(problem.demands.speaks)
     small = asked <= LOCAL and asked * max(len(part.T) for part in problem.prior.parts) <= ROOM
@@ -65,11 +65,11 @@ def climb(problem: NaturalProblem, search: Search, start: Joint) -> Run:
         return first
     precise = float(np.clip(1e-6 * search.gap, 1e-13, 1e-10))
     more = replace(search, max_iter=search.max_iter - first.n_passes)
-    second = more.run(NaturalSequential(problem, precise), problem.source(), first.params)
+    second = more.run(ExponentialFamilySequential(problem, precise), problem.source(), first.params)
     return replace(second, n_passes=first.n_passes + second.n_passes)
 
 
-def _too_far(problem: NaturalProblem, farthest: float) -> Observer:
+def _too_far(problem: ExponentialFamilyProblem, farthest: float) -> Observer:
     """Stops where the least relative entropy, bounded from below, would be more than there can be."""
 
     def look(event: Event) -> Halt | None:
@@ -80,7 +80,7 @@ def _too_far(problem: NaturalProblem, farthest: float) -> Observer:
     return look
 
 
-def _by_multipliers(problem: NaturalProblem, search: Search, start: Joint) -> Found:
+def _by_multipliers(problem: ExponentialFamilyProblem, search: Search, start: Joint) -> Found:
     """A certain margin: softly at first, for where it cannot be kept a stiff beginning takes long."""
     margin, asked, at = problem.margin, problem.demands, start
     assert isinstance(margin, Fixed)

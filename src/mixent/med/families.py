@@ -17,7 +17,7 @@ from scipy.special import gammaln, polygamma, psi
 
 from mixent.core.arrays import Array
 from mixent.core.driver import OutsideDomainError
-from mixent.med.spanning import SpanningTrees, declared, n_vertices, packed, unpacked
+from mixent.med.spanning_trees import SpanningTrees, declared, n_vertices, packed, unpacked
 
 
 class Distribution(ABC):

@@ -12,7 +12,7 @@ import numpy as np
 
 from mixent.core.arrays import Array
 from mixent.med.families import CellLayout
-from mixent.med.spanning import packed, unpacked
+from mixent.med.spanning_trees import packed, unpacked
 
 
 class View(ABC):

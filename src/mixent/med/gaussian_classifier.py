@@ -16,7 +16,7 @@ from mixent.base.kernels import CUT, RBF, Kernel, KernelFunction, Nystrom, Polyn
 from mixent.base.params import check_count
 from mixent.core.arrays import Array
 from mixent.data import Table, check_spread, read_features
-from mixent.med.contests import Contests, contrasts
+from mixent.med.constraints import PairConstraints, contrasts
 from mixent.med.encoding import FILLED, Encoder
 from mixent.med.estimator import CALIBRATIONS, MEDBase, Trained
 from mixent.med.gaussians import Ensemble
@@ -195,7 +195,7 @@ class MEDGaussianClassifier(MEDBase):
             floor[len(self.encoder_.centre) :] = BIT
         return floor
 
-    def _prior_margins(self, discriminant: Any, contests: Contests) -> Array:
+    def _prior_margins(self, discriminant: Any, contests: PairConstraints) -> Array:
         problem = discriminant.problem(contests, MARGINS["laplace"](1.0, 1.0))  # scores do not depend on the margin
         return contests.signs * (problem.scores(discriminant.prior, discriminant.X) @ contests.differences.T)
 

@@ -24,7 +24,7 @@ from mixent.core.arrays import Array
 from mixent.core.driver import OutsideDomainError
 from mixent.core.linalg import solve_positive
 from mixent.med.margins import MarginPrior
-from mixent.med.newton import PROXIMAL, Local, MedProblem, Pull, Rows, pull, spoken, unbalanced
+from mixent.med.problem import PROXIMAL, Local, MedProblem, Pull, Rows, pull, spoken, unbalanced
 
 
 @dataclass(frozen=True)

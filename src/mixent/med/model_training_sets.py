@@ -10,7 +10,7 @@ import numpy as np
 
 from mixent.core.arrays import Array
 from mixent.data import Table
-from mixent.med.contests import Contests, contrasts
+from mixent.med.constraints import PairConstraints, contrasts
 from mixent.med.exponential_family import Joint
 from mixent.med.solving import Discriminant, Search, Solution
 from mixent.med.training_sets import Part, Space
@@ -28,7 +28,7 @@ class ModelDiscriminant(Discriminant):
     def prior_scores(self) -> Array:
         """(n, C) before discrimination."""
 
-    def prior_margins(self, contests: Contests) -> Array:
+    def prior_margins(self, contests: PairConstraints) -> Array:
         """(n, pairs) before discrimination."""
         return contests.signs * (self.prior_scores() @ contests.differences.T)
 

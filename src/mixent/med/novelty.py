@@ -23,8 +23,8 @@ from mixent.data import Table, check_spread, read_features, read_weights
 from mixent.hmm.sequences import one_alphabet
 from mixent.med.families import Distribution
 from mixent.med.margins import MARGINS
-from mixent.med.novelty_fit import bayes, level_set
 from mixent.med.novelty_models import NoveltyChain, NoveltyMixture, NoveltyModel, NoveltyTrees
+from mixent.med.novelty_problem import bayes, level_set
 from mixent.med.options import Margin
 from mixent.med.solving import Search
 from mixent.med.training_sets import in_parts

@@ -18,10 +18,10 @@ from mixent.core.blocks import Blocks
 from mixent.core.driver import Observer, Run, Status, Stop, run
 from mixent.core.dual import BoxDual
 from mixent.core.executors import Executor, Serial
-from mixent.med.contests import Contests, contrasts
+from mixent.med.constraints import PairConstraints, contrasts
 from mixent.med.gaussians import Ensemble, GaussianProblem
 from mixent.med.margins import Fixed, Gaussian, MarginPrior
-from mixent.med.newton import LinearProblem, MedProblem, Plane, Sequential, balanced, row_blocks
+from mixent.med.problem import LinearProblem, MedProblem, Plane, Sequential, balanced, row_blocks
 
 MOST_LOCAL = 10**8  # numbers of a local problem, written out
 HARD = 1e4  # bound of the multipliers from which two classes are solved in them
@@ -80,7 +80,7 @@ class Discriminant(ABC):
     """A family of discriminant functions with a prior, on given rows."""
 
     @abstractmethod
-    def solve(self, contests: Contests, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
+    def solve(self, contests: PairConstraints, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
         """The minimum relative entropy solution for these constraints."""
 
     @abstractmethod
@@ -89,7 +89,13 @@ class Discriminant(ABC):
 
 
 def _newton(
-    problem: MedProblem, X: Array, contests: Contests, margin: MarginPrior, search: Search, start: Any, width: int
+    problem: MedProblem,
+    X: Array,
+    contests: PairConstraints,
+    margin: MarginPrior,
+    search: Search,
+    start: Any,
+    width: int,
 ) -> tuple[Run, Array, float, float | None]:
     """Run; multipliers, minimum and dual value at its end."""
     if isinstance(margin, Fixed):
@@ -145,7 +151,7 @@ def approach(
 
 
 def _by_multipliers(
-    problem: Any, X: Array, contests: Contests, margin: Fixed, search: Search, start: Any, width: int
+    problem: Any, X: Array, contests: PairConstraints, margin: Fixed, search: Search, start: Any, width: int
 ) -> tuple[Run, Array, float, float | None]:
     """A certain margin."""
     size = float(np.sqrt((X**2).sum(axis=1).mean())) if isinstance(problem, LinearProblem) else 1.0
@@ -184,7 +190,7 @@ class LinearDiscriminant(Discriminant):
         n, d = X.shape
         self.narrow = factor(self.X @ self.X.T) if d > n else self.X  # as many features as rows suffice
 
-    def solve(self, contests: Contests, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
+    def solve(self, contests: PairConstraints, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
         hard = HARD <= margin.upper < np.inf and len(self.X) <= SQUARE
         if self.n_classes == 2 and hard:
             return self._through_the_kernel(contests, margin, search)
@@ -194,7 +200,7 @@ class LinearDiscriminant(Discriminant):
         scores = problem.scores(found.params, self.narrow) @ self.contrast.T
         return Solution(scores, lam, minimum, dual, found, found.params)
 
-    def _through_the_kernel(self, contests: Contests, margin: MarginPrior, search: Search) -> Solution:
+    def _through_the_kernel(self, contests: PairConstraints, margin: MarginPrior, search: Search) -> Solution:
         """All but a hard margin: the loss is a kink, and the multipliers are what has digits."""
         kernel = KernelDiscriminant(self.narrow @ self.narrow.T, self.n_classes, self.bias_variance)
         found = kernel.solve(contests, margin, search)
@@ -204,7 +210,7 @@ class LinearDiscriminant(Discriminant):
         plane = solution.state
         return 0.5 * float((plane.coef**2).sum() + (plane.bias**2).sum() / self.bias_variance)
 
-    def plane(self, solution: Solution, contests: Contests) -> Plane:
+    def plane(self, solution: Solution, contests: PairConstraints) -> Plane:
         """The solution in the features themselves."""
         coef = solution.state.coef
         if self.narrow is not self.X:
@@ -212,7 +218,7 @@ class LinearDiscriminant(Discriminant):
         return Plane(coef, solution.state.bias - coef @ self.centre)
 
 
-def row_pulls(solution: Solution, contests: Contests, contrast: Array) -> Array:
+def row_pulls(solution: Solution, contests: PairConstraints, contrast: Array) -> Array:
     """(n, G): what each row adds to each function, w l p e."""
     pushed = contests.weight[:, None] * solution.multipliers * contests.signs
     return pushed @ (contests.differences @ contrast)
@@ -234,12 +240,12 @@ class KernelDiscriminant(Discriminant):
         self.K, self.contrast, self.bias_variance = K, contrasts(n_classes), bias_variance
         self._linear: LinearDiscriminant | None = None
 
-    def solve(self, contests: Contests, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
+    def solve(self, contests: PairConstraints, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
         if contests.n_classes == 2 and not isinstance(margin, Fixed):
             return self._in_pairs(contests, margin, search, start)
         return self._by_newton(contests, margin, search, start)
 
-    def _by_newton(self, contests: Contests, margin: MarginPrior, search: Search, start: Any) -> Solution:
+    def _by_newton(self, contests: PairConstraints, margin: MarginPrior, search: Search, start: Any) -> Solution:
         if self._linear is None:
             self._linear = LinearDiscriminant(factor(self.K), contests.n_classes, self.bias_variance)
         found = self._linear.solve(contests, margin, search, None if start is None else start.plane)
@@ -247,7 +253,7 @@ class KernelDiscriminant(Discriminant):
         bias = self._linear.plane(found, contests).bias
         return replace(found, state=Field(alpha, bias, plane=found.state))
 
-    def _in_pairs(self, contests: Contests, margin: MarginPrior, search: Search, start: Any) -> Solution:
+    def _in_pairs(self, contests: PairConstraints, margin: MarginPrior, search: Search, start: Any) -> Solution:
         pull = -contests.signs[:, 0] * contests.open[:, 0]  # f = F_1 - F_0
         flat = bool(np.isinf(self.bias_variance))
         kernel = self.K if flat else self.K + self.bias_variance
@@ -285,11 +291,11 @@ class GaussianDiscriminant(Discriminant):
         self.X, self.prior, self.bias_variance = X, prior, bias_variance
         self.contrast = contrasts(len(prior.classes))
 
-    def problem(self, contests: Contests, margin: MarginPrior) -> GaussianProblem:
+    def problem(self, contests: PairConstraints, margin: MarginPrior) -> GaussianProblem:
         """Equation 18 for these constraints."""
         return GaussianProblem(contests.differences, margin, self.bias_variance, self.prior, self.contrast)
 
-    def solve(self, contests: Contests, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
+    def solve(self, contests: PairConstraints, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
         problem = self.problem(contests, margin)
         d = self.X.shape[1]
         width = len(self.prior.classes) * (d + 1) * (d + 2) // 2

@@ -11,7 +11,7 @@ import numpy as np
 from mixent.core.arrays import Array
 from mixent.core.driver import OutsideDomainError
 from mixent.data import Table
-from mixent.med.contests import Contests, contrasts
+from mixent.med.constraints import PairConstraints, contrasts
 from mixent.med.gaussians import Ensemble, NormalWishart, class_statistics
 from mixent.med.solving import (
     Discriminant,
@@ -56,7 +56,7 @@ class Space(ABC):
 
     @abstractmethod
     def scores(
-        self, part: Part, fitted: Discriminant, solution: Solution, contests: Contests, rows: np.ndarray
+        self, part: Part, fitted: Discriminant, solution: Solution, contests: PairConstraints, rows: np.ndarray
     ) -> Array:
         """(m, C) of other rows."""
 

@@ -19,7 +19,7 @@ from mixent.med.families import SingleTree
 from mixent.med.model_estimator import MEDOfModels
 from mixent.med.options import Tables, Trees
 from mixent.med.solving import Search
-from mixent.med.spanning import unpacked
+from mixent.med.spanning_trees import unpacked
 from mixent.med.training_sets import Part, Space
 from mixent.med.trees import TreeDiscriminant, TreeModel, TreeSpace
 

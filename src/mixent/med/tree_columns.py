@@ -13,7 +13,7 @@ from scipy.special import xlogy
 from mixent.core.arrays import Array, safe_log
 from mixent.data import Table
 from mixent.med.families import CellLayout
-from mixent.med.spanning import n_edges
+from mixent.med.spanning_trees import n_edges
 from mixent.mixtures.columns import ColumnMixture
 from mixent.mixtures.univariate import fit_columns
 

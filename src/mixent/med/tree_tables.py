@@ -9,7 +9,7 @@ import numpy as np
 from mixent.core.arrays import Array
 from mixent.med.families import CellLayout, SingleTree, TreeTables
 from mixent.med.features import Counted, Edges
-from mixent.med.spanning import SpanningTrees, packed
+from mixent.med.spanning_trees import SpanningTrees, packed
 from mixent.med.tree_columns import TreeColumns
 
 ROWS = 3.0  # that a number's prior counts for, as in a mixture

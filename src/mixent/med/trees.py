@@ -10,9 +10,8 @@ from scipy.special import log_softmax, logsumexp, xlogy
 
 from mixent.core.arrays import Array
 from mixent.data import Table
-from mixent.med.contests import Contests, contrasts, pairs
-from mixent.med.demands import Demands
-from mixent.med.exponential_family import Joint, NaturalProblem
+from mixent.med.constraints import Constraints, PairConstraints, contrasts, pairs
+from mixent.med.exponential_family import ExponentialFamilyProblem, Joint
 from mixent.med.exponential_family_solving import Found, solve
 from mixent.med.families import Distribution, SingleTree, TreeDistribution
 from mixent.med.features import Counted, View
@@ -82,9 +81,9 @@ class TreeDiscriminant(ModelDiscriminant):
         self.owner = tuple(0 if shared else s for s in range(len(model.class_of)))
         self.certain = all(isinstance(part, SingleTree) for part in prior.parts)
 
-    def problem(self, demands: Demands, margin: MarginPrior) -> NaturalProblem:
+    def problem(self, demands: Constraints, margin: MarginPrior) -> ExponentialFamilyProblem:
         """The dual's dual for these demands."""
-        return NaturalProblem(
+        return ExponentialFamilyProblem(
             self.model.views(self.cells),
             self.owner,
             demands,
@@ -97,11 +96,11 @@ class TreeDiscriminant(ModelDiscriminant):
     def prior_scores(self) -> Array:
         return self.model.merged(self.model.outputs(self.prior, self.cells))
 
-    def solve(self, contests: Contests, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
+    def solve(self, contests: PairConstraints, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
         if self.model.mixed and not self.certain:
             return self._solve_mixture(contests, margin, search, start)
-        nothing = Demands.none(contests, len(self.model.class_of))
-        demands = nothing if self.certain else Demands.contests(contests)
+        nothing = Constraints.none(contests, len(self.model.class_of))
+        demands = nothing if self.certain else Constraints.between_classes(contests)
         found = solve(self.problem(demands, margin), search, start)
         return self._solution(found, found.multipliers, found.run)
 
@@ -111,7 +110,7 @@ class TreeDiscriminant(ModelDiscriminant):
 
     # --- mixtures -----------------------------------------------------------------------------------------------
 
-    def _solve_mixture(self, contests: Contests, margin: MarginPrior, search: Search, start: Any) -> Solution:
+    def _solve_mixture(self, contests: PairConstraints, margin: MarginPrior, search: Search, start: Any) -> Solution:
         """A class's components share its rows; each rival component is a rival."""
         label = _labels(contests)
         inner = replace(search, gap=min(search.gap, 1e-9), observers=())
@@ -134,10 +133,10 @@ class TreeDiscriminant(ModelDiscriminant):
         own = self.model.class_of == label[:, None]
         return np.exp(log_softmax(np.where(own, outputs, -np.inf), axis=1))
 
-    def _demands(self, hidden: Array, label: np.ndarray, contests: Contests) -> Demands:
+    def _demands(self, hidden: Array, label: np.ndarray, contests: PairConstraints) -> Constraints:
         rivals = (self.model.class_of != label[:, None]) & np.asarray(contests.open.any(axis=1))[:, None]
         entropy = -xlogy(hidden, hidden).sum(axis=1)
-        return Demands.rivals(hidden, rivals, contests.weight, np.tile(entropy[:, None], rivals.shape[1]))
+        return Constraints.rivals(hidden, rivals, contests.weight, np.tile(entropy[:, None], rivals.shape[1]))
 
     def _by_pair(self, lam: Array, label: np.ndarray) -> Array:
         """(n, pairs) what a row's multipliers (n, S) say against each class."""
@@ -148,7 +147,7 @@ class TreeDiscriminant(ModelDiscriminant):
         return np.where(ours, np.take_along_axis(against, rival, axis=1), 0.0)
 
 
-def _labels(contests: Contests) -> np.ndarray:
+def _labels(contests: PairConstraints) -> np.ndarray:
     """(n,) the class of each row, whose labels are all known."""
     return np.asarray((contests.signs @ contests.differences).argmax(axis=1))
 

@@ -20,7 +20,7 @@ from mixent.core.blocks import Blocks, NumberedRows
 from mixent.core.driver import Problem, Run, Stop, run
 from mixent.core.executors import Serial
 from mixent.core.stats import Stats
-from mixent.med.contests import Contests, pairs
+from mixent.med.constraints import PairConstraints, pairs
 from mixent.med.margins import Fixed, MarginPrior
 from mixent.med.solving import Discriminant, Search, Solution
 
@@ -65,7 +65,7 @@ class LabelProblem(Problem[Beliefs, Beliefs, Spread]):
 
     def _solve(self, q: Array, start: Solution | None) -> Solution:
         """Step 1."""
-        contests = Contests.of(q, self.weight, self.prior)
+        contests = PairConstraints.of(q, self.weight, self.prior)
         state = None if start is None else start.state
         return self.discriminant.solve(contests, self.margin, self.search, state)
 

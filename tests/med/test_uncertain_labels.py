@@ -10,11 +10,11 @@ from scipy.special import rel_entr, softmax
 
 from mixent.core.driver import rounding
 from mixent.med.calibration import Calibration, fit_calibration, log_loss, penalty, usual_lead
-from mixent.med.contests import Contests
+from mixent.med.constraints import PairConstraints
 from mixent.med.gaussians import Ensemble, class_statistics
-from mixent.med.labels import LabelProblem, best_labels, with_uncertain_labels
 from mixent.med.margins import Exponential, Fixed, Gaussian, Laplace
 from mixent.med.solving import GaussianDiscriminant, KernelDiscriminant, LinearDiscriminant, Search
+from mixent.med.uncertain_labels import LabelProblem, best_labels, with_uncertain_labels
 
 MARGINS = [Exponential(3.0), Laplace(2.0), Gaussian(1.5)]
 SEARCH = Search(gap=1e-10, max_iter=3000)
@@ -218,7 +218,7 @@ def test_the_end_is_a_fixed_point_of_both_steps_whatever_the_relaxation():
         )
         q = found.params.q
         np.testing.assert_allclose(best_labels(found.params.solution.scores, prior, Laplace(2.0)), q, atol=1e-4)
-        again = discriminant.solve(Contests.of(q, weight, prior), Laplace(2.0), SEARCH)
+        again = discriminant.solve(PairConstraints.of(q, weight, prior), Laplace(2.0), SEARCH)
         np.testing.assert_allclose(again.scores, found.params.solution.scores, atol=1e-4)
         ends.append(q)
     np.testing.assert_allclose(*ends, atol=1e-3)
@@ -229,7 +229,7 @@ def test_known_labels_give_the_plain_solution(kind):
     X, y, _, weight = draw(3)
     prior = np.eye(3)[y]
     discriminant = discriminants(X, prior, 3)[kind]
-    plain = discriminant.solve(Contests.of(prior, weight), Exponential(3.0), SEARCH)
+    plain = discriminant.solve(PairConstraints.of(prior, weight), Exponential(3.0), SEARCH)
     found = with_uncertain_labels(
         discriminant, Exponential(3.0), prior, weight, SEARCH, relaxation=1.0, tol=1e-8, max_rounds=50
     )

@@ -22,7 +22,7 @@ from mixent.core.blocks import Blocks
 from mixent.core.driver import Problem
 from mixent.core.linalg import solve_positive
 from mixent.core.stats import Stats
-from mixent.med.contests import Contests
+from mixent.med.constraints import PairConstraints
 from mixent.med.interior_point import local_minimum
 from mixent.med.margins import MarginPrior
 
@@ -52,7 +52,7 @@ class Rows:
         return Rows(self.X[rows], self.signs[rows], self.open[rows], self.weight[rows], shift, lam)
 
 
-def row_blocks(X: Array, contests: Contests, shift: Array | None = None, width: int = 0) -> Blocks:
+def row_blocks(X: Array, contests: PairConstraints, shift: Array | None = None, width: int = 0) -> Blocks:
     """Blocks for the driver; `width`: numbers a row's features take."""
     rows = Rows(X, contests.signs, contests.open, contests.weight, shift)
     return Blocks(rows, 8 * (2 * max(width, X.shape[1]) + 4 * contests.signs.shape[1]))
@@ -154,7 +154,7 @@ class MedProblem(Problem[P, Any, Pull]):
         return np.where(rows.open & (rows.signs != 0), self.margin.multiplier(m), 0.0)
 
 
-def balanced(lam: Array, contests: Contests) -> Array:
+def balanced(lam: Array, contests: PairConstraints) -> Array:
     """Multipliers of two classes that keep the bias equality."""
     return lam * evened((contests.weight[:, None] * contests.signs * lam) * contests.open)
 

@@ -12,8 +12,8 @@ from mixent.core.blocks import NumberedRows, Whole
 from mixent.core.driver import Problem, Run, Stop, run
 from mixent.core.executors import Serial
 from mixent.core.stats import Stats
-from mixent.med.demands import Demands
-from mixent.med.exponential_family import Joint, NaturalProblem
+from mixent.med.constraints import Constraints
+from mixent.med.exponential_family import ExponentialFamilyProblem, Joint
 from mixent.med.exponential_family_solving import Found, solve
 from mixent.med.families import Distribution
 from mixent.med.latent import LatentProblem, two_steps
@@ -76,8 +76,8 @@ def level_set(
 
     def step(hidden: Look, before: Found | None) -> Found:
         prior = Joint((model.prior,), np.zeros(0))
-        problem = NaturalProblem(
-            (hidden.view,), (0,), Demands.alone(weight, given), margin, prior, np.zeros((1, 0)), np.inf
+        problem = ExponentialFamilyProblem(
+            (hidden.view,), (0,), Constraints.alone(weight, given), margin, prior, np.zeros((1, 0)), np.inf
         )
         return solve(problem, search, Joint((start,), np.zeros(0)) if before is None else before.joint)
 

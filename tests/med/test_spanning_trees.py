@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mixent.core.driver import OutsideDomainError
-from mixent.med.spanning import SpanningTrees, heaviest_tree, n_edges, n_vertices, packed, unpacked
+from mixent.med.spanning_trees import SpanningTrees, heaviest_tree, n_edges, n_vertices, packed, unpacked
 
 DIGITS = 600
 
