@@ -11,7 +11,6 @@ import mixent as mx
 from mixent.cli import app
 from mixent.data import read_frame
 from mixent.med import Margin, Tables, Trees
-from mixent.report.structures import stationary
 
 LEAVE = ("--ignore", "id,w")
 FIT = ("fit", "{stock}/data.csv", "-t", "class", *LEAVE, "-o", "m.mixent", "--model")
@@ -282,18 +281,6 @@ def test_files_that_hold_a_model_without_classes(mixent, fails, structures):
     given = mx.HiddenMarkovModel(2, emissions="precomputed").fit(log_emit, lengths=[6, 6])
     mx.save(given, "g.mixent")
     assert "A hidden Markov model, 2 states; steps of 2 columns" in said(mixent("info", "g.mixent"))
-
-
-def test_the_long_run():
-    A = np.array([[0.9, 0.1], [0.3, 0.7]])
-    np.testing.assert_allclose(stationary(np.array([1.0, 0.0]), A), [0.75, 0.25], rtol=1e-12)
-    flips = np.array([[0.0, 1.0], [1.0, 0.0]])
-    np.testing.assert_allclose(stationary(np.array([1.0, 0.0]), flips), [0.5, 0.5], rtol=1e-12)
-    apart = np.eye(2)
-    np.testing.assert_allclose(stationary(np.array([0.2, 0.8]), apart), [0.2, 0.8], rtol=1e-12)
-
-
-# a row for each step
 
 
 def make_steps(n=24, seed=0):

@@ -2,29 +2,167 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from mixent.base.describe import class_facts, classes_table, document
-from mixent.base.document import Document
-from mixent.base.text import count
+from mixent.base.document import Content, Document, Figure, Number, Paragraph, Section, Table
+from mixent.base.text import class_name, count, percent, plain
+from mixent.data import as_labels, take_rows
+from mixent.hmm.displays import StatesDisplay
+from mixent.hmm.states import states_of
 
 if TYPE_CHECKING:
     from mixent.hmm.classifier import HMMClassifier
     from mixent.hmm.estimators import HiddenMarkovModel
 
+CLASSES = 6  # whose states are listed
+STATES = 12  # listed and drawn
+VALUES = 3  # of a category, variables of a state, following states
+LEAST = 0.005  # probability of a following state that is listed
+
 
 def describe_model(model: HiddenMarkovModel) -> Document:
-    """One hidden Markov model of all sequences."""
-    return document(
-        model, f"A hidden Markov model of {count(model.n_states, 'state')}.", schema=model.schema_, runs=[model.run_]
-    )
+    """One hidden Markov model of all sequences: its states, how the fit ended."""
+    facts = {"n_parameters": int(model.n_parameters_), **_facts(model), "chains": [_chain(None, model)]}
+    lead = f"A hidden Markov model of {_kind(model)}."
+    section = Section("States", _states(facts["chains"][0], model))
+    return document(model, lead, [section], facts=facts, schema=model.schema_, runs=[model.run_])
 
 
 def describe_classifier(model: HMMClassifier) -> Document:
-    """A hidden Markov model for each class."""
-    lead = (
-        f"A hidden Markov model of {count(model.n_states, 'state')} for each of {count(len(model.classes_), 'class')}."
-    )
-    facts = {"classes": class_facts(model.classes_, model.class_prior_)}
+    """A hidden Markov model for each class: its states, how the fits ended."""
+    models = model.models_
+    chains = [_chain(plain(label), one) for label, one in zip(model.classes_, models)]
+    facts = {
+        "n_parameters": int(sum(one.n_parameters_ for one in models)),
+        "classes": class_facts(model.classes_, model.class_prior_),
+        **_facts(model),
+        "chains": chains,
+    }
+    lead = f"A hidden Markov model for each of {count(len(models), 'class')}, of {_kind(model)}."
+    sections = [
+        Section(f"States of {class_name(chain['class'])}", _states(chain, one))
+        for chain, one in zip(chains[:CLASSES], models)
+    ]
+    if len(models) > CLASSES:
+        sections.append(Section("", [Paragraph(f"States of {len(models) - CLASSES} more classes are not listed.")]))
+    runs = {class_name(label): run for label, run in zip(model.classes_, model.runs_)}
     classes = classes_table(model.classes_, model.class_prior_)
-    return document(model, lead, facts=facts, classes=classes, schema=model.schema_, runs=model.runs_)
+    return document(model, lead, sections, facts=facts, classes=classes, schema=model.schema_, runs=runs)
+
+
+# --- facts and sentences ----------------------------------------------------------------------------------------------
+
+
+def _facts(model: HiddenMarkovModel | HMMClassifier) -> dict[str, Any]:
+    fitted = getattr(model, "emissions", "fitted") == "fitted"
+    return {
+        "variables": [str(column.name) for column in model.variables_.columns],
+        "topology": model.topology,
+        "transitions": model.transitions,
+        "covariance": model.covariance if fitted and model.variables_.continuous else None,
+    }
+
+
+def _chain(label: Any, model: HiddenMarkovModel) -> dict[str, Any]:
+    return {"class": label, "states": states_of(model), "transitions": model.transitions_.tolist()}
+
+
+def _kind(model: HiddenMarkovModel | HMMClassifier) -> str:
+    """States, topology and data in a phrase."""
+    n = len(model.variables_.columns)
+    steps = (
+        f"a sequence of {model.n_features_in_} steps in each row"
+        if model.by_row_
+        else f"a step of {count(n, 'column')} in each row"
+    )
+    topology = ", left to right" if model.topology == "left-right" else ""
+    matrices = ", with transitions for each step" if model.transitions == "per_step" else ""
+    return f"{count(model.n_states, 'state')}{topology}{matrices}; {steps}"
+
+
+def emission_text(emits: Mapping[str, Mapping[str, float]]) -> str:
+    """The emissions of a state in a line."""
+    parts = []
+    for name, found in list(emits.items())[:VALUES]:
+        if set(found) == {"mean", "sd"}:
+            parts.append(f"{name} {found['mean']:.3g} ± {found['sd']:.2g}")
+        else:
+            top = sorted(found.items(), key=lambda pair: -pair[1])[:VALUES]
+            parts.append(f"{name} " + ", ".join(f"{value} {percent(p)}" for value, p in top))
+    return "; ".join(parts) + ("; ..." if len(emits) > VALUES else "")
+
+
+def _next_states(transitions: list, state: int) -> str:
+    """The most probable other states that follow; nothing where each step has transitions of its own."""
+    if not transitions or isinstance(transitions[0][0], list):
+        return ""
+    row = sorted(((p, s) for s, p in enumerate(transitions[state]) if s != state and p >= LEAST), reverse=True)
+    return ", ".join(f"{s}: {p:.2f}" for p, s in row[:VALUES]) + (", ..." if len(row) > VALUES else "")
+
+
+# --- tables and figures -----------------------------------------------------------------------------------------------
+
+
+def _states(chain: Mapping[str, Any], model: HiddenMarkovModel) -> list[Content]:
+    """A row for each state, and a figure of transitions and emissions."""
+    rows: list[list[Any]] = []
+    for state in chain["states"][:STATES]:
+        shares = [None if state[key] is None else Number(f"{state[key]:.2f}") for key in ("first", "share", "stays")]
+        rows.append(
+            [
+                str(state["state"]),
+                *shares,
+                _next_states(chain["transitions"], state["state"]),
+                emission_text(state["emits"]),
+            ]
+        )
+    caption = (
+        "States: probability to come first, share of the steps, probability to follow itself, other states that "
+        "follow, and emissions (mean ± standard deviation, or the most probable values)"
+    )
+    n_states = len(chain["states"])
+    caption += f"; the first {STATES} of {n_states}" if n_states > STATES else ""
+    table = Table(caption, ["state", "first", "share", "stays", "then", "emits"], rows)
+    return [table, *([_figure(chain, model)] if n_states <= STATES else [])]
+
+
+def _figure(chain: Mapping[str, Any], model: HiddenMarkovModel) -> Figure:
+    stays = ", ".join(f"{s['state']}: {s['stays']:.2f}" for s in chain["states"] if s["stays"] is not None)
+    alt = f"Transitions and emissions of {count(len(chain['states']), 'state')}."
+    alt += f" Probabilities to stay: {stays}." if stays else ""
+    caption = "Transitions from each state (rows) to the next, and emissions of the states."
+    return Figure(lambda: StatesDisplay.from_estimator(model).picture(), alt, caption)
+
+
+def model_on_rows(model: HiddenMarkovModel, X: Any, y: Any) -> list[Content]:
+    """The first sequence with its most probable path of states, where a row is a sequence."""
+    return [_path_figure(model, take_rows(X, np.arange(1)), "")] if _drawn(model) else []
+
+
+def classifier_on_rows(model: HMMClassifier, X: Any, y: Any) -> list[Content]:
+    """The first sequence of each class with its most probable path of states, where a row is a sequence."""
+    if not _drawn(model):
+        return []
+    labels = [str(label) for label in (model.predict(X) if y is None else as_labels(y))]
+    found: list[Content] = []
+    for label, one in list(zip(model.classes_, model.models_))[:CLASSES]:
+        if str(label) in labels:
+            row = np.array([labels.index(str(label))])
+            found.append(_path_figure(one, take_rows(X, row), f" of {class_name(label)}"))
+    return found
+
+
+def _drawn(model: HiddenMarkovModel | HMMClassifier) -> bool:
+    return bool(model.by_row_) and model.n_states <= STATES
+
+
+def _path_figure(model: HiddenMarkovModel, sequence: Any, of: str) -> Figure:
+    def draw() -> Any:
+        return StatesDisplay.from_estimator(model, sequence).picture()
+
+    caption = f"The first sequence{of} in these rows, with its most probable path of states."
+    return Figure(draw, f"Values and states of the first sequence{of}.", caption)

@@ -2,26 +2,226 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from mixent.base.describe import class_facts, classes_table, document
-from mixent.base.document import Document
-from mixent.base.text import count
+from mixent.base.displays import ConvergenceDisplay
+from mixent.base.document import Bullets, Content, Document, Figure, Number, Section, Table
+from mixent.base.text import class_name, count, percent, readable
+from mixent.mixtures.describe_search import search_facts, search_sections
+from mixent.mixtures.displays import ComponentsDisplay
+from mixent.mixtures.options import Conditional, training_name
 
 if TYPE_CHECKING:
     from mixent.mixtures.bayes import BayesMixture
+    from mixent.mixtures.classifier import MixtureClassifier
     from mixent.mixtures.clustering import GaussianMixture
+    from mixent.mixtures.model import MixtureModel
+    from mixent.mixtures.shared import SharedMixtureClassifier
+
+LISTED = 30  # components
+COLUMNS = 5  # of each kind
+CLASSES = 4  # of a component
+DRAWN = 4  # passes from which the objective is drawn
+ZERO = 1e-6  # standard deviations: a mean below this is 0
+TRAINED = {
+    "conditional": "the conditional likelihood of the classes",
+    "error": "a small number of errors",
+}
 
 
 def describe_mixture(model: GaussianMixture) -> Document:
-    """A mixture of all rows."""
-    lead = f"A mixture of {count(len(model.weights_), 'component')}, covariance structure {model.covariance_}."
-    return document(model, lead, schema=model.schema_, runs=[model.run_])
+    """A mixture of all rows: its components, the search for them, how the fit ended."""
+    weights = model.weights_
+    facts = {
+        "n_parameters": int(model.n_parameters_),
+        "covariance": model.covariance_,
+        "components": [{"component": k, "weight": float(w)} for k, w in enumerate(weights)],
+        **search_facts(model),
+    }
+    lead = f"A mixture of {count(len(weights), 'component')}{_structure(model.covariance_)}{_size(model)}."
+    return _document(model, lead, _components(model, {}), facts)
 
 
-def describe_classifier(model: BayesMixture) -> Document:
-    """The Bayes classifier of mixtures."""
-    lead = f"A Bayes classifier of {count(len(model.classes_), 'class')} by Gaussian mixtures."
-    facts = {"classes": class_facts(model.classes_, model.class_prior_)}
-    classes = classes_table(model.classes_, model.class_prior_)
-    return document(model, lead, facts=facts, classes=classes, schema=model.schema_, runs=[model.run_])
+def describe_classifier(model: MixtureClassifier) -> Document:
+    """A mixture for each class: its components, training, the search for them, how the fit ended."""
+    gaussian = model.problem_.family.gaussian
+    structures = [None] * len(model.classes_) if gaussian is None else list(model.covariance_)
+    counts = [int(k) for k in model.n_components_]
+    tied = gaussian is not None and len(gaussian.groups) < len(model.classes_)
+    classes = [
+        {**entry, "components": k, "covariance": s}
+        for entry, k, s in zip(class_facts(model.classes_, model.class_prior_), counts, structures)
+    ]
+    facts = {**_classifier_facts(model), "classes": classes, "covariance_shared_by_classes": tied}
+    lead = (
+        f"A mixture for each of {count(len(counts), 'class')}, {count(sum(counts), 'component')} in all{_size(model)}."
+    )
+    more: dict[str, list[Any]] = {"components": counts, **({} if gaussian is None else {"covariance": structures})}
+    shared = "What the covariance structure calls equal is equal among the components of all classes."
+    owner = {"class": [str(model.classes_[c]) for c in model.component_class_]}
+    table = classes_table(model.classes_, model.class_prior_, more)
+    return _document(model, lead, _components(model, owner), facts, table, [shared] if tied else [])
+
+
+def describe_shared(model: SharedMixtureClassifier) -> Document:
+    """Components shared by all classes, and the classes of each; training, search, how the fit ended."""
+    shares, weights = model.class_given_component_, model.weights_.sum(axis=0)
+    names = [str(c) for c in model.classes_]
+    structure = None if model.problem_.family.gaussian is None else model.covariance_
+    components: list[dict[str, Any]] = [
+        {"component": k, "weight": float(w), "classes": dict(zip(names, map(float, share)))}
+        for k, (w, share) in enumerate(zip(weights, shares.T))
+    ]
+    facts = {
+        **_classifier_facts(model),
+        "classes": class_facts(model.classes_, model.class_prior_),
+        "covariance": structure,
+        "components": components,
+    }
+    classes = f"{count(len(weights), 'component')} shared by {count(len(names), 'class')}"
+    lead = f"{classes}{_structure(structure)}{_size(model)}."
+    owner = {"p(class | component)": [_shares(entry["classes"]) for entry in components]}
+    table = classes_table(model.classes_, model.class_prior_)
+    return _document(model, lead, [*_components(model, owner), _classes_figure(model)], facts, table)
+
+
+def _document(
+    model: Any,
+    lead: str,
+    components: list[Content],
+    facts: Mapping[str, Any],
+    classes: Table | None = None,
+    notes: list[str] | None = None,
+) -> Document:
+    """Classes, components, training, search and the objective."""
+    training = [*(notes or []), *_training(facts)]
+    sections = [
+        Section("Components", components),
+        *([Section("Training", [Bullets(training)])] if training else []),
+        *search_sections(model),
+        *_objective(model),
+    ]
+    return document(model, lead, sections, facts=facts, classes=classes, schema=model.schema_, runs=[model.run_])
+
+
+# --- facts and sentences ----------------------------------------------------------------------------------------------
+
+
+def _classifier_facts(model: BayesMixture) -> dict[str, Any]:
+    training = model._group("training")
+    blend = {"blend": float(training.blend)} if isinstance(training, Conditional) else {}
+    return {
+        "n_parameters": int(model.n_parameters_),
+        "training": training_name(model),
+        **blend,
+        "temperature": float(model.temperature_),
+        **search_facts(model),
+    }
+
+
+def _training(facts: Mapping[str, Any]) -> list[str]:
+    """What the parameters were trained for and how probabilities were tempered, where that is not the usual."""
+    found = []
+    training, temperature = facts.get("training", "likelihood"), facts.get("temperature", 1.0)
+    if training in TRAINED:
+        blend = f" (blend {facts['blend']:g})" if facts.get("blend", 1.0) != 1.0 else ""
+        found.append(
+            f"Trained for {TRAINED[training]}{blend}: the components describe what separates the classes, not the "
+            "distribution of the rows."
+        )
+    if temperature != 1.0:
+        found.append(
+            f"Probabilities are softened by the temperature {temperature:.3g}, because the model was overconfident on "
+            "held-out rows."
+        )
+    return found
+
+
+def _structure(name: str | None) -> str:
+    return f", covariance structure {name}" if name else ""
+
+
+def _size(model: MixtureModel) -> str:
+    return f"; {count(int(model.n_parameters_), 'free parameter')}"
+
+
+def _shares(classes: Mapping[str, float]) -> str:
+    """The most probable classes of a component; those below half a percent are left out."""
+    top = sorted(((p, name) for name, p in classes.items() if p >= 0.005), key=lambda pair: -pair[0])
+    return ", ".join([f"{name} {percent(p)}" for p, name in top[:CLASSES]] + ["..."] * (len(top) > CLASSES))
+
+
+# --- tables and figures -----------------------------------------------------------------------------------------------
+
+
+def _components(model: MixtureModel, owner: Mapping[str, list[str]]) -> list[Content]:
+    """Weights of the components, means and deviations of numeric columns, likely values of categorical ones."""
+    weights = model.params_.weights.sum(axis=0)
+    numbers, likely = _means(model), _likely_values(model)
+    header = ["component", *owner, "weight", *numbers, *likely]
+    columns: list[list[Any]] = [
+        *owner.values(),
+        [Number(f"{w:.3f}") for w in weights],
+        *numbers.values(),
+        *likely.values(),
+    ]
+    rows = [[str(k), *(column[k] for column in columns)] for k in range(min(len(weights), LISTED))]
+    return [Table(_caption(model, len(weights)), header, rows)]
+
+
+def _caption(model: MixtureModel, n_components: int) -> str:
+    parts = ["Components: weight (share of the rows)"]
+    n_numeric, n_categorical = len(model.schema_.continuous), len(model.schema_.categorical)
+    if n_numeric:
+        some = f"the first {COLUMNS} of {n_numeric} numeric columns" if n_numeric > COLUMNS else "each numeric column"
+        parts.append(f"mean ± standard deviation of {some}")
+    if n_categorical:
+        some = f"the first {COLUMNS} of {n_categorical} categorical columns"
+        parts.append(f"most probable value of {some if n_categorical > COLUMNS else 'each categorical column'}")
+    return ", ".join(parts) + (f"; the first {LISTED} of {n_components} components" if n_components > LISTED else "")
+
+
+def _means(model: MixtureModel) -> dict[str, list[Number]]:
+    """For the first numeric columns, mean ± standard deviation in every component."""
+    places = model.schema_.continuous[:COLUMNS]
+    means, deviations = model.means_, np.sqrt(np.diagonal(model.covariances_, axis1=1, axis2=2))
+    found = {}
+    for j, place in enumerate(places):
+        pairs = zip(means[:, j], deviations[:, j])
+        cells = [(0.0 if abs(mean) < ZERO * sd else mean, sd) for mean, sd in pairs]
+        found[str(model.schema_.names[place])] = [Number(f"{readable(m)} ± {readable(sd, 3)}") for m, sd in cells]
+    return found
+
+
+def _likely_values(model: MixtureModel) -> dict[str, list[str]]:
+    """For the first categorical columns, the most probable value in every component and its probability."""
+    schema, tables, found = model.schema_, model.category_probabilities_, {}
+    for place in schema.categorical[:COLUMNS]:
+        column = schema.columns[place]
+        probs = tables[column.name]
+        found[str(column.name)] = [f"{column.categories[p.argmax()]} ({percent(float(p.max()))})" for p in probs]
+    return found
+
+
+def _classes_figure(model: SharedMixtureClassifier) -> Figure:
+    display, shares = ComponentsDisplay.from_estimator(model), model.class_given_component_
+    most = ", ".join(
+        f"{k}: {class_name(model.classes_[c])} ({percent(float(shares[c, k]))})"
+        for k, c in enumerate(shares.argmax(axis=0))
+    )
+    caption = "p(class | component): the classes share the components in different proportions. Columns sum to 100 %."
+    return Figure(display.picture, f"Most probable class of each component: {most}.", caption)
+
+
+def _objective(model: MixtureModel) -> list[Section]:
+    """The objective, pass by pass, where there are several."""
+    run = model.run_
+    if run.n_passes < DRAWN:
+        return []
+    caption = "Objective against passes over the data. It never decreases, except where a component is re-seeded."
+    figure = Figure(lambda: ConvergenceDisplay.from_trace(run.trace).picture(), "Objective by pass.", caption)
+    return [Section("Objective", [figure])]

@@ -13,7 +13,8 @@ from mixent.families.product import Components, ProductFamily
 from mixent.mixtures.classifier import MixtureClassifier
 from mixent.mixtures.clustering import GaussianMixture
 from mixent.mixtures.columns import ColumnMixture
-from mixent.mixtures.describe import describe_classifier, describe_mixture
+from mixent.mixtures.describe import describe_classifier, describe_mixture, describe_shared
+from mixent.mixtures.describe_rows import classifier_on_rows, mixture_on_rows
 from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.growth import Stage
 from mixent.mixtures.online import Kept
@@ -49,6 +50,7 @@ register(
     task="clustering",
     title="Gaussian mixture",
     describe=describe_mixture,
+    on_rows=mixture_on_rows,
     state=STATE,
     parts=PARTS,
 )(GaussianMixture)
@@ -57,6 +59,7 @@ register(
     task="classification",
     title="Bayes classifier with a mixture for each class",
     describe=describe_classifier,
+    on_rows=classifier_on_rows,
     state=STATE,
     recipes=(
         Recipe(
@@ -71,7 +74,8 @@ register(
     "shared-mixture",
     task="classification",
     title="Bayes classifier with mixture components shared by all classes",
-    describe=describe_classifier,
+    describe=describe_shared,
+    on_rows=classifier_on_rows,
     state=STATE,
     recipes=(
         Recipe(

@@ -13,9 +13,8 @@ import numpy as np
 from mixent.base.describe import COLUMNS, describe
 from mixent.base.document import Code, Content, Heading, Paragraph, Section
 from mixent.base.foreign import last_step
-from mixent.base.registry import find, no_rows
+from mixent.base.registry import find
 from mixent.report.data import columns_section, problems_section
-from mixent.report.former import former_section
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ def on_rows(model: Any, X: Any, y: Any) -> list[Content]:
     entry = find(type(model))
     if entry is None or X is None:
         return []
-    return former_section(model, X, y) if entry.on_rows is no_rows else entry.on_rows(model, X, y)
+    return entry.on_rows(model, X, y)
 
 
 def reproduce(commands: str, random_state: Any = None, *, data: str = "", code: str = "") -> Section:

@@ -9,13 +9,13 @@ import numpy as np
 from mixent.base.text import count
 from mixent.evaluate.discrimination import in_words, margin_facts
 from mixent.hmm import HiddenMarkovModel, HMMClassifier
+from mixent.hmm.states import states_of
 from mixent.med import MEDBayesNetClassifier, MEDNoveltyDetector, MEDTreeClassifier
 from mixent.med.novelty_models import NoveltyChain, NoveltyMixture, NoveltyTrees
 
 OF_MODELS = (MEDTreeClassifier, MEDBayesNetClassifier)
 DESCRIBED = (*OF_MODELS, HMMClassifier, HiddenMarkovModel, MEDNoveltyDetector)
 MOST_EDGES = 12  # told of a tree or net in a sentence
-LONG_RUN = 60  # doublings
 
 
 def describe_structure(model: Any) -> dict[str, Any]:
@@ -131,11 +131,10 @@ def _percent(share: float) -> str:
 
 def _sequences(model: Any) -> dict[str, Any]:
     """The states of each class: how often, what follows them, what they emit."""
-    length = model.n_features_in_ if model.by_row_ else None
     of_classes = isinstance(model, HMMClassifier)
     labels, models = (model.classes_.tolist(), model.models_) if of_classes else ([None], [model])
     chains = [
-        {"class": c, "states": _states(one, length), "transitions": one.transitions_.tolist()}
+        {"class": c, "states": states_of(one), "transitions": one.transitions_.tolist()}
         for c, one in zip(labels, models)
     ]
     variables = [column.name for column in model.variables_.columns]
@@ -153,50 +152,6 @@ def _sequences(model: Any) -> dict[str, Any]:
 def _covariance(model: Any) -> str | None:
     given = getattr(model, "emissions", "fitted") == "precomputed"
     return model.covariance if model.variables_.continuous and not given else None
-
-
-def _states(chain: Any, length: int | None) -> list[dict[str, Any]]:
-    """`length`: steps of a row that is a sequence."""
-    trans = chain.transitions_
-    last = trans if trans.ndim == 2 else None
-    long_run = None if last is None else stationary(chain.start_, last)
-    of_steps = None if length is None else shares_of_steps(chain.start_, trans, length)
-    given = chain.emissions == "precomputed"  # what states emit is not known
-    numbers = [] if given else [chain.variables_.names[j] for j in chain.variables_.continuous]
-    spread = np.sqrt(np.diagonal(chain.covariances_, axis1=1, axis2=2)) if numbers else None
-    out = []
-    for s in range(len(chain.start_)):
-        emits: dict[str, Any] = {}
-        for j, name in enumerate(numbers):
-            sd = float(spread[s, j])  # type: ignore[index]
-            emits[name] = {"mean": float(chain.means_[s, j]), "sd": sd}
-        for name, shares in chain.tables_.items() if chain.variables_.categorical else ():
-            column = chain.variables_.columns[chain.variables_.names.index(name)]
-            emits[name] = {str(v): float(p) for v, p in zip(column.categories, shares[s])}
-        stays = None if last is None else float(last[s, s])
-        found: dict[str, Any] = {"state": s, "first": float(chain.start_[s])}
-        found["stationary"] = None if long_run is None else float(long_run[s])
-        found["share"] = found["stationary"] if of_steps is None else float(of_steps[s])
-        out.append(found | {"stays": stays, "emits": emits})
-    return out
-
-
-def stationary(start: np.ndarray, transitions: np.ndarray) -> np.ndarray:
-    """(S,) share of time in each state in the long run, from where sequences start."""
-    step = 0.5 * (transitions + np.eye(len(start)))  # waiting makes no difference, and stops states that alternate
-    for _ in range(LONG_RUN):
-        step = step @ step
-        step /= step.sum(axis=1, keepdims=True)
-    return start @ step
-
-
-def shares_of_steps(start: np.ndarray, transitions: np.ndarray, length: int) -> np.ndarray:
-    """(S,) expected share of the steps of a sequence in each state."""
-    now, total = start, start.copy()
-    for t in range(length - 1):
-        now = now @ (transitions if transitions.ndim == 2 else transitions[t])
-        total = total + now
-    return total / length
 
 
 def emission_in_words(emits: dict[str, Any], most: int = 3) -> str:

@@ -1,0 +1,108 @@
+"""A mixture on rows: how many belong to each component, and maps over the two columns that separate best."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mixent.base.document import Content, Figure, Number, Table
+from mixent.base.text import count, percent
+from mixent.core.arrays import Array
+from mixent.data import Schema, as_labels, encode, labelled_rows
+from mixent.data import Table as Rows
+from mixent.mixtures.displays import RegionsDisplay
+
+if TYPE_CHECKING:
+    from mixent.mixtures.bayes import BayesMixture
+    from mixent.mixtures.clustering import GaussianMixture
+
+SURE = 0.9
+TRIED = 6  # columns whose pairs are tried
+SAMPLE = 1000  # rows on which pairs are compared
+
+
+def mixture_on_rows(model: GaussianMixture, X: Any, y: Any) -> list[Content]:
+    """The rows of each component, and the density over the two columns that separate components best."""
+    table = model._read(X)
+    proba = model._responsibilities(table)
+    nearest = proba.argmax(axis=1)
+    rows: list[list[Any]] = [
+        [f"component {k}", int((nearest == k).sum()), Number(f"{100 * proba[:, k].mean():.1f}")]
+        for k in range(proba.shape[1])
+    ]
+    sure = percent(float(np.mean(proba.max(axis=1) > SURE)))
+    caption = f"Rows of each component; {sure} of the rows belong to one component with probability above {SURE:g}"
+    return [Table(caption, ["", "rows", "share (%)"], rows), *_density_map(model, X, table, nearest)]
+
+
+def _density_map(model: GaussianMixture, X: Any, table: Rows, nearest: np.ndarray) -> list[Content]:
+    pair = _separating(table, nearest)[:2]
+    if len(pair) < 2:
+        return []
+    first, second = (str(table.schema.names[j]) for j in pair)
+    rest = ", the other columns integrated out" if len(table.schema.columns) > 2 else ""
+
+    def draw() -> Any:
+        return RegionsDisplay.from_estimator(model, X, columns=sorted(pair)).picture()
+
+    caption = (
+        f"Log density over {first} and {second}{rest}; ellipses are the components at 1 and 2 standard deviations."
+    )
+    return [Figure(draw, f"Map of the density over {first} and {second}.", caption)]
+
+
+def classifier_on_rows(model: BayesMixture, X: Any, y: Any) -> list[Content]:
+    """Decision regions over the two columns that separate the classes best, all others integrated out exactly."""
+    table = model._read(X)
+    n_columns = len(table.schema.columns)
+    labels = model.predict(table) if y is None else as_labels(y)
+    known = np.flatnonzero(labelled_rows(labels))
+    if n_columns < 3 or not len(known):  # a page draws the regions of a table of two columns for every classifier
+        return []
+    sample = known[np.linspace(0, len(known) - 1, min(SAMPLE, len(known))).astype(int)]
+    part, codes = table.take(sample), encode(labels[sample], model.classes_)
+    columns = sorted(_separating(part, codes)[:TRIED])
+    if len(columns) < 2:
+        return []
+    pair = min(combinations(columns, 2), key=lambda pair: _errors(model, part, codes, pair))
+    first, second = (str(table.schema.names[j]) for j in pair)
+
+    def draw() -> Any:
+        return RegionsDisplay.from_estimator(model, X, y, columns=pair).picture()
+
+    others = "the other column is" if n_columns == 3 else f"the other {n_columns - 2} columns are"
+    caption = (
+        f"Decision regions over {first} and {second}; {others} integrated out exactly. Of "
+        f"{count(len(columns) * (len(columns) - 1) // 2, 'pair')} of columns, these two alone make the fewest errors."
+    )
+    return [Figure(draw, f"Decision regions over {first} and {second}, with the rows.", caption)]
+
+
+def _separating(table: Rows, groups: np.ndarray) -> list[int]:
+    """Positions of the numeric columns that vary, by falling share of the variance between groups of rows."""
+    shares = {j: _between(table.X[:, place], groups) for place, j in enumerate(table.schema.continuous)}
+    return sorted((j for j, share in shares.items() if share is not None), key=lambda j: -float(shares[j] or 0.0))
+
+
+def _between(values: Array, groups: np.ndarray) -> float | None:
+    """Share of the variance of a column that lies between groups; None where it does not vary."""
+    seen = np.isfinite(values)
+    values, groups = values[seen], groups[seen]
+    total = float(np.sum((values - values.mean()) ** 2)) if len(values) else 0.0
+    if total == 0.0:
+        return None
+    counts = np.bincount(groups)
+    means = np.bincount(groups, values) / np.maximum(counts, 1)
+    return float(np.sum(counts * (means - values.mean()) ** 2)) / total
+
+
+def _errors(model: BayesMixture, table: Rows, codes: np.ndarray, pair: tuple[int, int]) -> int:
+    """Errors of the model that has only these two columns."""
+    places = [table.schema.continuous.index(j) for j in pair]
+    schema = Schema(tuple(table.schema.columns[j] for j in pair), table.schema.named)
+    part = replace(table, X=table.X[:, places], codes=None, schema=schema, forced=frozenset(), source=None)
+    guess = model.marginal(pair).predict(part)
+    return int(np.sum(encode(guess, model.classes_) != codes))
