@@ -13,7 +13,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
 from mixent import MEDClassifier, MixtureClassifier, Search
-from mixent.displays import CalibrationDisplay, UncertaintyDisplay
+from mixent.displays import ReliabilityDisplay, UncertaintyDisplay
 from mixent.evaluate import calibration_error, error_rate, log_loss
 
 cells = load_breast_cancer()
@@ -45,7 +45,7 @@ for way, (error, loss, off) in found.items():
 
 figure, axes = plt.subplots(1, 2, figsize=(10.2, 5.4), layout="constrained")
 for ax, way in zip(axes, (None, "temperature")):
-    CalibrationDisplay.from_estimator(margins[way], new, truth).plot(ax)
+    ReliabilityDisplay.from_estimator(margins[way], new, truth).plot(ax)
     ax.set_title(f"calibration={way!r}", loc="left", fontsize="medium")
 plt.show()
 
@@ -63,7 +63,7 @@ for name, (error, loss, off) in density.items():
 
 figure, axes = plt.subplots(1, 2, figsize=(10.2, 5.4), layout="constrained")
 for ax, (name, model) in zip(axes, (("fixed structure", naive), ("searched, with a temperature", searched))):
-    CalibrationDisplay.from_estimator(model, new, truth).plot(ax)
+    ReliabilityDisplay.from_estimator(model, new, truth).plot(ax)
     ax.set_title(name, loc="left", fontsize="medium")
 plt.show()
 

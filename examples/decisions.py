@@ -11,10 +11,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer
+from sklearn.metrics import ConfusionMatrixDisplay
 from sklearn.model_selection import train_test_split
 
 from mixent import MixtureClassifier
-from mixent.displays import ConfusionDisplay
 from mixent.evaluate import error_rate, log_loss
 from mixent.studies import resample_priors
 
@@ -89,7 +89,7 @@ for name, labels in (("most probable class", plain), ("least expected cost", pri
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.0), layout="constrained")
 for ax, (name, labels) in zip(axes, (("most probable class", plain), ("least expected cost", priced.labels))):
-    ConfusionDisplay.from_predictions(truth, labels).plot(ax)
+    ConfusionMatrixDisplay.from_predictions(truth, labels, ax=ax, cmap="Blues", colorbar=False)
     ax.set_title(name, loc="left", fontsize="medium")
 plt.show()
 

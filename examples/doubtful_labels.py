@@ -13,7 +13,7 @@ import pandas as pd
 
 from mixent import MixtureClassifier
 from mixent.datasets import make_orchestra
-from mixent.displays import CalibrationDisplay, RegionsDisplay
+from mixent.displays import RegionsDisplay, ReliabilityDisplay
 from mixent.evaluate import calibration_error, log_loss
 
 # %%
@@ -58,7 +58,7 @@ for name, (X, y) in ways.items():
 
 figure, axes = plt.subplots(1, 2, figsize=(10.2, 5.4), layout="constrained")
 for ax, name in zip(axes, ("as if certain", "with their doubt")):
-    CalibrationDisplay.from_estimator(models[name], test.X, test.y).plot(ax)
+    ReliabilityDisplay.from_estimator(models[name], test.X, test.y).plot(ax)
     ax.set_title(name, loc="left", fontsize="medium")
 plt.show()
 

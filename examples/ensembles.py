@@ -15,7 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from mixent import AdaBoostM1Classifier, MaxEntStackingClassifier, MixtureClassifier
-from mixent.displays import CalibrationDisplay, ConstraintsDisplay, SizeCurveDisplay
+from mixent.displays import ConstraintsDisplay, EnsembleSizeDisplay, ReliabilityDisplay
 from mixent.evaluate import five_by_two_f_test, log_loss
 from mixent.studies import size_curves
 
@@ -57,7 +57,7 @@ print(f"boosted: more than 99 % sure of {sure.sum()} rows, and right in {right:.
 
 figure, axes = plt.subplots(1, 2, figsize=(10.2, 5.4), layout="constrained")
 for ax, (name, model) in zip(axes, (("stacked", stack), ("boosted", boost))):
-    CalibrationDisplay.from_estimator(model, new, truth).plot(ax)
+    ReliabilityDisplay.from_estimator(model, new, truth).plot(ax)
     ax.set_title(f"{name}: log-loss {losses[name]:.3f} nats", loc="left", fontsize="medium")
 plt.show()
 
@@ -80,7 +80,7 @@ curves = size_curves(
 )
 figure, axes = plt.subplots(1, 2, figsize=(10.5, 4.0), layout="constrained")
 for ax, metric in zip(axes, ("error", "log_loss")):
-    SizeCurveDisplay.from_curves(curves).plot(ax, metric=metric, band=False)
+    EnsembleSizeDisplay.from_curves(curves).plot(ax, metric=metric, band=False)
 plt.show()
 print(curves.difference("maximum entropy", "votes", size=6, metric="log_loss"))
 

@@ -9,9 +9,9 @@ together, is predicted from whatever else the row has, and gaps are filled toget
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_wine
+from sklearn.metrics import ConfusionMatrixDisplay
 
 from mixent import MaxEntJoint
-from mixent.displays import ConfusionDisplay
 
 # %%
 # A table with holes
@@ -66,7 +66,7 @@ plt.show()
 # %%
 # The labels that were lost, and what was filled in for them:
 
-ConfusionDisplay.from_predictions(whole["cultivar"][lost], filled["cultivar"][lost]).plot()
+ConfusionMatrixDisplay.from_predictions(whole["cultivar"][lost], filled["cultivar"][lost], cmap="Blues")
 plt.show()
 
 # %%

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mixent import FisherKernel, HiddenMarkovModel, HMMClassifier, MEDClassifier
-from mixent.displays import MarginsDisplay, RocDisplay
+from mixent.displays import MarginsDisplay, RocCurvesDisplay
 from mixent.evaluate import error_rate
 
 # %%
@@ -58,7 +58,7 @@ for name, model in models.items():
     print(f"{name:30} {errors[name]:.1%} of {len(new)} new sequences wrong")
 
 # %%
-RocDisplay.from_estimators(models, new, truth).plot()
+RocCurvesDisplay.from_estimators(models, new, truth).plot()
 plt.show()
 
 # %%

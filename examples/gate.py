@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 
 from mixent import Calibration, Fuser
 from mixent.datasets import simulate_verification
-from mixent.displays import DetDisplay
+from mixent.displays import VerificationDisplay
 from mixent.studies import llr_of_posterior, verification_report
 
 # %%
@@ -41,7 +41,7 @@ for method in ("ml-product", "discounted"):
 # ---------
 # Both axes are normal deviates, so that rare errors have room. The two systems together are worth far more than either.
 
-DetDisplay.from_predictions(new.truth, {**llr, **new.scores}, target="client").plot()
+VerificationDisplay.from_predictions(new.truth, {**llr, **new.scores}, target="client").plot()
 plt.show()
 
 # %%
@@ -64,7 +64,7 @@ for cost in (1, 10):
 # The squares are these thresholds at equal costs: best for the share of clients, if the scores are what they claim
 # to be.
 
-DetDisplay.from_predictions(
+VerificationDisplay.from_predictions(
     new.truth, {"exact": llr["exact"], "discounted": llr["discounted"]}, target="client", prior=prior
 ).plot()
 plt.show()

@@ -10,9 +10,10 @@ and reads such a model, and compares it with the habit of filling gaps first.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from sklearn.metrics import ConfusionMatrixDisplay
 
 from mixent import MixtureClassifier, Search
-from mixent.displays import CalibrationDisplay, ConfusionDisplay, RegionsDisplay
+from mixent.displays import RegionsDisplay, ReliabilityDisplay
 from mixent.evaluate import error_rate, log_loss
 
 # %%
@@ -74,8 +75,8 @@ print(f"gaps filled first:   error {after_filling[0]:.1%}, log-loss {after_filli
 # table as it is gives the lower log-loss, and its probabilities can be taken at their word.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 5.0), layout="constrained")
-CalibrationDisplay.from_estimator(model, new, truth).plot(left)
-ConfusionDisplay.from_estimator(model, new, truth).plot(right)
+ReliabilityDisplay.from_estimator(model, new, truth).plot(left)
+ConfusionMatrixDisplay.from_estimator(model, new, truth, ax=right, cmap="Blues", colorbar=False)
 plt.show()
 
 # %%

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 
 from mixent import MEDNoveltyDetector
-from mixent.displays import LikelihoodsDisplay, RocDisplay
+from mixent.displays import LikelihoodsDisplay, RocCurvesDisplay
 
 # %%
 # Ten measurements of a cell, 357 benign samples. The first 200 are learned from.
@@ -58,7 +58,7 @@ models = {
     "gaussian": MEDNoveltyDetector("gaussian").fit(typical),
     "product, usual fit": MEDNoveltyDetector("product", objective="bayes").fit(typical),
 }
-curves = RocDisplay.from_estimators(models, rows, kind, positive="typical").plot()
+curves = RocCurvesDisplay.from_estimators(models, rows, kind, pos_label="typical").plot()
 plt.show()
 area = {name: curve.auc for name, curve in curves.curves.items()}
 print({name: round(value, 3) for name, value in area.items()})

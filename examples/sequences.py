@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.naive_bayes import GaussianNB
 
 from mixent import HiddenMarkovModel, HMMClassifier
-from mixent.displays import CalibrationDisplay, StatesDisplay
+from mixent.displays import ReliabilityDisplay, StatesDisplay
 
 # %%
 # A row is a sequence of 30 steps, with gaps where the sensor failed.
@@ -67,5 +67,5 @@ print(f"{agree:.1%} of all steps are given the state they had, also where nothin
 # Are the probabilities right?
 # ----------------------------
 
-CalibrationDisplay.from_estimator(model, gaps[test], y[test]).plot()
+ReliabilityDisplay.from_estimator(model, gaps[test], y[test]).plot()
 plt.show()

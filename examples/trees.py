@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mixent import MEDTreeClassifier
-from mixent.displays import EdgeWeightsDisplay, RocDisplay, TreeDisplay
+from mixent.displays import EdgeWeightsDisplay, RocCurvesDisplay, TreeDisplay
 from mixent.med import Margin
 
 # %%
@@ -74,7 +74,7 @@ TreeDisplay.from_estimator(margin, label="true").plot()
 plt.show()
 
 # %%
-RocDisplay.from_estimators({"trees by margins": margin, "trees by likelihood": likely}, new, truth).plot()
+RocCurvesDisplay.from_estimators({"trees by margins": margin, "trees by likelihood": likely}, new, truth).plot()
 plt.show()
 
 # %%

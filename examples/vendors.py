@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 
 from mixent import Calibration, Fuser
 from mixent.datasets import simulate_vendors
-from mixent.displays import CalibrationDisplay, PriorsDisplay, TrustDisplay
+from mixent.displays import PriorsDisplay, ReliabilityDisplay, TrustDisplay
 from mixent.evaluate import error_rate, log_loss
 
 # %%
@@ -67,6 +67,6 @@ for name, proba in said.items():
 # %%
 figure, axes = plt.subplots(1, 2, figsize=(10.2, 5.4), layout="constrained")
 for ax, name in zip(axes, ("mean of both", "fused")):
-    CalibrationDisplay.from_predictions(hospital.truth, said[name], hospital.classes).plot(ax)
+    ReliabilityDisplay.from_predictions(hospital.truth, said[name], hospital.classes).plot(ax)
     ax.set_title(name, loc="left", fontsize="medium")
 plt.show()

@@ -160,7 +160,7 @@ def test_every_line_of_the_picture_page_draws():
         exec(block, names)
         n_figures += len(pyplot.get_fignums())
         pyplot.close("all")
-    assert n_figures == 38
+    assert n_figures == 37
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from mixent.cli import app
 from mixent.data.files import read_frame
-from mixent.displays import ConfusionDisplay
+from mixent.displays import UncertaintyDisplay
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_reading_parquet_asks_for_pyarrow(without, tmp_path):
 
 
 def test_drawing_asks_for_matplotlib(without):
-    display = ConfusionDisplay.from_predictions(["a", "b", "b"], ["a", "b", "a"])
+    display = UncertaintyDisplay.from_predictions(["a", "b"], [[0.9, 0.1], [0.2, 0.8]])
     without("matplotlib")
     with pytest.raises(
         ImportError, match=r'matplotlib is needed to draw; install it with: pip install "mixent\[plot\]"'

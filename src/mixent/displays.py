@@ -2,13 +2,12 @@
 
 from mixent.base.displays import ConvergenceDisplay
 from mixent.evaluate.displays.boundary import BoundaryDisplay
-from mixent.evaluate.displays.calibration import CalibrationDisplay
-from mixent.evaluate.displays.confusion import ConfusionDisplay
 from mixent.evaluate.displays.differences import CriticalDifferenceDisplay
 from mixent.evaluate.displays.explanation import ExplanationDisplay
-from mixent.evaluate.displays.methods import DifferencesDisplay
+from mixent.evaluate.displays.methods import MethodScoresDisplay
 from mixent.evaluate.displays.projection import ProjectionDisplay
-from mixent.evaluate.displays.roc import RocDisplay
+from mixent.evaluate.displays.reliability import ReliabilityDisplay
+from mixent.evaluate.displays.roc import RocCurvesDisplay
 from mixent.evaluate.displays.uncertainty import UncertaintyDisplay
 from mixent.fusion.displays import DependenceDisplay, PriorsDisplay, TrustDisplay
 from mixent.hmm.displays import StatesDisplay
@@ -21,35 +20,33 @@ from mixent.med.displays import (
     TreeDisplay,
 )
 from mixent.mixtures.displays import ComponentsDisplay, GrowthDisplay, RegionsDisplay, SelectionDisplay
-from mixent.studies.displays.det import DetDisplay
-from mixent.studies.displays.ensemble_size import SizeCurveDisplay
+from mixent.studies.displays import EnsembleSizeDisplay, VerificationDisplay
 
 __all__ = [
     "BoundaryDisplay",
-    "CalibrationDisplay",
     "ComponentsDisplay",
-    "ConfusionDisplay",
     "ConstraintsDisplay",
     "ConvergenceDisplay",
     "CriticalDifferenceDisplay",
     "DependenceDisplay",
-    "DetDisplay",
-    "DifferencesDisplay",
     "EdgeWeightsDisplay",
+    "EnsembleSizeDisplay",
     "ExplanationDisplay",
     "GrowthDisplay",
     "LikelihoodsDisplay",
     "MarginsDisplay",
+    "MethodScoresDisplay",
     "MultipliersDisplay",
     "PathDisplay",
     "PriorsDisplay",
     "ProjectionDisplay",
     "RegionsDisplay",
-    "RocDisplay",
+    "ReliabilityDisplay",
+    "RocCurvesDisplay",
     "SelectionDisplay",
-    "SizeCurveDisplay",
     "StatesDisplay",
     "TreeDisplay",
     "TrustDisplay",
     "UncertaintyDisplay",
+    "VerificationDisplay",
 ]

@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
 from sklearn.naive_bayes import GaussianNB
 
-from mixent.displays import CriticalDifferenceDisplay, SizeCurveDisplay
+from mixent.displays import CriticalDifferenceDisplay, EnsembleSizeDisplay
 from mixent.evaluate import compare_over_sets
 from mixent.studies import size_curves
 
@@ -62,7 +62,7 @@ def test_ranks_bars_and_the_critical_difference_are_those_found():
     for name, rank in zip(found.methods, found.mean_ranks):
         assert f"{name}  {rank:.2f}" in said or f"{rank:.2f}  {name}" in said
     assert f"critical difference {found.critical_difference:.2f} at 5 %" in said
-    assert "mean rank over 14 data sets, 1 is best (all alike: p < 0.001)" in said
+    assert "Mean rank over 14 data sets, 1 is best (Friedman test: p < 0.001)" in said
     ranks = dict(zip(found.methods, found.mean_ranks))
     assert len(bars(ax)) == len(found.groups) > 1
     ends = sorted(tuple(bar.get_xdata()) for bar in bars(ax))
@@ -96,10 +96,10 @@ def test_it_takes_axes_and_shows_itself_in_a_line():
 
 
 def test_what_is_no_comparison_is_refused():
-    with pytest.raises(TypeError, match="give what compare_over_sets returned; got a list"):
+    with pytest.raises(TypeError, match="this display needs the result of compare_over_sets; got a list"):
         CriticalDifferenceDisplay.from_comparison([1, 2])
-    with pytest.raises(TypeError, match="give what size_curves returned; got a dict"):
-        SizeCurveDisplay.from_curves({})
+    with pytest.raises(TypeError, match="this display needs the result of size_curves; got a dict"):
+        EnsembleSizeDisplay.from_curves({})
 
 
 @pytest.fixture(scope="module")
@@ -113,11 +113,11 @@ def curves():
 
 
 @pytest.mark.parametrize(
-    ("metric", "factor", "label"), [("error", 100, "error (%)"), ("log_loss", 1, "log-loss (nats per row)")]
+    ("metric", "factor", "label"), [("error", 100, "Error (%)"), ("log_loss", 1, "Log-loss (nats)")]
 )
 def test_lines_are_means_and_bands_standard_errors(curves, metric, factor, label):
-    ax = drawn(SizeCurveDisplay.from_curves(curves), metric=metric)
-    assert ax.get_ylabel() == label and ax.get_xlabel() == "ensemble size (estimators)"
+    ax = drawn(EnsembleSizeDisplay.from_curves(curves), metric=metric)
+    assert ax.get_ylabel() == label and ax.get_xlabel() == "Ensemble size (estimators)"
     assert [t.get_text() for t in ax.get_legend().get_texts()] == [r"\$boosted_", "bagged"]
     for line, band, name in zip(ax.lines, ax.collections, curves.methods):
         mean, spread = factor * curves.mean(name, metric), factor * curves.std_error(name, metric)
@@ -133,7 +133,7 @@ def test_without_bands_and_in_given_axes(curves):
     from matplotlib.figure import Figure
 
     ax = Figure().subplots()
-    display = SizeCurveDisplay.from_curves(curves)
+    display = EnsembleSizeDisplay.from_curves(curves)
     assert drawn(display, ax, band=False) is ax and not ax.collections and len(repr(display)) < 200
 
 
@@ -148,7 +148,7 @@ def test_without_bands_and_in_given_axes(curves):
 )
 def test_sizes_are_ticks_where_they_stand_apart(curves, sizes, scale, ticks):
     values = {"a": np.linspace(1, 0, len(sizes))}
-    display = SizeCurveDisplay(np.array(sizes), {"error": values}, {"error": values})
+    display = EnsembleSizeDisplay(np.array(sizes), {"error": values}, {"error": values})
     ax = drawn(display)
     assert ax.get_xscale() == scale
     if ticks:
@@ -161,11 +161,11 @@ def test_methods_that_failed_are_left_out(curves):
     from dataclasses import replace
 
     some = [r | ({"failed": "oh", "error": np.nan} if r["method"] == "bagged" else {}) for r in curves.records]
-    assert list(SizeCurveDisplay.from_curves(replace(curves, records=some)).mean["error"]) == ["$boosted_"]
+    assert list(EnsembleSizeDisplay.from_curves(replace(curves, records=some)).mean["error"]) == ["$boosted_"]
     with pytest.raises(ValueError, match="no method worked in every fold: .*oh"):
-        SizeCurveDisplay.from_curves(replace(curves, records=[r | {"failed": "oh"} for r in curves.records]))
+        EnsembleSizeDisplay.from_curves(replace(curves, records=[r | {"failed": "oh"} for r in curves.records]))
     with pytest.raises(ValueError, match="metric must be one of 'error', 'log_loss'; got 'brier'"):
-        SizeCurveDisplay.from_curves(curves).plot(metric="brier")
+        EnsembleSizeDisplay.from_curves(curves).plot(metric="brier")
 
 
 def test_the_page_on_comparing_runs_and_says_as_printed():

@@ -11,13 +11,12 @@ from mixent import MixtureClassifier, Search, SharedMixtureClassifier
 from mixent.base.style import OKABE_ITO, plain
 from mixent.base.text import class_name
 from mixent.displays import (
-    CalibrationDisplay,
     ComponentsDisplay,
-    ConfusionDisplay,
     ConvergenceDisplay,
     ExplanationDisplay,
     GrowthDisplay,
     RegionsDisplay,
+    ReliabilityDisplay,
     UncertaintyDisplay,
 )
 from mixent.evaluate import calibration_error
@@ -76,7 +75,7 @@ def test_calibration_is_the_binned_frequency():
     proba = rng.dirichlet(np.ones(3), 300)
     y = Y[rng.integers(0, 150, 300)]
     classes = np.unique(Y)
-    display = CalibrationDisplay.from_predictions(y, proba, classes)
+    display = ReliabilityDisplay.from_predictions(y, proba, classes)
     (bins,) = display.curves.values()
     error = np.sum(bins.mass * np.abs(bins.observed - bins.predicted)) / bins.mass.sum()
     assert error == pytest.approx(calibration_error(y, proba, classes), rel=1e-12)
@@ -84,51 +83,39 @@ def test_calibration_is_the_binned_frequency():
     np.testing.assert_array_equal(ax.lines[1].get_xydata(), np.c_[bins.predicted, bins.observed])
     above = ax.child_axes[0]
     assert sum(bar.get_height() for bar in above.patches) == 300  # no row is outside the picture
-    per_class = CalibrationDisplay.from_predictions(y, proba, classes, kind="class")
+    per_class = ReliabilityDisplay.from_predictions(y, proba, classes, kind="class")
     assert list(per_class.curves) == list(classes)
     total = sum(np.sum(b.mass * b.observed) for b in per_class.curves.values())
     assert total == pytest.approx(300)  # each row is of one class
     drawn(per_class)
 
 
-def test_several_calibrations_share_an_axes():
+def test_several_methods_have_a_curve_each():
     model = Gaussians().fit(X, Y)
-    ax = drawn(CalibrationDisplay.from_estimator(model, X, Y))
-    other = CalibrationDisplay.from_predictions(Y, np.full((150, 3), 1 / 3), np.unique(Y), name="blind")
-    other.plot(ax, first_colour=1, counts=False, band=False)
-    assert texts(ax) == ["top label", "blind"] and len(ax.child_axes) == 1
+    both = {"Gaussians": model.predict_proba(X), "uniform": np.full((150, 3), 1 / 3)}
+    display = ReliabilityDisplay.from_predictions(Y, both, np.unique(Y))
+    ax = drawn(display)
+    assert texts(ax) == ["Gaussians", "uniform"] and len(ax.child_axes) == 1 and len(ax.collections) == 1
     assert ax.get_xlim()[0] <= 1 / 3
-    with pytest.raises(ValueError, match='kind must be "top" or "class"'):
-        CalibrationDisplay.from_estimator(model, X, Y, kind="each")
+    one = ReliabilityDisplay.from_estimator(model, X, Y)
+    np.testing.assert_array_equal(one.predicted, display.predicted)
+    for proba, kind in ((both["uniform"], "each"), (both, "class")):
+        with pytest.raises(ValueError, match='kind must be "top", or "class" with the probabilities of one method'):
+            ReliabilityDisplay.from_predictions(Y, proba, kind=kind)
 
 
 def test_calibration_counts_stay_inside_the_axes():
     from matplotlib.figure import Figure
 
     ax = Figure().subplots()  # no layout engine makes room for them
-    drawn(CalibrationDisplay.from_estimator(Gaussians().fit(X, Y), X, Y), ax)
+    drawn(ReliabilityDisplay.from_estimator(Gaussians().fit(X, Y), X, Y), ax)
     ax.figure.canvas.draw()
     (above,) = ax.child_axes
     assert above.get_window_extent().y1 <= ax.get_window_extent().y1 + 1e-6
     assert ax.transData.transform((1, 1))[1] < above.get_window_extent().y0  # and above all points
-    assert above.get_ylabel() == "rows" and max(ax.get_yticks()) == 1
-    weighted = CalibrationDisplay.from_estimator(Gaussians().fit(X, Y), X, Y, sample_weight=np.full(150, 2.0))
-    assert drawn(weighted).child_axes[0].get_ylabel() == "weight"
-
-
-def test_confusion_by_hand():
-    display = ConfusionDisplay.from_predictions(["a", "a", "a", "b"], ["a", "b", "a", "b"], sample_weight=[1, 2, 1, 5])
-    np.testing.assert_array_equal(display.counts, [[2, 2], [0, 5]])
-    np.testing.assert_array_equal(display.shares, [[0.5, 0.5], [0, 1]])
-    ax = drawn(display)
-    assert [t.get_text() for t in ax.texts] == ["2", "2", "5"]
-    assert ax.figure.axes[1].get_ylabel() == "share of the true class (weighted)"
-    drawn(ConfusionDisplay.from_estimator(Gaussians().fit(X, Y), X, Y))
-    drawn(ConfusionDisplay.from_predictions(np.arange(25), np.arange(25)))
-    empty = ConfusionDisplay.from_predictions(["a"], ["a"], ["a", "b"])
-    np.testing.assert_array_equal(empty.shares, [[1, 0], [0, 0]])
-    with pytest.raises(ValueError, match="y has 1 rows, predicted has 2"):
-        ConfusionDisplay.from_predictions(["a"], ["a", "a"])
+    assert above.get_ylabel() == "Rows" and max(ax.get_yticks()) == 1
+    weighted = ReliabilityDisplay.from_estimator(Gaussians().fit(X, Y), X, Y, sample_weight=np.full(150, 2.0))
+    assert drawn(weighted).child_axes[0].get_ylabel() == "Weight"
 
 
 def test_uncertainty_is_sorted_and_counts_the_errors():
@@ -200,7 +187,7 @@ def test_numeric_classes_are_called_classes_in_legends():
     ax = drawn(UncertaintyDisplay.from_estimator(model, X, CODES))
     assert texts(ax)[0].startswith("class 0: ")
     assert texts(drawn(RegionsDisplay.from_estimator(model, X, CODES, columns=(0, 1))))[0] == "class 0"
-    assert texts(drawn(CalibrationDisplay.from_estimator(model, X, CODES, kind="class")))[0] == "class 0"
+    assert texts(drawn(ReliabilityDisplay.from_estimator(model, X, CODES, kind="class")))[0] == "class 0"
     assert "class 2 vs class 1" in drawn(ExplanationDisplay.from_estimator(model, X, row=120)).get_title()
 
 
@@ -259,15 +246,14 @@ def test_explanation_of_frames_and_of_rows_that_are_not_there():
         ExplanationDisplay.from_estimator(model, frame, 150)
     with pytest.raises(ValueError, match="X has 1 row; there is no row -1"):
         ExplanationDisplay.from_estimator(model, frame[:1], -1)
-    with pytest.raises(ValueError, match="has no explain; give a fitted mixture classifier"):
+    with pytest.raises(ValueError, match="has no method explain"):
         ExplanationDisplay.from_estimator(QuadraticDiscriminantAnalysis().fit(X, Y), X)
 
 
 def test_any_class_name_is_drawn_as_it_is():
     y = NASTY[CODES]
     model = Gaussians().fit(X[:, :2], y)
-    drawn(CalibrationDisplay.from_estimator(model, X[:, :2], y, kind="class"))
-    drawn(ConfusionDisplay.from_estimator(model, X[:, :2], y))
+    drawn(ReliabilityDisplay.from_estimator(model, X[:, :2], y, kind="class"))
     ax = drawn(UncertaintyDisplay.from_estimator(model, X[:, :2], y))
     assert any("_hidden" in text for text in texts(ax))
     drawn(RegionsDisplay.from_estimator(model, X[:, :2], y, grid_size=5))
@@ -285,7 +271,7 @@ def test_displays_draw_on_given_axes():
     from matplotlib.figure import Figure
 
     ax = Figure().subplots()
-    display = ConfusionDisplay.from_predictions(["a", "b"], ["a", "b"])
+    display = UncertaintyDisplay.from_predictions(["a", "b"], np.eye(2))
     assert drawn(display, ax) is ax
 
 

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mixent.displays import DifferencesDisplay
+from mixent.base.multiple_tests import adjusted_p_values, homogeneous_groups
+from mixent.displays import MethodScoresDisplay
 from mixent.evaluate import CrossValidation, holm
-from mixent.evaluate.displays.methods import adjusted_p_values, not_told_apart
 
 
 def made(scores, metric="log_loss"):
@@ -33,7 +33,7 @@ def random_scores(seed, k=6, folds=8):
 @pytest.mark.parametrize("seed", range(12))
 def test_bars_are_the_maximal_runs_without_a_difference(seed):
     cv = made(random_scores(seed))
-    display = DifferencesDisplay.from_comparison(cv)
+    display = MethodScoresDisplay.from_comparison(cv)
     names = display.names
     assert names == cv.ranking() and (np.diff(display.means) >= 0).all()
     pairs = list(combinations(range(len(names)), 2))
@@ -49,8 +49,8 @@ def test_bars_are_the_maximal_runs_without_a_difference(seed):
 
 def test_the_order_in_which_methods_come_changes_nothing():
     scores = random_scores(3)
-    one = DifferencesDisplay.from_comparison(made(scores))
-    other = DifferencesDisplay.from_comparison(made(scores[::-1]))
+    one = MethodScoresDisplay.from_comparison(made(scores))
+    other = MethodScoresDisplay.from_comparison(made(scores[::-1]))
     np.testing.assert_allclose(one.means, other.means)
     assert one.groups == other.groups
 
@@ -66,15 +66,15 @@ def test_runs_are_those_of_a_comparison():
     y = np.where(X[:, 0] + 0.5 * rng.normal(size=120) > 0, "a", "b")
     methods = {"bayes": GaussianNB(), "stump": DecisionTreeClassifier(max_depth=1), "tree": DecisionTreeClassifier()}
     found = mx.compare(X, y, methods=methods, baselines=False, folds=5, n_jobs=1, refit=False)
-    display = DifferencesDisplay.from_comparison(found)
+    display = MethodScoresDisplay.from_comparison(found)
     assert [[display.names[i] for i in group] for group in display.groups] == found.groups()
     assert display.ours == [False] * 3
 
 
 def test_equal_methods_are_joined_and_one_fold_tells_nothing():
     same = made([[0.1, 0.2, 0.3]] * 3)
-    assert DifferencesDisplay.from_comparison(same).groups == [[0, 1, 2]]
-    assert DifferencesDisplay.from_comparison(made([[0.1], [0.9]])).groups == [[0, 1]]
+    assert MethodScoresDisplay.from_comparison(same).groups == [[0, 1, 2]]
+    assert MethodScoresDisplay.from_comparison(made([[0.1], [0.9]])).groups == [[0, 1]]
 
 
 def between(k, **apart):
@@ -88,10 +88,10 @@ def between(k, **apart):
 
 
 def test_every_pair_of_a_run_counts_not_only_those_with_its_first():
-    assert not_told_apart(between(4, p12=0.01)) == [[0, 1], [2, 3]]
-    assert not_told_apart(between(4, p13=0.01)) == [[0, 1, 2], [2, 3]]
-    assert not_told_apart(between(4, p03=0.01)) == [[0, 1, 2], [1, 2, 3]]
-    assert not_told_apart(between(3), alpha=0.6) == [] and not_told_apart(np.ones((1, 1))) == []
+    assert homogeneous_groups(between(4, p12=0.01)) == [[0, 1], [2, 3]]
+    assert homogeneous_groups(between(4, p13=0.01)) == [[0, 1, 2], [2, 3]]
+    assert homogeneous_groups(between(4, p03=0.01)) == [[0, 1, 2], [1, 2, 3]]
+    assert homogeneous_groups(between(3), alpha=0.6) == [] and homogeneous_groups(np.ones((1, 1))) == []
 
 
 def test_p_values_are_adjusted_for_all_pairs():
@@ -103,15 +103,15 @@ def test_p_values_are_adjusted_for_all_pairs():
 
 def told(adjusted):
     k = len(adjusted)
-    return DifferencesDisplay([f"m{i}" for i in range(k)], np.ones(k), np.ones((k, 2)), adjusted, "error").in_words()
+    return MethodScoresDisplay([f"m{i}" for i in range(k)], np.ones(k), np.ones((k, 2)), adjusted, "error").text()
 
 
 def test_those_not_told_from_the_best_need_not_follow_it():
-    assert told(between(4, p01=0.01, p03=0.01)) == "By error, these rows do not tell m0 from m2."
-    assert told(between(4, p12=0.01)) == "By error, these rows do not tell m0 from any other."
-    assert told(between(3, p01=0.01, p02=0.049)) == "By error, m0 is told apart from every other."
-    assert told(between(2)) == "By error, these rows do not tell any of the methods apart."
-    assert "m6 and 1 more" in told(between(9, p08=0.01))
+    assert told(between(4, p01=0.01, p03=0.01)) == "Error: m0 does not differ significantly from m2."
+    assert told(between(4, p12=0.01)) == "Error: m0 does not differ significantly from any other method."
+    assert told(between(3, p01=0.01, p02=0.049)) == "Error: m0 differs significantly from every other method."
+    assert told(between(2)) == "Error: no two methods differ significantly."
+    assert "m6, and 1 more" in told(between(9, p08=0.01))
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -122,8 +122,8 @@ def test_the_sentence_names_those_that_no_test_tells_from_the_best(seed):
     best, *others = cv.ranking()
     pairs = list(combinations(cv.ranking(), 2))
     adjusted = dict(zip(pairs, holm([cv.difference(a, b)["p_value"] for a, b in pairs])))
-    words = DifferencesDisplay.from_comparison(cv).in_words()
-    if "told apart from every" not in words and "any" not in words.split():
+    words = MethodScoresDisplay.from_comparison(cv).text()
+    if not {"every", "any", "no"} & set(words.split()):
         assert {m for m in others if m in words} == {m for m in others if adjusted[best, m] >= 0.05}
     else:
         assert len({adjusted[best, m] >= 0.05 for m in others}) == 1
@@ -133,38 +133,38 @@ def test_the_sentence_names_those_that_no_test_tells_from_the_best(seed):
 def test_the_tests_are_those_of_the_comparison():
     cv = made([[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]])
     own = SimpleNamespace(cv=cv, test=lambda a, b, metric: SimpleNamespace(p_value=0.001))
-    assert DifferencesDisplay.from_comparison(own).groups == []
-    assert DifferencesDisplay.from_comparison(cv).groups == [[0, 1]]
+    assert MethodScoresDisplay.from_comparison(own).groups == []
+    assert MethodScoresDisplay.from_comparison(cv).groups == [[0, 1]]
 
 
 def test_it_is_drawn_and_told():
     base = np.linspace(0.1, 0.12, 8)
     noise = 0.002 * np.outer([0.0, 1.1, -1.0, 1.2], np.tile([1, -1], 4)) + 1e-6 * np.arange(4)[:, None]
     cv = made([base + noise[0], base + noise[1], base + 1 + noise[2], base + 1 + noise[3]])
-    display = DifferencesDisplay.from_comparison(cv).plot()
+    display = MethodScoresDisplay.from_comparison(cv).plot()
     assert display.groups == [[0, 1], [2, 3]] and len(display._levels()) == 1
-    assert display.in_words() == "By log-loss, these rows do not tell m0 from m1."
+    assert display.text() == "Log-loss: m0 does not differ significantly from m1."
     bars = [line for line in display.ax_.lines if line.get_linewidth() == 3.6]
     assert len(bars) == 2
     ends = [tuple(sorted(bar.get_ydata())) for bar in bars]
     np.testing.assert_allclose(ends, [(-0.3, 1.3), (1.7, 3.3)])
     assert [t.get_text().split("  ")[0] for t in display.ax_.get_yticklabels()] == display.names
-    assert "log-loss (nats)" in display.ax_.get_xlabel()
-    apart = DifferencesDisplay.from_comparison(made([base, base + 1 + noise[1]]))
-    assert apart.groups == [] and apart.in_words() == "By log-loss, m0 is told apart from every other."
+    assert "Log-loss (nats)" in display.ax_.get_xlabel()
+    apart = MethodScoresDisplay.from_comparison(made([base, base + 1 + noise[1]]))
+    assert apart.groups == [] and apart.text() == "Log-loss: m0 differs significantly from every other method."
 
 
 def test_one_bad_method_does_not_push_the_others_together():
-    wide = DifferencesDisplay.from_comparison(made([[0.1, 0.12], [0.2, 0.22], [9.0, 9.1]])).plot()
+    wide = MethodScoresDisplay.from_comparison(made([[0.1, 0.12], [0.2, 0.22], [9.0, 9.1]])).plot()
     assert wide.ax_.get_xscale() == "log"
-    with_zero = DifferencesDisplay.from_comparison(made([[0.0, 0.0], [0.2, 0.22], [9.0, 9.1]])).plot()
+    with_zero = MethodScoresDisplay.from_comparison(made([[0.0, 0.0], [0.2, 0.22], [9.0, 9.1]])).plot()
     assert with_zero.ax_.get_xscale() == "linear"
 
 
 def test_ours_and_others_have_their_marks():
     cv = made(random_scores(0, k=3))
     candidates = {f"m{i}": SimpleNamespace(ours=i == 0) for i in range(3)}
-    display = DifferencesDisplay.from_comparison(
+    display = MethodScoresDisplay.from_comparison(
         SimpleNamespace(cv=cv, candidates=candidates), metric="log_loss"
     ).plot()
     assert sum(display.ours) == 1
@@ -173,11 +173,11 @@ def test_ours_and_others_have_their_marks():
 
 def test_what_is_refused():
     cv = made(random_scores(0))
-    with pytest.raises(TypeError, match="give what compare or cross_validate returned; got a int"):
-        DifferencesDisplay.from_comparison(3)
-    with pytest.raises(ValueError, match="metric must be one of error, .*; got 'fit_seconds'"):
-        DifferencesDisplay.from_comparison(cv, metric="fit_seconds")
+    with pytest.raises(TypeError, match="this display needs the result of compare or cross_validate; got 3"):
+        MethodScoresDisplay.from_comparison(3)
+    with pytest.raises(ValueError, match="metric must be one of 'error', .*; got 'fit_seconds'"):
+        MethodScoresDisplay.from_comparison(cv, metric="fit_seconds")
     with pytest.raises(ValueError, match=r"alpha must be between 0 and 1; got 1\.5"):
-        DifferencesDisplay.from_comparison(cv, alpha=1.5)
+        MethodScoresDisplay.from_comparison(cv, alpha=1.5)
     with pytest.raises(ValueError, match="needs two methods that worked in every fold; there is 1"):
-        DifferencesDisplay.from_comparison(made([[0.1, 0.2]]))
+        MethodScoresDisplay.from_comparison(made([[0.1, 0.2]]))

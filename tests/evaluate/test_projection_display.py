@@ -7,7 +7,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.naive_bayes import GaussianNB
 
-from mixent.displays import ProjectionDisplay, RocDisplay
+from mixent.displays import ProjectionDisplay, RocCurvesDisplay
 from mixent.evaluate.displays.projection import MOST_COLUMNS, SHRINK, discriminants, encoded, local_mean
 
 X, CODES = load_iris(return_X_y=True)
@@ -101,7 +101,7 @@ def test_it_is_drawn_for_any_model_and_any_columns():
     assert len(display.ax_.collections) == 4  # three classes and the crosses
     assert len(display.ax_.collections[-1].get_offsets()) == wrong.sum()
     legend = [t.get_text() for t in display.ax_.get_legend().get_texts()]
-    assert legend == ["setosa", "versicolor", "virginica", "decided wrongly"]
+    assert legend == ["setosa", "versicolor", "virginica", "misclassified"]
     assert "a_name_much_too_lon…" in display.names[0] and "colour = blue" in encoded(frame)[1]
     assert "colour = red" not in encoded(frame)[1]  # it says the same
     own = ProjectionDisplay.from_estimator(GaussianNB().fit(X, Y), X, Y)
@@ -131,17 +131,17 @@ def test_curves_of_each_class_against_the_others():
     from sklearn.metrics import roc_auc_score
 
     proba = GaussianNB().fit(X[::2], Y[::2]).predict_proba(X)
-    display = RocDisplay.from_classes(Y, proba, np.unique(Y)).plot()
+    display = RocCurvesDisplay.from_classes(Y, proba, np.unique(Y)).plot()
     for c, label in enumerate(np.unique(Y)):
         assert display.curves[label].auc == pytest.approx(roc_auc_score(label == Y, proba[:, c]))
-    assert display.ax_.get_xlabel() == "share of the others taken for the class"
+    assert display.ax_.get_xlabel() == "False Positive Rate"
     weight = np.linspace(0.5, 2, 150)
-    weighted = RocDisplay.from_classes(Y, proba, np.unique(Y), sample_weight=weight)
+    weighted = RocCurvesDisplay.from_classes(Y, proba, np.unique(Y), sample_weight=weight)
     expected = roc_auc_score(Y == "virginica", proba[:, 2], sample_weight=weight)
     assert weighted.curves["virginica"].auc == pytest.approx(expected)
-    fewer = RocDisplay.from_classes(Y[:100], proba[:100], np.unique(Y))
+    fewer = RocCurvesDisplay.from_classes(Y[:100], proba[:100], np.unique(Y))
     assert list(fewer.curves) == ["setosa", "versicolor"]  # none of the third is there to be found
     with pytest.raises(ValueError, match=r"proba must have shape \(150, 3\)"):
-        RocDisplay.from_classes(Y, proba[:, 1:], np.unique(Y))
+        RocCurvesDisplay.from_classes(Y, proba[:, 1:], np.unique(Y))
     with pytest.raises(ValueError, match="all labels in y are 'setosa'"):
-        RocDisplay.from_classes(Y[:50], proba[:50], np.unique(Y))
+        RocCurvesDisplay.from_classes(Y[:50], proba[:50], np.unique(Y))

@@ -184,16 +184,14 @@ def test_the_page_hands_on_what_was_listed(found, tmp_path, monkeypatch):
 def test_the_metric_of_the_comparison_has_its_diagram_first(found, metric):
     figures = scores.differences(replace(found, metric=metric))
     shown = [re.search(r"Methods by mean (.*), best first", figure.alt)[1] for figure in figures]
-    first = scores.DifferencesDisplay.from_comparison(found, metric=metric).heading
+    first = scores.MethodScoresDisplay.from_comparison(found, metric=metric).heading
     assert shown[0] == first and len(shown) == len(set(shown))
-    assert {"log-loss (nats)", "error (%)"} <= set(shown) and len(shown) <= 3
-    assert (
-        figures[1].caption == scores.DifferencesDisplay.from_comparison(found, metric=shown_metric(shown[1])).in_words()
-    )
+    assert {"Log-loss (nats)", "Error (%)"} <= set(shown) and len(shown) <= 3
+    assert figures[1].caption == scores.MethodScoresDisplay.from_comparison(found, metric=shown_metric(shown[1])).text()
 
 
 def shown_metric(heading):
-    return next(metric for metric, (name, _, _) in scores.SHOWN.items() if name == heading)
+    return next(metric for metric, (name, _, _) in scores.SHOWN.items() if name.lower() == heading.lower())
 
 
 def made(values):

@@ -5,10 +5,10 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.dummy import DummyClassifier
+from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import GaussianNB
 
 from mixent.base.document import Figure
-from mixent.displays import ConfusionDisplay, RocDisplay
 from mixent.evaluate import cross_validate, error_bounds, log_loss
 from mixent.report import results, scores
 from mixent.report.results import Predictions, out_of_fold
@@ -51,7 +51,7 @@ def test_two_classes_have_a_curve_for_each_method():
     cv = cross_validate({"LDA": METHODS["LDA"], "bayes": GaussianNB()}, X, y)
     every = [out_of_fold(cv, name) for name in cv.methods]
     (figure,) = results.roc(every)
-    expected = RocDisplay.from_predictions(y, every[1].proba[:, 1], positive="yes").curves["scores"].auc
+    expected = roc_auc_score(y == "yes", every[1].proba[:, 1])
     assert f"bayes {expected:.3f}" in figure.alt and "LDA" in figure.alt
 
 
@@ -65,12 +65,13 @@ def test_many_classes_show_the_hardest():
 
 
 def test_frequent_errors_and_recall():
-    confusion = ConfusionDisplay.from_predictions([1, 1, 2], [1, 2, 2])
-    assert results.frequent_errors(confusion).text == "Most frequent errors: class 1 predicted as class 2 (1)."
-    rows = [[getattr(cell, "text", cell) for cell in row] for row in results.by_class(confusion).rows]
+    classes, proba = np.array([1, 2]), np.array([[0.9, 0.1], [0.2, 0.8], [0.3, 0.7]])
+    counts = results.confusion_counts(Predictions("m", np.array([1, 1, 2]), proba, classes))
+    assert counts.tolist() == [[1, 1], [0, 1]]
+    assert results.frequent_errors(counts, classes).text == "Most frequent errors: class 1 predicted as class 2 (1)."
+    rows = [[getattr(cell, "text", cell) for cell in row] for row in results.by_class(counts, classes).rows]
     assert rows == [["class 1", "2", "50.0", "100.0"], ["class 2", "1", "100.0", "50.0"]]
-    never = ConfusionDisplay.from_predictions([1, 1], [1, 1], [1, 2])
-    assert results.by_class(never).rows[1][2:] == [None, None]
+    assert results.by_class(np.array([[2, 0], [0, 0]]), classes).rows[1][2:] == [None, None]
 
 
 def test_errors_count_rows_where_scores_are_weighted(best):

@@ -8,7 +8,7 @@ from scipy.stats import norm
 from sklearn.metrics import det_curve, roc_auc_score, roc_curve
 
 from mixent.datasets import simulate_verification
-from mixent.displays import DetDisplay, RocDisplay
+from mixent.displays import RocCurvesDisplay, VerificationDisplay
 from mixent.evaluate import log_loss
 from mixent.studies import (
     bayes_threshold,
@@ -283,32 +283,32 @@ def drawn(display, ax=None):
 
 def test_det_draws_the_rates_as_normal_deviates():
     systems = {"good": 2 * LLR, "fair_$": LLR + RNG.normal(size=360) * 3}
-    display = DetDisplay.from_predictions(TRUTH, systems, prior=0.2, cost_miss=2, **AS_CLIENT)
+    display = VerificationDisplay.from_predictions(TRUTH, systems, prior=0.2, cost_miss=2, **AS_CLIENT)
     ax = drawn(display)
     for i, (name, scores) in enumerate(systems.items()):
         curve = display.curves[name]
         assert curve.eer == eer(TRUTH, scores, **AS_CLIENT)
         assert curve.at == verification_rates(TRUTH, scores, threshold=bayes_threshold(0.2, cost_miss=2), **AS_CLIENT)
         line, ring, square = ax.lines[1 + 3 * i : 4 + 3 * i]
-        assert line.get_label() == f"{name.replace('$', chr(92) + '$')}, EER {100 * curve.eer:.2f} %"
+        assert line.get_label() == f"{name.replace('$', chr(92) + '$')} (EER = {100 * curve.eer:.2f} %)"
         inside = (curve.far > 0) & (curve.far < 1) & (curve.frr > 0) & (curve.frr < 1)
         wanted = ndtri(np.column_stack([curve.far, curve.frr])[inside])
         np.testing.assert_allclose(line.get_xydata()[inside], wanted)
         np.testing.assert_allclose(ring.get_xydata()[0], ndtri([curve.eer] * 2))
         np.testing.assert_allclose(square.get_xydata()[0], ndtri([curve.at.far, curve.at.frr]))
     told = [t.get_text() for t in ax.get_legend().get_texts()]
-    assert told[2:] == ["FAR = FRR", "threshold for prior 0.2"]
-    assert ax.get_xlabel() == "FAR: others accepted as client, %" and ax.get_ylabel() == "FRR: client rejected, %"
+    assert told[2:] == ["equal error rate", "threshold for prior 0.2"]
+    assert ax.get_xlabel() == "False acceptance rate of client (%)"
     ticks = dict(zip(ax.get_xticks(), (t.get_text() for t in ax.get_xticklabels())))
     np.testing.assert_allclose([100 * norm.cdf(t) for t in ticks], [float(text) for text in ticks.values()])
 
 
 def test_det_keeps_the_corners_of_every_step():
-    curve = DetDisplay.from_predictions(TRUTH, TIED, **AS_CLIENT).curves["scores"]
+    curve = VerificationDisplay.from_predictions(TRUTH, TIED, **AS_CLIENT).curves["scores"]
     far, frr, _ = _operating_points(CLIENT, TIED)
     np.testing.assert_array_equal([curve.far[[0, -1]], curve.frr[[0, -1]]], [[0, 1], [1, 0]])
     assert set(zip(curve.far, curve.frr)) <= set(zip(far, frr)) and len(curve.far) <= len(far)
-    whole = DetDisplay.from_predictions(TRUTH, LLR, **AS_CLIENT).curves["scores"]
+    whole = VerificationDisplay.from_predictions(TRUTH, LLR, **AS_CLIENT).curves["scores"]
     far, frr, _ = _operating_points(CLIENT, LLR)
     # trapezoids: what was left out lies on straight lines
     assert trapezoid(whole.frr, whole.far) == pytest.approx(trapezoid(frr, far), rel=1e-12)
@@ -317,7 +317,7 @@ def test_det_keeps_the_corners_of_every_step():
 
 @pytest.mark.parametrize("scores", [np.where(CLIENT, 1.0, -1.0), -LLR, np.where(CLIENT, -1.0, 1.0), np.zeros(360)])
 def test_det_of_the_best_and_of_the_worst(scores):
-    ax = drawn(DetDisplay.from_predictions(TRUTH, {"a": scores}, prior=0.5, **AS_CLIENT))
+    ax = drawn(VerificationDisplay.from_predictions(TRUTH, {"a": scores}, prior=0.5, **AS_CLIENT))
     assert np.isfinite(ax.get_xlim()).all() and ax.get_xlim()[0] < ax.get_xlim()[1] and len(ax.get_xticks()) >= 3
     for mark in ax.lines[2:4]:
         x, y = mark.get_xydata()[0]
@@ -328,7 +328,7 @@ def test_det_takes_axes_and_many_systems_and_shows_itself_in_a_line():
     from matplotlib.figure import Figure
 
     ax = Figure().subplots()
-    display = DetDisplay.from_predictions(
+    display = VerificationDisplay.from_predictions(
         TRUTH, {str(i): LLR + i * RNG.normal(size=360) for i in range(6)}, **AS_CLIENT
     )
     assert drawn(display, ax) is ax and len(repr(display)) < 200 and display.prior is None
@@ -338,20 +338,20 @@ def test_det_takes_axes_and_many_systems_and_shows_itself_in_a_line():
 
 def test_det_says_what_is_wrong():
     with pytest.raises(ValueError, match="scores is empty; give the scores of one system at least"):
-        DetDisplay.from_predictions(TRUTH, {}, **AS_CLIENT)
-    with pytest.raises(ValueError, match="costs have no effect without a prior; give prior="):
-        DetDisplay.from_predictions(TRUTH, LLR, cost_miss=3, **AS_CLIENT)
+        VerificationDisplay.from_predictions(TRUTH, {}, **AS_CLIENT)
+    with pytest.raises(ValueError, match="cost_miss and cost_false_alarm are only used with prior"):
+        VerificationDisplay.from_predictions(TRUTH, LLR, cost_miss=3, **AS_CLIENT)
     with pytest.raises(ValueError, match=r"scores of 'a' must be one number per row, 360; got shape \(2,\)"):
-        DetDisplay.from_predictions(TRUTH, {"a": [1, 2]}, **AS_CLIENT)
+        VerificationDisplay.from_predictions(TRUTH, {"a": [1, 2]}, **AS_CLIENT)
     with pytest.raises(ValueError, match="scores of 'a' must be numbers; row 0 has none"):
-        DetDisplay.from_predictions(["c", "i"], {"a": [np.nan, 2]}, target="c")
+        VerificationDisplay.from_predictions(["c", "i"], {"a": [np.nan, 2]}, target="c")
     with pytest.raises(ValueError, match="prior must be the probability of a client"):
-        DetDisplay.from_predictions(TRUTH, LLR, prior=1.5, **AS_CLIENT)
+        VerificationDisplay.from_predictions(TRUTH, LLR, prior=1.5, **AS_CLIENT)
 
 
 def test_roc_takes_the_same_scores():
     sure = np.where(LLR > 8, np.inf, LLR)
-    display = RocDisplay.from_predictions(TRUTH, {"a": LLR, "b": sure}, positive="client")
+    display = RocCurvesDisplay.from_predictions(TRUTH, {"a": LLR, "b": sure}, pos_label="client")
     assert display.curves["a"].auc == pytest.approx(roc_auc_score(CLIENT, LLR))
     far, frr, _ = _operating_points(CLIENT, sure)
     assert display.curves["b"].auc == pytest.approx(1 - trapezoid(frr, far))

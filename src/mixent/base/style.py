@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Self
 
@@ -171,6 +172,18 @@ def divided(
     ax.set_axis_off()
     grid = place.subgridspec(rows, columns, width_ratios=ratios)
     return [ax.figure.add_subplot(grid[i // columns, i % columns]) for i in range(n)]
+
+
+def stacked_bars(groups: Sequence[list[int]], apart: Callable[[list[int], list[int]], bool]) -> list[list[list[int]]]:
+    """Groups by level: a group goes to the first level whose last group is `apart` from it."""
+    levels: list[list[list[int]]] = []
+    for group in groups:
+        free = next((level for level in levels if apart(level[-1], group)), None)
+        if free is None:
+            levels.append([group])
+        else:
+            free.append(group)
+    return levels
 
 
 def tidy(ax: Any) -> None:

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.multiple_tests import holm
+from mixent.base.multiple_tests import adjusted_p_values, holm, homogeneous_groups
 from mixent.base.params import check_choice
 from mixent.base.recipes import Shape
 from mixent.base.style import Short
 from mixent.comparison.candidates import Candidate
 from mixent.data.labels import encode
-from mixent.evaluate.displays.methods import adjusted_p_values, not_told_apart
 from mixent.evaluate.paired import TTest, corrected_t_test
 from mixent.evaluate.records import CrossValidation
 from mixent.evaluate.scores import METRICS, SMALLEST
@@ -141,7 +140,7 @@ class Comparison(Short):
         """Maximal runs of methods, in order of their mean, of which no pair is told apart (Holm over all pairs)."""
         order = self.ranking(metric)
         adjusted = adjusted_p_values(order, lambda a, b: self.test(a, b, metric).p_value)
-        return [[order[i] for i in run] for run in not_told_apart(adjusted, ALPHA)]
+        return [[order[i] for i in run] for run in homogeneous_groups(adjusted, ALPHA)]
 
     def report(self, path: Any, *, title: str | None = None, commands: str = "") -> Path:
         """Write all of it as one HTML file and return its path."""

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.document import Content, Figure, Number, Paragraph, Section, Table, canvas, drawing
+from mixent.base.document import Content, Figure, Number, Paragraph, Section, Table, canvas
+from mixent.base.style import plain, share_colours
 from mixent.base.text import class_name
-from mixent.data.labels import as_labels, classes_of, label_value
-from mixent.displays import CalibrationDisplay, ConfusionDisplay, RocDisplay, UncertaintyDisplay
+from mixent.data.labels import as_labels, classes_of, encode, label_value
+from mixent.displays import ReliabilityDisplay, RocCurvesDisplay, UncertaintyDisplay
 from mixent.evaluate.displays.roc import log_odds
 from mixent.evaluate.records import CrossValidation
 from mixent.evaluate.scores import calibration_error
@@ -19,6 +20,7 @@ from mixent.evaluate.scores import calibration_error
 OUT_OF_FOLD = "rows not used for fitting"
 MOST_CURVES = 4  # methods in one figure
 MOST_CLASSES = 12  # curves of one method
+MOST_NUMBERS = 20  # classes of a confusion matrix with numbers
 
 
 @dataclass(frozen=True)
@@ -64,9 +66,8 @@ def result_sections(every: Sequence[Predictions], errors_title: str = "Errors") 
 def calibration(every: Sequence[Predictions]) -> list[Content]:
     """Reliability curves of the first methods, in one figure."""
     shown, first = every[:MOST_CURVES], every[0]
-    displays = [
-        CalibrationDisplay.from_predictions(p.y, p.proba, p.classes, sample_weight=p.weight, name=p.name) for p in shown
-    ]
+    proba = {p.name: p.proba for p in shown}
+    display = ReliabilityDisplay.from_predictions(first.y, proba, first.classes, sample_weight=first.weight)
     distances = [calibration_error(p.y, p.proba, p.classes, sample_weight=p.weight) for p in shown]
     listed = ", ".join(f"{p.name} {100 * distance:.1f}\u00a0%" for p, distance in zip(shown, distances))
     amount = "number" if first.weight is None else "total weight"
@@ -76,15 +77,7 @@ def calibration(every: Sequence[Predictions]) -> list[Content]:
         f"probability. Mean distance from the diagonal: {listed}."
     )
     alt = f"Share of correct decisions against predicted probability. Mean distance from the diagonal: {listed}."
-    return [Figure(lambda: _curves(displays), alt, caption)]
-
-
-def _curves(displays: Sequence[CalibrationDisplay]) -> Any:
-    figure = canvas(5.2, 6.0)
-    ax = figure.subplots()
-    for i, display in enumerate(displays):
-        display.plot(ax, first_colour=i, counts=i == 0, band=i == 0)
-    return figure
+    return [Figure(display.picture, alt, caption)]
 
 
 def roc(every: Sequence[Predictions]) -> list[Content]:
@@ -95,10 +88,10 @@ def roc(every: Sequence[Predictions]) -> list[Content]:
     if len(first.classes) == 2:
         scores = {p.name: log_odds(p.proba, 1) for p in every[:MOST_CURVES]}
         positive = first.classes[1]
-        display = RocDisplay.from_predictions(first.y, scores, positive=positive, sample_weight=first.weight)
+        display = RocCurvesDisplay.from_predictions(first.y, scores, pos_label=positive, sample_weight=first.weight)
         what = f"True positive rate of {class_name(positive)} against false positive rate"
     else:
-        display = RocDisplay.from_classes(first.y, first.proba, first.classes, sample_weight=first.weight)
+        display = RocCurvesDisplay.from_classes(first.y, first.proba, first.classes, sample_weight=first.weight)
         what = f"{first.name}: true positive rate of each class, against all others, by false positive rate"
     areas = {name: curve.auc for name, curve in display.curves.items()}
     if len(areas) > MOST_CLASSES:
@@ -110,44 +103,64 @@ def roc(every: Sequence[Predictions]) -> list[Content]:
         f"{what}, at every threshold, on {first.rows}. The area under a curve (AUC) is the probability that a row of "
         "the class scores higher than another row: 1 is perfect, 0.5 is chance (the diagonal)."
     )
-    return [Figure(drawing(display, *display.size()), f"ROC curves. Areas: {listed}.", caption)]
+    return [Figure(display.picture, f"ROC curves. Areas: {listed}.", caption)]
 
 
 def errors(predictions: Predictions) -> list[Content]:
     """The confusion matrix, recall and precision of each class, and the uncertainty of wrong decisions."""
-    name, n_classes, n = predictions.name, len(predictions.classes), len(predictions.y)
-    confusion = ConfusionDisplay.from_predictions(predictions.y, predictions.predicted, predictions.classes)
-    side, wrong = min(max(3.8, 1.8 + 0.6 * n_classes), 10), int(predictions.wrong.sum())
+    name, classes, n = predictions.name, predictions.classes, len(predictions.y)
+    counts, wrong = confusion_counts(predictions), int(predictions.wrong.sum())
     caption = f"{name}: {predictions.rows}, by true and predicted class ({wrong} of {n} wrong)."
     if predictions.weight is not None:  # half a row wrong means nothing
         caption += " Rows are counted here and below, each as one; the scores above are weighted."
-    matrix = Figure(drawing(confusion, side + 0.8, side), f"Confusion matrix: {wrong} of {n} rows wrong.", caption)
-    doubt = UncertaintyDisplay.from_predictions(predictions.y, predictions.proba, predictions.classes)
+    alt = f"Confusion matrix: {wrong} of {n} rows wrong."
+    matrix = Figure(lambda: _confusion_matrix(counts, classes), alt, caption)
+    display = UncertaintyDisplay.from_predictions(predictions.y, predictions.proba, classes)
     caption = (
         f"Uncertainty of {name}: one minus its largest probability, sorted within each true class. Crosses are wrong "
         "decisions; they should be at the top, where the uncertainty is high."
     )
-    draw = drawing(doubt, 6.4, 3.8 + 0.2 * min(n_classes // 2, 6) * (n_classes > 4))
-    uncertainty = Figure(draw, "Sorted uncertainty for each class, errors marked.", caption)
-    return [frequent_errors(confusion), matrix, by_class(confusion), uncertainty]
+    uncertainty = Figure(display.picture, "Sorted uncertainty for each class, errors marked.", caption)
+    return [frequent_errors(counts, classes), matrix, by_class(counts, classes), uncertainty]
 
 
-def frequent_errors(confusion: ConfusionDisplay) -> Paragraph:
+def confusion_counts(predictions: Predictions) -> np.ndarray:
+    """(C, C) rows of each true class (rows) that are predicted as each class (columns)."""
+    counts = np.zeros((len(predictions.classes),) * 2, dtype=int)
+    true, predicted = (encode(y, predictions.classes) for y in (predictions.y, predictions.predicted))
+    np.add.at(counts, (true, predicted), 1)
+    return counts
+
+
+def _confusion_matrix(counts: np.ndarray, classes: np.ndarray) -> Any:
+    from sklearn.metrics import ConfusionMatrixDisplay  # takes long to import
+
+    names = [plain(label, 18) for label in classes]
+    side = min(max(3.8, 1.8 + 0.6 * len(classes)), 10)
+    figure = canvas(side + 0.4, side)
+    display = ConfusionMatrixDisplay(counts, display_labels=names)
+    steep = max(map(len, names)) > (12 if len(names) <= 3 else 4)
+    look: dict[str, Any] = {"cmap": share_colours(), "colorbar": False, "values_format": "d"}
+    look["xticks_rotation"] = "vertical" if steep else "horizontal"
+    display.plot(ax=figure.subplots(), include_values=len(classes) <= MOST_NUMBERS, **look)
+    return figure
+
+
+def frequent_errors(counts: np.ndarray, classes: np.ndarray) -> Paragraph:
     """The most frequent pairs of true and wrongly predicted class."""
-    off = confusion.counts * (1 - np.eye(len(confusion.classes)))
+    off = counts * (1 - np.eye(len(classes)))
     order = [divmod(int(i), len(off)) for i in np.argsort(-off, axis=None, kind="stable")[:3] if off.flat[i] > 0]
     if not order:
         return Paragraph("No row was assigned to a wrong class.")
-    names = [class_name(label) for label in confusion.classes]
+    names = [class_name(label) for label in classes]
     listed = (f"{names[r]} predicted as {names[c]} ({off[r, c]:.4g})" for r, c in order)
     return Paragraph(f"Most frequent errors: {', '.join(listed)}.")
 
 
-def by_class(confusion: ConfusionDisplay) -> Table:
+def by_class(counts: np.ndarray, classes: np.ndarray) -> Table:
     """Rows, recall and precision of each class."""
-    counts = np.asarray(confusion.counts)
     rows: list = []
-    for c, label in enumerate(confusion.classes):
+    for c, label in enumerate(classes):
         n, n_predicted, hits = counts[c].sum(), counts[:, c].sum(), counts[c, c]
         recall = Number(f"{100 * hits / n:.1f}") if n else None
         precision = Number(f"{100 * hits / n_predicted:.1f}") if n_predicted else None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mixent.base.document import Bullets, Content, Figure, Number, Paragraph, Table, drawing
-from mixent.displays import DifferencesDisplay
+from mixent.displays import MethodScoresDisplay
 from mixent.evaluate.bounds import ErrorReport, error_bounds
 from mixent.evaluate.paired import corrected_t_test
 from mixent.evaluate.records import CrossValidation
@@ -81,21 +81,21 @@ def differences(comparison: Any) -> list[Content]:
     content: list[Content] = []
     for metric in dict.fromkeys((comparison.metric, "log_loss", "error")):
         if len(comparison.cv.ranking(metric)) > 1:
-            display = DifferencesDisplay.from_comparison(comparison, metric=metric)
-            caption = display.in_words() if content else _caption(display)
+            display = MethodScoresDisplay.from_comparison(comparison, metric=metric)
+            caption = display.text() if content else _caption(display)
             content.append(Figure(drawing(display, *display.size()), _alt(display), caption))
     return content
 
 
-def _alt(display: DifferencesDisplay) -> str:
+def _alt(display: MethodScoresDisplay) -> str:
     factor, digits = display.scale
     listed = ", ".join(f"{name} {factor * mean:.{digits}f}" for name, mean in zip(display.names, display.means))
-    return f"Methods by mean {display.heading}, best first: {listed}. {display.in_words()}"
+    return f"Methods by mean {display.heading}, best first: {listed}. {display.text()}"
 
 
-def _caption(display: DifferencesDisplay) -> str:
+def _caption(display: MethodScoresDisplay) -> str:
     return (
-        f"{display.in_words()} Small dots are single folds, the large one their mean. Bars on the right join methods "
+        f"{display.text()} Small dots are single folds, the large one their mean. Bars on the right join methods "
         "without a significant difference (paired tests of all pairs on the same folds, corrected for shared training "
         f"rows, Holm's correction, {100 * display.alpha:g} %). This is one data set, and its folds are not "
         "independent of each other: a significant difference holds for tables like this one, not in general, and "

@@ -1,14 +1,16 @@
-"""Where two columns are parted, and by which rows: boundary, margins, support, Gaussians before and after."""
+"""Decision boundary over two columns, with margins, support rows, and Gaussians before and after discrimination."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mixent.base.delegation import aligned_proba
-from mixent.base.style import INK, Short, axes_or_new, colour, legend, marker, plain, tidy
+from mixent.base.style import INK, Display, Short, colour, legend, marker, plain, tidy
 from mixent.base.text import class_name
 from mixent.mixtures.displays.regions import (
     MANY_POINTS,
@@ -36,21 +38,21 @@ class Ellipses(Short):
 
 
 @dataclass(repr=False)
-class BoundaryDisplay(Short):
-    """The decision boundary of a classifier of two columns, and what holds it there.
+class BoundaryDisplay(Display):
+    """The decision boundary of a classifier of two columns, with margins and support rows.
 
-    Of two classes the boundary is where the discriminant function f is zero; the line of a class is where it has the
-    margin that the prior expects, E[margin]: rows of the class beyond it say nothing. More classes have regions. Rings
-    are rows with a multiplier that is not zero. Of Gaussians the ellipse of each class is solid, and dashed before
+    With two classes the boundary is where the discriminant function f is zero; the dotted line of a class is where f
+    has the expected margin E[margin]: rows of the class beyond it have no multiplier. With more classes regions are
+    drawn. Rings are support rows, whose multiplier is not zero. Gaussians are solid ellipses, dashed before
     discrimination.
 
-    The boundary is that of `decision_function` (where there is none, of the probabilities): a calibration that moves
-    the threshold ("affine", "predictive", `adjust_priors`) is not in it.
+    The boundary is that of `decision_function`, or of the probabilities where there is none; a calibration that changes
+    the threshold ("affine", "predictive", `adjust_priors`) is not included.
     """
 
     grid: tuple[np.ndarray, np.ndarray]  # (G,) first and (G,) second column
     scores: np.ndarray  # (G, G) f of two classes, else (G, G, C); at [second, first]
-    margin: float | None  # E[margin] before a row speaks; None: not known, or more than two classes
+    margin: float | None  # prior expectation of the margin; None: not known, or more than two classes
     points: np.ndarray  # (n, 2)
     point_class: np.ndarray  # (n,) class index, -1 without label
     support: np.ndarray  # (n,) bool: has a multiplier that is not zero
@@ -58,24 +60,30 @@ class BoundaryDisplay(Short):
     names: tuple[str, str]
     before: Ellipses | None = None  # Gaussians of the prior
     after: Ellipses | None = None  # of the model
-    ax_: Any = field(default=None, repr=False)
-    figure_: Any = field(default=None, repr=False)
 
     @classmethod
-    def from_estimator(cls, est: Any, X: Any, y: Any = None, *, columns: Any = None, grid_size: int = 200):
+    def from_estimator(
+        cls,
+        est: Any,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        columns: Sequence[int | str] = (0, 1),
+        grid_size: int = 200,
+    ) -> Self:
         """Boundary of a fitted classifier of two columns.
 
         Parameters
         ----------
         est : fitted classifier
-            `MEDClassifier` and `MEDGaussianClassifier` have margins and support. Any other will do: one with
-            `decision_function` or `predict_proba`.
+            With `decision_function` or `predict_proba`; `MEDClassifier` and `MEDGaussianClassifier` also have margins
+            and support rows.
         X : table
-            The rows it was fitted to; of as many others as these, rings would mean nothing.
-        y : labels, optional
-            Colours the points. None: what the model knows of its training rows.
-        columns : two positions or names, optional
-            First the horizontal one. A mixture of more columns is seen through its marginal.
+            The rows it was fitted to.
+        y : (n,) labels, optional
+            Colors of the rows (default: the classes of the training rows, where the model keeps them).
+        columns : two positions or names of columns
+            The horizontal one first. For a mixture of more columns the marginal is drawn.
         grid_size : int
             Points of the grid along each column.
 
@@ -85,7 +93,7 @@ class BoundaryDisplay(Short):
         """
         if not hasattr(est, "classes_"):
             raise ValueError(f"{type(est).__name__} has no classes_; fit a classifier first")
-        names, where = _columns(est, X, (0, 1) if columns is None else columns)
+        names, where = _columns(est, X, columns)
         whole = getattr(est, "n_features_in_", 2) == 2 and set(where) == {0, 1}
         model = est if whole else _two_columns(est, where)
         turned = whole and where == (1, 0)
@@ -111,9 +119,11 @@ class BoundaryDisplay(Short):
             after,
         )
 
-    def plot(self, ax: Any = None):
-        """Draw the boundary, the margins, the rows and the ellipses."""
-        ax = axes_or_new(ax, (5.8, 4.4))
+    def size(self) -> tuple[float, float]:
+        """Width and height of a figure of its own, in inches."""
+        return 5.8, 4.4
+
+    def _draw(self, ax: Any) -> None:
         if self.scores.ndim == 2:
             self._draw_boundary(ax)
         else:
@@ -127,8 +137,6 @@ class BoundaryDisplay(Short):
         handles, labels = self._legend_entries()
         legend(ax, len(labels), handles=handles, labels=labels, beside=True)
         tidy(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
     def _draw_boundary(self, ax: Any) -> None:
         f = self.scores

@@ -1,13 +1,14 @@
-"""Mean ranks of methods over data sets, and which are not told apart."""
+"""Mean ranks of methods over data sets, and groups without significant differences."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
-from mixent.base.style import INK, Short, axes_or_new, colour, plain
+from mixent.base.style import INK, Display, colour, plain, stacked_bars
+from mixent.evaluate.multi_dataset import RankComparison
 
 AXIS, LETTER = 4.2, 0.078  # inches: of the line of ranks in a figure of its own, of a letter
 BAR, NAME, HEAD, FOOT = (
@@ -19,8 +20,8 @@ BAR, NAME, HEAD, FOOT = (
 
 
 @dataclass(repr=False)
-class CriticalDifferenceDisplay(Short):
-    """Mean ranks on a line, the best on the left; bars join methods that Nemenyi's test does not tell apart."""
+class CriticalDifferenceDisplay(Display):
+    """Mean ranks on a line, the best on the left; bars join methods that do not differ by Nemenyi's test."""
 
     names: list[str]  # (k,) the best first
     ranks: np.ndarray  # (k,) increasing
@@ -29,24 +30,27 @@ class CriticalDifferenceDisplay(Short):
     n_sets: int
     p_value: float  # Friedman's, by Iman and Davenport
     alpha: float
-    ax_: Any = field(default=None, repr=False)
-    figure_: Any = field(default=None, repr=False)
 
     @classmethod
-    def from_comparison(cls, comparison: Any):
-        """Of what `compare_over_sets` returned."""
-        if not hasattr(comparison, "critical_difference") or not hasattr(comparison, "groups"):
-            raise TypeError(f"give what compare_over_sets returned; got a {type(comparison).__name__}")
+    def from_comparison(cls, comparison: RankComparison) -> Self:
+        """The result of `compare_over_sets`.
+
+        Parameters
+        ----------
+        comparison : RankComparison
+        """
+        if not isinstance(comparison, RankComparison):
+            raise TypeError(f"this display needs the result of compare_over_sets; got a {type(comparison).__name__}")
         names = comparison.order
         groups = [[names.index(name) for name in group] for group in comparison.groups]
         ranks, n_sets = np.sort(comparison.mean_ranks), len(comparison.sets)
         difference, p_value, alpha = comparison.critical_difference, comparison.p_value, comparison.alpha
         return cls(names, ranks, groups, difference, n_sets, p_value, alpha)
 
-    def plot(self, ax: Any = None):
-        """Draw the line, a stroke to the name of each method, the bars and the critical difference."""
-        own, ax = ax is None, axes_or_new(ax, self.size())
+    def _draw(self, ax: Any) -> None:
+        """The line, a stroke to the name of each method, the bars and the critical difference."""
         left, right = self._margins()
+        own = ax.figure.get_layout_engine() is not None and len(ax.figure.axes) == 1
         wide = ax.figure.get_figwidth() * (1.0 if own else ax.get_position().width)
         line = max(wide - left - right, 0.3 * wide)  # the line of ranks keeps a third, be names as long as they are
         unit = (len(self.names) - 1) / line  # ranks per inch
@@ -57,11 +61,9 @@ class CriticalDifferenceDisplay(Short):
         self._draw_difference(ax)
         self._draw_bars(ax, 0.03 * unit)
         self._draw_names(ax, unit)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
     def size(self) -> tuple[float, float]:
-        """Inches the picture needs."""
+        """Width and height of a figure of its own, in inches."""
         return AXIS + sum(self._margins()), HEAD + self._depth()
 
     def _labels(self) -> list[str]:
@@ -81,17 +83,8 @@ class CriticalDifferenceDisplay(Short):
         return 0.16 + BAR * len(self._levels())
 
     def _levels(self) -> list[list[list[int]]]:
-        """Bars side by side, level by level; those that nearly touch would look like one."""
-        levels: list[list[list[int]]] = []
-        gap = 0.04 * (len(self.names) - 1)
-        for group in self.groups:
-            begins = self.ranks[group[0]] - gap
-            free = next((level for level in levels if self.ranks[level[-1][-1]] < begins), None)
-            if free is None:
-                levels.append([group])
-            else:
-                free.append(group)
-        return levels
+        gap = 0.04 * (len(self.names) - 1)  # bars that nearly touch would look like one
+        return stacked_bars(self.groups, lambda before, group: self.ranks[before[-1]] < self.ranks[group[0]] - gap)
 
     def _draw_line(self, ax: Any) -> None:
         k = len(self.names)
@@ -100,8 +93,8 @@ class CriticalDifferenceDisplay(Short):
             ax.plot([rank, rank], [0, 0.06], color=INK, lw=1.0)
             ax.text(rank, 0.09, str(rank), ha="center", va="bottom", color=INK, fontsize="small")
         friedman = "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.3f}"
-        said = f"mean rank over {self.n_sets} data sets, 1 is best (all alike: {friedman})"
-        ax.text((1 + k) / 2, 0.3, said, ha="center", va="bottom", color=INK, fontsize="small")
+        title = f"Mean rank over {self.n_sets} data sets, 1 is best (Friedman test: {friedman})"
+        ax.text((1 + k) / 2, 0.3, title, ha="center", va="bottom", color=INK, fontsize="small")
 
     def _draw_difference(self, ax: Any) -> None:
         """The critical difference, from the best rank on; without an end where it is longer than the line."""
@@ -112,9 +105,9 @@ class CriticalDifferenceDisplay(Short):
         ax.plot([1, end], [y, y], **look)
         for x in (1, end) if fits else (1,):
             ax.plot([x, x], [y - cap, y + cap], **look)
-        said = f"critical difference {self.critical_difference:.2f} at {100 * self.alpha:g} %"
-        said += "" if fits else ", longer than the line"
-        ax.text(1, y + 0.08, said, ha="left", va="bottom", color=colour(1), fontsize="small")
+        label = f"critical difference {self.critical_difference:.2f} at {100 * self.alpha:g} %"
+        label += "" if fits else ", longer than the line"
+        ax.text(1, y + 0.08, label, ha="left", va="bottom", color=colour(1), fontsize="small")
 
     def _draw_bars(self, ax: Any, over: float) -> None:
         for level, groups in enumerate(self._levels()):

@@ -1,14 +1,14 @@
-"""Why this case is said to be of its class."""
+"""Contributions to the log-odds of one row."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
 from mixent.base.explanation import Explanation
-from mixent.base.style import FAINT, INK, OKABE_ITO, Short, axes_or_new, plain, tidy
+from mixent.base.style import FAINT, INK, OKABE_ITO, Display, plain, tidy
 from mixent.base.text import class_name
 
 MOST_BARS = 8
@@ -17,8 +17,11 @@ SMALL = 0.01  # of the sum of all parts' sizes: less is pooled
 
 
 @dataclass(repr=False)
-class ExplanationDisplay(Short):
-    """The parts of one row's log-odds: of the class priors, and of each component or column. They add up exactly."""
+class ExplanationDisplay(Display):
+    """Contributions to the log-odds of one row: of the class priors, and of each component or column.
+
+    They add up to the log-odds.
+    """
 
     label: Any
     rival: Any
@@ -28,19 +31,24 @@ class ExplanationDisplay(Short):
     parts: np.ndarray  # (K,) the part of each component, or of each feature
     names: list[str]  # (K,) what each is called
     baseline_name: str = "class priors"
-    ax_: Any = field(default=None, repr=False)
-    figure_: Any = field(default=None, repr=False)
 
     @classmethod
-    def from_estimator(cls, est: Any, X: Any, row: int = 0, label: Any = None):
-        """Of one row of X: why `label` (default: the most probable class) rather than its strongest rival."""
+    def from_estimator(cls, est: Any, X: Any, row: int = 0, label: Any = None) -> Self:
+        """Contributions to the log-odds of `label` against its strongest rival.
+
+        Parameters
+        ----------
+        est : fitted classifier with `explain`
+        X : table
+        row : int
+            Position of the row in `X`.
+        label : class, optional
+            Default: the most probable class.
+        """
         from sklearn.utils import _safe_indexing
 
-        if not hasattr(est, "explain"):
-            raise ValueError(
-                f"{type(est).__name__} has no explain; give a fitted mixture classifier or MaxEntClassifier"
-            )
-
+        if getattr(est, "explain", None) is None:
+            raise ValueError(f"{type(est).__name__} has no method explain; see the capability table for models that do")
         n_rows = len(X)
         if not 0 <= row < n_rows:
             raise ValueError(f"X has {n_rows} row{'s' * (n_rows != 1)}; there is no row {row}")
@@ -52,15 +60,21 @@ class ExplanationDisplay(Short):
         return display
 
     @classmethod
-    def from_explanation(cls, explanation: Explanation, row: int = 0):
-        """Of what `explain` returned, without the rows: columns are named, their values are not."""
+    def from_explanation(cls, explanation: Explanation, row: int = 0) -> Self:
+        """Contributions in the result of `explain`; columns are shown without the values of the row.
+
+        Parameters
+        ----------
+        explanation : Explanation
+        row : int
+        """
         odds, baseline = float(explanation.log_odds[row]), float(explanation.baseline[row])
         parts, names = explanation.parts[row], list(explanation.names)
         labels = explanation.label[row], explanation.rival[row]
         return cls(*labels, None, odds, baseline, parts, names, explanation.baseline_name)
 
     def bars(self) -> list[tuple[str, float]]:
-        """Name and size of every bar: the class priors, the parts that matter by size, the others together."""
+        """Name and size of every bar: the class priors, the largest contributions, the sum of all others."""
         sizes = np.abs(self.parts)
         order = np.argsort(-sizes, kind="stable")
         least = SMALL * (sizes.sum() + abs(self.baseline))
@@ -72,11 +86,13 @@ class ExplanationDisplay(Short):
         parts = [(self.names[k], float(self.parts[k])) for k in shown]
         return [(self.baseline_name, self.baseline), *parts, *pooled]
 
-    def plot(self, ax: Any = None):
-        """Draw a bar for each part, to the right where it speaks for the label, and their total below."""
+    def size(self) -> tuple[float, float]:
+        """Width and height of a figure of its own, in inches."""
+        return 6.8, 1.7 + 0.32 * (len(self.bars()) + 1)
+
+    def _draw(self, ax: Any) -> None:
         bars = self.bars()
         n = len(bars)
-        ax = axes_or_new(ax, (6.8, 1.7 + 0.32 * (n + 1)))
         sizes = np.array([size for _, size in bars] + [self.log_odds])
         heights = np.append(np.arange(n), n + 0.3)
         shades = [*(OKABE_ITO[0] if size >= 0 else OKABE_ITO[1] for size in sizes[:-1]), INK]
@@ -86,18 +102,16 @@ class ExplanationDisplay(Short):
         self._write_sizes(ax, heights, sizes)
         ax.set_yticks(heights, [*(plain(name, LONGEST).strip() for name, _ in bars), "total"])
         ax.set_ylim(n + 0.85, -0.6)
-        ax.set_xlabel("part of the log-odds (nats)")
+        ax.set_xlabel("Contribution to the log-odds (nats)")
         ours, theirs = plain(class_name(self.label), 20).strip(), plain(class_name(self.rival), 20).strip()
         ax.text(0, 1.01, f"← for {theirs}", color=OKABE_ITO[1], transform=ax.transAxes, fontsize="small")
         ax.text(1, 1.01, f"for {ours} →", color=OKABE_ITO[0], transform=ax.transAxes, fontsize="small", ha="right")
         odds = f"{self.log_odds:.3g}".replace("-", "−")
-        told = f"log-odds {odds} nats"
-        told += "" if self.probability is None else f", probability {probability_text(self.probability)}"
-        ax.set_title(f"{ours} vs {theirs}\n{told}", fontsize="medium", pad=18)
+        title = f"log-odds {odds} nats"
+        title += "" if self.probability is None else f", probability {probability_text(self.probability)}"
+        ax.set_title(f"{ours} vs {theirs}\n{title}", fontsize="medium", pad=18)
         tidy(ax)
         ax.tick_params(axis="y", length=0)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
     def _write_sizes(self, ax: Any, heights: np.ndarray, sizes: np.ndarray) -> None:
         """The size of each bar at its end, all with the same digits, and room for them."""
@@ -115,7 +129,7 @@ class ExplanationDisplay(Short):
 
 
 def _with_value(name: str, value: str, by: str) -> str:
-    """A part with what the row holds, or with the class of the component; long names give way to the value."""
+    """The name of a contribution with the row's value, or with the class of the component; long names are cut."""
     sign = ": " if by == "component" else " = "
     value = value if len(value) <= 22 else value[:21] + "…"
     room = LONGEST - len(value) - len(sign)
@@ -123,7 +137,7 @@ def _with_value(name: str, value: str, by: str) -> str:
 
 
 def probability_text(p: float) -> str:
-    """Digits enough to see how far from 0 and from 1."""
+    """A probability with enough digits to show its distance from 0 and from 1."""
     if p in (0.0, 1.0) or 0.001 <= p <= 0.999:
         return f"{p:.3g}"
     if p < 0.5:

@@ -1,70 +1,67 @@
-"""Methods along the axis of a score on one data set, and which of them paired tests do not tell apart."""
+"""Scores of methods on one data set, and groups without significant differences."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from itertools import combinations
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
-from mixent.base.multiple_tests import holm
-from mixent.base.style import FAINT, INK, Short, axes_or_new, colour, plain, tidy
+from mixent.base.multiple_tests import adjusted_p_values, homogeneous_groups
+from mixent.base.params import check_choice
+from mixent.base.style import FAINT, INK, Display, colour, plain, stacked_bars, tidy
+from mixent.base.text import listing
 
-SCALES = {  # metric: (what it is called, factor, decimals)
-    "error": ("error (%)", 100, 1),
-    "balanced_error": ("balanced error (%)", 100, 1),
-    "log_loss": ("log-loss (nats)", 1, 3),
+SCALES = {  # metric: (its name, factor, decimals)
+    "error": ("Error (%)", 100, 1),
+    "balanced_error": ("Balanced error (%)", 100, 1),
+    "log_loss": ("Log-loss (nats)", 1, 3),
     "brier": ("Brier score", 1, 3),
-    "calibration": ("calibration error (%)", 100, 1),
+    "calibration": ("Calibration error (%)", 100, 1),
 }
 ROW, LETTER = 0.3, 0.078  # inches: of a method, of a letter
 WIDE = 10.0  # worst over best mean: beyond, the axis is logarithmic
 
 
 @dataclass(repr=False)
-class DifferencesDisplay(Short):
-    """Mean scores of methods on the same folds of one data set; bars join those that are not told apart.
+class MethodScoresDisplay(Display):
+    """Mean scores of methods on the same folds of one data set; bars join methods that do not differ significantly.
 
     Every pair is tested by the t test of Nadeau and Bengio (2003) on the differences of its folds, and the p-values are
-    adjusted by Holm for the number of pairs. A bar spans methods that follow each other by mean, none of which differs
-    from another at `alpha`. Folds share rows, so that this speaks of one data set; for many use
-    `CriticalDifferenceDisplay`.
+    adjusted by Holm for the number of pairs. A bar joins neighboring methods of which no two differ significantly at
+    `alpha`. Folds share rows, so the result holds for this data set; for several use `CriticalDifferenceDisplay`.
     """
 
     names: list[str]  # (k,) the best first
-    means: np.ndarray  # (k,) rising
+    means: np.ndarray  # (k,) increasing
     values: np.ndarray  # (k, J) of every repeat and fold
     adjusted: np.ndarray  # (k, k) p-values of the pairs, adjusted by Holm; 1 on the diagonal
     metric: str
     alpha: float = 0.05
-    ours: list[bool] | None = None  # (k,) of the library; None: not known
-    ax_: Any = field(default=None, repr=False)
-    figure_: Any = field(default=None, repr=False)
+    ours: list[bool] | None = None  # (k,) methods of mixent; None: not known
 
     @classmethod
-    def from_comparison(cls, comparison: Any, *, metric: str = "log_loss", alpha: float = 0.05):
-        """Of what `mixent.compare` or `cross_validate` returned.
+    def from_comparison(cls, comparison: Any, *, metric: str = "log_loss", alpha: float = 0.05) -> Self:
+        """The result of `mixent.compare` or `cross_validate`.
 
         Parameters
         ----------
         comparison : Comparison or CrossValidation
             Methods that failed in a fold are left out.
-        metric : str
+        metric : "error", "balanced_error", "log_loss", "brier" or "calibration"
         alpha : float
-            A pair whose adjusted p-value is below is told apart.
+            Level of significance.
         """
         cv = getattr(comparison, "cv", comparison)
         if not hasattr(cv, "ranking") or not hasattr(cv, "difference"):
-            raise TypeError(f"give what compare or cross_validate returned; got a {type(comparison).__name__}")
-        if metric not in SCALES:
-            raise ValueError(f"metric must be one of {', '.join(SCALES)}; got {metric!r}")
+            raise TypeError(f"this display needs the result of compare or cross_validate; got {comparison!r}")
+        check_choice("metric", metric, tuple(SCALES))
         if not 0 < alpha < 1:
             raise ValueError(f"alpha must be between 0 and 1; got {alpha}")
         names = cv.ranking(metric)
         if len(names) < 2:
-            raise ValueError(f"a comparison needs two methods that worked in every fold; there is {len(names)}")
+            raise ValueError(f"this display needs two methods that worked in every fold; there is {len(names)}")
         values = np.stack([cv.values(name, metric) for name in names])
         candidates = getattr(comparison, "candidates", None)
         ours = None if candidates is None else [bool(candidates[name].ours) for name in names]
@@ -74,11 +71,11 @@ class DifferencesDisplay(Short):
     @property
     def groups(self) -> list[list[int]]:
         """Places of the methods that a bar joins."""
-        return not_told_apart(self.adjusted, self.alpha)
+        return homogeneous_groups(self.adjusted, self.alpha)
 
     @property
     def heading(self) -> str:
-        """What the metric is called, with its unit."""
+        """The name of the metric, with its unit."""
         return SCALES[self.metric][0]
 
     @property
@@ -86,25 +83,25 @@ class DifferencesDisplay(Short):
         """Factor and decimals of a score as it is shown."""
         return SCALES[self.metric][1:]
 
-    def in_words(self) -> str:
-        """Which methods are not told apart from the best, in a sentence."""
-        what = self.heading.split(" (")[0]
+    def text(self) -> str:
+        """Which methods do not differ significantly from the best, in a sentence."""
+        heading = self.heading.split(" (")[0]
         best, *others = self.names
-        like = [name for name, p in zip(others, self.adjusted[0, 1:]) if p >= self.alpha]  # which need not be a run
-        if not like:
-            return f"By {what}, {best} is told apart from every other."
+        similar = [name for name, p in zip(others, self.adjusted[0, 1:]) if p >= self.alpha]  # need not be a run
+        if not similar:
+            return f"{heading}: {best} differs significantly from every other method."
         if self.adjusted.min() >= self.alpha:
-            return f"By {what}, these rows do not tell any of the methods apart."
-        return f"By {what}, these rows do not tell {best} from {_listed(like) if like != others else 'any other'}."
+            return f"{heading}: no two methods differ significantly."
+        rest = "any other method" if similar == others else listing(similar, 6)
+        return f"{heading}: {best} does not differ significantly from {rest}."
 
     def size(self) -> tuple[float, float]:
-        """Inches the picture needs."""
+        """Width and height of a figure of its own, in inches."""
         longest = max(len(label) for label in self._labels())
         return 3.5 + LETTER * longest + 0.12 * len(self._levels()), 0.95 + ROW * len(self.names)
 
-    def plot(self, ax: Any = None):
-        """Draw a line for each method: its folds, their mean, and the bars beside."""
-        ax = axes_or_new(ax, self.size())
+    def _draw(self, ax: Any) -> None:
+        """A line for each method: its folds, their mean, and the bars beside."""
         factor = self.scale[0]
         at = np.arange(len(self.names))
         for i, scores in enumerate(factor * self.values):
@@ -122,15 +119,13 @@ class DifferencesDisplay(Short):
         ax.tick_params(axis="y", length=0)
         ax.grid(axis="y", color=FAINT, lw=0.4, alpha=0.5)
         ax.set_axisbelow(True)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
     def _labels(self) -> list[str]:
         factor, digits = self.scale
         return [f"{plain(name, 32).strip()}  {factor * mean:.{digits}f}" for name, mean in zip(self.names, self.means)]
 
     def _scale_axis(self, ax: Any) -> None:
-        """Logarithmic where one bad method would push all others together; ticks without exponents."""
+        """Logarithmic where one bad method would squeeze all others together; ticks without exponents."""
         low, high = float(self.values.min()), float(self.values.max())
         if self.means[-1] > WIDE * self.means[0] > 0 and low > 0:
             from matplotlib.ticker import LogLocator, NullFormatter
@@ -144,15 +139,7 @@ class DifferencesDisplay(Short):
             ax.set_xlim(left=max(self.scale[0] * low - room, -room))
 
     def _levels(self) -> list[list[list[int]]]:
-        """Bars one above the other, level by level; those that would touch go to the next."""
-        levels: list[list[list[int]]] = []
-        for group in self.groups:
-            free = next((level for level in levels if level[-1][-1] < group[0]), None)
-            if free is None:
-                levels.append([group])
-            else:
-                free.append(group)
-        return levels
+        return stacked_bars(self.groups, lambda before, group: before[-1] < group[0])
 
     def _draw_bars(self, ax: Any) -> None:
         for level, groups in enumerate(self._levels()):
@@ -178,46 +165,3 @@ def _p_value_of(comparison: Any, cv: Any, metric: str) -> Callable[[str, str], f
     if hasattr(comparison, "test"):
         return lambda a, b: comparison.test(a, b, metric).p_value
     return lambda a, b: cv.difference(a, b, metric)["p_value"]
-
-
-def adjusted_p_values(order: Sequence[str], p_value: Callable[[str, str], float]) -> np.ndarray:
-    """(k, k) p-values of all pairs, adjusted by Holm for their number; 1 on the diagonal.
-
-    Parameters
-    ----------
-    order : k names
-    p_value : callable(name, name) -> float
-        Of one pair. NaN, which one fold or equal scores give, shows nothing and counts as 1.
-    """
-    out = np.ones((len(order), len(order)))
-    pairs = list(combinations(range(len(order)), 2))
-    if pairs:
-        p = np.array([p_value(order[i], order[j]) for i, j in pairs], dtype=float)
-        i, j = np.transpose(pairs)
-        out[i, j] = out[j, i] = holm(np.where(np.isnan(p), 1.0, p))
-    return out
-
-
-def not_told_apart(adjusted: np.ndarray, alpha: float = 0.05) -> list[list[int]]:
-    """Maximal runs of two places or more, no pair of which has an adjusted p-value below `alpha`.
-
-    Parameters
-    ----------
-    adjusted : (k, k) of methods in the order of their means; see `adjusted_p_values`
-    alpha : float
-    """
-    runs: list[list[int]] = []
-    for start in range(len(adjusted)):
-        end = start
-        while end + 1 < len(adjusted) and (adjusted[start : end + 1, end + 1] >= alpha).all():
-            end += 1
-        if end > start and not (runs and runs[-1][-1] >= end):
-            runs.append(list(range(start, end + 1)))
-    return runs
-
-
-def _listed(names: list[str], most: int = 6) -> str:
-    """`A, B and C`; of many the first."""
-    if len(names) > most:
-        return f"{', '.join(names[:most])} and {len(names) - most} more"
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"

@@ -1,15 +1,17 @@
-"""Rows on the plane that parts the classes best, and what any classifier says of the rows that lie there."""
+"""Rows and mean posteriors of any classifier on the plane of two linear discriminants."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mixent.base.delegation import aligned_proba
-from mixent.base.style import INK, Short, axes_or_new, beside_width, colour, legend, marker, plain, tidy
+from mixent.base.style import INK, Display, beside_width, colour, legend, marker, plain, tidy
 from mixent.base.text import class_name
 from mixent.data.labels import as_labels, encode, labelled_rows
 from mixent.mixtures.displays.regions import MANY_POINTS, _span
@@ -26,17 +28,17 @@ LEAST = 0.01  # share of the rows that a category must have to be a column of it
 
 
 @dataclass(repr=False)
-class ProjectionDisplay(Short):
+class ProjectionDisplay(Display):
     """Decision regions of any classifier on the plane of two linear discriminants.
 
-    Columns are encoded (numbers standardised, gaps at the mean; categories as 0 and 1) and projected on the directions
-    v that maximise  v' B v / v' W v,  B and W being the scatter between and within classes; of two classes the second
-    direction is that of most spread once the first is taken out. At a point u of the plane is drawn
+    Columns are encoded (numbers standardized, missing values at the mean; categories as 0 and 1) and projected on the
+    directions v that maximize  v' B v / v' W v,  with B and W the scatter between and within classes; with two classes
+    the second direction is that of largest variance orthogonal to the first. The color at a point u of the plane is
 
         q(c | u) = sum_n k(u - u_n) p(c | x_n) / sum_n k(u - u_n),
 
-    the mean answer for the rows that lie about u (Gaussian k): an estimate of E[p(c | x) | u]. No row is invented, so
-    that it holds for any model and any columns; where no row is near, the map stays white.
+    the mean posterior of the rows near u (Gaussian kernel k), an estimate of E[p(c | x) | u]. It needs predictions for
+    the rows only, so it works for any model and any columns; where no row is near, the map is white.
     """
 
     grid: tuple[np.ndarray, np.ndarray]  # (G,) along each axis
@@ -46,48 +48,60 @@ class ProjectionDisplay(Short):
     point_class: np.ndarray  # (n,) class index
     wrong: np.ndarray  # (n,) is the most probable class another?
     classes: Any  # (C,)
-    names: tuple[str, str]  # what each axis is made of
-    kept: float  # share of the rows whose class the two axes alone tell, by the nearest mean
-    ax_: Any = field(default=None, repr=False)
-    figure_: Any = field(default=None, repr=False)
+    names: tuple[str, str]  # columns most correlated with each axis
+    kept: float  # accuracy of the nearest class mean on the two axes
 
     @classmethod
-    def from_estimator(cls, est: Any, X: Any, y: Any):
-        """Of a fitted classifier's answers for the rows of X."""
+    def from_estimator(cls, est: Any, X: Any, y: ArrayLike) -> Self:
+        """Predictions of a fitted classifier.
+
+        Parameters
+        ----------
+        est : fitted classifier
+        X : table
+        y : (n,) labels
+        """
         return cls.from_predictions(X, y, aligned_proba(est, X, est.classes_), est.classes_)
 
     @classmethod
-    def from_predictions(cls, X: Any, y: Any, proba: Any, classes: Any):
-        """Of probabilities (n, C) whose columns are in the order of `classes`; rows without a label, or with NaN for
-        an answer, are left out.
+    def from_predictions(cls, X: Any, y: ArrayLike, proba: ArrayLike, classes: Sequence[Any] | np.ndarray) -> Self:
+        """Predicted probabilities of the rows.
+
+        Parameters
+        ----------
+        X : table
+        y : (n,) labels
+            Rows without a label are left out.
+        proba : (n, C) array
+            Rows with NaN are left out.
+        classes : C labels, in the order of the columns of `proba`
         """
-        y, proba, classes = as_labels(y), np.asarray(proba, dtype=float), np.asarray(classes)
-        if proba.shape != (len(y), len(classes)):
-            raise ValueError(f"proba must have shape {(len(y), len(classes))}, rows by classes; got {proba.shape}")
-        rows = np.flatnonzero(labelled_rows(y) & np.isfinite(proba).all(axis=1))
-        true = encode(y[rows], classes)
+        labels, proba, classes = as_labels(y), np.asarray(proba, dtype=float), np.asarray(classes)
+        if proba.shape != (len(labels), len(classes)):
+            raise ValueError(f"proba must have shape {(len(labels), len(classes))}, rows by classes; got {proba.shape}")
+        rows = np.flatnonzero(labelled_rows(labels) & np.isfinite(proba).all(axis=1))
+        true = encode(labels[rows], classes)
         if len(np.unique(true)) < 2:
-            raise ValueError("a plane that parts the classes needs labelled rows of two classes at least")
+            raise ValueError("a plane of discriminants needs labelled rows of two classes at least")
         Z, names = encoded(X)
-        if len(Z) != len(y):
-            raise ValueError(f"X has {len(Z)} rows, y has {len(y)}")
+        if len(Z) != len(labels):
+            raise ValueError(f"X has {len(Z)} rows, y has {len(labels)}")
         Z = Z[rows]
         points, kept = discriminants(Z, true)
         axes = _span(points[:, 0], GRID), _span(points[:, 1], GRID)
         few = np.linspace(0, len(rows) - 1, min(len(rows), MOST_ROWS)).astype(int)
         posterior, near = local_mean(axes, points[few], proba[rows[few]], _bandwidth(points, true))
-        told = (_axis_name(Z, points[:, 0], names), _axis_name(Z, points[:, 1], names))
+        axis_names = (_axis_name(Z, points[:, 0], names), _axis_name(Z, points[:, 1], names))
         wrong = proba[rows].argmax(axis=1) != true
-        return cls(axes, posterior, near, points, true, wrong, classes, told, kept)
+        return cls(axes, posterior, near, points, true, wrong, classes, axis_names, kept)
 
     def size(self) -> tuple[float, float]:
-        """Inches the picture needs."""
+        """Width and height of a figure of its own, in inches."""
         labels = self._legend_entries()[1]
         return 5.4 + (beside_width(labels) if len(labels) > MOST_ABOVE else 0.0), 4.8
 
-    def plot(self, ax: Any = None):
-        """Draw the map, the rows, and a cross through those that were decided wrongly."""
-        ax = axes_or_new(ax, self.size())
+    def _draw(self, ax: Any) -> None:
+        """The map, the rows, and a cross through those that are misclassified."""
         self._draw_map(ax)
         self._draw_points(ax)
         ax.set(xlim=self.grid[0][[0, -1]], ylim=self.grid[1][[0, -1]], xticks=[], yticks=[])
@@ -98,8 +112,6 @@ class ProjectionDisplay(Short):
         how = {} if many else {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": min(len(labels), 4)}
         legend(ax, len(labels), handles=handles, labels=labels, beside=many, **how)
         tidy(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
     def _draw_map(self, ax: Any) -> None:
         from matplotlib.colors import to_rgb
@@ -128,7 +140,7 @@ class ProjectionDisplay(Short):
             look: dict[str, Any] = {"color": colour(int(c)), "markeredgecolor": "white", "ls": "none", "ms": 7}
             entries.append((Line2D([], [], marker=marker(int(c)), **look), plain(class_name(self.classes[c]), 24)))
         if self.wrong.any():
-            entries.append((Line2D([], [], marker="x", color=INK, ls="none", ms=6), "decided wrongly"))
+            entries.append((Line2D([], [], marker="x", color=INK, ls="none", ms=6), "misclassified"))
         return [handle for handle, _ in entries], [label for _, label in entries]
 
 

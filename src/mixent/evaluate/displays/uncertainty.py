@@ -1,14 +1,16 @@
-"""How unsure a classifier is, class by class, and whether its errors are where it is unsure."""
+"""Uncertainty of a classifier, class by class, with its errors."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mixent.base.delegation import aligned_proba
-from mixent.base.style import Short, axes_or_new, colour, dash, legend, plain, tidy
+from mixent.base.style import Display, colour, dash, legend, plain, tidy
 from mixent.base.text import class_name
 from mixent.data.labels import classes_of
 from mixent.evaluate.scores import read_predictions
@@ -18,59 +20,73 @@ MOST_ENTRIES = 12
 
 
 @dataclass(repr=False)
-class UncertaintyDisplay(Short):
-    """1 - largest posterior of every row, sorted inside each true class; wrong decisions are marked."""
+class UncertaintyDisplay(Display):
+    """One minus the largest posterior of every row, sorted within each true class; wrong decisions are marked."""
 
     uncertainty: dict[str, np.ndarray]  # class: (n_c,) ascending
     wrong: dict[str, np.ndarray]  # class: (n_c,) bool, in the same order
-    ax_: Any = field(default=None, repr=False)
-    figure_: Any = field(default=None, repr=False)
 
     @classmethod
-    def from_estimator(cls, est: Any, X: Any, y: Any):
-        """Uncertainty of a fitted classifier."""
+    def from_estimator(cls, est: Any, X: Any, y: ArrayLike) -> Self:
+        """Uncertainty of a fitted classifier.
+
+        Parameters
+        ----------
+        est : fitted classifier
+        X : table
+        y : (n,) labels
+        """
         return cls.from_predictions(y, aligned_proba(est, X, est.classes_), est.classes_)
 
     @classmethod
-    def from_predictions(cls, y: Any, proba: Any, classes: Any = None):
-        """Uncertainty of probabilities (n, C) whose columns are in the order of `classes`."""
+    def from_predictions(
+        cls, y: ArrayLike, proba: ArrayLike, classes: Sequence[Any] | np.ndarray | None = None
+    ) -> Self:
+        """Uncertainty of predicted probabilities.
+
+        Parameters
+        ----------
+        y : (n,) labels
+        proba : (n, C) array
+        classes : C labels, optional
+            In the order of the columns of `proba` (default: the sorted labels in `y`).
+        """
         classes = classes_of(y) if classes is None else classes
         true, proba, _ = read_predictions(y, proba, classes, None)
-        doubt, miss = 1 - proba.max(axis=1), proba.argmax(axis=1) != true
+        values, miss = 1 - proba.max(axis=1), proba.argmax(axis=1) != true
         uncertainty, wrong = {}, {}
         for c, label in enumerate(classes):
             rows = np.flatnonzero(true == c)
-            rows = rows[np.argsort(doubt[rows], kind="stable")]
-            uncertainty[str(label)], wrong[str(label)] = doubt[rows], miss[rows]
+            rows = rows[np.argsort(values[rows], kind="stable")]
+            uncertainty[str(label)], wrong[str(label)] = values[rows], miss[rows]
         return cls(uncertainty, wrong)
 
-    def plot(self, ax: Any = None):
-        """Draw one rising curve per class, with a cross at every error."""
+    def size(self) -> tuple[float, float]:
+        """Width and height of a figure of its own, in inches."""
         n_classes = len(self.uncertainty)
         lines = min(n_classes + 2, MOST_ENTRIES + 1) / 2 if n_classes > MANY_CLASSES else 0
-        ax = axes_or_new(ax, (5.2, 4.0 + 0.17 * lines))
-        crosses = None
-        for i, (name, doubt) in enumerate(self.uncertainty.items()):
-            if not len(doubt):
+        return 5.2, 4.0 + 0.17 * lines
+
+    def _draw(self, ax: Any) -> None:
+        for i, (name, values) in enumerate(self.uncertainty.items()):
+            if not len(values):
                 continue
-            share, wrong = (np.arange(len(doubt)) + 1) / len(doubt), self.wrong[name]
-            label = f"{plain(class_name(name))}: {wrong.sum()} of {len(doubt)} wrong"
-            ax.plot(share, doubt, color=colour(i), ls=dash(i), lw=1.7, label=label, zorder=2)
+            share, wrong = (np.arange(len(values)) + 1) / len(values), self.wrong[name]
+            label = f"{plain(class_name(name))}: {wrong.sum()} of {len(values)} wrong"
+            ax.plot(share, values, color=colour(i), ls=dash(i), lw=1.7, label=label, zorder=2)
             if wrong.any():
-                crosses = ax.scatter(share[wrong], doubt[wrong], color=colour(i), marker="x", s=30, lw=1.2, zorder=3)
-        most = max((doubt[-1] for doubt in self.uncertainty.values() if len(doubt)), default=1.0)
+                ax.scatter(share[wrong], values[wrong], color=colour(i), marker="x", s=30, lw=1.2, zorder=3)
+        most = max((values[-1] for values in self.uncertainty.values() if len(values)), default=1.0)
         ax.set(xlim=(0, 1.02), ylim=(0, max(1.08 * most, 0.02)))
-        ax.set(xlabel="share of the rows of the class, surest first", ylabel="1 − largest posterior")
+        ax.set(xlabel="Share of the rows of the class, surest first", ylabel="1 − largest posterior")
         handles, labels = self._most_wrong(*ax.get_legend_handles_labels())
-        if crosses is not None:
+        if any(wrong.any() for wrong in self.wrong.values()):
             from matplotlib.lines import Line2D
 
             handles.append(Line2D([], [], color="#333333", marker="x", ls="none", ms=5))
             labels.append("wrong decision")
         self._legend(ax, handles, labels)
         tidy(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
     def _most_wrong(self, handles: list, labels: list[str]) -> tuple[list, list[str]]:
         """Legend entries of the classes with the most errors, when there are too many classes for all."""
@@ -88,7 +104,7 @@ class UncertaintyDisplay(Short):
             legend(ax, len(labels), handles=handles, labels=labels, loc="upper left")
             return
         look = {"loc": "upper left", "frameon": False, "fontsize": "small", "ncols": 2, "columnspacing": 1.0}
-        if ax.figure.get_layout_engine() is None:  # nobody would make room below: inside, where the curves are not
+        if ax.figure.get_layout_engine() is None:  # no room below: inside, above the curves
             ax.legend(handles, labels, **{**look, "ncols": 1, "fontsize": "x-small"})
             return
         from matplotlib.transforms import ScaledTranslation
