@@ -461,7 +461,7 @@ def test_a_fitted_classifier_may_have_other_labels_than_y(blobs):
     other = DecisionTreeClassifier(max_depth=2).fit(X, np.array(["up", "down"])[(X[:, 0] > 0).astype(int)])
     model = MaxEntStackingClassifier([other], cv="prefit", prior=1.0)
     with pytest.warns(
-        UserWarning, match="no label of 'decisiontreeclassifier' .'down', 'up'. is a class .0, 1, 2.: what"
+        UserWarning, match="no label of 'decisiontreeclassifier' .'down', 'up'. is a class .0, 1, 2.: their"
     ):
         model.fit(X, y)
     assert np.isnan(model.base_errors_[0])

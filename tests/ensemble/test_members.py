@@ -116,7 +116,7 @@ def test_inputs_are_a_dict_of_columns_of_classifiers_that_there_are():
     for columns in ("x", 3, []):
         with pytest.raises(ValueError, match="name -> list of columns; 'a' has"):
             read_members(bases, {"a": columns}, False)
-    with pytest.raises(ValueError, match="inputs has no effect on the stages of an ensemble"):
+    with pytest.raises(ValueError, match="inputs is not used with one ensemble"):
         read_members(RandomForestClassifier(), {"a": [0]}, False)
 
 
@@ -395,7 +395,7 @@ def test_classifiers_that_are_trained_do_not_see_the_answers_of_others(blobs):
     np.testing.assert_allclose(plain.predict_proba(table.to_numpy()), seen.predict_proba(table), atol=1e-12)
     named = MaxEntStackingClassifier([("nb", GaussianNB()), ("box", "said")], cv=3, inputs={"nb": ["b", "said"]})
     assert named.fit(table, y).fitted_[0].n_features_in_ == 2
-    with pytest.raises(ValueError, match="'nb' has nothing to learn from: all columns are answers"):
+    with pytest.raises(ValueError, match="'nb' has no columns to learn from: all are outputs"):
         MaxEntStackingClassifier([("nb", GaussianNB()), ("box", "said")]).fit(table[["said"]], y)
 
 

@@ -51,13 +51,13 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     Probabilities are those of Gaussians with one covariance in the space of the C - 1 discriminants, a share of
     1 / (n + 2) spread as the class priors. They are fitted to
-    the scores that each training row gets from all others: those of a row that was trained on are too good to be true.
+    the scores that each training row gets from all others: those of a row that was trained on are too good.
     Leaving a row out of ridge regression has a closed form, so this is exact and takes no further fit. "auto" chooses
     gamma and shrinkage by the log-loss of those scores: it maximises sum_n w_n log p(y_n | scores of n by the others).
     The encoding of the columns is that of all rows.
 
-    A gap of a continuous column is its mean, with a column of its own that says so; categories are bits (a gap has
-    none), as for MEDClassifier.
+    A missing value of a numeric column is replaced by the mean, with an indicator column; categories are one-hot
+    encoded (a missing value has no bit), as for MEDClassifier.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     n_jobs : int or None
         Threads for the kernel matrix; None takes all cores.
     progress : bool or callable
-        True shows a bar; a callable is told (done, total, text).
+        True shows a bar; a callable is called with (done, total, text).
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     loo_proba_ : (n, C) array
         Probabilities of the classes of each training row, by scores from all others; NaN without a label or weight.
     loo_log_loss_, loo_error_ : float
-        Of those; a little too rosy, as they chose gamma and shrinkage.
+        Of those; slightly too good, as gamma and shrinkage were chosen by them.
     gaussians_ : ClassGaussians
         Means of the classes and their common covariance, in the space of the discriminants.
     feature_names_ : tuple of str
@@ -140,7 +140,8 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         y : (n,) labels or (n, C) label probabilities
             None, NaN or "" for a row without a label: it plays no part.
         sample_weight : (n,) array, optional
-            Counts: weight two is the row twice, also when one is left out (not where Nyström landmarks are drawn).
+            Counts: a weight of 2 is equivalent to repeating the row, also when one is left out (not where Nyström
+            landmarks are drawn).
 
         Returns
         -------
@@ -282,7 +283,7 @@ def _gamma(kernel: Kernel) -> float | None:
 
 @dataclass(frozen=True)
 class _Found:
-    """A fit, and what it says of rows left out."""
+    """A fit, and its predictions for rows left out."""
 
     basis: Basis
     smoother: Smoother

@@ -39,10 +39,11 @@ class ParzenClassifier(ProbabilisticClassifier):
     and with `per_class` goes on from the best common bandwidth, one class at a time: the score never falls. There is
     nothing else to fit; predicting takes time in proportion to the training rows.
 
-    Gaps: of a row to classify, the factor of the column is left out, which is the exact marginal of the density. In the
-    window of a training row the factor is the pooled density of the column instead, the same for all classes (a
-    Gaussian with the column's mean and variance, or the shares of the categories, under the same kernel): the density
-    stays one, and that a training row has a gap tells no class from another. A category not seen in training is a gap.
+    Missing values: of a row to classify, the factor of the column is left out, which is the exact marginal of the
+    density. In the window of a training row the factor is the pooled density of the column instead, the same for all
+    classes (a Gaussian with the column's mean and variance, or the shares of the categories, under the same kernel):
+    the density stays one, and a missing value of a training row is no evidence for a class. A category not seen in
+    training counts as missing.
 
     Parameters
     ----------
@@ -62,7 +63,7 @@ class ParzenClassifier(ProbabilisticClassifier):
     n_jobs : int or None
         Threads; None takes all cores.
     progress : bool or callable
-        True shows a bar; a callable is told (done, total, text).
+        True shows a bar; a callable is called with (done, total, text).
 
     Attributes
     ----------
@@ -76,7 +77,7 @@ class ParzenClassifier(ProbabilisticClassifier):
         Probabilities of the classes of each training row by all others; NaN without a label or weight, and for a row
         whose class has no other.
     loo_log_loss_, loo_error_ : float
-        Of those. With a chosen bandwidth a little too rosy; a row that stands twice is helped by its twin.
+        Of those. Slightly too good where the bandwidth was chosen by them, and where rows are duplicated.
     windows_ : Windows
         The training rows as kernels see them.
 
@@ -122,7 +123,7 @@ class ParzenClassifier(ProbabilisticClassifier):
             A row with probabilities is a window of each class. None, NaN or "" for a row without a label: it plays no
             part.
         sample_weight : (n,) array, optional
-            Counts: weight two is the row twice, also when one is left out.
+            Counts: a weight of 2 is equivalent to repeating the row, also when one is left out.
 
         Returns
         -------

@@ -39,7 +39,7 @@ class Rows:
 
     @property
     def shares_left(self) -> Array:
-        """(m, C) of the classes when one is left out: less of the row's own, which tells its class the wrong way."""
+        """(m, C) of the classes when one is left out: less of the row's own class."""
         rest = self.counts.sum(axis=0) - self.left_out[:, None] * self.target
         return rest / rest.sum(axis=1, keepdims=True)
 

@@ -8,9 +8,10 @@
 The second is the kernel of Aitchison and Aitken (1976) with lambda = (k-1) / (k-1 + exp(1/h^2)): one bit for each of k
 categories, at a squared distance of 2 when they differ. So one masked squared distance serves all columns.
 
-A gap in x takes its factor out, which is exact: every factor integrates to one. A gap in row n puts the column's pooled
-density q_j(x_j) in its place, the same for all classes: N(x; mean, variance + h^2), or the pooled shares of the
-categories under the same kernel. So p_c stays a density, and a gap of a training row tells no class from another.
+A missing value in x removes its factor, which is exact: every factor integrates to one. One in row n puts the column's
+pooled density q_j(x_j) in its place, the same for all classes: N(x; mean, variance + h^2), or the pooled shares of the
+categories under the same kernel. So p_c stays a density, and a missing value of a training row is no evidence for a
+class.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ LOG_2PI = float(np.log(2 * np.pi))
 class Encoded:
     """Rows as kernels see them."""
 
-    E: Array  # (n, width) numbers, then bits; 0 where there is a gap
+    E: Array  # (n, width) numbers, then bits; 0 where a value is missing
     seen: Array  # (n, p) 1 where a column has a value, else 0
 
     def take(self, rows: slice | np.ndarray) -> Encoded:
@@ -42,7 +43,7 @@ class Encoded:
 
 @dataclass(frozen=True)
 class Columns:
-    """Scales, and the pooled densities that stand in gaps of training rows. Columns that do not vary are left out."""
+    """Scales, and the pooled densities that replace missing values of training rows. Constant columns are left out."""
 
     varies: np.ndarray  # positions among the continuous columns
     centre: Array  # (d,) of those
@@ -75,7 +76,7 @@ class Columns:
         for place, size in enumerate(self.sizes):
             assert table.codes is not None
             code = table.codes[:, place, None]
-            parts.append((code == np.arange(size)).astype(float))  # a gap has no bit
+            parts.append((code == np.arange(size)).astype(float))  # a missing value has no bit
             seen.append(code >= 0)
         E = np.concatenate(parts, axis=1)
         return Encoded(np.where(np.isnan(E), 0.0, E), np.concatenate(seen, axis=1).astype(float))
@@ -93,7 +94,7 @@ class Columns:
         return np.concatenate([numbers, np.log1p((sizes - 1) * np.exp(-1 / h**2))])
 
     def log_pooled(self, rows: Encoded, h: float) -> Array:
-        """(n, p) log q_j(x_j); 0 where x has a gap."""
+        """(n, p) log q_j(x_j); 0 where x is missing."""
         d = len(self.varies)
         variance = self.variance + h**2
         parts = [-0.5 * (rows.E[:, :d] ** 2 / variance + np.log(variance) + LOG_2PI)]

@@ -37,12 +37,13 @@ class AdaBoostM1Classifier(BaseBoosting):
 
     The probabilities are the logistic link of Friedman, Hastie and Tibshirani (2000): 1 / (1 + exp(-2 F)) for two
     classes, the softmax of the votes s_c for more. They grow over-confident with the number of stages, as the votes
-    add up without end; `MaxEntStackingClassifier.from_boosting` is the way to calibrated ones.
+    add up without bound; `MaxEntStackingClassifier.from_boosting` is the way to calibrated ones.
 
     Parameters
     ----------
     estimator : classifier, optional
-        The base. Default: `MixtureClassifier(1, "VVI")`, Gaussian naive Bayes that takes categories, gaps and weights.
+        The base. Default: `MixtureClassifier(1, "VVI")`, Gaussian naive Bayes that takes categories, missing values and
+        weights.
     n_estimators : int
         Most stages.
     resample : "auto", True or False
@@ -57,7 +58,7 @@ class AdaBoostM1Classifier(BaseBoosting):
     random_state : int, RandomState or None
         For the draw, and for every stage whose base has a `random_state`; None leaves the latter as the base has it.
     progress : bool or callable
-        True shows a bar; a callable is told (done, total, text).
+        True shows a bar; a callable is called with (done, total, text).
 
     Attributes
     ----------
@@ -159,7 +160,7 @@ class AdaBoostM1Classifier(BaseBoosting):
         return votes
 
     def stage_proba(self, X: Any) -> Array:
-        """What every stage says.
+        """The output of every stage.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The classifiers an ensemble is made of: how they take weights, what they say, how one is trained."""
+"""The base estimators of an ensemble: how they take weights, their outputs, how one is trained."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TINY = 1e-300  # least weight of a row: with none at all in a class many bases f
 
 
 def default_base() -> Any:
-    """Gaussian naive Bayes that takes categories, gaps and weights, and that can be saved."""
+    """Gaussian naive Bayes that takes categories, missing values and weights, and that can be saved."""
     from mixent.mixtures.classifier import MixtureClassifier
 
     return MixtureClassifier(1, "VVI")
@@ -105,7 +105,7 @@ def _resampling(resample: Any, base: Any) -> str | None:
         if not resample and argument is None:
             raise ValueError(
                 f"resample=False needs a base whose fit takes sample_weight, and {type(base).__name__} takes none; "
-                "set resample='auto', or take another base"
+                "set resample='auto', or choose another base"
             )
         return None if resample else argument
     if isinstance(resample, str) and resample == "auto":

@@ -1,4 +1,4 @@
-"""What boosted classifiers share: reading rows, starting weights, staged answers, the shift of priors."""
+"""The base of boosted classifiers: reading rows, initial weights, staged predictions, the shift of priors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mixent.core.arrays import Array
 from mixent.data import Labels, Table, categorical_of, read_features, read_labels, read_weights
 from mixent.ensemble.base_estimators import HALF, Trainer, read_base
 
-FAINT = 1e-6  # weight of a vote that is no better than chance: it decides, and says nothing
+FAINT = 1e-6  # weight of a vote that is no better than chance: it decides, and contributes nothing
 NO_ERROR = "stage {} makes no error: no weight is left to move"
 NO_BETTER = "stage {} errs on {:.3g} of the weight, at least half: it is left out"
 ALONE = "the first stage errs on at least half of the weight: it is used alone"
@@ -50,10 +50,10 @@ class Rows:
 
 
 def read_rows(X: Table, labels: Labels, weight: Array | None) -> Rows:
-    """Leave out what says nothing: rows without a label, and of weight 0, as if they were not there."""
+    """Leave out rows without a label and rows of weight 0."""
     if labels.codes is None:
         raise ValueError(
-            "y holds probabilities of labels, and boosting counts right and wrong answers; give one label per row, "
+            "y holds probabilities of labels, and boosting counts errors; give one label per row, "
             "such as the most probable, with its probability as sample_weight"
         )
     keep = labels.codes >= 0 if weight is None else (labels.codes >= 0) & (weight > 0)
@@ -124,7 +124,7 @@ def run_stages(
 
 
 class BaseBoosting(ProbabilisticClassifier, ABC):
-    """A subclass trains its stages (`_boost`) and says how they add up (`_staged_joint`)."""
+    """A subclass trains its stages (`_boost`) and adds them up (`_staged_joint`)."""
 
     estimator: Any
     n_estimators: int
@@ -139,11 +139,13 @@ class BaseBoosting(ProbabilisticClassifier, ABC):
         Parameters
         ----------
         X : table of n rows
-            Array or DataFrame, handed to the bases as it is; it may have categories and gaps if the base takes them.
+            Array or DataFrame, handed to the bases as it is; it may have categories and missing values if the base
+            takes them.
         y : (n,) labels
             Rows without a label (None, NaN or "") are left out.
         sample_weight : (n,) array, optional
-            Where the weights of boosting start. Unless rows are resampled, weight two is the row twice.
+            Where the weights of boosting start. Unless rows are resampled, a weight of 2 is equivalent to repeating the
+            row.
 
         Returns
         -------
@@ -184,7 +186,7 @@ class BaseBoosting(ProbabilisticClassifier, ABC):
 
     @abstractmethod
     def stage_proba(self, X: Any) -> Array:
-        """What every stage says, (M, n, C)."""
+        """The output of every stage, (M, n, C)."""
 
     @abstractmethod
     def _staged_joint(self, X: Table) -> Iterator[Array]:

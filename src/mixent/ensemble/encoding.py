@@ -16,8 +16,9 @@ ENCODINGS = ("bits", "codes")
 class ColumnEncoding:
     """How columns become numbers, learned from the training rows (also those that a search of settings holds out).
 
-    "bits": numbers at mean 0 and variance 1, gaps at the mean; a bit for each category; a bit for each column that had
-    gaps in training. "codes": numbers as they are, then categories as codes 0, 1, ...; gaps and unseen categories NaN.
+    "bits": numbers at mean 0 and variance 1, missing ones at the mean; a bit for each category; a bit for each column
+    with missing values in training. "codes": numbers as they are, then categories as codes 0, 1, ...; missing values
+    and unseen categories are NaN.
     """
 
     encoding: str

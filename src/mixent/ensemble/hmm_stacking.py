@@ -53,7 +53,7 @@ class ChainFit:
     stop: Stop
 
     def first(self, n_stages: int, n_states: int) -> ChainParams:
-        """All paths alike. What is said differs from state to state, so Baum-Welch moves on from here."""
+        """All paths equally probable. Emissions differ from state to state, so Baum-Welch moves on from here."""
         even = np.full((n_states, n_states), -np.log(n_states))
         trans = np.tile(even, (n_stages - 1, 1, 1)) if self.per_step else even
         return ChainParams(even[0].copy(), trans, None)
@@ -84,7 +84,7 @@ def as_sequences(log_emit: Array) -> Sequences:
 
 
 def log_emissions(values: Sequence[Array]) -> Array:
-    """(n, M, C) log P[C_k = i | row], floored; 0 where a classifier abstains, which so says nothing."""
+    """(n, M, C) log P[C_k = i | row], floored; 0 where a classifier abstains."""
     said = np.stack(values, axis=1)
     return np.where(np.isnan(said), 0.0, np.log(np.maximum(said, FLOOR)))
 
@@ -98,7 +98,7 @@ def log_likelihoods(chains: Sequence[FittedChain], log_emit: Array, executor: Ex
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """What the classifiers said of the training rows, and to which classes these belong."""
+    """The outputs of the classifiers for the training rows, and the classes of these."""
 
     log_emit: Array  # (n, M, C)
     mass: Array  # (n, C) weight of the row in each class; 0 throughout if it does not count
@@ -146,7 +146,7 @@ class HMMStackingClassifier(BaseStacking):
     """Classifiers combined by a hidden Markov model per class of the sequence of their decisions.
 
     The M classifiers, such as the stages of a boosting, are the steps of a sequence, and the C decisions its states:
-    q_k is what classifier k decides, and P[C_k = i | row], which it says, is the likelihood of q_k = i. The row is
+    q_k is what classifier k decides, and P[C_k = i | row], its output, is the likelihood of q_k = i. The row is
 
         P_c[O] = sum_q pi^c(q_1) P[C_1 = q_1 | row] prod_k A^(c,k)(q_k, q_k+1) P[C_k+1 = q_k+1 | row]
 
@@ -172,25 +172,26 @@ class HMMStackingClassifier(BaseStacking):
         One matrix A^c for all steps, or A^(c,k) for each, as in the document: (M - 1) C (C - 1) numbers in each class,
         for which there are seldom rows enough.
     start : "learned" or "uniform"
-        pi^c, or 1 / C as the document prints it, which loses what the first classifier says of the class.
+        pi^c, or 1 / C as the document prints it, which ignores how the first decision depends on the class.
     transition_prior : float
         Pseudo-rows of the start, and of each row of a transition matrix, spread evenly over the decisions. 0 is
         maximum likelihood, as in the document.
     calibration : "temperature" or None
         "temperature": T <= 1 of least log-loss on rows held out, chains fitted to the others in each fold of `cv` (of 5
-        with cv="train", which cannot tell how sure the classifiers are of rows they have not seen, and with "prefit").
-        "none": T = 1, as in the document.
+        with cv="train", where outputs on unseen rows are not known, and with "prefit").
+        None: T = 1, as in the document.
     decisions : "auto", "soft" or "hard"
-        What classifiers say: probabilities where they have them, always, or never (the label alone). A probability
-        below 1e-6 counts as 1e-6: one who is certain and wrong makes no row impossible. One who abstains says nothing,
-        and the chain goes on through it.
+        Outputs of the classifiers: probabilities where they have them, always, or never (the label alone). A
+        probability below 1e-6 counts as 1e-6: a classifier that is certain and wrong makes no row impossible. One that
+        abstains is skipped, and the chain goes on through it.
     inputs : dict or None
         Name -> list of columns: what a classifier sees of the table. The others see all columns.
     class_prior : "empirical" or (C,) array
         Class priors: shares of the training rows, or these values.
     cv : int, splitter, list of (train, test), "train" or "prefit"
         Where the outputs to learn from come from: out of fold; "train": from the rows the classifiers were trained on,
-        as in the document (what over-fits is over-trusted); "prefit": the classifiers are fitted, none is trained.
+        as in the document (classifiers that overfit get too much weight); "prefit": the classifiers are fitted, none is
+        trained.
     tol : float
         Stop when a pass gains less than this per row and classifier, in nats.
     max_iter : int
@@ -200,7 +201,7 @@ class HMMStackingClassifier(BaseStacking):
     n_jobs : int or None
         None trains the classifiers one fold after another; a number, so many folds at once. Threads of Baum-Welch too.
     progress : bool or callable
-        True shows a bar; a callable is told (done, total, text).
+        True shows a bar; a callable is called with (done, total, text).
 
     Attributes
     ----------

@@ -34,10 +34,10 @@ CONSTRAINTS = ("full", "diagonal")
 
 @dataclass(frozen=True)
 class StackingFeatures:
-    """The features of a combination: what each classifier says, alone and beside the cells of its input.
+    """The features of a combination: the output of each classifier, alone and with the regions of its input.
 
     P[C, C_i] follows from P[C, C_i, M_i], so that constraining it too changes nothing but what the prior pulls towards:
-    a classifier believed alike everywhere, instead of one that is not believed. A single cell is no constraint more.
+    equal weight of a classifier everywhere, instead of none. A single region adds no constraint.
     """
 
     says: tuple[Probabilistic, ...]
@@ -57,7 +57,7 @@ class StackingFeatures:
 class MaxEntStackingClassifier(EntropyModel, BaseStacking):
     """Classifiers combined by maximum entropy (SiME), with or without the place of the row in the input space (LvME).
 
-    Of all P[class | what the classifiers say] that reproduce the counts P[C, C_i] of every class with every label of
+    Of all P[class | outputs of the classifiers] that reproduce the counts P[C, C_i] of every class with every label of
     every classifier i, takes that of greatest entropy (3.1).  Maximises the dual
 
         sum_t w_t sum_c q_tc log P[c | t] - |gamma|^2 / (2 prior),
@@ -72,8 +72,8 @@ class MaxEntStackingClassifier(EntropyModel, BaseStacking):
     Parameters
     ----------
     estimators : list, or an ensemble
-        Classifiers, each alone, as (name, classifier), or as (name, columns) where its answers stand in the table
-        already (see `OutputColumns`; the others do not see these columns); or one ensemble whose members are combined:
+        Classifiers, each alone, as (name, classifier), or as (name, columns) where its outputs are columns of the
+        table (see `OutputColumns`; the others do not see these columns); or one ensemble whose members are combined:
         `AdaBoostM1Classifier`, `WeightBoostClassifier`, or scikit-learn's bagging, forests and AdaBoost.
     regions : "union", "class", "pooled", InputRegions or None
         Regions of the input space in which classifiers are weighted differently: the components of a mixture of the
@@ -81,7 +81,7 @@ class MaxEntStackingClassifier(EntropyModel, BaseStacking):
     constraints : "full" or "diagonal"
         All of P[C, C_i], or only P[C = c, C_i = c] (3.5).
     decisions : "auto", "soft" or "hard"
-        What classifiers say: probabilities where they have them, always, or never (the label alone).
+        Outputs of the classifiers: probabilities where they have them, always, or never (the label alone).
     inputs : dict or None
         Name -> list of columns: what a classifier sees of the table, and what its own mixture describes. The others
         see all columns and share one mixture.
@@ -93,7 +93,8 @@ class MaxEntStackingClassifier(EntropyModel, BaseStacking):
         Class priors at prediction: those of the training rows, or these.
     cv : int, splitter, list of (train, test), "train" or "prefit"
         Where the outputs to learn from come from: out of fold; "train": from the rows the classifiers were trained on,
-        as in the document (what over-fits is over-trusted); "prefit": the classifiers are fitted, none is trained.
+        as in the document (classifiers that overfit get too much weight); "prefit": the classifiers are fitted, none is
+        trained.
     tol, max_iter
         When solving stops, see `MaxEntClassifier`.
     categorical : "auto" or list
@@ -103,7 +104,7 @@ class MaxEntStackingClassifier(EntropyModel, BaseStacking):
     n_jobs : int or None
         None trains the classifiers one fold after another; a number, so many folds at once. The solver's threads too.
     progress : bool or callable
-        True shows a bar; a callable is told (done, total, text).
+        True shows a bar; a callable is called with (done, total, text).
 
     Attributes
     ----------
@@ -287,7 +288,7 @@ class MaxEntStackingClassifier(EntropyModel, BaseStacking):
         return RegionMixture(part, regions.kind, mixture, tuple(found.tolist()))
 
     def _training_regions(self, given: FitInput, folds: list[Fold]) -> list[Array]:
-        """Of each mixture once; out of fold like the classifiers, so that no row's label speaks through its cell."""
+        """Of each mixture once, out of fold like the classifiers: a row's region does not depend on its label."""
         if self._prefit:  # the classifiers have not seen these labels, the mixtures have
             folds = label_folds(np.where(given.counted, given.codes, -1), given.counted, given.seed, FOLDS)
             folds = [(train[given.counted[train]], held) for train, held in folds]
@@ -295,7 +296,7 @@ class MaxEntStackingClassifier(EntropyModel, BaseStacking):
         return [cells.held_out(given.X, likelihood, given.weight, folds) for cells in dict.fromkeys(self.regions_)]
 
     def _table(self, found: Outputs, cells: list[Array]) -> Table:
-        """What the classifiers say, then the cells, as one table."""
+        """The outputs of the classifiers, then the regions, as one table."""
         return Table.of_numbers(np.concatenate([*found.values, *cells], axis=1))
 
     def _plan(self, found: Outputs, seed: int) -> StackingFeatures:
@@ -322,7 +323,7 @@ class MaxEntStackingClassifier(EntropyModel, BaseStacking):
 
     @property
     def n_parameters_(self) -> int:
-        """Multipliers that can be told apart: counts of labels in cells, of cells, and of classes.
+        """Identifiable multipliers: counts of labels in regions, of regions, and of classes.
 
         Those held at zero (constraints="diagonal", regions="class") do not count; of the others then all do.
         """

@@ -1,6 +1,6 @@
 """The classifiers that are combined: a list of them, or the stages of one ensemble.
 
-What one of them says of a row is a pmf over its labels, P[C_i = c | a_i]; an abstention is a row of NaN.
+The output of a classifier for a row is a pmf over its labels, P[C_i = c | a_i]; an abstention is a row of NaN.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Members(ABC):
 
     @abstractmethod
     def outputs(self, fitted: Any, X: Inputs, decisions: str) -> Outputs:
-        """What trained ones say."""
+        """The outputs of trained ones."""
 
     def settled(self, fitted: Any) -> Members:
         """The same, where what need not be trained again is not."""
@@ -61,7 +61,7 @@ class Members(ABC):
 
     @property
     def used(self) -> tuple:
-        """Columns that hold answers, and so are no input."""
+        """Columns that hold outputs, and so are no input."""
         return ()
 
 
@@ -100,7 +100,7 @@ class NamedMembers(Members):
     def outputs(self, fitted: list[Any], X: Inputs, decisions: str) -> Outputs:
         each = []
         for name, model in zip(self.names, fitted):
-            with noted(f"while {name!r} was asked"):
+            with noted(f"while {name!r} predicted"):
                 each.append(output_of(model, X.to_ask(model, self.columns(X, name)), decisions, name))
         return Outputs(self.names, tuple(a for a, _ in each), tuple(v for _, v in each))
 
@@ -116,7 +116,7 @@ class NamedMembers(Members):
         answers = {c if c in names else names[c] for c in self.used if c in names or isinstance(c, (int, np.integer))}
         rest = [j for j, column in enumerate(names) if column not in answers]
         if not rest:
-            raise ValueError(f"{name!r} has nothing to learn from: all columns are answers of other classifiers")
+            raise ValueError(f"{name!r} has no columns to learn from: all are outputs of other classifiers")
         return tuple(rest)
 
     @property
@@ -163,7 +163,9 @@ def read_members(estimators: Any, inputs: Any, prefit: bool) -> Members:
     """What the user gave as a list of classifiers, of (name, classifier) or (name, columns), or as one ensemble."""
     if is_ensemble(estimators):
         if inputs is not None:
-            raise ValueError("inputs has no effect on the stages of an ensemble: they see what it sees; leave it out")
+            raise ValueError(
+                "inputs is not used with one ensemble, whose members see the columns it sees; leave it out"
+            )
         if prefit:
             _check_fitted(type(estimators).__name__, estimators)
         return EnsembleMembers(estimators)
@@ -218,7 +220,7 @@ def _is_pair(entry: Any) -> bool:
 
 
 def _read_one(base: Any) -> Any:
-    """A classifier, or the columns in which its answers stand."""
+    """A classifier, or the columns that hold its outputs."""
     if base is None:
         raise ValueError("estimators names a classifier None; leave it out")
     if isinstance(base, (str, int, np.integer, list, Mapping)) and not isinstance(base, bool):
@@ -269,7 +271,7 @@ def output_of(model: Any, X: Any, decisions: str, name: str) -> tuple[np.ndarray
 
 
 def stage_proba(ensemble: Any, X: Any) -> Sequence[Array]:
-    """What each member of a fitted ensemble says, (n, C) in the order of its `classes_`."""
+    """The output of each member of a fitted ensemble, (n, C) in the order of its `classes_`."""
     if hasattr(ensemble, "stage_proba"):
         return list(ensemble.stage_proba(X))
     if not hasattr(ensemble, "estimators_"):

@@ -1,4 +1,4 @@
-"""A classifier whose answers already stand in the table."""
+"""A classifier whose outputs are columns of the table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_FRACTIONS = 10  # numbers that are not whole among labels
 
 
 class OutputColumns(ClassifierMixin, Estimator):
-    """A black box as columns of the table: what it said is read, nothing is trained.
+    """A classifier whose outputs are columns of the table: they are read, nothing is trained.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class OutputColumns(ClassifierMixin, Estimator):
         return tuple(self.columns.values() if isinstance(self.columns, Mapping) else self.columns)
 
     def predict_proba(self, X: Any) -> Array:
-        """What was said of each row.
+        """The output for each row.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class OutputColumns(ClassifierMixin, Estimator):
 
         Returns
         -------
-        (n, V) array in the order of `classes_`; NaN where nothing was said, or a label never seen before.
+        (n, V) array in the order of `classes_`; NaN where the output is missing, or a label never seen before.
         """
         check_is_fitted(self)
         if self._hard:
@@ -144,7 +144,7 @@ class OutputColumns(ClassifierMixin, Estimator):
 
         Returns
         -------
-        (n,) array; None where nothing was said.
+        (n,) array; None where the output is missing.
         """
         proba = self.predict_proba(X)
         absent = np.isnan(proba).any(axis=1)

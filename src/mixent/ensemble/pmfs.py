@@ -1,4 +1,4 @@
-"""What a classifier says of rows: a pmf over its labels, (n, V); an abstention is a row of NaN."""
+"""The output of a classifier: a pmf over its labels, (n, V); an abstention is a row of NaN."""
 
 from __future__ import annotations
 

@@ -26,7 +26,8 @@ class RegionMixture:
     """The components of a mixture of some columns.
 
     kind "pooled": one mixture of all rows. "union": a mixture per class, responsibilities over all classes' components
-    together. "class": responsibilities within each class's own mixture; a cell then speaks only for its class.
+    together. "class": responsibilities within each class's own mixture; a cell then has a multiplier for its own class
+    only.
     """
 
     columns: tuple[int, ...]  # positions in X

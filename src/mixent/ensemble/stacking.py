@@ -1,4 +1,4 @@
-"""What classifiers that combine others share: training the others, out of fold, and reading what they say."""
+"""The base of classifiers that combine others: training these, out of fold, and reading their outputs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class FitInput:
 
 
 class BaseStacking(ProbabilisticClassifier):
-    """A classifier of what other classifiers say.
+    """A classifier whose features are the outputs of other classifiers.
 
     A subclass has the options estimators, cv, decisions, n_jobs and random_state, and may have inputs.
     """
@@ -148,7 +148,7 @@ class BaseStacking(ProbabilisticClassifier):
         return Inputs(validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False), tables)
 
     def _train(self, given: FitInput, show: Any) -> tuple[Outputs, list[Fold], FitInput]:
-        """Train the classifiers; what they say of the rows, honestly unless told otherwise, and the folds.
+        """Train the classifiers; their outputs for the rows, out of fold by default, and the folds.
 
         Rows that do not count get NaN: they take no part. Nor do those that no fold of the user's holds out, which the
         last of what is returned says; one that has to stay in training for its class, with folds of ours, counts for
@@ -248,13 +248,13 @@ class BaseStacking(ProbabilisticClassifier):
         for name, alphabet in zip(found.names, found.alphabets):
             if not any(label in classes for label in alphabet.tolist()):
                 warnings.warn(
-                    f"no label of {name!r} ({listed(alphabet.tolist())}) is a class ({listed(classes)}): what they are "
-                    "worth is learned, but it has no error that could be counted",
+                    f"no label of {name!r} ({listed(alphabet.tolist())}) is a class ({listed(classes)}): their "
+                    "contributions are learned, but its error cannot be counted",
                     stacklevel=4,
                 )
 
     def _outputs(self, X: Any) -> Outputs:
-        """What the classifiers say of new rows."""
+        """The outputs of the classifiers for new rows."""
         check_is_fitted(self)
         return self._outputs_of(self._read_table(X, reset=False))
 
@@ -262,7 +262,7 @@ class BaseStacking(ProbabilisticClassifier):
         return self.members_.outputs(self.fitted_, X, self.decisions)
 
     def base_outputs(self, X: Any) -> dict[str, Array]:
-        """What each classifier says of each row.
+        """The output of each classifier for each row.
 
         Parameters
         ----------
@@ -282,7 +282,7 @@ class BaseStacking(ProbabilisticClassifier):
         return able(
             tags,
             reads_tables=True,
-            missing="as the classifiers have it; one that gives no answer drops out of the row",
+            missing="as each classifier handles them; one without an output drops out of the row",
             weights=yes("handed on to the classifiers that take them; folds are drawn of rows"),
             soft_labels=yes("a row counts for every class by its share") if self._prefit else no('with cv="prefit"'),
             absent_labels=LEFT_OUT,
@@ -316,7 +316,7 @@ def _named_models(estimators: Any) -> list[tuple[str, Any]]:
 
 
 def _models(estimators: Any) -> list[Any]:
-    """The classifiers, without those whose answers are columns."""
+    """The classifiers, without those whose outputs are columns."""
     bases = estimators if isinstance(estimators, (list, tuple)) else [estimators]
     bases = [entry[1] if isinstance(entry, tuple) and len(entry) == 2 else entry for entry in bases]
     return [base for base in bases if hasattr(base, "__sklearn_tags__") and not isinstance(base, type)]

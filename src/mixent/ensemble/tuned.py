@@ -41,11 +41,11 @@ class Rows:
 
 
 class TunedClassifier(ProbabilisticClassifier):
-    """A classifier of another library on tables with categories and gaps, its settings chosen by log-loss.
+    """A classifier of another library on tables with categories and missing values, its parameters chosen by log-loss.
 
     Maximises over the settings of `grid` the cross-validated sum_n w_n log p(y_n | x_n), all on the same folds; the
-    best is fitted to all rows. The choice never falls behind the first setting of the grid. What the classifier
-    maximises itself is its own affair.
+    best is fitted to all rows. The choice never falls behind the first setting of the grid. The classifier
+    has its own objective.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ class TunedClassifier(ProbabilisticClassifier):
     grid : dict, list of dict or None
         Settings to try, as in `GridSearchCV`. None: the estimator as it is.
     encoding : "bits" or "codes"
-        What the classifier gets. "bits": numbers at mean 0 and variance 1 with gaps at the mean, a bit for each
-        category and for gaps. "codes": numbers as they are, then categories as codes, gaps as NaN, for trees; an
-        estimator with an option `categorical_features` is told which they are.
+        What the classifier gets. "bits": numbers at mean 0 and variance 1 with missing values at the mean, a
+        bit for each category and for missing values. "codes": numbers as they are, then categories as codes, missing
+        values as NaN, for trees; `categorical_features` of an estimator that has it is set.
     cv : int, splitter or list of (train, test)
         Folds of the labelled rows, for the grid.
     categorical : "auto" or list
@@ -64,7 +64,7 @@ class TunedClassifier(ProbabilisticClassifier):
     random_state : int, RandomState or None
         For folds, and for an estimator that has one of its own; None leaves the latter as it is.
     progress : bool or callable
-        True shows a bar; a callable is told (done, total, text).
+        True shows a bar; a callable is called with (done, total, text).
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class TunedClassifier(ProbabilisticClassifier):
         Parameters
         ----------
         X : table of n rows
-            Array or DataFrame, with categories and gaps.
+            Array or DataFrame, with categories and missing values.
         y : (n,) labels
             Rows without a label (None, NaN or "") are left out.
         sample_weight : (n,) array, optional
@@ -138,7 +138,7 @@ class TunedClassifier(ProbabilisticClassifier):
         table = read_features(self, X, reset=True, categorical=self.categorical)
         weight = read_weights(sample_weight, table.n_rows)
         if weight is not None and not weight_arguments(base, weight):
-            raise ValueError(f"{type(base).__name__} takes no sample_weight; leave it out, or take another estimator")
+            raise ValueError(f"{type(base).__name__} takes no sample_weight; leave it out, or choose another estimator")
         codes, keep, classes = _labelled(y, table.n_rows, weight)
         whole = table.take(keep)
         mass = np.ones(len(codes)) if weight is None else weight[keep]

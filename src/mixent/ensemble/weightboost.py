@@ -91,8 +91,8 @@ class WeightBoostClassifier(BaseBoosting):
 
         alpha_T = 1/2 ln(W+ / W-),   H_T = H_{T-1} + alpha_T e^{-|beta H_{T-1}|} h_T.
 
-    Rows far from the boundary, outliers among them, lose their hold on the next stage, and the new stage is heard least
-    where the others agree. beta = 0 is AdaBoost, with H = F.
+    Rows far from the boundary, outliers among them, have less influence on the next stage, and the new stage has the
+    least weight where the others agree. beta = 0 is AdaBoost, with H = F.
 
     Maximises stage by stage  - log sum_t v_t exp(-y_t H(x_t)),  by a bound: with 0 <= s = e^{-|beta H|} <= 1, exp being
     convex, exp(-a y h s) <= s exp(-a y h) + 1 - s. Summed with v_t exp(-y_t H), alpha_T makes the right side least,
@@ -108,7 +108,8 @@ class WeightBoostClassifier(BaseBoosting):
     Parameters
     ----------
     estimator : classifier, optional
-        The base. Default: `MixtureClassifier(1, "VVI")`, Gaussian naive Bayes that takes categories, gaps and weights.
+        The base. Default: `MixtureClassifier(1, "VVI")`, Gaussian naive Bayes that takes categories, missing values and
+        weights.
     n_estimators : int
         Most stages, of each class where there are more than two.
     beta : float
@@ -219,7 +220,7 @@ class WeightBoostClassifier(BaseBoosting):
         return _joint_of([one.height(X) for one in self.binary_boostings_])
 
     def stage_proba(self, X: Any) -> Array:
-        """What every stage says.
+        """The output of every stage.
 
         Parameters
         ----------
@@ -228,9 +229,9 @@ class WeightBoostClassifier(BaseBoosting):
         Returns
         -------
         (M, n, C) array, columns in the order of `classes_`: the stage's probabilities, or one-hot decisions where it
-        has none. With more than two classes, what the C bases of a stage say for their own class, divided by its sum;
-        1 / C each where that is 0. A class whose boosting has ended earlier is given its share of the training weight,
-        which says nothing of the row.
+        has none. With more than two classes, the outputs of the C bases of a stage for their own class, divided by
+        their sum; 1 / C each where that is 0. A class whose boosting has ended earlier is given its share of the
+        training weight, which does not depend on the row.
         """
         table = self._read(X)
         if len(self.binary_boostings_) == 1:

@@ -21,7 +21,7 @@ def bins_of(x: Array, weight: Array, n_bins: int, how: str) -> Array:
 
 
 def entropy_bins(x: Array, target: Array, most: int) -> Array:
-    """Inner borders that tell the classes apart best, added greedily while description length falls (Fayyad and Irani).
+    """Inner borders that separate the classes best, added greedily while description length falls (Fayyad and Irani).
 
     `target` (n, C) is each row's class distribution times its weight.
     """

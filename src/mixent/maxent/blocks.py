@@ -30,7 +30,7 @@ class Rows:
         return Rows(self.packed[rows], self.dense[:, rows], self.target[:, rows], self.weight[rows], self.sums[rows])
 
     def ordered(self) -> Rows:
-        """Rows with as many features together; unlabelled ones, which say nothing, left out."""
+        """Rows ordered by their number of features; unlabelled rows are left out."""
         used = np.flatnonzero(self.weight > 0)
         order = used[np.argsort(self.sums[used], kind="stable")]
         if len(order) == self.n_rows and (np.diff(order) == 1).all():

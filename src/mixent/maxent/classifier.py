@@ -54,7 +54,7 @@ class MaxEntClassifier(EntropyModel):
         `path_`. None keeps all features.
     prior : "auto", float or None
         Variance of the Gaussian prior on multipliers (of a cell that ranges less than from 0 to 1: on multiplier times
-        range); "auto" chooses it by cross-validated log-loss; None is the plain dual, whose multipliers run away where
+        range); "auto" chooses it by cross-validated log-loss; None is the plain dual, whose multipliers diverge where
         classes are separable or a value never occurs with a class.
     solver : "auto", "bohning", "iis" or "lbfgs"
         Fixed-curvature bound with acceleration, improved iterative scaling, or L-BFGS; "auto" takes Newton steps on
@@ -74,7 +74,7 @@ class MaxEntClassifier(EntropyModel):
     n_jobs : int or None
         Threads; None takes all cores. The number changes no bit of the result.
     progress : bool or callable
-        True shows a bar; a callable is told (done, total, text).
+        True shows a bar; a callable is called with (done, total, text).
 
     Attributes
     ----------
@@ -153,7 +153,7 @@ class MaxEntClassifier(EntropyModel):
             None, NaN or "" for a row without a label: it helps to describe the columns (where the mean of one lies, or
             the components of a pooled mixture), and takes no part otherwise.
         sample_weight : (n,) array, optional
-            Counts: at a given prior weight two is the row twice.
+            Counts: at a given prior, a weight of 2 is equivalent to repeating the row.
 
         Returns
         -------
@@ -255,7 +255,7 @@ class MaxEntClassifier(EntropyModel):
             missing="a missing value drops out of the row's sum",
             weights=YES,
             soft_labels=yes("read as target shares: a row counts for every class by its share"),
-            absent_labels=yes("rows without a label help to describe the columns, and say nothing of the classes"),
+            absent_labels=yes("rows without a label are used to describe the columns only"),
             mixed=YES,
             explanations=yes("by column"),
         )

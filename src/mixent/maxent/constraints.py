@@ -1,4 +1,4 @@
-"""What a maximum entropy model says: its constraints and multipliers as a table, each case as a sum over columns."""
+"""Constraints and multipliers of a maximum entropy model as a table, and the contributions of columns to each row."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mixent.maxent.problem import Multipliers
 
 @dataclass(frozen=True)
 class Constraints:
-    """Every constraint P[class, value] of a fitted model: what the data say, what the model says, its multiplier."""
+    """Every constraint P[class, value] of a fitted model: its value in the data, in the model, and its multiplier."""
 
     features: tuple[str, ...]  # (S,) the feature of each cell
     values: tuple[str, ...]  # (S,)

@@ -37,7 +37,7 @@ class Training:
 
 
 def training_rows(table: Table, labels: Labels, weight: Array | None) -> Training:
-    """Rows with class distributions; nothing for a row without a label, or with one that says nothing."""
+    """Rows with class distributions; all zero for a row without a label."""
     likelihood = labels.likelihood
     absent = likelihood.min(axis=1) == 1.0  # even probabilities are a label too: that the row is of no class rather
     if (np.ptp(likelihood, axis=1) == 0).all():

@@ -47,7 +47,7 @@ class SelectionStep:
     """One step of the path."""
 
     name: str  # the feature, or pair of features
-    expected_gain: float  # log-likelihood (nats) the counts promised
+    expected_gain: float  # log-likelihood (nats) expected from the counts
     gain: float  # what it was
     n_parameters: float  # effective ones of the model, this one included
     score: float  # BIC, or log-loss (nats) of the held-out rows: the least is best
@@ -56,7 +56,7 @@ class SelectionStep:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A feature that may be added, and what its counts say."""
+    """A feature that may be added, and its expected gain."""
 
     term: Term
     gain: float
@@ -95,7 +95,7 @@ def forward(
     executor: Executor,
     show: Any = None,
 ) -> tuple[tuple[Term, ...], list[SelectionStep]]:
-    """The terms kept, and the path: each time the candidate that promises most beyond its parameters is added.
+    """The terms kept, and the path: each step adds the candidate with the largest expected gain beyond its parameters.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ class _Search:
         return widths[:, None] ** 2 * (1e-9 if self.variance is None else 1.0 / self.variance)
 
     def _single(self, span: slice, off: Array, spread: Array) -> float:
-        """What a feature's cells (V, C) promise."""
+        """The expected gain of a feature's cells (V, C)."""
         gram, curb = self.gram[1:, 1:][span, span], np.diag(self._curb(self.widths[span])[:, 0])
         moves = [np.linalg.lstsq(v * gram + curb, g, rcond=1e-12)[0] for v, g in zip(spread, off.T)]
         return 0.5 * sum(float(g @ move) for g, move in zip(off.T, moves))

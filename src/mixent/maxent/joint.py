@@ -57,7 +57,7 @@ class MaxEntJoint(FittedByRun, Estimator):
     ----------
     max_components : int
         Most components of the mixture of a continuous column; BIC chooses among 1 to this. One or two are cut into
-        three or four parts: alone they would say too little of where a value lies.
+        three or four parts, which locate a value better.
     prior : "auto", float or None
         Variance of the Gaussian prior on the multipliers of pairs. "auto" takes the one of 0.03 to 10 that predicts
         rows held out best. None: no prior; multipliers of pairs of values that never occur together then have no
@@ -76,7 +76,7 @@ class MaxEntJoint(FittedByRun, Estimator):
     n_jobs : int or None
         Threads; None takes all cores. The number changes no bit of the result.
     progress : bool or callable
-        True shows a bar; a callable is told (done, total, text).
+        True shows a bar; a callable is called with (done, total, text).
 
     Attributes
     ----------
@@ -161,7 +161,7 @@ class MaxEntJoint(FittedByRun, Estimator):
             one, is a column like any other.
         y : ignored
         sample_weight : (n,) array, optional
-            Counts: weight two is the row twice.
+            Counts: a weight of 2 is equivalent to repeating the row.
 
         Returns
         -------
@@ -207,7 +207,7 @@ class MaxEntJoint(FittedByRun, Estimator):
 
     @property
     def n_parameters_(self) -> int:
-        """Multipliers that can be told apart: of values less one of each column, and of pairs of such."""
+        """Identifiable multipliers: of values less one of each column, and of pairs of such."""
         free = [len(term.values) - 1 for term in self.terms_]
         return sum(free) + (sum(free) ** 2 - sum(r * r for r in free)) // 2
 
@@ -270,10 +270,11 @@ class MaxEntJoint(FittedByRun, Estimator):
         return np.stack([values[cell].astype(object) for values, cell in zip(lists, cells)], axis=1)
 
     def impute(self, X: Any) -> Any:
-        """Fill every gap with its most probable value, or its expected value in a continuous column.
+        """Fill every missing value with its most probable value, or its expected value in a continuous column.
 
-        Several gaps in a row are filled together: each is predicted from the pmfs of the others until they agree (mean
-        field). Observed cells are returned as they came; gaps in integer columns are filled with whole numbers.
+        Several missing values in a row are filled together: each is predicted from the pmfs of the others until they
+        agree (mean field). Observed cells are returned unchanged; missing values of integer columns are filled with
+        whole numbers.
 
         Parameters
         ----------
@@ -369,7 +370,7 @@ class MaxEntJoint(FittedByRun, Estimator):
         return read_features(self, X, reset=False)
 
     def _each(self, table: Table, function: Callable[[RowInference, Table], Any]) -> list:
-        """What the model says of some rows at a time."""
+        """Predictions for some rows at a time."""
         layout, found = Layout(self.terms_), []
         with Serial():
             for start in range(0, table.n_rows, CHUNK):
@@ -380,7 +381,7 @@ class MaxEntJoint(FittedByRun, Estimator):
         return found
 
     def _target(self, target: Any) -> tuple[int, ...]:
-        """Positions of the column asked for, or of both."""
+        """Positions of the target column, or of both."""
         if not isinstance(target, (tuple, list)):
             return (self._column(target),)
         if len(target) != 2 or self._column(target[0]) == self._column(target[1]):

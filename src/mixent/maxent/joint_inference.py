@@ -1,4 +1,4 @@
-"""What a fitted joint model says of rows: one column, two columns, gaps filled together."""
+"""Inference from a fitted joint model: one column, two columns, missing values filled together."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class RowInference:
         return found
 
     def _joint(self, j: int, k: int) -> Array:
-        """(r_j, r_k, n): b_p + b_q + Gamma(p, q) + what all other columns say of p and of q."""
+        """(r_j, r_k, n): b_p + b_q + Gamma(p, q) + contributions of all other columns to p and to q."""
         a, b, phi = self.spans[j], self.spans[k], self.rows.phi
         between = self.params.pairs[a, b]
         first, second = self.logits[a] - between @ phi[b], self.logits[b] - between.T @ phi[a]

@@ -53,7 +53,7 @@ class Hidden:
 
 @dataclass(frozen=True)
 class Constant:
-    """A column that takes one value: it says nothing, and no cell stands for it."""
+    """A column with a single value: it is not informative and has no cell."""
 
     name: str
     place: int  # among Table.codes if discrete, else among Table.X
@@ -98,7 +98,7 @@ PARTS = {1: np.array([-1.0, 0.0, 1.0]), 2: np.array([-0.8, 0.8])}  # means of pa
 
 
 def _cut(mixture: ColumnMixture) -> ColumnMixture:
-    """One or two components say too little of where a value lies: each is cut into parts that overlap.
+    """One or two components locate a value too coarsely: each is cut into parts that overlap.
 
     The parts of a component have equal weights, and together its mean and variance.
     """

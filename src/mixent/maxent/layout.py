@@ -14,7 +14,7 @@ from mixent.maxent.blocks import Rows
 from mixent.maxent.cells import Cells
 from mixent.maxent.terms import Dense, Discrete, Hidden, Moments, Term, mask_of
 
-NARROWEST = 0.05  # range below which a cell says next to nothing, however long its multiplier
+NARROWEST = 0.05  # range below which a cell contributes next to nothing, however large its multiplier
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Layout:
         return logits.reshape(len(self.terms), C, rows.n_rows)
 
     def mask(self, n_classes: int) -> Array | None:
-        """(S, C) which cells may speak for which class; None: all for all."""
+        """(S, C) which cells have a multiplier for which class; None: all for all."""
         masks = [mask_of(term, n_classes) for term in self.terms]
         if all(mask is None for mask in masks):
             return None

@@ -61,7 +61,7 @@ class EntropyModel(FittedByRun, ProbabilisticClassifier):
         read_variance(self.prior)
 
     def _learn(self, plan: Features, rows: Training, executor: Any, show: Any) -> Solved:
-        """Choose the prior's variance if asked to, solve, and keep what the optimum says."""
+        """Choose the prior's variance where prior="auto", solve, and keep the optimum."""
         self.prior_, self.priors_tried_ = self._variance(plan, rows, executor, show)
         self.layout_ = plan.layout(rows)
         found, sums = self._solve(self.layout_, rows, self.prior_, executor, show)
@@ -85,13 +85,13 @@ class EntropyModel(FittedByRun, ProbabilisticClassifier):
         every = layout.rows(rows.table, rows.target, rows.weight)
         sums = Sums.of(layout.cells, every, executor, gram=self.solver != "iis")
         each = None if variance is None else variance / layout.widths(every) ** 2
-        certified = self.solver in ("bohning", "iis")  # the others' own steps tell more than what is certain
+        certified = self.solver in ("bohning", "iis")  # for the others the step itself is the better criterion
         stop = Stop(-np.inf, self.max_iter, gain=self.tol) if certified else Stop(self.tol, self.max_iter)
         mask = layout.mask(len(rows.classes))
         return solve(layout.cells, sums, each, self.solver, stop, executor, mask, show=show), sums
 
     def _keep(self, found: Solved, sums: Sums, executor: Any) -> None:
-        """What the optimum says of the training rows."""
+        """Keep the optimum, and its expectations over the training rows."""
         problem, params, source = found.problem, found.run.params, sums.source
         self.params_, self.run_ = params, replace(found.run, last=None)
         self.gap_, self.gain_, self.residual_ = found.gap, found.gain, found.residual
@@ -122,7 +122,7 @@ class EntropyModel(FittedByRun, ProbabilisticClassifier):
             )
         elif -found.run.objective < CERTAIN * found.problem.total_weight:
             warnings.warn(
-                "prior=None: the classes look separable, and the multipliers grow without end; give a prior",
+                "prior=None: the classes look separable, and the multipliers grow without bound; set a prior",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -159,7 +159,7 @@ class EntropyModel(FittedByRun, ProbabilisticClassifier):
 
     @property
     def n_parameters_(self) -> int:
-        """Multipliers that can be told apart: of values seen, less one of each pmf, times classes less one."""
+        """Identifiable multipliers: of values seen, less one of each pmf, times classes less one."""
         seen = np.abs(self.truth_[1:]).sum(axis=1) > 0
         C = len(self.classes_)
         return C - 1 + sum(n_free(term, seen[span], C) for term, span in zip(self.layout_.terms, self.layout_.spans))

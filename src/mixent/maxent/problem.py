@@ -66,7 +66,7 @@ class MaxEntProblem(Problem):
     truth: Array  # (S + 1, C) counts T P_g
     variance: Variance  # of the Gaussian prior on multipliers; None: no prior
     total_weight: float
-    mask: Array | None = None  # (S, C) ones where a cell may speak for a class; None: everywhere
+    mask: Array | None = None  # (S, C) ones where a cell has a multiplier for a class; None: everywhere
     longest: float = field(default=np.inf, kw_only=True)  # an upper bound of all |phi_t|^2
 
     def prepare(self, params: Multipliers) -> Ready:

@@ -14,7 +14,7 @@ MISSING = "missing"
 
 
 def row_values(terms: Sequence[Any], table: Table, absent: str) -> list[list[str]]:
-    """For each row a text for each term; `absent`: what stands for a source that gave no answer."""
+    """For each row a text for each term; `absent`: the text for a classifier without an output."""
     columns = [_values(term, table, absent) for term in terms]
     return [list(row) for row in zip(*columns)] if columns else [[] for _ in range(table.n_rows)]
 

@@ -60,7 +60,9 @@ class Probabilistic:
     name: str
     places: tuple[int, ...]  # among Table.X
     values: tuple
-    speakers: tuple[int, ...] | None = None  # the only class each value speaks for; None: all values for all classes
+    speakers: tuple[int, ...] | None = (
+        None  # the only class each value has a multiplier for; None: all values for all classes
+    )
 
     n_features = 1
 
@@ -72,7 +74,7 @@ class Probabilistic:
 class Slope:
     """A column in standard deviations about its mean, three at most: its count with a class is the class's mean.
 
-    A component says where a value lies and forgets where within; the slope keeps it.
+    A component does not distinguish the values within it; the slope does.
     """
 
     centre: float
@@ -90,7 +92,8 @@ class Latent:
     """The hidden component of a mixture of one continuous column, P[M = j | a], as a probabilistic instance.
 
     kind "pooled": one mixture of all rows. "union": a mixture per class, responsibilities over all classes' components
-    together. "class": responsibilities within each class's own mixture; a cell then speaks only for its class.
+    together. "class": responsibilities within each class's own mixture; a cell then has a multiplier for its own class
+    only.
     """
 
     name: str
@@ -278,7 +281,7 @@ def crossed(first: Term, second: Term) -> Term:
 
 
 def crossable(term: Term) -> bool:
-    """Only pmfs have products that are pmfs; a class's own cells speak for it alone."""
+    """Only pmfs have products that are pmfs; a class's own cells have multipliers for it alone."""
     if isinstance(term, (Moments, Crossed, CrossedDense)):
         return False
     return not (isinstance(term, Hidden) and term.kind == "class")
@@ -296,21 +299,21 @@ def given_of(terms: Iterable[Term]) -> list[Probabilistic]:
 
 
 def n_free(term: Term, seen: np.ndarray, n_classes: int) -> int:
-    """Multipliers of a term that can be told apart, `seen` (S,) its values that occur."""
+    """Identifiable multipliers of a term, `seen` (S,) its values that occur."""
     if isinstance(term, Moments):
         return 2 * (n_classes - 1)
     if not isinstance(term, Hidden):
         return max(int(seen.sum()) - 1, 0) * (n_classes - 1)
     slopes = len(term.slopes) * (n_classes - 1)
     own = seen[: len(seen) - len(term.slopes)]
-    if term.kind == "class":  # each class's cells are a pmf of their own, and speak for it alone
+    if term.kind == "class":  # each class's cells are a pmf of their own, with multipliers for it alone
         owner = np.asarray(term.owner)
         return slopes + sum(max(int(own[owner == c].sum()) - 1, 0) for c in range(n_classes))
     return slopes + max(int(own.sum()) - 1, 0) * (n_classes - 1)
 
 
 def told_apart(numbers: Iterable[float]) -> list[str]:
-    """Numbers as text, with as many digits as it takes to tell different ones apart."""
+    """Numbers as text, with as many digits as distinguish them."""
     numbers = list(numbers)
     for digits in range(4, 17):
         text = [f"{x:.{digits}g}" for x in numbers]
@@ -335,7 +338,7 @@ def pmf_cells(term: Term, table: Table) -> Array:
 
 
 def mask_of(term: Term, n_classes: int) -> Array | None:
-    """(S, C) ones where a value of the term may speak for a class; None: all for all."""
+    """(S, C) ones where a value of the term has a multiplier for a class; None: all for all."""
     if isinstance(term, CrossedDense):
         return _crossed_mask(term, n_classes)
     if isinstance(term, Probabilistic) and term.speakers is not None:
@@ -351,7 +354,7 @@ def _only(speakers: np.ndarray, n_classes: int) -> Array:
 
 
 def _crossed_mask(term: CrossedDense, n_classes: int) -> Array | None:
-    """A pair of values speaks for a class if both do."""
+    """A pair of values has a multiplier for a class if both do."""
     first, second = mask_of(term.first, n_classes), mask_of(term.second, n_classes)
     if first is None and second is None:
         return None
