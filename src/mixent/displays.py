@@ -1,7 +1,6 @@
 """Pictures: each display computes in `from_...` and draws in `plot`. Needs matplotlib (`pip install mixent[plot]`)."""
 
 from mixent.base.displays import ConvergenceDisplay
-from mixent.evaluate.displays.boundary import BoundaryDisplay
 from mixent.evaluate.displays.differences import CriticalDifferenceDisplay
 from mixent.evaluate.displays.explanation import ExplanationDisplay
 from mixent.evaluate.displays.methods import MethodScoresDisplay
@@ -13,6 +12,7 @@ from mixent.fusion.displays import DependenceDisplay, PriorsDisplay, TrustDispla
 from mixent.hmm.displays import StatesDisplay
 from mixent.maxent.displays import ConstraintsDisplay, PathDisplay
 from mixent.med.displays import (
+    BoundaryDisplay,
     EdgeWeightsDisplay,
     LikelihoodsDisplay,
     MarginsDisplay,

@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike
 from mixent.base.delegation import aligned_proba
 from mixent.base.style import INK, Display, Short, colour, legend, marker, plain, tidy
 from mixent.base.text import class_name
+from mixent.med.estimator import MEDBase
+from mixent.med.gaussian_classifier import MEDGaussianClassifier
 from mixent.mixtures.displays.regions import (
     MANY_POINTS,
     _columns,
@@ -210,14 +212,15 @@ def _scores(model: Any, mesh: Any) -> np.ndarray:
 
 
 def _margin(model: Any) -> float | None:
-    prior = getattr(model, "margin_", None)
-    return None if prior is None or len(model.classes_) != 2 else float(prior.mean(0.0))
+    if not isinstance(model, MEDBase) or len(model.classes_) != 2:
+        return None
+    return float(model.margin_.mean(0.0))
 
 
 def _classes_of(model: Any, y: Any, n_rows: int) -> np.ndarray:
     if y is not None and np.ndim(y) < 2:
         return _point_classes(y, model.classes_, n_rows)
-    known = np.asarray(getattr(model, "label_posterior_", np.empty((0, 0))))
+    known = model.label_posterior_ if isinstance(model, MEDBase) else np.empty((0, 0))
     if len(known) != n_rows:
         return np.full(n_rows, -1)
     best = np.where(np.isnan(known), -1.0, known)
@@ -227,14 +230,14 @@ def _classes_of(model: Any, y: Any, n_rows: int) -> np.ndarray:
 def _support(model: Any, n_rows: int) -> np.ndarray:
     """(n,) bool; none where X are not the training rows."""
     ringed = np.zeros(n_rows, dtype=bool)
-    if hasattr(model, "multipliers_") and len(model.multipliers_) == n_rows:
+    if isinstance(model, MEDBase) and model.n_rows_ == n_rows:
         ringed[model.support_] = True
     return ringed
 
 
 def _gaussians(model: Any, turned: bool) -> tuple[Ellipses | None, Ellipses | None]:
     """Before and after discrimination; of a model that was not discriminated, its components."""
-    if not hasattr(model, "prior_gaussians_"):
+    if not isinstance(model, MEDGaussianClassifier):
         means, covs = _components(model)
         return None, None if means is None else _turned(Ellipses(means, np.asarray(covs)), turned)
     if model.components_ is not None:  # of a kernel: not in these columns
