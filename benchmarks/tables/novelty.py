@@ -224,7 +224,7 @@ def auc(model: Detector, X: Any, y: np.ndarray) -> float:
 
 def roc(model: Detector, X: Any, y: np.ndarray) -> list[float]:
     """Share of typical rows accepted, at `RATES` of the others; of products of multinomials only."""
-    if not model.letters or getattr(model.model, "model", None) != "product":
+    if not model.letters or getattr(model.model, "density", None) != "product":
         return []
     accepted, right, _ = roc_curve(y == model.classes_[0], model.scores(X))
     return right[np.searchsorted(accepted, RATES, side="right") - 1].round(5).tolist()
@@ -232,7 +232,7 @@ def roc(model: Detector, X: Any, y: np.ndarray) -> list[float]:
 
 def train(model: Detector, X: Any, y: np.ndarray) -> list[float]:
     """Shares of training rows whose log-likelihoods are in `BINS`; of the same."""
-    if not model.letters or getattr(model.model, "model", None) != "product":
+    if not model.letters or getattr(model.model, "density", None) != "product":
         return []
     inside = np.clip(model.train_scores(), BINS[0], BINS[-1])
     return (np.histogram(inside, BINS)[0] / len(inside)).round(5).tolist()

@@ -165,7 +165,7 @@ class Fixed:
     classes_, letters = np.array(["IE"]), True
 
     class model:  # noqa: N801
-        model = "product"
+        density = "product"
 
     def scores(self, X):
         return X
