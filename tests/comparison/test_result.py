@@ -230,7 +230,7 @@ def test_one_verdict_for_one_pair():
 
 def test_who_explains_by_column():
     assert explains_columns(MaxEntClassifier()) and not explains_columns(MEDClassifier())
-    assert not explains_columns(MaxEntStackingClassifier([("a", MEDClassifier())])) and not explains_columns(None)
+    assert not explains_columns(MaxEntStackingClassifier([("a", MEDClassifier())]))
 
 
 def test_a_strange_metric_is_refused():

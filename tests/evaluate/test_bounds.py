@@ -336,7 +336,7 @@ def test_bad_input_says_what_to_do(change, message):
 
 def test_models_that_do_not_fit_say_what_is_missing():
     model = LogisticRegression()
-    with pytest.raises(TypeError, match="LogisticRegression has no sample; .* use error_report on held-out rows"):
+    with pytest.raises(TypeError, match="LogisticRegression has no sample; .* or use error_report"):
         bayes_error(model)
     with pytest.raises(TypeError, match="SimpleNamespace has no predict_proba; bayes_error draws"):
         bayes_error(SimpleNamespace(sample=None))

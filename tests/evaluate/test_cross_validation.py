@@ -67,7 +67,7 @@ def test_one_estimator_alone():
 
 @pytest.mark.parametrize(("what", "got"), [([GaussianNB()], "a list"), (GaussianNB, "the class GaussianNB")])
 def test_what_is_no_estimator_is_refused(what, got):
-    with pytest.raises(TypeError, match=f"must be a classifier, or a dict of name to classifier; got {got}"):
+    with pytest.raises(TypeError, match=f"must be a classifier, not fitted; got {got}"):
         cross_validate(what, X, Y)
 
 

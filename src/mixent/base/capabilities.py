@@ -130,7 +130,13 @@ def is_able(estimator: Any, capability: str) -> bool:
     estimator : estimator of any library
     capability : a name in `MEANINGS`
     """
-    return isinstance(get_tags(estimator), CapableTags) and bool(cells_of(estimator)[capability].able)
+    return tags_of(estimator) is not None and bool(cells_of(estimator)[capability].able)
+
+
+def tags_of(estimator: Any) -> CapableTags | None:
+    """The tags of an estimator of mixent; None for those of other libraries, some of which have no tags at all."""
+    tags = get_tags(estimator) if hasattr(estimator, "__sklearn_tags__") else None
+    return tags if isinstance(tags, CapableTags) else None
 
 
 def of_bases(bases: list[Any]) -> dict[str, Can]:

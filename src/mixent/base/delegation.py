@@ -2,26 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from mixent.base.capabilities import CapableTags
+from mixent.base.capabilities import tags_of
 from mixent.core.arrays import Array
 from mixent.data import Table
 
 
 def reads_tables(estimator: Any) -> bool:
     """Whether `fit` and the methods of a fitted estimator take a `mixent.data.Table` that has been read already."""
-    tags = get_tags(estimator) if hasattr(estimator, "__sklearn_tags__") else None
-    return isinstance(tags, CapableTags) and tags.reads_tables
+    tags = tags_of(estimator)
+    return tags is not None and tags.reads_tables
 
 
 def features_for(estimator: Any, X: Any) -> Any:
     """The rows as an estimator takes them: of a Table, itself or the user's rows behind it."""
     return X.given if isinstance(X, Table) and not reads_tables(estimator) else X
+
+
+def check_classifier(name: str, value: Any) -> None:
+    """Refuse what is no estimator, or the class of one.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument, for the message.
+    value : what the user gave
+    """
+    if isinstance(value, type) or not callable(getattr(value, "fit", None)):
+        what = f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
+        raise TypeError(f"{name} must be a classifier, not fitted; got {what}")
+
+
+def check_provides(model: Any, names: Iterable[str], advice: str) -> None:
+    """Refuse an estimator without a method or fitted attribute that is needed.
+
+    Parameters
+    ----------
+    model : estimator of any library
+    names : methods or attributes
+    advice : str
+        What to do instead.
+    """
+    for name in names:
+        if not hasattr(model, name):
+            raise TypeError(f"{type(model).__name__} has no {name}; {advice}")
+
+
+def has_stages(estimator: Any) -> bool:
+    """Whether a boosted classifier, once fitted, gives its probabilities after every stage."""
+    return hasattr(estimator, "staged_predict_proba")
 
 
 def weight_argument(estimator: Any) -> str | None:

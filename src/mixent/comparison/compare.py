@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.delegation import check_classifier
 from mixent.base.folds import assign_folds
 from mixent.base.params import check_choice, check_count, check_flag, check_positive, check_workers
 from mixent.base.recipes import Shape
@@ -174,9 +175,7 @@ def _tried(
     if isinstance(methods, Mapping):
         names = []
     for name, estimator in given.items():
-        if not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")) or isinstance(estimator, type):
-            what = f"the class {estimator.__name__}" if isinstance(estimator, type) else f"a {type(estimator).__name__}"
-            raise TypeError(f"methods[{name!r}] must be a classifier, not fitted; got {what}")
+        check_classifier(f"methods[{name!r}]", estimator)
     made, skipped = candidates(shape, categorical=categorical, random_state=int(seed), names=names, baselines=baselines)
     clash = [name for name in given if name in made]
     if clash:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.utils import get_tags
 
+from mixent.base.capabilities import cells_of, is_able
 from mixent.base.multiple_tests import holm
 from mixent.comparison.candidates import Candidate
 from mixent.comparison.result import ALPHA, Estimate, in_words, paired_test, shares_loss
@@ -95,8 +95,7 @@ def _as_good(
 
 def explains_columns(estimator: Any) -> bool:
     """Does `explain` give the part of every column?"""
-    known = getattr(get_tags(estimator), "capabilities", None) if hasattr(estimator, "fit") else None
-    return known is not None and bool(known.explanations.able) and "by column" in known.explanations.note
+    return is_able(estimator, "explanations") and "by column" in cells_of(estimator)["explanations"].note
 
 
 def _expected(estimate: Estimate, n: int, metric: str) -> list[str]:

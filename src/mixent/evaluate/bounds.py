@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from scipy.special import entr, rel_entr
 
+from mixent.base.delegation import check_provides
 from mixent.data import as_labels, classes_of, labelled_rows, row_weights
 from mixent.evaluate.scores import SMALLEST, read_predictions
 
@@ -100,7 +101,7 @@ def bayes_error(model: Any, n_samples: int = 100_000, random_state: Any = 0) -> 
     nothing of them: for that see `error_report`. Each drawn row counts its chance of an error, not whether one happened
     (Rao-Blackwell), so the labels drawn are not used.
 
-    A `MixtureClassifier` of temperature other than 1 draws rows from its densities and softens its probabilities; then
+    A mixture whose temperature is not 1 draws rows from its densities and softens its probabilities; then
     this is the error those probabilities expect on such rows.
 
     Parameters
@@ -125,12 +126,8 @@ def bayes_error(model: Any, n_samples: int = 100_000, random_state: Any = 0) -> 
     >>> found.std_error < 0.002
     True
     """
-    for method in ("sample", "predict_proba"):
-        if not hasattr(model, method):
-            raise TypeError(
-                f"{type(model).__name__} has no {method}; bayes_error draws rows from the model itself: pass one with "
-                "sample and predict_proba, as MixtureClassifier, or use error_report on held-out rows"
-            )
+    advice = "bayes_error draws rows from the model itself: pass a classifier with sample, or use error_report"
+    check_provides(model, ("sample", "predict_proba"), advice)
     if not isinstance(n_samples, Integral) or n_samples < 2:
         raise ValueError(f"n_samples must be a whole number of at least 2, for a standard error; got {n_samples!r}")
     X, _ = model.sample(int(n_samples), random_state=random_state)
@@ -172,11 +169,7 @@ def error_report(model: Any, X: Any, y: Any, *, true_proba: Any = None, sample_w
     >>> report.excess_error.value <= report.distance.value <= report.excess_bound.value
     True
     """
-    for needed in ("predict_proba", "classes_"):
-        if not hasattr(model, needed):
-            raise TypeError(
-                f"{type(model).__name__} has no {needed}; pass a fitted classifier that gives probabilities"
-            )
+    check_provides(model, ("predict_proba", "classes_"), "pass a fitted classifier that gives probabilities")
     proba = model.predict_proba(X)
     return error_bounds(y, proba, model.classes_, true_proba=true_proba, sample_weight=sample_weight)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from mixent.base.delegation import aligned_proba, weight_argument, weight_arguments
+from mixent.base.delegation import aligned_proba, check_classifier, weight_argument, weight_arguments
 from mixent.base.folds import assign_folds
 from mixent.base.params import check_workers
 from mixent.data import labelled_rows
@@ -114,13 +114,12 @@ def gathered(runner: Runner, samples: Samples, folds: np.ndarray, random_state: 
 
 def _by_name(estimators: Any) -> Mapping[str, Any]:
     if not isinstance(estimators, Mapping):
-        if not hasattr(estimators, "fit") or isinstance(estimators, type):
-            what = estimators.__name__ if isinstance(estimators, type) else type(estimators).__name__
-            kind = "the class " if isinstance(estimators, type) else "a "
-            raise TypeError(f"estimators must be a classifier, or a dict of name to classifier; got {kind}{what}")
+        check_classifier("estimators, or each of a dict of name to classifier,", estimators)
         return {type(estimators).__name__: estimators}
     if not estimators:
         raise ValueError("estimators is empty; pass a classifier, or a dict of name to classifier")
+    for name, estimator in estimators.items():
+        check_classifier(f"estimators[{name!r}]", estimator)
     return estimators
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from mixent.data import Table
 from mixent.evaluate.samples import Samples
@@ -117,7 +118,7 @@ def _written(value: Any) -> str:
         return str(sorted((str(name), _written(item)) for name, item in value.items()))
     if isinstance(value, list | tuple):
         return str([_written(item) for item in value])
-    if hasattr(value, "get_params") and not isinstance(value, type):
+    if isinstance(value, BaseEstimator):
         return type(value).__name__  # its options stand beside it
     return repr(value)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.delegation import check_classifier
 from mixent.base.params import check_choice, check_number, check_positive
 from mixent.base.style import Short
 from mixent.evaluate.cross_validation import Progress, cross_validate
@@ -321,11 +322,11 @@ def _gap(cv: CrossValidation, names: tuple[str, str], metric: str) -> tuple[np.n
 
 def _names(a: Any, b: Any) -> tuple[str, str]:
     """Names of the classes, of a pipeline that of its last step."""
+    from sklearn.pipeline import Pipeline  # takes long to import
+
     for letter, est in zip("ab", (a, b)):
-        if not hasattr(est, "fit") or isinstance(est, type):
-            what = f"the class {est.__name__}" if isinstance(est, type) else f"a {type(est).__name__}"
-            raise TypeError(f"{letter} must be a classifier, not fitted; got {what}")
-    first, second = (type(est.steps[-1][1] if hasattr(est, "steps") else est).__name__ for est in (a, b))
+        check_classifier(letter, est)
+    first, second = (type(est[-1] if isinstance(est, Pipeline) else est).__name__ for est in (a, b))
     return (first, second) if first != second else (f"{first} a", f"{second} b")
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
+from sklearn.pipeline import Pipeline
 
-from mixent.base.delegation import aligned, aligned_proba
+from mixent.base.delegation import aligned, aligned_proba, has_stages
 from mixent.base.folds import assign_folds
 from mixent.base.params import check_count, check_workers
 from mixent.base.style import Short
@@ -179,11 +180,11 @@ def _made(makers: Any, sizes: Any) -> tuple[dict[str, Maker], list[int]]:
 def _maker(name: str, maker: Any) -> Maker:
     if isinstance(maker, type):
         raise TypeError(f"{name!r} is the class {maker.__name__}; give an instance, or a callable of a size")
-    if not hasattr(maker, "get_params"):
+    if not isinstance(maker, BaseEstimator):
         if not callable(maker):
             raise TypeError(f"{name!r} must be a classifier with n_estimators, or a callable of a size; got {maker!r}")
         return maker
-    last = f"{maker.steps[-1][0]}__n_estimators" if hasattr(maker, "steps") else "n_estimators"
+    last = f"{maker.steps[-1][0]}__n_estimators" if isinstance(maker, Pipeline) else "n_estimators"
     if last not in maker.get_params():
         raise TypeError(
             f"{name!r} is a {type(maker).__name__} and has no {last}; give a callable of a size, such as "
@@ -210,7 +211,7 @@ def _one_fold(samples: Samples, sizes: list[int], make: Maker, split: Split) -> 
 
 def _by_size(make: Maker, sizes: list[int], samples: Samples, split: Split) -> Iterator[tuple[np.ndarray, dict]]:
     """Probabilities of the test rows at each size, and how they came about."""
-    if _same_but_for_size(make, sizes) and hasattr(make(sizes[-1]), "staged_predict_proba"):
+    if _same_but_for_size(make, sizes) and has_stages(make(sizes[-1])):
         model, seconds, _ = fit_rows(make(sizes[-1]), samples, split.train)
         yield from _staged(model, sizes, samples, split, seconds)
         return
@@ -240,7 +241,7 @@ def _staged(
 def _same_but_for_size(make: Maker, sizes: list[int]) -> bool:
     """Whether ensembles of the sizes have the same options but for one, and that is the size."""
     largest = make(sizes[-1])
-    if len(sizes) == 1 or not hasattr(largest, "get_params"):
+    if len(sizes) == 1 or not isinstance(largest, BaseEstimator):
         return len(sizes) == 1
     wanted = largest.get_params()
     for size in sizes[:-1]:
