@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixent.base.delegation import aligned_proba
-from mixent.base.style import INK, Display, beside_width, colour, legend, marker, plain, tidy
-from mixent.base.text import class_name
+from mixent.base.maps import MANY_POINTS, class_entries, draw_points, shaded, span
+from mixent.base.style import INK, Display, beside_width, legend, plain, tidy
 from mixent.data.labels import as_labels, encode, labelled_rows
-from mixent.mixtures.displays.regions import MANY_POINTS, _span
 
 GRID = 120  # points of the map along each axis
 MOST_ROWS = 2000  # whose answers make the map
@@ -88,7 +87,7 @@ class ProjectionDisplay(Display):
             raise ValueError(f"X has {len(Z)} rows, y has {len(labels)}")
         Z = Z[rows]
         points, kept = discriminants(Z, true)
-        axes = _span(points[:, 0], GRID), _span(points[:, 1], GRID)
+        axes = span(points[:, 0], GRID), span(points[:, 1], GRID)
         few = np.linspace(0, len(rows) - 1, min(len(rows), MOST_ROWS)).astype(int)
         posterior, near = local_mean(axes, points[few], proba[rows[few]], _bandwidth(points, true))
         axis_names = (_axis_name(Z, points[:, 0], names), _axis_name(Z, points[:, 1], names))
@@ -114,38 +113,30 @@ class ProjectionDisplay(Display):
         tidy(ax)
 
     def _draw_map(self, ax: Any) -> None:
-        from matplotlib.colors import to_rgb
-
         n_classes, top = self.posterior.shape[2], self.posterior.max(axis=2)
-        paint = np.array([to_rgb(colour(c)) for c in range(n_classes)])[self.posterior.argmax(axis=2)]
         sure = np.clip((top - 1 / n_classes) / (1 - 1 / n_classes), 0, 1)
-        image = 1 - (0.45 * sure * self.near)[..., None] * (1 - paint)
+        image = shaded(self.posterior.argmax(axis=2), 0.45 * sure * self.near)
         ends = [*self.grid[0][[0, -1]], *self.grid[1][[0, -1]]]
         ax.imshow(image, extent=ends, origin="lower", aspect="auto", interpolation="bilinear", zorder=0)
 
     def _draw_points(self, ax: Any) -> None:
         many = len(self.points) > MANY_POINTS
-        style = {"s": 6 if many else 18, "alpha": 0.4 if many else 0.9, "lw": 0 if many else 0.5, "rasterized": many}
-        for c in np.unique(self.point_class):
-            look = {"color": colour(int(c)), "marker": marker(int(c)), "edgecolors": "white", "zorder": 2}
-            ax.scatter(*self.points[self.point_class == c].T, **look, **style)
+        draw_points(ax, self.points, self.point_class)
         cross = {"marker": "x", "color": INK, "s": 14 if many else 34, "lw": 0.7 if many else 1.1, "zorder": 3}
         ax.scatter(*self.points[self.wrong].T, rasterized=many, **cross)
 
     def _legend_entries(self) -> tuple[list, list[str]]:
         from matplotlib.lines import Line2D
 
-        entries = []
-        for c in np.unique(self.point_class):
-            look: dict[str, Any] = {"color": colour(int(c)), "markeredgecolor": "white", "ls": "none", "ms": 7}
-            entries.append((Line2D([], [], marker=marker(int(c)), **look), plain(class_name(self.classes[c]), 24)))
+        present = np.unique(self.point_class)
+        entries = [entry for c, entry in enumerate(class_entries(self.classes, self.point_class)) if c in present]
         if self.wrong.any():
             entries.append((Line2D([], [], marker="x", color=INK, ls="none", ms=6), "misclassified"))
         return [handle for handle, _ in entries], [label for _, label in entries]
 
 
 def encoded(X: Any) -> tuple[np.ndarray, list[str]]:
-    """(n, p) columns as numbers of mean zero, and what each is called: standardised, gaps at the mean; categories as
+    """(n, p) columns as numbers of mean zero, and their names: standardized, missing values at the mean; categories as
     indicators of the values that some rows have.
     """
     from mixent.data import read_features
@@ -171,7 +162,7 @@ def encoded(X: Any) -> tuple[np.ndarray, list[str]]:
 
 
 def discriminants(Z: np.ndarray, true: np.ndarray) -> tuple[np.ndarray, float]:
-    """(n, 2) coordinates on the plane that parts the classes best, and the share of rows the nearest mean gets right.
+    """(n, 2) coordinates on the plane of the discriminants, and the accuracy of the nearest class mean on it.
 
     Coordinates are in standard deviations within the classes; signs are such that the last class lies to the right and
     above.

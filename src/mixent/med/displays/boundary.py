@@ -10,25 +10,25 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixent.base.delegation import aligned_proba
-from mixent.base.style import INK, Display, Short, colour, legend, marker, plain, tidy
-from mixent.base.text import class_name
+from mixent.base.maps import (
+    MANY_POINTS,
+    class_entries,
+    column_values,
+    darker,
+    draw_gaussian,
+    draw_points,
+    find_columns,
+    gaussian_components,
+    map_grid,
+    mesh_like,
+    on_two_columns,
+    point_classes,
+    refuse_categories,
+    shaded,
+)
+from mixent.base.style import INK, Display, Short, colour, legend, plain, tidy
 from mixent.med.estimator import MEDBase
 from mixent.med.gaussian_classifier import MEDGaussianClassifier
-from mixent.mixtures.displays.regions import (
-    MANY_POINTS,
-    _columns,
-    _components,
-    _darker,
-    _named,
-    _point_classes,
-    _refuse_categories,
-    _span,
-    _two_columns,
-    _values,
-)
-
-RADIUS = 1.0  # of the ellipses, standard deviations
-UNLABELLED = "#555555"
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,20 +93,16 @@ class BoundaryDisplay(Display):
         -------
         BoundaryDisplay
         """
-        if not hasattr(est, "classes_"):
+        if getattr(est, "classes_", None) is None:
             raise ValueError(f"{type(est).__name__} has no classes_; fit a classifier first")
-        names, where = _columns(est, X, columns)
+        names, where = find_columns(est, X, columns)
         whole = getattr(est, "n_features_in_", 2) == 2 and set(where) == {0, 1}
-        model = est if whole else _two_columns(est, where)
+        model = est if whole else on_two_columns(est, where)
         turned = whole and where == (1, 0)
-        _refuse_categories(model, tuple(reversed(names)) if turned else names)  # type: ignore[arg-type]
-        points = _values(X, where)
-        shown = np.isfinite(points).all(axis=1)
-        if not shown.any():
-            raise ValueError(f"no row of X has values in both {names[0]!r} and {names[1]!r}; choose other columns")
-        axes = _span(points[shown, 0], grid_size), _span(points[shown, 1], grid_size)
-        mesh = np.stack([a.ravel() for a in np.meshgrid(*axes)], axis=1)
-        scores = _scores(model, _named(mesh[:, ::-1] if turned else mesh, model, X))
+        refuse_categories(model, names[::-1] if turned else names)
+        points = column_values(X, where)
+        shown, axes, mesh = map_grid(points, names, grid_size)
+        scores = _scores(model, mesh_like(mesh[:, ::-1] if turned else mesh, model, X))
         before, after = _gaussians(model, turned)
         return cls(
             axes,
@@ -133,7 +129,8 @@ class BoundaryDisplay(Display):
         self._draw_points(ax)
         for ellipses, style in ((self.before, "--"), (self.after, "-")):
             if ellipses is not None:
-                _draw_ellipses(ax, ellipses, style)
+                for c, (mean, cov) in enumerate(zip(ellipses.means, ellipses.covariances)):
+                    draw_gaussian(ax, mean, cov, darker(colour(c)), (1.4,), ls=style, zorder=4)
         ax.set(xlim=self.grid[0][[0, -1]], ylim=self.grid[1][[0, -1]])
         ax.set(xlabel=plain(self.names[0]), ylabel=plain(self.names[1]))
         handles, labels = self._legend_entries()
@@ -149,27 +146,20 @@ class BoundaryDisplay(Display):
         _contour(ax, self.grid, f, 0.0, colors=INK, linewidths=1.8, zorder=3)
         if self._has_margins():
             for side, sign in enumerate((-1, 1)):
-                style = {"colors": [_darker(colour(side))], "linewidths": 1.1, "linestyles": [(0, (1, 1.5))]}
+                style = {"colors": [darker(colour(side))], "linewidths": 1.1, "linestyles": [(0, (1, 1.5))]}
                 _contour(ax, self.grid, f, sign * self.margin, zorder=3, **style)  # type: ignore[operator]
 
     def _draw_regions(self, ax: Any) -> None:
-        from matplotlib.colors import to_rgb
-
         best = self.scores.argmax(axis=2)
-        paint = np.array([to_rgb(colour(c)) for c in range(self.scores.shape[2])])[best]
         ends = [*self.grid[0][[0, -1]], *self.grid[1][[0, -1]]]
-        ax.imshow(1 - 0.12 * (1 - paint), extent=ends, origin="lower", aspect="auto", zorder=0)
+        ax.imshow(shaded(best, np.full(best.shape, 0.12)), extent=ends, origin="lower", aspect="auto", zorder=0)
         for c in range(self.scores.shape[2]):  # where it leads, by how much over the best of the others
             lead = self.scores[..., c] - np.delete(self.scores, c, axis=2).max(axis=2)
             _contour(ax, self.grid, lead, 0.0, colors=INK, linewidths=1.4, zorder=3)
 
     def _draw_points(self, ax: Any) -> None:
         many = len(self.points) > MANY_POINTS
-        style = {"s": 6 if many else 18, "alpha": 0.4 if many else 0.9, "lw": 0 if many else 0.5, "rasterized": many}
-        for c in np.unique(self.point_class):
-            rows = self.point_class == c
-            look = {"color": UNLABELLED if c < 0 else colour(int(c)), "marker": marker(int(c)) if c >= 0 else "o"}
-            ax.scatter(*self.points[rows].T, edgecolors="white", zorder=2, **look, **style)
+        draw_points(ax, self.points, self.point_class)
         if self.support.any():
             ring = {"s": 24 if many else 60, "lw": 0.5 if many else 0.9, "facecolors": "none", "edgecolors": INK}
             ax.scatter(*self.points[self.support].T, zorder=2.5, rasterized=many, **ring)
@@ -180,12 +170,7 @@ class BoundaryDisplay(Display):
     def _legend_entries(self) -> tuple[list, list[str]]:
         from matplotlib.lines import Line2D
 
-        entries = []
-        for c, label in enumerate(self.classes):
-            look: dict[str, Any] = {"color": colour(c), "markeredgecolor": "white", "ls": "none", "ms": 7}
-            entries.append((Line2D([], [], marker=marker(c), **look), plain(class_name(label), 24)))
-        if (self.point_class < 0).any():
-            entries.append((Line2D([], [], marker="o", color=UNLABELLED, ls="none", ms=5), "no label"))
+        entries = class_entries(self.classes, self.point_class)
         if self.support.any():
             ring: dict[str, Any] = {"marker": "o", "mfc": "none", "mec": INK, "ls": "none", "ms": 7}
             entries.append((Line2D([], [], **ring), f"support: {self.support.sum()} of {len(self.support)} rows"))
@@ -196,9 +181,9 @@ class BoundaryDisplay(Display):
             )
         for ellipses, style, when in ((self.before, "--", "before"), (self.after, "-", "after")):
             if ellipses is not None:
-                text = f"{RADIUS:g}σ of a class" + (f", {when}" if self.before is not None else "")
+                text = "1σ of a class" + (f", {when}" if self.before is not None else "")
                 entries.append((Line2D([], [], color=INK, lw=1.4, ls=style, marker="+", ms=7), text))
-        return [e[0] for e in entries], [e[1] for e in entries]
+        return [handle for handle, _ in entries], [label for _, label in entries]
 
 
 def _scores(model: Any, mesh: Any) -> np.ndarray:
@@ -219,7 +204,7 @@ def _margin(model: Any) -> float | None:
 
 def _classes_of(model: Any, y: Any, n_rows: int) -> np.ndarray:
     if y is not None and np.ndim(y) < 2:
-        return _point_classes(y, model.classes_, n_rows)
+        return point_classes(y, model.classes_, n_rows)
     known = model.label_posterior_ if isinstance(model, MEDBase) else np.empty((0, 0))
     if len(known) != n_rows:
         return np.full(n_rows, -1)
@@ -238,7 +223,7 @@ def _support(model: Any, n_rows: int) -> np.ndarray:
 def _gaussians(model: Any, turned: bool) -> tuple[Ellipses | None, Ellipses | None]:
     """Before and after discrimination; of a model that was not discriminated, its components."""
     if not isinstance(model, MEDGaussianClassifier):
-        means, covs = _components(model)
+        means, covs = gaussian_components(model)
         return None, None if means is None else _turned(Ellipses(means, np.asarray(covs)), turned)
     if model.components_ is not None:  # of a kernel: not in these columns
         return None, None
@@ -246,7 +231,7 @@ def _gaussians(model: Any, turned: bool) -> tuple[Ellipses | None, Ellipses | No
 
 
 def _in_units(model: Any, gaussians: Any, turned: bool) -> Ellipses:
-    """Means and S / N of the two columns, standardisation undone."""
+    """Means and S / N of the two columns, standardization undone."""
     centre, scale = model.encoder_.centre, model.encoder_.scale
     means = np.array([centre + scale * one.mean[:2] for one in gaussians])
     covs = np.array([np.outer(scale, scale) * (one.root @ one.root.T / one.rows)[:2, :2] for one in gaussians])
@@ -255,18 +240,6 @@ def _in_units(model: Any, gaussians: Any, turned: bool) -> Ellipses:
 
 def _turned(found: Ellipses, turned: bool) -> Ellipses:
     return Ellipses(found.means[:, ::-1], found.covariances[:, ::-1, ::-1]) if turned else found
-
-
-def _draw_ellipses(ax: Any, ellipses: Ellipses, style: str) -> None:
-    from matplotlib.patches import Ellipse
-
-    for c, (mean, cov) in enumerate(zip(ellipses.means, ellipses.covariances)):
-        spread, turn = np.linalg.eigh(cov)
-        width, height = 2 * RADIUS * np.sqrt(np.maximum(spread[::-1], 0))
-        angle = np.degrees(np.arctan2(turn[1, 1], turn[0, 1]))
-        look = {"fill": False, "edgecolor": _darker(colour(c)), "lw": 1.5 if style == "-" else 1.2, "ls": style}
-        ax.add_patch(Ellipse(mean, width, height, angle=angle, zorder=4, **look))
-        ax.plot(*mean, marker="+", color=_darker(colour(c)), ms=8, mew=1.6 if style == "-" else 0.9, zorder=4)
 
 
 def _contour(ax: Any, grid: Any, values: np.ndarray, level: float, **look: Any) -> None:
