@@ -303,5 +303,5 @@ def lvme(boost: Boost, *, held: bool, sizes: Sequence[int] = SIZES, regions: str
 
 def hmm(boost: Boost, *, held: bool, sizes: Sequence[int] = SIZES) -> Stack:
     """With training outputs all else as the document has it, too."""
-    document = {"start": "uniform", "transition_prior": 0.0, "calibration": None, "tol": 1e-4}
+    document = {"start": "uniform", "transition_smoothing": 0.0, "calibration": None, "tol": 1e-4}
     return Stack(boost, HMMStackingClassifier, held=held, sizes=sizes, **({} if held else document))

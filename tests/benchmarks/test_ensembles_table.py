@@ -48,7 +48,7 @@ from sklearn.naive_bayes import GaussianNB
 from mixent import HMMStackingClassifier, MaxEntStackingClassifier
 from mixent.evaluate.paired import five_by_two_f
 
-DOCUMENT = {"cv": "train", "start": "uniform", "transition_prior": 0.0, "calibration": None, "tol": 1e-4}
+DOCUMENT = {"cv": "train", "start": "uniform", "transition_smoothing": 0.0, "calibration": None, "tol": 1e-4}
 
 
 def drawn(n_classes, n=72):

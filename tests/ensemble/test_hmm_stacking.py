@@ -93,7 +93,9 @@ def backward(trans, proba):
 def test_the_printed_recursions_with_the_printed_start():
     """(3.6) gives the probabilities, and one more pass of (3.6) to (3.10) changes nothing."""
     X, y = said(4, 2)
-    model = HMMStackingClassifier(columns(4), transitions="per_step", start="uniform", transition_prior=0.0, tol=1e-13)
+    model = HMMStackingClassifier(
+        columns(4), transitions="per_step", start="uniform", transition_smoothing=0.0, tol=1e-13
+    )
     model.set_params(max_iter=20_000, **PLAIN).fit(X, y)
     np.testing.assert_array_equal(model.start_, np.full((2, 2), 0.5))
     proba = X.reshape(-1, 4, 2)
@@ -117,7 +119,7 @@ def test_the_printed_recursions_with_the_printed_start():
 @pytest.mark.parametrize("transitions", ["per_step", "shared"])
 def test_the_objective_never_falls(transitions, prior, start):
     X, y = said(6, 3, sure=2.0)
-    options = {"transitions": transitions, "transition_prior": prior, "start": start}
+    options = {"transitions": transitions, "transition_smoothing": prior, "start": start}
     model = HMMStackingClassifier(columns(6, 3), **options, **PLAIN).fit(X, y)
     assert model.converged_ and model.n_iter_ == max(run.n_passes for run in model.runs_)
     for run, chain in zip(model.runs_, model.chains_):
@@ -136,7 +138,7 @@ def test_the_objective_never_falls(transitions, prior, start):
 def test_a_learned_start_is_at_least_as_likely():
     X, y = said(3)
     runs = [
-        HMMStackingClassifier(columns(), start=s, transition_prior=0.0, tol=1e-10, **PLAIN).fit(X, y).runs_
+        HMMStackingClassifier(columns(), start=s, transition_smoothing=0.0, tol=1e-10, **PLAIN).fit(X, y).runs_
         for s in ("learned", "uniform")
     ]
     assert all(a.objective > b.objective for a, b in zip(*runs))
@@ -227,7 +229,9 @@ def test_certain_probabilities_are_hard_decisions():
 def test_hard_decisions_are_counted_markov_chains():
     """Up to the floor, states are seen: start and transitions are shares of counts."""
     X, y = said(3, n=400)
-    model = HMMStackingClassifier(columns(3), transitions="per_step", decisions="hard", transition_prior=0.0, tol=1e-12)
+    model = HMMStackingClassifier(
+        columns(3), transitions="per_step", decisions="hard", transition_smoothing=0.0, tol=1e-12
+    )
     model.set_params(**PLAIN).fit(X, y)
     seen = X.reshape(-1, 3, 2).argmax(axis=2)
     for c in range(2):
@@ -242,7 +246,7 @@ def test_hard_decisions_are_counted_markov_chains():
 def test_one_who_is_certain_and_wrong_makes_nothing_impossible():
     X = np.tile([[1.0, 0.0], [0.0, 1.0]], (10, 1))
     y = np.tile([0, 1], 10)
-    model = HMMStackingClassifier(columns(1), transition_prior=0.0, **PLAIN).fit(X, y)
+    model = HMMStackingClassifier(columns(1), transition_smoothing=0.0, **PLAIN).fit(X, y)
     strange = np.array([[1.0, 0.0]])
     log_proba = model.predict_log_proba(strange)
     assert np.isfinite(log_proba).all() and log_proba[0, 1] == pytest.approx(np.log(FLOOR), rel=1e-3)
@@ -369,7 +373,7 @@ def test_every_check_of_scikit_learn_passes():
         ({"transitions": "own"}, "transitions must be one of 'shared', 'per_step'; got 'own'"),
         ({"start": None}, "start must be one of 'learned', 'uniform'; got None"),
         ({"calibration": "affine"}, "calibration must be one of 'temperature', or None; got 'affine'"),
-        ({"transition_prior": -1}, "transition_prior must be a number >= 0; got -1"),
+        ({"transition_smoothing": -1}, "transition_smoothing must be a number >= 0; got -1"),
         ({"tol": "small"}, "tol must be a number >= 0; got 'small'"),
         ({"max_iter": 0}, "max_iter must be a whole number >= 1; got 0"),
         ({"decisions": "firm"}, "decisions must be one of 'auto', 'soft', 'hard'; got 'firm'"),

@@ -160,7 +160,7 @@ class HMMStackingClassifier(BaseStacking):
     Unlike a vote, the chain knows that stages repeat one another; yet what it knows goes one step back, and over many
     stages P_c[O] grows much too sure. The temperature T, one number, makes up for that on average.
 
-    As the document has it: transitions="per_step", start="uniform", transition_prior=0, calibration=None,
+    As the document has it: transitions="per_step", start="uniform", transition_smoothing=0, calibration=None,
     cv="train", and equal `class_prior`.
 
     Parameters
@@ -173,7 +173,7 @@ class HMMStackingClassifier(BaseStacking):
         for which there are seldom rows enough.
     start : "learned" or "uniform"
         pi^c, or 1 / C as the document prints it, which ignores how the first decision depends on the class.
-    transition_prior : float
+    transition_smoothing : float
         Pseudo-rows of the start, and of each row of a transition matrix, spread evenly over the decisions. 0 is
         maximum likelihood, as in the document.
     calibration : "temperature" or None
@@ -244,7 +244,7 @@ class HMMStackingClassifier(BaseStacking):
         *,
         transitions: str = "shared",
         start: str = "learned",
-        transition_prior: float = 1.0,
+        transition_smoothing: float = 1.0,
         calibration: str | None = "temperature",
         decisions: str = "auto",
         inputs: dict | None = None,
@@ -259,7 +259,7 @@ class HMMStackingClassifier(BaseStacking):
         self.estimators = estimators
         self.transitions = transitions
         self.start = start
-        self.transition_prior = transition_prior
+        self.transition_smoothing = transition_smoothing
         self.calibration = calibration
         self.decisions = decisions
         self.inputs = inputs
@@ -310,7 +310,7 @@ class HMMStackingClassifier(BaseStacking):
         check_choice("transitions", self.transitions, TRANSITIONS)
         check_choice("start", self.start, STARTS)
         check_calibration(self.calibration, CALIBRATIONS)
-        prior = check_positive("transition_prior", self.transition_prior, zero=True)
+        prior = check_positive("transition_smoothing", self.transition_smoothing, zero=True)
         stop = Stop(check_positive("tol", self.tol, zero=True), check_count("max_iter", self.max_iter))
         return ChainFit(self.transitions == "per_step", self.start == "learned", prior, stop)
 
