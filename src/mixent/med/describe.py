@@ -12,10 +12,10 @@ from mixent.base.kernels import RBF, Kernel, Linear, Nystrom, Polynomial
 from mixent.base.text import class_name, count, plain
 from mixent.hmm.model import SequenceModel
 from mixent.med.describe_margins import Facts, describe_margins
+from mixent.med.fisher import FisherKernel
 
 if TYPE_CHECKING:
     from mixent.med.classifier import MEDClassifier
-    from mixent.med.fisher import FisherKernel
     from mixent.med.gaussian_classifier import MEDGaussianClassifier
 
 MOST_COLUMNS = 12
@@ -76,7 +76,7 @@ def _discriminant(model: MEDClassifier) -> tuple[str, Facts]:
         return text[0].upper() + text[1:], facts
     if features is None:
         return "Precomputed kernel matrix", {"name": "precomputed"}
-    if hasattr(features, "information_"):
+    if isinstance(features, FisherKernel):
         return _fisher(features)
     name = type(features).__name__
     return f"Inner products of the features of {name}", {"name": name}
