@@ -1,5 +1,7 @@
 """The page of one model: of any kind, with labels and without."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -231,3 +233,26 @@ def test_what_is_refused(tmp_path, mixture):
     with pytest.raises(ValueError, match="row 0 of y has the label 'oak', which is not among the classes"):
         model_report(out, mixture, FRAME, ["oak"] * 150)
     assert not out.exists()
+
+
+# --- all models -----------------------------------------------------------------------------------------------------
+
+
+def shown(entry):
+    return entry.listed and entry.task not in ("features", "fusion")
+
+
+@pytest.mark.parametrize("entry", list(filter(shown, entries())), ids=lambda entry: entry.name)
+def test_every_registered_model_has_a_page_on_other_rows(tmp_path, read, entry):
+    """With values and labels missing; a warning would be an error."""
+    rows = FRAME[["<a>", "_c"]].assign(kind=np.where(X[:, 1] > 3, "wide", "narrow"))[50::2]
+    rows = FRAME[["<a>", "_c", "d & e"]][50::2] if entry.family == "hmm" else rows
+    y, model = Y[50::2].astype(object), entry.make()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = model.fit(rows[::2], y[::2]) if entry.task == "classification" else model.fit(rows[::2])
+    new, labels = rows[1::2].copy(), y[1::2]
+    new.iloc[::5, 0] = np.nan
+    labels[::7] = None
+    page = read(model_report(tmp_path / "r.html", model, new, labels if entry.task == "classification" else None))
+    assert {"summary", "the-model", "how-to-reproduce"} <= set(page.sections) and entry.title in page.text
