@@ -10,7 +10,7 @@ from mixent.base.registry import entries
 
 SOURCE = Path(mixent.__file__).parent
 SURFACES = ("report",)  # folders or files
-FORMER = ("ensembles", "former", "mixture", "mixture_rows", "structures")  # of report, which go
+FORMER = ("ensembles", "structures")  # of report, which go
 MODELS = ("model", "estimator", "est", "fitted", "winner", "fuser", "classifier", "detector")  # what holds a model
 
 

@@ -10,7 +10,7 @@ import base64
 import io
 import textwrap
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib.util import find_spec
@@ -274,23 +274,6 @@ def canvas(width: float, height: float) -> Any:
     from matplotlib.figure import Figure as Canvas  # not pyplot: nothing to close, no window
 
     return Canvas(figsize=(width, height), layout="constrained")
-
-
-def drawing(display: Any, width: float, height: float, **options: Any) -> Callable[[], Any]:
-    """A function that draws a display on a new canvas, for a `Figure`.
-
-    Parameters
-    ----------
-    display : object with `plot(ax, **options)`
-    width, height : inches
-    """
-
-    def draw() -> Any:
-        figure = canvas(width, height)
-        display.plot(figure.subplots(), **options)
-        return figure
-
-    return draw
 
 
 def _wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]:

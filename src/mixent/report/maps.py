@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.document import Content, Figure, drawing
+from mixent.base.document import Content, Figure
 from mixent.base.text import count
 from mixent.displays import ProjectionDisplay, RegionsDisplay
 from mixent.report.data import with_categories
@@ -41,7 +41,7 @@ def plane_map(
     )
     alt = "Rows on two discriminant directions with the predicted probabilities"
     alt += f"; {int(display.wrong.sum())} decided wrongly." if labelled else "."
-    return [Figure(drawing(display, *display.size()), alt, caption)]
+    return [Figure(display.picture, alt, caption)]
 
 
 def regions_map(name: str, model: Any, X: Any, y: Any) -> list[Content]:
@@ -55,4 +55,4 @@ def regions_map(name: str, model: Any, X: Any, y: Any) -> list[Content]:
     first, second = display.names
     outside = f" {count(display.n_outside, 'extreme row')} outside the figure." if display.n_outside else ""
     caption = f"{name}: decision regions over {first} and {second}.{outside}"
-    return [Figure(drawing(display, 6.4, 4.4), f"Decision regions over {first} and {second}, with the rows.", caption)]
+    return [Figure(display.picture, f"Decision regions over {first} and {second}, with the rows.", caption)]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.document import Bullets, Content, Figure, Number, Paragraph, Table, drawing
+from mixent.base.document import Bullets, Content, Figure, Number, Paragraph, Table
 from mixent.displays import MethodScoresDisplay
 from mixent.evaluate.bounds import ErrorReport, error_bounds
 from mixent.evaluate.paired import corrected_t_test
@@ -83,7 +83,7 @@ def differences(comparison: Any) -> list[Content]:
         if len(comparison.cv.ranking(metric)) > 1:
             display = MethodScoresDisplay.from_comparison(comparison, metric=metric)
             caption = display.text() if content else _caption(display)
-            content.append(Figure(drawing(display, *display.size()), _alt(display), caption))
+            content.append(Figure(display.picture, _alt(display), caption))
     return content
 
 
