@@ -93,3 +93,9 @@ def test_leads_headings_and_long_cells(tmp_path):
     text = write_report(tmp_path / "r.html", "t", [Section("s", parts)]).read_text()
     assert '<p class="lead">&lt;first&gt;</p>' in text and "<h3>&lt;one&gt;</h3>" in text
     assert '<th scope="row" class="name">' in text and '<td class="long">' in text and "<td></td>" in text
+
+
+def test_listed_categories_are_found_beside_empty_columns():
+    frame = pd.DataFrame({"empty": [None] * 4, "code": [1, 2, 1, 2], "x": [0.5, 1.5, 2.5, 3.5]})
+    table = read_table(frame, ["empty", "code"])
+    assert [column.name for column in table.schema.columns] == ["code", "x"] and list(table.schema.categorical) == [0]

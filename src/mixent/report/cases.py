@@ -16,7 +16,7 @@ from mixent.data.labels import as_labels, encode, label_value, labelled_rows
 from mixent.evaluate.displays.explanation import probability_text
 from mixent.evaluate.displays.projection import encoded
 from mixent.report.contributions import Part, contributions, log_odds
-from mixent.report.data import with_categories
+from mixent.report.data import Categorical, with_categories
 
 MOST_CLASSES = 6  # that get a typical row
 MOST_ROWS = 5000  # among which unusual ones are looked for
@@ -36,7 +36,7 @@ class Case:
 
 
 def cases_section(
-    model: Any, X: Any, y: Any, proba: np.ndarray | None = None, *, categorical: Any = "auto"
+    model: Any, X: Any, y: Any, proba: np.ndarray | None = None, *, categorical: Categorical = "auto"
 ) -> list[Content]:
     """Selected rows with what contributes to the prediction of the model.
 
@@ -61,7 +61,7 @@ def cases_section(
 
 
 def select_cases(
-    model: Any, X: Any, y: Any, proba: np.ndarray | None = None, *, categorical: Any = "auto"
+    model: Any, X: Any, y: Any, proba: np.ndarray | None = None, *, categorical: Categorical = "auto"
 ) -> list[Case]:
     """A typical row of each class, the most confident error, the most uncertain row, and that of lowest density."""
     classes = np.asarray(model.classes_)

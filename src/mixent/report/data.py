@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.document import Bullets, Content, Number, Paragraph, Spark, Table
+from mixent.base.document import Bullets, Cell, Content, Number, Paragraph, Spark, Table
 from mixent.base.text import count, readable
+from mixent.data import Table as Rows
 from mixent.data import problems, read_features
 from mixent.data.labels import as_labels, classes_of, encode, labelled_rows
 
+Categorical = str | Sequence[str | int]  # "auto", or names or places of columns that are categories
 MOST_COLUMNS = 40  # in the table of columns
 MOST_CLASSES = 30
 BINS = 16  # of a small histogram
@@ -20,12 +22,14 @@ TOP = 3  # values of a category that are named
 LONG = 24  # letters of a value
 
 
-def read_table(X: Any, categorical: Any = "auto") -> Any:
+def read_table(X: Any, categorical: Categorical = "auto") -> Rows | None:
     """The rows as checked, typed columns, without those that hold nothing; None where X cannot be read as a table."""
     for rows in (X, without_empty(X)):
         try:
-            return read_features(SimpleNamespace(), rows, reset=True, categorical=categorical)
-        except (TypeError, ValueError):
+            names = [*column_names(rows), *range(np.shape(rows)[1])]
+            wanted = categorical if isinstance(categorical, str) else [c for c in categorical if c in names]
+            return read_features(SimpleNamespace(), rows, reset=True, categorical=wanted)
+        except (TypeError, ValueError, IndexError):
             continue
     return None
 
@@ -40,14 +44,14 @@ def without_empty(X: Any) -> Any:
     return nw.from_native(X, eager_only=True).drop(empty).to_native()
 
 
-def with_categories(X: Any, categorical: Any) -> Any:
+def with_categories(X: Any, categorical: Categorical) -> Any:
     """The rows with the columns of `categorical` typed as categories."""
     if isinstance(categorical, str) or (table := read_table(X, categorical)) is None:
         return X
     texts = {}
-    for place, j in enumerate(table.schema.categorical):
+    for codes, j in zip(category_codes(table), table.schema.categorical):
         values = table.schema.columns[j].categories
-        texts[j] = [None if code < 0 else str(values[code]) for code in table.codes[:, place]]
+        texts[j] = [None if code < 0 else str(values[code]) for code in codes]
     if not hasattr(X, "columns"):
         out = np.array(X, dtype=object)
         for j, column in texts.items():
@@ -78,12 +82,12 @@ def column_names(X: Any) -> list[str]:
     return [str(c) for c in X.columns] if hasattr(X, "columns") else [f"column {j}" for j in range(np.shape(X)[1])]
 
 
-def columns_section(X: Any, *, categorical: Any = "auto") -> list[Content]:
+def columns_section(X: Any, *, categorical: Categorical = "auto") -> list[Content]:
     """Rows, columns by kind, and the values of each."""
     table = read_table(X, categorical)
     if table is None:
         return []
-    n_missing = int(np.isnan(table.X).sum()) + (0 if table.codes is None else int((table.codes < 0).sum()))
+    n_missing = int(np.isnan(table.X).sum()) + sum(int((codes < 0).sum()) for codes in category_codes(table))
     columns = table.schema.columns
     kinds = [f"{len(table.schema.continuous)} of numbers"] * bool(len(table.schema.continuous))
     kinds += [f"{len(table.schema.categorical)} of categories"] * bool(len(table.schema.categorical))
@@ -110,16 +114,19 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
 
 
-def columns_table(table: Any) -> Table:
+def category_codes(table: Rows) -> list[np.ndarray]:
+    """The codes of each categorical column."""
+    return [] if table.codes is None else list(table.codes.T)
+
+
+def columns_table(table: Rows) -> Table:
     """A row for each column: kind, values, share of missing values, and a small histogram."""
-    rows = []
-    numbers = {j: place for place, j in enumerate(table.schema.continuous)}
-    codes = {j: place for place, j in enumerate(table.schema.categorical)}
+    rows: list[list[Cell]] = []
+    numbers = dict(zip(table.schema.continuous, table.X.T))
+    codes = dict(zip(table.schema.categorical, category_codes(table)))
     for j, column in enumerate(table.schema.columns[:MOST_COLUMNS]):
-        if j in numbers:
-            rows.append([called(table, j), *_number_cells(table.X[:, numbers[j]])])
-        else:
-            rows.append([called(table, j), *_category_cells(table.codes[:, codes[j]], column.categories)])
+        cells = _number_cells(numbers[j]) if j in numbers else _category_cells(codes[j], column.categories)
+        rows.append([called(table, j), *cells])
     n = len(table.schema.columns)
     some = f" (the first {MOST_COLUMNS} of {n})" if n > MOST_COLUMNS else ""
     caption = (
@@ -128,12 +135,12 @@ def columns_table(table: Any) -> Table:
     return Table(caption, ["column", "kind", "values", "missing (%)", "distribution"], rows)
 
 
-def called(table: Any, j: int) -> str:
+def called(table: Rows, j: int) -> str:
     """The name of a column on a page: of an array by its place."""
     return str(table.schema.names[j]) if table.schema.named else f"column {j}"
 
 
-def _number_cells(values: np.ndarray) -> list[Any]:
+def _number_cells(values: np.ndarray) -> list[Cell]:
     seen = values[np.isfinite(values)]
     empty = Number(f"{100 * (1 - len(seen) / max(len(values), 1)):.1f}")
     low, high = float(seen.min()), float(seen.max())
@@ -147,7 +154,7 @@ def _number_cells(values: np.ndarray) -> list[Any]:
     return ["number", text, empty, Spark(shares.tolist(), f"histogram from {readable(low)} to {readable(high)}")]
 
 
-def _category_cells(codes: np.ndarray, categories: Sequence[Any]) -> list[Any]:
+def _category_cells(codes: np.ndarray, categories: Sequence[Any]) -> list[Cell]:
     seen = codes[codes >= 0]
     empty = Number(f"{100 * (1 - len(seen) / max(len(codes), 1)):.1f}")
     counts = np.bincount(seen, minlength=len(categories))

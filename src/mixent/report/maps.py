@@ -9,11 +9,19 @@ import numpy as np
 from mixent.base.document import Content, Figure
 from mixent.base.text import count
 from mixent.displays import ProjectionDisplay, RegionsDisplay
-from mixent.report.data import with_categories
+from mixent.report.data import Categorical, with_categories
 
 
 def plane_map(
-    name: str, X: Any, y: Any, proba: Any, classes: Any, rows: str, *, labelled: bool = True, categorical: Any = "auto"
+    name: str,
+    X: Any,
+    y: Any,
+    proba: Any,
+    classes: Any,
+    rows: str,
+    *,
+    labelled: bool = True,
+    categorical: Categorical = "auto",
 ) -> list[Content]:
     """The plane that separates the classes best, with the predicted probabilities of the rows.
 

@@ -167,7 +167,7 @@ def _map(subject: Subject, known: np.ndarray, proba: np.ndarray, classes: np.nda
     labelled = bool(known.any())
     y = subject.y if labelled else classes[proba.argmax(axis=1)]
     rows = "rows of this table" if labelled else "rows of this table, colored by the predicted class,"
-    options = {"labelled": labelled, "categorical": subject.categorical}
+    options: dict[str, Any] = {"labelled": labelled, "categorical": subject.categorical}
     plane = plane_map(subject.name, subject.X, y, proba, classes, rows, **options)
     return [*regions_map(subject.name, subject.model, subject.X, y), *plane]
 

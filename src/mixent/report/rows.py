@@ -11,7 +11,7 @@ from mixent.base.capabilities import cells_of
 from mixent.base.document import Content, Figure, Number, Paragraph, Table, canvas
 from mixent.base.style import FAINT, colour, tidy
 from mixent.base.text import class_name, count, readable, row_texts
-from mixent.report.data import column_names, read_table, without_empty
+from mixent.report.data import category_codes, column_names, read_table, without_empty
 
 UNUSUAL = 8  # rows of lowest density
 NAMED = 4  # of their columns
@@ -91,8 +91,7 @@ def distance_from_usual(X: Any) -> np.ndarray:
         values = table.X[:, place]
         sd = float(np.nanstd(values)) if np.isfinite(values).any() else 0.0
         out[:, j] = 0.0 if sd == 0 else np.nan_to_num(np.abs(values - np.nanmean(values)) / sd)
-    for place, j in enumerate(table.schema.categorical):
-        codes = table.codes[:, place]
+    for codes, j in zip(category_codes(table), table.schema.categorical):
         share = np.bincount(codes[codes >= 0], minlength=1) / max(int((codes >= 0).sum()), 1)
         out[codes >= 0, j] = np.sqrt(-2 * np.log(share[codes[codes >= 0]]))
     return out

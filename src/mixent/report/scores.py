@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mixent.base.document import Bullets, Content, Figure, Number, Paragraph, Table
+from mixent.comparison.result import Comparison
 from mixent.displays import MethodScoresDisplay
 from mixent.evaluate.bounds import ErrorReport, error_bounds
 from mixent.evaluate.paired import corrected_t_test
@@ -76,7 +77,7 @@ def fold_ratio(cv: CrossValidation) -> float:
     return float(np.mean([r["n_test"] / r["n_train"] for r in cv.records]))
 
 
-def differences(comparison: Any) -> list[Content]:
+def differences(comparison: Comparison) -> list[Content]:
     """Diagrams of the methods along the metric of the comparison, log-loss and error."""
     content: list[Content] = []
     for metric in dict.fromkeys((comparison.metric, "log_loss", "error")):

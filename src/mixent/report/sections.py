@@ -14,7 +14,7 @@ from mixent.base.describe import COLUMNS, describe
 from mixent.base.document import Code, Content, Heading, Paragraph, Section
 from mixent.base.foreign import last_step
 from mixent.base.registry import find
-from mixent.report.data import columns_section, problems_section
+from mixent.report.data import Categorical, columns_section, problems_section
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,13 @@ class Subject:
         return {} if self.groups is None else {"groups": self.groups}
 
     @property
-    def categorical(self) -> Any:
-        """Places of the columns that the model reads as categories; "auto" where it does not know its columns."""
+    def categorical(self) -> Categorical:
+        """The columns that the model reads as categories; "auto" where it does not know its columns."""
         entry = find(type(self.model))
         schema = None if entry is None else entry.columns(self.model)
-        known = schema is not None and len(schema.columns) == np.shape(self.X)[1]
-        return list(schema.categorical) if schema is not None and known else "auto"
+        if schema is None or len(schema.columns) != np.shape(self.X)[1]:
+            return "auto"
+        return [schema.names[j] if schema.named else j for j in schema.categorical]
 
     def data_sections(self) -> list[Section]:
         """The columns, and what may be wrong with them."""
@@ -79,9 +80,7 @@ def model_content(model: Any) -> list[Content]:
 def on_rows(model: Any, X: Any, y: Any) -> list[Content]:
     """Figures and tables of a registered model on rows; nothing without rows."""
     entry = find(type(model))
-    if entry is None or X is None:
-        return []
-    return entry.on_rows(model, X, y)
+    return [] if entry is None or X is None else entry.on_rows(model, X, y)
 
 
 def reproduce(commands: str, random_state: Any = None, *, data: str = "", code: str = "") -> Section:
