@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from mixent.data.schema import Column
 from mixent.data.table import Table
 
 HUGE = 1e150  # its square is still finite
@@ -55,7 +57,7 @@ def check_spread(table: Table) -> None:
         )
 
 
-def problems(table, categorical=()) -> list[str]:
+def problems(table: Table, categorical: Collection[str] = ()) -> list[str]:
     """Describe what a person should know about a table before trusting a model of it.
 
     Parameters
@@ -79,14 +81,14 @@ def problems(table, categorical=()) -> list[str]:
         found += _column_problems(table.schema.columns[j], values[~np.isnan(values)], table.n_rows)
         found += _row_number(table.schema.columns[j], values)
     for place, j in enumerate(table.schema.categorical):
-        values = table.codes[:, place]
+        values = table.column_codes(place)
         column = table.schema.columns[j]
         odd = [] if column.name in categorical else _odd_words(column)
         found += _column_problems(column, values[values >= 0], table.n_rows, odd)
     return found
 
 
-def few_numbers(table, most: int = 3) -> dict[str, list[int]]:
+def few_numbers(table: Table, most: int = 3) -> dict[str, list[int]]:
     """Find columns of numbers that hold only a few whole ones: such as codes do.
 
     Parameters
@@ -111,7 +113,7 @@ def few_numbers(table, most: int = 3) -> dict[str, list[int]]:
     return found
 
 
-def _column_problems(column, present, n_rows, odd=()):
+def _column_problems(column: Column, present: np.ndarray, n_rows: int, odd: Sequence[str] = ()) -> list[str]:
     if len(present) == 0:
         return [f"column {column.name!r} has no values: drop it"]
     found = []
@@ -133,7 +135,7 @@ def _column_problems(column, present, n_rows, odd=()):
     return found
 
 
-def _odd_words(column):
+def _odd_words(column: Column) -> list[str]:
     """The values that are no numbers, where most are: one bad cell makes a column of numbers text."""
     if not column.categories or not all(isinstance(value, str) for value in column.categories):
         return []
@@ -141,7 +143,7 @@ def _odd_words(column):
     return odd if len(odd) <= (1 - MOSTLY_NUMBERS) * len(column.categories) + 1e-9 else []
 
 
-def _is_number(text):
+def _is_number(text: str) -> bool:
     try:
         float(text)
     except ValueError:
@@ -149,7 +151,7 @@ def _is_number(text):
     return True
 
 
-def _mostly_numbers(column, odd, most=3):
+def _mostly_numbers(column: Column, odd: Sequence[str], most: int = 3) -> str:
     size = len(column.categories)
     told = ", ".join(map(repr, odd[:most])) + (", ..." if len(odd) > most else "")
     return (
@@ -158,7 +160,7 @@ def _mostly_numbers(column, odd, most=3):
     )
 
 
-def _row_number(column, values):
+def _row_number(column: Column, values: np.ndarray) -> list[str]:
     if column.kind != "integer" or len(values) < MANY_ROWS or np.isnan(values).any():
         return []
     in_order = np.sort(values)

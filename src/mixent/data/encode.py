@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +32,7 @@ def to_floats(raw: Raw) -> np.ndarray:
     return np.fromiter(map(_float, raw.values), np.float64, len(raw.values))
 
 
-def _float(value):
+def _float(value: Any) -> float:
     if is_missing(value):
         return np.nan
     try:
@@ -82,7 +83,7 @@ def _places(raw: Raw, column: Column) -> tuple[np.ndarray, np.ndarray]:
     return codes, rows[codes[rows] < 0]
 
 
-def _lookup(raw, place):
+def _lookup(raw: Raw, place: dict[Any, int]) -> np.ndarray:
     try:
         return np.fromiter((place.get(value, -1) for value in raw.values.tolist()), np.int32, len(raw.values))
     except TypeError:  # unhashable: a list or a dict in a cell
@@ -90,12 +91,12 @@ def _lookup(raw, place):
         raise
 
 
-def _respelt(value, column, place):
+def _respelt(value: Any, column: Column, place: dict[Any, int]) -> int:
     """Code of a value that came as another type than at fit: 1 for "1", "true" for True; else -1."""
     return next((place[other] for other in _spellings(value, column) if other in place), -1)
 
 
-def _spellings(value, column):
+def _spellings(value: Any, column: Column) -> tuple[Any, ...]:
     as_text = isinstance(column.categories[0], str)
     kind = family(type(value))
     if kind == "text" and column.kind == "boolean":
@@ -110,7 +111,7 @@ def _spellings(value, column):
     return (str(real), f"{real:.0f}") if real.is_integer() else (str(real),)
 
 
-def _warn_unseen(column, values, n_rows):
+def _warn_unseen(column: Column, values: np.ndarray, n_rows: int) -> None:
     distinct = list(dict.fromkeys(values.tolist()))
     if not distinct:
         return

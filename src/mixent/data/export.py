@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from mixent.data.files import need_pandas
+from mixent.data.schema import Column, Schema
 
 
-def integers_back(schema, X) -> np.ndarray:
+def integers_back(schema: Schema, X: np.ndarray) -> np.ndarray:
     """Round the integer columns of X (imputation gives fractions), leaving the others.
 
     Parameters
@@ -30,7 +31,7 @@ def integers_back(schema, X) -> np.ndarray:
     return X
 
 
-def to_frame(schema, X, codes=None):
+def to_frame(schema: Schema, X: np.ndarray, codes: np.ndarray | None = None) -> Any:
     """Return a table as a pandas DataFrame in the original columns, order and types.
 
     Parameters
@@ -52,6 +53,7 @@ def to_frame(schema, X, codes=None):
     for place, j in enumerate(schema.continuous):
         columns[j] = _number_series(pandas, schema.columns[j], X[:, place])
     for place, j in enumerate(schema.categorical):
+        assert codes is not None
         columns[j] = _category_series(pandas, schema.columns[j], codes[:, place])
     frame = pandas.DataFrame({j: columns[j] for j in range(len(schema.columns))}, index=range(len(X)))
     frame.columns = list(schema.names)
@@ -71,14 +73,14 @@ def frame_like(X: Any, columns: Mapping[str, np.ndarray]) -> Any:
     return nw.from_dict(dict(columns), backend=nw.from_native(X).implementation).to_native()
 
 
-def _number_series(pandas, column, values):
+def _number_series(pandas: Any, column: Column, values: np.ndarray) -> Any:
     if column.kind == "continuous":
         return pandas.Series(values)
     series = pandas.Series(pandas.array(values, dtype="Float64")).astype("Int64")
     return series if series.hasnans else series.astype("int64")
 
 
-def _category_series(pandas, column, codes):
+def _category_series(pandas: Any, column: Column, codes: np.ndarray) -> Any:
     lookup = np.array([*column.categories, None], dtype=object)
     series = pandas.Series(lookup[codes], dtype=object)
     present = series.dropna()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import difflib
 import os
 import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +22,7 @@ WHOLE = re.compile(r"\s*[-+]?[0-9]{1,4000}\s*")
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
-def read_frame(path, text=()):
+def read_frame(path: str | Path, text: Collection[str] = ()) -> Any:
     """Read a table from a file.
 
     Parameters
@@ -61,7 +63,7 @@ def read_frame(path, text=()):
     return _integers_with_gaps(frame)
 
 
-def read_cells(path):
+def read_cells(path: str | Path) -> Any:
     """Read the cells of a CSV or TSV file as they are written: 007, 38.50 and NA stay what they are.
 
     Parameters
@@ -81,7 +83,7 @@ def read_cells(path):
     return _read_text(need_pandas(f"to read {path.name}"), path, options, na_filter=False, dtype=str)
 
 
-def write_frame(frame, path, plain=()) -> int:
+def write_frame(frame: Any, path: str | Path, plain: Collection[str] = ()) -> int:
     """Write a table to a file, whole or not at all.
 
     Text that a spreadsheet would run as a formula (it begins with = + - @ tab or a line break, goes on, and is
@@ -121,7 +123,7 @@ def write_frame(frame, path, plain=()) -> int:
     return n_quoted
 
 
-def split_target(frame, target):
+def split_target(frame: Any, target: str) -> tuple[Any, Any]:
     """Split a DataFrame into features and the target column.
 
     Parameters
@@ -145,7 +147,7 @@ def split_target(frame, target):
     return frame.drop(columns=target), frame[target]
 
 
-def need_pandas(what: str):
+def need_pandas(what: str) -> Any:
     """Import pandas, or say how to get it."""
     try:
         import pandas
@@ -154,7 +156,7 @@ def need_pandas(what: str):
     return pandas
 
 
-def _need_pyarrow(path):
+def _need_pyarrow(path: Path) -> Any:
     try:
         import pyarrow
     except ImportError as error:
@@ -164,7 +166,7 @@ def _need_pyarrow(path):
     return pyarrow
 
 
-def _as_pandas(pandas, frame):
+def _as_pandas(pandas: Any, frame: Any) -> Any:
     if isinstance(frame, pandas.DataFrame):
         return frame
     if not hasattr(frame, "to_pandas"):
@@ -172,7 +174,7 @@ def _as_pandas(pandas, frame):
     return frame.to_pandas()
 
 
-def _ending(path):
+def _ending(path: Path) -> str:
     name = path.name.lower()
     ending = next((end for end in ENDINGS if name.endswith(end)), None)
     if ending is None:
@@ -180,7 +182,7 @@ def _ending(path):
     return ending
 
 
-def _check_exists(path):
+def _check_exists(path: Path) -> None:
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; give a file")
     if not path.exists():
@@ -191,7 +193,7 @@ def _check_exists(path):
         raise ValueError(f"{path}: the file is empty; a table needs a header line and rows")
 
 
-def _layout(path, separator):
+def _layout(path: Path, separator: str) -> tuple[list[str], dict[str, Any]]:
     """The column names of a text file, and the options of pandas that find its rows."""
     names, n_blank = scan_text(path, separator)
     return names, {
@@ -207,20 +209,20 @@ def _layout(path, separator):
     }
 
 
-def _read_text(pandas, path, options, **how):
+def _read_text(pandas: Any, path: Path, options: Mapping[str, Any], **how: Any) -> Any:
     try:
         return pandas.read_csv(path, **options, **_every_digit(pandas), **how)
     except (ValueError, OverflowError) as error:  # ParserError is a ValueError
         raise ValueError(f"{path}: not a readable table ({error})") from error
 
 
-def _every_digit(pandas):
+def _every_digit(pandas: Any) -> dict[str, str]:
     """Before 3.1, pandas gets the last digit of a third of all numbers wrong unless told; later it needs no telling."""
     release = tuple(int(part) for part in pandas.__version__.split(".")[:2])
     return {"float_precision": "round_trip"} if release < (3, 1) else {}
 
 
-def _read_parquet(pandas, path):
+def _read_parquet(pandas: Any, path: Path) -> Any:
     pyarrow = _need_pyarrow(path)
     try:
         return pandas.read_parquet(path, engine="pyarrow")
@@ -228,7 +230,7 @@ def _read_parquet(pandas, path):
         raise ValueError(f"{path}: not a readable Parquet file ({str(error).splitlines()[0]})") from error
 
 
-def _wide_integers(frame, text):
+def _wide_integers(frame: Any, text: Collection[str]) -> Any:
     """Whole numbers of which one is beyond 64 bits, which pandas before 3 reads as text."""
     for name in frame.columns[[str(kind) == "object" for kind in frame.dtypes]]:
         cells = frame[name].dropna()
@@ -238,7 +240,7 @@ def _wide_integers(frame, text):
     return frame
 
 
-def _integers_with_gaps(frame):
+def _integers_with_gaps(frame: Any) -> Any:
     """Undo what pandas does to integers with gaps; whole floats without gaps were meant as floats."""
     for name in frame.columns[[str(kind) == "float64" for kind in frame.dtypes]]:
         values = frame[name].to_numpy()
@@ -249,7 +251,7 @@ def _integers_with_gaps(frame):
     return frame
 
 
-def _inert(frame, plain):
+def _inert(frame: Any, plain: Collection[str]) -> tuple[Any, int]:
     """A copy in which no text can run as a formula, and how many cells that changed."""
     names, n_quoted = _quoted(frame.columns, plain)
     frame = frame.set_axis(names, axis=1)
@@ -262,17 +264,17 @@ def _inert(frame, plain):
     return frame, n_quoted
 
 
-def _quoted(values, plain):
+def _quoted(values: Iterable[Any], plain: Collection[str]) -> tuple[list[Any], int]:
     formulas = [_is_formula(value) and value not in plain for value in values]
     return ["'" + value if formula else value for value, formula in zip(values, formulas)], sum(formulas)
 
 
-def _is_formula(value):
+def _is_formula(value: Any) -> bool:
     return isinstance(value, str) and len(value) > 1 and value.startswith(FORMULA_STARTS) and number(value) is None
 
 
 @contextmanager
-def _replacing(path):
+def _replacing(path: Path) -> Iterator[Path]:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         yield temporary

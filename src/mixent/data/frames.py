@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -24,7 +25,7 @@ class Source:
     block: np.ndarray | None = None  # (n, d) float64
 
 
-def read_source(estimator, X, *, reset: bool) -> Source:
+def read_source(estimator: Any, X: Any, *, reset: bool) -> Source:
     """Open any container, checking its names and shape as scikit-learn does.
 
     Parameters
@@ -50,7 +51,7 @@ def read_source(estimator, X, *, reset: bool) -> Source:
     return _from_array(array)
 
 
-def check_held(X) -> None:
+def check_held(X: Any) -> None:
     """Refuse what is no table yet: a file that is to be read, or blocks of rows still to come."""
     if isinstance(X, (str, bytes, PathLike)):
         raise ValueError(f"Expected 2D array or table, got {X!r}; if that is a file: mixent.data.read_frame reads it")
@@ -60,7 +61,7 @@ def check_held(X) -> None:
         )
 
 
-def unwrapped(X):
+def unwrapped(X: Any) -> Any:
     """Take the table out of what wraps it: a Table, a narwhals frame, a batch of an Arrow table, a mask."""
     if isinstance(X, Table):
         return X.given
@@ -77,13 +78,13 @@ def as_given(X: Any) -> Any:
     return X if isinstance(X, (np.ndarray, list, tuple)) or is_frame(X) else np.asarray(X)
 
 
-def _as_table(batch):
+def _as_table(batch: Any) -> Any:
     import pyarrow
 
     return pyarrow.Table.from_batches([batch])
 
 
-def is_frame(X) -> bool:
+def is_frame(X: Any) -> bool:
     """Tell whether X is an eager DataFrame of any library, without importing one for an array."""
     if isinstance(X, (np.ndarray, list, tuple)):
         return False
@@ -94,7 +95,7 @@ def is_frame(X) -> bool:
     return nw.dependencies.is_into_dataframe(X)
 
 
-def check_names(X) -> list:
+def check_names(X: Any) -> list:
     """Return a DataFrame's column names, which must be unique and of one level."""
     names = list(X.column_names if type(X).__module__.startswith("pyarrow") else X.columns)
     repeated = [name for name, count in Counter(names).items() if count > 1]
@@ -107,7 +108,7 @@ def check_names(X) -> list:
     return names
 
 
-def with_gaps(X, names, known):
+def with_gaps(X: Any, names: Collection[str], known: Sequence[str]) -> Any:
     """X with those of the columns `names` that it lacks, all missing, each in its place among the columns `known`.
 
     What is no DataFrame is returned as it came: only a DataFrame says which columns it has.
@@ -127,7 +128,7 @@ def with_gaps(X, names, known):
     return frame.with_columns(*(nw.lit(None).alias(name) for name in absent)).select(order).to_native()
 
 
-def _from_frame(estimator, X, names, reset):
+def _from_frame(estimator: Any, X: Any, names: list, reset: bool) -> Source:
     import narwhals.stable.v1 as nw
 
     frame = nw.from_native(X, eager_only=True)
@@ -138,7 +139,7 @@ def _from_frame(estimator, X, names, reset):
     return Source(columns, all(isinstance(name, str) for name in names), frame.shape[0])
 
 
-def _from_series(nw, series, name):
+def _from_series(nw: Any, series: Any, name: str) -> Raw:
     dtype = series.dtype
     if dtype.is_numeric():
         return Raw(name, _float_values(nw, series), integer=dtype.is_integer())
@@ -153,35 +154,37 @@ def _from_series(nw, series, name):
     raise ValueError(refused_type(name, f"values of type {dtype}"))
 
 
-def _float_values(nw, series):
+def _float_values(nw: Any, series: Any) -> np.ndarray:
     values = series.cast(nw.Float64).to_numpy()
     return values.astype(np.float64, copy=False)
 
 
-def _from_unknown(series, name):
+def _from_unknown(series: Any, name: str) -> Raw:
     values = np.asarray(series.to_native())
     if values.dtype.kind in "fiu":
         return Raw(name, values.astype(np.float64, copy=False), integer=values.dtype.kind in "iu")
     return Raw(name, values if values.dtype.kind == "b" else _objects(values.tolist()))
 
 
-def _objects(values):
+def _objects(values: Collection[Any]) -> np.ndarray:
     return np.fromiter(values, dtype=object, count=len(values))
 
 
-def _as_array(estimator, X):
+def _as_array(estimator: Any, X: Any) -> np.ndarray:
     if isinstance(X, (list, tuple)):
         X = _from_rows(X)
     return check_array(X, dtype=None, ensure_all_finite=False, estimator=estimator, input_name="X")
 
 
-def _unmasked(X):
+def _unmasked(X: Any) -> np.ndarray:
     if X.dtype.kind in "fiu":
         return X.astype(np.float64).filled(np.nan)
-    return np.where(np.ma.getmaskarray(X), None, X.data.astype(object))
+    values = X.data.astype(object)
+    values[np.ma.getmaskarray(X)] = None
+    return values
 
 
-def _from_rows(rows):
+def _from_rows(rows: Sequence[Any]) -> np.ndarray:
     """Nested lists as an object array: numpy alone would turn [1, "a"] into text and True into 1."""
     lengths = [len(row) if isinstance(row, (list, tuple, np.ndarray)) else -1 for row in rows]
     odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
@@ -194,7 +197,7 @@ def _from_rows(rows):
     return np.array(rows, dtype=object)
 
 
-def _from_array(array):
+def _from_array(array: np.ndarray) -> Source:
     names = [f"x{j}" for j in range(array.shape[1])]
     kind = array.dtype.kind
     if kind in "fiu":

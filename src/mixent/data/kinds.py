@@ -45,7 +45,7 @@ def no_values(name: str, n_rows: int) -> ValueError:
     return ValueError(f"column {name!r} has no values: all {n_rows} rows are missing; drop the column")
 
 
-def _type_floats(raw, discrete):
+def _type_floats(raw: Raw, discrete: bool) -> Column:
     check_present(raw.name, raw.values)
     if discrete and np.isinf(raw.values).any():
         row = int(np.argmax(np.isinf(raw.values)))
@@ -58,7 +58,7 @@ def _type_floats(raw, discrete):
     return Column(raw.name, "integer" if whole else "continuous")
 
 
-def _type_objects(raw, forced):
+def _type_objects(raw: Raw, forced: bool) -> Column:
     present = raw.values[~missing_mask(raw.values)]
     found = families(present)
     refuse(raw, found)
@@ -72,13 +72,13 @@ def _type_objects(raw, forced):
     return _type_floats(floats, forced or raw.declared)
 
 
-def _type_text(name, distinct, wanted):
+def _type_text(name: str, distinct: set[str], wanted: bool) -> Column:
     if not wanted:
         _check_words(name, distinct)
     return Column(name, "categorical", tuple(sorted(str(text) for text in distinct)))
 
 
-def _check_words(name, distinct):
+def _check_words(name: str, distinct: set[str]) -> None:
     """Refuse a measurement that came as text, whole or because of a few stray words."""
     words = sorted(text for text in distinct if number(text) is None)
     n_numbers = len(distinct) - len(words)
@@ -91,7 +91,7 @@ def _check_words(name, distinct):
     )
 
 
-def _mixture(raw):
+def _mixture(raw: Raw) -> str:
     row, text = first(raw.values, "text")
     other_row, other = next((i, v) for i, v in enumerate(raw.values) if not is_missing(v) and not isinstance(v, str))
     return (
@@ -100,19 +100,19 @@ def _mixture(raw):
     )
 
 
-def _number_categories(values):
+def _number_categories(values: np.ndarray) -> tuple[int, ...] | tuple[float, ...]:
     distinct = np.unique(values[~np.isnan(values)])
     if np.all(distinct == np.rint(distinct)) and np.all(np.abs(distinct) <= WHOLE_LIMIT):
         return tuple(int(v) for v in distinct)
     return tuple(float(v) for v in distinct)
 
 
-def _whole_with_gaps(values):
+def _whole_with_gaps(values: np.ndarray) -> bool:
     """Whether these were integers before a gap made them floats; without a gap, floats were meant."""
     return _whole(values[:PROBE_ROWS]) and bool(np.isnan(values).any()) and _whole(values)
 
 
-def _whole(values):
+def _whole(values: np.ndarray) -> bool:
     present = values[~np.isnan(values)]
     with np.errstate(invalid="ignore"):
         return bool(np.all(present == np.rint(present)) and np.all(np.abs(present) <= WHOLE_LIMIT))

@@ -6,7 +6,9 @@ import csv
 import gzip
 import zlib
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import IO, Any
 
 
 def scan_text(path: Path, separator: str) -> tuple[list[str], int]:
@@ -40,19 +42,19 @@ def scan_text(path: Path, separator: str) -> tuple[list[str], int]:
     return names, n_blank
 
 
-def _open(path):
+def _open(path: Path) -> IO[str]:
     opener = gzip.open if path.name.lower().endswith(".gz") else open
     return opener(path, "rt", encoding="utf-8-sig", newline="")
 
 
-def _text_only(path, lines):
+def _text_only(path: Path, lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
         if "\0" in line:
             raise ValueError(f"{path}: holds binary data, not text; save the table as UTF-8 text, or as .parquet")
         yield line
 
 
-def _header(path, rows, separator):
+def _header(path: Path, rows: Iterable[list[str]], separator: str) -> tuple[list[str], int]:
     n_blank, first = next(((i, row) for i, row in enumerate(rows) if any(cell.strip() for cell in row)), (0, []))
     names = [name.strip() for name in first]
     if not names:
@@ -73,11 +75,11 @@ def _header(path, rows, separator):
     return names, n_blank
 
 
-def _other_separator(name, separator):
+def _other_separator(name: str, separator: str) -> str | None:
     return next((other for other in (";", "\t", "|", ",") if other != separator and other in name), None)
 
 
-def _check_lengths(path, rows, n_columns):
+def _check_lengths(path: Path, rows: Any, n_columns: int) -> None:
     for row in rows:
         if len(row) == n_columns or (not row or (len(row) == 1 and not row[0].strip())):
             continue
@@ -87,7 +89,7 @@ def _check_lengths(path, rows, n_columns):
         )
 
 
-def _is_number(text):
+def _is_number(text: str) -> bool:
     try:
         float(text)
     except ValueError:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -81,7 +83,7 @@ class Schema:
         return {"named": self.named, "columns": columns}
 
     @classmethod
-    def from_json(cls, d) -> Schema:
+    def from_json(cls, d: Mapping[str, Any]) -> Schema:
         """Read what `to_json` wrote.
 
         Raises
@@ -110,7 +112,7 @@ def names_out(schema: Schema) -> np.ndarray:
     return np.array(schema.names, dtype=object)
 
 
-def _column(entry):
+def _column(entry: Mapping[str, Any]) -> Column:
     kind = entry["kind"]
     if kind not in FLOAT_KINDS + CODE_KINDS:
         raise TypeError(f"unknown column kind {kind!r}")
@@ -120,7 +122,7 @@ def _column(entry):
     return Column(_plain(entry["name"], str), kind, categories)
 
 
-def _plain(value, types):
+def _plain(value: Any, types: type | tuple[type, ...]) -> Any:
     if not isinstance(value, types):
         raise TypeError(f"{value!r} is a {type(value).__name__}")
     return value

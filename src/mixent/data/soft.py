@@ -10,7 +10,9 @@ from mixent.data.values import Raw, is_missing
 SUM_TOLERANCE = 1e-6
 
 
-def read_probabilities(values, columns, classes):
+def read_probabilities(
+    values: np.ndarray, columns: list | None, classes: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Check a table of label probabilities.
 
     Parameters
@@ -38,7 +40,7 @@ def read_probabilities(values, columns, classes):
     return found, likelihood, _codes(likelihood, absent)
 
 
-def _classes(n_columns, columns, classes):
+def _classes(n_columns: int, columns: list | None, classes: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Sorted classes, and the order that sorts the columns."""
     if columns is None:
         found = np.arange(n_columns) if classes is None else classes
@@ -50,11 +52,12 @@ def _classes(n_columns, columns, classes):
             raise ValueError(f"the label columns of y mix text and other names ({columns}); make them all text")
         found, order = np.unique(np.array(columns), return_index=True)
     if len(found) != n_columns or (classes is not None and not np.array_equal(found, classes)):
-        raise ValueError(f"y has {n_columns} label columns ({found.tolist()}), but the classes are {classes.tolist()}")
+        known = None if classes is None else classes.tolist()
+        raise ValueError(f"y has {n_columns} label columns ({found.tolist()}), but the classes are {known}")
     return found, order
 
 
-def _numbers(values, names):
+def _numbers(values: np.ndarray, names: list) -> np.ndarray:
     if values.dtype.kind in "fiub":
         return values.astype(np.float64)
     if values.dtype.kind not in "OU":
@@ -73,7 +76,7 @@ def _numbers(values, names):
     return np.column_stack(columns)
 
 
-def _check_rows(likelihood, absent, found):
+def _check_rows(likelihood: np.ndarray, absent: np.ndarray, found: np.ndarray) -> None:
     sums = likelihood.sum(axis=1)
     faults = (
         (np.isnan(sums), "has some probabilities missing; give all, or none for an absent label"),
@@ -88,7 +91,7 @@ def _check_rows(likelihood, absent, found):
             raise ValueError(f"label probabilities in y: row {row} ({shown}) {what}")
 
 
-def _codes(likelihood, absent):
+def _codes(likelihood: np.ndarray, absent: np.ndarray) -> np.ndarray | None:
     hard = likelihood.max(axis=1) == 1.0
     if not (hard | absent).all():
         return None

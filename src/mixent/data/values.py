@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +32,7 @@ class Raw:
     declared: bool = False  # the container's type is categorical
 
 
-def is_missing(value) -> bool:
+def is_missing(value: Any) -> bool:
     """Tell whether a value stands for nothing: None, NaN, NA, NaT or blank text."""
     if value is None:
         return True
@@ -43,7 +45,7 @@ def is_missing(value) -> bool:
     return type(value).__name__ in ("NAType", "NaTType")  # pandas, known without importing it
 
 
-def missing_mask(values) -> np.ndarray:
+def missing_mask(values: np.ndarray) -> np.ndarray:
     """Mark the missing entries of a raw column.
 
     Parameters
@@ -61,7 +63,7 @@ def missing_mask(values) -> np.ndarray:
     return np.fromiter(map(is_missing, values), bool, len(values))
 
 
-def families(values) -> set[str]:
+def families(values: Iterable[Any]) -> set[str]:
     """Name the families of values in an array without missing entries."""
     return {family(kind) for kind in set(map(type, values))}
 
@@ -71,7 +73,7 @@ def family(kind: type) -> str:
     return next((name for types, name in FAMILIES if issubclass(kind, types)), "other")
 
 
-def refuse(raw: Raw, found: set) -> None:
+def refuse(raw: Raw, found: set[str]) -> None:
     """Raise on families of values no model here takes: complex numbers, dates, bytes, containers."""
     if "complex" in found:
         raise ValueError(f"Complex data not supported: column {raw.name!r} holds complex numbers; give real numbers")
@@ -95,18 +97,18 @@ def refused_type(name: str, what: str) -> str:
     )
 
 
-def first(values, wanted):
+def first(values: Iterable[Any], wanted: str) -> tuple[int, Any]:
     """Find the first row that holds a value of a family; return row and value."""
     return next((i, v) for i, v in enumerate(values) if not is_missing(v) and family(type(v)) == wanted)
 
 
-def listed(names, most: int = 10) -> str:
+def listed(names: Sequence[Any], most: int = 10) -> str:
     """Names in quotes, not too many, and how many there are in all."""
     told = ", ".join(repr(name) for name in names[:most])
     return told + (f", ... ({len(names)} in all)" if len(names) > most else "")
 
 
-def number(text):
+def number(text: str) -> float | None:
     """Read text as a float, or return None."""
     try:
         return float(text)
