@@ -13,13 +13,14 @@ import numpy as np
 
 from benchmarks.speed.cases import Case, Start, make, start_from
 from benchmarks.speed.records import Record, fastest
+from mixent.base.executors import choose_executor
 from mixent.core.blocks import ArrayBlocks, Block
 from mixent.core.driver import Stop, run
 from mixent.core.executors import Executor
 from mixent.families.gaussian.family import GaussianFamily, Gaussians, Group
 from mixent.families.product import Components, ProductFamily
 from mixent.mixtures.discriminative import DiscriminativeProblem
-from mixent.mixtures.fitting import blocks, choose_executor
+from mixent.mixtures.fitting import blocks
 from mixent.mixtures.init import Summary, summarise
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 

@@ -22,11 +22,12 @@ from sklearn.mixture import GaussianMixture
 from threadpoolctl import threadpool_limits
 
 from benchmarks.speed.cases import Case, Start
+from mixent.base.executors import choose_executor
 from mixent.core.blocks import Block
 from mixent.core.driver import Stop, run
 from mixent.families.gaussian.family import GaussianFamily, Gaussians, Group
 from mixent.families.product import Components, ProductFamily
-from mixent.mixtures.fitting import blocks, choose_executor
+from mixent.mixtures.fitting import blocks
 from mixent.mixtures.init import summarise
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ShuffleSplit
 
 from mixent import GaussianMixture, MixtureClassifier, Search
-from mixent.mixtures.search import fit_temperature, row_losses
+from mixent.base.temperature import fit_temperature, row_losses
 
 
 @pytest.fixture(params=["iris", "wine"])

@@ -449,7 +449,7 @@ def same_path(a, b, rtol):
 
 def test_the_same_seed_gives_the_same_bits_whatever_the_threads(draw, monkeypatch):
     X, _ = draw(n=400, missing=0.05)
-    monkeypatch.setattr("mixent.mixtures.fitting.SMALL", 0)
+    monkeypatch.setattr("mixent.base.executors.SMALL", 0)
     monkeypatch.setattr("mixent.mixtures.fitting.FEATURE_BYTES", 1 << 12)
     first = plain("VVE", prior=3.0, local=True)
     paths = [list(grow(job_of(X, 3, n_jobs=n_jobs), first, 3, n_candidates=5)) for n_jobs in (1, 1, 2)]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from mixent import GaussianMixture, MixtureClassifier
+from mixent.base.executors import choose_executor
 from mixent.core.blocks import ArrayBlocks, Block
 from mixent.core.executors import Serial, Threads
 from mixent.mixtures import fit_plan, fitting, predict
@@ -86,8 +87,8 @@ def test_splitting_rows_into_blocks_changes_no_classifier(draw, same, small_bloc
 
 @pytest.fixture(autouse=True)
 def even_small_tables_go_to_threads(monkeypatch):
-    monkeypatch.setattr(fitting, "SMALL", 0)
-    assert isinstance(fitting.choose_executor(2, 10, 1), Threads)
+    monkeypatch.setattr("mixent.base.executors.SMALL", 0)
+    assert isinstance(choose_executor(2, 10, 1), Threads)
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.2], ids=["complete", "gaps"])

@@ -11,10 +11,10 @@ from sklearn.datasets import load_iris
 
 import mixent
 from mixent import GaussianMixture, MixtureClassifier, Search, SharedMixtureClassifier
+from mixent.base.temperature import fit_temperature
 from mixent.core.driver import rounding
 from mixent.mixtures import candidates, selection
 from mixent.mixtures.fit_plan import QUICK
-from mixent.mixtures.search import fit_temperature
 
 SELECTIONS = ("bic", "icl", "dic", "dic_robust", "cbic", "cv")
 GROWTHS = ("restart", "incremental")

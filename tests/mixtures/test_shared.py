@@ -277,9 +277,8 @@ def test_renaming_classes_and_moving_columns_changes_nothing(grouped, options):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("objective", ["likelihood", "conditional", "error"])
 def test_the_number_of_threads_changes_no_bit(grouped, monkeypatch, same, objective):
-    from mixent.mixtures import fitting
 
-    monkeypatch.setattr(fitting, "SMALL", 0)
+    monkeypatch.setattr("mixent.base.executors.SMALL", 0)
     X, y = grouped(4000, missing=0.1)
     options = {"training": objective, "max_iter": 6, "random_state": 0}
     fits = [SharedMixtureClassifier(4, "VVV", n_jobs=jobs).set_params(**options).fit(X, y) for jobs in (1, 2, 3)]

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import LEFT_OUT, YES, able, yes
 from mixent.base.classifier import ProbabilisticClassifier
+from mixent.base.executors import choose_executor
 from mixent.base.kernels import RBF, Kernel, Linear, Nystrom, Polynomial, read_kernel
 from mixent.base.params import check_flag, check_positive
 from mixent.base.priors import floored, read_class_prior
@@ -24,7 +25,6 @@ from mixent.core.arrays import Array
 from mixent.data import Table, read_features
 from mixent.med.encoding import FILLED, Encoder
 from mixent.med.training_sets import in_parts
-from mixent.mixtures.fitting import choose_executor
 
 GAMMAS = 2.0 ** np.array([-6, -4, -3, -2, -1, 0, 1, 2])  # times gamma="scale"
 SHRINKAGES = 10.0 ** np.arange(-5, 2.5, 0.5)

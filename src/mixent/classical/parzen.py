@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import LEFT_OUT, YES, able, yes
 from mixent.base.classifier import ProbabilisticClassifier
+from mixent.base.executors import choose_executor
 from mixent.base.params import check_choice, check_flag, check_positive
 from mixent.base.priors import floored, read_class_prior
 from mixent.base.progress import progress_bar
@@ -18,7 +19,6 @@ from mixent.classical.training import Rows, read_rows, spread_out
 from mixent.classical.windows import Columns, Windows
 from mixent.core.arrays import Array, log_sum_exp
 from mixent.data import read_features
-from mixent.mixtures.fitting import choose_executor
 
 
 class ParzenClassifier(ProbabilisticClassifier):

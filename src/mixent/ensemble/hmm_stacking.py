@@ -9,11 +9,14 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
+from mixent.base.convergence import warn_unconverged
 from mixent.base.delegation import aligned
+from mixent.base.executors import choose_executor
 from mixent.base.folds import Fold, label_folds
 from mixent.base.params import check_calibration, check_choice, check_count, check_positive
 from mixent.base.priors import floored, read_class_prior
 from mixent.base.progress import progress_bar
+from mixent.base.temperature import fit_temperature
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
 from mixent.core.driver import Run, Status, Stop, run
@@ -25,8 +28,6 @@ from mixent.ensemble.stacking import FOLDS, BaseStacking, FitInput
 from mixent.hmm.fitting import FittedChain, blocks_of, of_sequences
 from mixent.hmm.problem import ChainParams, ChainProblem, ChainStats
 from mixent.hmm.sequences import Sequences
-from mixent.mixtures.fitting import choose_executor, tell
-from mixent.mixtures.search import fit_temperature
 
 TRANSITIONS = ("shared", "per_step")
 STARTS = ("learned", "uniform")
@@ -302,7 +303,7 @@ class HMMStackingClassifier(BaseStacking):
                 self.temperature_ = 1.0 if self.calibration is None else rows.temperature(fit, folds, executor, show)
         self.class_prior_ = rows.shares if held_prior is None else held_prior
         for chain, name in zip(self.chains_, self.classes_.tolist()):
-            tell(chain.run, f"{type(self).__name__} (class {name!r})", searched=False)
+            warn_unconverged(chain.run, f"{type(self).__name__} (class {name!r})")
         return self
 
     def _check(self) -> ChainFit:

@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import able, yes
+from mixent.base.executors import choose_executor
 from mixent.base.folds import Fold, label_folds
 from mixent.base.params import check_choice
 from mixent.base.priors import read_class_prior
@@ -27,7 +28,6 @@ from mixent.maxent.layout import Layout
 from mixent.maxent.model import EntropyModel
 from mixent.maxent.products import ProductLayout
 from mixent.maxent.terms import Probabilistic
-from mixent.mixtures.fitting import choose_executor
 
 CONSTRAINTS = ("full", "diagonal")
 

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.executors import choose_executor
 from mixent.base.folds import Fold
 from mixent.core.arrays import Array, softmax_columns
 from mixent.core.blocks import Block
 from mixent.data import listed
 from mixent.ensemble.inputs import Inputs
 from mixent.mixtures import GaussianMixture, MixtureClassifier, Search
-from mixent.mixtures.fitting import blocks, choose_executor
+from mixent.mixtures.fitting import blocks
 from mixent.mixtures.model import taking_part
 from mixent.mixtures.predict import block_resp, each_row
 from mixent.mixtures.problem import MixtureParams, Ready

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import able, no
 from mixent.base.classifier import Decision, ProbabilisticClassifier, share_right
+from mixent.base.convergence import warn_unconverged
 from mixent.base.priors import read_class_prior
 from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array
@@ -21,7 +22,6 @@ from mixent.hmm.fitting import FittedChain, fit_chain, measure, mixed_log_lik
 from mixent.hmm.model import SequenceModel, Steps
 from mixent.hmm.options import HMMPrior, check_options
 from mixent.hmm.sequences import Sequences, seen_steps
-from mixent.mixtures.fitting import tell
 
 
 class HMMClassifier(ProbabilisticClassifier, SequenceModel):
@@ -156,7 +156,7 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         self.classes_ = labels.classes
         self.class_prior_ = mass / mass.sum() if prior is None else prior
         for chain, name in zip(chains, labels.classes.tolist()):
-            tell(chain.run, f"{type(self).__name__} (class {name!r})", searched=False)
+            warn_unconverged(chain.run, f"{type(self).__name__} (class {name!r})")
         return self
 
     def _chains(self) -> tuple[FittedChain, ...]:

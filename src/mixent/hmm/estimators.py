@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import IGNORED, NOTHING, able
+from mixent.base.convergence import warn_unconverged
 from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array
 from mixent.core.driver import Run
@@ -20,7 +21,6 @@ from mixent.hmm.lattice import forward_backward, viterbi
 from mixent.hmm.model import SequenceModel, read_log_emissions
 from mixent.hmm.options import HMMPrior, check_emissions, check_options, read_start
 from mixent.hmm.sequences import Sequences
-from mixent.mixtures.fitting import tell
 
 
 class HiddenMarkovModel(DensityMixin, SequenceModel):
@@ -173,7 +173,7 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
             scale = measure(self, sequences, weight, self.variables_.sizes)
         with progress_bar(self.progress, "sequences") as show:
             self.chain_ = fit_chain(self, sequences, weight, self.variables_.sizes, scale, seed, given, show)
-        tell(self.run_, type(self).__name__, searched=False)
+        warn_unconverged(self.run_, type(self).__name__)
         return self
 
     def _read_fit(self, X: Any, lengths: Any, groups: Any) -> Sequences:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.executors import choose_executor
 from mixent.core.arrays import Array, softmax_columns
 from mixent.core.driver import Run, Stop
 from mixent.core.executors import Executor
@@ -28,7 +29,7 @@ from mixent.hmm.init import (
 from mixent.hmm.options import HMMPrior
 from mixent.hmm.problem import ChainParams, ChainProblem
 from mixent.hmm.sequences import SequenceBlock, SequenceBlocks, Sequences
-from mixent.mixtures.fitting import blocks, choose_executor
+from mixent.mixtures.fitting import blocks
 from mixent.mixtures.init import Summary, summarise
 
 

@@ -18,7 +18,8 @@ from mixent.hmm.lattice import Layout
 from mixent.hmm.problem import ChainParams
 from mixent.hmm.sequences import Sequences, seen_steps
 from mixent.mixtures.fitting import make_family, pooled_covariance, shrunk, within_scatter
-from mixent.mixtures.init import Partition, Summary, _lloyd, cluster, from_partition, one_hot, space
+from mixent.mixtures.init import Partition, Summary, cluster, from_partition, one_hot, space
+from mixent.mixtures.kmeans import cluster_means, lloyd, nearest
 
 SAMPLE = 20_000  # steps that are looked at to part them into states
 TOPOLOGIES = ("full", "left-right")
@@ -88,12 +89,9 @@ def _clusters(
         label = cluster(part, summary, sizes, n_states, "kmeans++", rng)
     else:
         label = _by_quantiles(points, part.row_weights, n_states)
-    centres = _means(points, part.row_weights, label, n_states)
+    centres = cluster_means(points, part.row_weights, label, n_states)
     filled = np.isfinite(centres[:, 0])
-    nearest = (0.5 * (centres[filled] ** 2).sum(axis=1) - space(steps, summary, sizes) @ centres[filled].T).argmin(
-        axis=1
-    )
-    return np.flatnonzero(filled)[nearest]
+    return np.flatnonzero(filled)[nearest(space(steps, summary, sizes), centres[filled])]
 
 
 def _by_quantiles(points: Array, weight: Array, n_states: int) -> np.ndarray:
@@ -104,16 +102,9 @@ def _by_quantiles(points: Array, weight: Array, n_states: int) -> np.ndarray:
     along = centred @ axis
     cuts = [weighted_quantile(along, weight, k / n_states) for k in range(1, n_states)]
     label = np.searchsorted(cuts, along)
-    centres = _means(points, weight, label, n_states)
+    centres = cluster_means(points, weight, label, n_states)
     filled = np.flatnonzero(np.isfinite(centres[:, 0]))
-    return filled[_lloyd(points, centres[filled], weight)]
-
-
-def _means(points: Array, weight: Array, label: np.ndarray, n_states: int) -> Array:
-    """(S, p) means of the parts, NaN of an empty one."""
-    inside = one_hot(label, n_states) * weight[:, None]
-    mass = inside.sum(axis=0)[:, None]
-    return np.divide(inside.T @ points, mass, out=np.full((n_states, points.shape[1]), np.nan), where=mass > 0)
+    return filled[lloyd(points, centres[filled], weight)]
 
 
 def emission_prior(

@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import YES, able, yes
+from mixent.base.executors import choose_executor
 from mixent.base.options import Estimator
 from mixent.base.params import check_count
 from mixent.core.arrays import Array
@@ -27,7 +28,6 @@ from mixent.hmm.sequences import (
     step_schema,
     varying,
 )
-from mixent.mixtures.fitting import choose_executor
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import YES, able, yes
+from mixent.base.executors import choose_executor
 from mixent.base.params import check_folds
 from mixent.base.priors import read_class_prior
 from mixent.base.progress import progress_bar
@@ -23,7 +24,6 @@ from mixent.maxent.model import EntropyModel
 from mixent.maxent.options import ForwardSelection, MomentFeatures, NumericFeatures, read_numeric, read_selection
 from mixent.maxent.prior import USUAL
 from mixent.maxent.terms import Crossed, CrossedDense, Term, given_of
-from mixent.mixtures.fitting import choose_executor
 
 
 class MaxEntClassifier(EntropyModel):

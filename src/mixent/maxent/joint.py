@@ -12,10 +12,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import IGNORED, NOTHING, YES, able, yes
+from mixent.base.convergence import FittedByRun, warn_unconverged
+from mixent.base.executors import choose_executor
 from mixent.base.options import Estimator
 from mixent.base.params import check_choice, check_count, check_positive
 from mixent.base.progress import progress_bar
-from mixent.base.runs import FittedByRun
 from mixent.core.arrays import Array
 from mixent.core.driver import Run, Status, Stop
 from mixent.core.executors import Serial
@@ -36,7 +37,6 @@ from mixent.maxent.joint_prior import choose_variance
 from mixent.maxent.joint_problem import SOLVERS, UNBOUNDED, JointProblem, Pairwise, RowBlocks, pose, solve
 from mixent.maxent.joint_terms import Layout, Term, read_terms
 from mixent.maxent.prior import read_variance
-from mixent.mixtures.fitting import choose_executor, tell
 
 CHUNK = 4096  # rows answered at a time
 WIDEST = 4000  # values of all columns
@@ -195,7 +195,7 @@ class MaxEntJoint(FittedByRun, Estimator):
         self.params_, self.shares_, self.run_ = done.params, problem.shares, replace(done, last=None)
         if variance is None and _warn_unattested(problem):
             self.run_ = replace(self.run_, message=UNBOUNDED) if done.status is Status.CONVERGED else self.run_
-        tell(done, type(self).__name__, searched=False)
+        warn_unconverged(done, type(self).__name__)
         return self
 
     def _check(self) -> None:

@@ -12,10 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.classifier import ProbabilisticClassifier
+from mixent.base.convergence import FittedByRun, warn_unconverged
 from mixent.base.explanation import Explanation
 from mixent.base.params import check_choice, check_count, check_positive
 from mixent.base.priors import LEAST, floored
-from mixent.base.runs import FittedByRun
 from mixent.core.arrays import Array
 from mixent.core.driver import Stop
 from mixent.data import Table
@@ -34,7 +34,6 @@ from mixent.maxent.problem import Multipliers
 from mixent.maxent.row_values import row_values
 from mixent.maxent.solvers import SOLVERS, Solved, Sums, solve, total_at
 from mixent.maxent.terms import n_free
-from mixent.mixtures.fitting import tell
 
 AT_ONCE = 65536  # rows predicted together
 CERTAIN = 1e-3  # nats per row: a log-loss so small without a prior goes on falling to zero
@@ -105,7 +104,7 @@ class EntropyModel(FittedByRun, ProbabilisticClassifier):
         self.strengths_ = count_strengths(self.layout_, params, self.usual_, source, executor)
 
     def _tell(self, found: Solved) -> None:
-        tell(found.run, type(self).__name__, searched=False)
+        warn_unconverged(found.run, type(self).__name__)
         if self.prior is not None:
             return
         never = (self.truth_[1:] == 0) & (self.truth_[1:].sum(axis=1, keepdims=True) > 0)

@@ -15,10 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import YES, able, yes
 from mixent.base.classifier import ProbabilisticClassifier
+from mixent.base.convergence import FittedByRun
+from mixent.base.executors import choose_executor
 from mixent.base.folds import label_folds
 from mixent.base.params import check_calibration, check_count, check_folds, check_number, check_positive
 from mixent.base.progress import progress_bar
-from mixent.base.runs import FittedByRun
 from mixent.core.arrays import Array, weighted_quantile
 from mixent.core.driver import Event, Run
 from mixent.data import Labels, Table, read_features, read_labels, read_weights
@@ -29,7 +30,6 @@ from mixent.med.options import DISTRIBUTIONS, Margin
 from mixent.med.solving import Discriminant, Search, Solution
 from mixent.med.training_sets import Part, Space
 from mixent.med.uncertain_labels import Beliefs, with_uncertain_labels
-from mixent.mixtures.fitting import choose_executor
 
 FEATURES = 20  # of a row, about: what decides whether threads pay
 Folds = list[tuple[np.ndarray, np.ndarray]]

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import NOTHING, YES, Can, able, no
+from mixent.base.executors import choose_executor
 from mixent.base.options import Estimator
 from mixent.base.params import check_choice, check_count, check_positive
 from mixent.core.arrays import Array
@@ -25,7 +26,6 @@ from mixent.hmm.sequences import Sequences, from_rows, in_columns
 from mixent.med.fisher_scores import MixtureScores, SequenceScores
 from mixent.mixtures import GaussianMixture
 from mixent.mixtures.bayes import BayesMixture
-from mixent.mixtures.fitting import choose_executor
 from mixent.mixtures.model import MixtureModel
 from mixent.mixtures.predict import each_row
 

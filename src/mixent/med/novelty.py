@@ -13,10 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import IGNORED, NOTHING, YES, able, no, yes
+from mixent.base.convergence import FittedByRun
 from mixent.base.options import Estimator
 from mixent.base.params import check_choice, check_count, check_number, check_positive
 from mixent.base.progress import progress_bar
-from mixent.base.runs import FittedByRun
 from mixent.core.arrays import Array, weighted_quantile
 from mixent.core.driver import Event
 from mixent.data import Table, check_spread, read_features, read_weights

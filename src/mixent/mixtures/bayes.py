@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 
 from mixent.base.capabilities import YES, able, no, yes
 from mixent.base.classifier import ProbabilisticClassifier
+from mixent.base.convergence import warn_unconverged
 from mixent.base.explanation import Explanation
 from mixent.base.params import check_choice, check_count, check_flag, check_positive, check_share
 from mixent.base.priors import read_class_prior
@@ -21,7 +22,6 @@ from mixent.data import Labels, Table, check_spread, read_features, read_labels,
 from mixent.families.gaussian.structures import get_structure
 from mixent.mixtures.explain import explain_rows
 from mixent.mixtures.fit_plan import Job, Outcome
-from mixent.mixtures.fitting import tell
 from mixent.mixtures.model import MixtureModel, taking_part, varying_columns
 from mixent.mixtures.options import by_likelihood
 
@@ -91,11 +91,11 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
             outcome = self._fit_job(job, labels, training, show)
         self._keep(outcome, labels, table.schema)
         self.varying_, self.constants_ = columns
-        self._tell(outcome)
+        self._warn(outcome)
         return self
 
-    def _tell(self, outcome: Outcome) -> None:
-        tell(outcome.found.run, type(self).__name__, searched=isinstance(self.n_components, str))
+    def _warn(self, outcome: Outcome) -> None:
+        warn_unconverged(outcome.found.run, type(self).__name__, searched=isinstance(self.n_components, str))
 
     @available_if(_keeps_statistics)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.temperature import fit_temperature
 from mixent.core.arrays import Array, log_sum_exp, safe_log
 from mixent.core.blocks import Block
 from mixent.core.executors import available_threads
@@ -23,7 +24,7 @@ from mixent.mixtures.fit_plan import Candidate, Job
 from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.growth import By, Stage, grow, restart
 from mixent.mixtures.predict import each_row
-from mixent.mixtures.search import ROWS_PER_COMPONENT, fit_temperature
+from mixent.mixtures.search import ROWS_PER_COMPONENT
 from mixent.mixtures.training import read_plan, shared_starts, train
 
 LADDER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)  # numbers of components tried by restarts

@@ -145,7 +145,7 @@ class MixtureClassifier(BayesMixture):
         if training is None:
             return outcome
 
-        self._tell(outcome)
+        self._warn(outcome)
 
         def starts(part: Job) -> list[Fitted]:
             found = outcome.found if part is job else part.fit(outcome.candidate)[0]

@@ -12,6 +12,7 @@ from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
 
 from mixent.base.capabilities import IGNORED, NOTHING, able
+from mixent.base.convergence import warn_unconverged
 from mixent.base.params import check_choice, check_count, check_flag, check_positive, check_share
 from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array
@@ -19,7 +20,7 @@ from mixent.core.blocks import Block
 from mixent.data import Schema, check_spread, read_features, read_weights
 from mixent.families.gaussian.structures import COVARIANCES, get_structure
 from mixent.mixtures.fit_plan import Candidate, Job
-from mixent.mixtures.fitting import Fitted, tell
+from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.init import Partition
 from mixent.mixtures.model import MixtureModel, taking_part, varying_columns
 from mixent.mixtures.options import MixturePrior, Search
@@ -217,7 +218,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
                 found, starts = job.fit(candidate, show, starts=partitions, warm=warm)
         self._keep(found, starts, table.schema, job)
         self.varying_, self.constants_, self.search_, self.path_ = varying, constants, records, path
-        tell(found.run, type(self).__name__, searched=self.n_components == "auto")
+        warn_unconverged(found.run, type(self).__name__, searched=self.n_components == "auto")
         return self
 
     def _check(self) -> tuple[list[int], list[str]]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.executors import choose_executor
 from mixent.core.arrays import Array
 from mixent.core.blocks import ArrayBlocks, Block
 from mixent.core.driver import Event, Observer, Run, Stop
@@ -26,7 +27,6 @@ from mixent.families.product import ProductFamily
 from mixent.mixtures.fitting import (
     Fitted,
     blocks,
-    choose_executor,
     finish,
     make_family,
     pooled_covariance,

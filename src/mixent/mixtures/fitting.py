@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
-from mixent.base.params import check_jobs
 from mixent.core.arrays import Array
 from mixent.core.blocks import ArrayBlocks, Block
 from mixent.core.driver import Run
-from mixent.core.executors import Executor, Serial, Threads
+from mixent.core.executors import Executor
 from mixent.families.categorical import CategoricalFamily
 from mixent.families.gaussian.family import GaussianFamily, Group
 from mixent.families.gaussian.kernels import quadratic_pays
@@ -24,7 +21,6 @@ from mixent.mixtures.online import Kept
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
 FEATURE_BYTES = 4 << 20  # of a block's temporaries
-SMALL = 120_000  # rows x components below which threads cost more than they bring
 
 
 def blocks(table: Block, n_components: int, axis_aligned: bool, classes: np.ndarray | None = None) -> ArrayBlocks:
@@ -34,14 +30,6 @@ def blocks(table: Block, n_components: int, axis_aligned: bool, classes: np.ndar
     rows = int(np.clip(FEATURE_BYTES // (8 * (width + n_components)), 512, 16384))
     gap_rows = int(np.clip(FEATURE_BYTES * 2 // (8 * n_components * d * max(1, d // 3) + 1), 64, 2048))
     return ArrayBlocks(table, rows, gap_rows, classes)
-
-
-def choose_executor(n_jobs: int | None, n_rows: int, n_components: int) -> Executor:
-    """Threads when there is work for them."""
-    n_jobs = check_jobs(n_jobs)
-    if n_jobs == 1 or n_rows * n_components < SMALL:
-        return Serial()
-    return Threads(None if n_jobs in (None, -1) else n_jobs)
 
 
 def make_family(
@@ -121,15 +109,3 @@ def finish(problem: MixtureProblem, run: Run, kept: Kept | None = None) -> Fitte
         family = replace(family, gaussian=replace(family.gaussian, noise=None))
     params = MixtureParams(params.weights[:, order], components)
     return Fitted(replace(problem, family=family), params, run, None if kept is None else kept.take(order))
-
-
-def tell(run: Run, name: str, *, searched: bool) -> None:
-    """Warn about what the user should know of a run.
-
-    Repaired components are news to a user who asked for that many, not to one who left the number to a search.
-    """
-    if run.notes and not searched:
-        more = f". And {len(run.notes) - 3} more; fewer components may serve" if len(run.notes) > 3 else ""
-        warnings.warn(f"{name}: {'. '.join(run.notes[:3])}{more}", ConvergenceWarning, stacklevel=3)
-    if not run.status.ok:
-        warnings.warn(f"{name} did not converge: {run.message}", ConvergenceWarning, stacklevel=3)

@@ -14,10 +14,10 @@ from mixent.families.categorical import Categoricals
 from mixent.families.gaussian.family import GaussianFamily, Gaussians
 from mixent.families.gaussian.prior import Prior
 from mixent.families.product import Components, ComponentStats, ProductFamily
+from mixent.mixtures.kmeans import kmeans, nearest
 from mixent.mixtures.problem import MixtureParams
 
 SAMPLE = 5000  # rows k-means looks at
-LLOYD = 10
 
 
 @dataclass(frozen=True)
@@ -157,12 +157,8 @@ def cluster(
         return np.arange(n) % n_clusters
     points = space(table, summary, sizes)
     if method == "random":
-        return _nearest(points, points[rng.choice(n, n_clusters, replace=False)])
-    from sklearn.cluster import kmeans_plusplus  # takes long to import
-
-    seed = int(rng.integers(2**31 - 1))
-    centres, _ = kmeans_plusplus(points, n_clusters, random_state=seed, sample_weight=table.weight)
-    return _lloyd(points, centres, table.weight)
+        return nearest(points, points[rng.choice(n, n_clusters, replace=False)])
+    return kmeans(points, n_clusters, table.weight, rng)
 
 
 def space(block: Block, summary: Summary, sizes: tuple[int, ...]) -> Array:
@@ -172,26 +168,6 @@ def space(block: Block, summary: Summary, sizes: tuple[int, ...]) -> Array:
         return X
     corners = [np.equal(block.codes[:, [j]], np.arange(size)).astype(float) for j, size in enumerate(sizes)]
     return np.concatenate([X, *corners], axis=1)
-
-
-def _nearest(points: Array, centres: Array) -> np.ndarray:
-    return (0.5 * (centres**2).sum(axis=1) - points @ centres.T).argmin(axis=1)
-
-
-def _lloyd(points: Array, centres: Array, weight: Array | None) -> np.ndarray:
-    """A few rounds of k-means: a rough partition is all EM needs."""
-    weight = np.ones(len(points)) if weight is None else weight
-    label = _nearest(points, centres)
-    for _ in range(LLOYD):
-        inside = np.equal(label[:, None], np.arange(len(centres))) * weight[:, None]
-        mass = inside.sum(axis=0)
-        filled = mass > 0
-        centres = np.where(filled[:, None], (inside.T @ points) / np.maximum(mass, 1e-300)[:, None], centres)
-        new = _nearest(points, centres)
-        if (new == label).all():
-            break
-        label = new
-    return label
 
 
 def one_hot(label: np.ndarray, size: int) -> Array:

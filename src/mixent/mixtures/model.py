@@ -11,9 +11,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import YES, able, yes
+from mixent.base.convergence import FittedByRun, warn_unconverged
 from mixent.base.options import Estimator
 from mixent.base.params import check_count
-from mixent.base.runs import FittedByRun
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
 from mixent.core.driver import Run, Stop, run
@@ -21,7 +21,6 @@ from mixent.core.proposals import Squarem
 from mixent.data import Schema, Table, read_features, to_frame
 from mixent.mixtures.explain import typical
 from mixent.mixtures.fit_plan import Job
-from mixent.mixtures.fitting import tell
 from mixent.mixtures.online import Kept, keep, with_kept
 from mixent.mixtures.predict import RowFunction, block_resp, each_row, log_density, responsibilities
 from mixent.mixtures.problem import MixtureParams, MixtureProblem, Ready
@@ -149,7 +148,7 @@ class MixtureModel(FittedByRun, Estimator):
             ready = problem.prepare(done.params)
             total = executor.total(lambda block: problem.stats(ready, block), source)
         self.kept_ = kept.plus(keep(problem, done.params, total))
-        tell(done, type(self).__name__, searched=False)
+        warn_unconverged(done, type(self).__name__)
 
     def impute(self, X: Any) -> Any:
         """Fill every gap with its conditional expectation (continuous) or most probable value (categorical).

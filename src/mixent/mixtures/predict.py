@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.executors import choose_executor
 from mixent.core.arrays import Array, log_sum_exp, softmax_columns
 from mixent.core.blocks import Block
-from mixent.mixtures.fitting import blocks, choose_executor
+from mixent.mixtures.fitting import blocks
 from mixent.mixtures.problem import MixtureParams, MixtureProblem, Ready
 
 RowFunction = Callable[[Ready, Block], Array]  # (n,) or (n, width)

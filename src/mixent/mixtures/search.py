@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from mixent.base.folds import Fold, label_folds
-from mixent.core.arrays import Array, log_sum_exp, safe_log
+from mixent.base.temperature import fit_temperature, row_losses
+from mixent.core.arrays import Array
 from mixent.core.blocks import Block
 from mixent.mixtures.fit_plan import Candidate, Job
 from mixent.mixtures.predict import each_row
@@ -24,7 +24,6 @@ ENOUGH = 60  # labelled rows below which cross-validation is mostly noise
 SECOND = 10  # rows the second largest class must have
 STRENGTHS = (0.2, 1.0, 5.0, 25.0)  # pseudo-rows of the prior, in units of (columns + 2)
 ROWS_PER_COMPONENT = 5
-COLDEST, WARMEST = 0.02, 1.0  # temperatures: the search may soften probabilities, never sharpen them
 LEVEL = 0.5  # standard errors within which candidates count as equally good
 NOISES = (0.03, 0.1)  # shares of each column's variance put on every training row
 BETTER = 0.002  # nats by which a larger model must win
@@ -196,29 +195,6 @@ class _Scores:
         mean = weight @ excess
         error = np.sqrt(weight**2 @ (excess - mean) ** 2)
         return bool(mean <= LEVEL * error)
-
-
-def row_losses(density: Array, prior: Array, temperature: float, target: Array) -> Array:
-    """-log sum_c p(c | x) l_c of each row, with p(c | x) from  log p(class) + T log p(x | class).
-
-    Log-loss for a known class (l one-hot); an uncertain label is a likelihood here as in training.
-    """
-    # a class far away in one direction is very unlikely, not infinitely so
-    density = np.maximum(density, density.max(axis=1, keepdims=True) - 1e4)
-    joint = prior + temperature * density
-    return log_sum_exp(joint, axis=1) - log_sum_exp(joint + safe_log(target), axis=1)
-
-
-def fit_temperature(density: Array, prior: Array, target: Array, weight: Array) -> tuple[float, float, float]:
-    """T of least log-loss in  log p(class) + T log p(x | class), that log-loss, and the log-loss at T = 1."""
-    weight = weight / weight.sum()
-
-    def loss(log_t: float) -> float:
-        return float(weight @ row_losses(density, prior, float(np.exp(log_t)), target))
-
-    found = minimize_scalar(loss, bounds=(np.log(COLDEST), np.log(WARMEST)), method="bounded", options={"xatol": 1e-3})
-    raw = loss(0.0)
-    return (float(np.exp(found.x)), float(found.fun), raw) if found.fun < raw else (1.0, raw, raw)
 
 
 def make_folds(job: Job, cv: Any, *, every: bool = False) -> list[Fold] | None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.temperature import fit_temperature
 from mixent.core.arrays import Array
 from mixent.families.categorical import Categoricals
 from mixent.families.gaussian.family import Gaussians
@@ -34,7 +35,7 @@ from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.growth import Stage, grow, restart
 from mixent.mixtures.init import Partition
 from mixent.mixtures.problem import MixtureParams
-from mixent.mixtures.search import default, fit_temperature, make_folds, search
+from mixent.mixtures.search import default, make_folds, search
 
 Score = Callable[[Combination], float]
 

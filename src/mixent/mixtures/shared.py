@@ -146,7 +146,7 @@ class SharedMixtureClassifier(BayesMixture):
         if training is None:
             return outcome
 
-        self._tell(outcome)
+        self._warn(outcome)
         starts = shared_starts(job, outcome.candidate, outcome.found)
         # folds have trained too, so their temperature is that of the trained model
         return replace(outcome, found=train(job, starts, training, show))

@@ -1,0 +1,45 @@
+"""How fitting ended: attributes that every estimator has, and the warning where it did not converge."""
+
+from __future__ import annotations
+
+import warnings
+
+from sklearn.exceptions import ConvergenceWarning
+
+from mixent.core.driver import Run, Status
+
+NOTES = 3  # repairs that a warning lists
+
+
+class FittedByRun:
+    """An estimator whose fitted state has the driver's `run_`."""
+
+    run_: Run
+
+    @property
+    def converged_(self) -> bool:
+        """Whether the optimizer reached its tolerance."""
+        return self.run_.status is Status.CONVERGED
+
+    @property
+    def n_iter_(self) -> int:
+        """Passes over the data."""
+        return self.run_.n_passes
+
+
+def warn_unconverged(run: Run, name: str, *, searched: bool = False) -> None:
+    """Warn where a run did not converge, and of components that it had to repair.
+
+    Parameters
+    ----------
+    run : Run
+    name : of the estimator
+    searched : bool
+        Whether a search chose the number of components: repaired components concern a user who asked for that many.
+    """
+    if run.notes and not searched:
+        n_more = len(run.notes) - NOTES
+        more = f". And {n_more} more; fewer components may suffice" if n_more > 0 else ""
+        warnings.warn(f"{name}: {'. '.join(run.notes[:NOTES])}{more}", ConvergenceWarning, stacklevel=3)
+    if not run.status.ok:
+        warnings.warn(f"{name} did not converge: {run.message}", ConvergenceWarning, stacklevel=3)

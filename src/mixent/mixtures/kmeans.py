@@ -1,0 +1,44 @@
+"""The one k-means that starts every mixture and hidden Markov model: a rough partition is all EM needs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mixent.core.arrays import Array
+
+ROUNDS = 10
+
+
+def kmeans(points: Array, n_clusters: int, weight: Array | None, rng: np.random.Generator) -> np.ndarray:
+    """(n,) label of each point, from centres by k-means++."""
+    from sklearn.cluster import kmeans_plusplus  # takes long to import
+
+    seed = int(rng.integers(2**31 - 1))
+    centres, _ = kmeans_plusplus(points, n_clusters, random_state=seed, sample_weight=weight)
+    return lloyd(points, centres, weight)
+
+
+def lloyd(points: Array, centres: Array, weight: Array | None) -> np.ndarray:
+    """(n,) label of each point after a few rounds from given centres; an empty cluster keeps its centre."""
+    weight = np.ones(len(points)) if weight is None else weight
+    label = nearest(points, centres)
+    for _ in range(ROUNDS):
+        means = cluster_means(points, weight, label, len(centres))
+        centres = np.where(np.isfinite(means), means, centres)
+        new = nearest(points, centres)
+        if (new == label).all():
+            break
+        label = new
+    return label
+
+
+def nearest(points: Array, centres: Array) -> np.ndarray:
+    """(n,) position of the nearest centre."""
+    return (0.5 * (centres**2).sum(axis=1) - points @ centres.T).argmin(axis=1)
+
+
+def cluster_means(points: Array, weight: Array, label: np.ndarray, n_clusters: int) -> Array:
+    """(K, p) weighted means of the clusters, NaN of an empty one."""
+    inside = np.equal(label[:, None], np.arange(n_clusters)) * weight[:, None]
+    mass = inside.sum(axis=0)[:, None]
+    return np.divide(inside.T @ points, mass, out=np.full((n_clusters, points.shape[1]), np.nan), where=mass > 0)
