@@ -1,4 +1,4 @@
-"""Write docs/cli.md from the commands' own help: `python docs/cli_page.py`. A test says when that is due."""
+"""Write docs/cli.md from the commands' own help: `python docs/cli_page.py`. A test fails when that is due."""
 
 from __future__ import annotations
 
@@ -8,13 +8,19 @@ from typing import Any
 
 from typer.main import get_command
 
+from mixent.base.registry import entries
 from mixent.cli import app
 
 PAGE = Path(__file__).parent / "cli.md"
 HEAD = """# Command line
 
-This page is written by `python docs/cli_page.py` from what `mixent COMMAND --help` says. Tables are CSV, TSV (also
-compressed: .gz) or Parquet. Bad input ends in one line that says what to do, and a non-zero exit code.
+This page is written by `python docs/cli_page.py` from the help of the commands and the registered models. Tables are
+CSV, TSV (also compressed: .gz) or Parquet. Bad input ends in one line with what to do, and a non-zero exit code.
+"""
+MODELS = """## Models
+
+Names for `--model` of `mixent fit` and `--method` of `mixent compare`. `mixent models NAME` lists the parameters of
+one, which `--set` sets; dots stand for grouped parameters: `--set search.max_components=8`.
 """
 
 
@@ -28,11 +34,13 @@ def text() -> str:
     overview = ["| command | what it does |", "|---|---|"]
     overview += [f"| [`mixent {name}`](#mixent-{name}) | {_first(command)} |" for name, command in commands.items()]
     sections = [_section(name, command) for name, command in commands.items()]
-    return "\n".join([HEAD, *overview, "", *sections])
+    models = ["| model | task | what it is | in Python |", "|---|---|---|---|"]
+    models += [f"| `{e.name}` | {e.task} | {e.title} | `{e.cls.__name__}` |" for e in entries() if e.listed]
+    return "\n".join([HEAD, *overview, "", MODELS, *models, "", *sections])
 
 
 def _section(name: str, command: Any) -> str:
-    prose, examples = _told(command)
+    prose, examples = _parts(command)
     lines = [f"## mixent {name}", "", *prose]
     if examples:
         lines += ["```text", *examples, "```", ""]
@@ -43,8 +51,8 @@ def _section(name: str, command: Any) -> str:
     return "\n".join([*lines, ""])
 
 
-def _told(command: Any) -> tuple[list[str], list[str]]:
-    """Paragraphs of the command's help, and its examples (what stands after a backspace is not to be wrapped)."""
+def _parts(command: Any) -> tuple[list[str], list[str]]:
+    """Paragraphs of the command's help, and its examples, which stand after a backspace."""
     prose, examples = [], []
     for part in re.split(r"\n\s*\n", command.help.strip()):
         if part.lstrip().startswith("\b"):
@@ -67,12 +75,12 @@ def _name(parameter: Any) -> str:
 
 
 def _help(parameter: Any) -> str:
-    said = _plain(parameter.help or "")
+    text = _plain(parameter.help or "")
     if parameter.required:
-        return f"{said} Required."
+        return f"{text} Required."
     default = getattr(parameter.default, "value", parameter.default)
-    told = isinstance(default, str | int | float) and default is not False and parameter.show_default is True
-    return f"{said} Default: {'yes' if default is True else default}." if told else said
+    shown = isinstance(default, str | int | float) and default is not False and parameter.show_default is True
+    return f"{text} Default: {'yes' if default is True else default}." if shown else text
 
 
 def _plain(words: str) -> str:

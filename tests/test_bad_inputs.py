@@ -96,7 +96,9 @@ def models(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
     data = files.make(folder / "good.csv", files.ROWS)
     for name, more in (("model", ["-t", "y"]), ("clusters", ["--ignore", "y"])):
-        result = CliRunner().invoke(app, ["fit", str(data), "-o", str(folder / name), "-k", "1", "-q", *more])
+        result = CliRunner().invoke(
+            app, ["fit", str(data), "-o", str(folder / name), "--set", "n_components=1", "-q", *more]
+        )
         assert result.exit_code == 0, result.output
     result = CliRunner().invoke(app, ["novelty", str(data), "-o", str(folder / "detector"), "--ignore", "y", "-q"])
     assert result.exit_code == 0, result.output
@@ -161,7 +163,7 @@ def test_command_scores(mixent, name):
 
 @pytest.mark.parametrize("name", commands.ROUND_TRIPS)
 def test_command_fits_and_predicts(mixent, name):
-    result = mixent("fit", name, "-t", "y", "-o", "m.mixent", "-k", "1", *commands.ROUND_TRIPS[name])
+    result = mixent("fit", name, "-t", "y", "-o", "m.mixent", "--set", "n_components=1", *commands.ROUND_TRIPS[name])
     assert result.exit_code == 0, result.output
     result = mixent("predict", "m.mixent", name, "-o", "out.csv")
     assert result.exit_code == 0, result.output

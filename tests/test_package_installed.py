@@ -127,10 +127,10 @@ def test_with_all_extras_the_way_from_a_file_to_a_page(full):
     assert full.libraries() >= EXTRAS
     write_table(full.work / "t.csv")
     for command in (
-        ["fit", "t.csv", "-t", "kind", "-k", "1", "-o", "m.mixent"],
+        ["fit", "t.csv", "-t", "kind", "--set", "n_components=1", "-o", "m.mixent"],
         ["predict", "m.mixent", "t.csv", "-o", "p.parquet"],
         ["predict", "m.mixent", "t.csv", "-o", "p.csv"],
-        ["evaluate", "t.csv", "-t", "kind", "-k", "1", "--folds", "2", "--report", "page.html"],
+        ["compare", "t.csv", "-t", "kind", "--method", "parzen", "--folds", "2", "--report", "page.html"],
     ):
         done = full.mixent(*command)
         assert done.returncode == 0, done.stderr

@@ -9,7 +9,7 @@ import mixent
 from mixent.base.registry import entries
 
 SOURCE = Path(mixent.__file__).parent
-SURFACES = ("report",)  # folders or files
+SURFACES = ("cli", "report")  # folders or files
 FORMER = ("ensembles", "structures")  # of report, which go
 MODELS = ("model", "estimator", "est", "fitted", "winner", "fuser", "classifier", "detector")  # what holds a model
 

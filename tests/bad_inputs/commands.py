@@ -28,14 +28,15 @@ FILES = {
     "costs_twice.csv": "said,p,q\np,0,1\np,1,0\n",
 }
 
-FIT = ["fit", "good.csv", "-t", "y", "-o", "m.mixent", "-k", "1"]
+ONE = ["--set", "n_components=1"]
+FIT = ["fit", "good.csv", "-t", "y", "-o", "m.mixent", *ONE]
 NOVELTY = ["novelty", "good.csv", "-o", "m.mixent"]
 PREDICT = ["predict", "{model}", "new.csv", "-o", "out.csv"]
-EVALUATE = ["evaluate", "good.csv", "-t", "y", "-k", "1", "--no-baselines"]
+COMPARE = ["compare", "good.csv", "-t", "y", "--method", "mixture", *ONE, "--no-baselines", "--jobs", "1"]
 
 
 def fit(name, *more):
-    return ["fit", name, "-t", "y", "-o", "m.mixent", "-k", "1", *more]
+    return ["fit", name, "-t", "y", "-o", "m.mixent", *ONE, *more]
 
 
 def of(kind, *more):
@@ -123,12 +124,12 @@ REFUSED = {
     "costs for clusters": (
         ["predict", "{clusters}", "new.csv", "-o", "out.csv", "--costs", "costs.csv"],
         2,
-        "--costs needs a classifier",
+        "--costs is only used with models for classification",
     ),
     "priors of clusters": (
         ["predict", "{clusters}", "new.csv", "-o", "out.csv", "--adjust-priors"],
         2,
-        "--adjust-priors needs a classifier",
+        "--adjust-priors is only used with models for classification",
     ),
     # outputs
     "write to a folder": (["fit", "good.csv", "-t", "y", "-o", "folder.csv"], 1, "it is a folder; give a file name"),
@@ -139,102 +140,78 @@ REFUSED = {
     "write over the model": (["predict", "{model}", "new.csv", "-o", "new.csv"], 1, "it is an input of this command"),
     "write an unknown kind": (["predict", "{model}", "new.csv", "-o", "out.xlsx"], 1, "unknown kind of file '.xlsx'"),
     "write to a pipe": (["fit", "good.csv", "-t", "y", "-o", "pipe"], 1, "it is a device or a pipe; give a file name"),
-    "report of an unknown kind": ([*EVALUATE, "--report", "r.pdf"], 1, "unknown kind of file '.pdf'; use one of .html"),
-    "scores of an unknown kind": ([*EVALUATE, "-o", "scores.txt"], 1, "unknown kind of file '.txt'"),
+    "report of an unknown kind": ([*COMPARE, "--report", "r.pdf"], 1, "unknown kind of file '.pdf'; use one of .html"),
+    "scores of an unknown kind": ([*COMPARE, "--scores", "scores.txt"], 1, "unknown kind of file '.txt'"),
     "demo of an unknown kind": (["demo", "--out", "d.pdf"], 1, "unknown kind of file '.pdf'"),
     "demo to a missing folder": (["demo", "--out", "no/d.html"], 1, "no folder 'no'"),
-    # options
+    # settings
     **{
-        f"-k {v}": (["fit", "good.csv", "-t", "y", "-o", "m", "-k", v], 2, f"whole number >= 1; got '{v}'")
-        for v in ("0", "-1", "1.5", "two", "")
+        f"n_components={v}": ([*FIT[:-1], f"n_components={v}"], 1, "n_components must be")
+        for v in ("0", "-1", "1.5", "two", "''", "true", "none")
     },
-    "-k 999999999": (
-        ["fit", "good.csv", "-t", "y", "-o", "m", "-k", "999999999"],
+    "n_components=999999999": ([*FIT[:-1], "n_components=999999999"], 1, "needs at least as many rows; X has 20"),
+    "999 clusters": (
+        ["fit", "good.csv", "-o", "m", "--set", "n_components=999"],
         1,
         "needs at least as many rows; X has 20",
     ),
-    "-k 999 for clusters": (["fit", "good.csv", "-o", "m", "-k", "999"], 1, "needs at least as many rows; X has 20"),
-    **{
-        f"--prior {v}": ([*FIT, "--prior", v], 2, f"--prior must be auto, .*; got '{v}'")
-        for v in ("0", "-1", "nan", "inf", "x")
-    },
-    **{f"--covariance {v}": ([*FIT, "--covariance", v], 2, f"--covariance: .*; got '{v}'") for v in ("XYZ", "")},
-    "--model tree": (
-        [*FIT, "--model", "tree"],
+    **{f"prior={v}": ([*FIT, "--set", f"prior={v}"], 1, "prior|strength") for v in ("0", "-1", "nan", "inf", "x")},
+    **{f"covariance={v}": ([*FIT, "--set", f"covariance={v}"], 1, "covariance") for v in ("XYZ", "''", "3")},
+    **{f"--set {v!r}": ([*FIT, "--set", v], 2, "--set must be KEY=VALUE") for v in ("", "=", "C", "=1", ".=1", "a.=1")},
+    "a setting twice": ([*FIT, *ONE], 2, "--set n_components was given twice"),
+    "a setting that is no literal": ([*FIT, "--set", "cv=[1, a]"], 2, "is not a Python literal"),
+    "no such parameter": ([*FIT, "--set", "componets=2"], 2, "unknown parameter 'componets' of mixture; did you mean"),
+    "no such group": (
+        [*FIT, "--set", "serch.growth=x"],
         2,
-        "--model must be one of .*, med-bayes-net, parzen, kernel-fisher, hmm, stack, boost, weightboost; got 'tree'",
+        "unknown parameter 'serch' of mixture; did you mean 'search'",
     ),
+    "a parameter of another's option": ([*FIT, "--set", "random_state=1"], 2, "--set random_state is not used: --seed"),
+    **{
+        f"--model {v!r}": ([*FIT, "--model", v], 2, f"unknown model '{v}'")
+        for v in ("tree", "Stack", "boosting", "output-columns")
+    },
     **{f"--seed {v}": ([*FIT, "--seed", v], 2, "--seed") for v in ("-1", "1.5", "x", "99999999999")},
     **{f"--jobs {v}": ([*FIT, "--jobs", v], 2, "--jobs") for v in ("0", "-1", "x")},
-    **{f"--folds {v}": ([*EVALUATE, "--folds", v], 2, "--folds") for v in ("1", "0", "x", "2.5")},
-    "--folds 1000": ([*EVALUATE, "--folds", "1000"], 1, "1000 folds need at least 1000 rows .*; lower folds"),
-    **{f"--repeats {v}": ([*EVALUATE, "--repeats", v], 2, "--repeats") for v in ("0", "-1", "x")},
-    # trees, Bayes nets, sequences, novelty
-    **{
-        f"--model {kind} --prior {v}": (of(kind, "--prior", v), 2, "--prior must be auto, |--prior none cannot be")
-        for kind in ("med-tree", "med-bayes-net")
-        for v in ("0", "nan", "none")
-    },
-    **{f"trees, -k {v}": (of("med-tree", "-k", v), 2, f"whole number >= 1; got '{v}'") for v in ("0", "1.5", "x")},
-    **{
-        f"--structure {v!r}": (of("med-bayes-net", "--structure", v), 2, "--structure must be naive or lists of two")
-        for v in ("", "x", "x,", "x,c,y", ";", "x,c;")
-    },
-    "an edge from no column": (of("med-bayes-net", "--structure", "z,c"), 1, "names a column 'z' that X does not have"),
-    "an edge from the target": (of("med-bayes-net", "--structure", "y,c"), 1, "names a column 'y' that X does not"),
-    "an edge to itself": (of("med-bayes-net", "--structure", "c,c"), 1, "structure has a cycle"),
-    **{f"--states {v}": (of("hmm", "--states", v), 2, "--states") for v in ("0", "-1", "1.5", "x")},
+    **{f"--folds {v}": ([*COMPARE, "--folds", v], 2, "--folds") for v in ("1", "0", "x", "2.5")},
+    "--folds 1000": ([*COMPARE, "--folds", "1000"], 1, "1000 folds need at least 1000 rows .*; lower folds"),
+    **{f"--repeats {v}": ([*COMPARE, "--repeats", v], 2, "--repeats") for v in ("0", "-1", "x")},
+    # models
+    "an edge from no column": (
+        of("med-bayes-net", "--set", "structure=z,c;"),
+        1,
+        "names a column 'z' that X does not have",
+    ),
+    "an edge to itself": (of("med-bayes-net", "--set", "structure=c,c;"), 1, "structure has a cycle"),
     "numbers and words in a sequence": (of("hmm"), 1, "all columns are steps of one variable"),
-    # ensembles
     **{
-        f"--model {v!r}": (of(v), 2, f"--model must be one of .*; got '{v}'")
-        for v in ("Stack", "boosting", "adaboost", "")
+        f"bases {v!r}": (of("stack", "--set", f"estimators={v}"), 1, "estimators must be a list")
+        for v in ("mixture", "joint", "[]")
     },
-    **{
-        f"--bases {v!r}": (of("stack", "--bases", v), 2, "--bases must be one of")
-        for v in ("x", "mixture;med", "joint")
-    },
-    **{f"--bases {v!r}": (of("stack", "--bases", v), 2, "needs classifiers to combine") for v in ("", ",", " ")},
-    **{
-        f"--outputs {v!r}": (of("stack", "--outputs", v), 2, "--outputs must be a name and the column")
-        for v in ("", "=", "x", "x=", "=x", "v=x,,c")
-    },
-    "answers in no column": (
-        of("stack", "--outputs", "v=z"),
+    "bases that do not exist": (of("stack", "--set", "estimators=z"), 2, "unknown model 'z'"),
+    "bases that are no classifiers": (of("stack", "--set", "estimators=joint,mixture"), 2, "only classifiers"),
+    "answers in no column": (of("stack", "--set", "estimators=[('v', 'z')]"), 1, "'z'"),
+    "answers in the target": (of("stack", "--set", "estimators=[('v', 'y')]"), 1, "'y'"),
+    "answers that are no probabilities": (
+        of("stack", "--set", "estimators=[('v', ['x', 'c'])]"),
         1,
-        "--outputs names a column 'z' that the table does not",
+        "column 'c' must hold probabilities",
     ),
-    "answers in the target": (
-        of("stack", "--outputs", "v=y"),
-        1,
-        "--outputs names a column 'y' that the table does not",
-    ),
-    "answers that are no probabilities": (of("stack", "--outputs", "v=x,c"), 1, "column 'c' must hold probabilities"),
-    "answers for too many classes": (of("stack", "--outputs", "v=x,x,x"), 1, "3 columns of probabilities .* 2 classes"),
-    **{f"--stages {v}": (of("boost", "--stages", v), 2, "--stages") for v in ("0", "-1", "1.5", "x")},
-    **{
-        f"--base {v!r}": (of("boost", "--base", v), 2, "--base must be one of")
-        for v in ("", "x", "mixture,med", "stack")
-    },
-    **{f"--combine {v!r}": (of("boost", "--combine", v), 2, "--combine must be one of") for v in ("", "vote", "mean")},
-    **{f"--constraints {v!r}": (of("stack", "--constraints", v), 2, "one of full, diagonal") for v in ("", "none")},
-    **{f"--decisions {v!r}": (of("stack", "--decisions", v), 2, "one of auto, soft, hard") for v in ("", "none")},
-    **{f"stack --latent {v!r}": (of("stack", "--latent", v), 2, "one of union, class, pooled") for v in ("", "true")},
-    **{
-        f"stack --prior {v}": (of("stack", "--prior", v), 2, "--prior must be auto, .*; got") for v in ("0", "nan", "x")
-    },
-    "a stack without classes": (["fit", "good.csv", "-o", "m", "--model", "stack"], 2, "stack needs --target"),
+    **{f"a base {v!r}": (of("adaboost", "--set", f"estimator={v}"), 2, "unknown model") for v in ("''", "x")},
+    "a stack without classes": (["fit", "good.csv", "-o", "m", "--model", "stack"], 2, "needs --target"),
+    "a joint model with a target": (of("joint"), 2, "--target is only used with classifiers"),
+    # novelty
     "novelty of a missing file": (["novelty", "none.csv", "-o", "m"], 1, "no such file: none.csv"),
     "novelty of no column": ([*NOVELTY, "--ignore", "x,c,y"], 1, "no column is left to fit; ignore fewer"),
     "novelty over its input": (["novelty", "good.csv", "-o", "good.csv"], 1, "it is an input of this command"),
     "novelty, a weight that is text": ([*NOVELTY, "--weight", "c"], 1, "must hold numbers"),
     **{f"novelty {n}": (["novelty", n, "-o", "m"], 1, m) for n, (_, m) in NO_TABLES.items()},
     **{
-        f"novelty --contamination {v}": ([*NOVELTY, "--contamination", v], 2, "--contamination")
+        f"novelty, contamination={v}": ([*NOVELTY, "--set", f"contamination={v}"], 1, "contamination must be")
         for v in ("-0.1", "0.6", "x")
     },
-    **{f"novelty --c {v}": ([*NOVELTY, "--c", v], 2, "--c must be a number > 0") for v in ("0", "-1", "nan", "x", "")},
-    "novelty --model hmm": ([*NOVELTY, "--model", "hmm"], 1, "all columns are steps of one variable"),
+    **{f"novelty, C={v}": ([*NOVELTY, "--set", f"C={v}"], 1, "C must be") for v in ("0", "-1", "nan", "x", "''")},
+    "novelty of sequences": ([*NOVELTY, "--set", "density=hmm"], 1, "all columns are steps of one variable"),
     "novelty twice": (["novelty", "good.csv", "good.csv", "-o", "m"], 2, "good.csv"),
     "score text for a number": (
         ["predict", "{detector}", "text_for_number.csv", "-o", "out.csv"],
@@ -244,7 +221,7 @@ REFUSED = {
     "score with costs": (
         ["predict", "{detector}", "new.csv", "-o", "out.csv", "--costs", "costs.csv"],
         2,
-        "--costs has no effect: .* holds a novelty detector",
+        "--costs is only used with models for classification",
     ),
     "score and keep what the output has": (
         ["predict", "{detector}", "scored.csv", "-o", "out.csv", "--keep-all"],
@@ -256,7 +233,7 @@ REFUSED = {
     "no such command": (["nonsense"], 2, "nonsense"),
     "no data": (["fit", "-t", "y", "-o", "m"], 2, "DATA"),
     "no output": (["fit", "good.csv", "-t", "y"], 2, "--output"),
-    "no target to evaluate": (["evaluate", "good.csv"], 2, "--target"),
+    "no target to compare by": (["compare", "good.csv"], 2, "--target"),
     "no model": (["info"], 2, "MODEL"),
     "two tables": (["fit", "good.csv", "good.csv", "-t", "y", "-o", "m"], 2, "good.csv"),
 }

@@ -1,12 +1,23 @@
 """`mixent compare`: one command from a table to a model and a page."""
 
+import html
 import json
+from functools import partial
+from importlib import import_module
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+import typer
 
+import mixent as mx
 from mixent import TunedClassifier, load, save
-from mixent.cli.compare import read_time
+from mixent.base.registry import entry_of
+from mixent.base.text import one_line
+from mixent.cli.compare import chosen_methods, read_time
+from mixent.cli.parsing import read_settings
+from mixent.evaluate import cross_validate
 from mixent.evaluate.journal import FORMAT
 
 QUICK = ("compare", "{stock}/data.csv", "-t", "class", "--ignore", "id,w", "--method", "linear MED", "--folds", "2")
@@ -42,13 +53,94 @@ def test_a_winner_of_scikit_learn_is_told_about_and_reported(mixent, table, tmp_
 
     model = TunedClassifier(LogisticRegression(), {"C": [0.1, 1.0]}, random_state=0).fit(*table)
     save(model, tmp_path / "w.mixent", foreign="skops")
-    result = mixent("info", "w.mixent")
-    chosen = f"C {model.best_params_['C']}, chosen among 2 by log-loss, {model.search_[0]['log_loss']:.3f} nats"
-    assert result.exit_code == 0 and f"LogisticRegression of sklearn: {chosen}" in " ".join(result.stdout.split())
-    assert mixent("info", "w.mixent", "--json").exit_code == 0
+    assert mixent("info", "w.mixent").exit_code == 0
+    facts = json.loads(mixent("info", "w.mixent", "--json").stdout)
+    assert facts["class"] == "TunedClassifier"
+    assert mixent("predict", "w.mixent", "{stock}/data.csv", "-o", "o.csv").exit_code == 0
+    np.testing.assert_allclose(pd.read_csv("o.csv")["p(yes)"], model.predict_proba(table[0])[:, 1])
     assert mixent("report", "w.mixent", "{stock}/data.csv", "-o", "r.html").exit_code == 0
-    save(TunedClassifier().fit(*table), tmp_path / "plain.mixent", foreign="skops")
-    assert "LogisticRegression of sklearn" in mixent("info", "plain.mixent").stdout
+
+
+# --- methods by model name --------------------------------------------------------------------------------------------
+
+
+def chosen(names, *settings):
+    return chosen_methods(names, read_settings(settings), 3)
+
+
+def test_methods_by_their_names_in_the_table_and_by_model_name():
+    assert chosen([]) == "auto"
+    assert chosen(["mixture", "maximum entropy"]) == {"mixture": None, "maximum entropy": None}
+    found = chosen(["maximum entropy", "parzen"])
+    assert found["maximum entropy"] is None and entry_of(found["parzen"]).name == "parzen"
+
+
+def test_settings_make_a_model_of_a_method():
+    found = chosen(["mixture", "gradient boosting"], "n_components=2", "covariance=VVI")
+    assert found["gradient boosting"] is None
+    model = found["mixture"]
+    assert (model.n_components, model.covariance, model.random_state, model.n_jobs) == (2, "VVI", 3, 1)
+
+
+def test_settings_of_all_methods_and_of_one():
+    found = chosen(["mixture", "shared-mixture", "med"], "n_components=2", "med.C=3.0", "shared-mixture.n_components=4")
+    assert [found[name].n_components for name in ("mixture", "shared-mixture")] == [2, 4] and found["med"].C == 3.0
+
+
+@pytest.mark.parametrize(
+    ("names", "settings", "message"),
+    [
+        ([], ["C=1"], "--set needs --method"),
+        (["mixture"], ["n_compnents=1"], "unknown parameter 'n_compnents' of mixture; did you mean 'n_components'"),
+        (["med"], ["mixture.n_components=1"], "unknown parameter 'mixture.n_components' of med"),
+        (["joint"], [], "--method takes classifiers; joint is a model for joint"),
+    ],
+)
+def test_methods_and_settings_that_are_refused(names, settings, message):
+    with pytest.raises(typer.BadParameter, match=message):
+        chosen(names, *settings)
+
+
+def test_a_model_with_settings_is_scored_on_rows_held_out(mixent, table, stock):
+    """What `evaluate` was for: folds, repeats, scores in a file, a page, weights."""
+    data = ("compare", "{stock}/data.csv", "-t", "class", "--ignore", "id", "--weight", "w", "--report", "r.html")
+    method = ("--method", "mixture", "--set", "n_components=1", "--set", "covariance=VVI", "--no-baselines")
+    more = ("--folds", "3", "--repeats", "2", "--scores", "s.csv", "--jobs", "1")
+    result = mixent(*data, *method, *more)
+    assert result.exit_code == 0, result.output
+    scores = pd.read_csv("s.csv")
+    assert len(scores) == 6 and set(scores["method"]) == {"mixture"}
+    assert np.isfinite(scores[["error", "balanced_error", "log_loss", "brier", "calibration"]]).all(axis=None)
+    weight = pd.read_csv(stock / "data.csv")["w"]
+    model = mx.MixtureClassifier(1, "VVI", random_state=0)
+    cv = cross_validate({"mixture": model}, *table, folds=3, repeats=2, random_state=0, sample_weight=weight)
+    np.testing.assert_allclose(scores["log_loss"], [record["log_loss"] for record in cv.records], rtol=1e-9)
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert "--set n_components=1" in page
+    np.testing.assert_allclose(
+        load("data-winner.mixent").predict_proba(table[0]),
+        model.fit(*table, sample_weight=weight).predict_proba(table[0]),
+    )
+
+
+def test_a_page_escapes_names(mixent, stock):
+    evil = "<script>alert(1)</script>"
+    frame = pd.read_csv(stock / "data.csv").drop(columns=["id", "w"]).replace({"yes": evil})
+    frame.rename(columns={"size": "<b>size"}).to_csv("d.csv", index=False)
+    more = ("--method", "parzen", "--no-baselines", "--folds", "2", "--jobs", "1", "--report", "r.html")
+    assert mixent("compare", "d.csv", "-t", "class", *more).exit_code == 0
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert evil not in page and "<b>size" not in page and html.escape(evil) in page
+
+
+def test_a_method_that_fails_is_reported(mixent, majority):
+    more = ("--method", "majority,parzen", "--set", "strength=x", "--no-baselines", "--folds", "2", "--jobs", "1")
+    result = mixent("compare", "{stock}/data.csv", "-t", "class", "--ignore", "id,w", "--no-page", *more)
+    assert result.exit_code == 0, result.output
+    assert "Warning: majority failed: ValueError: strength must be a float; got 'x'" in result.stderr
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
 
 
 def test_names_of_files_and_the_journal(mixent, tmp_path):
@@ -58,7 +150,7 @@ def test_names_of_files_and_the_journal(mixent, tmp_path):
     lines = [json.loads(line) for line in (tmp_path / "j.jsonl").read_text().splitlines()]
     assert len(lines) == 1 + 2
     result = mixent(*ALONE, *more)
-    assert result.exit_code == 0 and "Finished folds are read from j.jsonl; delete it to begin anew" in result.stdout
+    assert result.exit_code == 0 and "Finished folds are read from j.jsonl; delete it to start again" in result.stdout
 
 
 def test_stopped_it_says_how_to_go_on(mixent, tmp_path, monkeypatch):
@@ -67,7 +159,7 @@ def test_stopped_it_says_how_to_go_on(mixent, tmp_path, monkeypatch):
     monkeypatch.setitem(compare.__globals__, "score_fold", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt()))
     result = mixent(*ALONE)
     assert result.exit_code == 130
-    assert "finished folds are in data.compare.jsonl: the same command goes on from there" in result.stderr
+    assert "finished folds are in data.compare.jsonl: run the same command again to resume" in result.stderr
     assert (tmp_path / "data.compare.jsonl").exists()
 
 
@@ -75,7 +167,7 @@ def test_only_a_journal_that_was_named_must_fit(mixent, tmp_path):
     other = json.dumps({"format": FORMAT, "fingerprint": "another"}) + "\n"
     (tmp_path / "data.compare.jsonl").write_text(other)
     result = mixent(*ALONE, "--no-page")
-    assert result.exit_code == 0 and "of another table or other options: beginning anew" in result.stdout
+    assert result.exit_code == 0 and "of another table or other options: starting again" in result.stdout
     (tmp_path / "mine.jsonl").write_text(other)
     result = mixent(*ALONE, "--no-page", "--journal", "mine.jsonl")
     assert result.exit_code == 1 and "mine.jsonl is the journal of another comparison" in result.stderr
@@ -86,7 +178,9 @@ def test_names_are_left_out_and_said(mixent, stock, tmp_path):
     frame.to_csv(tmp_path / "named.csv", index=False)
     command = ("compare", "named.csv", "-t", "class", "--ignore", "id,w", "--method", "linear MED", "--folds", "2")
     result = mixent(*command, "--no-baselines", "--jobs", "1", "--no-page")
-    assert "Left out: who: another text in every row; to keep it, name it in --categorical" in result.stdout
+    assert "Left out: who: a different text in every row; to keep it, name it in --categorical" in one_line(
+        result.stdout
+    )
     assert "who" not in load(tmp_path / "named-winner.mixent").feature_names_in_
     assert mixent("predict", "named-winner.mixent", "named.csv", "-o", "out.csv").exit_code == 0
     result = mixent(*command, "--no-baselines", "--jobs", "1", "--no-page", "--categorical", "who")
@@ -125,7 +219,7 @@ def test_times(text, seconds):
         (("--budget", "soon"), "--budget must be a time such as 90s, 10m or 2h; got 'soon'"),
         (("--budget", "0"), "--budget must be a time such as 90s, 10m or 2h"),
         (("--metric", "auc"), "--metric must be one of"),
-        (("--report", "a.html", "--no-page"), "--report has no effect with --no-page; leave one of them out"),
+        (("--report", "a.html", "--no-page"), "--report is not used with --no-page; leave one of them out"),
         (("--report", "a.pdf"), "unknown kind of file '.pdf'"),
         (("--method", "magic"), "unknown method 'magic'"),
         (("--scores", "s.xls"), "unknown kind of file '.xls'"),
@@ -135,3 +229,25 @@ def test_times(text, seconds):
 def test_refused(mixent, more, message):
     result = mixent(*(a for a in ALONE if "-t" not in more or a not in ("-t", "class")), *more)
     assert result.exit_code != 0 and message in " ".join(result.stderr.split()).replace("│ ", "")
+
+
+# --- the demonstration ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_demo(monkeypatch):
+    """Fewer rows, columns, folds and methods."""
+    module = import_module("mixent.cli.demo")
+    X, y = module.load_data()
+    monkeypatch.setattr(module, "load_data", lambda: (X.iloc[::3, :3], y[::3]))
+    monkeypatch.setattr(module, "METHODS", ("maximum entropy", "linear MED"))
+    monkeypatch.setattr(mx, "compare", partial(mx.compare, baselines=False, folds=3, n_jobs=1))
+
+
+def test_demo(mixent, small_demo):
+    result = mixent("demo", "--out", "d.html")
+    assert result.exit_code == 0, result.output
+    assert "maximum entropy" in result.stdout and "d.html" in result.stdout
+    assert max(map(len, result.stdout.splitlines()[:-2])) <= 80
+    page = Path("d.html").read_text(encoding="utf-8")
+    assert "mixent demo" in page and "http://" not in page.replace("http://www.w3.org", "")

@@ -1,34 +1,40 @@
+"""`mixent info`: the description of the model in a file."""
+
 import json
+
+import pytest
 
 import mixent as mx
 
 
-def test_info_of_a_classifier(mixent):
-    result = mixent("info", "{stock}/model.mixent")
+@pytest.mark.parametrize("name", ["model", "clusters", "maxent", "joint"])
+def test_the_description_and_the_facts(mixent, stock, name):
+    model = mx.load(stock / f"{name}.mixent")
+    result = mixent("info", f"{{stock}}/{name}.mixent")
     assert result.exit_code == 0, result.output
-    for text in (
-        "MixtureClassifier",
-        f"mixent {mx.__version__}",
-        "categorical",
-        "blue, green, red",
-        "VVV",
-        "Converged",
-        "free parameters",
-    ):
-        assert text in result.stdout
+    kind = type(model).__name__
+    assert f"{kind}, written by mixent {mx.__version__}" in " ".join(result.stdout.split())
+    assert model.summary().text(80) in result.stdout and max(map(len, result.stdout.splitlines())) <= 100
+    facts = json.loads(mixent("info", f"{{stock}}/{name}.mixent", "--json").stdout)
+    assert (facts.pop("class"), facts.pop("mixent_version")) == (kind, mx.__version__)
+    assert facts == json.loads(json.dumps(dict(model.summary().facts)))
 
 
-def test_info_of_clusters(mixent):
-    result = mixent("info", "{stock}/clusters.mixent")
-    assert "GaussianMixture" in result.stdout and "component" in result.stdout
-
-
-def test_json(mixent, stock):
-    about = json.loads(mixent("info", "{stock}/model.mixent", "--json").stdout)
+def test_facts_of_a_classifier(mixent, stock):
+    facts = json.loads(mixent("info", "{stock}/model.mixent", "--json").stdout)
     model = mx.load(stock / "model.mixent")
-    assert about["class"] == "MixtureClassifier"
-    assert [c["class"] for c in about["classes"]] == ["no", "yes"]
-    assert [c["prior"] for c in about["classes"]] == model.class_prior_.tolist()
-    assert about["run"]["status"] == "converged" and about["n_parameters"] == model.n_parameters_
-    assert about["columns"][2] == {"name": "colour", "kind": "categorical", "categories": ["blue", "green", "red"]}
-    assert "components" in json.loads(mixent("info", "{stock}/clusters.mixent", "--json").stdout)
+    assert [c["class"] for c in facts["classes"]] == ["no", "yes"]
+    assert [c["prior"] for c in facts["classes"]] == model.class_prior_.tolist()
+    assert facts["run"]["status"] == "converged"
+    assert facts["columns"][2] == {"name": "colour", "kind": "categorical", "categories": ["blue", "green", "red"]}
+
+
+def test_a_file_that_holds_a_kernel(mixent, fails, stock):
+    import pandas as pd
+
+    X = pd.read_csv(stock / "data.csv")[["size", "count", "colour"]]
+    kernel = mx.FisherKernel(mx.GaussianMixture(2, "EII", random_state=0), n_samples=300, random_state=0).fit(X)
+    mx.save(kernel, "k.mixent")
+    assert mixent("info", "k.mixent").exit_code == 0
+    assert json.loads(mixent("info", "k.mixent", "--json").stdout)["class"] == "FisherKernel"
+    assert "predicts nothing by itself" in fails("predict", "k.mixent", "{stock}/data.csv", "-o", "o.csv")

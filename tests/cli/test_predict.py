@@ -6,6 +6,9 @@ import pytest
 
 import mixent as mx
 from mixent.base.text import one_line
+from mixent.data import read_frame
+
+from .conftest import FEATURES
 
 PREDICT = ("predict", "{stock}/model.mixent", "{stock}/data.csv")
 
@@ -132,7 +135,12 @@ def test_a_model_of_arrays_takes_columns_x0_x1(mixent):
 def test_no_formula_reaches_a_spreadsheet(mixent, stock):
     frame = pd.read_csv(stock / "data.csv").drop(columns=["id", "w"]).replace({"yes": "=cmd()", "no": "@no"})
     frame.assign(**{"+note": "-1+2"}).to_csv("d.csv", index=False)
-    assert mixent("fit", "d.csv", "-t", "class", "--ignore", "+note", "-o", "m.mixent", "-k", "1").exit_code == 0
+    assert (
+        mixent(
+            "fit", "d.csv", "-t", "class", "--ignore", "+note", "-o", "m.mixent", "--set", "n_components=1"
+        ).exit_code
+        == 0
+    )
     result = mixent("predict", "m.mixent", "d.csv", "-o", "-", "--keep", "+note")
     rows = [line.split(",") for line in result.stdout.splitlines()]
     assert rows[0][:2] == ["'+note", "predicted"]
@@ -154,3 +162,55 @@ def test_explanations_add_up_to_the_log_odds(mixent, model, X):
     assert (out["rival"] != out["predicted"]).all()
     np.testing.assert_allclose(out["component_part"], why.parts.max(axis=1))
     assert out["component"].tolist() == why.parts.argmax(axis=1).tolist()
+
+
+# --- joint models
+
+
+@pytest.mark.parametrize("target", ["colour", "class", "size"])
+def test_a_joint_model_predicts_the_column_asked_for(mixent, stock, target):
+    frame = read_frame(stock / "data.csv")
+    model = mx.load(stock / "joint.mixent")
+    expected = model.predict(frame[[*FEATURES, "class"]], target=target)
+    for name, table in (("with.csv", frame), ("without.csv", frame.drop(columns=target))):
+        table.to_csv(name, index=False)
+        result = mixent("predict", stock / "joint.mixent", name, "-o", "o.csv", "--target", target)
+        assert result.exit_code == 0, result.output
+        out = pd.read_csv("o.csv")
+        np.testing.assert_array_equal(out["predicted"], expected)
+        proba = model.predict_proba(frame[[*FEATURES, "class"]], target=target)
+        np.testing.assert_array_equal(out.drop(columns="predicted"), proba)
+    if target == "size":
+        assert f"predicted: {expected.min():.4g} to {expected.max():.4g}, mean {expected.mean():.4g}" in result.stdout
+    else:
+        counts = pd.Series(expected).value_counts()
+        assert f"60 rows; predicted: {counts.index[0]}: {counts.iloc[0]}" in result.stdout
+
+
+def test_without_a_target_the_last_column_is_predicted(mixent, stock):
+    assert mixent("predict", stock / "joint.mixent", "{stock}/data.csv", "-o", "o.csv").exit_code == 0
+    assert pd.read_csv("o.csv").columns.tolist() == ["predicted", "p(no)", "p(yes)"]
+    assert mixent("predict", stock / "joint.mixent", "{stock}/data.csv", "-o", "o.csv", "--no-proba").exit_code == 0
+    assert pd.read_csv("o.csv").columns.tolist() == ["predicted"]
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "tasks"),
+    [
+        ("joint", ["--density"], "classification, clustering"),
+        ("joint", ["--explain"], "classification, novelty, fusion"),
+        ("joint", ["--reject", "1"], "classification"),
+        ("maxent", ["--target", "size"], "joint"),
+        ("clusters", ["--adjust-priors"], "classification, fusion"),
+    ],
+)
+def test_options_of_other_tasks_are_refused(fails, name, options, tasks):
+    line = fails("predict", f"{{stock}}/{name}.mixent", "{stock}/data.csv", "-o", "o.csv", *options, status=2)
+    assert f"{options[0]} is only used with models for {tasks}; " in line
+
+
+def test_options_that_need_a_capability(fails):
+    line = fails("predict", "{stock}/maxent.mixent", "{stock}/data.csv", "-o", "o.csv", "--density", status=2)
+    assert "--density is not used" in line
+    line = fails("predict", "{stock}/joint.mixent", "{stock}/data.csv", "-o", "o.csv", "--target", "colr")
+    assert "has no column 'colr'; did you mean 'colour'?" in line

@@ -15,9 +15,9 @@ def model(mixent, stock):
 
 
 def test_update_is_partial_fit(mixent, model, stock):
-    result = mixent("update", model, "{stock}/data.csv", "-t", "class", "--weight", "w", "--forgetting", "0.25")
+    result = mixent("update", model, "{stock}/data.csv", "-t", "class", "--weight", "w", "--set", "forgetting=0.25")
     assert result.exit_code == 0, result.output
-    assert "Learned from 60 rows" in result.stdout and "Wrote m.mixent" in result.stdout
+    assert "Updated with 60 rows" in result.stdout and "Wrote m.mixent" in result.stdout
     frame = pd.read_csv(stock / "data.csv")
     X = frame[["size", "count", "colour"]]
     expected = mx.load(stock / "model.mixent").set_params(forgetting=0.25)
@@ -47,20 +47,26 @@ def test_bad_updates_leave_the_model_alone(fails, mixent, model, stock):
     line = fails("update", model, "new.csv", "-t", "class")
     assert "maybe" in line and "new.csv, column 'class' (--target)" in line
     line = fails("update", model, data, "-t", "colour")
-    assert "data.csv, column 'colour' (--target)" in line and "the labels that m.mixent knows?" in line
+    assert "data.csv, column 'colour' (--target)" in line and "its classes are 'no', 'yes'" in line
     assert "has no column 'Class'; did you mean 'class'?" in fails("update", model, data, "-t", "Class")
     assert "(--weight) must hold numbers" in fails("update", model, data, "-t", "class", "--weight", "colour")
-    assert "forgetting must be a share" in fails("update", model, data, "-t", "class", "--forgetting", "1")
+    assert "forgetting must be a share" in fails("update", model, data, "-t", "class", "--set", "forgetting=1")
     frame.drop(columns="size").to_csv("short.csv", index=False)
     assert "has no column 'size'" in fails("update", model, "short.csv", "-t", "class")
     assert Path(model).read_bytes() == before
     assert "it is an input" in fails("update", model, "new.csv", "-t", "class", "-o", "new.csv")
     clusters = "{stock}/clusters.mixent"
-    assert "--target has no effect" in fails("update", clusters, data, "-t", "class", status=2)
+    assert "--target is only used with classifiers" in fails("update", clusters, data, "-t", "class", status=2)
+
+
+def test_models_that_cannot_be_updated(fails):
+    for name in ("maxent", "joint"):
+        line = fails("update", f"{{stock}}/{name}.mixent", "{stock}/data.csv", "-o", "n.mixent")
+        assert "which cannot be updated with new rows" in line
 
 
 def test_a_trained_model_is_not_updated(fails, mixent):
-    fit = ("fit", "{stock}/data.csv", "-t", "class", "--ignore", "id", "-k", "1", "--objective", "conditional")
-    assert mixent(*fit, "-o", "m.mixent", "-q").exit_code == 0
+    model = mx.MixtureClassifier(1).fit([[0.0], [1.0], [2.0], [3.5]], ["no", "no", "yes", "yes"])
+    mx.save(model.set_params(training="conditional"), "m.mixent")
     line = fails("update", "m.mixent", "{stock}/data.csv", "-t", "class")
-    assert "m.mixent was trained with --objective conditional" in line and "fit it anew on all rows" in line
+    assert 'cannot be updated with new rows (only with training="likelihood"); fit it again' in line

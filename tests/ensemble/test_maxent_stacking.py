@@ -948,7 +948,6 @@ def test_progress_is_told(blobs):
         ({"max_iter": 0}, "max_iter must be a whole number >= 1; got 0"),
         ({"regions": InputRegions(max_components=0)}, "max_components must be a whole number >= 1; got 0"),
         ({"regions": InputRegions(covariance="XYZ")}, "covariance .*'XYZ'"),
-        ({"categorical": [0]}, "categorical=\\[0\\] is only used with regions; set regions='union', or leave it"),
         ({"cv": "fold"}, "cv must be a whole number >= 2, .*'train' .* or 'prefit' .*; got 'fold'"),
         ({"cv": 1}, "cv must be a whole number >= 2, a splitter or a list of splits; got 1"),
         ({"class_prior": [0.5]}, "class_prior must be 'empirical' or 3 positive numbers"),

@@ -359,3 +359,15 @@ def test_models_within_models_are_looked_at_once(path):
         inner = outer
     again = saved(inner, path)
     assert again.fitted_[0] is again.fitted_[1] and path.stat().st_size < 1e6
+
+
+def test_the_columns_of_a_stack_are_those_of_its_classifiers():
+    from mixent.base.registry import entry_of
+
+    frame = pd.DataFrame({"size": np.arange(40) % 7 + np.arange(40) % 2 + 0.5, "colour": ["red", "blue"] * 20})
+    inner = mixent.MaxEntStackingClassifier([mixent.MixtureClassifier(1)], cv=2, prior=1.0)
+    model = mixent.MaxEntStackingClassifier([("inner", inner)], cv=2, prior=1.0).fit(frame, np.arange(40) % 2)
+    assert [c.kind for c in entry_of(model).columns(model).columns] == ["continuous", "categorical"]
+    numbers = np.column_stack([np.random.default_rng(0).normal(size=60), np.arange(60) % 2])
+    model = mixent.MaxEntStackingClassifier([OutputColumns(1)], cv=2, prior=1.0).fit(numbers, numbers[:, 1])
+    assert [c.kind for c in entry_of(model).columns(model).columns] == ["continuous", "categorical"]

@@ -147,7 +147,8 @@ def of_bases(bases: list[Any]) -> dict[str, Can]:
     bases : list of classifiers of any library
     """
     tags = [get_tags(base) for base in bases]
-    theirs = [one.capabilities.mixed for one in tags if isinstance(one, CapableTags)]
+    theirs = [one.capabilities for one in tags if isinstance(one, CapableTags)]
     if len(theirs) < len(bases):
         return {"mixed": Can(None, "as the base has it"), "saved": FOREIGN}
-    return {"mixed": next((mixed for mixed in theirs if not mixed.able), YES), "saved": YES}
+    mixed = next((base.mixed for base in theirs if not base.mixed.able), YES)
+    return {"mixed": mixed, "saved": FOREIGN if FOREIGN in [base.saved for base in theirs] else YES}

@@ -127,19 +127,7 @@ class ProbabilisticClassifier(ClassifierMixin, Estimator):
         Decision
             labels (None where rejected), expected_cost, rejected.
         """
-        proba = self.predict_proba(X)
-        risk = proba @ _read_costs(costs, self.classes_).T  # (n, actions)
-        choice, least = risk.argmin(axis=1), risk.min(axis=1)
-        labels = self.classes_[choice]
-        rejected = np.zeros(len(proba), dtype=bool)
-        if reject is not None:
-            if not isinstance(reject, Real) or not np.isfinite(reject):
-                raise ValueError(f"reject must be a finite cost; got {reject!r}")
-            rejected = least > reject
-            labels = labels.astype(object)
-            labels[rejected] = None
-            least = np.minimum(least, reject)
-        return Decision(labels, least, rejected)
+        return least_cost(self.predict_proba(X), self.classes_, costs, reject)
 
     def _rivals(self, joint: Array, label: Any, rival: Any) -> tuple[np.ndarray, np.ndarray]:
         """(n,) positions of the class to explain (None: the most probable) and of its rival (None: the strongest)."""
@@ -190,6 +178,22 @@ class ProbabilisticClassifier(ClassifierMixin, Estimator):
 
     def _set_class_prior(self, prior: Array) -> None:
         self.class_prior_ = prior
+
+
+def least_cost(proba: Array, classes: np.ndarray, costs: Any = None, reject: float | None = None) -> Decision:
+    """The class of least expected cost for each row, or none; see `ProbabilisticClassifier.decision`."""
+    risk = proba @ _read_costs(costs, classes).T  # (n, actions)
+    choice, least = risk.argmin(axis=1), risk.min(axis=1)
+    labels = classes[choice]
+    rejected = np.zeros(len(proba), dtype=bool)
+    if reject is not None:
+        if not isinstance(reject, Real) or not np.isfinite(reject):
+            raise ValueError(f"reject must be a finite cost; got {reject!r}")
+        rejected = least > reject
+        labels = labels.astype(object)
+        labels[rejected] = None
+        least = np.minimum(least, reject)
+    return Decision(labels, least, rejected)
 
 
 def share_right(y: Any, said: np.ndarray, sample_weight: Any) -> float:

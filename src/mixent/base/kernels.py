@@ -84,10 +84,12 @@ class Polynomial(Kernel):
     Parameters
     ----------
     degree : int
+        Degree of the polynomial.
     gamma : "scale" or float
         "scale" is 1 / (encoded columns x the variance of all their entries). KernelFisherClassifier also takes "auto",
         which chooses gamma.
     coef0 : float
+        Constant that is added before the power is taken.
     n_landmarks : "auto", int or None
         Nyström features that replace the kernel matrix where there are many rows; "auto": the estimator decides from
         the number of rows; None: never, the whole kernel matrix.
@@ -128,7 +130,7 @@ class RBF(Kernel):
     Parameters
     ----------
     gamma, n_landmarks
-        See Polynomial.
+        See `Polynomial`.
     """
 
     short_forms: ClassVar = {"rbf": {}}
@@ -161,7 +163,7 @@ class KernelFunction(Kernel):
     function : callable
         (n, d) and (m, d) arrays -> (n, m) array.
     n_landmarks
-        See Polynomial.
+        See `Polynomial`.
     """
 
     def __init__(self, function: Callable[[Array, Array], Any], n_landmarks: str | int | None = "auto") -> None:

@@ -62,6 +62,22 @@ def one_of(*kinds: type[Options], optional: bool = False) -> OneOf:
     return OneOf(kinds, optional)
 
 
+@dataclass(frozen=True)
+class ReadBy:
+    """Reads a parameter by a function of its own, which gives objects of these classes."""
+
+    kinds: tuple[type[Options], ...]
+    function: Reader
+
+    def __call__(self, name: str, value: Any) -> Any:
+        return self.function(name, value)
+
+
+def reads(*kinds: type[Options]) -> Callable[[Reader], ReadBy]:
+    """Decorator: states the classes of the objects that a function gives which reads a parameter."""
+    return lambda function: ReadBy(kinds, function)
+
+
 def option_classes(estimator: Estimator) -> dict[str, tuple[type[Options], ...]]:
     """Grouped parameter -> the classes of the objects it takes.
 
@@ -71,7 +87,7 @@ def option_classes(estimator: Estimator) -> dict[str, tuple[type[Options], ...]]
     """
     groups = type(estimator)._groups
     return {
-        name: reader.kinds if isinstance(reader, OneOf) else (type(estimator._group(name)),)
+        name: reader.kinds if isinstance(reader, OneOf | ReadBy) else (type(estimator._group(name)),)
         for name, reader in groups.items()
     }
 

@@ -15,6 +15,7 @@ from mixent.base.capabilities import LEFT_OUT, YES, able, yes
 from mixent.base.classifier import ProbabilisticClassifier
 from mixent.base.executors import choose_executor
 from mixent.base.kernels import RBF, Kernel, Linear, Nystrom, Polynomial, read_kernel
+from mixent.base.options import reads
 from mixent.base.params import check_flag, check_positive
 from mixent.base.priors import floored, read_class_prior
 from mixent.base.progress import progress_bar
@@ -33,6 +34,7 @@ LANDMARKS = 1_000
 PART = 1_024  # rows scored together
 
 
+@reads(RBF, Linear, Polynomial)
 def read_fisher_kernel(name: str, value: Any) -> Kernel:
     """The kernel; that of a short form has its gamma chosen."""
     return read_kernel(name, value, (RBF, Linear, Polynomial), gamma="auto")

@@ -1,10 +1,8 @@
-"""The command line: `mixent compare`, `fit`, `predict`, `evaluate`, `explain`, `report` and others.
-
-`compare` and `demo` say where to begin; `calibrate` and `fuse` are of fusion.
-"""
+"""The command line: `mixent compare`, `models`, `fit`, `predict`, `explain`, `report` and others."""
 
 from __future__ import annotations
 
+import io
 import shlex
 import sys
 from typing import Annotated, Any
@@ -15,13 +13,14 @@ from typer.core import TyperCommand, TyperGroup
 import mixent
 from mixent.cli.calibrate import calibrate
 from mixent.cli.compare import compare
+from mixent.cli.console import WIDEST
 from mixent.cli.demo import demo
-from mixent.cli.evaluate import evaluate
 from mixent.cli.explain import explain
 from mixent.cli.fit import fit
 from mixent.cli.fuse import fuse
 from mixent.cli.impute import impute
 from mixent.cli.info import info
+from mixent.cli.models import models
 from mixent.cli.novelty import novelty
 from mixent.cli.predict import predict
 from mixent.cli.report import report
@@ -31,7 +30,7 @@ __all__ = ["app", "main"]
 
 
 class Commands(TyperGroup):
-    """Remembers what was typed, for reports that say how to get them again."""
+    """Keeps what was typed, for reports that show the command that made them."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.obj = shlex.join(["mixent", *args])
@@ -39,7 +38,7 @@ class Commands(TyperGroup):
 
 
 class Once(TyperCommand):
-    """A command that refuses an option of one value given twice: the last would win without a word."""
+    """A command that refuses an option of one value given twice, of which only the last would be used."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if not ctx.resilient_parsing:
@@ -63,9 +62,10 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,  # one line is enough; --debug shows the plain traceback
     rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDEST},
 )
-for command in (compare, fit, novelty, predict, evaluate, explain, impute, update, calibrate, fuse, report, info, demo):
+COMMANDS = (compare, models, fit, novelty, predict, explain, impute, update, calibrate, fuse, report, info, demo)
+for command in COMMANDS:
     app.command(cls=Once)(command)
 
 
@@ -85,15 +85,15 @@ def options(
 
     \b
     Examples:
-      mixent demo                                     see what it does
-      mixent compare data.csv --target class          which method for this table?
+      mixent demo                                     a comparison on bundled data
+      mixent compare data.csv --target class          which method for this table, and how good is it?
+      mixent models                                   the models; with a name, its parameters
       mixent fit data.csv --target class -o model.mixent
       mixent predict model.mixent new.csv -o out.csv
-      mixent evaluate data.csv --target class         how good is it, honestly?
       mixent explain model.mixent new.csv --row 0     why this class?
-      mixent novelty data.csv -o detector.mixent      which rows are unlike the others?
-      mixent impute model.mixent new.csv -o full.csv  fill the gaps
-      mixent update model.mixent new.csv -t class     learn from new rows
+      mixent novelty data.csv -o detector.mixent      which rows are unusual?
+      mixent impute model.mixent new.csv -o full.csv  fill missing values
+      mixent update model.mixent new.csv -t class     update a model with new rows
       mixent calibrate labelled.csv -t truth -o vendors.json
       mixent fuse votes.csv -c vendors.json -o fused.csv
       mixent report model.mixent new.csv -o page.html
@@ -104,7 +104,7 @@ def options(
 def main() -> None:
     """Run the command line."""
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
+        if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without ± gets ?, not a traceback
     try:
         app(prog_name="mixent")

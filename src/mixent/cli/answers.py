@@ -16,7 +16,7 @@ FEW_ROWS = 20  # of so few, each may well be different
 
 @dataclass(frozen=True)
 class Given:
-    """What a source gave of the items."""
+    """The answers of a source."""
 
     kind: str  # "labels", "probabilities" or "scores"
     values: Any  # (n,) labels or scores, or (n, V) probabilities
@@ -54,14 +54,14 @@ def _groups(columns: Sequence[str], classes: Sequence[Any]) -> dict[str, list[st
 
 def _symbols(name: str, columns: list[str], classes: Sequence[Any]) -> tuple:
     known = {str(label): label for label in classes}
-    said = [column.rsplit(":", 1)[1] for column in columns]
-    absent = [text for text in known if text not in said]
+    symbols = [column.rsplit(":", 1)[1] for column in columns]
+    absent = [text for text in known if text not in symbols]
     if absent:
         raise ValueError(
             f"columns {listed(columns)} hold probabilities of source {name!r}, but there is none of class "
             f"{absent[0]!r}; add {f'{name}:{absent[0]}'!r}"
         )
-    return tuple(known.get(text, text) for text in said)
+    return tuple(known.get(text, text) for text in symbols)
 
 
 def _numbers(frame: Any, columns: Sequence[str]) -> Any:
@@ -98,7 +98,7 @@ def column_given(column: Any, name: str, classes: Sequence[Any], score: bool = F
     if score:
         raise ValueError(f"column {name!r} must hold scores; it holds {_first(column)!r}")
     if not len(different):
-        raise ValueError(f"source {name!r} says nothing: its column is blank; leave it out by --ignore")
+        raise ValueError(f"source {name!r} has no answers: its column is blank; leave it out by --ignore")
     check_labels(column, name)
     return Given("labels", as_objects(column))
 
@@ -112,12 +112,12 @@ def _looks_scored(different: Any, classes: Sequence[Any]) -> bool:
 
 
 def check_labels(column: Any, name: str) -> None:
-    """Refuse a column of names: what is different in every row is nobody's answer."""
+    """Refuse a column of names: what is different in every row is no answer."""
     n, different = int(column.notna().sum()), int(column.nunique())
     if n >= FEW_ROWS and different > ALONE * n:
         raise ValueError(
-            f"column {name!r} holds {different} different values in {n} rows, which looks like a name of the items, no "
-            f"source; name them by --item {name}, or leave it out by --ignore {name}"
+            f"column {name!r} holds {different} different values in {n} rows, which looks like a name of the items and "
+            f"not like a source; name them by --item {name}, or leave it out by --ignore {name}"
         )
 
 
@@ -131,7 +131,7 @@ def as_objects(column: Any) -> Any:
 
 
 def as_text(column: Any) -> Any:
-    """Values as they would be written, gaps kept; by way of objects, as older pandas maps 1 beside a gap as 1.0."""
+    """Values as they would be written, missing ones kept; older pandas would map 1 beside a missing one as 1.0."""
     return column.astype(object).map(str, na_action="ignore")
 
 
@@ -163,8 +163,18 @@ def worded(calibrations: Mapping[str, Any]) -> dict[str, tuple]:
     return out
 
 
+def read_answers(fuser: Any, path: Path) -> Any:
+    """A wide table of answers for a fitted fusion."""
+    layout = fuser._fitted_layout
+    calibrations = dict(zip(layout.names, layout.calibrations))
+    frame = read_wide(path, calibrations)
+    if all(source.columns is None for source in layout.sources):
+        need_sources(path, list(frame.columns), calibrations, "; one without answers needs a blank column")
+    return frame
+
+
 def read_wide(path: Path, calibrations: Mapping[str, Any], text: Sequence[str] = ()) -> Any:
-    """Read a wide table of answers; what the calibrations know as words, and columns `text`, as it is written."""
+    """Read a wide table of answers; words of the calibrations, and columns `text`, as they are written."""
     words = worded(calibrations)
     frame = read_table(path, [*words, *text])
     for name in words.keys() & set(frame.columns):
@@ -179,5 +189,6 @@ def need_sources(path: Path, columns: Sequence[str], calibrations: Mapping[str, 
             try:
                 need_columns(path, columns, [name])
             except ValueError as error:
-                told = f", nor probabilities of this source in columns {name + ':...'!r}{hint}"
-                raise ValueError(f"{error}{told}") from None
+                raise ValueError(
+                    f"{error}, nor probabilities of this source in columns {name + ':...'!r}{hint}"
+                ) from None

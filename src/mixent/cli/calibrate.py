@@ -1,4 +1,4 @@
-"""`mixent calibrate`: what sources said of rows whose class is known in, their calibrations out."""
+"""`mixent calibrate`: answers of sources to rows whose class is known in, their calibrations out."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from mixent.base.text import count
 from mixent.cli import options as opt
 from mixent.cli.answers import FEW_ROWS, Given, as_objects, as_text, column_given, of_items, wide_sources
 from mixent.cli.console import Screen, grid, session, shown
-from mixent.cli.data import check_output, listed, names_of, need_columns, parts, read_table
-from mixent.cli.parsing import by_class, long_columns, refuse_idle, shares_of
+from mixent.cli.data import listed, names_of, need_columns, read_table
+from mixent.cli.output import check_output
+from mixent.cli.parsing import by_class, column_names, long_columns, refuse, shares_of
 
 MOST_ROWS, MOST_CLASSES = 60, 8
 
@@ -33,9 +34,7 @@ def calibrate(
     long: opt.Long = None,
     score: Annotated[
         list[str],
-        typer.Option(
-            "--score", metavar="NAME", help="Source that gives scores, or several as A,B.", show_default=False
-        ),
+        typer.Option("--score", metavar="NAME", help="Source that gives scores, or several: A,B.", show_default=False),
     ] = [],  # noqa: B006
     ratio: Annotated[
         list[str],
@@ -47,15 +46,16 @@ def calibrate(
         ),
     ] = [],  # noqa: B006
     bins: Annotated[
-        int | None, typer.Option(metavar="N", min=2, help="Bins of scores, the classes alike in each; 10 unless given.")
+        int | None,
+        typer.Option(metavar="N", min=2, help="Bins of scores, with equal weight of the classes (default: 10)."),
     ] = None,
     scaled: Annotated[
         list[str],
         typer.Option(
             "--scaled",
             metavar="NAME",
-            help="Source whose probabilities are too sure, too timid or of unknown priors: what they are worth is "
-            "learned from these rows. Several as A,B; 'all' for all that give probabilities.",
+            help="Source whose probabilities are over- or under-confident, or of unknown priors: they are rescaled by "
+            "what these rows show. Several: A,B; 'all' for all that give probabilities.",
             show_default=False,
         ),
     ] = [],  # noqa: B006
@@ -64,17 +64,17 @@ def calibrate(
         typer.Option(
             "--context",
             metavar="NAME",
-            help="Source whose cells (column NAME@) are circumstances, no part of its answer.",
+            help="Source whose cells (column NAME@) are circumstances and not part of its answer.",
             show_default=False,
         ),
     ] = [],  # noqa: B006
     set_name: Annotated[
         str | None,
         typer.Option(
-            "--set",
+            "--name",
             metavar="NAME",
-            help="Name of these rows. Sources counted on the same rows share their calibration error. The file's name "
-            "unless given.",
+            help="Name of these rows; sources calibrated on the same rows share their calibration error (default: the "
+            "file's name).",
         ),
     ] = None,
     copy: Annotated[
@@ -82,7 +82,7 @@ def calibrate(
         typer.Option(
             "--copy",
             metavar="NAME=ORIGINAL",
-            help="Source that is a copy of another: they share one vote. Repeat for more.",
+            help="Source that is a copy of another: they share one vote. Repeatable.",
             show_default=False,
         ),
     ] = [],  # noqa: B006
@@ -91,8 +91,8 @@ def calibrate(
         typer.Option(
             "--priors",
             metavar="[NAME:]SHARES",
-            help="Class priors of the training of a source, or of all, as A:healthy=0.9,ill=0.1; those of the rows "
-            "unless given. Probabilities contain them.",
+            help="Class priors in the training of a source, or of all, as A:healthy=0.9,ill=0.1, which its "
+            "probabilities contain (default: those of the rows).",
             show_default=False,
         ),
     ] = [],  # noqa: B006
@@ -100,16 +100,16 @@ def calibrate(
     quiet: opt.Quiet = False,
     debug: opt.Debug = False,
 ) -> None:
-    """Count what each source says of rows whose class is known: its calibration, which `mixent fuse` needs.
+    """Calibrate sources on rows whose class is known: count their answers, as `mixent fuse` needs.
 
-    Every column but the target is a source: of labels, of scores where it holds many different numbers; columns
-    NAME:CLASS for all classes are the probabilities of one source. A blank is no answer. NAME@ is the cell of the input
-    a source was asked about, if it tells one.
+    Every column but the target is a source: of labels, or of scores where it holds many different numbers; columns
+    NAME:CLASS for all classes are the probabilities of one source. A blank is no answer. NAME@ is the cell of the
+    input that a source was asked about, if there are such cells.
 
     \b
     Examples:
       mixent calibrate labelled.csv --target truth -o vendors.json
-      mixent calibrate b.csv -t truth -o vendors.json --add --set ward-b
+      mixent calibrate b.csv -t truth -o vendors.json --add --name ward-b
       mixent calibrate scores.csv -t client -o gates.json --ratio face --bins 20
       mixent calibrate long.csv -t truth -o judges.json --long item,source,value
     """  # noqa: D301  (typer needs the backspace itself)
@@ -118,8 +118,8 @@ def calibrate(
         columns = None if long is None else long_columns(long)
         if columns is not None:
             _refuse_long(item, target, columns)
-        lines = [name for text in ratio for name in parts(text)]
-        scores = [*(name for text in score for name in parts(text)), *lines]
+        lines = [name for text in ratio for name in column_names(text)]
+        scores = [*(name for text in score for name in column_names(text)), *lines]
         if columns is None:
             truth, given = _read_wide(data, target, item, ignore, scores)
         else:
@@ -127,21 +127,21 @@ def calibrate(
         _check_names("--score", scores, given)
         _check_names("--context", context, given)
         soft = [name for name, one in given.items() if one.kind == "probabilities"]
-        mended = soft if list(scaled) == ["all"] else [name for text in scaled for name in parts(text)]
+        mended = soft if list(scaled) == ["all"] else [name for text in scaled for name in column_names(text)]
         _check_names("--scaled", mended, given)
-        refuse_idle(
+        refuse(
             (
                 bins is not None and not any(g.kind == "scores" and n not in lines for n, g in given.items()),
-                "--bins has no effect: no source gives scores to be put into bins",
+                "--bins is not used: no source gives scores to be put into bins",
             ),
             *(
-                (given[name].kind != "scores", f"--score and --ratio have no effect: {name!r} gives {given[name].kind}")
+                (given[name].kind != "scores", f"--score and --ratio are not used: {name!r} gives {given[name].kind}")
                 for name in scores
             ),
-            *((name not in soft, f"--scaled has no effect: {name!r} gives {given[name].kind}") for name in mended),
-            (list(scaled) == ["all"] and not soft, "--scaled has no effect: no source gives probabilities"),
+            *((name not in soft, f"--scaled is not used: {name!r} gives {given[name].kind}") for name in mended),
+            (list(scaled) == ["all"] and not soft, "--scaled is not used: no source gives probabilities"),
             *(
-                (given[name].cells is None, f"--context has no effect: {name!r} has no cells (column {name + '@'!r})")
+                (given[name].cells is None, f"--context is not used: {name!r} has no cells (column {name + '@'!r})")
                 for name in context
             ),
         )
@@ -159,8 +159,8 @@ def calibrate(
 
 
 def _refuse_long(item: str | None, target: str, columns: list[str]) -> None:
-    refuse_idle(
-        (item is not None, "--item has no effect with --long, which names the column of the items"),
+    refuse(
+        (item is not None, "--item is not used with --long, which names the column of the items"),
         (target in columns, f"{target!r} is the --target and cannot be in --long too"),
     )
 
@@ -168,7 +168,7 @@ def _refuse_long(item: str | None, target: str, columns: list[str]) -> None:
 def _check_names(option: str, names: Sequence[str], given: dict[str, Given]) -> None:
     strange = [name for name in names if name not in given]
     if strange:
-        raise typer.BadParameter(f"{option} {strange[0]}: there is no such source; they are {listed(list(given))}")
+        raise typer.BadParameter(f"{option} {strange[0]}: unknown source; the sources are {listed(list(given))}")
 
 
 def _read_wide(
@@ -180,7 +180,7 @@ def _read_wide(
     if not columns:
         raise ValueError(f"{path}: no column is left to calibrate; a source needs one beside the target")
     worded = [name for name in columns if frame[name].dtype.kind not in "biuf"]
-    if worded and frame[target].dtype.kind in "iuf":  # 0, 1 and unsure: the classes are words like what is said
+    if worded and frame[target].dtype.kind in "iuf":  # 0, 1 and unsure: the classes are words like the answers
         for name in [target, *(name for name in columns if frame[name].dtype.kind in "iu")]:
             frame[name] = as_text(frame[name])
     truth = frame[target]
@@ -216,8 +216,8 @@ def _read_long(
     truth = of_items(frame, item, target, "--target")
     classes = _classes(truth)
     return truth, {
-        name: _of_symbols(said) if probability else _long_given(said, name, classes, name in scores)
-        for name, said in answers.values.items()
+        name: _of_symbols(values) if probability else _long_given(values, name, classes, name in scores)
+        for name, values in answers.values.items()
     }
 
 
@@ -233,17 +233,17 @@ def without_sources(path: Path, frame: Any, column: str, ignore: Sequence[str]) 
     return frame
 
 
-def _of_symbols(said: dict[Any, Any]) -> Given:
+def _of_symbols(values: dict[Any, Any]) -> Given:
     import numpy as np
 
-    return Given("probabilities", np.column_stack(list(said.values())), tuple(said))
+    return Given("probabilities", np.column_stack(list(values.values())), tuple(values))
 
 
-def _long_given(said: Any, name: str, classes: Sequence[Any], score: bool) -> Given:
+def _long_given(values: Any, name: str, classes: Sequence[Any], score: bool) -> Given:
     """A source of a long table, in whose column others may write words."""
     import pandas as pd
 
-    column = pd.Series(said).infer_objects()
+    column = pd.Series(values).infer_objects()
     known = {str(label) for label in classes}
     texts = {str(v) for v in column.dropna()}
     if column.dtype.kind not in "biuf" and (score or not texts & known):
@@ -307,10 +307,10 @@ def _write(screen: Screen, data: Path, truth: Any, before: dict[str, Any], made:
     Layout.of(before | made)  # do they go together?
     save_calibrations(before | made, output)
     n_known = int(truth.notna().sum())
-    screen.say(f"[bold]{shown(data)}[/]: {count(n_known, 'row')} of known class, {count(len(made), 'source')}")
+    screen.print(f"[bold]{shown(data)}[/]: {count(n_known, 'row')} of known class, {count(len(made), 'source')}")
     if n_known < len(truth):
-        screen.warn(f"{count(len(truth) - n_known, 'row')} without a class in the target take no part")
-    screen.say()
+        screen.warn(f"{count(len(truth) - n_known, 'row')} without a class in the target are left out")
+    screen.print()
 
 
 def _tell(screen: Screen, before: dict[str, Any], made: dict[str, Any], output: Path) -> None:
@@ -321,13 +321,13 @@ def _tell(screen: Screen, before: dict[str, Any], made: dict[str, Any], output: 
     replaced = [name for name in made if name in before]
     kept = [name for name in before if name not in made]
     if replaced:
-        screen.say(shown(f"Replaced: {', '.join(replaced)}"))
+        screen.print(shown(f"Replaced: {', '.join(replaced)}"))
     also = f"; kept {count(len(kept), 'source')} it held" if kept else ""
-    screen.say(f"Wrote [bold]{shown(output)}[/]{also}")
+    screen.wrote(output, also)
 
 
 def _show(screen: Screen, made: dict[str, Any], soft: Sequence[str]) -> None:
-    from mixent.report.fusion_words import accuracy, information, kind_of
+    from mixent.fusion.facts import accuracy, answer_type, information
 
     table = grid("source")
     table.add_column("gives")
@@ -340,16 +340,16 @@ def _show(screen: Screen, made: dict[str, Any], soft: Sequence[str]) -> None:
         right, bits = accuracy(one), information(one)
         table.add_row(
             shown(name),
-            kind_of(one, soft=name in soft),
+            answer_type(one, soft=name in soft),
             shown(", ".join(rows)),
             "-" if right is None else f"{100 * right:.1f} %",
             "-" if bits is None else f"{bits:.2f}",
         )
-    screen.show(table)
+    screen.table(table)
     if len(made) > MOST_ROWS:
-        screen.say(f"... and {len(made) - MOST_ROWS} more")
+        screen.print(f"... and {len(made) - MOST_ROWS} more")
     most = max(math.log2(len(one.classes)) for one in made.values())
-    screen.say(
-        "right: share of right answers, or mean probability of the true class, classes counting alike; bits: what an "
-        f"answer tells of the class, of {most:.2f}"
+    screen.print(
+        "right: share of right answers, or mean probability of the true class, averaged over the classes; bits: "
+        f"information of an answer about the class, of {most:.2f}"
     )

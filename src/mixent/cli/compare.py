@@ -1,8 +1,9 @@
-"""`mixent compare`: which method for this table, and the model itself."""
+"""`mixent compare`: which method for this table, how good it is on rows held out, and the model itself."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,13 +12,22 @@ import typer
 
 from mixent.cli import options as opt
 from mixent.cli.console import Screen, grid, session, shown
-from mixent.cli.data import Data, check_output, parts, read_data, write_table
-from mixent.cli.evaluate import COLUMNS, _score
-from mixent.cli.parsing import one_of
+from mixent.cli.data import Data, read_data
+from mixent.cli.fit import words_in
+from mixent.cli.output import PAGE, check_output, check_table_output, write_records
+from mixent.cli.parsing import column_names, one_of, read_settings, refuse, unknown
+from mixent.cli.settings import make_estimator, models, parameters_of
 
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 MANY = 20  # rows from which a column of different texts is one of names
 STEPS = 10  # lines of progress in a pipe
+COLUMNS = {  # metric: (heading, factor, decimals)
+    "error": ("error\n%", 100, 1),
+    "balanced_error": ("balanced\nerror %", 100, 1),
+    "log_loss": ("log-loss\nnats", 1, 3),
+    "brier": ("Brier\nscore", 1, 3),
+    "calibration": ("calib.\nerror %", 100, 1),
+}
 METRICS = ("log_loss", "error", "balanced_error", "brier")
 
 
@@ -28,11 +38,11 @@ def compare(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="The recommended model, fitted to all rows [DATA-winner.mixent]."
+            "--output", "-o", metavar="FILE", help="Recommended model, fitted to all rows [DATA-winner.mixent]."
         ),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The page with all of it [DATA-comparison.html].")
+        Path | None, typer.Option(metavar="FILE", help="Page with all results [DATA-comparison.html].")
     ] = None,
     page: Annotated[bool, typer.Option(help="Whether to write the page.")] = True,
     scores: Annotated[
@@ -43,17 +53,29 @@ def compare(
         typer.Option(
             "--method",
             metavar="NAMES",
-            help='Only these of mixent\'s and the classical ones, such as "mixture,maximum entropy". Repeatable.',
+            help="Only these methods, such as mixture,med-tree, by model (see mixent models) or by their names in the "
+            "output. Repeatable.",
+            show_default=False,
         ),
     ] = [],  # noqa: B006
-    baselines: Annotated[bool, typer.Option(help="Run six classifiers of scikit-learn beside them.")] = True,
+    settings: Annotated[
+        list[str],
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Set a parameter of every --method that has it, as for mixent fit; NAME.KEY=VALUE for one of several. "
+            "Repeatable.",
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006
+    baselines: Annotated[bool, typer.Option(help="Also run six classifiers of scikit-learn.")] = True,
     metric: Annotated[
         str, typer.Option(metavar="NAME", help=f"What the recommendation is by: {', '.join(METRICS)}.")
     ] = "log_loss",
     folds: Annotated[
-        int, typer.Option(metavar="N", min=2, help="Parts the rows are cut into; each is predicted from the others.")
+        int, typer.Option(metavar="N", min=2, help="Parts of the rows; each is predicted from the others.")
     ] = 5,
-    repeats: Annotated[int, typer.Option(metavar="N", min=1, help="Times the whole is repeated with other folds.")] = 1,
+    repeats: Annotated[int, typer.Option(metavar="N", min=1, help="Repetitions with other folds.")] = 1,
     budget: Annotated[
         str | None,
         typer.Option(metavar="TIME", help="Such as 90s, 10m or 2h: methods that would not finish are left out."),
@@ -62,8 +84,8 @@ def compare(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Keep finished folds here. Otherwise they are kept in DATA.compare.jsonl until the end; after a stop "
-            "the same command goes on from there.",
+            help="Keep finished folds here. (Default: DATA.compare.jsonl, until the end; after a stop, run the same "
+            "command again to resume.)",
         ),
     ] = None,
     ignore: opt.Ignore = [],  # noqa: B006
@@ -74,37 +96,46 @@ def compare(
     quiet: opt.Quiet = False,
     debug: opt.Debug = False,
 ) -> None:
-    """Try the right methods on a table; recommend one, with its reason, and save it.
+    """Compare methods on a table by cross-validation; recommend one, with the reason, and save it.
 
-    Every method chooses its settings inside each training part, all see the same folds, and every score is on rows that
-    neither had seen. The best is fitted to all rows and saved; a page shows the comparison.
+    Every method chooses its settings inside each training part, all see the same folds, and every score is on rows
+    that were held out. The best method is fitted to all rows and saved; a page shows the comparison.
 
     \b
     Examples:
       mixent compare data.csv --target class
       mixent compare data.csv -t class --budget 10m -o model.mixent --report page.html
-      mixent compare data.csv -t class --method "mixture,maximum entropy" --no-baselines
+      mixent compare data.csv -t class --method mixture,med-tree --no-baselines --folds 10
+      mixent compare data.csv -t class --method med-tree --set tables=integrated --scores folds.csv
       mixent compare data.csv -t class --metric balanced_error --categorical zip,sex
     """  # noqa: D301  (typer needs the backspace itself)
     with session(quiet=quiet, debug=debug) as screen:
         one_of("--metric", metric, METRICS)
         seconds = None if budget is None else read_time(budget)
+        refuse((report is not None and not page, "--report is not used with --no-page; leave one of them out"))
         output = output or Path(f"{_stem(data)}-winner.mixent")
-        report = _page_of(report, page, data)
-        named = [name for text in methods for name in parts(text)]
+        report = (report or Path(f"{_stem(data)}-comparison.html")) if page else None
+        given = read_settings(settings)
+        chosen = chosen_methods([name for text in methods for name in column_names(text)], given, seed)
         _check_outputs(data, output, report, scores, journal)
-        _check_can_save(named, baselines)
+        _check_can_save(chosen, baselines)
         table = read_data(
-            data, target, ignore=ignore, weight=weight, categorical=categorical, screen=screen, models=["mixture"]
+            data,
+            target,
+            screen=screen,
+            ignore=ignore,
+            weight=weight,
+            categorical=categorical,
+            named=words_in(given),
         )
         table = without_names(screen, table)
         kept = journal or Path(f"{_stem(data)}.compare.jsonl")
-        found = _compared(
+        comparison = _compared(
             screen,
             table,
             kept,
             journal is not None,
-            methods=named or "auto",
+            methods=chosen,
             baselines=baselines,
             folds=folds,
             repeats=repeats,
@@ -114,80 +145,107 @@ def compare(
             random_state=seed,
             categorical=table.categorical or "auto",
         )
-        show_comparison(screen, found)
-        _write(screen, found, output, report, scores, f"{target} in {data.name}", ctx.obj or "")
+        print_comparison(screen, comparison)
+        _write(screen, comparison, output, report, scores, f"{target} in {data.name}", ctx.obj or "")
         if journal is None:
             kept.unlink(missing_ok=True)
-        screen.say(f"Next:  mixent predict {shown(output)} new.csv -o predicted.csv")
+        screen.print(f"Next:  mixent predict {shown(output)} new.csv -o predicted.csv")
+
+
+def chosen_methods(names: Sequence[str], settings: Mapping[str, Any], seed: int) -> str | dict[str, Any]:
+    """What `mixent.compare` takes as methods: names to classifiers, or to None for its own method of that name."""
+    if not names:
+        refuse((bool(settings), "--set needs --method: name the model whose parameters these are"))
+        return "auto"
+    chosen, unused = {}, set(settings)
+    for name in dict.fromkeys(names):
+        own = _settings_of(name, settings)
+        unused -= {key for key in settings if key in own or key.removeprefix(f"{name}.") in own}
+        chosen[name] = _method(name, own, seed)
+    if unused:
+        known = [key for name in names if name in models() for key in parameters_of(models()[name].make())]
+        raise unknown("parameter", min(unused), list(dict.fromkeys(known)), ", ".join(names))
+    return chosen
+
+
+def _settings_of(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of one method: those with its name, and those of all methods that it has a parameter for."""
+    if name not in models():
+        return {}
+    first = {key.partition("__")[0] for key in models()[name].make().get_params()}
+    shared = {key: value for key, value in settings.items() if key.partition(".")[0] in first}
+    mine = {key.removeprefix(f"{name}."): v for key, v in settings.items() if key.startswith(f"{name}.")}
+    return shared | mine
+
+
+def _method(name: str, settings: Mapping[str, Any], seed: int) -> Any:
+    """The classifier; None where `mixent.compare` has a method of this name, which nothing changes."""
+    from mixent.base.registry import entries
+
+    entry = models().get(name)
+    recipes = {recipe.name for other in entries() for recipe in other.recipes}
+    if entry is None or (name in recipes and not settings):
+        return None
+    refuse((entry.task != "classification", f"--method takes classifiers; {name} is a model for {entry.task}"))
+    return make_estimator(name, settings, {"random_state": seed, "n_jobs": 1})  # methods run in parallel already
 
 
 def read_time(text: str) -> float:
     """Seconds of 90, 90s, 10m, 1.5h."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", text.strip().lower())
-    if found is None or float(found[1]) == 0:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", text.strip().lower())
+    if match is None or float(match[1]) == 0:
         raise typer.BadParameter(f"--budget must be a time such as 90s, 10m or 2h; got {text!r}")
-    return float(found[1]) * UNITS[found[2]]
+    return float(match[1]) * UNITS[match[2]]
 
 
 def _stem(data: Path) -> str:
     return data.name.removesuffix(".gz").rpartition(".")[0] or data.name
 
 
-def _page_of(report: Path | None, page: bool, data: Path) -> Path | None:
-    if report is not None and not page:
-        raise typer.BadParameter("--report has no effect with --no-page; leave one of them out")
-    return None if not page else report or Path(f"{_stem(data)}-comparison.html")
-
-
 def _check_outputs(data: Path, output: Path, report: Path | None, scores: Path | None, journal: Path | None) -> None:
-    """Before the work, not after it."""
-    from mixent.data.files import ENDINGS
-
     check_output(output, [data])
-    if report is not None:
-        check_output(report, [data, output], (".html", ".htm"))
-    if scores is not None:
-        check_output(scores, [data, output], ENDINGS)
-    if journal is not None:
-        check_output(journal, [data, output])
+    check_output(report, [data, output], PAGE)
+    check_table_output(scores, [data, output])
+    check_output(journal, [data, output])
 
 
-def _check_can_save(named: list[str], baselines: bool) -> None:
-    """Find out before the work that a winner of scikit-learn could not be written."""
+def _check_can_save(chosen: str | dict[str, Any], baselines: bool) -> None:
+    """Refuse before the work what could not be written after it."""
     from importlib.util import find_spec
 
-    if (baselines or not named or "stack" in named) and find_spec("skops") is None:
+    if (baselines or isinstance(chosen, str)) and find_spec("skops") is None:
         raise typer.BadParameter(
-            "the winner may be of scikit-learn, and the package skops is needed to save it; install it with: "
-            'pip install "mixent[skops]", or take --no-baselines and --method'
+            "the best method may be one of scikit-learn, and the package skops is needed to save it; install it with: "
+            'pip install "mixent[skops]", or use --no-baselines and --method'
         )
 
 
-def _compared(screen: Screen, table: Data, journal: Path, named: bool, **options: Any) -> Any:
-    """Run it with a table that fills; when stopped, say how to go on. Only a journal that was named must fit."""
+def _compared(screen: Screen, table: Data, journal: Path, given: bool, **options: Any) -> Any:
+    """Run the comparison; only a journal that was given must be of this table and these options."""
     from mixent import compare as run
     from mixent.evaluate.journal import OtherJournalError
 
     options |= {"sample_weight": table.weight, "journal": journal, "progress": live_on(screen)}
     if journal.exists():
-        screen.say(f"Finished folds are read from [bold]{shown(journal)}[/]; delete it to begin anew")
+        screen.print(f"Finished folds are read from [bold]{shown(journal)}[/]; delete it to start again")
     try:
         try:
             return run(table.X, table.y, **options)
         except OtherJournalError:
-            if named:
+            if given:
                 raise
-            screen.say("They are of another table or other options: beginning anew")
+            screen.print("They are of another table or other options: starting again")
             journal.unlink()
             return run(table.X, table.y, **options)
     except KeyboardInterrupt:
-        told = f"Stopped; finished folds are in {shown(journal)}: the same command goes on from there"
-        screen.err.print(told, soft_wrap=True)
+        screen.err.print(
+            f"Stopped; finished folds are in {shown(journal)}: run the same command again to resume", soft_wrap=True
+        )
         raise
 
 
 def without_names(screen: Screen, table: Data) -> Data:
-    """Leave out text that is another in every row: a name, from which nothing can be learned."""
+    """Leave out text that differs in every row: a name, from which nothing can be learned."""
     values = {name: table.X[name].dropna() for name in table.X.columns if name not in table.categorical}
     names = [
         name
@@ -196,13 +254,13 @@ def without_names(screen: Screen, table: Data) -> Data:
     ]
     if not names or len(names) == table.X.shape[1]:
         return table
-    told = ", ".join(map(shown, names))
-    screen.say(f"Left out: {told}: another text in every row; to keep it, name it in --categorical")
+    columns = ", ".join(map(shown, names))
+    screen.print(f"Left out: {columns}: a different text in every row; to keep it, name it in --categorical")
     return replace(table, X=table.X.drop(columns=names))
 
 
 def live_on(screen: Screen) -> Any:
-    """The table that fills, on a terminal; in a pipe a line now and then."""
+    """A table that fills, on a terminal; in a pipe a line now and then."""
     if screen.err.quiet:
         return False
     if screen.err.is_terminal:
@@ -210,58 +268,69 @@ def live_on(screen: Screen) -> Any:
     shares = iter(range(1, STEPS + 1))
     following = [next(shares)]
 
-    def tell(done: int, total: int, text: str) -> None:
+    def show(done: int, total: int, text: str) -> None:
         if following and done * STEPS >= following[0] * total:
             screen.err.print(f"{done} of {total} folds, {text}", soft_wrap=True)
             following[:] = [share for share in shares if done * STEPS < share * total][:1]
 
-    return tell
+    return show
 
 
-def show_comparison(screen: Screen, found: Any) -> None:
-    """The table of scores, best method first, what was left out and failed, and the recommendation."""
-    cv = found.cv
+def print_comparison(screen: Screen, comparison: Any) -> None:
+    """The table of scores, best method first, methods left out or failed, and the recommendation."""
+    cv = comparison.cv
     repeats, n_folds = len(cv.folds), int(cv.folds.max()) + 1
     often = f", {repeats} times" if repeats > 1 else ""
-    screen.say()
-    screen.say(f"{n_folds}-fold cross-validation{often}, settings chosen inside: means over the folds")
-    screen.say()
-    means = {(entry["method"], entry["metric"]): entry for entry in cv.summary()}
-    ranking = found.ranking()
-    best = {metric: min(means[m, metric]["mean"] for m in ranking) for metric in COLUMNS}
-    rows = grid("\nmethod", *(heading for heading, _, _ in COLUMNS.values()), "fit\ns")
-    for method in [*ranking, *(m for m in cv.methods if m not in ranking)]:
-        cells = [_score(means[method, metric] | {"sd": float("nan")}, metric, best[metric]) for metric in COLUMNS]
-        seconds = means[method, "fit_seconds"]["mean"]
-        star = " *" if found.candidates[method].ours else ""
-        rows.add_row(shown(method) + star, *cells, f"{seconds:.2f}" if seconds == seconds else "")
-    screen.show(rows)
-    screen.say("* of mixent")
-    screen.say()
-    for name, why in found.skipped.items():
-        screen.say(f"Left out: {shown(name)}: {shown(why)}.")
+    weighted = "; rows are weighted" if cv.sample_weight is not None else ""
+    screen.print()
+    screen.print(f"{n_folds}-fold cross-validation{often}, settings chosen inside: means over the folds{weighted}")
+    screen.print()
+    screen.table(_scores(comparison))
+    screen.print("* of mixent")
+    screen.print()
+    for name, reason in comparison.skipped.items():
+        screen.print(f"Left out: {shown(name)}: {shown(reason)}.")
     for name, message in cv.failures.items():
         screen.warn(f"{name} failed: {message}")
-    for problem in found.problems:
+    for problem in comparison.problems:
         screen.warn(problem)
-    screen.say()
-    screen.say(shown(found.reason))
-    screen.say()
+    screen.print()
+    screen.print(shown(comparison.reason))
+    screen.print()
+
+
+def _scores(comparison: Any) -> Any:
+    cv, ranking = comparison.cv, comparison.ranking()
+    means = {(entry["method"], entry["metric"]): entry["mean"] for entry in cv.summary()}
+    best = {metric: min(means[method, metric] for method in ranking) for metric in COLUMNS}
+    table = grid("\nmethod", *(heading for heading, _, _ in COLUMNS.values()), "fit\ns")
+    for method in [*ranking, *(m for m in cv.methods if m not in ranking)]:
+        cells = [_score(means[method, metric], metric, best[metric]) for metric in COLUMNS]
+        seconds = means[method, "fit_seconds"]
+        star = " *" if comparison.candidates[method].ours else ""
+        table.add_row(shown(method) + star, *cells, f"{seconds:.2f}" if seconds == seconds else "")
+    return table
+
+
+def _score(mean: float, metric: str, best: float) -> str:
+    _, factor, digits = COLUMNS[metric]
+    if mean != mean:
+        return "failed"
+    text = f"{factor * mean:.{digits}f}"
+    return f"[bold green]{text}[/]" if mean == best else text
 
 
 def _write(
-    screen: Screen, found: Any, output: Path, report: Path | None, scores: Path | None, title: str, commands: str
+    screen: Screen, comparison: Any, output: Path, report: Path | None, scores: Path | None, title: str, commands: str
 ) -> None:
-    import pandas as pd
-
     from mixent import save
 
-    if found.winner is not None:
-        save(found.winner, output, foreign="skops")
-        screen.say(f"Wrote [bold]{shown(output)}[/]: {shown(found.recommended)}, fitted to all rows")
     if scores is not None:
-        write_table(screen, pd.DataFrame(found.cv.records), scores)
-        screen.say(f"Wrote [bold]{shown(scores)}[/]")
+        write_records(screen, comparison.cv.records, scores)
+        screen.wrote(scores)
     if report is not None:
-        found.report(report, title=title, commands=commands)
-        screen.say(f"Wrote [bold]{shown(report)}[/]; open it in a browser")
+        comparison.report(report, title=title, commands=commands)
+        screen.wrote(report, "; open it in a browser")
+    if comparison.winner is not None:
+        save(comparison.winner, output, foreign="skops")
+        screen.wrote(output, f": {comparison.recommended}, fitted to all rows")

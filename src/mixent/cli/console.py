@@ -1,33 +1,34 @@
-"""What a person sees: text, tables, progress bars, warnings and errors, each on its stream."""
+"""Output of the commands: text, tables, progress bars, warnings and errors, each on its stream."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from mixent.base.text import one_line
+from mixent.base.text import class_name, one_line
 
 MOST_WARNINGS = 8
+WIDEST = 100  # columns of text that is wrapped here
 NOT_FOR_USERS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
 
 
 def shown(value: Any) -> str:
-    """User's text inside rich markup: harmless whatever it holds."""
+    """The user's text inside rich markup: harmless whatever it holds."""
     return escape(one_line(value))
 
 
 def named(label: Any) -> str:
     """A class in a sentence, inside rich markup: a label that is a number comes after the word class."""
-    from mixent.base.text import class_name  # here: a command starts without numpy
-
     return shown(class_name(label))
 
 
@@ -39,16 +40,29 @@ class Screen:
         self.out = self.err if to_stderr else Console(emoji=False, highlight=False, quiet=quiet)
         self._warned: list[str] = []
 
-    def say(self, markup: str = "") -> None:
-        """A line (or paragraph) of the result; user's text in it must be `shown`."""
+    @property
+    def width(self) -> int:
+        """Columns that wrapped text may take."""
+        return min(self.out.width, WIDEST)
+
+    def print(self, markup: str = "") -> None:
+        """Print a line (or paragraph) of the result; the user's text in it must be `shown`."""
         self.out.print(markup)
 
-    def show(self, table: Table) -> None:
+    def text(self, text: str) -> None:
+        """Print plain text as it is: no markup, no wrapping."""
+        self.out.print(text, markup=False, soft_wrap=True)
+
+    def table(self, table: Table) -> None:
         """Print a table."""
         self.out.print(table)
 
+    def wrote(self, path: Path, more: str = "") -> None:
+        """Print which file was written."""
+        self.print(f"Wrote [bold]{shown(path)}[/]{escape(more)}")
+
     def warn(self, message: Any) -> None:
-        """One yellow line; a message said before, and the ninth, is only counted."""
+        """One yellow line; a repeated message is printed once, and those after the eighth are only counted."""
         text = one_line(message)
         if text not in self._warned:
             self._warned.append(text)
@@ -56,22 +70,39 @@ class Screen:
                 self.err.print(f"[yellow]Warning: {escape(text)}[/]", soft_wrap=True)
 
     def close(self) -> None:
-        """Say how many warnings were held back."""
+        """Print how many warnings were held back."""
         if len(self._warned) > MOST_WARNINGS:
             self.err.print(f"[yellow]{len(self._warned) - MOST_WARNINGS} more warnings like these[/]")
 
     @contextmanager
     def progress(self, title: str) -> Iterator[Callable[[int, int, str], None]]:
-        """A bar on the terminal, nothing in a pipe; yields what is to be told (done, total, text)."""
+        """A bar on the terminal, nothing in a pipe; yields the function to call with (done, total, text)."""
         if not self.err.is_terminal or self.err.quiet:  # a disabled bar of rich before 14.3 leaves a blank line
-            yield lambda done, total, text: None
+            yield _Bar.nothing
             return
         columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), TimeElapsedColumn())
         with Progress(*columns, console=self.err, transient=True) as bar:
             task = bar.add_task(shown(title), total=None)
-            yield lambda done, total, text: bar.update(
-                task, completed=done, total=total, description=shown(f"{title}: {text}")
-            )
+            yield _Bar(bar, task, title)
+
+
+@dataclass(frozen=True)
+class _Bar:
+    """Moves a bar; in another process, to which a screen cannot go, it does nothing."""
+
+    bar: Progress
+    task: TaskID
+    title: str
+
+    def __call__(self, done: int, total: int, text: str) -> None:
+        self.bar.update(self.task, completed=done, total=total, description=shown(f"{self.title}: {text}"))
+
+    def __reduce__(self) -> Any:
+        return getattr, (_Bar, "nothing")
+
+    @staticmethod
+    def nothing(done: int, total: int, text: str) -> None:
+        """No screen."""
 
 
 @contextmanager
@@ -92,7 +123,7 @@ def session(*, quiet: bool = False, debug: bool = False, to_stderr: bool = False
         except Exception as error:
             if debug:
                 raise
-            _fail(_in_words(error), 1)
+            _fail(_message(error), 1)
         finally:
             screen.close()
 
@@ -102,19 +133,19 @@ def _fail(message: str, status: int) -> None:
     raise typer.Exit(status) from None
 
 
-def _in_words(error: Exception) -> str:
+def _message(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     if isinstance(error, MemoryError):
         return "not enough memory for this table; use fewer rows or columns"
     if isinstance(error, ValueError | TypeError | OSError | ImportError | RuntimeError) and str(error):
         return str(error)
-    return f"unexpected {type(error).__name__}: {error}; please report it with what --debug shows"
+    return f"unexpected {type(error).__name__}: {error}; please report it with the output of --debug"
 
 
-def grid(*headings: str, title: str | None = None) -> Table:
-    """An empty table in the house style: the first column is text, the others are numbers."""
-    table = Table(box=None, pad_edge=False, header_style="bold", title=title, title_justify="left", title_style="")
+def grid(*headings: str) -> Table:
+    """An empty table: the first column is text, the others are numbers."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
     for place, heading in enumerate(headings):
         table.add_column(heading, justify="left" if place == 0 else "right", no_wrap=place > 0)
     return table

@@ -1,4 +1,4 @@
-"""`mixent demo`: the main job on data that comes with scikit-learn."""
+"""`mixent demo`: a comparison on data that comes with scikit-learn."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from mixent.cli import options as opt
-from mixent.cli.compare import live_on, show_comparison
-from mixent.cli.console import session, shown
-from mixent.cli.data import check_output
+from mixent.cli.compare import live_on, print_comparison
+from mixent.cli.console import session
+from mixent.cli.output import PAGE, check_output
 
 DELETED = 0.2  # share of the cells
 METHODS = ("mixture", "maximum entropy", "linear MED")  # beside scikit-learn's
@@ -31,17 +31,17 @@ def demo(
       mixent demo --out /tmp/demo.html
     """  # noqa: D301  (typer needs the backspace itself)
     with session(quiet=quiet, debug=debug) as screen:
-        check_output(out, [], (".html", ".htm"))
+        check_output(out, [], PAGE)
         X, y = load_data()
         from mixent import compare
 
-        screen.say(f"Wine: {len(X)} wines, {X.shape[1]} measurements, {len(set(y))} growers. Who made which wine?")
-        screen.say("A fifth of all cells was deleted at random: mixtures integrate such gaps out, others fill them.")
-        found = compare(with_gaps(X), y, methods=list(METHODS), progress=live_on(screen))
-        show_comparison(screen, found)
-        found.report(out, title="mixent demo: who made which wine?", commands="mixent demo")
-        screen.say(f"Wrote [bold]{shown(out.resolve())}[/]; open it in a browser.")
-        screen.say("Next, with a table of your own:  mixent compare data.csv --target COLUMN")
+        screen.print(f"Wine: {len(X)} wines, {X.shape[1]} measurements, {len(set(y))} growers. Who made which wine?")
+        screen.print("A fifth of all cells was deleted at random; mixtures integrate such cells out, others fill them.")
+        comparison = compare(with_missing(X), y, methods=list(METHODS), progress=live_on(screen))
+        print_comparison(screen, comparison)
+        comparison.report(out, title="mixent demo: who made which wine?", commands="mixent demo")
+        screen.wrote(out.resolve(), "; open it in a browser.")
+        screen.print("Next, with a table of your own:  mixent compare data.csv --target COLUMN")
 
 
 def load_data() -> tuple[Any, Any]:
@@ -55,7 +55,7 @@ def load_data() -> tuple[Any, Any]:
     return wine.data, wine.target_names[wine.target]
 
 
-def with_gaps(X: Any) -> Any:
+def with_missing(X: Any) -> Any:
     """A copy with some cells deleted at random."""
     import numpy as np
 

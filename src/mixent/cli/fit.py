@@ -3,80 +3,45 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mixent.base.text import count
 from mixent.cli import options as opt
-from mixent.cli.console import Screen, grid, named, session, shown
-from mixent.cli.data import Data, check_output, gathered, parts, read_data
-from mixent.cli.models import Choices, make_models, name_codes
-from mixent.cli.models_ensemble import BASELINES, ENSEMBLES, answer_columns, bases_of, check_can_save
-from mixent.cli.summary import describe, show_model
+from mixent.cli.console import Screen, session, shown
+from mixent.cli.data import Data, read_data
+from mixent.cli.output import check_output
+from mixent.cli.parsing import read_settings, refuse
+from mixent.cli.settings import DEFAULTS, check_can_save, make_estimator, model_entry, models, set_common
+
+if TYPE_CHECKING:
+    from mixent.base.registry import Entry
 
 
 def fit(
-    ctx: typer.Context,
     data: opt.Data,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="Model file to write.", show_default=False)
     ],
     target: Annotated[
         str | None,
+        typer.Option("--target", "-t", metavar="COL", help="Column of class labels; without it, clusters are fitted."),
+    ] = None,
+    model: Annotated[
+        str | None,
         typer.Option(
-            "--target",
-            "-t",
-            metavar="COL",
-            help="Column of class labels; without it, clusters are fitted. Not for --model joint.",
+            metavar="NAME",
+            help=f"Model to fit; `mixent models` lists them (default: {DEFAULTS[True]}; without --target "
+            f"{DEFAULTS[False]}).",
         ),
     ] = None,
-    model: opt.Model = "mixture",
-    components: opt.Components = "auto",
-    covariance: opt.Covariance = "auto",
-    prior: opt.PriorRows = "auto",
-    objective: opt.Objective = None,
-    alpha: opt.Alpha = None,
-    validation: opt.Validation = None,
-    growth: opt.Growth = "restart",
-    select: opt.Select = None,
-    max_components: opt.MaxComponents = None,
-    per_class: opt.PerClass = False,
-    latent: opt.Latent = None,
-    bins: opt.Bins = None,
-    n_bins: opt.NumberOfBins = None,
-    no_means: opt.NoMeans = False,
-    groups: opt.Groups = None,
-    pairs: opt.Pairs = None,
-    selection: opt.Selection = None,
-    solver: opt.Solver = None,
-    probabilistic: opt.Probabilistic = [],  # noqa: B006
-    kernel: opt.Kernel = None,
-    c: opt.Bound = None,
-    margin: opt.Margin = None,
-    bias: opt.Bias = None,
-    gamma: opt.Gamma = None,
-    degree: opt.Degree = None,
-    calibration: opt.CalibrationName = None,
-    n_features: opt.NumberOfFeatures = None,
-    bandwidth: opt.Bandwidth = None,
-    shrinkage: opt.Shrinkage = None,
-    structure: opt.Structure = None,
-    tables: opt.Tables = None,
-    numbers: opt.Numbers = None,
-    states: opt.States = None,
-    topology: opt.Topology = None,
-    transitions: opt.Transitions = None,
-    bases: opt.Bases = None,
-    outputs: opt.Outputs = [],  # noqa: B006
-    base: opt.Base = None,
-    stages: opt.Stages = None,
-    combine: opt.Combine = None,
-    constraints: opt.ConstraintsName = None,
-    decisions: opt.Decisions = None,
+    settings: opt.Set = [],  # noqa: B006  (typer reads it, nobody writes it)
     sequence: opt.Sequence = None,
-    ignore: opt.Ignore = [],  # noqa: B006  (typer reads it, nobody writes it)
+    ignore: opt.Ignore = [],  # noqa: B006
     categorical: opt.Categorical = [],  # noqa: B006
     weight: opt.Weight = None,
     seed: opt.Seed = 0,
@@ -84,144 +49,185 @@ def fit(
     quiet: opt.Quiet = False,
     debug: opt.Debug = False,
 ) -> None:
-    """Fit a classifier to a table and save it. To find rows that are unlike the others: mixent novelty.
+    """Fit a model to a table and save it.
 
-    Text columns are categories; empty cells, NA and ? are missing and need no filling in. Rows whose target cell is
-    blank are used as unlabelled rows.
+    Text columns are categories; empty cells, NA and ? are missing values, which need no filling in. Rows whose target
+    cell is blank have no label; the output states what the model does with them.
 
     \b
     Examples:
       mixent fit iris.csv --target species -o iris.mixent
       mixent fit data.csv -t class -o m.mixent --ignore id --categorical zip
-      mixent fit data.csv -t class -o m.mixent -k 1 --covariance VVV   (QDA)
-      mixent fit data.csv -t class -o m.mixent --model shared -k 6 --objective conditional
-      mixent fit data.csv -t class -o m.mixent --model maxent --select forward
-      mixent fit data.csv -t class -o m.mixent --model med --kernel rbf
-      mixent fit data.csv -t class -o m.mixent --model kernel-fisher
-      mixent fit data.csv -t class -o m.mixent --model med-tree --tables integrated
-      mixent fit data.csv -t class -o m.mixent --model med-bayes-net --structure "age,dose;sex,dose"
-      mixent fit data.csv -t class -o m.mixent --model stack --bases mixture,maxent,med-tree
-      mixent fit data.csv -t class -o m.mixent --model stack --outputs "vendor=p_no,p_yes" --bases mixture
-      mixent fit data.csv -t class -o m.mixent --model boost --stages 20
-      mixent fit series.csv -t class -o m.mixent --model hmm --states 4   (a sequence per row)
-      mixent fit steps.csv -t class -o m.mixent --model hmm --sequence id  (a step per row)
-      mixent fit data.csv -o clusters.mixent             (no target: clusters)
-      mixent fit data.csv -o table.mixent --model joint  (any column from the others)
+      mixent fit data.csv -t class -o m.mixent --set n_components=1 --set covariance=VVV   (QDA)
+      mixent fit data.csv -t class -o m.mixent --model med-tree --set tables=integrated
+      mixent fit data.csv -t class -o m.mixent --model med-bayes-net --set "structure=age,dose;sex,dose"
+      mixent fit data.csv -t class -o m.mixent --model stack --set estimators=mixture,med --set med.C=2
+      mixent fit steps.csv -t class -o m.mixent --model hmm --sequence id   (a step of a sequence per row)
+      mixent fit data.csv -o clusters.mixent                                (no target: clusters)
+      mixent fit data.csv -o table.mixent --model joint                     (any column from the others)
     """  # noqa: D301  (typer needs the backspace itself)
     with session(quiet=quiet, debug=debug) as screen:
-        chosen = Choices.typed_in(ctx.params)
-        if model == "joint" and target is not None:
-            raise typer.BadParameter(
-                "--target has no effect with --model joint, which predicts any column: give it to `mixent predict`"
-            )
-        if model == "novelty":
-            raise typer.BadParameter("--model novelty is a command of its own: mixent novelty DATA -o FILE")
-        if sequence is not None and model != "hmm":
-            raise typer.BadParameter(f"--sequence has no effect with --model {model}; it serves --model hmm")
-        estimator = make_models([model], chosen, target=target, categorical=categorical, seed=seed, jobs=jobs)[model]
-        if model in ENSEMBLES:
-            check_can_save(bases_of(model, chosen))
-        check_output(output, [data])
-        table = read_data(
+        name = model or DEFAULTS[target is not None]
+        _check_target(model_entry(name), target)
+        fit_model(
+            screen,
             data,
-            target,
+            output,
+            name,
+            settings,
+            target=target,
+            sequence=sequence,
             ignore=ignore,
-            weight=weight,
             categorical=categorical,
-            screen=screen,
-            models=[model],
-            text=[] if sequence is None else [sequence],
-            shares=[
-                *(name for text in probabilistic for name in parts(text.partition("=")[2])),
-                *answer_columns(outputs),
-            ],
+            weight=weight,
+            seed=seed,
+            jobs=jobs,
         )
-        codes = [name for name in table.categorical if name != sequence]  # as the columns are named
-        name_codes(estimator, codes, list(table.X.columns))
-        for hint in table.hints:
-            screen.say(shown(hint))
-        if target is None and model != "joint":
-            screen.say("No --target: fitting clusters (a mixture without classes).")
-        if sequence is not None:
-            table = gathered(data, table, sequence, str(target))
-            screen.say(f"{count(len(table.y), 'sequence')}: rows with the same {shown(sequence)}")
-        seconds = fit_with_bar(screen, estimator, table)
-        from mixent import save
 
-        save(estimator, output, foreign="skops" if set(bases_of(model, chosen)) & set(BASELINES) else None)
-        screen.say(f"Fitted {type(estimator).__name__} in {seconds:.1f} s")
-        screen.say()
-        show_model(screen, describe(estimator), _class_rows(table))
-        _say_search(screen, estimator)
-        if target is not None:
-            _say_training(screen, estimator, table)
-        if model == "joint":
-            _say_columns(screen, estimator, table)
-        screen.say(f"Wrote [bold]{shown(output)}[/] ({output.stat().st_size / 1000:.0f} kB)")
+
+def _check_target(entry: Entry, target: str | None) -> None:
+    only = f"--target is only used with classifiers; {entry.name} is a model for {entry.task}"
+    hint = ": give --target to `mixent predict`, for any column" if entry.task == "joint" else ""
+    refuse(
+        (entry.task == "fusion", f"--model {entry.name} is fitted by `mixent fuse`"),
+        (entry.task == "classification" and target is None, f"--model {entry.name} is a classifier and needs --target"),
+        (entry.task != "classification" and target is not None, only + hint),
+    )
+
+
+def fit_model(
+    screen: Screen,
+    data: Path,
+    output: Path,
+    name: str,
+    settings: Sequence[str],
+    *,
+    target: str | None,
+    sequence: str | None,
+    ignore: Sequence[str],
+    categorical: Sequence[str],
+    weight: str | None,
+    seed: int,
+    jobs: int | None,
+) -> tuple[Any, Data]:
+    """Fit the model of this name, save and describe it; returns it with its table."""
+    from mixent import save
+
+    given = read_settings(settings)
+    estimator = make_estimator(name, given, {"random_state": seed, "n_jobs": jobs})
+    check_use(name, estimator, weight=weight, sequence=sequence)
+    check_can_save(estimator)
+    check_output(output, [data])
+    table = read_data(
+        data,
+        target,
+        screen=screen,
+        ignore=ignore,
+        weight=weight,
+        categorical=categorical,
+        sequence=sequence,
+        named=words_in(given),
+    )
+    if table.categorical:
+        set_common(estimator, {"categorical": table.categorical})
+    if sequence is not None:
+        screen.print(f"{count(len(set(table.groups)), 'sequence')}: rows with the same {shown(sequence)}")
+    if note := absent_labels(table, target, estimator):
+        screen.warn(note)
+    seconds = fit_with_bar(screen, estimator, table)
+    save(estimator, output, foreign="skops")
+    entry = model_entry(name)
+    screen.print(f"Fitted in {seconds:.1f} s")
+    screen.print()
+    screen.text(entry.describe(estimator).text(screen.width))
+    screen.print()
+    _print_training_rows(screen, entry, estimator, table)
+    screen.wrote(output, f" ({output.stat().st_size / 1000:.0f} kB)")
+    return estimator, table
+
+
+def words_in(value: Any) -> Iterator[str]:
+    """All words inside settings: some may be names of columns."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list | tuple):
+        for item in [*value, *value.values()] if isinstance(value, dict) else value:
+            yield from words_in(item)
+
+
+def check_use(name: str, estimator: Any, *, weight: str | None, sequence: str | None) -> None:
+    """Refuse options that the model has no use for."""
+    from sklearn.utils.validation import has_fit_parameter
+
+    from mixent.base.capabilities import cells_of
+
+    sequences = [other for other, entry in models().items() if has_fit_parameter(entry.cls, "groups")]
+    refuse(
+        (weight is not None and not cells_of(estimator)["weights"].able, f"--weight is not used: {name} takes none"),
+        (
+            sequence is not None and name not in sequences,
+            f"--sequence is only used with models of sequences ({', '.join(sequences)}); got --model {name}",
+        ),
+    )
+
+
+def absent_labels(table: Data, target: str | None, estimator: Any) -> str | None:
+    """What is done with rows without a label, where there are any."""
+    from mixent.base.capabilities import LEFT_OUT, cells_of
+    from mixent.data import read_labels
+
+    n_absent = 0 if table.y is None else read_labels(table.y, len(table.y)).n_absent
+    if not n_absent:
+        return None
+    cell = cells_of(estimator)["absent_labels"]
+    note = (cell.note or "they are used") if cell.able else LEFT_OUT.note
+    return f"{n_absent} of {count(len(table.y), 'row')} have no label in {target!r}: {note}"
 
 
 def fit_with_bar(screen: Screen, estimator: Any, table: Data) -> float:
     """Fit under a progress bar; the seconds it took."""
     began = time.perf_counter()
-    X, y, weight = table.X, table.y, table.weight
-    more = {} if table.groups is None else {"groups": table.groups}
-    if y is not None and type(estimator).__name__ == "HMMClassifier":  # it needs the label of every row
-        from mixent.evaluate import labelled_rows
-
-        known = labelled_rows(y)
-        steps = known if table.groups is None else table.y_of_steps(known)
-        X, y, weight = X[steps], y[known], None if weight is None else weight[known]
-        more = {} if table.groups is None else {"groups": table.groups[steps]}
+    table = _usable(estimator, table)
+    given = {"y": table.y, "sample_weight": table.weight, "groups": table.groups}
+    shows = "progress" in estimator.get_params(deep=False)
     with screen.progress("fitting") as show:
-        estimator.set_params(progress=show)
-        estimator.fit(X, y, sample_weight=weight, **more)
-    estimator.set_params(progress=False)  # a model file holds no screens
+        if shows:
+            estimator.set_params(progress=show)
+        estimator.fit(table.X, **{name: value for name, value in given.items() if value is not None})
+    if shows:
+        estimator.set_params(progress=False)  # a model file holds no screens
     return time.perf_counter() - began
 
 
-def _class_rows(table: Data) -> dict[Any, float] | None:
-    if table.y is None:
-        return None
-    counts: dict[Any, float] = {}
-    for value in table.y.dropna().tolist():
-        counts[value] = counts.get(value, 0) + 1
-    return counts
+def _usable(estimator: Any, table: Data) -> Data:
+    """Without the rows that have no label, where the model cannot take them."""
+    from mixent.base.capabilities import cells_of
+    from mixent.data.labels import labelled_rows
+
+    if table.y is None or cells_of(estimator)["absent_labels"].able:
+        return table
+    known = labelled_rows(table.y)
+    steps = table.of_steps(known)
+    groups = None if table.groups is None else table.groups[steps]
+    weight = None if table.weight is None else table.weight[known]
+    return replace(table, X=table.X[steps], y=table.y[known], weight=weight, groups=groups)
 
 
-def _say_search(screen: Screen, estimator: Any) -> None:
-    from mixent.mixtures.options import by_likelihood
-
-    search = getattr(estimator, "search_", None)
-    if not search:
+def _print_training_rows(screen: Screen, entry: Entry, estimator: Any, table: Data) -> None:
+    """Scores of a classifier, or what another model shows of the rows it was fitted to."""
+    if entry.task == "classification":
+        _print_scores(screen, estimator, table)
         return
-    by = estimator._group("search").criterion if hasattr(estimator, "search") else "cv"
-    best = [entry for entry in search if entry.get("chosen")] or search[:1]
-    tried, first = count(len(search), "model"), best[0]
-    if "log_loss" in first:
-        text = f"Chosen among {tried} by cross-validation inside the training rows"
-        if hasattr(estimator, "search") and estimator._group("search").nested is not None:
-            text = (
-                f"Chosen among {tried} that {by.upper()} picked in {count(first['folds'], 'fold')}, by held-out error"
-            )
-        text += f": log-loss {first['log_loss']:.3f} nats, error {first['error']:.1%}"
-    elif "class" in first:
-        taken = ", ".join(f"{named(e['class'])}: {e['n_components']} {e['covariance']}" for e in best)
-        text = f"Chosen for each class, among {tried} in all, by {by.upper()} (lower is better): {taken}"
-    else:
-        name = "-2 x held-out log density" if by == "cv" else by.upper()
-        text = f"Chosen among {tried} by {name} ({first[by]:.6g}; lower is better)"
-    if not by_likelihood(getattr(estimator, "training", "likelihood")) and not _scored_as_trained(estimator):
-        text += "; this was before the training that followed"
-    screen.say(text)
+    blocks = [] if table.groups is not None else entry.on_rows(estimator, table.X, None)
+    texts = [text for block in blocks if (text := "\n".join(block.lines(screen.width)))]
+    if texts:
+        screen.text("\n\n".join(["On the training rows\n--------------------", *texts]))
+        screen.print()
 
 
-def _scored_as_trained(estimator: Any) -> bool:
-    """Cross-validation trains shared components in every fold; all else chooses likelihood solutions."""
-    return estimator._group("search").criterion == "cv" and isinstance(estimator.covariance_, str)
-
-
-def _say_training(screen: Screen, estimator: Any, table: Data) -> None:
-    from mixent.evaluate import labelled_rows, score_table
+def _print_scores(screen: Screen, estimator: Any, table: Data) -> None:
+    from mixent.data.labels import labelled_rows
+    from mixent.evaluate import score_table
 
     known = labelled_rows(table.y)
     more = {} if table.groups is None else {"groups": table.groups}
@@ -230,22 +236,7 @@ def _say_training(screen: Screen, estimator: Any, table: Data) -> None:
     if weight is not None and not weight.sum() > 0:
         return
     score = score_table(table.y[known], proba, estimator.classes_, weight)
-    screen.say(
-        f"On the training rows (too rosy; see mixent evaluate): log-loss {score['log_loss']:.3f} nats, "
-        f"error {score['error']:.1%}"
+    screen.print(
+        f"On the training rows: log-loss {score['log_loss']:.3f} nats, error {score['error']:.1%} (optimistic; "
+        "`mixent compare` scores rows that were held out)"
     )
-
-
-def _say_columns(screen: Screen, estimator: Any, table: Data, most: int = 30) -> None:
-    """How well each column is predicted from the others, on the training rows."""
-    found = estimator.accuracy_by_column(table.X)
-    rows = grid("column", "known", "error %", "variance explained %")
-    for name, score in list(found.items())[:most]:
-        error = "" if score.error is None else f"{100 * score.error:.1f}"
-        explained = "" if score.r2 is None else f"{100 * score.r2:.1f}"
-        rows.add_row(shown(name), str(score.n_rows), error, explained)
-    screen.say()
-    screen.say("Each column from all others, on the training rows (too rosy):")
-    screen.show(rows)
-    if len(found) > most:
-        screen.say(f"... and {len(found) - most} more")

@@ -11,31 +11,24 @@ import typer
 
 from mixent.base.text import count
 from mixent.cli import options as opt
-from mixent.cli.answers import as_objects, check_labels, need_sources, of_items, read_wide, worded
+from mixent.cli.answers import as_objects, check_labels, need_sources, of_items, read_answers, read_wide, worded
 from mixent.cli.calibrate import without_sources
 from mixent.cli.console import Screen, session, shown
-from mixent.cli.data import (
-    STDOUT,
-    check_output,
-    harmless,
-    listed,
-    names_of,
-    need_columns,
-    read_table,
-    weight_column,
-    write_table,
-)
-from mixent.cli.parsing import by_class, long_columns, one_of, refuse_idle, share, shares_of
-from mixent.cli.summary_fusion import show_fusion
+from mixent.cli.data import listed, names_of, need_columns, read_table, weight_column
+from mixent.cli.output import PAGE, STDOUT, check_output, check_table_output, harmless, write_table
+from mixent.cli.parsing import by_class, long_columns, one_of, refuse, share, shares_of
+from mixent.cli.predict import print_priors
+from mixent.cli.rows import Rows
+from mixent.cli.settings import model_for
 
 MANY_LABELS = 50  # different answers of a column of which nothing is known
 
 
 @dataclass(frozen=True)
 class Answers:
-    """What a table holds for a fusion."""
+    """A table of answers, as a fusion takes them."""
 
-    answers: Any  # what Fuser.fit takes
+    answers: Any  # for `fit`
     items: Any  # (n,) names, or None
     item_column: str  # of the output
     y: Any = None
@@ -62,8 +55,8 @@ def fuse(
             "--calibration",
             "-c",
             metavar="FILE",
-            help="What is known of the sources, written by `mixent calibrate` or by hand: .json. Without it every "
-            "column is a source of which nothing is known but that it is more often right than not.",
+            help="Calibrations of the sources, written by `mixent calibrate` or by hand: .json. Without it every "
+            "column is a source of which nothing is known except that it is more often right than wrong.",
         ),
     ] = None,
     method: Annotated[
@@ -84,25 +77,25 @@ def fuse(
         str | None,
         typer.Option(
             metavar="SHARES",
-            help="Class priors to begin with, and to test against: training (so unless given), uniform, or shares as "
+            help="Class priors to start from, and to test against: training (default), uniform, or shares as "
             "healthy=0.9,ill=0.1.",
         ),
     ] = None,
     weight: opt.Weight = None,
     ignore: Annotated[list[str], opt.LEFT_OUT] = [],  # noqa: B006
     confidence: Annotated[float, typer.Option(metavar="SHARE", help="Of the intervals and the alarms.")] = 0.95,
-    report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML page with pictures.")] = None,
+    report: opt.Report = None,
     save: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the fusion as a model, for `mixent predict`.")
     ] = None,
     quiet: opt.Quiet = False,
     debug: opt.Debug = False,
 ) -> None:
-    """Fuse what several sources say of the same items, without common labels, at whatever priors the batch has.
+    """Combine the answers of several sources to the same items, without common labels, at unknown class priors.
 
     A wide table has a column for each source (columns NAME:CLASS where it gives probabilities), a long one a row for
-    each answer. A blank is no answer. The output has a line for each item: the class, a probability of each class, what
-    most of the sources say, and whether that is another class.
+    each answer. A blank is no answer. The output has a line for each item: the class, a probability of each class, the
+    answer of the majority, and whether that is another class.
 
     \b
     Examples:
@@ -112,13 +105,12 @@ def fuse(
       mixent predict fusion.mixent new.csv -o out.csv
     """  # noqa: D301  (typer needs the backspace itself)
     with session(quiet=quiet, debug=debug, to_stderr=output == STDOUT) as screen:
-        from mixent import Fuser
         from mixent.fusion.methods import METHODS
 
         one_of("--method", method, tuple(METHODS))
         share("--confidence", confidence)
         columns = None if long is None else long_columns(long)
-        refuse_idle((bool(columns and item), "--item has no effect with --long, which names the column of the items"))
+        refuse((bool(columns and item), "--item is not used with --long, which names the column of the items"))
         inputs = [data, *([calibration] if calibration else [])]
         _check_outputs(output, report, save, inputs)
         sources = None if calibration is None else _sources(calibration, ignore)
@@ -127,24 +119,20 @@ def fuse(
         else:
             table = _read_long(data, sources, columns, labels, weight, ignore)
         prior = _class_prior(class_prior, sources)
-        fuser = Fuser(sources, method=method, class_prior=prior, confidence=confidence)
+        fuser = model_for("fusion").cls(sources, method=method, class_prior=prior, confidence=confidence)
         _fit(fuser, table, labels)
-        screen.say(f"[bold]{shown(data)}[/]: {shown('; '.join([_size(fuser), *table.notes]))}")
-        found = _written(screen, fuser, table, output)
-        _tell(screen, fuser, found)
+        screen.print(f"[bold]{shown(data)}[/]: {shown('; '.join([_size(fuser), *table.notes]))}")
+        _write(screen, fuser, table, output)
+        _describe(screen, fuser)
         if output != STDOUT:
-            screen.say(f"Wrote [bold]{shown(output)}[/]")
+            screen.wrote(output)
         _keep(screen, fuser, table, report, save, data, ctx.obj or "")
 
 
 def _check_outputs(output: Path, report: Path | None, save: Path | None, inputs: Sequence[Path]) -> None:
-    from mixent.data.files import ENDINGS
-
-    if output != STDOUT:
-        check_output(output, inputs, ENDINGS)
-    for path, endings in ((report, (".html", ".htm")), (save, ())):
-        if path is not None:
-            check_output(path, [*inputs, output], endings)
+    check_table_output(output, inputs)
+    check_output(report, [*inputs, output], PAGE)
+    check_output(save, [*inputs, output])
 
 
 def _sources(path: Path, ignore: Sequence[str]) -> dict[str, Any]:
@@ -153,13 +141,14 @@ def _sources(path: Path, ignore: Sequence[str]) -> dict[str, Any]:
 
     if not path.exists():
         raise FileNotFoundError(f"no such file: {path}; make it by `mixent calibrate`")
-    found = load_calibrations(path)
-    left = {name: one for name, one in found.items() if name not in names_of(ignore, found)}
+    known = load_calibrations(path)
+    left = {name: source for name, source in known.items() if name not in names_of(ignore, known)}
     if not left:
         raise ValueError(f"{path}: no source is left; ignore fewer")
-    for name, one in left.items():
-        if one.copy_of is not None and one.copy_of not in left and one.copy_of in found:
-            raise ValueError(f"{one.copy_of!r} (--ignore) is the original of {name!r}; ignore {name!r} too, or neither")
+    for name, source in left.items():
+        original = source.copy_of
+        if original is not None and original not in left and original in known:
+            raise ValueError(f"{original!r} (--ignore) is the original of {name!r}; ignore {name!r} too, or neither")
     return left
 
 
@@ -219,7 +208,7 @@ def _refuse_twice(others: Sequence[str], sources: Mapping[str, Any] | None) -> N
 
 
 def _unused(columns: Sequence[str], known: Sequence[str], sources: Mapping[str, Any]) -> tuple[str, ...]:
-    """Columns that are nobody's, in words."""
+    """Columns that belong to no source, in a sentence."""
     prefixes = {name.rsplit(sign, 1)[0] for name in columns for sign in ":@" if sign in name} & set(sources)
     mine = {*known, *sources, *(c for c in columns for sign in ":@" if c.rsplit(sign, 1)[0] in prefixes)}
     left = [name for name in columns if name not in mine]
@@ -275,44 +264,37 @@ def _size(fuser: Any) -> str:
     return f"{count(fuser.n_items_, 'item')}, {count(fuser._fitted_layout.n_sources, 'source')}"
 
 
-def fused_columns(fuser: Any, posterior: Any) -> dict[str, Any]:
+def _columns(fuser: Any, posterior: Any) -> dict[str, Any]:
     """Output columns by name: the class, and a probability of each."""
     labels = fuser.classes_.astype(object)
-    found = {"predicted": labels[posterior.argmax(axis=1)]}
-    return found | {f"p({label})": posterior[:, k] for k, label in enumerate(fuser.classes_.tolist())}
+    columns = {"predicted": labels[posterior.argmax(axis=1)]}
+    return columns | {f"p({label})": posterior[:, k] for k, label in enumerate(fuser.classes_.tolist())}
 
 
-def _written(screen: Screen, fuser: Any, table: Answers, output: Path) -> Any:
-    """Write the line of every item; returns the decisions by pattern."""
+def _write(screen: Screen, fuser: Any, table: Answers, output: Path) -> None:
+    """Write the line of every item."""
     import numpy as np
     import pandas as pd
 
-    from mixent.report.fusion_words import decisions
+    from mixent.fusion.decisions import decisions
 
-    found = decisions(fuser)
+    made = decisions(fuser)
     rows = np.arange(len(fuser.posterior_)) if table.items is None else table.items
     names = np.array([*fuser.classes_.tolist(), None], dtype=object)  # the last: no majority
-    columns = fused_columns(fuser, fuser.posterior_)
-    columns |= {"majority": found.batch.items(names[found.majority]), "changed": found.batch.items(found.changed)}
+    columns = _columns(fuser, fuser.posterior_)
+    columns |= {"majority": made.batch.items(names[made.majority]), "changed": made.batch.items(made.changed)}
     if table.item_column in columns:
         raise ValueError(f"the column of the items is called {table.item_column!r}, as one of the output is; rename it")
     frame = pd.DataFrame({table.item_column: rows} | columns)
     write_table(screen, frame, output, harmless(fuser.classes_))
-    return found
 
 
-def _tell(screen: Screen, fuser: Any, found: Any) -> None:
-    from mixent.report.fusion_words import describe_fusion, whole
-
-    about = describe_fusion(fuser)
-    screen.say()
-    show_fusion(screen, about)
-    weight = found.batch.weight
-    total, changed = float(weight.sum()), float(weight @ found.changed)
-    untold = float(weight @ (found.majority < 0))
-    tie = f"; of {whole(untold)} there is no majority" if untold else ""
-    screen.say(f"Decided against the majority: {whole(changed)} of {whole(total)} ({changed / total:.1%}){tie}")
-    for text in about["warnings"]:
+def _describe(screen: Screen, fuser: Any) -> None:
+    document = fuser.summary()
+    screen.print()
+    screen.text(document.text(screen.width))
+    screen.print()
+    for text in document.facts.get("warnings", ()):
         screen.warn(text)
 
 
@@ -323,16 +305,47 @@ def _keep(
         from mixent import save
 
         save(fuser, model)
-        screen.say(f"Wrote [bold]{shown(model)}[/] ({model.stat().st_size / 1000:.0f} kB)")
+        screen.wrote(model, f" ({model.stat().st_size / 1000:.0f} kB)")
     if report is not None:
         from mixent.report import model_report
 
-        model_report(
-            report,
-            fuser,
-            table.answers,
-            title=f"Fusion of {data.name}",
-            data_notes=[f"{note[0].upper()}{note[1:]}" for note in table.notes],
-            commands=commands,
-        )
-        screen.say(f"Wrote [bold]{shown(report)}[/]; open it in a browser")
+        notes = [f"{note[0].upper()}{note[1:]}" for note in table.notes]
+        title = f"Fusion of {data.name}"
+        model_report(report, fuser, table.answers, title=title, data_notes=notes, commands=commands)
+        screen.wrote(report, "; open it in a browser")
+
+
+# --- `mixent predict` -------------------------------------------------------------------------------------------------
+
+
+def predicted(
+    screen: Screen, fitted: Any, data: Path, *, adjust: bool, proba: bool, explain: bool
+) -> tuple[Rows, dict[str, Any], Any]:
+    """The table, the columns to write by name, and the classes."""
+    frame = read_answers(fitted, data)
+    if adjust:
+        fitted.update_prior(frame)
+        print_priors(screen, fitted.classes_, fitted.prior_)
+    columns = _columns(fitted, fitted.predict_proba(frame))
+    if not proba:
+        columns = {"predicted": columns["predicted"]}
+    return Rows(frame, frame), columns | (_largest_part(fitted, frame) if explain else {}), fitted.classes_
+
+
+def _largest_part(fitted: Any, frame: Any) -> dict[str, Any]:
+    """The strongest other class, the log-odds against it, and the source with the largest part for the class."""
+    import numpy as np
+
+    parts = fitted.explain(frame)  # (n, J + 1, K)
+    order = np.argsort(-parts.sum(axis=1), axis=1, kind="stable")
+    row = np.arange(len(parts))
+    odds = parts[row, :, order[:, 0]] - parts[row, :, order[:, 1]]  # (n, J + 1)
+    names = np.array([*fitted._fitted_layout.names, "priors"], dtype=object)
+    largest = odds.argmax(axis=1)
+    rivals = fitted.classes_.astype(object)[order[:, 1]]
+    return {
+        "rival": rivals,
+        "log_odds": odds.sum(axis=1),
+        "source": names[largest],
+        "source_part": odds[row, largest],
+    }

@@ -1,50 +1,75 @@
-"""What may be typed after an option: one of some words, a word or a number, a share."""
+"""What may be typed after an option: settings of a model, one of some words, shares of classes, names of columns."""
 
 from __future__ import annotations
 
+import ast
+import difflib
 from collections.abc import Sequence
 from typing import Any
 
 import typer
+
+WORDS = {"none": None, "true": True, "false": False}
+BRACKETS = ("[", "(", "{", "'", '"')
+
+
+def read_settings(texts: Sequence[str]) -> dict[str, Any]:
+    """`--set key=value` by key.
+
+    Parameters
+    ----------
+    texts : as they were typed
+    """
+    settings: dict[str, Any] = {}
+    for text in texts:
+        key, sign, value = (part.strip() for part in text.partition("="))
+        if not sign or not all(key.split(".")):
+            raise typer.BadParameter(f"--set must be KEY=VALUE, such as --set n_components=2; got {text!r}")
+        if key in settings:
+            raise typer.BadParameter(f"--set {key} was given twice; give it once")
+        settings[key] = read_value(key, value)
+    return settings
+
+
+def read_value(key: str, text: str) -> Any:
+    """A Python literal, a list (a,b), a list of lists (a,b;c,d), or a plain word; none, true and false in any case."""
+    if text.lower() in WORDS:
+        return WORDS[text.lower()]
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        if text.startswith(BRACKETS):
+            raise typer.BadParameter(
+                f"--set {key}: {text} is not a Python literal; quote the words in it, such as ['a', 'b']"
+            ) from None
+    else:
+        return list(value) if isinstance(value, tuple) and not text.startswith("(") else value
+    for sign in ";,":
+        if sign in text:
+            return [read_value(key, part.strip()) for part in text.split(sign) if part.strip()]
+    return text
+
+
+def unknown(kind: str, name: str, known: Sequence[str], of: str = "") -> typer.BadParameter:
+    """The error of a name that does not exist: the closest name, and all there are.
+
+    Parameters
+    ----------
+    kind : such as "model" or "parameter"
+    name : what was typed
+    known : names that exist
+    of : what they belong to
+    """
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {close[0]!r}? Choose" if close else "choose"
+    owner = f" of {of}" if of else ""
+    return typer.BadParameter(f"unknown {kind} {name!r}{owner}; {hint} one of {', '.join(known)}")
 
 
 def one_of(option: str, value: str, choices: Sequence[str]) -> None:
     """Refuse any other word."""
     if value not in choices:
         raise typer.BadParameter(f"{option} must be one of {', '.join(choices)}; got {value!r}")
-
-
-def word_or(option: str, text: str, kind: type, word: str = "auto", wanted: str | None = None) -> Any:
-    """The word, or a positive number; `wanted` says so in other words."""
-    if text.lower() == word:
-        return word
-    try:
-        value = kind(text)
-    except ValueError:
-        value = 0
-    if not 0 < value < float("inf"):
-        wanted = wanted or ("a whole number >= 1" if kind is int else "a number > 0")
-        raise typer.BadParameter(f"{option} must be {word}, or {wanted}; got {text!r}")
-    return value
-
-
-def read_prior(text: str, none: Any = None) -> Any:
-    """How strong a prior is: auto, a number, or the word none, which stands for `none`."""
-    return none if text.lower() == "none" else word_or("--prior", text, float, wanted="none or a number > 0")
-
-
-def name_lists(option: str, text: str, words: tuple[str, ...], exactly: int | None = None) -> Any:
-    """One of the words, or lists of names: A,B;C,D."""
-    if text.lower() in words:
-        return text.lower()
-    groups = [[name.strip() for name in part.split(",")] for part in text.split(";")]
-    wanted = "two names" if exactly else "at least two names"
-    for group in groups:
-        if not all(group) or len(group) < 2 or (exactly and len(group) != exactly):
-            raise typer.BadParameter(
-                f'{option} must be {", ".join(words)} or lists of {wanted}, such as "A,B;C,D"; got {text!r}'
-            )
-    return groups
 
 
 def share(option: str, value: float) -> float:
@@ -54,27 +79,32 @@ def share(option: str, value: float) -> float:
     return value
 
 
-def refuse_idle(*told: tuple[bool, str]) -> None:
-    """An option that would have no effect is a misunderstanding: say so."""
-    for idle, message in told:
-        if idle:
+def refuse(*cases: tuple[bool, str]) -> None:
+    """Raise the first message whose condition holds."""
+    for wrong, message in cases:
+        if wrong:
             raise typer.BadParameter(message)
+
+
+def column_names(text: str) -> list[str]:
+    """Names in a list such as A,B."""
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def shares_of(option: str, text: str) -> dict[str, float]:
     """Classes with their shares: healthy=0.9,ill=0.1."""
-    wanted = f"{option} must be classes with their shares, such as healthy=0.9,ill=0.1; got {text!r}"
-    out: dict[str, float] = {}
+    message = f"{option} must be classes with their shares, such as healthy=0.9,ill=0.1; got {text!r}"
+    shares: dict[str, float] = {}
     for part in text.split(","):
         name, sign, number = part.rpartition("=")
         try:
             value = float(number)
         except ValueError:
             value = -1.0
-        if not sign or not name.strip() or name.strip() in out or not 0 <= value < float("inf"):
-            raise typer.BadParameter(wanted)
-        out[name.strip()] = value
-    return out
+        if not sign or not name.strip() or name.strip() in shares or not 0 <= value < float("inf"):
+            raise typer.BadParameter(message)
+        shares[name.strip()] = value
+    return shares
 
 
 def by_class(option: str, shares: dict[str, float], classes: Sequence[Any]) -> list[float]:
@@ -83,8 +113,8 @@ def by_class(option: str, shares: dict[str, float], classes: Sequence[Any]) -> l
     strange = [name for name in shares if name not in names]
     absent = [name for name in names if name not in shares]
     if strange or absent:
-        what = f"{strange[0]!r} is none of them" if strange else f"{absent[0]!r} has none"
-        raise typer.BadParameter(f"{option} needs a share for each of the classes {', '.join(names)}; {what}")
+        problem = f"{strange[0]!r} is none of them" if strange else f"{absent[0]!r} has none"
+        raise typer.BadParameter(f"{option} needs a share for each of the classes {', '.join(names)}; {problem}")
     return [shares[name] for name in names]
 
 

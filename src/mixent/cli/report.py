@@ -1,4 +1,4 @@
-"""`mixent report`: a page about a model and what it says of a table."""
+"""`mixent report`: a page about a model and its predictions for a table."""
 
 from __future__ import annotations
 
@@ -9,46 +9,39 @@ import typer
 
 from mixent.base.text import count
 from mixent.cli import options as opt
-from mixent.cli.console import Screen, session, shown
-from mixent.cli.data import check_output, names_of, need_columns, read_for, sequence_ids, weight_column
-from mixent.cli.parsing import refuse_idle
-from mixent.cli.predict import model_columns
+from mixent.cli.console import session, shown
+from mixent.cli.data import need_columns, weight_column
+from mixent.cli.output import PAGE, check_output
+from mixent.cli.parsing import refuse
+from mixent.cli.rows import class_labels, read_rows
 
 
 def report(
     ctx: typer.Context,
-    model: Annotated[
-        Path,
-        typer.Argument(
-            metavar="MODEL", help="Model file written by `mixent fit`, `novelty` or `fuse`.", show_default=False
-        ),
-    ],
+    model: opt.ModelFile,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The page: .html.")],
     data: Annotated[
         Path | None,
         typer.Argument(
             metavar="DATA",
-            help="Table the model is asked about: .csv, .tsv (also .gz) or .parquet. A fusion needs none.",
+            help="Table to predict: .csv, .tsv (also .gz) or .parquet. A fusion needs none.",
             show_default=False,
         ),
     ] = None,
     target: Annotated[
         str | None,
-        typer.Option("--target", "-t", metavar="COL", help="Column of class labels, to score what the model says."),
+        typer.Option("--target", "-t", metavar="COL", help="Column of class labels, to score the predictions."),
     ] = None,
     weight: opt.Weight = None,
-    sequence: Annotated[
-        str | None,
-        typer.Option(metavar="COL", help="Of a model of sequences: column that says of which sequence a step is."),
-    ] = None,
+    sequence: opt.Sequence = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Heading of the page.")] = None,
     quiet: opt.Quiet = False,
     debug: opt.Debug = False,
 ) -> None:
-    """Write a page about a model: what it says of a table, how good that is, and why.
+    """Write a page about a model: its predictions for a table, how good they are, and why.
 
-    One HTML file that needs nothing else. With --target its decisions are scored; rows that it was fitted to flatter
-    it, so give it others, or see `mixent evaluate`. A novelty detector and a fusion have pages of their own.
+    One HTML file that needs nothing else. With --target the predictions are scored; scores on the rows that the model
+    was fitted to are too good, so use others, or see `mixent compare`.
 
     \b
     Examples:
@@ -58,97 +51,66 @@ def report(
     """  # noqa: D301  (typer needs the backspace itself)
     with session(quiet=quiet, debug=debug) as screen:
         from mixent import load
+        from mixent.base.registry import entry_of
 
-        check_output(output, [path for path in (model, data) if path is not None], (".html", ".htm"))
+        check_output(output, [path for path in (model, data) if path is not None], PAGE)
         fitted = load(model)
-        told = {"title": title or _title(model, data), "commands": ctx.obj or ""}
-        given = {"--target": target, "--weight": weight, "--sequence": sequence}
-        if hasattr(fitted, "rule_"):
-            _fusion(fitted, model, data, output, given, told)
+        task = entry_of(fitted).task
+        heading = title or (model.name if data is None else f"{model.name} on {data.name}")
+        page = {"title": heading, "commands": ctx.obj or ""}
+        if task == "fusion":
+            refuse(
+                (weight is not None, f"--weight is not used: {model} holds a fusion"),
+                (sequence is not None, f"--sequence is not used: {model} holds a fusion"),
+            )
+            _of_fusion(fitted, model, data, output, target, page)
         elif data is None:
             raise typer.BadParameter(f"DATA is needed: {model} holds a {type(fitted).__name__}; name a table")
         else:
-            _rows(screen, fitted, model, data, output, given, told)
-        screen.say(f"Wrote [bold]{shown(output)}[/] ({output.stat().st_size / 1000:.0f} kB); open it in a browser")
+            classes = task == "classification"
+            refuse(
+                (target is not None and not classes, f"--target is only used with classifiers; {model} holds none"),
+                (weight is not None and target is None, "--weight is only used with --target, for the scores"),
+            )
+            n_rows = _of_rows(fitted, model, data, output, target, weight, sequence, page)
+            screen.print(f"[bold]{shown(model)}[/] on {count(n_rows, 'row')} of {shown(data)}")
+        screen.wrote(output, f" ({output.stat().st_size / 1000:.0f} kB); open it in a browser")
 
 
-def _title(model: Path, data: Path | None) -> str:
-    return model.name if data is None else f"{model.name} on {data.name}"
-
-
-def _fusion(fuser: Any, model: Path, data: Path | None, output: Path, given: dict[str, Any], told: dict) -> None:
-    """The page of a fusion; with a table, of what it says of these answers too."""
+def _of_fusion(fuser: Any, model: Path, data: Path | None, output: Path, target: str | None, page: dict) -> None:
+    """The page of a fusion; with a table, also of its predictions for these answers."""
+    from mixent.cli.answers import read_answers
     from mixent.report import model_report
 
-    for name in ("--weight", "--sequence"):
-        refuse_idle((given[name] is not None, f"{name} has no effect: {model} holds a fusion of sources"))
     if data is None:
-        refuse_idle((given["--target"] is not None, "--target has no effect without DATA: it is a column of it"))
-        model_report(output, fuser, **told)
+        refuse((target is not None, "--target is only used with DATA: it is a column of it"))
+        model_report(output, fuser, **page)
         return
-    from mixent.cli.answers import need_sources, read_wide
-
-    layout = fuser._fitted_layout
-    calibrations = dict(zip(layout.names, layout.calibrations))
-    frame = read_wide(data, calibrations)
-    if all(source.columns is None for source in layout.sources):
-        need_sources(data, list(frame.columns), calibrations, "; one that was silent needs a blank column")
-    y = _labels(frame, data, given["--target"], fuser.classes_, model)
-    model_report(output, fuser, frame, y, **told)
+    frame = read_answers(fuser, data)
+    y = None if target is None else class_labels(frame, data, target, fuser.classes_.tolist(), model)
+    model_report(output, fuser, frame, y, **page)
 
 
-def _rows(
-    screen: Screen, fitted: Any, model: Path, data: Path, output: Path, given: dict[str, Any], told: dict
-) -> None:
-    """The page of any other model."""
+def _of_rows(
+    fitted: Any,
+    model: Path,
+    data: Path,
+    output: Path,
+    target: str | None,
+    weight: str | None,
+    sequence: str | None,
+    page: dict,
+) -> int:
+    """The page of any other model; returns the number of rows."""
     from mixent.report import model_report
 
-    target, weight, sequence = given["--target"], given["--weight"], given["--sequence"]
-    kind, classes = type(fitted).__name__, getattr(fitted, "classes_", None)
-    refuse_idle(
-        (target is not None and classes is None, f"--target has no effect: {model} holds a {kind}, without classes"),
-        (weight is not None and target is None, "--weight has no effect without --target: it is for the scores"),
-        (sequence is not None and getattr(fitted, "by_row_", True), f"--sequence has no effect: {model} takes rows"),
-    )
-    if sequence is None and not getattr(fitted, "by_row_", True):
-        raise typer.BadParameter(f"--sequence is needed: {model} was fitted to a row for each step of a sequence")
-    worded = target is not None and isinstance(fitted.classes_.tolist()[0], str)
-    frame = read_for(fitted, data, [*([str(target)] if worded else []), *([sequence] if sequence else [])])
-    need_columns(data, frame.columns, names_of([n for n in (target, weight, sequence) if n], frame.columns))
-    X = model_columns(fitted, frame, data)
-    y = _labels(frame, data, target, classes, model)
-    weights = None if weight is None else weight_column(frame[weight], weight)
-    groups = None if sequence is None else sequence_ids(frame[sequence], sequence)
-    if groups is not None:
-        y, weights = _of_sequences(groups, y, weights)
-    screen.say(f"[bold]{shown(model)}[/]: {kind}, asked about {count(len(frame), 'row')} of {shown(data)}")
-    model_report(output, fitted, X, y, sample_weight=weights, groups=groups, **told)
-
-
-def _labels(frame: Any, data: Path, target: str | None, classes: Any, model: Path) -> Any:
-    """The column of labels, which must be classes of the model."""
-    if target is None:
-        return None
-    from mixent.data import split_target
-
-    need_columns(data, frame.columns, [target])
-    y = split_target(frame, target)[1]
-    known = set(classes.tolist())
-    strange = [value for value in dict.fromkeys(y.dropna().tolist()) if str(value).strip() and value not in known]
-    if strange:
-        from mixent.data import listed
-
-        raise ValueError(
-            f"{data}, column {target!r} (--target): {strange[0]!r} is no class of {model}; it knows "
-            f"{listed([str(c) for c in classes])}"
-        )
-    return y
-
-
-def _of_sequences(groups: Any, y: Any, weight: Any) -> tuple[Any, Any]:
-    """Labels and weights of sequences, in the order in which these appear, from those of their steps."""
-    import numpy as np
-    import pandas as pd
-
-    first = np.unique(pd.factorize(groups)[0], return_index=True)[1]
-    return None if y is None else y.iloc[first].reset_index(drop=True), None if weight is None else weight[first]
+    rows = read_rows(fitted, data, model, target=target, sequence=sequence)
+    need_columns(data, rows.frame.columns, [] if weight is None else [weight])
+    y = None if target is None else class_labels(rows.frame, data, target, fitted.classes_.tolist(), model)
+    weights = None if weight is None else weight_column(rows.frame[weight], weight)
+    if y is not None:
+        y = y.iloc[rows.first_steps].reset_index(drop=True)
+    if weights is not None:
+        weights = weights[rows.first_steps]
+    model_report(output, fitted, rows.X, y, sample_weight=weights, groups=rows.groups, **page)
+    return len(rows.frame)

@@ -58,9 +58,9 @@ def compare(
     y : (n,) labels
         Rows without a label (None, NaN, "") are always in training and never scored; methods that cannot use them do
         without.
-    methods : "auto", list of names, or dict of name to classifier
+    methods : "auto", list of names, or dict of name to classifier or None
         "auto": mixent's families and two classical methods that suit the table (see `candidates`). A list takes some
-        of them by name. A dict brings your own.
+        of them by name. A dict brings your own; None takes the method of that name.
     baselines : bool
         Whether scikit-learn's logistic regression, gradient boosting, random forest, RBF SVM, naive Bayes and k
         nearest neighbours run beside them.
@@ -171,9 +171,9 @@ def _tried(
     names = None if isinstance(methods, str) and methods == "auto" else methods
     if names is not None and not isinstance(methods, list | tuple | Mapping):
         raise ValueError(f"methods must be 'auto', a list of names, or a dict of name to classifier; got {methods!r}")
-    given = methods if isinstance(methods, Mapping) else {}
+    given = {n: e for n, e in methods.items() if e is not None} if isinstance(methods, Mapping) else {}
     if isinstance(methods, Mapping):
-        names = []
+        names = [name for name in methods if name not in given]
     for name, estimator in given.items():
         check_classifier(f"methods[{name!r}]", estimator)
     made, skipped = candidates(shape, categorical=categorical, random_state=int(seed), names=names, baselines=baselines)

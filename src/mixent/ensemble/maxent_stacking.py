@@ -240,10 +240,6 @@ class MaxEntStackingClassifier(EntropyModel, BaseStacking):
         regions = self._group("regions")
         if regions is not None:
             regions.check()
-        elif not (isinstance(self.categorical, str) and self.categorical == "auto"):
-            raise ValueError(
-                f"categorical={self.categorical!r} is only used with regions; set regions='union', or leave it"
-            )
 
     def _prior_folds(self) -> Any:
         return self.cv if self._own_folds and isinstance(self.cv, (int, np.integer)) else FOLDS

@@ -37,6 +37,7 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
     Parameters
     ----------
     n_states : int
+        Number of hidden states.
     covariance : str
         Covariance structure of the states' Gaussians (see `GaussianMixture`).
     topology : "full" or "left-right"

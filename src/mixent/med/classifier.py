@@ -26,6 +26,7 @@ from mixent.base.kernels import (
     check_kernel_matrix,
     read_kernel,
 )
+from mixent.base.options import reads
 from mixent.base.params import check_flag
 from mixent.core.arrays import Array
 from mixent.data import Table, check_spread, read_features
@@ -48,6 +49,7 @@ MOST_PAIRS, MOST_JOINT = 10_000, 2_000  # rows from which a kernel goes through 
 LANDMARKS = 1_000
 
 
+@reads(Linear, Polynomial, RBF)
 def read_classifier_kernel(name: str, value: Any) -> Any:
     """A kernel, or the user's transformer as it is."""
     return value if hasattr(value, "transform") else read_kernel(name, value, KERNELS, also="a transformer")

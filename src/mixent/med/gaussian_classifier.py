@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import able
 from mixent.base.kernels import CUT, RBF, Kernel, KernelFunction, Nystrom, Polynomial, read_kernel
+from mixent.base.options import reads
 from mixent.base.params import check_count
 from mixent.core.arrays import Array
 from mixent.data import Table, check_spread, read_features
@@ -32,6 +33,7 @@ BIT = 0.02  # least variance of a bit within classes
 MOST_COLUMNS = 60  # a Newton step has (d + 1)(d + 2) / 2 unknowns per class
 
 
+@reads(Polynomial, RBF)
 def read_component_kernel(name: str, value: Any) -> Kernel | None:
     """A kernel proper; None: no kernel."""
     if hasattr(value, "transform"):

@@ -1,0 +1,115 @@
+"""Tables for a fitted model: its columns in its order, codes as it knows them, labels that are its classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from mixent.cli.data import listed, need_columns, read_table, respell, sequence_ids
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table as a model reads it."""
+
+    frame: Any  # DataFrame: all of the table
+    X: Any  # the columns of the model, in its order
+    groups: Any = None  # (n,) array: the sequence each row is a step of
+
+    @property
+    def more(self) -> dict[str, Any]:
+        """Further arguments of the methods of a model of sequences."""
+        return {} if self.groups is None else {"groups": self.groups}
+
+    def some(self, numbers: list[int]) -> Any:
+        """The features of some rows."""
+        from sklearn.utils import _safe_indexing
+
+        return _safe_indexing(self.X, numbers)
+
+    @property
+    def first_steps(self) -> Any:
+        """The first row of each sequence, in the order in which these appear; all rows where rows are no steps."""
+        import numpy as np
+        import pandas as pd
+
+        numbers = np.arange(len(self.frame)) if self.groups is None else pd.factorize(self.groups)[0]
+        return np.unique(numbers, return_index=True)[1]
+
+
+def reads_steps(fitted: Any) -> bool:
+    """Whether each row is one step of a sequence for this model."""
+    from sklearn.utils.validation import has_fit_parameter
+
+    return has_fit_parameter(fitted, "groups") and not fitted.by_row_
+
+
+def read_rows(
+    fitted: Any,
+    path: Path,
+    model: Path,
+    *,
+    target: str | None = None,
+    absent: str | None = None,
+    sequence: str | None = None,
+) -> Rows:
+    """Read a table for a model; words and codes are read as they were at fit.
+
+    Parameters
+    ----------
+    fitted : model
+    path : the table
+    model : the model's file, for messages
+    target : column of labels
+    absent : column of the model that the table need not have
+    sequence : column that names the sequence of each step
+    """
+    from mixent.base.registry import entry_of
+
+    steps = reads_steps(fitted)
+    if steps and sequence is None:
+        raise typer.BadParameter(f"--sequence is needed: {model} was fitted to a row for each step of a sequence")
+    if not steps and sequence is not None:
+        raise typer.BadParameter(f"--sequence is not used: {model} was fitted without it")
+    schema = entry_of(fitted).columns(fitted)
+    codes = {} if schema is None else {c.name: c.categories for c in schema.columns if _words(c)}
+    labels = target is not None and isinstance(fitted.classes_.tolist()[0], str)
+    frame = read_table(path, [*codes, *([str(target)] if labels else []), *([sequence] if sequence else [])])
+    for name in codes.keys() & set(frame.columns):
+        respell(frame, name, codes[name])
+    need_columns(path, frame.columns, [name for name in (target, sequence) if name is not None])
+    groups = None if sequence is None else sequence_ids(frame[sequence], sequence)
+    return Rows(frame, frame if schema is None else _columns(schema, frame, path, absent), groups)
+
+
+def _words(column: Any) -> bool:
+    return column.kind == "categorical" and isinstance(column.categories[0], str)
+
+
+def _columns(schema: Any, frame: Any, path: Path, absent: str | None) -> Any:
+    if absent is not None and absent not in frame.columns:
+        frame = frame.assign(**{absent: None})
+    names = list(schema.names)
+    need_columns(path, frame.columns, names)
+    X = frame[names]
+    return X if schema.named else X.to_numpy(dtype=object if schema.categorical else float, na_value=float("nan"))
+
+
+def class_labels(frame: Any, path: Path, target: str, classes: Sequence[Any], model: Path) -> Any:
+    """The column of labels, which must be classes of the model."""
+    from mixent.data import split_target
+
+    need_columns(path, frame.columns, [target])
+    y = split_target(frame, target)[1]
+    known = set(classes)
+    strange = [value for value in dict.fromkeys(y.dropna().tolist()) if str(value).strip() and value not in known]
+    if strange:
+        raise ValueError(
+            f"{path}, column {target!r} (--target): {strange[0]!r} is not a class of {model}; its classes are "
+            f"{listed([str(c) for c in classes])}"
+        )
+    return y

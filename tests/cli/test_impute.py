@@ -1,0 +1,69 @@
+"""`mixent impute`: missing values filled, known cells as they are."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mixent as mx
+from mixent.data import read_frame
+
+from .conftest import FEATURES
+
+
+@pytest.mark.parametrize("name", ["joint", "mixture"])
+def test_impute_fills_missing_values_and_nothing_else(mixent, stock, name):
+    path = stock / "joint.mixent" if name == "joint" else stock / "clusters.mixent"
+    result = mixent("impute", path, "{stock}/data.csv", "-o", "full.csv")
+    assert result.exit_code == 0, result.output
+    old, new, model = read_frame(stock / "data.csv"), read_frame("full.csv"), mx.load(path)
+    missing = {c: int(old[c].isna().sum()) for c in FEATURES}
+    counts = ", ".join(f"{c}: {n}" for c, n in missing.items())
+    assert f"60 rows; filled {sum(missing.values())} cells in 3 columns ({counts})" in " ".join(result.stdout.split())
+    assert not new.isna().any().any() and new.columns.tolist() == old.columns.tolist()
+    expected = model.impute(old[list(model.schema_.names)])
+    for column in old.columns:
+        known = old[column].notna()
+        assert (new[column][known] == old[column][known]).all()
+        if column in model.schema_.names:
+            assert (new[column][~known].tolist()) == pytest.approx(expected[column][~known].tolist())
+
+
+def test_impute_leaves_unknown_columns_and_full_tables_alone(mixent, stock):
+    frame = pd.read_csv(stock / "data.csv").dropna().assign(note=None)
+    frame.to_csv("d.csv", index=False)
+    result = mixent("impute", stock / "joint.mixent", "d.csv", "-o", "full.parquet")
+    assert "filled 0 cells: none is missing" in result.stdout
+    assert "Warning: columns the model does not have keep their missing values: 'note'" in result.stderr
+    assert pd.read_parquet("full.parquet")["note"].isna().all()
+
+
+def test_impute_keeps_values_the_model_has_never_seen(mixent, stock):
+    frame = pd.read_csv(stock / "data.csv")
+    frame.loc[1, "colour"] = "purple"
+    frame.to_csv("d.csv", index=False)
+    result = mixent("impute", stock / "joint.mixent", "d.csv", "-o", "full.csv", "-q")
+    assert result.exit_code == 0 and pd.read_csv("full.csv")["colour"][1] == "purple"
+
+
+def test_a_model_of_arrays_is_imputed_by_position(mixent):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    X[:, 1] += 3 * X[:, 0]
+    mx.save(mx.MaxEntJoint(prior=1.0).fit(X), "j.mixent")
+    X[0, 1] = np.nan
+    pd.DataFrame(X, columns=["x0", "x1"]).to_csv("d.csv", index=False)
+    assert mixent("impute", "j.mixent", "d.csv", "-o", "full.csv").exit_code == 0
+    assert pd.read_csv("full.csv")["x1"][0] == pytest.approx(mx.load("j.mixent").impute(X)[0, 1])
+
+
+def test_what_is_refused(fails, stock):
+    data = "{stock}/data.csv"
+    assert "which has no model of the columns" in fails("impute", "{stock}/maxent.mixent", data, "-o", "o.csv")
+    assert "unknown kind of file '.txt'" in fails("impute", "{stock}/joint.mixent", data, "-o", "full.txt")
+    fails("impute", "{stock}/joint.mixent", data, status=2)
+    Path("short.csv").write_text("size\n1\n")
+    line = fails("impute", "{stock}/joint.mixent", "short.csv", "-o", "full.csv")
+    assert "short.csv has no columns 'count', 'colour'" in line
+    assert "not a mixent file" in fails("impute", "short.csv", "short.csv", "-o", "full.csv")

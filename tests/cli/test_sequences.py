@@ -1,0 +1,130 @@
+"""Models of sequences: a sequence in each row, or a row for each step (`--sequence`)."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mixent as mx
+from mixent.data import read_frame
+
+
+def make_series(n=40, seed=0):
+    """Sequences that rise or fall, one in each row; a row ends early."""
+    rng = np.random.default_rng(seed)
+    rising = np.sort(rng.normal(size=(n, 6)), axis=1)
+    rising[n // 2 :] = rising[n // 2 :, ::-1]
+    frame = pd.DataFrame(rising, columns=[f"t{i}" for i in range(6)])
+    frame.loc[1, "t5"] = np.nan
+    return frame.assign(way=np.repeat(["up", "down"], n // 2))
+
+
+def make_steps(n=24, seed=0):
+    """Sequences of different lengths, numbers and words at each step."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for i in range(n):
+        speed = np.sort(rng.normal(size=rng.integers(4, 8)))[:: 1 if i % 2 else -1]
+        for value in speed:
+            colour = "red" if value > rng.normal() else "blue"
+            way = "up" if i % 2 else "down"
+            rows.append({"id": f"{i:02}", "speed": value, "colour": colour, "w": 1.0 + i % 3, "way": way})
+    return pd.DataFrame(rows)
+
+
+ROWS = ("fit", "d.csv", "-t", "way", "-o", "m.mixent", "--model", "hmm")
+STEPS = (*ROWS, "--sequence", "id")
+
+
+def test_a_sequence_in_each_row_equals_the_library(mixent):
+    frame = make_series()
+    frame.to_csv("d.csv", index=False)
+    assert mixent(*ROWS, "--set", "n_states=3", "--seed", "2").exit_code == 0
+    X = frame.drop(columns="way")
+    model = mx.HMMClassifier(3, random_state=2).fit(X, frame["way"])
+    np.testing.assert_allclose(mx.load("m.mixent").predict_proba(X), model.predict_proba(X), rtol=1e-9)
+    assert mixent("predict", "m.mixent", "d.csv", "-o", "o.csv", "--density").exit_code == 0
+    np.testing.assert_allclose(pd.read_csv("o.csv")["log_density"], model.score_samples(X), rtol=1e-9)
+
+
+def test_sequences_without_a_label_are_left_out(mixent):
+    frame = make_series().assign(way=lambda f: f["way"].where(f.index % 5 > 0))
+    frame.to_csv("d.csv", index=False)
+    result = mixent(*ROWS)
+    assert result.exit_code == 0 and "8 of 40 rows have no label in 'way': rows without" in result.stderr
+    known = frame.dropna(subset="way")
+    model = mx.HMMClassifier(random_state=0).fit(known.drop(columns="way"), known["way"])
+    X = frame.drop(columns="way")
+    np.testing.assert_allclose(mx.load("m.mixent").predict_proba(X), model.predict_proba(X), rtol=1e-9)
+
+
+def test_steps_equal_the_library(mixent):
+    steps = make_steps().sample(frac=1, random_state=0).sort_values("speed", kind="stable")  # sequences interleave
+    steps.to_csv("d.csv", index=False)
+    result = mixent(*STEPS, "--weight", "w")
+    assert result.exit_code == 0 and "24 sequences: rows with the same id" in result.stdout
+    X = read_frame("d.csv", text=["id"])
+    ends = X.drop_duplicates("id")
+    model = mx.HMMClassifier(random_state=0)
+    model.fit(X[["speed", "colour"]], ends["way"], sample_weight=ends["w"], groups=X["id"])
+    proba = model.predict_proba(X[["speed", "colour"]], groups=X["id"])
+    predict = ("predict", "m.mixent", "d.csv", "-o", "o.csv", "--sequence", "id", "--keep", "way")
+    assert mixent(*predict, "--density").exit_code == 0
+    found = read_frame("o.csv", text=["id"])
+    assert found["id"].tolist() == ends["id"].tolist() and found["way"].tolist() == ends["way"].tolist()
+    np.testing.assert_allclose(found[["p(down)", "p(up)"]].to_numpy(dtype=float), proba, rtol=1e-9)
+    assert list(found) == ["id", "way", "predicted", "p(down)", "p(up)", "log_density"]
+    assert mixent(*predict, "--reject", "0.2", "--adjust-priors").exit_code == 0
+    assert len(pd.read_csv("o.csv")) == 24
+
+
+def test_steps_of_sequences_without_a_label_are_left_out(mixent):
+    steps = make_steps()
+    some = steps.assign(way=steps["way"].where(steps["id"] > "03"))
+    some.to_csv("d.csv", index=False)
+    assert mixent(*STEPS, "--ignore", "w").exit_code == 0
+    known = some.dropna(subset="way")
+    model = mx.HMMClassifier(random_state=0)
+    model.fit(known[["speed", "colour"]], known.drop_duplicates("id")["way"], groups=known["id"])
+    expected = model.predict_proba(steps[["speed", "colour"]], groups=steps["id"])
+    found = mx.load("m.mixent").predict_proba(steps[["speed", "colour"]], groups=steps["id"])
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_a_density_of_sequences(mixent):
+    steps = make_steps().drop(columns=["way", "w"])
+    steps.to_csv("d.csv", index=False)
+    fit = ("fit", "d.csv", "-o", "m.mixent", "--model", "hmm-density", "--sequence", "id")
+    assert mixent(*fit).exit_code == 0
+    assert mixent("predict", "m.mixent", "d.csv", "-o", "o.csv", "--sequence", "id").exit_code == 0
+    expected = mx.load("m.mixent").score_samples(steps[["speed", "colour"]], groups=steps["id"])
+    np.testing.assert_allclose(pd.read_csv("o.csv")["log_density"], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [
+        ({}, ["--sequence", "idd"], "d.csv has no column 'idd'; did you mean 'id'?"),
+        ({}, ["--sequence", "id", "--ignore", "w,speed,colour"], "'id' (--sequence) is the only column"),
+        ({}, ["--sequence", "way"], "cannot be given to --sequence too"),
+        ({"way": (2, "up")}, ["--sequence", "id"], "row 2: all steps of a sequence have one label and one weight"),
+        ({"w": (1, 9.0)}, ["--sequence", "id", "--weight", "w"], "--weight differs within sequence '00' of 'id'"),
+        ({"id": (4, None)}, ["--sequence", "id"], "must name the sequence of every row; row 4 is blank"),
+    ],
+)
+def test_steps_that_are_refused(fails, change, options, message):
+    steps = make_steps()
+    for column, (row, value) in change.items():
+        steps.loc[row, column] = value
+    steps.to_csv("d.csv", index=False)
+    assert message in fails(*ROWS, *options)
+
+
+def test_a_model_of_steps_needs_the_sequence_and_others_refuse_it(mixent, fails):
+    make_steps().to_csv("d.csv", index=False)
+    assert mixent(*STEPS, "--ignore", "w", "-q").exit_code == 0
+    predict = ("predict", "m.mixent", "d.csv", "-o", "o.csv")
+    assert "--sequence is needed" in fails(*predict, status=2)
+    assert "--keep-all is not used with --sequence" in fails(*predict, "--sequence", "id", "--keep-all", status=2)
+    make_series().to_csv("d.csv", index=False)
+    assert mixent(*ROWS, "-q").exit_code == 0
+    assert "--sequence is not used" in fails(*predict, "--sequence", "t0", status=2)
