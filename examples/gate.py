@@ -57,7 +57,7 @@ for cost in (1, 10):
         reports[name, cost] = found
         print(
             f"an impostor costs {cost:2}, {name:10}: {found.false_accepts:2} impostors in, "
-            f"{found.false_rejects:2} clients out, cost {found.normalised_dcf:.3f} of sending all away"
+            f"{found.false_rejects:2} clients out, cost {found.normalized_dcf:.3f} of sending all away"
         )
 
 # %%

@@ -48,3 +48,12 @@ def test_fusion_for_a_manager(capsys):
     assert re.search(r"270 +\| +30", text) and round(100 * (0.95 * 0.1 + 0.05 * 0.8)) == 14  # the table, and "about 14"
     assert round(100 * (0.85 * 0.1 + 0.15 * 0.8)) == 20
     assert names["fusion"].method_ == "discounted"
+
+
+def test_the_page_on_studies(capsys):
+    names, printed, text, drawn = run("studies.md", capsys)
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    assert drawn == 2 and len(printed) == 29 and not [line for line in printed if " ".join(line.split()) not in lines]
+    study, report = names["study"], names["report"]
+    assert study.mean("adjusted", "log_loss")[2] < 0.5 * study.mean("as trained", "log_loss")[2]
+    assert report.dcf < 0.1 * report.trivial_dcf and names["curves"].failures == {}

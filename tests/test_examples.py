@@ -305,7 +305,7 @@ def test_gate_shows_what_two_matchers_are_worth(show):
     found = shown.names
     for cost in (1, 10):
         exact, product, discounted = (found.reports[name, cost] for name in ("exact", "ml-product", "discounted"))
-        assert exact.normalised_dcf <= discounted.normalised_dcf < product.normalised_dcf
+        assert exact.normalized_dcf <= discounted.normalized_dcf < product.normalized_dcf
         assert discounted.false_accepts < product.false_accepts
     together = eer(found.new.truth, found.llr["discounted"], target="client")
     assert together < 0.4 * min(eer(found.new.truth, s, target="client") for s in found.new.scores.values())

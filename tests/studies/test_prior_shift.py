@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import chi2
 
 from mixent.evaluate import log_loss
-from mixent.studies import prior_mismatch, resample_priors, shift_study, with_copies, without_class
+from mixent.studies import prior_mismatch, prior_shift_study, resample_priors, with_copies, without_class
 
 RNG = np.random.default_rng(0)
 Y = RNG.permutation(np.repeat(["a", "b", "c"], [50, 30, 20]))
@@ -148,7 +148,7 @@ def test_copies_are_the_source_under_other_names():
     more = with_copies(answers, "x", 2)
     assert list(more) == ["x", "y", "x copy 1", "x copy 2"] and list(answers) == ["x", "y"]
     assert more["x copy 2"] is answers["x"] and with_copies(answers, "y", 0) == answers
-    with pytest.raises(ValueError, match="there is no source 'z'; there are .'x', 'y'."):
+    with pytest.raises(ValueError, match="unknown source 'z'; choose one of .'x', 'y'."):
         with_copies(answers, "z", 1)
     with pytest.raises(ValueError, match="there is already a source 'x copy 1'; copy each source once"):
         with_copies(more, "x", 1)
@@ -170,7 +170,7 @@ def test_methods_meet_the_same_batches_and_the_scores_are_theirs():
         return np.full((len(rows), 3), 1 / 3)
 
     priors = [[0.2, 0.3, 0.5], {"a": 1.0}]
-    study = shift_study(
+    study = prior_shift_study(
         {"soft": noted, "none": other}, Y, priors, n_repeats=3, size=40, source_priors=[[0.5, 0.3, 0.2]] * 2
     )
     assert len(met) == 6 and len(study.records) == 12 and study.methods == ["soft", "none"]
@@ -183,7 +183,7 @@ def test_methods_meet_the_same_batches_and_the_scores_are_theirs():
     assert study.mismatch[0] == pytest.approx(prior_mismatch([[0.5, 0.3, 0.2]] * 2, [0.2, 0.3, 0.5]))
     assert study.mismatch[1] == np.inf and study.size == 40 and not study.failures
     # found prior: the mean posterior
-    np.testing.assert_allclose(study.records[0]["found"], soft[met[0]].mean(axis=0))
+    np.testing.assert_allclose(study.records[0]["estimated_prior"], soft[met[0]].mean(axis=0))
     by_hand = [sum(abs(np.array(p) - 1 / 3)) / 2 for p in study.priors]
     np.testing.assert_allclose(study.mean("none", "prior_error"), by_hand)
 
@@ -191,7 +191,7 @@ def test_methods_meet_the_same_batches_and_the_scores_are_theirs():
 def test_means_and_standard_errors_are_over_repeats():
     noise = np.random.default_rng(1).dirichlet([1, 1, 1], 100)
     methods = {"noise": lambda rows: noise[rows], "right": lambda rows: ON_TRUTH[rows]}
-    study = shift_study(methods, Y, [[0.2, 0.3, 0.5], [0.5, 0.3, 0.2]], n_repeats=7)
+    study = prior_shift_study(methods, Y, [[0.2, 0.3, 0.5], [0.5, 0.3, 0.2]], n_repeats=7)
     values = study.values("noise", "brier")
     assert values.shape == (2, 7)
     np.testing.assert_allclose(study.mean("noise", "brier"), values.mean(axis=1))
@@ -205,15 +205,17 @@ def test_means_and_standard_errors_are_over_repeats():
     ]  # fmt: skip
     assert rows[2]["brier"] == pytest.approx(values[1].mean()) and rows[0]["repeats"] == 7
     assert rows[1]["error"] == rows[1]["error_se"] == 0 and np.isnan(rows[0]["mismatch"])
-    again = shift_study(methods, Y, [[0.2, 0.3, 0.5], [0.5, 0.3, 0.2]], n_repeats=7)
+    again = prior_shift_study(methods, Y, [[0.2, 0.3, 0.5], [0.5, 0.3, 0.2]], n_repeats=7)
     assert again.table()[0]["log_loss"] == rows[0]["log_loss"]
-    once = shift_study(methods, Y, [[0.2, 0.3, 0.5]], n_repeats=1)
+    once = prior_shift_study(methods, Y, [[0.2, 0.3, 0.5]], n_repeats=1)
     assert np.isnan(once.std_error("noise")).all() and "Mean over 1 batch of 100 rows" in str(once)
 
 
 def test_it_reads_as_a_table():
     uniform = {"even": lambda rows: np.full((len(rows), 3), 1 / 3), "right": lambda rows: ON_TRUTH[rows]}
-    study = shift_study(uniform, Y, [[0.2, 0.3, 0.5], [0.25, 0.75, 0]], n_repeats=2, source_priors=[[0.2, 0.3, 0.5]])
+    study = prior_shift_study(
+        uniform, Y, [[0.2, 0.3, 0.5], [0.25, 0.75, 0]], n_repeats=2, source_priors=[[0.2, 0.3, 0.5]]
+    )
     lines = str(study).splitlines()
     assert lines[0] == "Mean over 2 batches of 100 rows (standard error)"
     assert lines[1].split() == ["error,", "%", "M", "even", "right"]
@@ -221,7 +223,7 @@ def test_it_reads_as_a_table():
     assert lines[3].split() == ["prior", "0.25", "0.75", "0", "inf", "75.0", "(0.0)", "0.0", "(0.0)"]
     assert lines[4].startswith("log-loss, nats") and "1.099 (0.000)" in lines[5]
     many = np.arange(8)
-    told = str(shift_study({"x": lambda rows: np.eye(8)[many[rows]]}, many, [np.full(8, 1 / 8)], n_repeats=1))
+    told = str(prior_shift_study({"x": lambda rows: np.eye(8)[many[rows]]}, many, [np.full(8, 1 / 8)], n_repeats=1))
     assert "prior 0.125 0.125 0.125 0.125 0.125 0.125 …  -  0.0 (-)" in told
     assert len(repr(study)) < 200
 
@@ -230,18 +232,20 @@ def test_one_that_fails_does_not_lose_the_others():
     def broken(rows):
         raise ArithmeticError("no luck")
 
-    study = shift_study({"x": broken, "right": lambda rows: ON_TRUTH[rows]}, Y, [[0.2, 0.3, 0.5]], n_repeats=2)
+    study = prior_shift_study({"x": broken, "right": lambda rows: ON_TRUTH[rows]}, Y, [[0.2, 0.3, 0.5]], n_repeats=2)
     assert study.failures == {"x": "ArithmeticError: no luck"} and np.isnan(study.mean("x", "prior_error")).all()
     assert study.mean("right").tolist() == [0.0] and "x failed: ArithmeticError: no luck" in str(study)
     with pytest.raises(RuntimeError, match="every method failed on every batch. x: ArithmeticError: no luck"):
-        shift_study({"x": broken}, Y, [[0.2, 0.3, 0.5]])
-    wrong = shift_study({"y": lambda rows: ON_TRUTH[rows, :2], "right": lambda rows: ON_TRUTH[rows]}, Y, [[1, 0, 0]])
+        prior_shift_study({"x": broken}, Y, [[0.2, 0.3, 0.5]])
+    wrong = prior_shift_study(
+        {"y": lambda rows: ON_TRUTH[rows, :2], "right": lambda rows: ON_TRUTH[rows]}, Y, [[1, 0, 0]]
+    )
     assert "proba has 2 columns for 3 classes" in wrong.failures["y"]
 
 
 def test_progress_is_told():
     told = []
-    shift_study(
+    prior_shift_study(
         {"right": lambda rows: ON_TRUTH[rows]},
         Y,
         [[1, 0, 0], [0, 1, 0]],
@@ -255,16 +259,16 @@ def test_what_cannot_be_studied_says_why():
     right = {"right": lambda rows: ON_TRUTH[rows]}
     for methods in ({}, [len], {"x": 3}):
         with pytest.raises(ValueError, match="methods must be a dict of name to a callable of row numbers; got"):
-            shift_study(methods, Y, [[1, 0, 0]])
+            prior_shift_study(methods, Y, [[1, 0, 0]])
     with pytest.raises(ValueError, match="priors is empty; give the priors to look at"):
-        shift_study(right, Y, [])
+        prior_shift_study(right, Y, [])
     with pytest.raises(ValueError, match="n_repeats must be a whole number >= 1; got 0"):
-        shift_study(right, Y, [[1, 0, 0]], n_repeats=0)
+        prior_shift_study(right, Y, [[1, 0, 0]], n_repeats=0)
     with pytest.raises(ValueError, match="size must be a whole number >= 1; got -3"):
-        shift_study(right, Y, [[1, 0, 0]], size=-3)
+        prior_shift_study(right, Y, [[1, 0, 0]], size=-3)
     with pytest.raises(ValueError, match="row 0 of source_priors has 2 classes, test_priors has 3"):
-        shift_study(right, Y, [[1, 0, 0]], source_priors=[[0.5, 0.5]])
-    study = shift_study(right, Y, [[1, 0, 0]], n_repeats=1)
+        prior_shift_study(right, Y, [[1, 0, 0]], source_priors=[[0.5, 0.5]])
+    study = prior_shift_study(right, Y, [[1, 0, 0]], n_repeats=1)
     with pytest.raises(ValueError, match="unknown method 'x'; choose one of 'right'"):
         study.values("x")
     with pytest.raises(ValueError, match="metric must be one of 'error', .*'prior_error'; got 'luck'"):

@@ -75,7 +75,7 @@ def test_the_cost_is_its_definition():
         0.3 * 2 * 0.1 + 0.7 * 5 * 0.02, rel=1e-12
     )
     for prior in (0.01, 0.5, 0.9):
-        costs = {"cost_miss": 3, "cost_false_alarm": 0.5, "normalised": True}
+        costs = {"cost_miss": 3, "cost_false_alarm": 0.5, "normalized": True}
         # accepting none, accepting all: the better of them has cost 1
         assert min(detection_cost(0, 1, prior, **costs), detection_cost(1, 0, prior, **costs)) == pytest.approx(1)
     np.testing.assert_allclose(detection_cost(np.array([0, 1]), np.array([1, 0]), 0.2), [0.2, 0.8])
@@ -94,7 +94,7 @@ def test_the_least_cost_is_that_of_the_best_threshold(prior, miss, alarm, scores
     found = min_dcf(TRUTH, scores, prior=prior, **costs, **AS_CLIENT)
     assert found == pytest.approx(min(by_hand), rel=1e-12)
     trivial = min(prior * miss, (1 - prior) * alarm)
-    assert min_dcf(TRUTH, scores, prior=prior, normalised=True, **costs, **AS_CLIENT) == pytest.approx(found / trivial)
+    assert min_dcf(TRUTH, scores, prior=prior, normalized=True, **costs, **AS_CLIENT) == pytest.approx(found / trivial)
     assert found <= trivial
 
 
@@ -206,9 +206,9 @@ def test_the_report_holds_what_the_functions_give():
     assert report.threshold == bayes_threshold(0.02, **costs) and report.target == "client"
     weigh = {"prior": 0.02, **costs}
     assert report.dcf == pytest.approx(detection_cost(rates.far, rates.frr, **weigh))
-    assert report.normalised_dcf == pytest.approx(detection_cost(rates.far, rates.frr, normalised=True, **weigh))
+    assert report.normalized_dcf == pytest.approx(detection_cost(rates.far, rates.frr, normalized=True, **weigh))
     assert report.min_dcf == min_dcf(TRUTH, LLR, **weigh, **AS_CLIENT) <= report.dcf
-    assert report.normalised_min_dcf == pytest.approx(min_dcf(TRUTH, LLR, normalised=True, **weigh, **AS_CLIENT))
+    assert report.normalized_min_dcf == pytest.approx(min_dcf(TRUTH, LLR, normalized=True, **weigh, **AS_CLIENT))
     assert report.eer == eer(TRUTH, LLR, **AS_CLIENT) and report.cllr == cllr(TRUTH, LLR, **AS_CLIENT)
     assert report.min_cllr == min_cllr(TRUTH, LLR, **AS_CLIENT) < report.cllr
     said = str(report).splitlines()
@@ -223,13 +223,13 @@ def test_the_report_holds_what_the_functions_give():
 
 @pytest.mark.parametrize("which", [eer, cllr, min_cllr])
 def test_what_cannot_be_measured_says_why(which):
-    with pytest.raises(ValueError, match=r"target must be one of the labels in truth, \['client', 'impostor'\]; got 1"):
+    with pytest.raises(ValueError, match=r"target must be one of the labels in y_true, .*; got 1"):
         which(TRUTH, LLR, target=1)
-    with pytest.raises(ValueError, match="all labels in truth are 'c': there is no impostor, so false accepts have no"):
+    with pytest.raises(ValueError, match="all labels in y_true are 'c'; false acceptance rates need"):
         which(["c", "c"], [0.0, 1.0], target="c")
-    with pytest.raises(ValueError, match="target must be one of the labels in truth"):
+    with pytest.raises(ValueError, match="target must be one of the labels in y_true"):
         which(["i", "i"], [0.0, 1.0], target="c")  # no client
-    with pytest.raises(ValueError, match="row 1 of truth has no label; leave such rows out"):
+    with pytest.raises(ValueError, match="row 1 of y_true has no label; leave such rows out"):
         which(["c", None, "i"], [0.0, 1.0, 2.0], target="c")
     with pytest.raises(ValueError, match=r"scores must be one number per row, 360; got shape \(3,\)"):
         which(TRUTH, [1, 2, 3], **AS_CLIENT)
@@ -264,11 +264,11 @@ def test_options_that_cannot_be_say_what_is_wanted():
             verification_rates(TRUTH, LLR, threshold=threshold, **AS_CLIENT)
         with pytest.raises(ValueError, match="threshold must be a number; got"):
             verification_report(TRUTH, LLR, prior=0.5, threshold=threshold, **AS_CLIENT)
-    with pytest.raises(ValueError, match="said holds numbers with decimals, so it holds scores: give the threshold"):
+    with pytest.raises(ValueError, match="scores holds numbers with decimals; give the threshold"):
         verification_rates(TRUTH, LLR, **AS_CLIENT)
-    with pytest.raises(ValueError, match="truth has 360 rows, said has 2"):
+    with pytest.raises(ValueError, match="y_true has 360 rows, scores has 2"):
         verification_rates(TRUTH, ["client", "impostor"], **AS_CLIENT)
-    with pytest.raises(ValueError, match=r"said must be one number per row, 360; got shape \(2,\)"):
+    with pytest.raises(ValueError, match=r"scores must be one number per row, 360; got shape \(2,\)"):
         verification_rates(TRUTH, [0.5, 1.5], threshold=0, **AS_CLIENT)
     with pytest.raises(ValueError, match="row 1 of y has the label 'unsure', which is not among the classes"):
         verification_rates(["c", "i"], ["c", "unsure"], target="c")

@@ -1,11 +1,11 @@
-"""Studies around the estimators: verification, shifts of the class priors, and the size of an ensemble."""
+"""Studies: methods on shifted class priors, scores by ensemble size, and verification."""
 
 from mixent.studies.ensemble_size import SizeCurves, size_curves
 from mixent.studies.prior_shift import (
-    ShiftStudy,
+    PriorShiftStudy,
     prior_mismatch,
+    prior_shift_study,
     resample_priors,
-    shift_study,
     with_copies,
     without_class,
 )
@@ -24,7 +24,7 @@ from mixent.studies.verification import (
 )
 
 __all__ = [
-    "ShiftStudy",
+    "PriorShiftStudy",
     "SizeCurves",
     "VerificationRates",
     "VerificationReport",
@@ -36,8 +36,8 @@ __all__ = [
     "min_cllr",
     "min_dcf",
     "prior_mismatch",
+    "prior_shift_study",
     "resample_priors",
-    "shift_study",
     "size_curves",
     "verification_rates",
     "verification_report",

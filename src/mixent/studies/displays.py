@@ -73,7 +73,7 @@ class VerificationDisplay(Display):
     @classmethod
     def from_predictions(
         cls,
-        truth: ArrayLike,
+        y_true: ArrayLike,
         scores: ArrayLike | Mapping[str, ArrayLike],
         *,
         target: Any,
@@ -85,7 +85,7 @@ class VerificationDisplay(Display):
 
         Parameters
         ----------
-        truth : (n,) labels
+        y_true : (n,) labels
         scores : (n,) array, or dict of name -> (n,) array
             High for clients. Log-likelihood ratios where a prior is given, otherwise on any scale.
         target : label
@@ -103,7 +103,7 @@ class VerificationDisplay(Display):
             threshold = bayes_threshold(prior, cost_miss=cost_miss, cost_false_alarm=cost_false_alarm)
         elif (cost_miss, cost_false_alarm) != (1.0, 1.0):
             raise ValueError("cost_miss and cost_false_alarm are only used with prior; give the prior of a client")
-        client, curves = _clients(truth, target), {}
+        client, curves = _clients(y_true, target), {}
         for name, values in named.items():
             values = _scores(f"scores of {name!r}", values, client)
             far, frr, _ = _operating_points(client, values)

@@ -1,4 +1,4 @@
-"""Scores by ensemble size, several methods on common folds."""
+"""Scores by ensemble size, on common folds."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class SizeCurves(Recorded, Short):
         return np.sqrt((1 / len(values) + self.test_ratio) * values.var(axis=0, ddof=1))
 
     def difference(self, a: str, b: str, *, size: int, metric: str = "error", confidence: float = 0.95) -> TTest:
-        """Paired difference of two methods at one size: folds are common, so it is surer than two bands are.
+        """Paired test of two methods at one size, from the differences on common folds.
 
         Parameters
         ----------
@@ -83,9 +83,9 @@ class SizeCurves(Recorded, Short):
     def __str__(self) -> str:
         n_folds = len(self.records) // (len(self.methods) * len(self.sizes))
         blocks = [_table(self, metric) for metric in SHOWN]
-        said = f"Mean over {n_folds} folds by ensemble size (standard error)"
+        title = f"Mean over {n_folds} folds by ensemble size (standard error)"
         failed = [f"{name} failed: {message}" for name, message in self.failures.items()]
-        return "\n".join([said, *blocks, *failed])
+        return "\n".join([title, *blocks, *failed])
 
 
 def size_curves(
@@ -104,16 +104,16 @@ def size_curves(
 ) -> SizeCurves:
     """Cross-validated scores of ensembles of several sizes, all methods on the same folds.
 
-    An estimator that has `staged_predict_proba` (scikit-learn's AdaBoostClassifier and GradientBoostingClassifier do)
-    is fitted once, at the largest size, and read after each of the sizes; beyond the stage at which it stopped early it
-    keeps its last value. This holds where its first stages do not depend on how many follow; so it is done only if
-    the makers of all sizes differ in the size and nothing else. Others are fitted anew at each size.
+    An estimator with `staged_predict_proba` (such as scikit-learn's AdaBoostClassifier and GradientBoostingClassifier)
+    is fitted once, at the largest size, and scored after each of the sizes; if it stopped early, later sizes have its
+    last value. This is done only if the makers of all sizes differ in the size and nothing else. Other estimators are
+    fitted anew at each size.
 
     Parameters
     ----------
     makers : dict of name to maker
-        A maker is an unfitted classifier that has an `n_estimators` (alone or as the last step of a pipeline), or a
-        callable that takes a size and returns an unfitted classifier. One that raises is recorded as failed.
+        A maker is an unfitted classifier with `n_estimators` (alone or as the last step of a pipeline), or a callable
+        that takes a size and returns an unfitted classifier. A method that raises is recorded as failed.
     X : array or DataFrame (n, d)
     y : (n,) labels
         Rows without a label are always in training and never scored.

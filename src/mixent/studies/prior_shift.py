@@ -1,7 +1,7 @@
-"""Test batches whose priors have moved, lost a class or are judged by copies; methods compared on the same batches.
+"""Methods on test batches with shifted class priors.
 
-Document 004, section 4.4: a batch of stated priors is drawn with replacement from labelled rows, and the index M of
-(4.18) says how far these priors are from those the sources were trained at.
+Document 004, section 4.4: a batch with given priors is drawn with replacement from labelled rows, and the index M of
+(4.18) measures how far these priors are from those of the sources' training.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import rel_entr
 from sklearn.utils import check_random_state
 
@@ -24,27 +25,28 @@ from mixent.evaluate.runner import Method, Runner, Split
 from mixent.evaluate.scores import METRICS, score_table
 from mixent.evaluate.text import WORDS
 
+Priors = Mapping[Any, float] | ArrayLike  # shares by label, or in the order of the sorted labels
+RandomState = int | np.random.RandomState | None
 SHOWN = ("error", "log_loss")
 MEASURES = (*METRICS, "prior_error")
 LONGEST_PRIOR = 6  # classes whose shares are written out in a table
 
 
-def resample_priors(y: Any, priors: Any, size: int | None = None, random_state: Any = 0) -> np.ndarray:
+def resample_priors(y: ArrayLike, priors: Priors, size: int | None = None, random_state: RandomState = 0) -> np.ndarray:
     """Rows drawn with replacement so that the classes have the shares `priors`.
 
-    The number of rows of class c is size * prior_c, rounded by largest remainder (among equal ones the first class
-    gets it), so shares are exact wherever they can be. Inside a class every row is as likely. The rows come in random
-    order, so that any part of the batch is a batch too.
+    The number of rows of class c is size * prior_c, rounded by largest remainder (ties go to the first class). Within a
+    class every row has the same probability. The rows come in random order, so any part of the batch is a batch too.
 
     Parameters
     ----------
     y : (n,) labels
-        Rows without one are never drawn.
+        Rows without a label are never drawn.
     priors : dict of label to share, or array of shares
-        An array is in the order of the sorted labels, a pandas Series by its index. Zero leaves a class out, as does
-        a dict that does not name it.
+        An array is in the order of the sorted labels, a pandas Series is read by its index. A class with share zero, or
+        not in the dict, is left out.
     size : int, optional
-        Rows to draw; by default as many as have a label.
+        Number of rows to draw (default: the number of labelled rows).
     random_state : int, RandomState or None
 
     Returns
@@ -71,14 +73,13 @@ def resample_priors(y: Any, priors: Any, size: int | None = None, random_state: 
     return rng.permutation(np.concatenate(drawn))
 
 
-def prior_mismatch(source_priors: Any, test_priors: Any) -> float:
-    """How far test priors are from the sources' own: the index M of document 004, (4.18), in nats.
+def prior_mismatch(source_priors: ArrayLike | Mapping[str, ArrayLike], test_priors: ArrayLike) -> float:
+    """Divergence of the test priors from the sources' priors: the index M of document 004, (4.18), in nats.
 
-    M = sum_j sum_k P_j(k) log(P_j(k) / P_test(k)),    zero where all are equal and only there.
+    M = sum_j sum_k P_j(k) log(P_j(k) / P_test(k)),    zero only where all are equal.
 
-    M grows with the number of sources: ten copies of a source count ten times. A class that a source was trained on
-    and the test batch lacks makes M infinite; the document does not say what its M is there (with R of (4.13) nothing
-    is wrong with such a batch). A class that a source was not trained on adds nothing.
+    M grows with the number of sources: ten copies of a source count ten times. It is infinite where the test batch
+    lacks a class that a source was trained on. A class that a source was not trained on adds nothing.
 
     Parameters
     ----------
@@ -110,8 +111,18 @@ def prior_mismatch(source_priors: Any, test_priors: Any) -> float:
     return float(rel_entr(np.stack(sources), test).sum())
 
 
-def without_class(y: Any, label: Any) -> np.ndarray:
-    """Numbers of the labelled rows that are not of class `label`: a batch that lacks a class (section 4.4)."""
+def without_class(y: ArrayLike, label: Any) -> np.ndarray:
+    """Positions of the labelled rows of all classes but one: a batch that lacks a class (section 4.4).
+
+    Parameters
+    ----------
+    y : (n,) labels
+    label : the class to leave out
+
+    Returns
+    -------
+    array of row numbers
+    """
     y, classes = as_labels(y), [label_value(value) for value in classes_of(y)]
     if label_value(label) not in classes:
         raise ValueError(f"label must be one of the labels in y, {classes}; got {label!r}")
@@ -127,9 +138,9 @@ def with_copies(answers: Mapping[str, Any], name: str, k: int) -> dict[str, Any]
     Parameters
     ----------
     answers : dict of source to answers
-        Whatever a source says: labels, pmfs, scores, its calibration. Copies are the same object.
+        Labels, probabilities, scores or calibrations. Copies are the same object.
     name : str
-        The source that is repeated.
+        The source to copy.
     k : int
         Zero or more.
 
@@ -138,7 +149,7 @@ def with_copies(answers: Mapping[str, Any], name: str, k: int) -> dict[str, Any]
     dict
     """
     if name not in answers:
-        raise ValueError(f"there is no source {name!r}; there are {list(answers)}")
+        raise ValueError(f"unknown source {name!r}; choose one of {list(answers)}")
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 0:
         raise ValueError(f"k must be a whole number >= 0; got {k!r}")
     copies = {f"{name} copy {i + 1}": answers[name] for i in range(k)}
@@ -149,13 +160,12 @@ def with_copies(answers: Mapping[str, Any], name: str, k: int) -> dict[str, Any]
 
 
 @dataclass(frozen=True, repr=False)
-class ShiftStudy(Recorded, Short):
-    """Scores of methods on batches of stated priors; `str()` is a table.
+class PriorShiftStudy(Recorded, Short):
+    """Scores of methods on batches with given priors; `str()` is a table.
 
     `records` has one dict per prior, repeat and method: setting (number of the prior), prior (shares in the batch),
-    mismatch (M of (4.18), NaN where the sources' priors were not given), repeat, method, the scores, found (mean
-    posterior: the prior that the method found), prior_error (half of sum_k |found - prior|) and failed (None, or the
-    error).
+    mismatch (M of (4.18), NaN where the sources' priors were not given), repeat, method, the scores, estimated_prior
+    (mean posterior), prior_error (half of sum_k |estimated - true|) and failed (None, or the error).
     """
 
     records: list[dict[str, Any]]
@@ -177,12 +187,12 @@ class ShiftStudy(Recorded, Short):
     def std_error(self, method: str, metric: str = "error") -> np.ndarray:
         """(S,) standard error of the mean over repeats; NaN for one repeat.
 
-        Repeats draw from the same rows: this is what other draws from them would change, not other rows.
+        All repeats draw from the same rows: the error of having other rows is not included.
         """
         return _std_error(self.values(method, metric))
 
     def difference(self, a: str, b: str, metric: str = "error") -> tuple[np.ndarray, np.ndarray]:
-        """(S,) mean of a - b and its standard error: batches are common, so it is surer than two bands are."""
+        """(S,) mean of a - b and its standard error, from the differences on common batches."""
         gap = self.values(a, metric) - self.values(b, metric)
         return gap.mean(axis=1), _std_error(gap)
 
@@ -201,56 +211,56 @@ class ShiftStudy(Recorded, Short):
 
     def __str__(self) -> str:
         n_repeats = self.values(self.methods[0]).shape[1]
-        said = f"Mean over {n_repeats} batch{'es' * (n_repeats != 1)} of {self.size} rows (standard error)"
+        title = f"Mean over {n_repeats} batch{'es' * (n_repeats != 1)} of {self.size} rows (standard error)"
         failed = [f"{name} failed: {message}" for name, message in self.failures.items()]
-        return "\n".join([said, *(_block(self, metric) for metric in SHOWN), *failed])
+        return "\n".join([title, *(_block(self, metric) for metric in SHOWN), *failed])
 
 
-def shift_study(
+def prior_shift_study(
     methods: Mapping[str, Callable[[np.ndarray], Any]],
-    y: Any,
-    priors: Iterable[Any],
+    y: ArrayLike,
+    priors: Iterable[Priors],
     *,
     n_repeats: int = 20,
     size: int | None = None,
-    source_priors: Any = None,
-    random_state: Any = 0,
+    source_priors: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    random_state: RandomState = 0,
     progress: Progress | None = None,
-) -> ShiftStudy:
+) -> PriorShiftStudy:
     """Scores of methods on batches drawn at each of several priors; all methods see the same batches.
 
     Parameters
     ----------
     methods : dict of name to callable(rows)
-        It takes (m,) row numbers, which repeat, and returns (m, K) posteriors of these rows, classes sorted. One that
-        raises is recorded as failed.
+        It takes (m,) row numbers, some of which repeat, and returns (m, K) posteriors of these rows, classes sorted. A
+        method that raises is recorded as failed.
     y : (n,) labels
-        Only to draw and to score by. Rows without a label are never drawn.
+        Used to draw the batches and to score. Rows without a label are never drawn.
     priors : list of priors
-        Each as `resample_priors` takes it.
+        Each as for `resample_priors`.
     n_repeats : int
-        Batches drawn at each prior.
+        Number of batches drawn at each prior.
     size : int, optional
-        Rows of a batch; by default as many as have a label.
+        Rows of a batch (default: the number of labelled rows).
     source_priors : (J, K) array, optional
-        Priors the sources were trained at, for the index M of `prior_mismatch`.
+        Priors of the sources' training, for the index M of `prior_mismatch`.
     random_state : int or RandomState
-        Draws the batches. Methods have their own.
+        Of the batches; methods have their own.
     progress : callable(done, total, text), optional
 
     Returns
     -------
-    ShiftStudy
+    PriorShiftStudy
 
     Examples
     --------
     >>> import numpy as np
-    >>> from mixent.studies import shift_study
+    >>> from mixent.studies import prior_shift_study
     >>> y = np.repeat([0, 1], 50)
-    >>> trained = np.where(y == 1, 0.8, 0.3)  # p(1 | x) of a source that saw as many of each
+    >>> trained = np.where(y == 1, 0.8, 0.3)  # p(1 | x) of a source trained at equal priors
     >>> def as_trained(rows):
     ...     return np.column_stack([1 - trained[rows], trained[rows]])
-    >>> study = shift_study({"as trained": as_trained}, y, [[0.5, 0.5], [0.9, 0.1]], source_priors=[[0.5, 0.5]])
+    >>> study = prior_shift_study({"as trained": as_trained}, y, [[0.5, 0.5], [0.9, 0.1]], source_priors=[[0.5, 0.5]])
     >>> study.mean("as trained", "error").tolist()
     [0.0, 0.0]
     >>> study.mismatch.round(2).tolist()
@@ -281,7 +291,7 @@ def shift_study(
     )
     runner.run()
     records = [_placed(o.record, shares, index) for place in zip(*runner.outcomes.values()) for o in place]
-    study = ShiftStudy(records, shares, index, list(runner.methods), classes, size)
+    study = PriorShiftStudy(records, shares, index, list(runner.methods), classes, size)
     study.check_some_worked("on every batch")
     return study
 
@@ -312,15 +322,15 @@ def _score_batch(
         scores = score_table(y[rows], proba, classes)
     except Exception as error:  # the failure of one method must not lose the results of the others
         nothing = dict.fromkeys(MEASURES, float("nan"))
-        return {**nothing, "found": None, "failed": f"{type(error).__name__}: {error}"}, None
-    found = proba.mean(axis=0)
+        return {**nothing, "estimated_prior": None, "failed": f"{type(error).__name__}: {error}"}, None
+    estimated = proba.mean(axis=0)
     share = np.bincount(encode(y[rows], classes), minlength=len(classes)) / len(rows)
-    gap = float(np.abs(found - share).sum() / 2)
-    return {**scores, "found": tuple(found.tolist()), "prior_error": gap, "failed": None}, None
+    gap = float(np.abs(estimated - share).sum() / 2)
+    return {**scores, "estimated_prior": tuple(estimated.tolist()), "prior_error": gap, "failed": None}, None
 
 
 def _rows_of(values: Any) -> list[Any]:
-    """Rows of an array, a table, a list or the values of a dict; of a single row, that one."""
+    """Rows of an array, a table, a list or the values of a dict; a single row is one."""
     values = values.to_numpy() if hasattr(values, "to_numpy") else values
     rows = list(values.values() if isinstance(values, Mapping) else values)
     return [rows] if rows and np.ndim(rows[0]) == 0 else rows
@@ -372,7 +382,7 @@ def _std_error(values: np.ndarray) -> np.ndarray:
     return values.std(axis=1, ddof=1) / np.sqrt(n_repeats)
 
 
-def _block(study: ShiftStudy, metric: str) -> str:
+def _block(study: PriorShiftStudy, metric: str) -> str:
     """One metric: a line for each prior, a column for each method."""
     word, factor, unit, _ = WORDS[metric]
     digits = 1 if factor == 100.0 else 3

@@ -1,9 +1,9 @@
-"""Verification, whether a claim is true: false accepts and false rejects, their costs, the worth of likelihood ratios.
+"""Verification: error rates, detection costs and calibration of likelihood ratios.
 
-A row is a client (of the label `target`) or an impostor (of any other). It is accepted where its score is at least the
-threshold t. In the letters of document 004, chapter 5, with N_C clients and N_I impostors:
-    FAR(t) = FA / N_I       share of the impostors that are accepted,
-    FRR(t) = FR / N_C       share of the clients that are rejected,
+Does a claim hold? A row is a client (with the label `target`) or an impostor (any other label). It is accepted where
+its score is at least the threshold t. In the notation of document 004, chapter 5, with N_C clients and N_I impostors:
+    FAR(t) = FA / N_I       false acceptance rate: share of the impostors accepted,
+    FRR(t) = FR / N_C       false rejection rate: share of the clients rejected,
     HTER   = (FAR + FRR) / 2,
     DCF    = prior * cost_miss * FRR + (1 - prior) * cost_false_alarm * FAR,
 where prior is that of a client in use, whatever the share of clients among the rows. A score that is a log-likelihood
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import logit
 
 from mixent.base.params import check_number, check_positive
@@ -34,12 +35,12 @@ class VerificationRates:
 
     @property
     def far(self) -> float:
-        """Share of the impostors that are accepted."""
+        """False acceptance rate: share of the impostors accepted."""
         return self.false_accepts / self.n_impostors
 
     @property
     def frr(self) -> float:
-        """Share of the clients that are rejected."""
+        """False rejection rate: share of the clients rejected."""
         return self.false_rejects / self.n_clients
 
     @property
@@ -50,7 +51,7 @@ class VerificationRates:
 
 @dataclass(frozen=True)
 class VerificationReport(VerificationRates):
-    """What scores are worth for verification, at a stated prior and stated costs; print it for a table."""
+    """Performance of scores in verification, at a given prior and given costs; print it for a table."""
 
     target: Any  # label of the clients
     prior: float  # of a client, in use
@@ -65,13 +66,13 @@ class VerificationReport(VerificationRates):
     min_cllr: float  # bits
 
     @property
-    def normalised_dcf(self) -> float:
-        """DCF beside that of accepting all or none: above 1 the scores do harm."""
+    def normalized_dcf(self) -> float:
+        """DCF divided by that of accepting all or none: above 1 the scores do harm."""
         return self.dcf / self.trivial_dcf
 
     @property
-    def normalised_min_dcf(self) -> float:
-        """The least DCF beside that of accepting all or none: at most 1."""
+    def normalized_min_dcf(self) -> float:
+        """The least DCF divided by that of accepting all or none: at most 1."""
         return self.min_dcf / self.trivial_dcf
 
     def __str__(self) -> str:
@@ -82,10 +83,10 @@ class VerificationReport(VerificationRates):
             ("FAR", f"{100 * self.far:.3f} %", "impostors accepted"),
             ("FRR", f"{100 * self.frr:.3f} %", "clients rejected"),
             ("HTER", f"{100 * self.hter:.3f} %", "(FAR + FRR) / 2, whatever the prior"),
-            ("DCF", f"{self.dcf:.5f}", f"expected cost; {self.normalised_dcf:.3f} of accepting all or none"),
-            ("min DCF", f"{self.min_dcf:.5f}", f"best threshold here; {self.normalised_min_dcf:.3f} of all or none"),
+            ("DCF", f"{self.dcf:.5f}", f"expected cost; {self.normalized_dcf:.3f} of accepting all or none"),
+            ("min DCF", f"{self.min_dcf:.5f}", f"best threshold here; {self.normalized_min_dcf:.3f} of all or none"),
             ("EER", f"{100 * self.eer:.3f} %", "FAR = FRR"),
-            ("Cllr", f"{self.cllr:.4f}", "bits; 1 says nothing, more misleads"),
+            ("Cllr", f"{self.cllr:.4f}", "bits; 1 carries no information, more misleads"),
             ("min Cllr", f"{self.min_cllr:.4f}", "bits, after the best monotone calibration of these rows"),
         ]
         wide = [max(len(line[j]) for line in lines) for j in range(2)]
@@ -95,19 +96,21 @@ class VerificationReport(VerificationRates):
         return "\n".join([title, *(f"{a:<{wide[0]}}  {b:>{wide[1]}}  {c}" for a, b, c in lines)])
 
 
-def verification_rates(truth: Any, said: Any, *, target: Any, threshold: float | None = None) -> VerificationRates:
+def verification_rates(
+    y_true: ArrayLike, scores: ArrayLike, *, target: Any, threshold: float | None = None
+) -> VerificationRates:
     """False accepts and false rejects of scores at a threshold, or of decisions.
 
     Parameters
     ----------
-    truth : (n,) labels
-    said : (n,) scores or decisions
-        Scores, high for clients, with a threshold. Without, decisions: labels as in `truth` (accepted where `target`),
-        or True where accepted.
+    y_true : (n,) labels
+    scores : (n,) scores or decisions
+        With a threshold, scores that are high for clients. Without, decisions: labels as in `y_true` (accepted where
+        `target`), or True where accepted.
     target : label
         That of the clients; all other rows are impostors.
     threshold : float, optional
-        Rows of at least this score are accepted.
+        Rows with at least this score are accepted.
 
     Returns
     -------
@@ -120,10 +123,10 @@ def verification_rates(truth: Any, said: Any, *, target: Any, threshold: float |
     >>> rates.far, rates.frr, rates.hter
     (0.5, 0.5, 0.5)
     """
-    client = _clients(truth, target)
+    client = _clients(y_true, target)
     if threshold is None:
-        return _rates(client, _accepted(truth, said, target))
-    return _rates(client, _scores("said", said, client) >= _checked_threshold(threshold))
+        return _rates(client, _accepted(y_true, scores, target))
+    return _rates(client, _scores("scores", scores, client) >= _checked_threshold(threshold))
 
 
 def detection_cost(
@@ -133,7 +136,7 @@ def detection_cost(
     *,
     cost_miss: float = 1.0,
     cost_false_alarm: float = 1.0,
-    normalised: bool = False,
+    normalized: bool = False,
 ) -> Any:
     """Detection cost function, prior * cost_miss * FRR + (1 - prior) * cost_false_alarm * FAR.
 
@@ -141,10 +144,10 @@ def detection_cost(
     ----------
     far, frr : float or array
     prior : float
-        Of a client, between 0 and 1.
+        Prior probability of a client, between 0 and 1.
     cost_miss, cost_false_alarm : float
-        Of a client rejected, and of an impostor accepted.
-    normalised : bool
+        Cost of a rejected client and of an accepted impostor.
+    normalized : bool
         Whether to divide by min(prior * cost_miss, (1 - prior) * cost_false_alarm), the cost of the better of accepting
         all and accepting none.
 
@@ -157,7 +160,7 @@ def detection_cost(
     >>> from mixent.studies import detection_cost
     >>> round(detection_cost(0.02, 0.1, 0.01), 6)
     0.0208
-    >>> round(detection_cost(0.02, 0.1, 0.01, cost_miss=10, normalised=True), 3)
+    >>> round(detection_cost(0.02, 0.1, 0.01, cost_miss=10, normalized=True), 3)
     0.298
     """
     miss, alarm = _costs(prior, cost_miss, cost_false_alarm)
@@ -165,12 +168,12 @@ def detection_cost(
         if not ((np.asarray(rate) >= 0) & (np.asarray(rate) <= 1)).all():
             raise ValueError(f"{name} must be between 0 and 1; got {rate!r}")
     cost = miss * np.asarray(frr, dtype=float) + alarm * np.asarray(far, dtype=float)
-    cost = cost / min(miss, alarm) if normalised else cost
+    cost = cost / min(miss, alarm) if normalized else cost
     return float(cost) if np.ndim(cost) == 0 else cost
 
 
 def bayes_threshold(prior: float, *, cost_miss: float = 1.0, cost_false_alarm: float = 1.0) -> float:
-    """Log-likelihood ratio from which on accepting costs less: log(cost_false_alarm (1 - prior) / (cost_miss prior)).
+    """Log-likelihood ratio above which accepting costs less: log(cost_false_alarm (1 - prior) / (cost_miss prior)).
 
     Parameters
     ----------
@@ -181,10 +184,19 @@ def bayes_threshold(prior: float, *, cost_miss: float = 1.0, cost_false_alarm: f
     return float(np.log(alarm) - np.log(miss))
 
 
-def llr_of_posterior(posterior: Any, prior: float) -> np.ndarray:
-    """Log-likelihood ratios in nats of posteriors p(client | x) that hold at `prior`: logit(posterior) - logit(prior).
+def llr_of_posterior(posterior: ArrayLike, prior: float) -> np.ndarray:
+    """Log-likelihood ratios in nats of posteriors p(client | x) at `prior`: logit(posterior) - logit(prior).
 
-    Posteriors of 0 and 1 become infinite ones, which cost infinitely much where they are wrong (`cllr`).
+    Posteriors of 0 and 1 become infinite, with infinite `cllr` where they are wrong.
+
+    Parameters
+    ----------
+    posterior : (n,) array
+    prior : float
+
+    Returns
+    -------
+    (n,) array
     """
     _costs(prior, 1.0, 1.0)
     posterior = np.asarray(posterior, dtype=float)
@@ -194,89 +206,88 @@ def llr_of_posterior(posterior: Any, prior: float) -> np.ndarray:
 
 
 def min_dcf(
-    truth: Any,
-    scores: Any,
+    y_true: ArrayLike,
+    scores: ArrayLike,
     *,
     target: Any,
     prior: float,
     cost_miss: float = 1.0,
     cost_false_alarm: float = 1.0,
-    normalised: bool = False,
+    normalized: bool = False,
 ) -> float:
-    """Least detection cost that any threshold has on these rows, accepting all or none among them.
+    """Least detection cost of any threshold on these rows.
 
-    It flatters, as the threshold is chosen on the rows that it is judged on; the gap to the cost at the Bayes threshold
-    is what the calibration of the scores loses at this prior.
+    It is optimistic, because the threshold is chosen on the rows it is evaluated on. The difference from the cost at
+    the Bayes threshold is due to the calibration of the scores at this prior.
 
     Parameters
     ----------
-    truth : (n,) labels
+    y_true : (n,) labels
     scores : (n,) array
         High for clients; any monotone scale.
     target : label
-    prior, cost_miss, cost_false_alarm, normalised
+    prior, cost_miss, cost_false_alarm, normalized
         As in `detection_cost`.
     """
-    far, frr, _ = _operating_points(*_both(truth, scores, target))
+    far, frr, _ = _operating_points(*_both(y_true, scores, target))
     costs = {"cost_miss": cost_miss, "cost_false_alarm": cost_false_alarm}
-    return float(detection_cost(far, frr, prior, normalised=normalised, **costs).min())
+    return float(detection_cost(far, frr, prior, normalized=normalized, **costs).min())
 
 
-def eer(truth: Any, scores: Any, *, target: Any) -> float:
+def eer(y_true: ArrayLike, scores: ArrayLike, *, target: Any) -> float:
     """Equal error rate: where FAR = FRR.
 
-    The two jump from threshold to threshold, so they need not meet at one: then straight lines join (FAR, FRR) of
-    neighbouring thresholds, which is what tossing a coin between these gives. Scores of one value have 0.5. No
-    increasing change of the scores moves it.
+    Between neighboring thresholds (FAR, FRR) is interpolated linearly. Constant scores have 0.5. The rate is invariant
+    under increasing transformations of the scores.
 
     Parameters
     ----------
-    truth : (n,) labels
+    y_true : (n,) labels
     scores : (n,) array
         High for clients.
     target : label
     """
-    return _eer(*_operating_points(*_both(truth, scores, target))[:2])
+    return _eer(*_operating_points(*_both(y_true, scores, target))[:2])
 
 
-def cllr(truth: Any, llr: Any, *, target: Any) -> float:
+def cllr(y_true: ArrayLike, llr: ArrayLike, *, target: Any) -> float:
     """Cost of log-likelihood ratios (Brümmer and du Preez, 2006), in bits.
 
     Cllr = 1/2 [ mean over clients of log2(1 + exp(-llr)) + mean over impostors of log2(1 + exp(llr)) ]
 
-    the log-loss at prior 1/2, and the mean of the detection cost over all priors and costs but for a factor. 0 is
-    perfect; llr = 0 everywhere, which says nothing, has 1; more misleads. One row that is infinitely sure and wrong
-    makes it infinite.
+    the log-loss at prior 1/2, proportional to the mean of the detection cost over all priors and costs. 0 is perfect;
+    llr = 0 everywhere, which carries no information, has 1; more misleads. One row with an infinite ratio for the wrong
+    side makes it infinite.
 
     Parameters
     ----------
-    truth : (n,) labels
+    y_true : (n,) labels
     llr : (n,) array
         log p(x | client) / p(x | impostor), natural logarithm.
     target : label
     """
-    return _cllr(*_both(truth, llr, target))
+    return _cllr(*_both(y_true, llr, target))
 
 
-def min_cllr(truth: Any, scores: Any, *, target: Any) -> float:
-    """Cllr after the increasing change of the scores that is best for these rows (pool adjacent violators).
+def min_cllr(y_true: ArrayLike, scores: ArrayLike, *, target: Any) -> float:
+    """Cllr after the best increasing transformation of the scores on these rows (pool adjacent violators).
 
-    No increasing function of the scores has less, so it measures how well they tell clients from impostors, and
-    `cllr` less this is what their calibration loses. It flatters on few rows.
+    No increasing function of the scores has less: it measures discrimination, and `cllr` minus this the loss due to
+    calibration. It is optimistic on few rows.
 
     Parameters
     ----------
-    truth : (n,) labels
+    y_true : (n,) labels
     scores : (n,) array
         High for clients; any monotone scale.
     target : label
     """
-    return _min_cllr(*_both(truth, scores, target))
+    return _min_cllr(*_both(y_true, scores, target))
 
 
 def verification_report(
-    truth: Any,
-    llr: Any,
+    y_true: ArrayLike,
+    llr: ArrayLike,
     *,
     target: Any,
     prior: float,
@@ -284,22 +295,22 @@ def verification_report(
     cost_false_alarm: float = 1.0,
     threshold: float | None = None,
 ) -> VerificationReport:
-    """Everything this module measures, of one system at a stated prior.
+    """All measures of one system at a given prior.
 
     Parameters
     ----------
-    truth : (n,) labels
+    y_true : (n,) labels
     llr : (n,) array
-        Log-likelihood ratios of client against impostor, in nats; for posteriors see `llr_of_posterior`. Of scores on
-        another scale Cllr means nothing and a threshold must be given.
+        Log-likelihood ratios of client against impostor, in nats; for posteriors see `llr_of_posterior`. For scores on
+        another scale Cllr has no meaning and a threshold must be given.
     target : label
         That of the clients; all other rows are impostors.
     prior : float
-        Of a client in use, between 0 and 1.
+        Prior probability of a client in use, between 0 and 1.
     cost_miss, cost_false_alarm : float
-        Of a client rejected, and of an impostor accepted.
+        Cost of a rejected client and of an accepted impostor.
     threshold : float, optional
-        Accepted from here on; by default `bayes_threshold` of the prior and the costs.
+        Rows with at least this score are accepted (default: `bayes_threshold` of the prior and the costs).
 
     Returns
     -------
@@ -308,12 +319,12 @@ def verification_report(
     Examples
     --------
     >>> from mixent.studies import verification_report
-    >>> truth = ["me", "me", "me", "other", "other", "other"]
-    >>> report = verification_report(truth, [3.0, 2.0, -1.0, 0.5, -2.0, -4.0], target="me", prior=0.5)
+    >>> y_true = ["me", "me", "me", "other", "other", "other"]
+    >>> report = verification_report(y_true, [3.0, 2.0, -1.0, 0.5, -2.0, -4.0], target="me", prior=0.5)
     >>> report.false_accepts, report.false_rejects, round(report.cllr, 3)
     (1, 1, 0.627)
     """
-    client, scores = _both(truth, llr, target)
+    client, scores = _both(y_true, llr, target)
     miss, alarm = _costs(prior, cost_miss, cost_false_alarm)
     at = float(np.log(alarm) - np.log(miss)) if threshold is None else _checked_threshold(threshold)
     rates = _rates(client, scores >= at)
@@ -334,20 +345,21 @@ def verification_report(
     )
 
 
-def _clients(truth: Any, target: Any) -> np.ndarray:
+def _clients(y_true: ArrayLike, target: Any) -> np.ndarray:
     """(n,) mask of the clients; there are some, and impostors."""
-    truth, classes = as_labels(truth), [label_value(value) for value in classes_of(truth)]
-    if not labelled_rows(truth).all():
-        row = int(np.argmin(labelled_rows(truth)))
-        raise ValueError(f"row {row} of truth has no label; leave such rows out (labelled_rows(truth))")
+    labels = as_labels(y_true)
+    classes = [label_value(value) for value in classes_of(labels)]
+    if not labelled_rows(labels).all():
+        row = int(np.argmin(labelled_rows(labels)))
+        raise ValueError(f"row {row} of y_true has no label; leave such rows out (labelled_rows(y_true))")
     if label_value(target) not in classes:
-        raise ValueError(f"target must be one of the labels in truth, {classes}; got {target!r}")
+        raise ValueError(f"target must be one of the labels in y_true, {classes}; got {target!r}")
     if len(classes) == 1:
-        raise ValueError(f"all labels in truth are {target!r}: there is no impostor, so false accepts have no rate")
-    return encode(truth, classes) == classes.index(label_value(target))
+        raise ValueError(f"all labels in y_true are {target!r}; false acceptance rates need impostors too")
+    return encode(labels, classes) == classes.index(label_value(target))
 
 
-def _scores(name: str, scores: Any, client: np.ndarray) -> np.ndarray:
+def _scores(name: str, scores: ArrayLike, client: np.ndarray) -> np.ndarray:
     scores = np.asarray(scores, dtype=float)
     if scores.shape != client.shape:
         raise ValueError(f"{name} must be one number per row, {len(client)}; got shape {scores.shape}")
@@ -356,22 +368,22 @@ def _scores(name: str, scores: Any, client: np.ndarray) -> np.ndarray:
     return scores
 
 
-def _both(truth: Any, scores: Any, target: Any) -> tuple[np.ndarray, np.ndarray]:
-    client = _clients(truth, target)
+def _both(y_true: ArrayLike, scores: ArrayLike, target: Any) -> tuple[np.ndarray, np.ndarray]:
+    client = _clients(y_true, target)
     return client, _scores("scores", scores, client)
 
 
-def _accepted(truth: Any, said: Any, target: Any) -> np.ndarray:
+def _accepted(y_true: ArrayLike, scores: ArrayLike, target: Any) -> np.ndarray:
     """(n,) mask of decisions: labels, or True where accepted."""
-    truth, said = as_labels(truth), as_labels(said)
-    if len(said) != len(truth):
-        raise ValueError(f"truth has {len(truth)} rows, said has {len(said)}")
-    if said.dtype.kind == "b" and truth.dtype.kind != "b":
-        return said
-    if said.dtype.kind == "f" and truth.dtype.kind != "f":
-        raise ValueError("said holds numbers with decimals, so it holds scores: give the threshold to accept from")
-    classes = [label_value(value) for value in classes_of(truth)]
-    return encode(said, classes) == classes.index(label_value(target))
+    labels, decisions = as_labels(y_true), as_labels(scores)
+    if len(decisions) != len(labels):
+        raise ValueError(f"y_true has {len(labels)} rows, scores has {len(decisions)}")
+    if decisions.dtype.kind == "b" and labels.dtype.kind != "b":
+        return decisions
+    if decisions.dtype.kind == "f" and labels.dtype.kind != "f":
+        raise ValueError("scores holds numbers with decimals; give the threshold from which rows are accepted")
+    classes = [label_value(value) for value in classes_of(labels)]
+    return encode(decisions, classes) == classes.index(label_value(target))
 
 
 def _checked_threshold(threshold: Any) -> float:
