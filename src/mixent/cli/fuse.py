@@ -198,6 +198,8 @@ def _read_wide(
     items = None if item is None else as_objects(frame[item])
     y = None if labels is None else as_objects(frame[labels])
     weights = None if weight is None else weight_column(frame[weight], weight)
+    if items is not None:
+        answers = answers.set_axis(items)  # names of the items on the page
     return Answers(answers, items, item or "row", y, weights, notes)
 
 
