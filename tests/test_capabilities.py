@@ -459,7 +459,7 @@ def test_the_page_shows_code_that_runs(capsys):
     for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.DOTALL):
         exec(block, names)
     assert names["table"]["MaxEntClassifier", "explanations"].note == "by column"
-    assert "missing values  no: a kernel matrix has neither gaps nor text" in capsys.readouterr().out
+    assert "missing values  no: a kernel matrix has neither missing values nor text" in capsys.readouterr().out
 
 
 def test_a_table_can_be_looked_at():

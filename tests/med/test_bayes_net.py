@@ -575,7 +575,7 @@ def test_tables_that_are_too_large_are_refused_with_their_numbers(monkeypatch):
     monkeypatch.setattr(module, "MOST_CELLS", 20)
     message = (
         r"the table of column 'v3' has 6 configurations of its parents 'v0' \(2\), 'v1' \(3\) times 4 values, "
-        r"24 cells, and 20 are the most; give it fewer parents"
+        r"24 cells; the most are 20. Give it fewer parents"
     )
     with pytest.raises(ValueError, match=message):
         MEDBayesNetClassifier([(0, 3), (1, 3)], C=1.0).fit(words(Z), y)

@@ -390,7 +390,7 @@ BAD = [
     ({"margin": "fixed", "C": 2.0}, "C=2.0 is not used with margin='fixed'"),
     ({"bias": 0.0}, "bias must be 'flat', or the variance > 0"),
     ({"bias": "none"}, "bias must be 'flat'"),
-    ({"relaxation": 0.0}, "relaxation must be the share of a label update to take"),
+    ({"relaxation": 0.0}, "relaxation must be the share of a label update to apply"),
     ({"calibration": "isotonic"}, "calibration must be one of 'temperature', 'affine'"),
     ({"kernel": RBF(n_landmarks=0)}, "n_landmarks must be a whole number >= 1, or 'auto' or None"),
     ({"kernel": RBF("auto")}, "gamma must be 'scale' or a number > 0"),
@@ -421,16 +421,16 @@ def test_bad_data_is_refused_in_words(two):
     with pytest.raises(ValueError, match="must be positive semi-definite; on 150 rows its smallest eigenvalue is -"):
         MEDClassifier("precomputed", C=2.0).fit(-X @ X.T, y)
     K[3, 5] = np.nan
-    with pytest.raises(ValueError, match=r"a kernel matrix cannot have gaps; entry \[3, 5\] is missing"):
+    with pytest.raises(ValueError, match=r"a kernel matrix cannot have missing values; entry \[3, 5\] is missing"):
         MEDClassifier("precomputed", C=2.0).fit(K, y)
     words = pd.DataFrame(np.where(X @ X.T > 0, "a", "b"))
     with pytest.raises(ValueError, match="takes a matrix of numbers; X has categorical columns"):
         MEDClassifier("precomputed", C=2.0).fit(words, y)
     with pytest.raises(ValueError, match="must give a finite matrix of shape"):
         MEDClassifier(lambda A, B: np.ones(3), C=2.0).fit(X, y)
-    with pytest.raises(ValueError, match="a kernel would see the first alone; scale the columns"):
+    with pytest.raises(ValueError, match="the kernel would depend on the first alone; scale the columns"):
         MEDClassifier(C=2.0, standardize=False).fit(X * [1e12, 1, 1, 1], y)
-    with pytest.raises(ValueError, match="no row with a weight has 'yes' as its label, or its most probable one"):
+    with pytest.raises(ValueError, match="no row with a weight has the label 'yes', certain or most probable"):
         MEDClassifier(C=2.0).fit(X, y, (y == "no").astype(float))
     with pytest.raises(ValueError, match="cv must train on rows of every class and hold out rows with a label"):
         MEDClassifier(C=2.0, cv=[(np.flatnonzero(y == "no"), np.flatnonzero(y == "yes"))]).fit(X, y)
@@ -441,7 +441,7 @@ def test_bad_data_is_refused_in_words(two):
     with np.errstate(all="ignore"), pytest.raises(ValueError, match="row 1 is so far from the training rows that its"):
         cubic.predict(far)
     model = MEDClassifier("rbf", C=2.0, calibration=None).fit(X, y)
-    with pytest.raises(AttributeError, match="has no coefficients; they are those of kernel='linear'"):
+    with pytest.raises(AttributeError, match="has no coefficients; only kernel='linear' does"):
         model.coef_  # noqa: B018
     model = MEDClassifier("precomputed", C=2.0, calibration=None).fit(X @ X.T, y)
     with pytest.raises(AttributeError, match="has no encoded columns"):

@@ -395,7 +395,7 @@ def test_a_margin_that_no_distribution_keeps_is_refused_in_words(kind):
     """The same row in both classes."""
     problem = problem_of(kind, Fixed(1.0), n=6)
     same = tuple(view.take(np.zeros(6, dtype=int)) for view in problem.views)
-    with pytest.raises(ValueError, match=r"no solution keeps the fixed margin 1 in every row \(one lacks \d"):
+    with pytest.raises(ValueError, match=r"no solution keeps the fixed margin 1 in every row \(largest shortfall \d"):
         solve(replace(problem, views=same), Search(gap=1e-9))
 
 

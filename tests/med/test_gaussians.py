@@ -537,7 +537,8 @@ def test_a_class_too_small_for_its_columns_is_named():
     y[:] = 0
     y[:2] = 1
     with pytest.raises(
-        ValueError, match=r"class dog counts 2\.5 rows, and 4 columns take more than 3: .*raise k \(now 0\.5\)"
+        ValueError,
+        match=r"class dog counts 2\.5 rows, and 4 columns take more than 3: .*larger prior \(now 0\.5\)",
     ):
         space(X, 0.5).discriminant(part(y), np.inf)
 

@@ -651,7 +651,7 @@ CHECKED = [
 ]
 
 
-@pytest.mark.filterwarnings("ignore:no row counts:UserWarning")  # of tables that small the prior knows enough
+@pytest.mark.filterwarnings("ignore:no row has a multiplier:UserWarning")  # of tables that small the prior knows enough
 @parametrize_with_checks(CHECKED)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -767,7 +767,7 @@ def test_degenerate_tables(name):
         few := numbers(4, 9),
     ):
         enough = name == "tree" and (X is constant or X is few)  # each row is where a component of its column is
-        with pytest.warns(UserWarning, match="no row counts: with c = 1.0") if enough else nullcontext():
+        with pytest.warns(UserWarning, match="no row has a multiplier: with C=1.0") if enough else nullcontext():
             model = MEDNoveltyDetector(**options(name)).fit(X)
         assert np.isfinite(model.scores_).all() and np.isfinite(model.offset_)
         assert model.relative_entropy_ >= -1e-9
@@ -913,7 +913,7 @@ def test_the_baseline_has_no_dual():
 
 @pytest.mark.parametrize("alpha", [0.0, 0.1, 0.9, 1.0])
 def test_the_level_is_a_quantile_of_the_bayesian_scores(alpha):
-    with pytest.warns(UserWarning, match="no row counts") if alpha == 0 else nullcontext():
+    with pytest.warns(UserWarning, match="no row has a multiplier") if alpha == 0 else nullcontext():
         model = MEDNoveltyDetector("gaussian", margin=Margin("exponential", quantile=alpha)).fit(numbers(30, 2))
     assert model.level_ == np.sort(model.bayes_scores_)[max(int(np.ceil(alpha * 30)) - 1, 0)]
     assert model.gap_ <= 30 * 1e-6 and model.margin_.at == model.level_
@@ -1002,13 +1002,13 @@ def test_where_the_prior_is_enough_no_row_counts_and_that_is_told(name, margin):
             model = MEDNoveltyDetector(name, margin=Margin(margin, quantile=0.0), C=c, ess=ess).fit(X)
         prior = model.model_.look(model.model_.prior, model.model_.read(read(X))).bound
         wanted = model.level_ - (1 / c if margin == "exponential" else 0.0)
-        told.append(any("no row counts" in str(one.message) for one in seen))
+        told.append(any("no row has a multiplier" in str(one.message) for one in seen))
         assert told[-1] == bool((prior >= wanted).all()) == (not model.multipliers_.any())
         if told[-1]:
             (message,) = [str(one.message) for one in seen]
             assert message == (
-                f"no row counts: with c = {c} the margins ask for a log-probability of {wanted:.3g}, which the prior "
-                "alone gives every row: scores are those of the prior; take a larger C, or a smaller ess"
+                f"no row has a multiplier: with C={c} the required log-probability is {wanted:.3g}, which every row "
+                "already has under the prior; the scores are those of the prior. Set a larger C or a smaller ess"
             )
             np.testing.assert_allclose(model.scores_, prior, rtol=1e-9)
             assert model.relative_entropy_ == pytest.approx(0.0, abs=1e-6) and len(model.support_) == 0

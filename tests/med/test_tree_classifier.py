@@ -577,7 +577,7 @@ BAD = [
     ),
     ({"C": -1.0}, "C must be a number > 0"),
     ({"calibration": "sigmoid"}, "calibration must be one of 'temperature', 'affine', or None; got 'sigmoid'"),
-    ({"relaxation": 0.0}, "relaxation must be the share of a label update to take"),
+    ({"relaxation": 0.0}, "relaxation must be the share of a label update to apply"),
     ({"bias": "wide"}, "bias must be 'flat', or the variance > 0 of its Gaussian prior; got 'wide'"),
     ({"tol": 0.0}, "tol must be a number > 0"),
     ({"max_iter": 0}, "max_iter must be a whole number >= 1"),
@@ -596,7 +596,7 @@ def test_bad_data_is_refused_in_words(monkeypatch):
     partly[5] = None
     with pytest.raises(ValueError, match="a mixture of trees needs the label of every row; give them all, or set n_"):
         MEDTreeClassifier(C=1.0, trees=Trees(n_trees=2)).fit(X, partly)
-    with pytest.raises(ValueError, match="a row whose label is in doubt cannot keep a margin that is certain"):
+    with pytest.raises(ValueError, match="margin='fixed' needs certain labels"):
         MEDTreeClassifier(margin="fixed", calibration=None).fit(X, partly)
     monkeypatch.setattr("mixent.med.tree_columns.MOST_CELLS", 8)
     with pytest.raises(ValueError, match="the columns have 10 values in all, and pairwise tables take at most 8; join"):

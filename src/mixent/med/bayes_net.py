@@ -81,7 +81,7 @@ class Net:
                 above = ", ".join(f"{names[u]!r} ({self.sizes[u]})" for u in self.parents[v])
                 raise ValueError(
                     f"the table of column {name!r} has {prod(shape[:-1])} configurations of its parents {above} times "
-                    f"{shape[-1]} values, {prod(shape)} cells, and {MOST_CELLS} are the most; give it fewer parents, "
+                    f"{shape[-1]} values, {prod(shape)} cells; the most are {MOST_CELLS}. Give it fewer parents, "
                     f"or join rare categories"
                 )
 

@@ -29,15 +29,15 @@ class MEDBayesNetClassifier(MEDOfModels):
 
     Given its parents' values a column has a table's row of probabilities (section 3.6), and each such row a Dirichlet
     distribution. The prior is the posterior of the class's own rows and of `ess` rows spread evenly over every table
-    (BDeu: ess / (r q) for each of r values and q configurations of the parents). Of all distributions that keep the
-    margins of the training labels, on average, takes that of least relative entropy to it. Maximises the dual
+    (BDeu: ess / (r q) for each of r values and q configurations of the parents). The fit is the distribution that keeps
+    the margins of the training labels on average, with the least relative entropy to the prior. Maximises the dual
 
         J(l) = sum_k w_k u(l_k) - sum_s log Z_s(l) / Z_s(0),
         log Z_s = sum_v sum_q ( sum_r log Gamma(N_vqr) - log Gamma(sum_r N_vqr) ),
 
     over the multipliers l, where row t adds w_t^s = [y_t = s](1 + sum_y l_ty) - [y_t != s] l_ts to one cell of each
-    table of class s; every count N stays positive. Newton's method lowers the bound of which J is the dual; minus it
-    never falls, and the difference of both is the gap. Scores are expected log-probabilities,
+    table of class s; every count N stays positive. Newton's method lowers the primal objective; the difference of both
+    is the duality gap. Scores are expected log-probabilities,
     sum_v digamma(N_vqr) - digamma(sum_r N_vqr), and a bias.
 
     Parameters
@@ -60,20 +60,20 @@ class MEDBayesNetClassifier(MEDOfModels):
         Equivalent sample size of the prior: rows spread evenly over every table.
     bias : "flat" or float
         Prior of the log-ratio of the class priors: flat, or Gaussian with this variance about the training rows' own.
-        Flat, it is found from the rows that lack margin, however small C is, and where they are few that is noise; with
+        A flat bias is determined by the rows with a multiplier, and noisy where these are few, however small C is; with
         a variance a small C gives what objective="likelihood" does.
     relaxation : float
-        Where labels are in doubt: the share of each label update that is taken.
+        With uncertain labels, the share of each label update that is applied.
     calibration : "temperature", "affine", "predictive" or None
         How scores become probabilities; see MEDClassifier. "predictive": Bayes' rule with each class's predictive
         probabilities N_vqr / sum_r N_vqr and the training shares, whatever the bias; `predict` follows the
         probabilities, and `decision_function` stays the expected log-ratio.
     cv : int, splitter or list of (train, test)
-        Folds of C="auto" and of the calibration; a list counts labelled rows only.
+        Folds for C="auto" and for the calibration; a list holds positions among the labelled rows.
     tol : float
         Stop when the gap per row is smaller, in nats.
     max_iter : int
-        Most passes.
+        Maximum number of passes.
     categorical : "auto" or list
         Columns to treat as categories whatever their type.
     random_state : int, RandomState or None
@@ -81,7 +81,7 @@ class MEDBayesNetClassifier(MEDOfModels):
     n_jobs : int or None
         Threads; None takes all cores.
     progress : bool or callable
-        True shows a bar; a callable is told (done, total, text).
+        True shows a bar; a callable is called with (done, total, text).
 
     Attributes
     ----------
@@ -97,14 +97,14 @@ class MEDBayesNetClassifier(MEDOfModels):
     column_names_ : tuple of str
         Names of the columns.
     joint_, model_
-        The distributions, and what turns rows into scores.
+        The distributions, and the model that computes scores.
     support_, multipliers_, pairs_, loo_estimate_, C_, C_tried_, objective_, gap_, run_, label_posterior_, margin_
-        As for MEDClassifier; but the prior is made of all rows, and leaving one out moves it a little.
+        As for MEDClassifier; but the prior, too, is fitted to all rows, and removing one changes it a little.
 
     Notes
     -----
-    The document assumes complete rows. Where a value is missing, or one of its parents' is, that table says nothing of
-    the row, and the others count; for a column without children that is exact.
+    The document assumes complete rows. Where a value or one of its parents is missing, that table is left out for the
+    row; for a column without children that is exact.
 
     A number becomes the probabilities of the components of one mixture (the union of the classes' own): a row that is
     partly in several values counts in each by its share, and with several numbers in a table by their product.
@@ -113,7 +113,7 @@ class MEDBayesNetClassifier(MEDOfModels):
     --------
     >>> from mixent import MEDBayesNetClassifier
     >>> X = [["a", "x", "k"], ["a", "y", "k"], ["b", "x", "m"], ["b", "y", "m"]] * 10
-    >>> y = ["same", "other", "other", "same"] * 10  # the first two columns together tell
+    >>> y = ["same", "other", "other", "same"] * 10  # the first two columns together determine y
     >>> model = MEDBayesNetClassifier([(0, 1)], C=1, random_state=0).fit(X, y)
     >>> model.score(X, y), model.edges_[0], model.tables_[0]["x1"].shape
     (1.0, [('x0', 'x1')], (2, 2))
@@ -160,8 +160,8 @@ class MEDBayesNetClassifier(MEDOfModels):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        told = no("`tables_` has the probabilities of every column")
-        return able(tags, missing="a missing value drops out, and its children's tables", explanations=told)
+        told = no("see `tables_` for the probabilities of every column")
+        return able(tags, missing="a missing value is left out, with the tables of its children", explanations=told)
 
     def _check(self) -> None:
         self._check_common()

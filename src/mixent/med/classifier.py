@@ -44,7 +44,7 @@ GRIDS = {  # of C, for C="auto"; the exponential prior near 1 expects hardly any
     "gaussian": (0.1, 0.2, 0.5, 1.0, 3.0, 10.0, 30.0),
 }
 KERNELS = (Linear, Polynomial, RBF, Precomputed, KernelFunction)
-MATRIX = "a kernel matrix has neither gaps nor text"
+MATRIX = "a kernel matrix has neither missing values nor text"
 MOST_PAIRS, MOST_JOINT = 10_000, 2_000  # rows from which a kernel goes through features: two classes, more
 LANDMARKS = 1_000
 
@@ -58,20 +58,20 @@ def read_classifier_kernel(name: str, value: Any) -> Any:
 class MEDClassifier(MEDBase):
     """Maximum entropy discrimination with a linear discriminant function, or one in a kernel's space.
 
-    Of all distributions over discriminant functions F_y and margins g that keep, on average, the margin of every
-    training label against every other class (001, equation 5), takes that of least relative entropy to the prior:
-    theta ~ N(0, I) for two classes (Theorem 2), a bias b, and a margin prior.  Maximises the dual
+    The distribution over discriminant functions F_y and margins g that keeps the margin of every training label against
+    every other class on average (001, equation 5), with the least relative entropy to the prior: theta ~ N(0, I) for
+    two classes (Theorem 2), a bias b, and a margin prior.  Maximises the dual
 
         J(l) = sum_k w_k u(l_k) - log Z(l),   for two classes  sum_t w_t u(l_t) - 1/2 |sum_t w_t l_t y_t x_t|^2,
 
     over multipliers 0 <= l < C, one for each row and other class, all classes jointly; u(l) = l + log(1 - (l/C)^2) for
     the Laplace prior of the margins, l + log(1 - l/C) for the exponential one of Theorem 2. Coordinate ascent raises
-    J, Newton's method lowers the bound of which J is the dual: what is driven never falls, and the difference of both
-    is the gap. The solution is sparse: rows with l = 0 play no part.
+    J, Newton's method lowers the primal objective; the optimizer's objective never falls, and the difference of both is
+    the duality gap. The solution is sparse: removing a row with l = 0 changes nothing.
 
-    Probabilities are those of a softmax of `a` times the discriminant functions, `a` fitted to the scores of rows held
-    out by `cv` (calibration="temperature"), a share of 1 / (n + 2) spread over all classes: they rank rows of two
-    classes as `decision_function` does (far out they tie), and `predict` agrees with it.
+    Probabilities are a softmax of `a` times the discriminant functions, `a` fitted to the scores of rows held out by
+    `cv` (calibration="temperature"), mixed with a share 1 / (n + 2) of the uniform distribution. They rank rows of two
+    classes as `decision_function` does (with ties far out), and `predict` agrees with it.
 
     Parameters
     ----------
@@ -79,28 +79,28 @@ class MEDClassifier(MEDBase):
         "poly" and "rbf" stand for `Polynomial()` and `RBF()`, which hold degree, gamma, coef0 and the number of Nyström
         features. A callable takes two matrices of encoded rows. A transformer (`FisherKernel`, or any with `transform`)
         maps rows to features whose inner product is the kernel. With "precomputed", X is the kernel matrix. Beyond
-        10 000 rows (2000 with more than two classes or labels in doubt) 1000 Nyström features replace a kernel matrix.
+        10 000 rows (2000 with more than two classes or uncertain labels) 1000 Nyström features replace a kernel matrix.
     C : "auto" or float
         Upper bound on each row's multiplier, like C of a support vector machine. "auto" chooses it by cross-validated
-        log-loss of the labelled rows (at most 3 where labels are in doubt). The exponential margin needs C > 1.
+        log-loss of the labelled rows (at most 3 with uncertain labels). The exponential margin needs C > 1.
     margin : "laplace", "exponential", "gaussian", "fixed" or Margin
         Prior of the margins, about 1 or the `target` of a `Margin`. "fixed" is the hard margin: rows that cannot keep
         it are an error.
     bias : "flat" or float
-        Prior of b: flat (the default: the multipliers of each class balance), or Gaussian with this variance.
+        Prior of b: flat (default; the multipliers of the classes balance), or Gaussian with this variance.
     relaxation : float
-        Where labels are in doubt: the share of each label update that is taken.
+        With uncertain labels, the share of each label update that is applied.
     calibration : "temperature", "affine" or None
-        How scores become probabilities. "affine" moves the threshold between classes too; `predict` follows the
-        probabilities then. None: a softmax of the scores as they are, no fit beyond the one.
+        How scores become probabilities. "affine" also moves the threshold between classes, and `predict` then follows
+        the probabilities. None: a softmax of the scores, without further fits.
     standardize : bool
-        Bring every continuous column to mean 0 and variance 1 first.
+        Scale continuous columns to mean 0 and variance 1.
     cv : int, splitter or list of (train, test)
-        Folds of C="auto" and of the calibration; a list counts labelled rows only.
+        Folds for C="auto" and for the calibration; a list holds positions among the labelled rows.
     tol : float
         Stop when the gap per row is smaller, in nats.
     max_iter : int
-        Most passes.
+        Maximum number of passes.
     categorical : "auto" or list
         Columns to treat as categories whatever their type; each category becomes a bit.
     random_state : int, RandomState or None
@@ -108,7 +108,7 @@ class MEDClassifier(MEDBase):
     n_jobs : int or None
         Threads; None takes all cores.
     progress : bool or callable
-        True shows a bar; a callable is told (done, total, text).
+        True shows a bar; a callable is called with (done, total, text).
 
     Attributes
     ----------
@@ -119,21 +119,21 @@ class MEDClassifier(MEDBase):
     multipliers_ : (n,) or (n, pairs) array
         l of every training row; for more than two classes one of each pair of classes in `pairs_`.
     loo_estimate_ : float
-        Share of rows with a non-zero multiplier: the leave-one-out estimate of the error of Lemma 1. Leaving out any
-        other row changes nothing. An estimate, and a crude one; not a bound for this training set.
+        Share of rows with a non-zero multiplier: the leave-one-out estimate of the error of Lemma 1. Removing any
+        other row changes nothing. A crude estimate, not a bound for this training set.
     C_, C_tried_
         `C` in use, and the cross-validated log-loss of those tried.
     coef_, intercept_
         Of the linear discriminant, in the encoded columns `feature_names_`; (d,) and a number for two classes, else
         (C, d) and (C,).
     objective_, gap_ : float
-        J at the solution in nats (all rows together), and by how much it may miss the optimum; with labels in doubt
-        both are of the labels as they were believed at the end.
+        J at the solution in nats (all rows together), and an upper bound on its distance from the optimum; with
+        uncertain labels both are for the labels inferred at the end.
     run_ : Run
-        How solving went.
+        How the optimization ended.
     label_posterior_ : (n, C) array
-        P(y) of every training row: what its label most probably is, where it was in doubt; NaN for rows of weight 0.
-        It leaves the prior as far as `C` lets it: for the class of a row ask `predict_proba`.
+        P(y) of every training row, inferred where its label was uncertain; NaN for rows of weight 0. `C` bounds how far
+        it can move from the prior; for predictions use `predict_proba`.
     margin_, calibration_
         The margin prior and the map to probabilities in use.
 
@@ -298,7 +298,7 @@ class MEDClassifier(MEDBase):
         """Coefficients of the linear discriminant."""
         check_is_fitted(self)
         if self.function_.rows is not None or isinstance(self.map_, Nystrom):
-            raise AttributeError(f"kernel={self.kernel!r} has no coefficients; they are those of kernel='linear'")
+            raise AttributeError(f"kernel={self.kernel!r} has no coefficients; only kernel='linear' does")
         weights = self.function_.weights.T
         return weights[1] - weights[0] if len(weights) == 2 else weights
 
@@ -316,7 +316,7 @@ class MEDClassifier(MEDBase):
         tags.input_tags.allow_nan = not given
         if given:
             return able(tags, missing=MATRIX, mixed=no(MATRIX))
-        return able(tags, missing=FILLED, explanations=no('`coef_` of kernel="linear" says what columns weigh'))
+        return able(tags, missing=FILLED, explanations=no('see `coef_` of kernel="linear"'))
 
 
 @dataclass(frozen=True)
@@ -347,7 +347,7 @@ def _usual_landmarks(part: Part) -> int | None:
 def _complete(X: Array) -> Array:
     if np.isnan(X).any():
         t, s = np.argwhere(np.isnan(X))[0]
-        raise ValueError(f"a kernel matrix cannot have gaps; entry [{t}, {s}] is missing")
+        raise ValueError(f"a kernel matrix cannot have missing values; entry [{t}, {s}] is missing")
     return X
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from mixent.core.arrays import Array
 from mixent.data import Schema, Table
 
-FILLED = "the column's mean stands for a number, and a bit of its own says so"
+FILLED = "a number is replaced by its mean, with an indicator column"
 FAR = 1e8  # ratio of the columns' spreads beyond which an unscaled kernel sees one column only
 
 
@@ -60,6 +60,6 @@ def _check_spread(spread: Array, schema: Schema) -> None:
         names = [schema.columns[j].name for j in schema.continuous]
         raise ValueError(
             f"column {names[int(spread.argmax())]!r} varies by {spread.max():.3g}, column "
-            f"{names[int(np.where(spread > 0, spread, np.inf).argmin())]!r} by {some.min():.3g}: a kernel would see "
-            f"the first alone; scale the columns, or leave standardize=True"
+            f"{names[int(np.where(spread > 0, spread, np.inf).argmin())]!r} by {some.min():.3g}: the kernel "
+            f"would depend on the first alone; scale the columns, or set standardize=True"
         )

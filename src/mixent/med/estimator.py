@@ -90,8 +90,8 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
             Array or DataFrame; NaN, None or null are missing, text columns are categories. With kernel="precomputed"
             the (n, n) kernel matrix.
         y : (n,) labels or (n, C) label probabilities
-            None, NaN or "" for a row without a label: it takes part all the same (section 5), and its
-            `label_posterior_` says what it most probably is.
+            None, NaN or "" for an unlabelled row: it is still used (section 5), and its label is inferred
+            (`label_posterior_`).
         sample_weight : (n,) array, optional
             At a given `C`, a weight of 2 is equivalent to repeating the row.
 
@@ -137,7 +137,7 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
         check_random_state(self.random_state)  # a bad one is told even where nothing is drawn
         if not check_number(self.relaxation) or not 0 < self.relaxation <= 1:
             raise ValueError(
-                f"relaxation must be the share of a label update to take, above 0 and at most 1; "
+                f"relaxation must be the share of a label update to apply, above 0 and at most 1; "
                 f"got {self.relaxation!r}"
             )
         flat = isinstance(self.bias, str) and self.bias == "flat"
@@ -349,8 +349,8 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
     def _tell(self, weight: float) -> None:
         if self.run_.status.ok and self.gap_ is not None and self.gap_ > max(WIDE * self.tol, VISIBLE) * weight:
             warnings.warn(
-                f"{type(self).__name__} stopped where no step gains anything, at a gap of {self.gap_ / weight:.2g} "
-                f"per row; a smaller C, or scaled columns, leave more digits",
+                f"{type(self).__name__} stopped at a duality gap of {self.gap_ / weight:.2g} per row, where no step "
+                f"improves the objective; set a smaller C, or scale the columns",
                 ConvergenceWarning,
                 stacklevel=5,
             )
@@ -374,7 +374,7 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
 
         Returns
         -------
-        (n,) array, positive for the second class, where there are two; else (n, C), the largest of a row wins.
+        (n,) array, positive for the second of two classes; with more, (n, C), and the largest is predicted.
         """
         check_is_fitted(self)
         scores = self._scores(X)
@@ -398,8 +398,8 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
             tags,
             reads_tables=True,
             weights=YES,
-            soft_labels=yes("where labels start from: training may revise them (`label_posterior_`)"),
-            absent_labels=yes("rows without a label take part; `label_posterior_` says what they most probably are"),
+            soft_labels=yes("priors of the labels, which training may revise (`label_posterior_`)"),
+            absent_labels=yes("used; their labels are inferred (`label_posterior_`)"),
             mixed=YES,
         )
 
@@ -463,7 +463,7 @@ def read_part(labels: Labels, weight: Array | None) -> Part:
     missing = [c for i, c in enumerate(labels.classes.tolist()) if i not in likeliest]
     if missing:
         raise ValueError(
-            f"no row with a weight has {missing[0]!r} as its label, or its most probable one; label some rows of "
+            f"no row with a weight has the label {missing[0]!r}, certain or most probable; label some rows of "
             f"each class"
         )
     return Part(np.arange(len(prior)), prior, labelled, weight, bool(in_doubt(prior[weight > 0]).any()))

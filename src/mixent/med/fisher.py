@@ -1,4 +1,4 @@
-"""The Fisher kernel of a mixture or hidden Markov model, as features: the model's own view of how rows differ."""
+"""The Fisher kernel of a mixture or hidden Markov model, as features."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         tags.input_tags.allow_nan = True
         model = self._unwrapped()
         tags.target_tags.required = isinstance(model, BayesMixture | HMMClassifier) and not _is_fitted(model)
-        theirs = Can(None, "as its model has it: y is handed on")
+        theirs = Can(None, "as for its model, which gets y")
         return able(
             tags,
             reads_tables=True,
@@ -194,14 +194,15 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             return scores.T @ (scores * (weight / weight.sum())[:, None])
         if self.information == "analytic" and n_live > 1:
             raise ValueError(
-                f"information='analytic' is known for one component and this model has {n_live}; take 'sampled'"
+                f"information='analytic' needs a model of one component; this one has {n_live}. Set "
+                "information='sampled'"
             )
         if self.information != "sampled" and n_live == 1:
             return np.eye(p)  # the coordinates were chosen so
         if self.n_samples < p:
             raise ValueError(
-                f"n_samples={self.n_samples} rows cannot tell {p} coordinates apart; draw at least as many, or give "
-                "the model fewer components or a simpler covariance"
+                f"n_samples must be at least the number of free parameters, {p}; got {self.n_samples}. Draw more, or "
+                "give the model fewer components or a simpler covariance"
             )
         if isinstance(coordinates, SequenceScores):
             return self._sampled_sequences(coordinates)
@@ -351,18 +352,20 @@ def _is_fitted(model: Any) -> bool:
 def _check_sequences(model: SequenceModel) -> None:
     """Rows of X are to be sequences, with coordinates that all their steps share."""
     if getattr(model, "emissions", "fitted") != "fitted":
-        raise ValueError("FisherKernel needs what the states emit; emissions='precomputed' does not say")
+        raise ValueError(
+            "FisherKernel needs the emission distributions of the states, which emissions='precomputed' lacks"
+        )
     if model.transitions != "shared":
-        raise ValueError("FisherKernel knows hidden Markov models with one transition matrix: transitions='shared'")
+        raise ValueError("FisherKernel needs a hidden Markov model with one transition matrix: transitions='shared'")
     if _is_fitted(model) and not model.by_row_:
-        raise ValueError("FisherKernel needs a hidden Markov model of a sequence per row, fitted without lengths")
+        raise ValueError("FisherKernel needs a hidden Markov model whose rows are sequences, fitted without lengths")
 
 
 def _found(scores: Array) -> Array:
     lost = np.flatnonzero(~np.isfinite(scores).all(axis=1))
     if len(lost):
         raise ValueError(
-            f"row {lost[0]} lies so far from every component that its score is no number; correct or remove it"
+            f"row {lost[0]} lies so far from every component that its score is not finite; correct or remove it"
         )
     return scores
 

@@ -47,13 +47,14 @@ class MEDGaussianClassifier(MEDBase):
     """Maximum entropy discrimination with the log-ratio of Gaussians: discriminative quadratic boundaries.
 
     The parameters of every class's Gaussian have a Normal-Wishart distribution; the prior is the posterior of the
-    class's own rows and of further rows with a given mean and covariance (`prior`). Of all distributions that keep
-    the margins of the training labels, on average, takes that of least relative entropy to it.  Maximises the dual
+    class's own rows and of further rows with a given mean and covariance (`prior`). The fit is the distribution that
+    keeps the margins of the training labels on average, with the least relative entropy to the prior.  Maximises the
+    dual
 
         J(l) = sum_k w_k u(l_k) - sum_s log Z_s(l) / Z_s(0),     0 <= l < C          (001, equations 16 to 18, mended)
 
-    where row t weighs w_t^s = [y_t = s](1 + sum_y l_ty) - [y_t != s] l_ts in class s. Newton's method lowers the bound
-    of which J is the dual; minus it never falls, and the difference of both is the gap.
+    where row t weighs w_t^s = [y_t = s](1 + sum_y l_ty) - [y_t != s] l_ts in class s. Newton's method lowers the primal
+    objective; the difference of both is the duality gap.
 
     Parameters
     ----------
@@ -74,21 +75,21 @@ class MEDGaussianClassifier(MEDBase):
     n_kernel_components : int
         Number of those components.
     bias : "flat" or float
-        Prior of the log-ratio of the class priors: flat (default: the multipliers of each class balance), or Gaussian
-        with this variance about the training rows' own.
+        Prior of the log-ratio of the class priors: flat (default; the multipliers of the classes balance), or Gaussian
+        with this variance about that of the training rows.
     relaxation : float
-        Where labels are in doubt: the share of each label update that is taken.
+        With uncertain labels, the share of each label update that is applied.
     calibration : "temperature", "affine", "predictive" or None
-        How scores become probabilities; "temperature" and "affine" (better where classes are few and unequal) as for
+        How scores become probabilities; "temperature" and "affine" (better with few classes of unequal size) as for
         MEDClassifier. "predictive": Bayes' rule with each class's predictive density, a Student t, and the training
         shares, whatever the bias. `predict` follows the probabilities; with "temperature" and None these agree with
         `decision_function`.
     cv : int, splitter or list of (train, test)
-        Folds of C="auto" and of the calibration; a list counts labelled rows only.
+        Folds for C="auto" and for the calibration; a list holds positions among the labelled rows.
     tol : float
         Stop when the gap per row is smaller, in nats.
     max_iter : int
-        Most passes.
+        Maximum number of passes.
     categorical : "auto" or list
         Columns to treat as categories whatever their type; each category becomes a bit.
     random_state : int, RandomState or None
@@ -96,7 +97,7 @@ class MEDGaussianClassifier(MEDBase):
     n_jobs : int or None
         Threads; None takes all cores.
     progress : bool or callable
-        True shows a bar; a callable is told (done, total, text).
+        True shows a bar; a callable is called with (done, total, text).
 
     Attributes
     ----------
@@ -105,11 +106,11 @@ class MEDGaussianClassifier(MEDBase):
     gaussians_ : list of NormalWishart
         The distribution over each class's Gaussian, in encoded (standardised) columns.
     prior_gaussians_ : list of NormalWishart
-        The same before discrimination: what maximum likelihood with a prior gives.
+        The same before discrimination: the posterior of each class's own rows.
     means_, covariances_ : lists of arrays
         Expected mean of each class, and its covariance about which the distribution is centred, in encoded columns.
     support_, multipliers_, pairs_, loo_estimate_, C_, C_tried_, objective_, gap_, run_, label_posterior_, margin_
-        As for MEDClassifier; but the prior is made of all rows, and leaving one out moves it a little.
+        As for MEDClassifier; but the prior, too, is fitted to all rows, and removing one changes it a little.
 
     Examples
     --------

@@ -18,7 +18,7 @@ class MEDOfModels(MEDBase):
         tags = super().__sklearn_tags__()
         if self._asks():
             return tags
-        return able(tags, absent_labels=yes("at most they help to describe the columns: no margin is asked of them"))
+        return able(tags, absent_labels=yes("used for the columns alone: they have no margin"))
 
     def _check_objective(self) -> None:
         check_choice("objective", self.objective, ("margin", "likelihood"))

@@ -37,28 +37,28 @@ QUANTILE = 0.5  # of the training log-probabilities, that is required of every r
 
 
 class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
-    """Novelty detection by maximum entropy: a level set of a probability model, not the best fit on average.
+    """Novelty detection by maximum entropy: fits a density under which all training rows are about equally probable.
 
-    Of all distributions over the parameters of a model under which every training row is as probable as its margin,
-    on average, takes that of least relative entropy to the prior: nothing is gained by making rows still more probable
-    that are typical already. The margins have a prior about `l`, a quantile of the training rows' log-probabilities
-    under the Bayesian fit.  Maximises the dual
+    The fit is the distribution over the parameters of a density under which every training row is as probable as its
+    margin on average, with the least relative entropy to the prior: typical rows need not become more probable. The
+    margins have a prior about `l`, a quantile of the training rows' log-probabilities under the Bayesian fit.
+    Maximises the dual
 
         J(m) = sum_t w_t [ l m_t + log(1 - m_t / C) ] - log Z(m),    0 <= m_t < C                    (001, equation 45)
 
     for margin="exponential", where log Z is the log-partition with every row counted m_t times (a Bayesian fit counts
-    each once). Newton's method lowers the bound of which J is the dual; minus it never falls. Where components, states
-    or numbers are hidden, a lower bound takes the place of each log-probability, and the relative entropy of the two
-    alternating steps never rises (Theorem 6).
+    each once). Newton's method lowers the primal objective. Where components, states or numbers are hidden, each
+    log-probability is replaced by a lower bound, and the relative entropy never rises in the two alternating steps
+    (Theorem 6).
 
     Parameters
     ----------
     density : "auto", "product", "tree", "gaussian", "mixture" or "hmm"
-        "product": columns independent of each other; "tree": all trees at once, of categories (numbers are softly
-        quantized by a mixture for each column, which stays as it is: one that needs a single component has no part in
-        the tree); "gaussian": numbers jointly Gaussian, categories independent; "mixture": of `n_hidden` such;
-        "hmm": each row is a sequence, emitted by `n_hidden` hidden states. "auto": "tree" where all columns are
-        categories, else "gaussian" ("product" beyond 100 numbers, 300 categorical columns or 4000 values in all).
+        "product": independent columns; "tree": averaged over all trees of the columns (numbers are softly quantized by
+        a fixed mixture per column; one with a single component has no edges); "gaussian": numbers jointly Gaussian,
+        categories independent; "mixture": of `n_hidden` such; "hmm": each row is a sequence, emitted by `n_hidden`
+        hidden states. "auto": "tree" where all columns are categories, else "gaussian" ("product" beyond 100 numbers,
+        300 categorical columns or 4000 values in all).
     n_hidden : int
         Components of a mixture, states of an hmm.
     objective : "margin" or "bayes"
@@ -72,15 +72,15 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         Equivalent sample size of the prior: rows spread evenly over every table, and as many of a standard
         Gaussian (more where the number of columns requires it).
     contamination : float
-        Share of the training rows that `predict` calls outliers: where the threshold lies.
+        Share of the training rows that `predict` calls outliers; it sets the threshold.
     tol : float
         Stop when the gap per row is smaller, in nats.
     max_iter : int
-        Most passes.
+        Maximum number of passes.
     categorical : "auto" or list
         Columns to treat as categories whatever their type.
     progress : bool or callable
-        True shows a bar; a callable is told (done, total, text).
+        True shows a bar; a callable is called with (done, total, text).
 
     Attributes
     ----------
@@ -91,26 +91,26 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
     bayes_scores_ : (n,) array
         The same under the Bayesian fit.
     multipliers_ : (n,) array
-        How often each row counts; zero for a row that is typical anyway.
+        How often each row counts; zero for a row that is typical without.
     support_ : array
         Rows that count.
     level_ : float
         l, nats.
     relative_entropy_ : float
-        D(P || P0) plus what the margins cost: the minimum found.
+        D(P || P0) plus the cost of the margins: the minimum found.
     objective_, gap_ : float or None
-        J at the solution, and by how much it may miss the optimum; None with objective="bayes".
+        J at the solution, and an upper bound on its distance from the optimum; None with objective="bayes".
     run_
-        How the search went; with something hidden, its trace is the sequence of Theorem 6.
+        How the optimization ended; with hidden variables, its trace is the sequence of Theorem 6.
     distribution_, bayes_, model_
-        The distributions over the parameters (solution and Bayesian fit), and what turns rows into scores.
+        The distributions over the parameters (solution and Bayesian fit), and the model that computes scores.
 
     Notes
     -----
-    A category that no training row had is new, not missing, and improbable. A missing value should make a row neither
-    more nor less typical: the column's average stands for it; missing numbers of a joint Gaussian are distributed as
-    the others say, and their entropy is taken off; a gap in a sequence is as usual as its other steps. What remains is
-    that the scores of rows with gaps spread less, so that somewhat fewer of them fall below the threshold.
+    A category that no training row had is new, not missing, and improbable. A missing value makes a row neither more
+    nor less typical: it is replaced by the column's average; missing numbers of a joint Gaussian have their conditional
+    distribution, whose entropy is subtracted; a missing step of a sequence counts as its other steps do. The scores of
+    rows with missing values vary less, so that somewhat fewer of them fall below the threshold.
 
     Examples
     --------
@@ -194,7 +194,7 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
             Array or DataFrame; NaN, None or null are missing, text columns are categories.
         y : ignored
         sample_weight : (n,) array, optional
-            Counts: weight two is the row twice.
+            A weight of 2 is equivalent to repeating the row.
 
         Returns
         -------
@@ -277,9 +277,9 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
     def _check_counted(self) -> None:
         if self.margin_ is not None and not self.multipliers_.any():
             warnings.warn(
-                f"no row counts: with C={self.C!r} the margins ask for a log-probability of "
-                f"{self.margin_.mean(0.0):.3g}, which the prior alone gives every row: scores are those of the prior; "
-                f"take a larger C, or a smaller ess",
+                f"no row has a multiplier: with C={self.C!r} the required log-probability is "
+                f"{self.margin_.mean(0.0):.3g}, which every row already has under the prior; the scores are those of "
+                f"the prior. Set a larger C or a smaller ess",
                 UserWarning,
                 stacklevel=4,
             )
@@ -287,7 +287,7 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
     # --- scores -------------------------------------------------------------------------------------------------
 
     def score_samples(self, X: Any) -> Array:
-        """The expected log-probability of each row, nats; a lower bound of it where something is hidden.
+        """The expected log-probability of each row, nats; a lower bound of it with hidden variables.
 
         Parameters
         ----------
@@ -361,7 +361,7 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
             absent_labels=IGNORED,
             mixed=no('with density="hmm": a row is a sequence of one variable') if self.density == "hmm" else YES,
             explanations=NOTHING,
-            density=yes("expected log-probability; a lower bound where something is hidden"),
+            density=yes("expected log-probability; a lower bound with hidden variables"),
             shifted_priors=NOTHING,
             saved=YES,
         )

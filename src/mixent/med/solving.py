@@ -144,8 +144,8 @@ def approach(
             stiff *= harder
     if lacking > BROKEN * abs(margin.at):
         raise ValueError(
-            f"no solution keeps the fixed margin {margin.at:.3g} in every row (one lacks {lacking:.3g}): the rows "
-            f"cannot be separated so far; ask for less, or take margin='exponential', which forgives"
+            f"no solution keeps the fixed margin {margin.at:.3g} in every row (largest shortfall {lacking:.3g}): "
+            f"the rows cannot be separated by that much; set a smaller target, or margin='laplace'"
         )
     return found, lam, stiff, rest
 

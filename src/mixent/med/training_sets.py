@@ -138,7 +138,7 @@ class GaussianSpace(Space):
         except OutsideDomainError as error:
             raise ValueError(
                 f"class {self.classes[s]} {error}: its Gaussian has no distribution; "
-                f"raise k (now {k:g}), give more rows, or drop such columns"
+                f"set a larger prior (now {k:g}), give more rows, or drop such columns"
             ) from error
 
     def scores(self, part, fitted, solution, contests, rows):

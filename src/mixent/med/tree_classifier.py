@@ -29,18 +29,17 @@ LEAST = 2.0  # nats that are asked where classes overlap, and the quantile would
 
 
 class MEDTreeClassifier(MEDOfModels):
-    """Maximum entropy discrimination with distributions over trees: every class has all of them at once.
+    """Maximum entropy discrimination with distributions over trees, averaged over all trees of the columns.
 
-    A class's columns depend on each other along a tree (equation 27), and which tree is not decided: every spanning
-    tree has a probability, and their n^(n-2) terms are summed exactly by the matrix-tree theorem. Of all distributions
-    that keep the margins of the training labels, on average, takes that of least relative entropy to the prior.
-    Maximises the dual
+    The columns of a class depend on each other along a tree (equation 27). Every spanning tree has a probability, and
+    their n^(n-2) terms are summed exactly by the matrix-tree theorem. The fit is the distribution that keeps the
+    margins of the training labels on average, with the least relative entropy to the prior.  Maximises the dual
 
         J(l) = sum_k w_k u(l_k) - sum_s log Z_s(l) / Z_s(0),     log Z_s = log W_0 + log |Q(W_s)|      (32, 35, 66)
 
-    over the multipliers l. Newton's method lowers the bound of which J is the dual; minus it never falls, and the
-    difference of both is the gap. With objective="likelihood" no margin is asked: the tree of highest likelihood of
-    each class, found by Chow and Liu's algorithm on the same tables.
+    over the multipliers l. Newton's method lowers the primal objective; the difference of both is the duality gap. With
+    objective="likelihood" there are no margins: the model is the tree of highest likelihood of each class, found by
+    Chow and Liu's algorithm on the same tables.
 
     Parameters
     ----------
@@ -60,17 +59,18 @@ class MEDTreeClassifier(MEDOfModels):
         objective="likelihood" that is tree-augmented naive Bayes. `Trees` also holds the prior of the trees and their
         number per class (a mixture of trees).
     bias : "flat" or float
-        Prior of the log-ratio of the class priors: flat, or Gaussian with this variance about the training rows' own.
+        Prior of the log-ratio of the class priors: flat, or Gaussian with this variance about that of the
+        training rows.
     relaxation : float
-        Where labels are in doubt: the share of each label update that is taken.
+        With uncertain labels, the share of each label update that is applied.
     calibration : "temperature", "affine" or None
         How scores become probabilities; see MEDClassifier.
     cv : int, splitter or list of (train, test)
-        Folds of C="auto" and of the calibration; a list counts labelled rows only.
+        Folds for C="auto" and for the calibration; a list holds positions among the labelled rows.
     tol : float
         Stop when the gap per row is smaller, in nats.
     max_iter : int
-        Most passes.
+        Maximum number of passes.
     categorical : "auto" or list
         Columns to treat as categories whatever their type.
     random_state : int, RandomState or None
@@ -78,7 +78,7 @@ class MEDTreeClassifier(MEDOfModels):
     n_jobs : int or None
         Threads; None takes all cores.
     progress : bool or callable
-        True shows a bar; a callable is told (done, total, text).
+        True shows a bar; a callable is called with (done, total, text).
 
     Attributes
     ----------
@@ -95,22 +95,22 @@ class MEDTreeClassifier(MEDOfModels):
     column_names_ : tuple of str
         Names of the vertices.
     continuous_ : str or None
-        How numbers were taken.
+        How numbers entered the tables.
     joint_, model_
-        The distributions, and what turns rows into scores.
+        The distributions, and the model that computes scores.
     support_, multipliers_, pairs_, loo_estimate_, C_, C_tried_, objective_, gap_, run_, label_posterior_, margin_
-        As for MEDClassifier; but the tables are made of all rows, and leaving one out moves them a little.
+        As for MEDClassifier; but the tables, too, are fitted to all rows, and removing one changes them a little.
 
     Notes
     -----
-    A missing value drops out: so do the edges that meet it, and the rest of the tree counts. With
-    tables="integrated" and in mixtures the column's overall shares stand for it.
+    A missing value is left out together with its edges; the rest of the tree is used. With tables="integrated" and in
+    mixtures it is replaced by the column's overall shares.
 
     Examples
     --------
     >>> from mixent import MEDTreeClassifier
     >>> X = [["a", "x", "k"], ["a", "y", "k"], ["b", "x", "m"], ["b", "y", "m"]] * 10
-    >>> y = ["same", "other", "other", "same"] * 10  # the first two columns together tell
+    >>> y = ["same", "other", "other", "same"] * 10  # the first two columns together determine y
     >>> model = MEDTreeClassifier(C=1, random_state=0).fit(X, y)
     >>> model.score(X, y), model.edge_marginals_[0].shape
     (1.0, (3, 3))
@@ -157,8 +157,8 @@ class MEDTreeClassifier(MEDOfModels):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        told = no("`trees_` and `edge_marginals_` say which columns depend on which")
-        return able(tags, missing="a missing value drops out, and the edges that meet it", explanations=told)
+        told = no("see `trees_` and `edge_marginals_` for the dependencies of columns")
+        return able(tags, missing="a missing value is left out, with its edges", explanations=told)
 
     def _check(self) -> None:
         self._check_common()

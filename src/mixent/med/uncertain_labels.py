@@ -196,8 +196,7 @@ def with_uncertain_labels(
     """The two-step algorithm; the run's params are `Beliefs`."""
     if isinstance(margin, Fixed):
         raise ValueError(
-            "a row whose label is in doubt cannot keep a margin that is certain; with margin='fixed' give every "
-            "label, or take margin='exponential'"
+            "margin='fixed' needs certain labels, and some rows have none; give every label, or set margin='laplace'"
         )
     inner = replace(search, gap=min(search.gap, 1e-9), observers=())  # a step must not lose what the last one found
     problem = LabelProblem(discriminant, margin, inner, prior, weight, first_step=relaxation)
