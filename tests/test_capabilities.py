@@ -88,9 +88,9 @@ def test_gaps_are_taken_and_the_rest_of_the_row_counts(name):
 @each("missing", able=False)
 def test_gaps_are_refused(name):
     one = SUBJECTS[name]
-    with pytest.raises(ValueError, match="gaps|NaN"):
+    with pytest.raises(ValueError, match="missing values|NaN"):
         one.fit(one.gappy)
-    with pytest.raises(ValueError, match="gaps|NaN"):
+    with pytest.raises(ValueError, match="missing values|NaN"):
         one.said(one.usual, one.gappy)
 
 
@@ -170,7 +170,7 @@ def test_absent_labels_change_nothing_where_none_are_taken(name):
 
 def test_a_fisher_kernel_hands_labels_on_to_its_model():
     kernel = subject(FisherKernel(MixtureClassifier(1, "VVI"), random_state=0))
-    assert "handed on" in FOUND["FisherKernel"]["soft_labels"].note
+    assert "which gets y" in FOUND["FisherKernel"]["soft_labels"].note
     labels, doubt, some = (kernel.said(kernel.fit(y=y)) for y in (Y, DOUBT, SOME))
     assert differ(doubt, labels) and differ(some, labels)
 
