@@ -9,14 +9,13 @@ import mixent
 from mixent.base.registry import entries
 
 SOURCE = Path(mixent.__file__).parent
-SURFACES = ("cli", "report")  # folders or files
-FORMER = ("ensembles", "structures")  # of report, which go
+SURFACES = ("cli", "comparison", "report")  # folders or files
 MODELS = ("model", "estimator", "est", "fitted", "winner", "fuser", "classifier", "detector")  # what holds a model
 
 
 def files():
     found = [file for name in SURFACES for file in sorted((SOURCE / name).rglob("*.py"))]
-    return [file.relative_to(SOURCE).as_posix() for file in found if file.stem not in FORMER]
+    return [file.relative_to(SOURCE).as_posix() for file in found]
 
 
 def identifier(node):
