@@ -65,7 +65,7 @@ def test_the_page_on_discrimination_runs_as_printed():
     np.testing.assert_allclose(names["hard"].margin_.at, 1.0)
     same = names["as_kernel"].decision_function(X), names["in_line"].decision_function(X)
     np.testing.assert_allclose(*same, rtol=1e-6)
-    np.testing.assert_allclose(names["doubtful"].label_posterior_.sum(axis=1), 1)
+    np.testing.assert_allclose(names["uncertain"].label_posterior_.sum(axis=1), 1)
     assert all(both < few for few, both in names["helped"]) and all(both > few for few, both in names["harmed"])
     assert len(pyplot.get_fignums()) == 2
     pyplot.close("all")
