@@ -129,7 +129,7 @@ def _beyond_noise(found: Sets) -> Iterator[str]:
         yield (
             f"By {head}, set by set over the folds: ours better beyond noise on {len(by.get('better', []))}"
             f"{named['better']}, worse on {len(by.get('worse', []))}{named['worse']}, "
-            f"not told apart on {len(by.get('within noise', []))} (Nadeau-Bengio, p < {LEVEL:g})."
+            f"not significantly different on {len(by.get('within noise', []))} (Nadeau-Bengio, p < {LEVEL:g})."
         )
         yield ""
 

@@ -36,7 +36,7 @@ def test_a_model_and_a_page(mixent, tmp_path):
     result = mixent(*ALONE, "--method", "maximum entropy", "--scores", "scores.csv")
     assert result.exit_code == 0, result.output
     out = " ".join(result.stdout.split())
-    assert "2-fold cross-validation, settings chosen inside" in out and "Take " in out and "* of mixent" in out
+    assert "2-fold cross-validation, settings chosen inside" in out and "Recommended: " in out and "* of mixent" in out
     assert max(map(len, result.stdout.splitlines())) <= 80
     model = load(tmp_path / "data-winner.mixent")
     assert list(model.classes_) == ["no", "yes"]

@@ -67,7 +67,7 @@ def test_scores_are_those_of_a_cross_validation(table, found):
 
 def test_processes_change_nothing_but_seconds(table, found):
     two = mixent.compare(*table, methods=quick(), baselines=False, n_jobs=2, folds=4)
-    assert scores(two) == scores(found) and two.reason.split("fits in")[0] == found.reason.split("fits in")[0]
+    assert scores(two) == scores(found) and two.recommendation.headline == found.recommendation.headline
 
 
 def test_the_winner_is_fitted_to_all_rows(table, found):
@@ -108,7 +108,8 @@ def test_a_method_that_fails_loses_only_itself(table):
 
 def test_a_refit_that_fails_does_not_lose_the_rest(table):
     found = mixent.compare(*table, methods={"naive": Few()}, baselines=False, n_jobs=1, folds=3)
-    assert found.winner is None and found.reason.endswith("It could not be fitted to all rows: MemoryError: too many")
+    assert found.winner is None
+    assert found.recommendation.points[-1] == "It could not be fitted to all rows: MemoryError: too many"
 
 
 # --- journal ----------------------------------------------------------------------------------------------------------
@@ -204,7 +205,7 @@ def test_the_longest_are_left_out(table):
     found = mixent.compare(*table, methods=methods, baselines=False, n_jobs=1, folds=10, budget=1.0)
     assert found.recommended == "naive" and set(found.cv.methods) == {"naive"}
     assert found.skipped["slow"].startswith("stopped after 1 fold of 10: at 0.2 s for each")
-    assert found.reason.endswith("Left out for want of time: slow.")
+    assert found.recommendation.points[-1] == "Left out for lack of time: slow."
 
 
 def test_a_method_begins_only_while_those_that_have_begun_can_finish(table):
@@ -240,7 +241,7 @@ def test_folds_in_the_journal_cost_nothing(table, tmp_path):
     }
     mixent.compare(*table, **options)
     found = mixent.compare(*table, **options, budget=0.3)
-    assert set(found.cv.methods) == set(methods) and "Left out" not in found.reason
+    assert set(found.cv.methods) == set(methods) and "Left out" not in str(found.recommendation)
 
 
 def test_one_method_stays_whatever_the_budget(table):

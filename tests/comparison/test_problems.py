@@ -98,7 +98,7 @@ def test_a_leak_stands_beside_the_recommendation(sound):
     found = compare(
         X.assign(k=(y == "b") + X["v"] / 100), y, methods={"n": TunedClassifier()}, baselines=False, n_jobs=1
     )
-    assert "Before you trust any of it: column 'k' alone gives 100.0 % of the classes away" in found.reason
+    assert "Check first: column 'k' alone gives 100.0 % of the classes away" in str(found.recommendation)
 
 
 def test_gaps_by_chance_tell_nothing(sound):

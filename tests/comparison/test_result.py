@@ -10,16 +10,9 @@ from scipy import stats
 from mixent import MaxEntClassifier, MaxEntStackingClassifier, MEDClassifier
 from mixent.base.recipes import Shape
 from mixent.comparison.candidates import Candidate
-from mixent.comparison.recommendation import explains_columns, miscalibration, recommendation
-from mixent.comparison.result import (
-    ALPHA,
-    CHOSEN_BY,
-    Comparison,
-    chosen_estimate,
-    paired_test,
-    row_losses,
-    shares_loss,
-)
+from mixent.comparison.estimate import ALPHA, CHOSEN_BY, chosen_estimate, frequencies_loss, paired_test, row_losses
+from mixent.comparison.recommendation import explains_columns, miscalibration, recommend
+from mixent.comparison.result import Comparison
 from mixent.evaluate import CrossValidation, corrected_t_test, holm, score_table, stratified_folds
 from mixent.evaluate.scores import METRICS
 
@@ -50,9 +43,9 @@ def make_comparison(sharpness, ours=(), metric="log_loss", **more):
     cv = make_cv(sharpness, **more)
     tried = {m: Candidate(m, None, "mixent" if i in ours else "scikit-learn", "") for i, m in enumerate(cv.methods)}
     estimate = chosen_estimate(cv, cv.ranking(metric), metric)
-    best, reason = recommendation(cv, tried, metric, estimate)
+    advice = recommend(cv, tried, metric, estimate)
     shape = Shape(240, 240, 2, 0, 2, 2, 100, 0.0, False)
-    return Comparison(cv, tried, {"other": "it takes long"}, shape, [], metric, best, reason, estimate)
+    return Comparison(cv, tried, {"other": "it takes long"}, shape, [], metric, advice, estimate)
 
 
 @pytest.mark.parametrize("weight", [None, 1.0 + np.arange(240) % 3])
@@ -70,7 +63,7 @@ def test_the_shares_score_what_they_score(metric):
     cv = make_cv([1.0])
     share = np.mean(cv.y == "b")
     constant = np.tile([1 - share, share], (len(cv.y), 1))
-    assert shares_loss(cv, metric) == pytest.approx(score_table(cv.y, constant, CLASSES)[metric], rel=1e-12)
+    assert frequencies_loss(cv, metric) == pytest.approx(score_table(cv.y, constant, CLASSES)[metric], rel=1e-12)
 
 
 def test_the_best_of_many_equals_flatters_itself_and_the_estimate_does_not():
@@ -109,11 +102,11 @@ def test_tests_are_the_corrected_t_tests_with_holm():
         )
         p.append(2 * stats.t.sf(abs(plain.mean) / error, 5))
     np.testing.assert_allclose([t["adjusted"] for t in tests], holm(p))
-    assert [t["told_apart"] for t in tests] == [bool(x < ALPHA) for x in holm(p)]
+    assert [t["significant"] for t in tests] == [bool(x < ALPHA) for x in holm(p)]
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_groups_are_maximal_runs_without_a_pair_told_apart(seed):
+def test_groups_are_maximal_runs_without_a_significant_pair(seed):
     found = make_comparison([0.05, 0.1, 0.9, 1.0, 1.5, 8.0], seed=seed)
     order, groups = found.ranking(), found.groups()
     pairs = list(combinations(order, 2))
@@ -145,18 +138,32 @@ def test_a_test_needs_a_method_that_worked():
 
 def test_the_words(found):
     text = str(found)
-    assert "naive" in text and "log-loss" in text and found.reason in text
+    assert "naive" in text and "log-loss" in text and str(found.recommendation) in text
 
 
-def test_the_recommendation_says_by_how_much_and_whether_that_is_chance():
-    told = make_comparison([0.1, 1.5, 0.2], ours=(1,)).reason
-    assert told.startswith("Take m1: of 3 methods it has the lowest log-loss, ")
-    assert "The best outside mixent is m2, " in told and ": hardly chance (corrected t test, p " in told
-    assert "after Holm's adjustment for 2)." in told
-    assert "All other methods are told apart from it." in told
-    assert "On new rows expect about " in told and "the choice of the best of 3 included" in told
-    told = make_comparison([1.5, 1.5, 1.45], ours=(0,)).reason
-    assert "which can be chance" in told and "Not told apart from it: " in told
+def points(*args, **more):
+    return " ".join(make_comparison(*args, **more).recommendation.points)
+
+
+def test_the_headline_is_about_rows():
+    found = make_comparison([0.1, 1.5])
+    right = 100 * (1 - found.cv.values("m1", "error").mean())
+    label, share = max(((c, 100 * np.mean(found.cv.y == c)) for c in CLASSES), key=lambda one: one[1])
+    expected = f"Right on {right:.0f} of 100 rows; always predicting {str(label)!r} is right on {share:.0f}."
+    assert found.recommendation.headline == f"Recommended: m1. {expected}"
+    weight = np.where(found.cv.y == "a", 5.0, 1.0)
+    assert "always predicting 'a'" in make_comparison([0.1, 1.5], weight=weight).recommendation.headline
+
+
+def test_the_recommendation_has_the_difference_and_its_significance():
+    text = points([0.1, 1.5, 0.2], ours=(1,))
+    assert text.startswith("Lowest log-loss of 3 methods: ")
+    assert "Best method outside mixent: m2, log-loss higher by " in text
+    assert "; significant at the 5 % level (corrected t test, p " in text and "Holm's adjustment for 2 tests)." in text
+    assert "Significantly better than every other method." in text
+    assert "Expected log-loss on new rows: " in text and "corrected for selecting the best of 3)." in text
+    text = points([1.5, 1.5, 1.45], ours=(0,))
+    assert "not significant at the 5 % level" in text and "No significant difference from: " in text
 
 
 def test_a_quick_method_and_one_that_explains_are_named():
@@ -167,21 +174,19 @@ def test_a_quick_method_and_one_that_explains_are_named():
     cv = replace(cv, records=[r | {"fit_seconds": times[r["method"]]} for r in cv.records])
     models = {"RBF MED": MEDClassifier("rbf"), "maximum entropy": MaxEntClassifier()}
     tried = {m: Candidate(m, models[m], "mixent", "") for m in names}
-    best, told = recommendation(cv, tried, "log_loss", chosen_estimate(cv, names, "log_loss"))
-    assert best == "RBF MED"
-    assert "maximum entropy fits in 0.5 s where RBF MED takes 20 s" in told
-    assert "Where a decision must be explained column by column, maximum entropy does so exactly." in told
+    advice = recommend(cv, tried, "log_loss", chosen_estimate(cv, names, "log_loss"))
+    assert advice.method == "RBF MED"
+    assert "Quicker: maximum entropy fits in 0.5 s, RBF MED in 20 s." in advice.points
+    assert "maximum entropy explains every decision exactly, column by column." in advice.points
 
 
 def test_no_better_than_the_shares():
-    told = make_comparison([-1.0, -2.0]).reason
-    assert "No method does better than the shares of the classes (" in told
-    assert "No method" not in make_comparison([1.5, 2.0]).reason
+    assert "No method is better than predicting the class frequencies (" in points([-1.0, -2.0])
+    assert "No method" not in points([1.5, 2.0])
 
 
 def test_badly_calibrated():
-    told = make_comparison([30.0, 40.0], n=600, metric="error").reason
-    assert "Its probabilities are off by " in told
+    assert "Its probabilities are off by " in points([30.0, 40.0], n=600, metric="error")
 
 
 def test_right_probabilities_are_not_called_wrong():
@@ -209,23 +214,25 @@ def test_one_row_in_each_of_three_folds_is_not_beyond_doubt():
     assert test.mean == pytest.approx(1 / 50) and test.p_value > 0.1
 
 
-def test_equal_methods_are_said_to_be_equal():
+def test_equal_methods_are_named():
     cv = make_cv([2.0, 1.0])
     records = [*cv.records[:6], *(r | {"method": "m1"} for r in cv.records[:6])]
     cv = replace(cv, records=records, proba=dict.fromkeys(("m0", "m1"), cv.proba["m0"]))
     tried = {m: Candidate(m, None, "mixent", "") for m in ("m0", "m1")}
-    _, told = recommendation(cv, tried, "log_loss", chosen_estimate(cv, ["m0", "m1"], "log_loss"))
-    assert told.startswith("Take m0: of 2 methods none has a lower log-loss than ") and "; m1 equals it." in told
+    advice = recommend(cv, tried, "log_loss", chosen_estimate(cv, ["m0", "m1"], "log_loss"))
+    assert advice.method == "m0" and advice.points[0].startswith("Lowest log-loss of 2 methods: ")
+    assert advice.points[0].endswith(" nats, the same as m1.")
 
 
 def test_one_verdict_for_one_pair():
-    """What is hardly chance is not among those not told apart."""
+    """A difference that is significant is not listed among those that are not."""
     for seed in range(15):
-        told = make_comparison([1.0, 0.8, 0.7, 0.6, 0.5], ours=(0,), seed=seed).reason
-        rival = told.split("The best outside mixent is ")[-1].split(",")[0] if "outside" in told else None
-        like = told.split("Not told apart from it: ")[-1].split(".")[0].split(", ") if "Not told" in told else []
+        text = points([1.0, 0.8, 0.7, 0.6, 0.5], ours=(0,), seed=seed)
+        rival = text.split("Best method outside mixent: ")[-1].split(",")[0] if "outside" in text else None
+        listed = text.split("No significant difference from: ")
+        like = listed[1].split(".")[0].split(", ") if len(listed) > 1 else []
         if rival is not None:
-            assert ("which can be chance" in told) == (rival in like)
+            assert ("not significant at" in text) == (rival in like)
 
 
 def test_who_explains_by_column():
@@ -240,4 +247,4 @@ def test_a_strange_metric_is_refused():
 
 def test_balanced_shares_count_the_classes_that_are_scored():
     cv = make_cv([1.0])
-    assert shares_loss(replace(cv, classes=np.array(["a", "b", "q"])), "balanced_error") == 0.5
+    assert frequencies_loss(replace(cv, classes=np.array(["a", "b", "q"])), "balanced_error") == 0.5

@@ -94,13 +94,14 @@ def test_methods_all_alike_and_methods_always_in_one_order():
     assert (alike.chi2, alike.chi2_p_value, alike.f, alike.p_value) == (0, 1, 0, 1)
     assert alike.adjusted.tolist() == [1, 1, 1] and alike.groups == [alike.methods]
     said = str(alike)
-    assert "The methods can all be alike" in said and "not to be asked where all can be alike" in said
-    assert "6 data sets cannot tell a pair apart, even if one wins on all; 7 could" in said
+    assert "The methods do not differ significantly" in said and "it does not apply where" in said
+    assert "with 6 data sets no pair can differ significantly; at least 7 are needed" in said
     sure = compare_over_sets(np.tile([3, 1, 2], (40, 1)) + 0.01 * np.arange(40)[:, None])
     assert sure.f == np.inf and sure.p_value == pytest.approx(6.0**-39) and sure.groups == []
-    assert "ranks are needed to tell two methods apart; all are." in str(sure)
+    assert "; all methods differ significantly." in str(sure)
     assert str(sure).endswith(
-        "method 2 ahead of method 1 (p < 0.001), method 3 (p < 0.001); method 3 ahead of method 1 (p < 0.001)."
+        "method 2 is better than method 1 (p < 0.001), method 3 (p < 0.001); "
+        "method 3 is better than method 1 (p < 0.001)."
     )
 
 
@@ -128,9 +129,9 @@ def test_pairs_are_signed_rank_tests_with_holms_adjustment():
     np.testing.assert_allclose(found.adjusted, holm(raw), rtol=1e-12)
     assert found.adjusted_p_value("m2", "m0") == found.adjusted[1] and found.adjusted_p_value("m1", "m1") == 1
     told = [pair for pair, p in zip(found.pairs, found.adjusted) if p < 0.05]
-    assert 0 < len(told) < 6 and f"; the other {6 - len(told)} can be chance." in str(found)
+    assert 0 < len(told) < 6 and f"; {6 - len(told)} other pair" in str(found)
     none = compare_over_sets(random_scores(20, 4, 5, 0))
-    assert f"no pair is told apart; the lowest adjusted p = {none.adjusted.min():.2f}" in str(none)
+    assert f"no pair differs significantly; the lowest adjusted p = {none.adjusted.min():.2f}" in str(none)
 
 
 def test_a_third_method_changes_nemenyi_and_not_the_pair():

@@ -118,10 +118,10 @@ def test_f_knows_neither_the_order_of_methods_nor_the_unit():
 def test_f_where_folds_agree():
     none = five_by_two_f(np.zeros((5, 2)))
     assert (none.f, none.p_value, none.t, none.t_p_value) == (0, 1, 0, 1)
-    assert str(none) == "a and b have the same mean score. This can be chance (5x2cv F = 0.00, p = 1.00)."
+    assert str(none) == "a and b have the same mean score. Not significant at the 5 % level (5x2cv F = 0.00, p = 1.00)."
     always = five_by_two_f(np.full((5, 2), -0.25))
     assert (always.f, always.p_value, always.t, always.t_p_value) == (np.inf, 0, -np.inf, 0)
-    assert str(always) == "a is ahead, by 0.25 on average. This is hardly chance (5x2cv F = inf, p < 0.001)."
+    assert str(always) == ("a is better, by 0.25 on average. Significant at the 5 % level (5x2cv F = inf, p < 0.001).")
 
 
 def test_the_f_test_is_that_of_the_common_folds():
@@ -186,9 +186,9 @@ def test_ten_by_ten_is_the_corrected_test_of_a_hundred_differences():
     assert found.std_error == pytest.approx(np.sqrt((1 / 100 + 1 / 9) * gap.var(ddof=1)))
     said = cv.difference("a", "b", "error")
     assert said == pytest.approx({"mean": found.mean, "se": found.std_error, "p_value": found.p_value})
-    assert found.interval[0] < 0 < found.interval[1] and "can be chance (corrected t test, 100 differences" in str(
-        found
-    )
+    assert found.interval[0] < 0 < found.interval[
+        1
+    ] and "Not significant at the 5 % level (corrected t test, 100 differences" in str(found)
 
 
 def test_the_plain_t_test_is_that_of_scipy():
@@ -213,7 +213,7 @@ def test_differences_all_alike():
     assert corrected_t_test([0, 0, 0], 0.5).p_value == 1
     found = corrected_t_test([0.5, 0.5, 0.5], 0.5, metric="error")
     assert (found.p_value, found.t, found.interval) == (0, np.inf, (0.5, 0.5))
-    assert str(found).startswith("b has the lower error, by 50.00 points on average. This is hardly chance")
+    assert str(found).startswith("b has the lower error, by 50.00 points on average. Significant")
 
 
 @pytest.mark.parametrize(
@@ -232,8 +232,8 @@ def test_signed_ranks_as_in_the_paper():
     assert found.statistic == 12 and found.balance == 12 - 93 and found.leader == "C4.5+m"
     assert found.p_value < 0.05 and (found.wins, found.ties, found.losses) == (2, 2, 10)
     assert str(found) == (
-        "C4.5+m is ahead of C4.5 over 14 data sets (10 won, 2 lost, 2 tied). "
-        f"This is hardly chance (signed-rank test, p = {found.p_value:.3f})."
+        "C4.5+m is better than C4.5 on 14 data sets (10 wins, 2 losses, 2 ties). "
+        f"Significant at the 5 % level (signed-rank test, p = {found.p_value:.3f})."
     )
     other = signed_rank_test(-np.array(C45_M), -np.array(C45), names=("C4.5+m", "C4.5"))
     assert (other.p_value, other.leader, other.balance) == (found.p_value, "C4.5+m", 81)
@@ -248,7 +248,7 @@ def test_signed_ranks_and_signs_are_those_of_scipy():
     signs = sign_test([1, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 0])
     assert (signs.wins, signs.ties, signs.losses, signs.statistic) == (4, 1, 1, 1)
     assert signs.p_value == pytest.approx(2 * 6 / 32)  # of five tosses four or five, either way
-    assert str(signs).startswith("a is ahead of b over 6 data sets (4 won, 1 lost, 1 tied). This can be chance (sign")
+    assert str(signs).startswith("a is better than b on 6 data sets (4 wins, 1 loss, 1 tie). Not significant")
 
 
 @pytest.mark.parametrize("n", [5, 8])
@@ -283,7 +283,7 @@ def test_equal_methods_are_level():
     for test in (signed_rank_test, sign_test):
         found = test([0.1, 0.2, 0.3], [0.1, 0.2, 0.1 + 0.2])  # which is 0.30000000000000004
         assert (found.p_value, found.ties, found.leader) == (1, 3, None)
-        assert str(found).startswith("a and b are level over 3 data sets (0 won each, 3 tied).")
+        assert str(found).startswith("a and b are equally good on 3 data sets (0 wins each, 3 ties).")
 
 
 def test_the_quick_simulation_is_the_test_itself():

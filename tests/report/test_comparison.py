@@ -53,7 +53,7 @@ SECTIONS = [
 def test_the_sections_of_the_page(found, tmp_path, read):
     path = found.report(tmp_path / "r.html", commands="mixent compare <x>")
     page = read(path)
-    assert page.sections == SECTIONS and found.reason in page.text
+    assert page.sections == SECTIONS and found.recommendation.headline in page.text
     assert "mixent compare <x>" in page.text and found.fingerprint in page.words
     assert {"naive <Bayes>", "logistic"} <= set(page.text)
     assert found.report(tmp_path / "2.html", commands="mixent compare <x>").read_bytes() == path.read_bytes()

@@ -295,7 +295,9 @@ def print_comparison(screen: Screen, comparison: Any) -> None:
     for problem in comparison.problems:
         screen.warn(problem)
     screen.print()
-    screen.print(shown(comparison.reason))
+    screen.print(f"[bold]{shown(comparison.recommendation.headline)}[/]")
+    for point in comparison.recommendation.points:
+        screen.print(f"- {shown(point)}")
     screen.print()
 
 

@@ -4,6 +4,8 @@ from mixent.base.recipes import Shape
 from mixent.comparison.candidates import Candidate, candidates
 from mixent.comparison.compare import compare
 from mixent.comparison.data_problems import data_problems
-from mixent.comparison.result import Comparison, Estimate
+from mixent.comparison.estimate import Estimate
+from mixent.comparison.recommendation import Recommendation
+from mixent.comparison.result import Comparison
 
-__all__ = ["Candidate", "Comparison", "Estimate", "Shape", "candidates", "compare", "data_problems"]
+__all__ = ["Candidate", "Comparison", "Estimate", "Recommendation", "Shape", "candidates", "compare", "data_problems"]

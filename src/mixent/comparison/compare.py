@@ -16,9 +16,10 @@ from mixent.base.recipes import Shape
 from mixent.base.registry import find
 from mixent.comparison.candidates import Candidate, candidates
 from mixent.comparison.data_problems import leaks, table_problems
+from mixent.comparison.estimate import CHOSEN_BY, chosen_estimate
 from mixent.comparison.live import watching
-from mixent.comparison.recommendation import nothing_worked, recommendation
-from mixent.comparison.result import CHOSEN_BY, Comparison, chosen_estimate
+from mixent.comparison.recommendation import recommend
+from mixent.comparison.result import Comparison
 from mixent.comparison.shape import read_table, shape_of
 from mixent.evaluate.cross_validation import fit_rows, gathered, score_fold
 from mixent.evaluate.journal import Journal, fingerprint, settings_of
@@ -44,17 +45,17 @@ def compare(
     progress: Any = False,
     refit: bool = True,
 ) -> Comparison:
-    """Try the right methods on a table and say which to take, why, and how sure that is.
+    """Try the methods that suit a table and recommend one, with the certainty of that recommendation.
 
     Nested cross-validation: every method chooses its own settings inside each training part, so every score is on rows
-    that neither the fit nor the choice of settings has seen; all methods see the same folds. The method with the lowest
-    mean of `metric` is recommended; since that one was chosen for being lowest, its score is corrected by a bootstrap
-    over the out-of-fold predictions.
+    that neither the fit nor the choice of settings has seen; all methods use the same folds. The method with the lowest
+    mean of `metric` is recommended; its score is corrected for this selection by a bootstrap over the out-of-fold
+    predictions.
 
     Parameters
     ----------
     X : array or DataFrame (n, d)
-        With categories and gaps as they are.
+        Categories and missing values need no preparation.
     y : (n,) labels
         Rows without a label (None, NaN, "") are always in training and never scored; methods that cannot use them do
         without.
@@ -67,10 +68,10 @@ def compare(
     folds, repeats : int
         Of the outer cross-validation.
     metric : {"log_loss", "error", "balanced_error", "brier"}
-        What the recommendation is by.
+        What the recommendation is based on.
     budget : float, optional
-        Seconds. Methods that would not finish in time are left out, the longest first, and said so. A fit that has
-        begun is not interrupted, so the first round of folds takes what it takes.
+        Seconds. Methods that would not finish in time are left out, the longest first, and listed with the reason. A
+        fit that has begun is not interrupted, so the first round of folds is always completed.
     n_jobs : int, optional
         Processes; None takes all cores. The result does not depend on it, but for seconds.
     random_state : int
@@ -79,7 +80,7 @@ def compare(
     categorical : "auto" or list
         Columns to treat as categories whatever their type.
     journal : path, optional
-        A file in which finished folds are kept: the same call with the same file goes on where it was stopped.
+        A file in which finished folds are kept: the same call with the same file resumes a run that was stopped.
     progress : bool or callable(done, total, text)
         True shows a table that fills.
     refit : bool
@@ -125,13 +126,14 @@ def compare(
         )
         cv = gathered(runner, samples, places, random_state)
     if not cv.ranking(metric):
-        raise RuntimeError(nothing_worked(cv.failures | runner.dropped))
+        reasons = "; ".join(f"{name}: {message}" for name, message in (cv.failures | runner.dropped).items())
+        raise RuntimeError(f"no method worked in every fold. {reasons}")
     estimate = chosen_estimate(cv, cv.ranking(metric), metric)
-    best, reason = recommendation(cv, tried, metric, estimate)
+    advice = recommend(cv, tried, metric, estimate)
     odd = table_problems(table, samples.labels, categorical)
-    winner, trouble = _refitted(tried[best].estimator, samples) if refit else (None, "")
-    told = {"folds": folds, "repeats": repeats, "random_state": random_state, "metric": metric, "budget": budget}
-    told |= {"methods": _methods_told(methods), "baselines": baselines, "categorical": categorical}
+    winner, trouble = _refitted(tried[advice.method].estimator, samples) if refit else (None, "")
+    options = {"folds": folds, "repeats": repeats, "random_state": random_state, "metric": metric, "budget": budget}
+    options |= {"methods": _written(methods), "baselines": baselines, "categorical": categorical}
     return Comparison(
         cv=cv,
         candidates=tried,
@@ -139,13 +141,12 @@ def compare(
         shape=shape,
         problems=odd,
         metric=metric,
-        recommended=best,
-        reason=" ".join([reason, *_caveats(list(runner.dropped), trouble, leaks(odd))]),
+        recommendation=advice.with_points(_caveats(list(runner.dropped), trouble, leaks(odd))),
         estimate=estimate,
         winner=winner,
         fingerprint=mark,
         data=(X, cv.y, samples.weight),
-        options=told,
+        options=options,
     )
 
 
@@ -158,9 +159,9 @@ def _check_classes(samples: Samples) -> None:
 
 
 def _caveats(late: list[str], trouble: str, leaking: list[str]) -> list[str]:
-    """What stands beside the recommendation: who had no time, a refit that failed, columns that may hold the answer."""
-    told = [f"Left out for want of time: {', '.join(late)}."] if late else []
-    return [*told, *([trouble] if trouble else []), *(f"Before you trust any of it: {leak}." for leak in leaking)]
+    """Methods that were stopped, a refit that failed, columns that may hold the answer."""
+    stopped = [f"Left out for lack of time: {', '.join(late)}."] if late else []
+    return [*stopped, *([trouble] if trouble else []), *(f"Check first: {leak}." for leak in leaking)]
 
 
 def _tried(
@@ -200,7 +201,7 @@ def _refitted(estimator: Any, samples: Samples) -> tuple[Any, str]:
             return None, f"It could not be fitted to all rows: {type(error).__name__}: {error}"
 
 
-def _methods_told(methods: Any) -> Any:
+def _written(methods: Any) -> str | list[str]:
     if isinstance(methods, Mapping):
         return "own"
     return methods if isinstance(methods, str) else list(methods)

@@ -1,124 +1,151 @@
-"""The recommendation in sentences: what to take, why, how sure that is, and what else would do."""
+"""The recommendation of a comparison: which method, how certain that is, and what to check."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from mixent.base.capabilities import cells_of, is_able
 from mixent.base.multiple_tests import holm
+from mixent.base.text import count
 from mixent.comparison.candidates import Candidate
-from mixent.comparison.result import ALPHA, Estimate, in_words, paired_test, shares_loss
-from mixent.data.labels import encode
+from mixent.comparison.estimate import ALPHA, Estimate, frequencies_loss, paired_test, with_unit
+from mixent.data import encode
 from mixent.evaluate.records import CrossValidation
 from mixent.evaluate.scores import calibration_of
-from mixent.evaluate.text import WORDS, p_text
+from mixent.evaluate.text import WORDS, p_text, significance
 
-QUICK, WORTH = 5.0, 1.0  # times faster, and seconds saved: worth a word
-OFF = 0.05  # calibration error from which probabilities are not to be taken at their word
+QUICK, WORTH = 5.0, 1.0  # times faster, and seconds saved, from which a quicker method is mentioned
+OFF = 0.05  # calibration error from which probabilities are not reliable
 DRAWS = 200
 
 
-def recommendation(
+@dataclass(frozen=True)
+class Recommendation:
+    """The recommended method: one sentence to remember, and the points behind it; `str()` has both."""
+
+    method: str
+    headline: str
+    points: tuple[str, ...]
+
+    def with_points(self, points: Sequence[str]) -> Recommendation:
+        """The same with more points."""
+        return replace(self, points=(*self.points, *points))
+
+    def __str__(self) -> str:
+        return "\n".join([self.headline, *(f"- {point}" for point in self.points)])
+
+
+def recommend(
     cv: CrossValidation, candidates: Mapping[str, Candidate], metric: str, estimate: Estimate
-) -> tuple[str, str]:
-    """The method to take, and the reason."""
+) -> Recommendation:
+    """The method with the lowest mean of a metric, and what is known of the others."""
     order = cv.ranking(metric)
     best, others = order[0], order[1:]
     adjusted = dict(zip(others, holm([paired_test(cv, name, best, metric).p_value for name in others])))
-    told = [_first(cv, order, metric)]
-    told += _against_others(cv, candidates, order, metric, adjusted)
-    told += _as_good(cv, candidates, best, [name for name in others if adjusted[name] >= ALPHA], bool(others))
-    told += _expected(estimate, len(order), metric)
-    told += _doubts(cv, best, metric)
-    return best, " ".join(told)
+    points = [
+        _score(cv, order, metric),
+        *_best_of_others(cv, candidates, order, metric, adjusted),
+        *_alternatives(cv, candidates, best, [name for name in others if adjusted[name] >= ALPHA], bool(others)),
+        *_expected(estimate, len(order), metric),
+        *_doubts(cv, best, metric),
+    ]
+    return Recommendation(best, _headline(cv, best), tuple(points))
 
 
-def _first(cv: CrossValidation, order: list[str], metric: str) -> str:
+def _headline(cv: CrossValidation, best: str) -> str:
+    right = 100 * (1 - float(cv.values(best, "error").mean()))
+    rows = np.flatnonzero(cv.folds[0] >= 0)
+    weight = None if cv.sample_weight is None else cv.sample_weight[rows]
+    shares = np.bincount(encode(cv.y[rows], cv.classes), weight, len(cv.classes))
+    usual = str(cv.classes[shares.argmax()])
+    share = 100 * shares.max() / shares.sum()
+    return (
+        f"Recommended: {best}. Right on {right:.0f} of 100 rows; always predicting {usual!r} is right on {share:.0f}."
+    )
+
+
+def _score(cv: CrossValidation, order: list[str], metric: str) -> str:
     word, score = WORDS[metric][0], {name: float(cv.values(name, metric).mean()) for name in order}
-    best = order[0]
-    told = in_words(score[best], metric)
+    best, value = order[0], with_unit(score[order[0]], metric)
     if len(order) == 1:
-        return f"Take {best}, the one method that finished: its {word} is {told}."
-    level = [name for name in order[1:] if np.isclose(score[name], score[best], rtol=1e-12, atol=0)]
-    if level:
-        return (
-            f"Take {best}: of {len(order)} methods none has a lower {word} than {told}; {', '.join(level)} equals it."
-        )
-    return f"Take {best}: of {len(order)} methods it has the lowest {word}, {told}."
+        return f"The only method that finished; its {word} is {value}."
+    equal = [name for name in order[1:] if np.isclose(score[name], score[best], rtol=1e-12, atol=0)]
+    same = f", the same as {', '.join(equal)}" if equal else ""
+    return f"Lowest {word} of {len(order)} methods: {value}{same}."
 
 
-def _against_others(
+def _best_of_others(
     cv: CrossValidation,
     candidates: Mapping[str, Candidate],
     order: list[str],
     metric: str,
     adjusted: Mapping[str, float],
 ) -> list[str]:
-    """The best of the other camp, and whether the difference can be chance."""
+    """The best method outside mixent, or of mixent, and whether the difference is significant."""
     best = order[0]
     ours = candidates[best].ours
     rival = next((m for m in order if candidates[m].ours != ours), None)
     if rival is None:
         return []
     test = paired_test(cv, rival, best, metric)
-    _, factor, _, points = WORDS[metric]
+    word, factor, _, points = WORDS[metric]
     digits = 1 if factor == 100 else 3
     low, high = (f"{factor * end:.{digits}f}" for end in test.interval)
-    chance = "hardly chance" if adjusted[rival] < ALPHA else "which can be chance"
-    holms = f" after Holm's adjustment for {len(adjusted)}" if len(adjusted) > 1 else ""
+    holms = f" after Holm's adjustment for {count(len(adjusted), 'test')}" if len(adjusted) > 1 else ""
     return [
-        f"The best {'outside mixent' if ours else 'of mixent'} is {rival}, {factor * test.mean:.{digits}f}{points} "
-        f"behind (95 % interval {low} to {high}): {chance} (corrected t test, p {p_text(adjusted[rival])}{holms})."
+        f"Best method {'outside mixent' if ours else 'of mixent'}: {rival}, {word} higher by "
+        f"{factor * test.mean:.{digits}f}{points} (95 % interval {low} to {high}); "
+        f"{significance(adjusted[rival])} (corrected t test, p {p_text(adjusted[rival])}{holms})."
     ]
 
 
-def _as_good(
+def _alternatives(
     cv: CrossValidation, candidates: Mapping[str, Candidate], best: str, like: list[str], others: bool
 ) -> list[str]:
-    """Methods that the folds do not tell from the best, and which of them is quick or explains itself."""
+    """Methods that do not differ significantly from the best; which of them is quicker or explains its decisions."""
     if not like:
-        return ["All other methods are told apart from it."] * others
-    told = [f"Not told apart from it: {', '.join(like)}."]
+        return ["Significantly better than every other method."] * others
+    points = [f"No significant difference from: {', '.join(like)}."]
     seconds = {name: float(cv.values(name, "fit_seconds").mean()) for name in (best, *like)}
     quick = [n for n in like if QUICK * seconds[n] < seconds[best] and seconds[best] - seconds[n] > WORTH]
     if quick:
         fast = quick[0]  # the best of the quick ones
-        told.append(f"Of these {fast} fits in {seconds[fast]:.2g} s where {best} takes {seconds[best]:.2g} s.")
-    plain = [name for name in like if explains_columns(candidates[name].estimator)]
-    if plain and not explains_columns(candidates[best].estimator):
-        told.append(f"Where a decision must be explained column by column, {plain[0]} does so exactly.")
-    return told
+        points.append(f"Quicker: {fast} fits in {seconds[fast]:.2g} s, {best} in {seconds[best]:.2g} s.")
+    explaining = [name for name in like if explains_columns(candidates[name].estimator)]
+    if explaining and not explains_columns(candidates[best].estimator):
+        points.append(f"{explaining[0]} explains every decision exactly, column by column.")
+    return points
 
 
 def explains_columns(estimator: Any) -> bool:
-    """Does `explain` give the part of every column?"""
+    """Whether `explain` gives the contribution of every column."""
     return is_able(estimator, "explanations") and "by column" in cells_of(estimator)["explanations"].note
 
 
 def _expected(estimate: Estimate, n: int, metric: str) -> list[str]:
     if n < 2 or not np.isfinite(estimate.low):
         return []
-    value, low, high = (in_words(v, metric) for v in (estimate.value, estimate.low, estimate.high))
-    low = low.removesuffix(WORDS[metric][2])
-    return [
-        f"On new rows expect about {value} (95 % interval {low} to {high}, the choice of the best of {n} included)."
-    ]
+    value, low, high = (with_unit(v, metric) for v in (estimate.value, estimate.low, estimate.high))
+    word, low = WORDS[metric][0], low.removesuffix(WORDS[metric][2])
+    interval = f"95 % interval {low} to {high}, corrected for selecting the best of {n}"
+    return [f"Expected {word} on new rows: {value} ({interval})."]
 
 
 def _doubts(cv: CrossValidation, best: str, metric: str) -> list[str]:
-    told, shares = [], shares_loss(cv, metric)
-    if cv.values(best, metric).mean() >= shares:
-        told.append(
-            f"No method does better than the shares of the classes ({in_words(shares, metric)}): these columns do not "
-            "tell the class, or there are too few rows."
+    points, frequencies = [], frequencies_loss(cv, metric)
+    if cv.values(best, metric).mean() >= frequencies:
+        points.append(
+            f"No method is better than predicting the class frequencies ({with_unit(frequencies, metric)}): these "
+            "columns do not predict the class, or there are too few rows."
         )
     off, usual = miscalibration(cv, best)
     if off > max(OFF, usual):
-        told.append(f"Its probabilities are off by {100 * off:.0f} % on average: do not take them at their word.")
-    return told
+        points.append(f"Its probabilities are off by {100 * off:.0f} % on average; do not rely on them.")
+    return points
 
 
 def miscalibration(cv: CrossValidation, method: str) -> tuple[float, float]:
@@ -131,9 +158,3 @@ def miscalibration(cv: CrossValidation, method: str) -> tuple[float, float]:
     drawn = [(sums < rng.random((len(sums), 1))).sum(axis=1) for _ in range(DRAWS)]
     usual = [calibration_of(labels, proba, weight) for labels in drawn]
     return calibration_of(true, proba, weight), float(np.quantile(usual, 0.975))
-
-
-def nothing_worked(failures: Mapping[str, Any]) -> str:
-    """For the error."""
-    told = "; ".join(f"{name}: {message}" for name, message in failures.items())
-    return f"no method worked in every fold. {told}"

@@ -13,6 +13,7 @@ import numpy as np
 from mixent.base.multiple_tests import holm
 from mixent.base.params import check_number
 from mixent.base.style import Short
+from mixent.base.text import count
 from mixent.data.frames import check_names, is_frame
 from mixent.evaluate.paired_datasets import SetsTest, signed_rank_test
 from mixent.evaluate.text import p_text, without_rounding
@@ -20,9 +21,10 @@ from mixent.evaluate.text import p_text, without_rounding
 
 @dataclass(frozen=True, repr=False)
 class RankComparison(Short):
-    """Methods ranked over data sets; `str()` says it in words.
+    """Methods ranked over data sets; `str()` is a summary.
 
-    Rank 1 is the best. Mean ranks less than `critical_difference` apart are not told apart by Nemenyi's test;
+    Rank 1 is the best. Mean ranks that differ by less than `critical_difference` are not significantly different by
+    Nemenyi's test;
     `pairs` and `adjusted` are the signed-rank tests of all pairs with Holm's adjustment.
     """
 
@@ -52,9 +54,11 @@ class RankComparison(Short):
 
     @property
     def groups(self) -> list[list[str]]:
-        """Methods that Nemenyi's test does not tell apart: the largest groups of two or more, best first."""
+        """Largest groups of two or more methods without a significant difference by Nemenyi's test, best first."""
         ranks, names = np.sort(self.mean_ranks), self.order
-        ends = np.searchsorted(ranks, ranks + self.critical_difference - 1e-12)  # a difference of exactly CD tells
+        ends = np.searchsorted(
+            ranks, ranks + self.critical_difference - 1e-12
+        )  # a difference of exactly CD is significant
         longest = [(i, end) for i, end in enumerate(ends) if end > i + 1 and (i == 0 or end > ends[i - 1])]
         return [names[i:end] for i, end in longest]
 
@@ -71,11 +75,11 @@ class RankComparison(Short):
         n, k = self.scores.shape
         ranks = dict(zip(self.methods, self.mean_ranks))
         listed = ", ".join(f"{name} {ranks[name]:.2f}" for name in self.order)
-        alike = "can all be alike" if self.p_value >= self.alpha else "are hardly all alike"
+        differ = "differ significantly" if self.p_value < self.alpha else "do not differ significantly"
         return "\n".join(
             [
                 f"Mean ranks of {k} methods over {n} data sets, the best first: {listed}.",
-                f"The methods {alike} (Friedman chi-square {self.chi2:.2f}, p {p_text(self.chi2_p_value)}; "
+                f"The methods {differ} (Friedman chi-square {self.chi2:.2f}, p {p_text(self.chi2_p_value)}; "
                 f"Iman-Davenport F({k - 1}, {(k - 1) * (n - 1)}) = {self.f:.2f}, p {p_text(self.p_value)}).",
                 self._nemenyi(),
                 self._by_pairs(),
@@ -83,29 +87,28 @@ class RankComparison(Short):
         )
 
     def _nemenyi(self) -> str:
-        said = f"Nemenyi: {self.critical_difference:.2f} ranks are needed to tell two methods apart"
+        text = f"Nemenyi: the critical difference of mean ranks is {self.critical_difference:.2f}"
         if self.p_value >= self.alpha:
-            return f"{said}; it is not to be asked where all can be alike."
-        groups = self.groups
-        if not groups:
-            return f"{said}; all are."
-        return f"{said}; not told apart: {'; '.join(', '.join(group) for group in groups)}."
+            return f"{text}; it does not apply where the methods do not differ significantly."
+        if not self.groups:
+            return f"{text}; all methods differ significantly."
+        return f"{text}; not significantly different: {'; '.join(', '.join(group) for group in self.groups)}."
 
     def _by_pairs(self) -> str:
-        told = [(pair, p) for pair, p in zip(self.pairs, self.adjusted) if p < self.alpha]
-        said = "Signed-rank tests of the pairs (Holm):"
+        significant = [(pair, p) for pair, p in zip(self.pairs, self.adjusted) if p < self.alpha]
+        text = "Signed-rank tests of the pairs (Holm):"
         n, needed = len(self.sets), sets_needed(len(self.pairs), self.alpha)
         if n < needed:
-            return f"{said} {n} data sets cannot tell a pair apart, even if one wins on all; {needed} could."
-        if not told:
-            return f"{said} no pair is told apart; the lowest adjusted p {p_text(self.adjusted.min())}."
-        beaten: dict[str, list[str]] = {name: [] for name in self.order}
-        for pair, p in told:
+            return f"{text} with {n} data sets no pair can differ significantly; at least {needed} are needed."
+        if not significant:
+            return f"{text} no pair differs significantly; the lowest adjusted p {p_text(self.adjusted.min())}."
+        worse: dict[str, list[str]] = {name: [] for name in self.order}
+        for pair, p in significant:
             a, b = pair.names
-            beaten[str(pair.leader)].append(f"{b if pair.leader == a else a} (p {p_text(p)})")
-        won = "; ".join(f"{name} ahead of {', '.join(others)}" for name, others in beaten.items() if others)
-        rest = len(self.pairs) - len(told)
-        return f"{said} {won}" + (f"; the other {rest} can be chance." if rest else ".")
+            worse[str(pair.leader)].append(f"{b if pair.leader == a else a} (p {p_text(p)})")
+        wins = "; ".join(f"{name} is better than {', '.join(others)}" for name, others in worse.items() if others)
+        rest = len(self.pairs) - len(significant)
+        return f"{text} {wins}" + (f"; {count(rest, 'other pair')} not significantly different." if rest else ".")
 
 
 def compare_over_sets(scores: Any, *, alpha: float = 0.05, lower_is_better: bool = True) -> RankComparison:
@@ -118,7 +121,7 @@ def compare_over_sets(scores: Any, *, alpha: float = 0.05, lower_is_better: bool
     Iman and Davenport's F = (N - 1) chi2 / (N (k - 1) - chi2), and Nemenyi's critical difference of mean ranks is
     q sqrt(k (k + 1) / (6 N)) with q the studentized range of k means over sqrt 2 (Demsar 2006).
 
-    Nemenyi's test is conservative, and whether it tells two methods apart depends on which others are in the pool; the
+    Nemenyi's test is conservative, and its result for two methods depends on which others are in the pool; the
     tests of the pairs do not (but for Holm's adjustment) and are to be preferred (Benavoli, Corani and Mangili 2016).
 
     Parameters

@@ -1,6 +1,6 @@
 """Tests of two methods on one data set, by cross-validation.
 
-All scores are losses, so a difference score(a) - score(b) below 0 speaks for a.
+All scores are losses, so a difference score(a) - score(b) below 0 means that a is better.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from mixent.base.style import Short
 from mixent.evaluate.cross_validation import Progress, cross_validate
 from mixent.evaluate.records import CrossValidation
 from mixent.evaluate.scores import METRICS
-from mixent.evaluate.text import ahead, chance, digits_of, p_text, without_rounding, words_of
+from mixent.evaluate.text import better, digits_of, p_text, verdict, without_rounding, words_of
 
 
 @dataclass(frozen=True, repr=False)
 class FTest(Short):
-    """What a 5x2cv F test found; `str()` says it in words."""
+    """What a 5x2cv F test found; `str()` is a sentence."""
 
     f: float
     p_value: float  # of F(10, 5)
@@ -32,7 +32,7 @@ class FTest(Short):
 
     @property
     def mean(self) -> float:
-        """Mean of the ten differences: below 0, a is ahead."""
+        """Mean of the ten differences: below 0, a is better."""
         return float(self.differences.mean())
 
     @property
@@ -47,14 +47,14 @@ class FTest(Short):
 
     def __str__(self) -> str:
         how = f"5x2cv F = {self.f:.2f}, p {p_text(self.p_value)}"
-        return f"{ahead(self.mean, self.names, self.metric, self.scores)} {chance(self.p_value, how)}"
+        return f"{better(self.mean, self.names, self.metric, self.scores)} {verdict(self.p_value, how)}"
 
 
 @dataclass(frozen=True, repr=False)
 class TTest(Short):
-    """Mean difference of two methods with its interval; `str()` says it in words."""
+    """Mean difference of two methods with its interval; `str()` is a sentence."""
 
-    mean: float  # of score(a) - score(b): below 0, a is ahead
+    mean: float  # of score(a) - score(b): below 0, a is better
     std_error: float
     p_value: float  # two-sided
     interval: tuple[float, float]
@@ -81,7 +81,7 @@ class TTest(Short):
         kind = "corrected t test" if self.test_ratio else "paired t test"
         how = f"{kind}, {len(self.differences)} differences, p {p_text(self.p_value)}"
         return (
-            f"{ahead(self.mean, self.names, self.metric, self.scores)} {chance(self.p_value, how)} "
+            f"{better(self.mean, self.names, self.metric, self.scores)} {verdict(self.p_value, how)} "
             f"{100 * self.confidence:g} % interval of {self.names[0]} - {self.names[1]}: {low} to {high}{unit}."
         )
 
@@ -101,7 +101,7 @@ def five_by_two_f_test(
     """Whether two classifiers differ on one data set: the combined 5x2cv F test (Alpaydin 1999).
 
     Five times the rows are halved at random, class by class, and both methods are fitted to each half and scored on the
-    other; see `five_by_two_f` for the statistic. The test speaks of the methods trained on *half* of these rows.
+    other; see `five_by_two_f` for the statistic. The test is about the methods trained on *half* of these rows.
 
     Parameters
     ----------
@@ -130,11 +130,11 @@ def five_by_two_f_test(
     >>> X, y = load_iris(return_X_y=True)
     >>> found = five_by_two_f_test(GaussianNB(), DecisionTreeClassifier(random_state=0), X, y)
     >>> print(found)
-    GaussianNB has the lower error: 4.53 % against 7.33 %. This can be chance (5x2cv F = 1.36, p = 0.39).
+    GaussianNB has the lower error: 4.53 % against 7.33 %. Not significant at the 5 % level (5x2cv F = 1.36, p = 0.39).
     """
-    cv, said = _both(a, b, X, y, 2, 5, random_state, metric, sample_weight, names, progress)
-    gap, scores = _gap(cv, said, metric)
-    return five_by_two_f(gap.reshape(5, 2), names=said, metric=metric, scores=scores)
+    cv, labels = _both(a, b, X, y, 2, 5, random_state, metric, sample_weight, names, progress)
+    gap, scores = _gap(cv, labels, metric)
+    return five_by_two_f(gap.reshape(5, 2), names=labels, metric=metric, scores=scores)
 
 
 def five_by_two_f(
@@ -150,8 +150,8 @@ def five_by_two_f(
 
     for the difference p_ij of the two methods in fold j of replication i, compared with F(10, 5), whose 95 % point is
     4.74. That would be exact if both sums were independent; for independent normal p_ij f is 1/2 + F(5, 5) / 2, and
-    beyond 4.74 in 1.75 % of the cases. Differences of real folds are correlated: methods that are equally good were
-    told apart in 3 to 5 % of the cases with 200 rows and more, in 5 to 8 % with 100, in 7 to 11 % with 60.
+    beyond 4.74 in 1.75 % of the cases. Differences of real folds are correlated: methods that are equally good
+    differed significantly in 3 to 5 % of the cases with 200 rows and more, in 5 to 8 % with 100, in 7 to 11 % with 60.
 
     Ten zeros have f = 0 and p = 1; where the two folds of every replication agree exactly but are not 0, f is infinite
     and p = 0.
@@ -221,10 +221,10 @@ def ten_by_ten(
     TTest
     """
     _check_confidence(confidence)
-    cv, said = _both(a, b, X, y, 10, 10, random_state, metric, sample_weight, names, progress)
-    gap, scores = _gap(cv, said, metric)
+    cv, labels = _both(a, b, X, y, 10, 10, random_state, metric, sample_weight, names, progress)
+    gap, scores = _gap(cv, labels, metric)
     ratio = float(np.mean([r["n_test"] / r["n_train"] for r in cv.records]))
-    return corrected_t_test(gap, ratio, confidence=confidence, names=said, metric=metric, scores=scores)
+    return corrected_t_test(gap, ratio, confidence=confidence, names=labels, metric=metric, scores=scores)
 
 
 def corrected_t_test(
@@ -249,7 +249,7 @@ def corrected_t_test(
     differences : (J,) array
         score(a) - score(b) of every fold of every repeat, or of every data set.
     test_ratio : float
-        Test rows for each training row: 1/9 for ten folds, 1 for two. 0 says that the differences are independent, as
+        Test rows for each training row: 1/9 for ten folds, 1 for two. 0 means that the differences are independent, as
         those of data sets without common rows: the plain paired t test.
     confidence : float
         Of the interval.
@@ -265,7 +265,7 @@ def corrected_t_test(
     >>> from mixent.evaluate import corrected_t_test
     >>> found = corrected_t_test([0.02, 0.01, 0.03, 0.0, 0.02, 0.01, 0.04, 0.02, 0.0, 0.01], 1 / 9)
     >>> print(found)
-    b is ahead, by 0.016 on average. This is hardly chance (corrected t test, 10 differences, p = 0.022). 95 % interval of a - b: 0.003 to 0.029.
+    b is better, by 0.016 on average. Significant at the 5 % level (corrected t test, 10 differences, p = 0.022). 95 % interval of a - b: 0.003 to 0.029.
     """  # noqa: E501
     from scipy.special import stdtrit
 
@@ -296,9 +296,9 @@ def _both(
 ) -> tuple[CrossValidation, tuple[str, str]]:
     """Both methods cross-validated on common folds; one that fails anywhere is an error."""
     check_choice("metric", metric, METRICS)
-    said = _names(a, b) if names is None else _two_names(names)
+    labels = _names(a, b) if names is None else _two_names(names)
     cv = cross_validate(
-        dict(zip(said, (a, b))),
+        dict(zip(labels, (a, b))),
         X,
         y,
         folds=folds,
@@ -312,7 +312,7 @@ def _both(
         raise RuntimeError(
             f"{name} failed in {times} of {folds * repeats} folds, so there is no test. First: {message}"
         )
-    return cv, said
+    return cv, labels
 
 
 def _gap(cv: CrossValidation, names: tuple[str, str], metric: str) -> tuple[np.ndarray, tuple[float, float]]:

@@ -1,6 +1,6 @@
 """Tests of two methods over several data sets: only who wins, or by how much too.
 
-All scores are losses, so a difference score(a) - score(b) below 0 speaks for a.
+All scores are losses, so a difference score(a) - score(b) below 0 means that a is better.
 """
 
 from __future__ import annotations
@@ -11,40 +11,41 @@ from typing import Any
 import numpy as np
 
 from mixent.base.style import Short
-from mixent.evaluate.text import chance, p_text, without_rounding
+from mixent.base.text import count
+from mixent.evaluate.text import p_text, verdict, without_rounding
 
 MOST_EXACT = 50  # data sets for which the signed-rank test counts all choices of signs
 
 
 @dataclass(frozen=True, repr=False)
 class SetsTest(Short):
-    """What a sign or signed-rank test over data sets found; `str()` says it in words."""
+    """What a sign or signed-rank test over data sets found; `str()` is a sentence."""
 
     test: str  # "sign" or "signed-rank"
     statistic: float  # the smaller of: data sets won, sums of ranks
     p_value: float  # two-sided
-    wins: int  # data sets where a is ahead
+    wins: int  # data sets where a is better
     ties: int
     losses: int
-    balance: float  # of wins, or of ranks of the sets won: above 0, a is ahead
+    balance: float  # of wins, or of ranks of the sets won: above 0, a is better
     names: tuple[str, str] = ("a", "b")
 
     @property
     def leader(self) -> str | None:
-        """The method ahead, None at a draw."""
+        """The better method, None where both are equally good."""
         return None if self.balance == 0 else self.names[self.balance < 0]
 
     def __str__(self) -> str:
         n = self.wins + self.ties + self.losses
         a, b = self.names
-        tied = f", {self.ties} tied" if self.ties else ""
+        tied = f", {count(self.ties, 'tie')}" if self.ties else ""
         if self.leader is None:
-            found = f"{a} and {b} are level over {n} data sets ({self.wins} won each{tied})."
+            text = f"{a} and {b} are equally good on {n} data sets ({self.wins} wins each{tied})."
         else:
             won = (self.wins, self.losses) if self.leader == a else (self.losses, self.wins)
-            found = f"{self.leader} is ahead of {b if self.leader == a else a} over {n} data sets"
-            found += f" ({won[0]} won, {won[1]} lost{tied})."
-        return f"{found} {chance(self.p_value, f'{self.test} test, p {p_text(self.p_value)}')}"
+            text = f"{self.leader} is better than {b if self.leader == a else a} on {n} data sets"
+            text += f" ({count(won[0], 'win')}, {count(won[1], 'loss')}{tied})."
+        return f"{text} {verdict(self.p_value, f'{self.test} test, p {p_text(self.p_value)}')}"
 
 
 def signed_rank_test(a: Any, b: Any, *, names: tuple[str, str] = ("a", "b")) -> SetsTest:
@@ -69,7 +70,7 @@ def signed_rank_test(a: Any, b: Any, *, names: tuple[str, str] = ("a", "b")) -> 
     >>> from mixent.evaluate import signed_rank_test
     >>> a, b = [0.10, 0.20, 0.31, 0.05, 0.11, 0.24], [0.12, 0.25, 0.32, 0.08, 0.15, 0.30]
     >>> print(signed_rank_test(a, b))
-    a is ahead of b over 6 data sets (6 won, 0 lost). This is hardly chance (signed-rank test, p = 0.031).
+    a is better than b on 6 data sets (6 wins, 0 losses). Significant at the 5 % level (signed-rank test, p = 0.031).
     """
     from scipy.stats import rankdata, wilcoxon
 

@@ -1,4 +1,4 @@
-"""Comparisons in sentences: who is ahead, by how much, and whether that can be chance."""
+"""Comparisons in sentences: which method is better, by how much, and whether that is significant."""
 
 from __future__ import annotations
 
@@ -41,19 +41,25 @@ def digits_of(values: Any, factor: float) -> int:
     return int(np.clip(max(two, min(one, two + 2)), 2, 6))
 
 
-def ahead(mean: float, names: tuple[str, str], metric: str | None, scores: tuple[float, float] | None) -> str:
-    """Who is ahead, and by how much."""
+def better(mean: float, names: tuple[str, str], metric: str | None, scores: tuple[float, float] | None) -> str:
+    """Which method is better, and by how much."""
     word, factor, unit, points = words_of(metric)
     if mean == 0:
         return f"{names[0]} and {names[1]} have the same mean {word}."
     first = int(mean > 0)
-    said = f"{names[first]} has the lower {word}" if metric else f"{names[first]} is ahead"
+    text = f"{names[first]} has the lower {word}" if metric else f"{names[first]} is better"
     if scores is None:
-        return f"{said}, by {factor * abs(mean):.{digits_of([mean], factor)}f}{points} on average."
+        return f"{text}, by {factor * abs(mean):.{digits_of([mean], factor)}f}{points} on average."
     digits = min(digits_of([mean], factor), 4)
     low, high = (f"{factor * scores[i]:.{digits}f}{unit}" for i in (first, 1 - first))
-    return f"{said}: {low} against {high}."
+    return f"{text}: {low} against {high}."
 
 
-def chance(p_value: float, how: str) -> str:
-    return f"This {'is hardly' if p_value < 0.05 else 'can be'} chance ({how})."
+def significance(p_value: float, alpha: float = 0.05) -> str:
+    """Whether a difference is significant, in words."""
+    return f"{'significant' if p_value < alpha else 'not significant'} at the {100 * alpha:g} % level"
+
+
+def verdict(p_value: float, how: str) -> str:
+    """The result of a test in a sentence."""
+    return f"{significance(p_value).capitalize()} ({how})."

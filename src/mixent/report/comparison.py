@@ -76,9 +76,10 @@ class _Page:
         return self.comparison.options.get("categorical", "auto")
 
     def opening(self) -> list[Section]:
+        advice = self.comparison.recommendation
         problems = problems_section(self.X, list(self.comparison.problems), self.notes)
         return [
-            Section("Recommendation", [Paragraph(self.comparison.reason, lead=True)]),
+            Section("Recommendation", [Paragraph(advice.headline, lead=True), Bullets(advice.points)]),
             Section("What was compared", _compared(self.cv, np.shape(self.X)[1])),
             Section("Columns", columns_section(self.X, categorical=self.categorical)),
             Section("Data problems", problems),
