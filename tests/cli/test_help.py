@@ -1,5 +1,6 @@
 """Help of the commands: short, with examples, and quick."""
 
+import shlex
 import subprocess
 import sys
 
@@ -7,6 +8,9 @@ import pytest
 from typer.main import get_command
 
 from mixent.cli import app
+from mixent.cli.compare import chosen_methods
+from mixent.cli.parsing import column_names, read_settings
+from mixent.cli.settings import DEFAULTS, make_estimator
 
 COMMANDS = get_command(app).commands
 
@@ -20,13 +24,28 @@ def test_help_fits_on_a_screen_and_has_examples(mixent, monkeypatch, command):
     assert len(lines) <= 60 and max(map(len, lines)) <= 110
 
 
-def test_every_option_of_an_example_exists():
-    for name, command in COMMANDS.items():
-        known = {option for parameter in command.params for option in [*parameter.opts, *parameter.secondary_opts]}
-        for line in command.help.splitlines():
-            if line.strip().startswith(f"mixent {name} "):
-                used = [word for word in line.split("(")[0].split() if word.startswith("-") and word != "-"]
-                assert set(used) <= known, line
+def examples(name):
+    """Arguments of the examples in the help of a command, without remarks at the end of the line."""
+    for line in COMMANDS[name].help.splitlines():
+        if line.strip().startswith(f"mixent {name} "):
+            yield shlex.split(line.split("  (")[0])[2:]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_options_models_and_parameters_of_the_examples_exist(name):
+    parameters = COMMANDS[name].params
+    known = {option for parameter in parameters for option in [*parameter.opts, *parameter.secondary_opts]}
+    for words in examples(name):
+        assert {word for word in words if word.startswith("-") and word != "-"} <= known
+        after = [(word, words[i + 1]) for i, word in enumerate(words[:-1])]
+        settings = read_settings([value for option, value in after if option == "--set"])
+        classes = "--target" in words or "-t" in words
+        model = {"novelty": "novelty"}.get(name, DEFAULTS[classes])
+        if name in ("fit", "novelty", "update"):
+            make_estimator(next((value for option, value in after if option == "--model"), model), settings, {})
+        if name == "compare":
+            methods = [part for option, value in after if option == "--method" for part in column_names(value)]
+            chosen_methods(methods, settings, 0)
 
 
 def test_a_command_starts_without_numpy():

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mixent.cli.data import listed, need_columns, read_table, respell
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
 
 MANY = 10  # different numbers from which on a column of numbers holds scores
 ALONE = 0.5  # share of the rows that have a text of their own, in a column of names
@@ -19,13 +23,15 @@ class Given:
     """The answers of a source."""
 
     kind: str  # "labels", "probabilities" or "scores"
-    values: Any  # (n,) labels or scores, or (n, V) probabilities
+    values: np.ndarray  # (n,) labels or scores, or (n, V) probabilities
     symbols: tuple | None = None  # of probabilities
-    cells: Any = None  # (n,) labels or (n, L) probabilities of the cells
+    cells: np.ndarray | None = None  # (n,) labels or (n, L) probabilities of the cells
     cell_names: tuple | None = None
 
 
-def wide_sources(frame: Any, columns: Sequence[str], classes: Sequence[Any], scores: Sequence[str]) -> dict[str, Given]:
+def wide_sources(
+    frame: pd.DataFrame, columns: Sequence[str], classes: Sequence[Any], scores: Sequence[str]
+) -> dict[str, Given]:
     """Sources by name from the columns of a wide table; those of `scores` are scores whatever they look like."""
     places, groups = {c: i for i, c in enumerate(columns)}, _groups(columns, classes)
     taken = {c for members in groups.values() for c in members}
@@ -64,7 +70,7 @@ def _symbols(name: str, columns: list[str], classes: Sequence[Any]) -> tuple:
     return tuple(known.get(text, text) for text in symbols)
 
 
-def _numbers(frame: Any, columns: Sequence[str]) -> Any:
+def _numbers(frame: pd.DataFrame, columns: Sequence[str]) -> np.ndarray:
     import numpy as np
 
     for column in columns:
@@ -73,12 +79,12 @@ def _numbers(frame: Any, columns: Sequence[str]) -> Any:
     return np.column_stack([frame[c].to_numpy(dtype=float, na_value=float("nan")) for c in columns])
 
 
-def _first(column: Any) -> Any:
+def _first(column: pd.Series) -> Any:
     some = column.dropna()
     return some.iloc[0] if len(some) else None
 
 
-def _with_cells(frame: Any, name: str, given: Given, columns: list[str]) -> Given:
+def _with_cells(frame: pd.DataFrame, name: str, given: Given, columns: list[str]) -> Given:
     from dataclasses import replace
 
     if not columns:
@@ -88,7 +94,7 @@ def _with_cells(frame: Any, name: str, given: Given, columns: list[str]) -> Give
     return replace(given, cells=_numbers(frame, columns), cell_names=tuple(c.rsplit("@", 1)[1] for c in columns))
 
 
-def column_given(column: Any, name: str, classes: Sequence[Any], score: bool = False) -> Given:
+def column_given(column: pd.Series, name: str, classes: Sequence[Any], score: bool = False) -> Given:
     """Labels or scores of a column."""
     import numpy as np
 
@@ -103,7 +109,7 @@ def column_given(column: Any, name: str, classes: Sequence[Any], score: bool = F
     return Given("labels", as_objects(column))
 
 
-def _looks_scored(different: Any, classes: Sequence[Any]) -> bool:
+def _looks_scored(different: np.ndarray, classes: Sequence[Any]) -> bool:
     import numpy as np
 
     values = np.asarray(different, dtype=float)
@@ -111,7 +117,7 @@ def _looks_scored(different: Any, classes: Sequence[Any]) -> bool:
     return not set(values.tolist()) <= known and (len(values) > MANY or bool((values != np.rint(values)).any()))
 
 
-def check_labels(column: Any, name: str) -> None:
+def check_labels(column: pd.Series, name: str) -> None:
     """Refuse a column of names: what is different in every row is no answer."""
     n, different = int(column.notna().sum()), int(column.nunique())
     if n >= FEW_ROWS and different > ALONE * n:
@@ -121,7 +127,7 @@ def check_labels(column: Any, name: str) -> None:
         )
 
 
-def as_objects(column: Any) -> Any:
+def as_objects(column: pd.Series) -> np.ndarray:
     """Values as Python has them; None where blank."""
     import numpy as np
 
@@ -130,12 +136,12 @@ def as_objects(column: Any) -> Any:
     return np.asarray(values, dtype=object)
 
 
-def as_text(column: Any) -> Any:
+def as_text(column: pd.Series) -> pd.Series:
     """Values as they would be written, missing ones kept; older pandas would map 1 beside a missing one as 1.0."""
     return column.astype(object).map(str, na_action="ignore")
 
 
-def of_items(frame: Any, item: str, column: str, option: str) -> Any:
+def of_items(frame: pd.DataFrame, item: str, column: str, option: str) -> pd.Series:
     """A column of a long table, one value for each item, in the order the items come."""
     import numpy as np
     import pandas as pd
@@ -163,7 +169,7 @@ def worded(calibrations: Mapping[str, Any]) -> dict[str, tuple]:
     return out
 
 
-def read_answers(fuser: Any, path: Path) -> Any:
+def read_answers(fuser: Any, path: Path) -> pd.DataFrame:
     """A wide table of answers for a fitted fusion."""
     layout = fuser._fitted_layout
     calibrations = dict(zip(layout.names, layout.calibrations))
@@ -173,7 +179,7 @@ def read_answers(fuser: Any, path: Path) -> Any:
     return frame
 
 
-def read_wide(path: Path, calibrations: Mapping[str, Any], text: Sequence[str] = ()) -> Any:
+def read_wide(path: Path, calibrations: Mapping[str, Any], text: Sequence[str] = ()) -> pd.DataFrame:
     """Read a wide table of answers; words of the calibrations, and columns `text`, as they are written."""
     words = worded(calibrations)
     frame = read_table(path, [*words, *text])

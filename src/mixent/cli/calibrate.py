@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +17,10 @@ from mixent.cli.console import Screen, grid, session, shown
 from mixent.cli.data import listed, names_of, need_columns, read_table
 from mixent.cli.output import check_output
 from mixent.cli.parsing import by_class, column_names, long_columns, refuse, shares_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
 
 MOST_ROWS, MOST_CLASSES = 60, 8
 
@@ -124,38 +128,45 @@ def calibrate(
             truth, given = _read_wide(data, target, item, ignore, scores)
         else:
             truth, given = _read_long(data, target, columns, ignore, scores)
-        _check_names("--score", scores, given)
-        _check_names("--context", context, given)
-        soft = [name for name, one in given.items() if one.kind == "probabilities"]
-        mended = soft if list(scaled) == ["all"] else [name for text in scaled for name in column_names(text)]
-        _check_names("--scaled", mended, given)
-        refuse(
-            (
-                bins is not None and not any(g.kind == "scores" and n not in lines for n, g in given.items()),
-                "--bins is not used: no source gives scores to be put into bins",
-            ),
-            *(
-                (given[name].kind != "scores", f"--score and --ratio are not used: {name!r} gives {given[name].kind}")
-                for name in scores
-            ),
-            *((name not in soft, f"--scaled is not used: {name!r} gives {given[name].kind}") for name in mended),
-            (list(scaled) == ["all"] and not soft, "--scaled is not used: no source gives probabilities"),
-            *(
-                (given[name].cells is None, f"--context is not used: {name!r} has no cells (column {name + '@'!r})")
-                for name in context
-            ),
-        )
+        soft = [name for name, source in given.items() if source.kind == "probabilities"]
+        rescaled = soft if list(scaled) == ["all"] else [name for text in scaled for name in column_names(text)]
+        refuse((list(scaled) == ["all"] and not soft, "--scaled is not used: no source gives probabilities"))
+        _check_options(given, scores, lines, rescaled, context, bins)
         made = {
             name: _calibration(
-                name, truth, one, name in lines, bins, name in context, name in mended, set_name or data.name
+                name, truth, source, name in lines, bins, name in context, name in rescaled, set_name or data.name
             )
-            for name, one in given.items()
+            for name, source in given.items()
         }
         made = _with_priors(_with_copies(made, copy), priors)
         before = _before(output) if add else {}
         _write(screen, data, truth, before, made, output)
-        _show(screen, made, [name for name, one in given.items() if one.kind == "probabilities"])
-        _tell(screen, before, made, output)
+        _print_sources(screen, made, soft)
+        _print_changes(screen, before, made, output)
+
+
+def _check_options(
+    given: dict[str, Given],
+    scores: Sequence[str],
+    lines: Sequence[str],
+    rescaled: Sequence[str],
+    context: Sequence[str],
+    bins: int | None,
+) -> None:
+    """Refuse options for sources that do not exist, or that give something else."""
+    for option, names in (("--score", scores), ("--context", context), ("--scaled", rescaled)):
+        _check_names(option, names, given)
+    binned = [name for name, source in given.items() if source.kind == "scores" and name not in lines]
+    kinds = {name: source.kind for name, source in given.items()}
+    refuse(
+        (bins is not None and not binned, "--bins is not used: no source gives scores to be put into bins"),
+        *((kinds[n] != "scores", f"--score and --ratio are not used: {n!r} gives {kinds[n]}") for n in scores),
+        *((kinds[n] != "probabilities", f"--scaled is not used: {n!r} gives {kinds[n]}") for n in rescaled),
+        *(
+            (given[name].cells is None, f"--context is not used: {name!r} has no cells (column {name + '@'!r})")
+            for name in context
+        ),
+    )
 
 
 def _refuse_long(item: str | None, target: str, columns: list[str]) -> None:
@@ -173,7 +184,7 @@ def _check_names(option: str, names: Sequence[str], given: dict[str, Given]) -> 
 
 def _read_wide(
     path: Path, target: str, item: str | None, ignore: Sequence[str], scores: Sequence[str]
-) -> tuple[Any, dict[str, Given]]:
+) -> tuple[pd.Series, dict[str, Given]]:
     frame = read_table(path)
     left = _left_out(path, frame, target, item, ignore)
     columns = [name for name in frame.columns if name not in left]
@@ -187,7 +198,7 @@ def _read_wide(
     return truth, wide_sources(frame, columns, _classes(truth), scores)
 
 
-def _left_out(path: Path, frame: Any, target: str, item: str | None, ignore: Sequence[str]) -> set[str]:
+def _left_out(path: Path, frame: pd.DataFrame, target: str, item: str | None, ignore: Sequence[str]) -> set[str]:
     ignored = names_of(ignore, frame.columns)
     need_columns(path, frame.columns, [target, *([item] if item else []), *ignored])
     if target in [*ignored, item]:
@@ -195,7 +206,7 @@ def _left_out(path: Path, frame: Any, target: str, item: str | None, ignore: Seq
     return {target, *([item] if item else []), *ignored}
 
 
-def _classes(truth: Any) -> list[Any]:
+def _classes(truth: pd.Series) -> list[Any]:
     from mixent.data import read_labels
 
     return read_labels(truth, len(truth)).classes.tolist()
@@ -203,7 +214,7 @@ def _classes(truth: Any) -> list[Any]:
 
 def _read_long(
     path: Path, target: str, columns: Sequence[str], ignore: Sequence[str], scores: Sequence[str]
-) -> tuple[Any, dict[str, Given]]:
+) -> tuple[pd.Series, dict[str, Given]]:
     from mixent.fusion import long_answers
 
     item, source, value, *probability = columns
@@ -221,7 +232,7 @@ def _read_long(
     }
 
 
-def without_sources(path: Path, frame: Any, column: str, ignore: Sequence[str]) -> Any:
+def without_sources(path: Path, frame: pd.DataFrame, column: str, ignore: Sequence[str]) -> pd.DataFrame:
     """A long table without the rows of some sources."""
     names = names_of(ignore, frame[column].unique().tolist())
     strange = [name for name in names if not (frame[column] == name).any()]
@@ -239,7 +250,7 @@ def _of_symbols(values: dict[Any, Any]) -> Given:
     return Given("probabilities", np.column_stack(list(values.values())), tuple(values))
 
 
-def _long_given(values: Any, name: str, classes: Sequence[Any], score: bool) -> Given:
+def _long_given(values: np.ndarray, name: str, classes: Sequence[Any], score: bool) -> Given:
     """A source of a long table, in whose column others may write words."""
     import pandas as pd
 
@@ -254,7 +265,14 @@ def _long_given(values: Any, name: str, classes: Sequence[Any], score: bool) -> 
 
 
 def _calibration(
-    name: str, truth: Any, given: Given, on_a_line: bool, bins: int | None, context: bool, scaled: bool, set_name: str
+    name: str,
+    truth: pd.Series,
+    given: Given,
+    on_a_line: bool,
+    bins: int | None,
+    context: bool,
+    scaled: bool,
+    set_name: str,
 ) -> Any:
     from mixent.fusion import Calibration
 
@@ -300,7 +318,9 @@ def _before(output: Path) -> dict[str, Any]:
     return load_calibrations(output) if output.exists() else {}
 
 
-def _write(screen: Screen, data: Path, truth: Any, before: dict[str, Any], made: dict[str, Any], output: Path) -> None:
+def _write(
+    screen: Screen, data: Path, truth: pd.Series, before: dict[str, Any], made: dict[str, Any], output: Path
+) -> None:
     from mixent.fusion import save_calibrations
     from mixent.fusion.sources import Layout
 
@@ -313,9 +333,9 @@ def _write(screen: Screen, data: Path, truth: Any, before: dict[str, Any], made:
     screen.print()
 
 
-def _tell(screen: Screen, before: dict[str, Any], made: dict[str, Any], output: Path) -> None:
-    for name, one in made.items():
-        few = [f"{c} ({n:.0f})" for c, n in zip(one.classes, one.n_rows) if n < FEW_ROWS]
+def _print_changes(screen: Screen, before: dict[str, Any], made: dict[str, Any], output: Path) -> None:
+    for name, source in made.items():
+        few = [f"{c} ({n:.0f})" for c, n in zip(source.classes, source.n_rows) if n < FEW_ROWS]
         if few:
             screen.warn(f"{name!r} was calibrated on few rows of {', '.join(few[:MOST_CLASSES])}")
     replaced = [name for name in made if name in before]
@@ -326,7 +346,7 @@ def _tell(screen: Screen, before: dict[str, Any], made: dict[str, Any], output: 
     screen.wrote(output, also)
 
 
-def _show(screen: Screen, made: dict[str, Any], soft: Sequence[str]) -> None:
+def _print_sources(screen: Screen, made: dict[str, Any], soft: Sequence[str]) -> None:
     from mixent.fusion.facts import accuracy, answer_type, information
 
     table = grid("source")
@@ -334,13 +354,13 @@ def _show(screen: Screen, made: dict[str, Any], soft: Sequence[str]) -> None:
     table.add_column("rows of each class", overflow="fold")
     for heading in ("right", "bits"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for name, one in list(made.items())[:MOST_ROWS]:
-        rows = [f"{c}: {n:.4g}" for c, n in list(zip(one.classes, one.n_rows))[:MOST_CLASSES]]
-        rows += ["..."] * (len(one.classes) > MOST_CLASSES)
-        right, bits = accuracy(one), information(one)
+    for name, source in list(made.items())[:MOST_ROWS]:
+        rows = [f"{c}: {n:.4g}" for c, n in list(zip(source.classes, source.n_rows))[:MOST_CLASSES]]
+        rows += ["..."] * (len(source.classes) > MOST_CLASSES)
+        right, bits = accuracy(source), information(source)
         table.add_row(
             shown(name),
-            answer_type(one, soft=name in soft),
+            answer_type(source, soft=name in soft),
             shown(", ".join(rows)),
             "-" if right is None else f"{100 * right:.1f} %",
             "-" if bits is None else f"{bits:.2f}",
@@ -348,7 +368,7 @@ def _show(screen: Screen, made: dict[str, Any], soft: Sequence[str]) -> None:
     screen.table(table)
     if len(made) > MOST_ROWS:
         screen.print(f"... and {len(made) - MOST_ROWS} more")
-    most = max(math.log2(len(one.classes)) for one in made.values())
+    most = max(math.log2(len(source.classes)) for source in made.values())
     screen.print(
         "right: share of right answers, or mean probability of the true class, averaged over the classes; bits: "
         f"information of an answer about the class, of {most:.2f}"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +17,11 @@ from mixent.cli.fit import words_in
 from mixent.cli.output import PAGE, check_output, check_table_output, write_records
 from mixent.cli.parsing import column_names, one_of, read_settings, refuse, unknown
 from mixent.cli.settings import make_estimator, models, parameters_of
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from mixent.comparison import Comparison
 
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 MANY = 20  # rows from which a column of different texts is one of names
@@ -220,7 +225,7 @@ def _check_can_save(chosen: str | dict[str, Any], baselines: bool) -> None:
         )
 
 
-def _compared(screen: Screen, table: Data, journal: Path, given: bool, **options: Any) -> Any:
+def _compared(screen: Screen, table: Data, journal: Path, given: bool, **options: Any) -> Comparison:
     """Run the comparison; only a journal that was given must be of this table and these options."""
     from mixent import compare as run
     from mixent.evaluate.journal import OtherJournalError
@@ -265,18 +270,17 @@ def live_on(screen: Screen) -> Any:
         return False
     if screen.err.is_terminal:
         return screen.err
-    shares = iter(range(1, STEPS + 1))
-    following = [next(shares)]
+    shown_steps = [0]
 
     def show(done: int, total: int, text: str) -> None:
-        if following and done * STEPS >= following[0] * total:
+        if done * STEPS // total > shown_steps[0]:
+            shown_steps[0] = done * STEPS // total
             screen.err.print(f"{done} of {total} folds, {text}", soft_wrap=True)
-            following[:] = [share for share in shares if done * STEPS < share * total][:1]
 
     return show
 
 
-def print_comparison(screen: Screen, comparison: Any) -> None:
+def print_comparison(screen: Screen, comparison: Comparison) -> None:
     """The table of scores, best method first, methods left out or failed, and the recommendation."""
     cv = comparison.cv
     repeats, n_folds = len(cv.folds), int(cv.folds.max()) + 1
@@ -301,7 +305,7 @@ def print_comparison(screen: Screen, comparison: Any) -> None:
     screen.print()
 
 
-def _scores(comparison: Any) -> Any:
+def _scores(comparison: Comparison) -> Table:
     cv, ranking = comparison.cv, comparison.ranking()
     means = {(entry["method"], entry["metric"]): entry["mean"] for entry in cv.summary()}
     best = {metric: min(means[method, metric] for method in ranking) for metric in COLUMNS}
@@ -323,7 +327,13 @@ def _score(mean: float, metric: str, best: float) -> str:
 
 
 def _write(
-    screen: Screen, comparison: Any, output: Path, report: Path | None, scores: Path | None, title: str, commands: str
+    screen: Screen,
+    comparison: Comparison,
+    output: Path,
+    report: Path | None,
+    scores: Path | None,
+    title: str,
+    commands: str,
 ) -> None:
     from mixent import save
 

@@ -8,11 +8,17 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mixent.base.text import count
 from mixent.cli.console import Screen, shown
 from mixent.cli.parsing import column_names
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
+    from mixent.data import Table
 
 MANY_CLASSES = 30  # different numbers, beyond which a target is hardly a class
 MOST_NAMED, MOST_TYPED = 3, 40  # columns in a hint
@@ -22,14 +28,14 @@ MOST_NAMED, MOST_TYPED = 3, 40  # columns in a hint
 class Data:
     """A table ready to be fitted."""
 
-    X: Any  # DataFrame of features
-    y: Any  # Series of labels, or None
-    weight: Any  # (n,) array, or None
+    X: pd.DataFrame
+    y: pd.Series | None
+    weight: np.ndarray | None  # (n,)
     notes: list[str]  # problems of the table
     categorical: list[str] = field(default_factory=list)  # columns given by --categorical
-    groups: Any = None  # (n,) array: the sequence each row is a step of; y and weight are then of sequences
+    groups: np.ndarray | None = None  # (n,): the sequence each row is a step of; y and weight are then of sequences
 
-    def of_steps(self, values: Any) -> Any:
+    def of_steps(self, values: np.ndarray) -> np.ndarray:
         """Values of sequences, in the order in which these appear, at each of their steps."""
         import pandas as pd
 
@@ -39,7 +45,7 @@ class Data:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-def read_table(path: Path, text: Iterable[str] = ()) -> Any:
+def read_table(path: Path, text: Iterable[str] = ()) -> pd.DataFrame:
     """Read a file into a DataFrame whose columns are named by text; a CSV's columns `text` hold codes, not numbers."""
     from mixent.data import read_frame
 
@@ -99,7 +105,7 @@ def read_data(
     return data if sequence is None else _gathered(data, sequence, target)
 
 
-def _features(path: Path, frame: Any, target: str | None) -> tuple[Any, Any]:
+def _features(path: Path, frame: pd.DataFrame, target: str | None) -> tuple[pd.DataFrame, pd.Series | None]:
     from mixent.data import split_target
 
     if frame.shape[1] == 0:
@@ -107,7 +113,7 @@ def _features(path: Path, frame: Any, target: str | None) -> tuple[Any, Any]:
     return (frame, None) if target is None else split_target(frame, target)
 
 
-def _typed(X: Any, categorical: Sequence[str]) -> Any:
+def _typed(X: pd.DataFrame, categorical: Sequence[str]) -> Table:
     from types import SimpleNamespace
 
     from mixent.data import read_features
@@ -141,7 +147,7 @@ def _gathered(data: Data, name: str, target: str | None) -> Data:
     return replace(data, X=data.X.drop(columns=name), y=y, weight=weight, groups=groups, categorical=kept)
 
 
-def sequence_ids(column: Any, name: str) -> Any:
+def sequence_ids(column: pd.Series, name: str) -> np.ndarray:
     """The sequence each row is a step of."""
     import numpy as np
 
@@ -151,16 +157,18 @@ def sequence_ids(column: Any, name: str) -> Any:
     return column.astype(str).to_numpy(dtype=object)
 
 
-def weight_column(column: Any, name: str) -> Any:
+def weight_column(column: pd.Series, name: str) -> np.ndarray:
     """Row weights, checked; messages name the column."""
     from mixent.data import read_weights
 
     if column.dtype.kind not in "biuf":
         raise ValueError(f"column {name!r} (--weight) must hold numbers; row 0 holds {column.iloc[0]!r}")
     try:
-        return read_weights(column.to_numpy(dtype=float, na_value=float("nan")), len(column))
+        weights = read_weights(column.to_numpy(dtype=float, na_value=float("nan")), len(column))
     except ValueError as error:
         raise ValueError(f"column {name!r} (--weight): {error}") from error
+    assert weights is not None
+    return weights
 
 
 # --- columns ----------------------------------------------------------------------------------------------------------
@@ -192,7 +200,7 @@ def listed(names: Sequence[Any]) -> str:
     return listed(list(names))
 
 
-def respell(frame: Any, name: str, known: Iterable[Any]) -> None:
+def respell(frame: pd.DataFrame, name: str, known: Iterable[Any]) -> None:
     """Codes of a column as they are known, where they are written otherwise: 1 for 1.0 and back."""
     known = set(known)
     other = {text: _respelled(text) for text in frame[name].dropna().unique() if isinstance(text, str)}
@@ -210,7 +218,7 @@ def _respelled(code: str) -> str:
 # --- size, problems, hints --------------------------------------------------------------------------------------------
 
 
-def _print_size(screen: Screen, path: Path, table: Any) -> None:
+def _print_size(screen: Screen, path: Path, table: Table) -> None:
     import numpy as np
 
     n_missing = int(np.isnan(table.X).sum()) + (0 if table.codes is None else int((table.codes < 0).sum()))
@@ -224,7 +232,9 @@ def _print_size(screen: Screen, path: Path, table: Any) -> None:
     screen.print(f"[bold]{shown(path)}[/]: {size}")
 
 
-def _problems(table: Any, categorical: Sequence[str], y: Any, target: str | None, few: int = 5) -> list[str]:
+def _problems(
+    table: Table, categorical: Sequence[str], y: pd.Series | None, target: str | None, few: int = 5
+) -> list[str]:
     """Problems of the columns, and of the classes."""
     from mixent.data import problems, rare, read_labels
 
@@ -239,7 +249,7 @@ def _problems(table: Any, categorical: Sequence[str], y: Any, target: str | None
     return [*notes, *(f"class {name!r} has only {count(n, 'row')}: add some, or merge it" for name, n in small)]
 
 
-def _number_for_class(y: Any, target: str | None) -> list[str]:
+def _number_for_class(y: pd.Series | None, target: str | None) -> list[str]:
     """A target with many different numbers may not be a class."""
     n = 0 if y is None or y.dtype.kind not in "iuf" else y.nunique()
     if n <= MANY_CLASSES:
@@ -250,7 +260,7 @@ def _number_for_class(y: Any, target: str | None) -> list[str]:
     ]
 
 
-def _codes(table: Any, known: set[str]) -> list[str]:
+def _codes(table: Table, known: set[str]) -> list[str]:
     """Numbers that look like codes: which columns, which values, and what to type."""
     from mixent.data import few_numbers
 

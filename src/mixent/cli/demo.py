@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,10 @@ from mixent.cli import options as opt
 from mixent.cli.compare import live_on, print_comparison
 from mixent.cli.console import session
 from mixent.cli.output import PAGE, check_output
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
 
 DELETED = 0.2  # share of the cells
 METHODS = ("mixture", "maximum entropy", "linear MED")  # beside scikit-learn's
@@ -44,7 +48,7 @@ def demo(
         screen.print("Next, with a table of your own:  mixent compare data.csv --target COLUMN")
 
 
-def load_data() -> tuple[Any, Any]:
+def load_data() -> tuple[pd.DataFrame, np.ndarray]:
     """Wine as a DataFrame, and the growers by name."""
     from sklearn.datasets import load_wine
 
@@ -55,7 +59,7 @@ def load_data() -> tuple[Any, Any]:
     return wine.data, wine.target_names[wine.target]
 
 
-def with_missing(X: Any) -> Any:
+def with_missing(X: pd.DataFrame) -> pd.DataFrame:
     """A copy with some cells deleted at random."""
     import numpy as np
 

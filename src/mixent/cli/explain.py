@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,10 @@ from mixent.cli.console import Screen, grid, named, session, shown
 from mixent.cli.data import listed
 from mixent.cli.output import STDOUT, check_table_output, harmless, write_records
 from mixent.cli.rows import read_rows
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
 
 MOST_LINES, MOST_PARTS, MOST_LARGEST = 30, 15, 3
 FEW_ROWS = 3  # more are printed in a line each, unless asked for
@@ -149,7 +153,7 @@ def _rows(texts: list[str]) -> list[int]:
     return list(dict.fromkeys(numbers))
 
 
-def _label(text: str, classes: Any) -> Any:
+def _label(text: str, classes: np.ndarray) -> Any:
     """The class that is written like this."""
     names = {str(c): c for c in classes.tolist()}
     if text not in names:
@@ -157,7 +161,7 @@ def _label(text: str, classes: Any) -> Any:
     return names[text]
 
 
-def read_cases(fitted: Any, X: Any, rows: list[int], label: Any) -> list[Case]:
+def read_cases(fitted: Any, X: pd.DataFrame | np.ndarray, rows: list[int], label: Any) -> list[Case]:
     """Explain rows of X, whose numbers are `rows`."""
     why, proba = fitted.explain(X, label=label), fitted.predict_proba(X)
     classes = {c: i for i, c in enumerate(fitted.classes_.tolist())}
@@ -223,7 +227,7 @@ def print_lines(screen: Screen, cases: list[Case]) -> None:
     screen.print("Choose a row with --row to see all its parts.")
 
 
-def write_cases(screen: Screen, cases: list[Case], path: Path, classes: Any) -> None:
+def write_cases(screen: Screen, cases: list[Case], path: Path, classes: np.ndarray) -> None:
     """One line for each row and part, or a JSON list of rows, with the same names."""
     if path.name.lower().endswith(".json"):
         write_records(screen, [case.head | {"parts": case.records} for case in cases], path)

@@ -130,7 +130,7 @@ def fit_model(
     )
     if table.categorical:
         set_common(estimator, {"categorical": table.categorical})
-    if sequence is not None:
+    if table.groups is not None:
         screen.print(f"{count(len(set(table.groups)), 'sequence')}: rows with the same {shown(sequence)}")
     if note := absent_labels(table, target, estimator):
         screen.warn(note)
@@ -176,8 +176,7 @@ def absent_labels(table: Data, target: str | None, estimator: Any) -> str | None
     from mixent.base.capabilities import LEFT_OUT, cells_of
     from mixent.data import read_labels
 
-    n_absent = 0 if table.y is None else read_labels(table.y, len(table.y)).n_absent
-    if not n_absent:
+    if table.y is None or not (n_absent := read_labels(table.y, len(table.y)).n_absent):
         return None
     cell = cells_of(estimator)["absent_labels"]
     note = (cell.note or "they are used") if cell.able else LEFT_OUT.note
@@ -229,6 +228,7 @@ def _print_scores(screen: Screen, estimator: Any, table: Data) -> None:
     from mixent.data.labels import labelled_rows
     from mixent.evaluate import score_table
 
+    assert table.y is not None
     known = labelled_rows(table.y)
     more = {} if table.groups is None else {"groups": table.groups}
     proba = estimator.predict_proba(table.X, **more)[known]

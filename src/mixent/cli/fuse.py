@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,6 +21,12 @@ from mixent.cli.predict import print_priors
 from mixent.cli.rows import Rows
 from mixent.cli.settings import model_for
 
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
+    from mixent.fusion.answers import LongAnswers
+
 MANY_LABELS = 50  # different answers of a column of which nothing is known
 
 
@@ -28,11 +34,11 @@ MANY_LABELS = 50  # different answers of a column of which nothing is known
 class Answers:
     """A table of answers, as a fusion takes them."""
 
-    answers: Any  # for `fit`
-    items: Any  # (n,) names, or None
+    answers: pd.DataFrame | LongAnswers
+    items: np.ndarray | None  # (n,) names
     item_column: str  # of the output
-    y: Any = None
-    weight: Any = None
+    y: np.ndarray | None = None
+    weight: np.ndarray | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -217,7 +223,7 @@ def _unused(columns: Sequence[str], known: Sequence[str], sources: Mapping[str, 
     return (f"columns of no source: {listed(left)}",) if left else ()
 
 
-def _check_guesses(path: Path, frame: Any, names: Sequence[str]) -> None:
+def _check_guesses(path: Path, frame: pd.DataFrame, names: Sequence[str]) -> None:
     if not names:
         raise ValueError(f"{path}: no column is left to fuse; a source needs one")
     for name in names:
@@ -266,7 +272,7 @@ def _size(fuser: Any) -> str:
     return f"{count(fuser.n_items_, 'item')}, {count(fuser._fitted_layout.n_sources, 'source')}"
 
 
-def _columns(fuser: Any, posterior: Any) -> dict[str, Any]:
+def _columns(fuser: Any, posterior: np.ndarray) -> dict[str, Any]:
     """Output columns by name: the class, and a probability of each."""
     labels = fuser.classes_.astype(object)
     columns = {"predicted": labels[posterior.argmax(axis=1)]}
@@ -334,7 +340,7 @@ def predicted(
     return Rows(frame, frame), columns | (_largest_part(fitted, frame) if explain else {}), fitted.classes_
 
 
-def _largest_part(fitted: Any, frame: Any) -> dict[str, Any]:
+def _largest_part(fitted: Any, frame: pd.DataFrame) -> dict[str, Any]:
     """The strongest other class, the log-odds against it, and the source with the largest part for the class."""
     import numpy as np
 

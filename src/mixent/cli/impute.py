@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +13,9 @@ from mixent.cli.console import session, shown
 from mixent.cli.data import listed
 from mixent.cli.output import check_table_output, write_table
 from mixent.cli.rows import Rows, read_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def impute(
@@ -69,7 +72,7 @@ def impute(
         screen.wrote(output)
 
 
-def fill(fitted: Any, rows: Rows, cells: Any = None) -> tuple[Any, dict[str, int]]:
+def fill(fitted: Any, rows: Rows, cells: pd.DataFrame | None = None) -> tuple[pd.DataFrame, dict[str, int]]:
     """The table (or its cells as they are written) without missing values in the model's columns; how many each had."""
     import pandas as pd
 
@@ -89,6 +92,6 @@ def fill(fitted: Any, rows: Rows, cells: Any = None) -> tuple[Any, dict[str, int
     return filled, missing
 
 
-def _texts(cells: Any) -> set[str]:
+def _texts(cells: pd.DataFrame) -> set[str]:
     """All text of a file."""
     return {*cells.columns, *(text for name in cells.columns for text in cells[name].unique())}

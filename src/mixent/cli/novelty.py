@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +13,10 @@ from mixent.cli.console import Screen, grid, session, shown
 from mixent.cli.fit import fit_model
 from mixent.cli.output import PAGE, check_output
 from mixent.cli.settings import model_for
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
 
 MOST_PARTS = 15
 
@@ -73,7 +77,7 @@ def novelty(
 # --- new rows ---------------------------------------------------------------------------------------------------------
 
 
-def scored(fitted: Any, X: Any, *, explain: bool) -> dict[str, Any]:
+def scored(fitted: Any, X: pd.DataFrame | np.ndarray, *, explain: bool) -> dict[str, Any]:
     """Output columns by name."""
     import numpy as np
 
@@ -95,7 +99,9 @@ def print_scored(screen: Screen, fitted: Any, columns: dict[str, Any]) -> None:
     )
 
 
-def explain_scores(screen: Screen, fitted: Any, X: Any, rows: list[int], in_full: bool) -> list[dict[str, Any]]:
+def explain_scores(
+    screen: Screen, fitted: Any, X: pd.DataFrame | np.ndarray, rows: list[int], in_full: bool
+) -> list[dict[str, Any]]:
     """Print what each column adds to the scores of rows; returns one record for each row and column."""
     from mixent.base.text import row_texts
 

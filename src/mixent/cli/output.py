@@ -7,10 +7,13 @@ import sys
 import tempfile
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mixent.base.text import count
 from mixent.cli.console import Screen
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 STDOUT = Path("-")
 PAGE = (".html", ".htm")
@@ -43,7 +46,7 @@ def check_table_output(path: Path | None, inputs: Sequence[Path], *more: str) ->
     check_output(path, inputs, (*ENDINGS, *more))
 
 
-def write_table(screen: Screen, frame: Any, output: Path, plain: Collection[str] = ()) -> None:
+def write_table(screen: Screen, frame: pd.DataFrame, output: Path, plain: Collection[str] = ()) -> None:
     """Write a table to a file, or to standard output as CSV; text in `plain` stays as it is, formulas are disarmed."""
     from mixent.data import write_frame
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,6 +15,12 @@ from mixent.cli.data import listed, names_of, need_columns, read_table
 from mixent.cli.output import STDOUT, check_table_output, harmless, write_table
 from mixent.cli.parsing import refuse
 from mixent.cli.rows import Rows, read_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy as np
+    import pandas as pd
 
 USES = {  # task -> options that do something for its models
     "classification": ("--costs", "--reject", "--adjust-priors", "--density", "--explain", "--no-proba", "--sequence"),
@@ -181,7 +187,7 @@ def _check_uses(fitted: Any, task: str, model: Path, wanted: Wanted) -> None:
 
 def _of_task(
     screen: Screen, fitted: Any, task: str, data: Path, model: Path, wanted: Wanted
-) -> tuple[Rows, dict[str, Any], Any]:
+) -> tuple[Rows, dict[str, Any], Iterable[Any]]:
     """The table, the columns to write by name, and labels that are written as they are."""
     if task == "fusion":
         from mixent.cli.fuse import predicted
@@ -221,7 +227,7 @@ def _classes(screen: Screen, fitted: Any, rows: Rows, wanted: Wanted) -> dict[st
     return columns | (_explanation(fitted, rows.X) if wanted.explain else {})
 
 
-def _explanation(fitted: Any, X: Any) -> dict[str, Any]:
+def _explanation(fitted: Any, X: pd.DataFrame | np.ndarray) -> dict[str, Any]:
     import numpy as np
 
     why = fitted.explain(X)
@@ -234,7 +240,7 @@ def _explanation(fitted: Any, X: Any) -> dict[str, Any]:
     return columns | {"feature": names[why.parts.argmax(axis=1)], "feature_part": why.parts.max(axis=1)}
 
 
-def _components(fitted: Any, X: Any, wanted: Wanted) -> dict[str, Any]:
+def _components(fitted: Any, X: pd.DataFrame | np.ndarray, wanted: Wanted) -> dict[str, Any]:
     probabilities = fitted.predict_proba(X)
     columns = {"component": probabilities.argmax(axis=1)}
     if wanted.proba:
@@ -249,7 +255,7 @@ def _column(fitted: Any, target: str | None, model: Path) -> str:
     return names[-1] if target is None else target
 
 
-def _values(fitted: Any, X: Any, target: str | None, proba: bool) -> dict[str, Any]:
+def _values(fitted: Any, X: pd.DataFrame | np.ndarray, target: str | None, proba: bool) -> dict[str, Any]:
     """The target's most probable (or expected) value, and probabilities of its values."""
     columns = {"predicted": fitted.predict(X, target=target)}
     if proba:
@@ -259,7 +265,7 @@ def _values(fitted: Any, X: Any, target: str | None, proba: bool) -> dict[str, A
     return columns
 
 
-def _read_costs(path: Path, classes: Any) -> Any:
+def _read_costs(path: Path, classes: np.ndarray) -> np.ndarray:
     """The matrix costs[decision, true class] in the model's order of classes."""
     import numpy as np
 
@@ -281,7 +287,7 @@ def _read_costs(path: Path, classes: Any) -> Any:
 # --- output -----------------------------------------------------------------------------------------------------------
 
 
-def _kept(rows: Rows, data: Path, output: Path, names: list[str]) -> Any:
+def _kept(rows: Rows, data: Path, output: Path, names: list[str]) -> pd.DataFrame:
     """Input columns for the output, a line for each row or sequence; from text to text, as they are written."""
     from mixent.data import read_cells
 
@@ -290,7 +296,9 @@ def _kept(rows: Rows, data: Path, output: Path, names: list[str]) -> Any:
     return (rows.frame if cells is None else cells)[names].iloc[rows.first_steps]
 
 
-def _write(screen: Screen, data: Path, kept: Any, columns: dict[str, Any], output: Path, labels: Any) -> None:
+def _write(
+    screen: Screen, data: Path, kept: pd.DataFrame, columns: dict[str, Any], output: Path, labels: Iterable[Any]
+) -> None:
     import pandas as pd
 
     clash = [name for name in columns if name in kept.columns]
@@ -300,7 +308,7 @@ def _write(screen: Screen, data: Path, kept: Any, columns: dict[str, Any], outpu
     write_table(screen, frame, output, harmless(labels))
 
 
-def print_priors(screen: Screen, classes: Any, priors: Any) -> None:
+def print_priors(screen: Screen, classes: np.ndarray, priors: np.ndarray) -> None:
     """Print the class priors of a table."""
     shares = ", ".join(f"{named(c)}: {p:.3f}" for c, p in zip(classes, priors))
     screen.print(f"Class priors of this table: {shares}")

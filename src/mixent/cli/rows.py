@@ -5,34 +5,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from mixent.cli.data import listed, need_columns, read_table, respell, sequence_ids
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
+    from mixent.data import Column, Schema
 
 
 @dataclass(frozen=True)
 class Rows:
     """A table as a model reads it."""
 
-    frame: Any  # DataFrame: all of the table
-    X: Any  # the columns of the model, in its order
-    groups: Any = None  # (n,) array: the sequence each row is a step of
+    frame: pd.DataFrame  # all of the table
+    X: pd.DataFrame | np.ndarray  # the columns of the model, in its order
+    groups: np.ndarray | None = None  # (n,): the sequence each row is a step of
 
     @property
     def more(self) -> dict[str, Any]:
         """Further arguments of the methods of a model of sequences."""
         return {} if self.groups is None else {"groups": self.groups}
 
-    def some(self, numbers: list[int]) -> Any:
+    def some(self, numbers: list[int]) -> pd.DataFrame | np.ndarray:
         """The features of some rows."""
         from sklearn.utils import _safe_indexing
 
         return _safe_indexing(self.X, numbers)
 
     @property
-    def first_steps(self) -> Any:
+    def first_steps(self) -> np.ndarray:
         """The first row of each sequence, in the order in which these appear; all rows where rows are no steps."""
         import numpy as np
         import pandas as pd
@@ -86,11 +92,11 @@ def read_rows(
     return Rows(frame, frame if schema is None else _columns(schema, frame, path, absent), groups)
 
 
-def _words(column: Any) -> bool:
+def _words(column: Column) -> bool:
     return column.kind == "categorical" and isinstance(column.categories[0], str)
 
 
-def _columns(schema: Any, frame: Any, path: Path, absent: str | None) -> Any:
+def _columns(schema: Schema, frame: pd.DataFrame, path: Path, absent: str | None) -> pd.DataFrame | np.ndarray:
     if absent is not None and absent not in frame.columns:
         frame = frame.assign(**{absent: None})
     names = list(schema.names)
@@ -99,7 +105,7 @@ def _columns(schema: Any, frame: Any, path: Path, absent: str | None) -> Any:
     return X if schema.named else X.to_numpy(dtype=object if schema.categorical else float, na_value=float("nan"))
 
 
-def class_labels(frame: Any, path: Path, target: str, classes: Sequence[Any], model: Path) -> Any:
+def class_labels(frame: pd.DataFrame, path: Path, target: str, classes: Sequence[Any], model: Path) -> pd.Series:
     """The column of labels, which must be classes of the model."""
     from mixent.data import split_target
 
