@@ -115,7 +115,7 @@ def test_options_without_effect_where_emissions_are_given(options, message):
 @pytest.mark.parametrize(
     ("values", "lengths", "message"),
     [
-        (LOG, None, "emissions='precomputed' has a row per step: say where sequences begin, by lengths or groups"),
+        (LOG, None, "emissions='precomputed' has a row per step: give lengths or groups to separate the sequences"),
         ([["a", "b"]], [1], "emissions='precomputed' needs log-likelihoods, a column per state; could not convert"),
         (LOG[:, :1], [6], r"a column of log-likelihoods for each of 2 states; got shape \(6, 1\)"),
         (LOG[0], [2], r"got shape \(2,\)"),
@@ -161,7 +161,7 @@ def test_rows_and_steps_are_not_to_be_mixed_up():
     rows, steps = HiddenMarkovModel(2).fit(X), HiddenMarkovModel(2).fit(STEPS, lengths=LENGTHS)
     with pytest.raises(ValueError, match="fitted to a sequence per row; lengths and groups have no effect"):
         rows.decode(X, lengths=[12])
-    with pytest.raises(ValueError, match=r"fitted to a row per step: say where sequences begin.*lengths=\[len\(X\)\]"):
+    with pytest.raises(ValueError, match=r"fitted to a row per step: give lengths or groups.*lengths=\[len\(X\)\]"):
         steps.decode(STEPS)
     with pytest.raises(ValueError, match="sample needs a length: this model was fitted to sequences of rows"):
         steps.sample(2)

@@ -426,7 +426,7 @@ def test_messages_say_what_to_do(mixed, options, message):
 
 def test_labels_must_say_something(votes):
     X, y = votes
-    with pytest.raises(ValueError, match="y tells no class from another in any row"):
+    with pytest.raises(ValueError, match="y has no row with a label that favors a class"):
         MaxEntClassifier().fit(X, np.full((len(y), 2), 0.5))
     some = y.astype(object)
     some[10:] = None

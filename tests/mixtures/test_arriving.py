@@ -346,7 +346,7 @@ def test_a_share_to_forget_that_is_none(draw, estimator, share):
 def test_a_marginal_has_nothing_to_go_on_from(draw, estimator):
     X, y = draw(n=60)
     part = estimator.set_params(forgetting=0.0).fit(X, y).marginal([0, 2])
-    with pytest.raises(ValueError, match="this model has kept no statistics to go on from; fit it anew"):
+    with pytest.raises(ValueError, match="this model has kept no statistics of its training rows; fit it again"):
         part.partial_fit(X[:, [0, 2]], y)
 
 

@@ -242,7 +242,7 @@ def test_coordinates_of_a_collapsed_component_are_refused():
 
 @pytest.mark.parametrize("estimator", [MixtureClassifier(1), SharedMixtureClassifier(2)])
 def test_labels_that_tell_no_class_from_another(estimator):
-    message = "y tells no class from another in any row; label some rows of each class"
+    message = "y has no row with a label that favors a class; label some rows of each class"
     with pytest.raises(ValueError, match=message):
         estimator.fit(X, np.full((40, 2), 0.5))
 

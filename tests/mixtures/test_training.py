@@ -451,7 +451,7 @@ def test_a_trained_model_keeps_no_statistics_to_go_on_from():
         model.partial_fit(X, y)
     assert str(told.value.__cause__) == "partial_fit is only available with training='likelihood'; got 'conditional'"
     model.set_params(training="likelihood")
-    with pytest.raises(ValueError, match="this model has kept no statistics to go on from; fit it anew"):
+    with pytest.raises(ValueError, match="this model has kept no statistics of its training rows; fit it again"):
         model.partial_fit(X, y)
 
 

@@ -32,7 +32,7 @@ class Counts(Stats):
 
 @dataclass(frozen=True)
 class CategoricalFamily:
-    """Maximises  sum_nk r_nk sum_j log p_kj(x_nj) + sum_kjv rows_jv log p_kjv:  a Dirichlet prior of pseudo-counts.
+    """Maximizes  sum_nk r_nk sum_j log p_kj(x_nj) + sum_kjv rows_jv log p_kjv:  a Dirichlet prior of pseudo-counts.
 
     A missing value (code -1) drops out of its row's sum: exactly the marginal.
     """
@@ -62,7 +62,7 @@ class CategoricalFamily:
         return Categoricals(np.log(self._normalise(stats.counts + self.rows)))
 
     def tempered(self, params: Categoricals, temperature: float) -> tuple[Categoricals, Array]:
-        """The tables p^T, normalised, and the logarithm of the product of their sums (K,)."""
+        """The tables p^T, normalized, and the logarithm of the product of their sums (K,)."""
         table = np.exp(temperature * params.log_probs)
         sums = np.add.reduceat(table, self.starts, axis=1)
         return Categoricals(np.log(self._normalise(table))), np.log(sums).sum(axis=1)
@@ -97,7 +97,7 @@ class CategoricalFamily:
         return Categoricals(log_probs)
 
     def split(self, params: Categoricals, parent: int, child: int) -> Categoricals:
-        """Give the child the parent's tables, slightly tilted, so that the next pass can tell them apart."""
+        """Give the child the parent's tables, slightly tilted, so that the next pass can separate them."""
         log_probs = np.array(params.log_probs)
         tilt = np.where(np.arange(log_probs.shape[1]) % 2 == 0, 0.1, -0.1)
         log_probs[child] = np.log(self._normalise(np.exp(log_probs[parent] + tilt)[None]))[0]
@@ -138,8 +138,8 @@ class CategoricalFamily:
         """Codes with each missing one replaced by its most probable value under component probabilities (K, n)."""
         codes = np.array(codes)
         for j, (start, size) in enumerate(zip(self.starts, self.sizes)):
-            gaps = codes[:, j] < 0
-            codes[gaps, j] = (resp[:, gaps].T @ np.exp(params.log_probs[:, start : start + size])).argmax(axis=1)
+            missing = codes[:, j] < 0
+            codes[missing, j] = (resp[:, missing].T @ np.exp(params.log_probs[:, start : start + size])).argmax(axis=1)
         return codes
 
 

@@ -27,8 +27,8 @@ from mixent.hmm.sequences import Sequences, seen_steps
 class HMMClassifier(ProbabilisticClassifier, SequenceModel):
     """Bayes classifier of sequences: a hidden Markov model per class.
 
-    Maximises, for every class c,  sum_n w_n log p(x_n | model c) + log prior(model c)  over the sequences of the class,
-    by Baum-Welch (see `HiddenMarkovModel`); each update maximises a lower bound, so this value never falls. Then
+    Maximizes, for every class c,  sum_n w_n log p(x_n | model c) + log prior(model c)  over the sequences of the class,
+    by Baum-Welch (see `HiddenMarkovModel`); each update maximizes a lower bound, so this value never falls. Then
     p(c | x) is proportional to p(c) p(x | model c).
 
     A 2-D X is a sequence per row; with `lengths` or `groups` it has a row per step, and y a label per sequence.
@@ -257,8 +257,8 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         X, lengths, groups
             As in `fit`.
         costs, reject
-            `costs[i, j]` is what it costs to say class i when the truth is class j (default 1 for any error); `reject`
-            is the cost of not deciding.
+            `costs[i, j]` is the cost of predicting class i where the truth is class j (default: 1 for any error);
+            `reject` is the cost of not deciding.
 
         Returns
         -------
@@ -281,7 +281,7 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
 
         Returns
         -------
-        A copy with `class_prior_` of the batch; `prior_run_` tells how EM ended.
+        A copy with `class_prior_` of the batch; `prior_run_` holds how EM ended.
         """
         return super().adjust_priors(Steps(X, lengths, groups), tol=tol, max_iter=max_iter)
 

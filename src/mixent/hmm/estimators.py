@@ -26,13 +26,13 @@ from mixent.hmm.sequences import Sequences
 class HiddenMarkovModel(DensityMixin, SequenceModel):
     """Hidden Markov model by maximum a posteriori Baum-Welch, for mixed and incomplete sequences.
 
-    Maximises  sum_n w_n log sum_z p(z_0) b_z0(x_n0) prod_t A(z_t-1, z_t) b_zt(x_nt) + log prior(p, A, b).
-    Each update maximises a lower bound that touches it, so this value never falls.
+    Maximizes  sum_n w_n log sum_z p(z_0) b_z0(x_n0) prod_t A(z_t-1, z_t) b_zt(x_nt) + log prior(p, A, b).
+    Each update maximizes a lower bound that touches it, so this value never falls.
 
     A 2-D X is a sequence per row: its columns are the steps of one variable, numbers (a Gaussian per state) or
     categories (a table per state over one alphabet of all columns). With `lengths` or `groups` X has a row per step and
     its columns are the variables emitted there, mixed as they come. Missing values are integrated out exactly; a step
-    wholly missing emits nothing, so rows of sequences of different lengths may end in gaps.
+    wholly missing emits nothing, so rows of sequences of different lengths may end in missing values.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
     n_jobs : int or None
         Threads; None takes all cores. The number changes no bit of the result.
     progress : bool or callable
-        True shows a bar; a callable is told (done, total, text).
+        True shows a bar; a callable is called with (done, total, text).
 
     Attributes
     ----------

@@ -44,7 +44,7 @@ class FittedChain:
 
 @dataclass(frozen=True)
 class Scale:
-    """What the prior and the first guess know of all steps, whatever their class."""
+    """Location, scale and covariance of all steps, for the prior and the initialization."""
 
     summary: Summary
     target: Array  # (d, d) covariance
@@ -150,7 +150,7 @@ def _by_step(params: ChainParams, n_matrices: int | None) -> ChainParams:
 
 
 def _check_possible(problem: ChainProblem, source: SequenceBlocks, params: ChainParams, executor: Executor) -> None:
-    """Say which sequence no path can have emitted: from there Baum-Welch has nowhere to go."""
+    """Refuse a sequence that no path can have emitted: Baum-Welch cannot start from there."""
     ready = problem.prepare(params)
     if ready.chain.mixes and problem.family is not None:
         return

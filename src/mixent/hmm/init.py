@@ -110,7 +110,7 @@ def _by_quantiles(points: Array, weight: Array, n_states: int) -> np.ndarray:
 def emission_prior(
     start: Start, steps: Block, summary: Summary, target: Array, n_states: int, rows: float | None, executor: Executor
 ) -> Prior | None:
-    """Pull covariances towards that within the parts of a start, with a trace of `target`, more when rows are few."""
+    """Shrink covariances towards that within the parts of a start, with a trace of `target`, more when rows are few."""
     d = len(summary.centre)
     if rows is None or d == 0:
         return None
@@ -151,7 +151,7 @@ def emission_family(
 def first_components(
     start: Start, steps: Block, summary: Summary, family: ProductFamily, n_states: int, executor: Executor
 ) -> Components:
-    """One M-step from the parts; states are then made to differ where the parts do not tell them apart."""
+    """One M-step from the parts; states are then made to differ where the parts are alike."""
     where = np.flatnonzero(start.label >= 0)
     label = start.label[where]
     partition = Partition(where, one_hot(label, n_states))
@@ -166,11 +166,11 @@ def first_components(
     if categorical is not None and n_states > 1:
         assert family.categorical is not None
         tilted = categorical.log_probs + TILT * rng.standard_normal(categorical.log_probs.shape)
-        categorical = Categoricals(_normalised(family.categorical, tilted))
+        categorical = Categoricals(_normalized(family.categorical, tilted))
     return Components(gaussian, categorical)
 
 
-def _normalised(family: CategoricalFamily, log_probs: Array) -> Array:
+def _normalized(family: CategoricalFamily, log_probs: Array) -> Array:
     parts = np.split(log_probs, family.starts[1:], axis=1)
     return np.concatenate([part - log_sum_exp(part, axis=1)[:, None] for part in parts], axis=1)
 

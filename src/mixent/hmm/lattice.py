@@ -5,8 +5,8 @@ The weight of a path z_0 ... z_{L-1} through a sequence is
     start(z_0) emit_0(z_0)  prod_{t>0}  trans_t(z_{t-1}, z_t) emit_t(z_t),
 
 every factor given by its logarithm. Nothing need sum to one (expected logarithms of variational methods do not), and
--inf forbids. One transition matrix (S, S) serves all steps, or (T - 1, S, S) has one for each: trans[t - 1] leads into
-step t, so T is at least the longest length.
+-inf forbids. One transition matrix (S, S) holds for all steps, or (T - 1, S, S) has one for each: trans[t - 1] leads
+into step t, so T is at least the longest length.
 
 Sequences stand side by side, longest first, so that the steps of one time are neighbours: one product of matrices per
 time moves all sequences that are still alive. Forward and backward vectors are scaled to sum to one at every step. The
@@ -258,7 +258,7 @@ def best_paths(chain: Chain, emit: Array, layout: Layout, first: Array) -> tuple
 
 def sweep_forward(chain: Chain, log_emit: Array, layout: Layout) -> Array:
     """Log-likelihoods (n,) of emissions by position (S, N)."""
-    if not chain.mixes:  # only the overlap with the backward pass tells whether underflow did harm
+    if not chain.mixes:  # only the overlap with the backward pass shows whether underflow did harm
         return sweep(chain, log_emit, layout, pairs=None).log_lik
     emit, top = _scaled(log_emit)
     norm = _passes(chain, emit, layout, both=False)[1]

@@ -1,4 +1,4 @@
-"""What both estimators share: how sequences are read, and what a fitted chain says of them."""
+"""What both estimators share: how sequences are read, and likelihoods under a fitted chain."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from mixent.hmm.sequences import (
 
 @dataclass(frozen=True)
 class Steps:
-    """A table and what says where its sequences are."""
+    """A table and where its sequences are."""
 
     X: Any
     lengths: Any = None
@@ -42,8 +42,8 @@ class Steps:
 class SequenceModel(Estimator):
     """An estimator whose rows are sequences, or whose rows are steps of sequences.
 
-    A variable that was constant in training says nothing and is left out of the density: `varying_` are the continuous
-    variables that take part, `constants_` the values of the others.
+    A variable that was constant in training carries no information and is left out of the density: `varying_` are the
+    continuous variables that take part, `constants_` the values of the others.
     """
 
     schema_: Schema  # the columns of X
@@ -110,7 +110,7 @@ class SequenceModel(Estimator):
             raise ValueError("this model was fitted to a sequence per row; lengths and groups have no effect")
         if not given and not self.by_row_:
             raise ValueError(
-                "this model was fitted to a row per step: say where sequences begin, by lengths or groups "
+                "this model was fitted to a row per step: give lengths or groups to separate the sequences "
                 "(lengths=[len(X)] for one sequence)"
             )
 
@@ -191,9 +191,9 @@ def _choose(probabilities: Array, rng: np.random.Generator) -> np.ndarray:
 
 
 def read_log_emissions(X: Any, lengths: Any, groups: Any, n_states: int) -> Sequences:
-    """Log-likelihoods of the states at every step, given by the user; a step of NaN says nothing."""
+    """Log-likelihoods of the states at every step, given by the user; a step of NaN emits nothing."""
     if lengths is None and groups is None:
-        raise ValueError("emissions='precomputed' has a row per step: say where sequences begin, by lengths or groups")
+        raise ValueError("emissions='precomputed' has a row per step: give lengths or groups to separate the sequences")
     try:
         values = np.array(X, dtype=float)
     except (TypeError, ValueError) as error:

@@ -1,10 +1,10 @@
 """Baum-Welch: EM for a chain of hidden states with any emission family.
 
-    maximise  sum_n w_n log sum_z  p(z_0) b_{z_0}(x_n0)  prod_{t>0} A(z_{t-1}, z_t) b_{z_t}(x_nt)
+    maximize  sum_n w_n log sum_z  p(z_0) b_{z_0}(x_n0)  prod_{t>0} A(z_{t-1}, z_t) b_{z_t}(x_nt)
               + sum_s a_s log p(s) + sum_rs a_rs log A(r, s) + log prior(b)
 
 Statistics are posterior counts of first states, of pairs of successive states, and the family's own under the state
-posteriors; they add over sequences. The update maximises a lower bound that touches the objective, so it never falls.
+posteriors; they add over sequences. The update maximizes a lower bound that touches the objective, so it never falls.
 A zero in p or A forbids, and stays. Instead of a family, log b may be given for every step and state.
 """
 
@@ -52,7 +52,7 @@ class Ready:
 
 @dataclass(frozen=True)
 class ChainProblem(Problem):
-    """What a hidden Markov model maximises."""
+    """What a hidden Markov model maximizes."""
 
     family: ProductFamily | None
     start_rows: float = 0.0  # pseudo-counts of the first state, spread over the states allowed
@@ -204,7 +204,7 @@ def _possible(log_emit: Array) -> Array:
 
 
 def _shares(counts: Array, log_probs: Array, rows: float) -> Array:
-    """Maximise  sum (counts + rows / allowed) log p  over each row of p; what nothing counts for stays as it is."""
+    """Maximize  sum (counts + rows / allowed) log p  over each row of p; what nothing counts for stays as it is."""
     allowed = log_probs > -np.inf
     spread = rows / np.maximum(allowed.sum(axis=-1, keepdims=True), 1)
     counts = np.where(allowed, counts + spread, 0.0)

@@ -1,4 +1,4 @@
-"""The door for sequences: a table and what says where sequences begin, in; steps one after the other, out."""
+"""The door for sequences: a table with lengths or groups in, steps one after the other out."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def read_lengths(lengths: Any, groups: Any, n_rows: int) -> tuple[np.ndarray, np
     n_rows : int
     """
     if lengths is not None and groups is not None:
-        raise ValueError("give lengths or groups, not both: each says where the sequences are")
+        raise ValueError("give lengths or groups, not both")
     if lengths is None:
         return _grouped(groups, n_rows)
     found = np.asarray(lengths)
@@ -175,7 +175,7 @@ class SequenceBlock:
     index: np.ndarray  # (n,) which sequences these are
     layout: Layout
     weight: Array  # (n,)
-    emitted: tuple[Block, ...]  # the steps by position, with gaps or without; a step wholly missing is in none
+    emitted: tuple[Block, ...]  # steps by position, with missing values or without; one wholly missing is in none
     given: Array | None = None  # (S, N) log-likelihoods by position, instead
 
     @property
@@ -247,7 +247,7 @@ def seen_steps(table: Block) -> np.ndarray:
 
 
 def _emitted(table: Block) -> tuple[Block, ...]:
-    """The steps at which something was seen, in blocks with and without gaps; `rows` are positions."""
+    """The steps at which something was seen, in blocks with and without missing values; `rows` are positions."""
     seen = seen_steps(table)
     where = None if seen.all() else np.flatnonzero(seen)
     table = replace(table if where is None else table.take(where), rows=None)

@@ -41,7 +41,7 @@ def training_rows(table: Table, labels: Labels, weight: Array | None) -> Trainin
     likelihood = labels.likelihood
     absent = likelihood.min(axis=1) == 1.0  # even probabilities are a label too: that the row is of no class rather
     if (np.ptp(likelihood, axis=1) == 0).all():
-        raise ValueError("y tells no class from another in any row; label some rows of each class")
+        raise ValueError("y has no row with a label that favors a class; label some rows of each class")
     if weight is not None and not weight[~absent].any():
         raise ValueError("every labelled row has sample_weight 0; give some labelled rows of each class a weight")
     target = np.where(absent[:, None], 0.0, likelihood / likelihood.sum(axis=1, keepdims=True))

@@ -166,10 +166,10 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         """The rows and labels as a job; `some` of them must be labelled."""
         soft = None if labels.codes is not None else labels.likelihood
         codes = labels.codes if labels.codes is not None else labels.likelihood.argmax(axis=1)
-        absent = np.ptp(labels.likelihood, axis=1) == 0  # all ones, or even probabilities: they say as little
+        absent = np.ptp(labels.likelihood, axis=1) == 0  # all ones, or even probabilities: neither is evidence
         codes = np.where(absent, -1, codes)
         if some and absent.all():
-            raise ValueError("y tells no class from another in any row; label some rows of each class")
+            raise ValueError("y has no row with a label that favors a class; label some rows of each class")
         if some and weight is not None and not weight[~absent].any():
             raise ValueError("every labelled row has sample_weight 0; give some labelled rows of each class a weight")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -217,12 +217,12 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
 
     @property
     def component_class_(self) -> np.ndarray:
-        """(K,) index of the class each component belongs to, or mostly speaks for."""
+        """(K,) index of the class each component belongs to, or its most probable class."""
         return self.params_.weights.argmax(axis=0)
 
     @property
     def class_given_component_(self) -> Array:
-        """(C, K) p(class | component): which components speak for which class. Columns sum to 1."""
+        """(C, K) p(class | component). Columns sum to 1."""
         return self.params_.weights / self.params_.weights.sum(axis=0)
 
     def explain(self, X: Any, label: Any = None, rival: Any = None) -> Explanation:

@@ -1,4 +1,4 @@
-"""What there is to choose from: fitted mixtures of several sizes and structures, and what each is worth.
+"""What there is to choose from: fitted mixtures of several sizes and structures, and their criteria.
 
 A classifier consists of *units* chosen on their own: the mixture of each class, or the one mixture all classes share.
 Each unit has *options*: fitted stages, grown or restarted. A *combination* takes one option of each unit.
@@ -59,7 +59,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Option:
-    """A fitted stage and what its criteria say."""
+    """A fitted stage and its criteria."""
 
     stage: Stage
     criteria: dict[str, float]
@@ -143,7 +143,7 @@ def class_shares(job: Job) -> Array:
 
 
 class Judge:
-    """What the labelled rows of a job say of a mixture of some of its classes."""
+    """Criteria of a mixture of some classes, from the labelled rows of a job."""
 
     def __init__(self, job: Job, unit: Unit) -> None:
         self.job, self.unit = job, unit
@@ -207,7 +207,7 @@ def _held_out(task: Task, stage: Stage) -> tuple[Array, Array]:
 
 
 def _worth(task: Task, option: Option) -> float | None:
-    """What tells whether larger ones are still worth a try; lower is better. None: not to be told here."""
+    """What decides whether larger ones are tried; lower is better. None where that cannot be decided for one unit."""
     job, criterion = task.job, task.job.search.criterion
     if criterion in option.criteria:
         return option.criteria[criterion] if job.search.grown else None
@@ -219,7 +219,7 @@ def _worth(task: Task, option: Option) -> float | None:
         or task.held is None
     ):
         return None
-    if option.stage.n_components < job.n_classes:  # too few to tell the classes apart
+    if option.stage.n_components < job.n_classes:  # too few to separate the classes
         return None
     prior = np.tile(option.log_prior, (len(option.held), 1))
     return fit_temperature(option.held, prior, task.held.target, task.held.weight)[1]

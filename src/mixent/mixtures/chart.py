@@ -16,7 +16,7 @@ class MixtureChart:
     """Logits of the weights in use, then the components' own coordinates.
 
     A weight that is zero in `start` is a mask and stays zero; a dropped component stays as it is. With class priors
-    held, the logits of each class are normalised on their own.
+    held, the logits of each class are normalized on their own.
     """
 
     def __init__(self, problem: MixtureProblem, start: MixtureParams) -> None:
@@ -34,7 +34,7 @@ class MixtureChart:
         logits = np.full(self.used.shape, -np.inf)
         logits[self.used] = vector[: self.n_weights]
         top = logits.max(axis=self._over, keepdims=True)
-        shares = self._normalised(np.exp(logits - np.where(np.isfinite(top), top, 0.0)))
+        shares = self._normalized(np.exp(logits - np.where(np.isfinite(top), top, 0.0)))
         prior = 1.0 if self.problem.class_prior is None else self.problem.class_prior[:, None]
         # a share too small for a number must not become a zero, which is a mask
         weights = np.where(self.used, np.maximum(prior * shares, 1e-300), 0.0)
@@ -50,7 +50,7 @@ class MixtureChart:
         if self.problem.weight_rows is not None:
             slope = slope + self.problem.weight_rows
         slope = np.where(self.used, slope, 0.0)
-        slope = slope - self._normalised(params.weights) * slope.sum(axis=self._over, keepdims=True)
+        slope = slope - self._normalized(params.weights) * slope.sum(axis=self._over, keepdims=True)
         return np.concatenate([slope[self.used], self.components.gradient(params.components, total.components)])
 
     @property
@@ -58,5 +58,5 @@ class MixtureChart:
         """What one softmax runs over: everything, or each class."""
         return (0, 1) if self.problem.class_prior is None else (1,)
 
-    def _normalised(self, weights: Array) -> Array:
+    def _normalized(self, weights: Array) -> Array:
         return weights / np.maximum(weights.sum(axis=self._over, keepdims=True), 1e-300)

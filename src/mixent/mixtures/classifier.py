@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 class MixtureClassifier(BayesMixture):
     """Bayes classifier with one mixture per class: p(class | x) proportional to p(class) p(x | class).
 
-    Maximises  sum_n w_n log sum_c l_nc p_c sum_k a_ck f_ck(x_n) + log prior(f)  by EM, where l_n is one-hot for a
+    Maximizes  sum_n w_n log sum_c l_nc p_c sum_k a_ck f_ck(x_n) + log prior(f)  by EM, where l_n is one-hot for a
     known label, a distribution for an uncertain one, and all ones for an absent one (semi-supervised learning).
-    Each update maximises a lower bound that touches it, so this value never falls.
+    Each update maximizes a lower bound that touches it, so this value never falls.
 
     With `training="conditional"` or `"error"` the components so found are then trained to discriminate the classes;
     `SharedMixtureClassifier` has the formulas.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -16,7 +15,6 @@ from mixent.base.convergence import warn_unconverged
 from mixent.base.params import check_choice, check_count, check_flag, check_positive, check_share
 from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array
-from mixent.core.blocks import Block
 from mixent.data import Schema, check_spread, read_features, read_weights
 from mixent.families.gaussian.structures import COVARIANCES, get_structure
 from mixent.mixtures.fit_plan import Candidate, Job
@@ -24,7 +22,7 @@ from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.init import Partition
 from mixent.mixtures.model import MixtureModel, taking_part, varying_columns
 from mixent.mixtures.options import MixturePrior, Search
-from mixent.mixtures.predict import log_density, responsibilities
+from mixent.mixtures.predict import entropy_of
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
 if TYPE_CHECKING:
@@ -36,8 +34,8 @@ STRUCTURES = tuple(name for name in COVARIANCES if name.isupper())
 class GaussianMixture(DensityMixin, MixtureModel):
     """Mixture of Gaussians by maximum a posteriori EM, for mixed and incomplete tables.
 
-    Maximises  sum_n w_n log sum_k p_k N(x_n; m_k, C_k) prod_j q_kj(x_nj) + log prior(m, C, q).
-    Each update maximises a lower bound that touches it, so this value never falls.
+    Maximizes  sum_n w_n log sum_k p_k N(x_n; m_k, C_k) prod_j q_kj(x_nj) + log prior(m, C, q).
+    Each update maximizes a lower bound that touches it, so this value never falls.
 
     Missing values are integrated out exactly. Categorical columns are independent within a component.
 
@@ -75,7 +73,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
     n_jobs : int or None
         Threads; None takes all cores. The number changes no bit of the result.
     progress : bool or callable
-        True shows a bar; a callable is told (done, total, text).
+        True shows a bar; a callable is called with (done, total, text).
 
     Attributes
     ----------
@@ -203,15 +201,18 @@ class GaussianMixture(DensityMixin, MixtureModel):
         path: list[Stage] = []
         with progress_bar(self.progress, "mixture") as show:
             if len(counts) * len(names) > 1:
+                from mixent.mixtures.clustering_search import search  # loaded when used
+
                 found, starts, records, path = search(job, counts, names, show)
             elif job.search.grown:
-                from mixent.mixtures.growth import grow  # loaded when used
+                from mixent.mixtures.clustering_search import keep_by
+                from mixent.mixtures.growth import grow
 
-                path = list(grow(job, _candidate(job, 1, names[0]), counts[0], by=_by(job), show=show))
+                path = list(grow(job, plain_candidate(job, 1, names[0]), counts[0], by=keep_by(job), show=show))
                 found, starts = path[-1].fitted, None
             else:
-                candidate = _candidate(job, counts[0], names[0])
-                partitions = _starts(job, counts[0])
+                candidate = plain_candidate(job, counts[0], names[0])
+                partitions = starts_of(job, counts[0])
                 problem = job.problem(candidate, partitions[0])
                 again = self.warm_start and hasattr(self, "params_")
                 warm = _continued(self, problem, table.schema, varying, counts[0]) if again else None
@@ -332,151 +333,21 @@ class GaussianMixture(DensityMixin, MixtureModel):
     def icl(self, X: Any) -> float:
         """BIC plus twice the entropy of the responsibilities: prefers separated components; lower is better."""
         table = self._read(X)
-        return self.bic(table) + 2 * _entropy(self.predict_proba(table)).sum()
+        return self.bic(table) + 2 * entropy_of(self.predict_proba(table)).sum()
 
 
-@dataclass(frozen=True)
-class Try:
-    """One number of components with one structure, fitted."""
-
-    found: Fitted
-    starts: Any
-    record: dict
-    stage: Stage | None  # where it was grown
-
-
-def search(job: Job, counts: list[int], names: list[str], show: Any) -> tuple:
-    """Every K with every structure: the best by the criterion, its starts, all records, and its path where grown."""
-    from mixent.mixtures.candidates import spread, travelling
-
-    ready = travelling(job)
-    grown = job.search.grown
-    tasks = [(ready, counts, n) for n in names] if grown else [(ready, [k], n) for k in counts for n in names]
-    criterion = job.search.criterion
-    results = spread(try_structure, tasks, job.est.n_jobs, show, partial(_progress_text, criterion))
-    tried = [t for result in results for t in result]
-    tries = [t for t in tried if t.record["n_components"] in counts]
-    # a fit that broke off wins only among its like
-    best = min(tries, key=lambda t: (t.found.run.status.failed, t.record[criterion]))
-    records = [t.record | {"chosen": t is best} for t in tries]
-    name = best.record["covariance"]
-    path = [t.stage for t in tried if t.stage is not None and t.record["covariance"] == name]
-    return best.found, best.starts, records, path
-
-
-def _progress_text(criterion: str, tries: list[Try]) -> str:
-    record = tries[-1].record
-    return f"{record['covariance']} with {record['n_components']}: {criterion} {record[criterion]:.6g}"
-
-
-def try_structure(task: tuple[Job, list[int], str]) -> list[Try]:
-    """One structure with every number of components; growth ends when the criterion has risen twice in a row."""
-    from mixent.mixtures.candidates import PATIENCE
-    from mixent.mixtures.growth import grow, passes_of
-
-    job, counts, name = task
-    tries: list[Try] = []
-    if job.search.grown:
-        poor = 0
-        held = _held_out_grown(job, name, counts[-1])
-        for stage in grow(job, _candidate(job, 1, name), counts[-1], by=_by(job)):
-            record = _record(stage.fitted, job, stage.n_components, name) | {"evaluations": stage.evaluations}
-            if job.search.criterion == "cv":
-                record["cv"] = next(held)
-            best = min((t.record[job.search.criterion] for t in tries), default=np.inf)
-            tries.append(Try(stage.fitted, None, record, stage))
-            poor = 0 if record[job.search.criterion] < best else poor + 1
-            if poor == PATIENCE and len(counts) > 1:
-                break
-        return tries
-    for k in counts:
-        found, starts = job.fit(_candidate(job, k, name), starts=_starts(job, k))
-        record = _record(found, job, k, name) | {"evaluations": passes_of(starts) * job.table.n_rows * k}
-        if job.search.criterion == "cv":
-            record["cv"] = _held_out(job, k, name)
-        tries.append(Try(found, starts, record, None))
-    return tries
-
-
-def _by(job: Job) -> Any:
-    """How growth keeps one of its candidates."""
-    criterion = job.search.criterion
-    if job.search.grow_by == "likelihood":
-        return "likelihood"
-    return lambda found, candidate: _record(found, job, candidate.n_components, candidate.structures[0])[criterion]
-
-
-def _candidate(job: Job, n_components: int, name: str) -> Candidate:
+def plain_candidate(job: Job, n_components: int, name: str) -> Candidate:
+    """A mixture of all rows."""
     return Candidate((n_components,), (name,), False, job.default_rows(), local=True)
 
 
-def _starts(job: Job, n_components: int) -> list[Partition]:
+def starts_of(job: Job, n_components: int) -> list[Partition]:
+    """Partitions for EM to start from, or the responsibilities given by the user."""
     est = job.est
     if not isinstance(est.init, str):
         resp = read_responsibilities(est.init, job.table.n_rows, n_components)
         return [Partition(np.arange(job.table.n_rows), resp)]
     return [job.partition((n_components,), number) for number in range(est.n_init)]
-
-
-def _record(found: Fitted, job: Job, n_components: int, name: str) -> dict:
-    log_lik = found.run.objective - found.problem.family.log_prior(found.params.components)
-    n_free, weight = found.problem.n_free(found.params), job.total_weight
-    bic = -2 * log_lik + n_free * np.log(weight)
-    entropy = _entropy(responsibilities(found.problem, found.params, job.table, job.est.n_jobs))
-    spread_out = entropy.sum() if job.table.weight is None else job.table.weight @ entropy
-    return {
-        "n_components": n_components,
-        "covariance": name,
-        "log_likelihood": float(log_lik),
-        "n_free": n_free,
-        "bic": float(bic),
-        "icl": float(bic + 2 * spread_out),
-        "aic": float(-2 * log_lik + 2 * n_free),
-        "converged": found.run.status.ok,
-    }
-
-
-def _held_out(job: Job, n_components: int, name: str) -> float:
-    """-2 x the log density of rows held out, all folds together."""
-    total = 0.0
-    for part, held in _folds(job):
-        count = min(n_components, part.table.n_rows)
-        found, _ = part.fit(_candidate(part, count, name), starts=_starts(part, count))
-        total += _log_density(found, held)
-    return -2 * total
-
-
-def _held_out_grown(job: Job, name: str, most: int) -> Iterator[float]:
-    """The same for 1, 2, ... components, each fold growing alongside; one that has ended stays where it is."""
-    from mixent.mixtures.growth import grow
-
-    folds = _folds(job)
-    paths = [grow(part, _candidate(part, 1, name), min(most, part.table.n_rows), by=_by(part)) for part, _ in folds]
-    last = [next(path) for path in paths]
-    while True:
-        yield -2 * sum(_log_density(stage.fitted, held) for stage, (_, held) in zip(last, folds))
-        last = [next(path, stage) for path, stage in zip(paths, last)]
-
-
-def _log_density(found: Fitted, held: Block) -> float:
-    density = log_density(found.problem, found.params, Block(held.X, held.codes), 1)
-    return float(density.sum() if held.weight is None else density @ held.weight)
-
-
-def _folds(job: Job) -> list[tuple[Job, Block]]:
-    """For each fold the job of its training rows, whose fits are only compared, and the rows held out."""
-    n, cv = job.table.n_rows, job.search.cv
-    if isinstance(cv, (int, np.integer)):
-        fold = np.random.default_rng((job.seed, 5)).permutation(n) % min(cv, n)
-        splits = [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(min(cv, n))]
-    else:
-        from sklearn.model_selection import check_cv  # takes long to import
-
-        splits = list(check_cv(cv).split(np.arange(n)))
-    parts = [(job.take(train), job.table.take(rows)) for train, rows in splits]
-    for part, _ in parts:
-        part.quick = True
-    return parts
 
 
 def read_responsibilities(init: Any, n_rows: int, n_components: int) -> Array:
@@ -494,10 +365,6 @@ def read_responsibilities(init: Any, n_rows: int, n_components: int) -> Array:
     if not np.isfinite(resp).all() or (resp < 0).any() or (sums <= 0).any():
         raise ValueError("init responsibilities must be finite, >= 0, with a positive sum in every row")
     return resp / sums
-
-
-def _entropy(resp: Array) -> Array:
-    return -(resp * np.log(np.maximum(resp, 1e-300))).sum(axis=1)
 
 
 def _continued(

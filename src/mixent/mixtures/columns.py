@@ -34,7 +34,7 @@ class ColumnMixture:
         return (safe_log(self.weights) - 0.5 * (np.log(self.variances) + LOG_2PI))[:, None] - 0.5 * away**2
 
     def responsibilities(self, x: Array) -> Array:
-        """p(k | x_n), (K, n); far out, those of the point as far out as still tells the components apart."""
+        """p(k | x_n), (K, n); far out, those of the point as far out at which the components still differ."""
         reach = FAR * float(np.sqrt(self.variances.max()))
         resp = self.log_joint(np.clip(x, self.means.min() - reach, self.means.max() + reach))
         softmax_columns(resp)

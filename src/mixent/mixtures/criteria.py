@@ -1,4 +1,4 @@
-"""What a fitted mixture is worth as the density of its class, seen from the training rows.
+"""Criteria of a fitted mixture as the density of its class, from the training rows.
 
 All are -2 times the printed criteria (document 002, equations 3 and 4, as corrected), so that lower is better. With
 L_ij = sum of log p(x | class i) over the rows of class j, N_j their weight, M classes, K_i free parameters of class i:
@@ -81,7 +81,7 @@ def _discriminative(
     mine = codes == c
     others = [j for j in range(len(rows)) if j != c and rows[j] > 0]
     if rows[c] == 0:
-        return 0.0  # a class without rows has no say
+        return 0.0  # a class without rows counts nothing
     if not others:
         return float(density[mine] @ weight[mine]) - 0.5 * n_free * float(np.log(rows[c]))
     anti = density

@@ -31,7 +31,7 @@ LOST = 1e-250  # a clamped density this far below the free one is computed again
 
 
 class Criterion(Protocol):
-    """What a row with clamped and free log densities a, b (n,) is worth, and its derivatives."""
+    """The value of a row with clamped and free log densities a, b (n,), and its derivatives."""
 
     def __call__(self, a: Array, b: Array) -> tuple[Array, Array | float, Array | float]:
         """(value, d value / d a, - d value / d b)."""
@@ -121,7 +121,7 @@ class DiscriminativeProblem(MixtureProblem):
         clamped = free + safe_log(_allowed(share, block))
         a, b = softmax_columns(clamped), softmax_columns(free)
         weight = block.row_weights
-        possible = np.isfinite(a) & np.isfinite(b)  # beyond every density a row says nothing
+        possible = np.isfinite(a) & np.isfinite(b)  # a row beyond every density counts nothing
         value, up, down = self.criterion(np.where(possible, a, 0.0), np.where(possible, b, 0.0))
         weight = np.where(possible, weight, 0.0)
         clamped *= weight * up
@@ -149,7 +149,7 @@ class DiscriminativeProblem(MixtureProblem):
         return replace(params, weights=weights, components=self.family.update(components, held, live))
 
     def _next_weights(self, params: MixtureParams, total: SignedStats, step: float) -> Array:
-        """Maximise  sum (clamped + rows) log W - sum (free / W_current) W  over the simplex, then go `step` of the way.
+        """Maximize  sum (clamped + rows) log W - sum (free / W_current) W  over the simplex, then go `step` of the way.
 
         For the conditional likelihood that lies below the objective and touches it, as far as the weights go:
         -log z >= -log z0 - (z - z0) / z0. With class priors held, each class has a simplex of its own.

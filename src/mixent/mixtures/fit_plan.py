@@ -1,4 +1,4 @@
-"""One call of `fit`: the rows summarised once, then any number of candidate models fitted to them.
+"""One call of `fit`: the rows summarized once, then any number of candidate models fitted to them.
 
 A plain mixture is the case of one class that every row belongs to.
 """
@@ -89,7 +89,7 @@ class Outcome:
 
 
 class Job:
-    """Rows, labels and options; summaries are made when first asked for and serve every candidate.
+    """Rows, labels and options; summaries are made when first needed and used for every candidate.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ class Job:
         return np.bincount(self.codes[self.counted & (self.codes >= 0)], minlength=self.n_classes)
 
     def target_shares(self) -> Array:
-        """(n, C) label likelihoods, largest one; a row without a label says nothing and is not scored."""
+        """(n, C) label likelihoods, largest one; a row without a label is not scored."""
         if self.table.label is None:
             return one_hot(self.codes, self.n_classes)
         return self.table.label / self.table.label.max(axis=1, keepdims=True)
@@ -193,7 +193,7 @@ class Job:
         return self.prior_options.rows(len(self.summary.centre))
 
     def prior(self, candidate: Candidate, start: Partition) -> Prior | None:
-        """Pull each covariance towards that within classes, shrunk by K^(-2/d) as K components share its volume.
+        """Shrink each covariance towards that within classes, shrunk by K^(-2/d) as K components share its volume.
 
         With `local`, towards that within the parts of the starting partition, which groups far apart do not swell; a
         trace of the former, more when the parts are small, keeps it away from zero.

@@ -55,7 +55,7 @@ def make_family(
 def pooled_covariance(
     summary: Summary, source: ArrayBlocks, label: np.ndarray, n_labels: int, executor: Executor
 ) -> Array:
-    """Covariance within groups of rows, (d, d); `label` (n,) says which group, -1 none."""
+    """Covariance within groups of rows, (d, d); `label` (n,) is the group of each row, -1 none."""
     if not len(summary.centre):
         return np.empty((0, 0))
     scatter, mass = within_scatter(summary, source, lambda rows: one_hot(label[rows], n_labels), n_labels, executor)
@@ -76,7 +76,7 @@ def within_scatter(
 
 
 def shrunk(cov: Array, summary: Summary, rows: float) -> Array:
-    """A covariance fit to be a prior's target: positive definite, correlations pulled in as by few rows."""
+    """A covariance fit to be a prior's target: positive definite, correlations shrunk where there are few rows."""
     d = len(cov)
     weight = d / (rows + d)  # with few rows the correlations are mostly noise
     floor = (1e-6 * summary.scale) ** 2

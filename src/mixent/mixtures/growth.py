@@ -96,10 +96,10 @@ def grow(
     n_full : int
         How many of them, the best by their partial objective, go through full EM.
     by : "likelihood" or callable
-        The best after full EM has the highest penalised objective; or the lowest `by(fitted, candidate)`, for which all
+        The best after full EM has the highest penalized objective; or the lowest `by(fitted, candidate)`, for which all
         candidates go through full EM.
     show : callable, optional
-        Told (done, total, text) after each stage.
+        Called with (done, total, text) after each stage.
     """
     found, starts = job.fit(first)
     stage = _stage(first, found, passes_of(starts) * job.table.n_rows * first.n_components)

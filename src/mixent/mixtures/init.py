@@ -30,7 +30,7 @@ class Summary:
 
 
 def summarise(source: ArrayBlocks, sizes: tuple[int, ...], executor: Executor) -> Summary:
-    """Two passes over the blocks; gaps are left out column by column."""
+    """Two passes over the blocks; missing values are left out column by column."""
     table = source.table
 
     def total(values) -> tuple[Array, Array]:
@@ -98,7 +98,7 @@ def membership_moments(
 ) -> ComponentStats:
     """Moments of all rows under given responsibilities, `members(rows) -> (n, K)`.
 
-    Gaps are filled in by expectation under `components`.
+    Missing values are filled in by expectation under `components`.
     """
     ready = family.prepare(components)
 
@@ -162,7 +162,7 @@ def cluster(
 
 
 def space(block: Block, summary: Summary, sizes: tuple[int, ...]) -> Array:
-    """Columns in units of their standard deviation, gaps at the mean; a category is a corner of a simplex."""
+    """Columns in units of their standard deviation, missing values at the mean; a category is a corner of a simplex."""
     X = np.nan_to_num((block.X - summary.centre) / summary.scale, nan=0.0)
     if block.codes is None:
         return X

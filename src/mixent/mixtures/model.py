@@ -1,4 +1,4 @@
-"""What every fitted mixture can do: densities, responsibilities, sampling, filling gaps, marginals."""
+"""What every fitted mixture can do: densities, responsibilities, sampling, imputation, marginals."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def taking_part(table: Table, varying: np.ndarray, label: Array | None = None, w
 class MixtureModel(FittedByRun, Estimator):
     """The generative side of an estimator whose fitted state is `problem_`, `params_`, `schema_`, `run_`.
 
-    A column that was constant in training says nothing and is left out of the density (its likelihood would be
-    infinite): `varying_` are the continuous columns that take part, `constants_` the values of the others.
+    A column that was constant in training carries no information and is left out of the density (its likelihood would
+    be infinite): `varying_` are the continuous columns that take part, `constants_` the values of the others.
     """
 
     problem_: MixtureProblem
@@ -114,7 +114,7 @@ class MixtureModel(FittedByRun, Estimator):
         return self._each(table, lambda ready, block: self.problem_.log_components(ready, block).T, width).T
 
     def typical_rows(self, X: Any, n_rows: int = 5) -> list[np.ndarray]:
-        """The rows that are most at home in each component: among those it claims, the densest.
+        """The most typical rows of each component: of those most probable in it, the densest.
 
         Parameters
         ----------
@@ -132,7 +132,7 @@ class MixtureModel(FittedByRun, Estimator):
 
     def _check_kept(self) -> None:
         if getattr(self, "kept_", None) is None:
-            raise ValueError("this model has kept no statistics to go on from; fit it anew")
+            raise ValueError("this model has kept no statistics of its training rows; fit it again on all rows")
 
     def _absorb(self, job: Job) -> None:
         """EM on the rows of the job, with what was kept of earlier ones; then keep these too."""
@@ -151,9 +151,9 @@ class MixtureModel(FittedByRun, Estimator):
         warn_unconverged(done, type(self).__name__)
 
     def impute(self, X: Any) -> Any:
-        """Fill every gap with its conditional expectation (continuous) or most probable value (categorical).
+        """Fill every missing value with its conditional expectation (continuous) or most probable value (categorical).
 
-        Observed cells are returned as they came; gaps in integer columns are filled with whole numbers.
+        Observed cells are returned as they came; missing values of integer columns are filled with whole numbers.
 
         Parameters
         ----------

@@ -2,7 +2,7 @@
 
 The expected statistics of rows seen before are, for a mixture in the exponential family, nothing but more pseudo-rows
 of its prior: so many rows of each class in each component, with this mean and this scatter. EM on the next batch with
-these in the prior maximises exactly
+these in the prior maximizes exactly
 
     log-likelihood of the batch + expected complete log-likelihood of the statistics kept + log prior.
 """

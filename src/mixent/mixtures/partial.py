@@ -55,10 +55,10 @@ class Ready:
 class PartialProblem(Problem):
     """P mixtures at once, each of a frozen part and one new component.
 
-    Maximises  sum_p { sum_n w_n log sum_c l_nc [(1 - a_pc) p_old(c, x_n) + a_pc pi_c f_p(x_n)] + log prior(f_p) }
+    Maximizes  sum_p { sum_n w_n log sum_c l_nc [(1 - a_pc) p_old(c, x_n) + a_pc pi_c f_p(x_n)] + log prior(f_p) }
 
     over the shares a (P, C) and the densities f_p. `Block.offset` holds log p_old(c, x_n). Each term has parameters of
-    its own, and each update maximises a lower bound that touches it: no candidate's value ever falls. A candidate whose
+    its own, and each update maximizes a lower bound that touches it: no candidate's value ever falls. A candidate whose
     covariance would become flat keeps its density and moves its shares only.
     """
 

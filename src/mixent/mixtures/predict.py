@@ -62,3 +62,8 @@ def block_resp(problem: MixtureProblem, ready: Ready, block: Block) -> Array:
         joint[:, lost] = ready.log_weights[:, None]
     softmax_columns(joint)
     return joint
+
+
+def entropy_of(resp: Array) -> Array:
+    """(n,) entropy of responsibilities (n, K), in nats."""
+    return -(resp * np.log(np.maximum(resp, 1e-300))).sum(axis=1)

@@ -1,6 +1,6 @@
 """One problem for every mixture: weights class x component, structures per group, label likelihoods.
 
-    maximise  sum_n w_n log sum_ck l_nc W_ck f_k(x_n) + log prior(f) [ + sum_ck rows_ck log W_ck ]
+    maximize  sum_n w_n log sum_ck l_nc W_ck f_k(x_n) + log prior(f) [ + sum_ck rows_ck log W_ck ]
 
 W (C, K) is the joint weight of class and component, zero where a class may not use a component; l_n is the label
 likelihood of row n: one-hot when the class is known, a distribution when uncertain, all ones when absent.
@@ -69,7 +69,7 @@ class Own:
 
 @dataclass(frozen=True)
 class MixtureProblem(Problem):
-    """EM for the mixture: each update maximises a lower bound that touches the objective, so it never falls."""
+    """EM for the mixture: each update maximizes a lower bound that touches the objective, so it never falls."""
 
     family: ProductFamily
     class_prior: Array | None = None  # (C,) held fixed; None: learned

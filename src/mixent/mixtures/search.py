@@ -29,7 +29,7 @@ NOISES = (0.03, 0.1)  # shares of each column's variance put on every training r
 BETTER = 0.002  # nats by which a larger model must win
 HELD_OUT = 2000  # rows enough to score a candidate on
 
-SURE = 100  # held-out rows from which one fold can tell that a candidate is far behind
+SURE = 100  # held-out rows from which one fold shows that a candidate is far behind
 
 
 def search(
@@ -103,6 +103,18 @@ def _several(job: Job, names: list[str], tied: list[str], count: int, scores: _S
         yield _candidate(job, count, name, True, job.default_rows())
 
 
+def _settings(candidate: Candidate) -> dict[str, Any]:
+    """The settings of a candidate, for the table of a search."""
+    return {
+        "n_components": list(candidate.counts),
+        "covariance": candidate.structures[0],
+        "across_classes": candidate.across,
+        "prior_rows": candidate.prior_rows,
+        "prior_local": candidate.local,
+        "noise": candidate.noise,
+    }
+
+
 class _Scores:
     """Held-out log-loss of every candidate tried."""
 
@@ -143,23 +155,15 @@ class _Scores:
                 if behind:
                     break
         wrong = (prior + temperature * density).argmax(axis=1) != self.target[rows].argmax(axis=1)
-        self.records.append(
-            {
-                "n_components": list(candidate.counts),
-                "covariance": candidate.structures[0],
-                "across_classes": candidate.across,
-                "prior_rows": candidate.prior_rows,
-                "prior_local": candidate.local,
-                "noise": candidate.noise,
-                "log_loss": loss,
-                "log_loss_raw": raw,
-                "error": float(np.average(wrong, weights=self.weight[rows])),
-                "temperature": temperature,
-                "folds": len(densities),
-                "candidate": candidate,
-                "row_losses": row_losses(density, prior, temperature, self.target[rows]),
-            }
-        )
+        scores = {
+            "log_loss": loss,
+            "log_loss_raw": raw,
+            "error": float(np.average(wrong, weights=self.weight[rows])),
+            "temperature": temperature,
+            "folds": len(densities),
+            "row_losses": row_losses(density, prior, temperature, self.target[rows]),
+        }
+        self.records.append({**_settings(candidate), **scores, "candidate": candidate})
         if self.show is not None:
             what = f"{candidate.structures[0]} with {max(candidate.counts)}: log-loss {loss:.4f}"
             self.show(len(self.records), max(40, len(self.records)), what)

@@ -20,7 +20,7 @@ class SharedMixtureClassifier(BayesMixture):
     """Bayes classifier with components shared by all classes: p(x | class) = sum_k a_ck f_k(x).
 
     With joint weights W_ck = p_c a_ck, label likelihoods l_n (one-hot when known, all ones when absent) and
-    a_n = log sum_ck l_nc W_ck f_k(x_n),  b_n = log sum_ck W_ck f_k(x_n).  Maximises
+    a_n = log sum_ck l_nc W_ck f_k(x_n),  b_n = log sum_ck W_ck f_k(x_n).  Maximizes
 
     * training="likelihood":   sum_n w_n a_n + log prior(f)  by EM (Theorem 3.1 of Baras and Baras);
     * training="conditional":  sum_n w_n [a_n - blend b_n] + (1 - blend) log prior(f) - anchor,  that is, at blend = 1,
@@ -69,9 +69,9 @@ class SharedMixtureClassifier(BayesMixture):
     weights_ : (C, K) array
         Joint weight of class and component.
     class_given_component_ : (C, K) array
-        Which components speak for which class.
+        p(class | component).
     means_, covariances_, category_probabilities_, run_
-        See `GaussianMixture`. `run_` tells of the training where there was one.
+        See `GaussianMixture`. `run_` is that of the discriminative training where there was one.
     search_, path_, temperature_
         See `MixtureClassifier`.
 

@@ -87,7 +87,7 @@ def train(job: Job, starts: Starts, training: Plan, show: Any = None) -> Fitted:
     if training.validation is not None:
         passes = _passes_until_best(job, starts, training)
     observers: list[Observer] = [] if show is None else [ShowProgress(show, passes)]
-    found, part = starts(job), _heard(job, training)
+    found, part = starts(job), _counted(job, training)
     begun = _best_start(part, found, training, passes)
     done = _solve(part, begun, training, passes, observers)
     if training.validation is not None and done.status is Status.MAX_PASSES and passes < job.est.max_iter:
@@ -98,8 +98,8 @@ def train(job: Job, starts: Starts, training: Plan, show: Any = None) -> Fitted:
     return Fitted(begun.plain, done.params, replace(done, last=None))
 
 
-def _heard(job: Job, training: Plan) -> Job:
-    """The rows that say something: without a share of the likelihood, those with a label."""
+def _counted(job: Job, training: Plan) -> Job:
+    """The rows that count: without a share of the likelihood, those with a label."""
     if training.prior_share > 0 or (job.codes >= 0).all():
         return job
     return job.take(np.flatnonzero(job.codes >= 0))
@@ -136,7 +136,7 @@ def _passes_until_best(job: Job, starts: Starts, training: Plan) -> int:
     part, rest = job.take(np.flatnonzero(~held)), job.take(np.flatnonzero(held))
     if (part.class_rows() == 0).any():
         raise ValueError("validation leaves a class without rows to train on; hold out a smaller share")
-    found, part = starts(part), _heard(part, training)
+    found, part = starts(part), _counted(part, training)
     begun = _best_start(part, found, training, job.est.max_iter)
     watch = _Watch(begun.problem, rest.source(begun.problem.family, begun.params.n_components), part)
     _solve(part, begun, training, job.est.max_iter, [watch])

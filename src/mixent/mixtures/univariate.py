@@ -1,14 +1,14 @@
 """Gaussian mixtures of many single columns at once, their orders by BIC.
 
 Each unit (a column, or a column within a class) is brought to mean 0 and variance 1 and compressed to a grid of values
-x_b with weights w_b and variances s_b within bins (zero up to `MOST` distinct values). For one K, EM maximises the sum
+x_b with weights w_b and variances s_b within bins (zero up to `MOST` distinct values). For one K, EM maximizes the sum
 over units of
 
     sum_b w_b log sum_k p_k N(x_b; m_k, v_k) exp(-s_b / 2 v_k)  -  1/2 sum_k a / v_k,   v_k >= floor.
 
 The exponential makes a bin the geometric mean of its rows' densities: the rows of a bin share their responsibilities,
 and nothing else is lost. The prior adds the scatter a of a few rows to each component and counts no rows: it widens
-narrow components and, unlike one that also counts them, never narrows small ones. The update maximises a lower bound
+narrow components and, unlike one that also counts them, never narrows small ones. The update maximizes a lower bound
 that touches this for every unit by itself, so no unit's share ever falls. Units neither wait for each other nor change
 each other's answers, to the last bit.
 """

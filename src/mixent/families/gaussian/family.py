@@ -57,7 +57,7 @@ class Group:
 
 @dataclass(frozen=True)
 class GaussianFamily:
-    """Maximises  sum_nk r_nk log N(x_n; m_k, C_k) + log prior(m_k, C_k)  in closed form, group by group.
+    """Maximizes  sum_nk r_nk log N(x_n; m_k, C_k) + log prior(m_k, C_k)  in closed form, group by group.
 
     `update` never lowers it (structures with an inner loop start from the current covariances).
 
@@ -145,7 +145,7 @@ class GaussianFamily:
         return mass, scatter, means
 
     def with_own_rows(self, params: Gaussians, moments: Moments, rows: Array) -> Moments:
-        """Add `rows` (K,) expected rows of each component itself: they pull it towards where it stands."""
+        """Add `rows` (K,) expected rows of each component itself: they hold it where it is."""
         moments = about_means(moments, params.means) if moments.about == "centre" else moments
         own = params.covs
         if self.noise is not None:  # `sufficient` blurs every row, these too
@@ -178,7 +178,7 @@ class GaussianFamily:
         return Covariances(covs, params.axes[g])
 
     def prior_of(self, live: np.ndarray | None) -> Prior | None:
-        """The prior, without a word on components that were dropped."""
+        """The prior of the components that are still there."""
         return self.prior if self.prior is None or live is None else self.prior.only(live)
 
     def log_prior(self, params: Gaussians, live: np.ndarray | None = None) -> float:
@@ -320,7 +320,7 @@ class GaussianFamily:
         return family, Gaussians(params.means[:, columns], covs, (None,))
 
     def expected(self, ready: Ready, block: Block, resp: Array) -> Array:
-        """E[x | observed part] of a block with gaps, under component probabilities (K, n)."""
+        """E[x | observed part] of a block with missing values, under component probabilities (K, n)."""
         work = GappedDiagonal(ready, block) if ready.axis_aligned else Gapped(ready, block)
         return work.expected(resp) + self.centre
 

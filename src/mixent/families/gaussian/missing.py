@@ -150,7 +150,7 @@ def _invert(stack: Array) -> Array:
     for j in range(len(stack)):
         pivot = stack[j, j].copy()
         if not (pivot > 0).all():
-            raise OutsideDomainError("a covariance is too nearly singular to fill gaps")
+            raise OutsideDomainError("a covariance is too nearly singular to fill missing values")
         half_log_det += 0.5 * np.log(pivot)
         column, row = stack[:, j].copy(), stack[j] / pivot
         stack -= column[:, None] * row

@@ -17,7 +17,7 @@ class Prior:
 
     a Normal-inverse-Wishart form with Lambda = rows cov and nu + d + 2 = rows (with few rows, or mean_rows = 0, not a
     density that integrates to one, which a maximum does not need). The M-step of every structure
-    is its own rule on (n_k + rows, W_k + rows cov + the mean term): a covariance is pulled towards `cov` as by
+    is its own rule on (n_k + rows, W_k + rows cov + the mean term): a covariance is shrunk towards `cov` as by
     `rows` observations. Bounded above for any rows > 0, so the likelihood's spikes are gone.
     """
 

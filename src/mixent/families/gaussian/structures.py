@@ -40,7 +40,7 @@ class Structure:
     _free: Callable[[int, int], int]
 
     def update(self, mass: Array, scatter: Array, current: Covariances | None = None) -> Covariances:
-        """The M-step: maximises  -1/2 sum_k [ mass_k log|S_k| + tr(S_k^-1 scatter_k) ]  over this kind of S_k.
+        """The M-step: maximizes  -1/2 sum_k [ mass_k log|S_k| + tr(S_k^-1 scatter_k) ]  over this kind of S_k.
 
         The maximum is global for all structures but EVE and VVE; these find a local one, not below `current`.
         A singular scatter gives finite, possibly singular covariances.
@@ -61,7 +61,7 @@ class Structure:
     def beside(self, mass: Array, scatter: Array, like: Covariances) -> Array:
         """The M-step of new components, each alone beside the frozen group `like`:  (P, d) or (P, d, d).
 
-        Maximises  -1/2 [ mass_p log|S_p| + tr(S_p^-1 scatter_p) ]  over what the structure lets vary between the
+        Maximizes  -1/2 [ mass_p log|S_p| + tr(S_p^-1 scatter_p) ]  over what the structure lets vary between the
         components; what it holds Equal is the group's. With one component in the group, equal means equal to that one.
 
         Parameters
@@ -89,7 +89,7 @@ class Structure:
 
 
 def log_det_trace(covariances: Covariances, mass: Array, scatter: Array) -> float:
-    """What the M-step maximises:  -1/2 sum_k [ mass_k log|S_k| + tr(S_k^-1 scatter_k) ]."""
+    """What the M-step maximizes:  -1/2 sum_k [ mass_k log|S_k| + tr(S_k^-1 scatter_k) ]."""
     covs = covariances.covs
     if covs.ndim == 2:
         variances = scatter if scatter.ndim == 2 else np.diagonal(scatter, axis1=1, axis2=2)

@@ -38,7 +38,7 @@ UNITS = {  # name, unit
     "error": ("held-out error", "share of rows"),
 }
 CRITERIA = tuple(UNITS)
-FROM_STAGES = ("bic", "aic")  # what a path of growth says without a search
+FROM_STAGES = ("bic", "aic")  # known from a path of growth without a search
 MANY_CURVES = 8
 SHOWN_SHARE = 0.6  # of the values, the best: hopeless models would flatten the rest
 
@@ -248,8 +248,8 @@ class SelectionDisplay(Display):
 
         ring, styles = handle(**RING), self._styles()
         if not self.by_class:
-            told = f"chosen: {_choice(self.picks[0])}"
-            return [(handle(**styles[name]), plain(name)) for name in self.curves()] + [(ring, wrapped(told, 30))]
+            text = f"chosen: {_choice(self.picks[0])}"
+            return [(handle(**styles[name]), plain(name)) for name in self.curves()] + [(ring, wrapped(text, 30))]
         several = len(self._structures) > 1
         taken = {pick["class"]: pick for pick in self.picks}
         entries = []
@@ -313,7 +313,7 @@ def _choice(entry: dict[str, Any]) -> str:
 
 
 def _structure(entry: dict[str, Any]) -> str:
-    """The covariance structure of an entry, in words."""
+    """The name of the covariance structure of an entry."""
     names = entry["covariance"]
     if isinstance(names, list):
         names = names[0] if len(set(names)) == 1 else "several structures"
