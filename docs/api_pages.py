@@ -22,7 +22,18 @@ GUIDES = {  # page -> where it is explained
     "displays": ("pictures",),
     "plugins": ("plugins",),
 }
-MODULES = ("comparison", "evaluate", "studies", "displays", "report", "persistence", "datasets", "data", "plugins")
+MODULES = (
+    "options",
+    "comparison",
+    "evaluate",
+    "studies",
+    "displays",
+    "report",
+    "persistence",
+    "datasets",
+    "data",
+    "plugins",
+)
 PARTED = ("evaluate", "studies")  # long pages, with a heading for each file
 SUMMARY = """.. currentmodule:: {module}
 

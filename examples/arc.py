@@ -20,7 +20,7 @@ import numpy as np
 
 from mixent import MEDClassifier, MEDGaussianClassifier, MixtureClassifier
 from mixent.displays import BoundaryDisplay, MarginsDisplay, MultipliersDisplay
-from mixent.med import Polynomial
+from mixent.options import Polynomial
 
 N_ROWS, N_TEST = 120, 5000
 SEEDS = range(20) if "--full" in sys.argv else range(3)

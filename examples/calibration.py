@@ -12,9 +12,10 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
-from mixent import MEDClassifier, MixtureClassifier, Search
+from mixent import MEDClassifier, MixtureClassifier
 from mixent.displays import ReliabilityDisplay, UncertaintyDisplay
 from mixent.evaluate import calibration_error, error_rate, log_loss
+from mixent.options import Search
 
 cells = load_breast_cancer()
 y = np.where(cells.target == 0, "malignant", "benign")

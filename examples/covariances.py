@@ -10,8 +10,9 @@ rows. This example shows what the letters look like, and lets BIC choose.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mixent import GaussianMixture, Search
+from mixent import GaussianMixture
 from mixent.displays import RegionsDisplay, SelectionDisplay
+from mixent.options import Search
 
 # %%
 # Rows with a known structure

@@ -8,10 +8,11 @@ a criterion tells where to stop: BIC and the robust DIC from the training rows, 
 
 import matplotlib.pyplot as plt
 
-from mixent import MixtureClassifier, Search, SharedMixtureClassifier
+from mixent import MixtureClassifier, SharedMixtureClassifier
 from mixent.datasets import make_orchestra
 from mixent.displays import GrowthDisplay, RegionsDisplay, SelectionDisplay
 from mixent.evaluate import log_loss
+from mixent.options import Search
 
 # %%
 # The orchestra: two classes made of four hidden groups, three in each class. So four shared components are right, or

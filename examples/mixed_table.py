@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import ConfusionMatrixDisplay
 
-from mixent import MixtureClassifier, Search
+from mixent import MixtureClassifier
 from mixent.displays import RegionsDisplay, ReliabilityDisplay
 from mixent.evaluate import error_rate, log_loss
+from mixent.options import Search
 
 # %%
 # The rows

@@ -23,7 +23,7 @@ from scipy.integrate import trapezoid
 
 from mixent import MaxEntClassifier
 from mixent.displays import ConstraintsDisplay
-from mixent.maxent import ComponentFeatures
+from mixent.options import ComponentFeatures
 
 MEAN, VARIANCE = 0.02, 55.30  # of both classes
 N_ROWS = 3000

@@ -12,7 +12,7 @@ import numpy as np
 
 from mixent import MEDTreeClassifier
 from mixent.displays import EdgeWeightsDisplay, RocCurvesDisplay, TreeDisplay
-from mixent.med import Margin
+from mixent.options import Margin
 
 # %%
 # Sites in a sequence

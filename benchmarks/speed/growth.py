@@ -16,7 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.speed.records import Record
 from benchmarks.tables.data import SHARED, load
-from mixent import GaussianMixture, Search
+from mixent import GaussianMixture
+from mixent.options import Search
 
 MOST = 8
 SEEDS = 3

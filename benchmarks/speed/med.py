@@ -20,11 +20,11 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.speed.records import FASTER, SOURCE, Record
 from mixent import MEDClassifier
-from mixent.base.kernels import RBF
 from mixent.core.executors import Serial
 from mixent.med.constraints import PairConstraints
 from mixent.med.margins import margin_prior
 from mixent.med.solving import Discriminant, KernelDiscriminant, LinearDiscriminant, Search
+from mixent.options import RBF
 
 C, TOL, CACHE = 10.0, 1e-6, 2000  # MB of kernel libsvm may keep
 MARGINS = ("exponential", "laplace")

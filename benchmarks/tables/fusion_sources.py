@@ -21,9 +21,10 @@ from sklearn.preprocessing import OrdinalEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 
 from benchmarks.tables.ensembles_combiners import digest
-from mixent import Calibration, Fuser, GaussianMixture, Search
+from mixent import Calibration, Fuser, GaussianMixture
 from mixent.base.folds import label_folds
 from mixent.core.arrays import Array
+from mixent.options import Search
 from mixent.studies import with_copies
 
 INNER, SEED = 5, 0

@@ -21,7 +21,8 @@ from benchmarks.tables.data import Dataset
 from benchmarks.tables.printed import tables_of_002
 from benchmarks.tables.show import Found, tell
 from benchmarks.tables.table import Make, Printed, Setting, Table
-from mixent import MixtureClassifier, Search
+from mixent import MixtureClassifier
+from mixent.options import Search
 
 MOST = 8  # components of a class
 SETS = ("breast_w", "heart_statlog", "heart_cleveland", "glass", "iris", "new_thyroid", "wine", "zoo")

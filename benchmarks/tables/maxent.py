@@ -20,7 +20,7 @@ from benchmarks.tables.printed import POOLED_OF_004, TABLE_21, TABLE_22, table_o
 from benchmarks.tables.show import Found, tell
 from benchmarks.tables.table import Make, Printed, Setting, Table
 from mixent import MaxEntClassifier
-from mixent.maxent import BinFeatures, ComponentFeatures
+from mixent.options import BinFeatures, ComponentFeatures
 
 BEST, SVM = "best of [30]", "RBF SVM of 004"  # printed only
 EARLY = 4e-5  # nats per row: a relative change of 1e-4 where the log-loss is 0.4

@@ -35,8 +35,9 @@ from benchmarks.tables.data import Dataset
 from benchmarks.tables.show import Found, tell
 from benchmarks.tables.splice import CONSENSUS, FALSE, RATES, WINDOW
 from benchmarks.tables.table import Make, Setting, Table
-from mixent import GaussianMixture, MEDNoveltyDetector, Search
+from mixent import GaussianMixture, MEDNoveltyDetector
 from mixent.data import read_features
+from mixent.options import Search
 
 MRE, BAYES = "margin", "bayes"
 LETTERS = list("ACGT")

@@ -38,9 +38,9 @@ from benchmarks.tables.splice import CONSENSUS, FALSE, RATES, WINDOW, roc
 from benchmarks.tables.table import Make, Printed, Setting, Splits, Table
 from mixent import MEDClassifier, MEDTreeClassifier
 from mixent.data import read_features
-from mixent.med import Margin, Trees
 from mixent.med.spanning_trees import packed, unpacked
 from mixent.med.tree_tables import best_tree
+from mixent.options import Margin, Trees
 
 SITE, TRAIN, LETTERS = "IE", 200, list("ACGT")
 GAMMAS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0)  # nats; the document's is 4

@@ -16,7 +16,8 @@ from benchmarks.tables.compare import Difference, difference, mean_sd
 from benchmarks.tables.data import Dataset
 from benchmarks.tables.show import Found, tell
 from benchmarks.tables.table import Make, Setting, Table
-from mixent import Conditional, MinimumError, MixtureClassifier, SharedMixtureClassifier
+from mixent import MixtureClassifier, SharedMixtureClassifier
+from mixent.options import Conditional, MinimumError
 
 MODELS = {
     "3 shared": (SharedMixtureClassifier, 3),

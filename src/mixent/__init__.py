@@ -12,12 +12,7 @@ _HOMES = {
     "GaussianMixture": "mixent.mixtures",
     "MixtureClassifier": "mixent.mixtures",
     "SharedMixtureClassifier": "mixent.mixtures",
-    "Search": "mixent.mixtures",
-    "Conditional": "mixent.mixtures",
-    "MinimumError": "mixent.mixtures",
-    "MixturePrior": "mixent.mixtures",
     "HMMClassifier": "mixent.hmm",
-    "HMMPrior": "mixent.hmm",
     "HiddenMarkovModel": "mixent.hmm",
     "AdaBoostM1Classifier": "mixent.ensemble",
     "HMMStackingClassifier": "mixent.ensemble",
@@ -43,10 +38,14 @@ _HOMES = {
     "load": "mixent.persistence",
 }
 
+_MODULES = ("data", "datasets", "displays", "evaluate", "options", "persistence", "plugins", "report", "studies")
+
 __all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"mixent.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'mixent' has no attribute {name!r}")
     value = getattr(import_module(_HOMES[name]), name)

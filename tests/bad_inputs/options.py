@@ -4,7 +4,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
 
-from mixent import GaussianMixture, MixtureClassifier, Search, SharedMixtureClassifier
+from mixent import GaussianMixture, MixtureClassifier, SharedMixtureClassifier
+from mixent.options import Search
 
 from .cases import (
     X,

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from mixent import MixtureClassifier, Search
+from mixent import MixtureClassifier
 from mixent.base.classifier import ProbabilisticClassifier
 from mixent.base.priors import shifted_priors
 from mixent.core.driver import Status
+from mixent.options import Search
 
 
 class Table(ProbabilisticClassifier):

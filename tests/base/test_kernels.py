@@ -5,8 +5,9 @@ import pytest
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from mixent.base import kernels as module
-from mixent.base.kernels import RBF, KernelFunction, Linear, Nystrom, Polynomial, check_kernel_matrix, factor
+from mixent.base.kernels import KernelFunction, Linear, Nystrom, check_kernel_matrix, factor
 from mixent.core.executors import Serial, Threads
+from mixent.options import RBF, Polynomial
 
 KERNELS = [Linear(), Polynomial(3, 0.5, 1.0), RBF(0.3), KernelFunction(lambda A, B: (A @ B.T) ** 2)]
 

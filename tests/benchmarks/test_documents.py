@@ -11,7 +11,8 @@ from benchmarks.tables.store import Store, read_lines
 from benchmarks.tables.table import Setting
 from scipy.stats import ttest_rel
 
-from mixent import GaussianMixture, Search
+from mixent import GaussianMixture
+from mixent.options import Search
 
 TRAINED = ["1 per class: likelihood", "1 per class: conditional"]
 

@@ -35,7 +35,7 @@ from benchmarks.tables.trees import (
 )
 from scipy.stats import ttest_rel
 
-from mixent.med import Margin
+from mixent.options import Margin
 
 SIZE = {"repeat": 0, "n_train": 60, "n_test": 120, "failed": None}
 

@@ -9,8 +9,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import check_estimator
 
 from mixent import KernelFisherClassifier
-from mixent.classical import RBF, Polynomial, kernel_fisher
+from mixent.classical import kernel_fisher
 from mixent.classical.discriminant import ClassGaussians, Smoother, directions
+from mixent.options import RBF, Polynomial
 
 
 def rows(n=60, seed=0, n_classes=3):

@@ -6,7 +6,7 @@ import pytest
 
 import mixent
 from mixent import KernelFisherClassifier, ParzenClassifier
-from mixent.classical import Polynomial
+from mixent.options import Polynomial
 from mixent.persistence import SavedFileError
 
 rng = np.random.default_rng(0)

@@ -20,7 +20,8 @@ from mixent import (
 )
 from mixent.base.document import Figure, Table
 from mixent.base.registry import entry_of
-from mixent.ensemble import InputRegions, OutputColumns
+from mixent.ensemble import OutputColumns
+from mixent.options import InputRegions
 
 WINE, Y = load_wine(return_X_y=True)
 X = WINE[:, :4]

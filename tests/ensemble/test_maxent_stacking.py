@@ -30,10 +30,11 @@ from mixent import (
 )
 from mixent.core.driver import Status, Stop
 from mixent.core.executors import Serial
-from mixent.ensemble import InputRegions, OutputColumns
+from mixent.ensemble import OutputColumns
 from mixent.ensemble.inputs import Inputs
 from mixent.maxent.products import ProductLayout
 from mixent.maxent.solvers import Sums, solve
+from mixent.options import InputRegions
 
 TEXT = np.array(["low", "mid", "top"])
 TOLS = {"auto": 0.0, "bohning": 1e-18, "iis": 1e-18, "lbfgs": 0.0}  # per row: certified, or seen

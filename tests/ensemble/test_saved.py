@@ -28,7 +28,8 @@ from mixent import (
     WeightBoostClassifier,
 )
 from mixent.core.serialize import read_header
-from mixent.ensemble import InputRegions, OutputColumns
+from mixent.ensemble import OutputColumns
+from mixent.options import InputRegions
 from mixent.persistence import SavedFileError
 
 

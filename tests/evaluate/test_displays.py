@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 
-from mixent import MixtureClassifier, Search, SharedMixtureClassifier
+from mixent import MixtureClassifier, SharedMixtureClassifier
 from mixent.base.style import OKABE_ITO, plain
 from mixent.base.text import class_name
 from mixent.displays import (
@@ -20,6 +20,7 @@ from mixent.displays import (
     UncertaintyDisplay,
 )
 from mixent.evaluate import calibration_error
+from mixent.options import Search
 
 X, CODES = load_iris(return_X_y=True)
 Y = np.array(["setosa", "versicolor", "virginica"])[CODES]

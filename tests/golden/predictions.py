@@ -17,9 +17,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 import mixent as mx
-from mixent.ensemble import InputRegions
-from mixent.maxent import BinFeatures
-from mixent.med import RBF, Margin, Polynomial, Tables
+from mixent import options as opt
+from mixent.options import RBF, BinFeatures, InputRegions, Margin, Polynomial, Tables
 
 HERE = Path(__file__).parent / "predictions.json"
 SHOWN = 8  # rows whose numbers are kept
@@ -82,22 +81,22 @@ R: dict[str, Any] = {"random_state": 0, "n_jobs": 1}
 CASES: dict[str, Callable[[], np.ndarray]] = {
     "GaussianMixture": lambda: scores(mx.GaussianMixture(3, **R), GAPPY),
     "GaussianMixture auto": lambda: scores(
-        mx.GaussianMixture("auto", "auto", search=mx.Search(max_components=3), **R), NUMBERS
+        mx.GaussianMixture("auto", "auto", search=opt.Search(max_components=3), **R), NUMBERS
     ),
     "GaussianMixture grown": lambda: scores(
-        mx.GaussianMixture("auto", search=mx.Search("icl", 3, growth="incremental"), **R), NUMBERS
+        mx.GaussianMixture("auto", search=opt.Search("icl", 3, growth="incremental"), **R), NUMBERS
     ),
-    "MixtureClassifier": lambda: proba(mx.MixtureClassifier(search=mx.Search(max_components=2, cv=3), **R), MIXED),
+    "MixtureClassifier": lambda: proba(mx.MixtureClassifier(search=opt.Search(max_components=2, cv=3), **R), MIXED),
     "MixtureClassifier bic": lambda: proba(
-        mx.MixtureClassifier("auto", "VVI", search=mx.Search("bic", 3), **R), NUMBERS
+        mx.MixtureClassifier("auto", "VVI", search=opt.Search("bic", 3), **R), NUMBERS
     ),
     "MixtureClassifier conditional": lambda: proba(
-        mx.MixtureClassifier(2, "VVI", training=mx.Conditional(0.7), **R), NUMBERS
+        mx.MixtureClassifier(2, "VVI", training=opt.Conditional(0.7), **R), NUMBERS
     ),
     "MixtureClassifier some labels": lambda: proba(mx.MixtureClassifier(1, "VVV", **R), MIXED, SOME),
     "SharedMixtureClassifier": lambda: proba(mx.SharedMixtureClassifier(4, "VVI", **R), MIXED),
     "SharedMixtureClassifier conditional": lambda: proba(
-        mx.SharedMixtureClassifier(3, "VVV", training=mx.Conditional(solver="lbfgs"), **R), NUMBERS
+        mx.SharedMixtureClassifier(3, "VVV", training=opt.Conditional(solver="lbfgs"), **R), NUMBERS
     ),
     "HMMClassifier": lambda: proba(mx.HMMClassifier(2, **R), SEQUENCES),
     "HiddenMarkovModel": lambda: scores(mx.HiddenMarkovModel(3, topology="left-right", **R), SEQUENCES),

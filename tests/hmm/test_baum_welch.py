@@ -7,11 +7,12 @@ import pytest
 from scipy.special import logsumexp
 from sklearn.base import clone
 
-from mixent import GaussianMixture, HiddenMarkovModel, HMMPrior
+from mixent import GaussianMixture, HiddenMarkovModel
 from mixent.core.driver import Stop, run
 from mixent.core.executors import Serial, Threads
 from mixent.hmm.fitting import blocks_of
 from mixent.mixtures.clustering import STRUCTURES
+from mixent.options import HMMPrior
 
 RAW = {"prior": HMMPrior(None, smoothing=0.0, transition_smoothing=0.0)}
 

@@ -12,8 +12,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
 import mixent
-from mixent import HiddenMarkovModel, HMMClassifier, HMMPrior
+from mixent import HiddenMarkovModel, HMMClassifier
 from mixent.hmm.problem import ChainProblem
+from mixent.options import HMMPrior
 from mixent.persistence import SavedFileError
 
 

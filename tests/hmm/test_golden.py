@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mixent import HiddenMarkovModel, HMMPrior
+from mixent import HiddenMarkovModel
+from mixent.options import HMMPrior
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 EXPECTED = json.loads((GOLDEN / "hmmlearn.json").read_text())

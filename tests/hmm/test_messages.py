@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mixent import HiddenMarkovModel, HMMClassifier, HMMPrior
+from mixent import HiddenMarkovModel, HMMClassifier
+from mixent.options import HMMPrior
 
 X = np.random.default_rng(0).normal(size=(12, 4))
 Y = np.arange(12) % 2

@@ -13,7 +13,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mixent import MaxEntClassifier
 from mixent.core.driver import Status
-from mixent.maxent import BinFeatures, ComponentFeatures, ForwardSelection, forward_selection
+from mixent.maxent import forward_selection
+from mixent.options import BinFeatures, ComponentFeatures, ForwardSelection
 
 SHARP = {"tol": 1e-14, "max_iter": 5000}
 

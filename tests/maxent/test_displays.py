@@ -5,10 +5,9 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
-from mixent import MaxEntClassifier, MixtureClassifier, Search
+from mixent import MaxEntClassifier, MixtureClassifier
 from mixent.base.text import class_name
 from mixent.displays import ConstraintsDisplay, ExplanationDisplay, PathDisplay
-from mixent.maxent import BinFeatures, ComponentFeatures
 from mixent.maxent.contributions import (
     Contribution,
     Curve,
@@ -17,6 +16,7 @@ from mixent.maxent.contributions import (
     strongest_features,
     strongest_value,
 )
+from mixent.options import BinFeatures, ComponentFeatures, Search
 
 X, CODES = load_iris(return_X_y=True)
 Y = np.array(["setosa", "versicolor", "virginica"])[CODES]

@@ -7,7 +7,7 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
 
 from mixent import MaxEntClassifier
-from mixent.maxent import BinFeatures, ComponentFeatures, ForwardSelection, MomentFeatures
+from mixent.options import BinFeatures, ComponentFeatures, ForwardSelection, MomentFeatures
 
 X, Y = load_iris(return_X_y=True)
 SAME = [

@@ -7,7 +7,7 @@ import pytest
 import mixent
 from mixent import MaxEntClassifier, MaxEntJoint
 from mixent.core import serialize
-from mixent.maxent import BinFeatures, ComponentFeatures, ForwardSelection
+from mixent.options import BinFeatures, ComponentFeatures, ForwardSelection
 from mixent.persistence.files import known_classes
 
 

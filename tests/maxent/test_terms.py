@@ -13,10 +13,10 @@ from mixent.maxent.binning import bins_of, entropy_bins
 from mixent.maxent.feature_arguments import related_columns
 from mixent.maxent.features import FeaturePlan, Training
 from mixent.maxent.layout import Layout
-from mixent.maxent.options import ComponentFeatures
 from mixent.maxent.problem import Multipliers
 from mixent.maxent.solvers import Sums, solve
 from mixent.maxent.terms import Binned, Coded, Grouped, Moments, Probabilistic, crossed
+from mixent.options import ComponentFeatures
 
 
 def table_of(X):

@@ -14,8 +14,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from mixent import MEDBayesNetClassifier
 from mixent.data import Column, Schema, Table
-from mixent.med import Margin, training_sets
 from mixent.med import bayes_net as module
+from mixent.med import training_sets
 from mixent.med.bayes_net import Net, NetModel, NetSpace, across, cells_of
 from mixent.med.constraints import PairConstraints, contrasts, pairs
 from mixent.med.exponential_family import Joint
@@ -26,6 +26,7 @@ from mixent.med.net_structure import find_cycle
 from mixent.med.solving import Search
 from mixent.med.training_sets import Part
 from mixent.med.tree_columns import CodedColumn
+from mixent.options import Margin
 
 SIZES = (2, 3, 2, 4)
 CHAIN = [(0, 1), (1, 2), (2, 3)]

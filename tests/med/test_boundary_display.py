@@ -14,7 +14,7 @@ from mixent import (
     MixtureClassifier,
 )
 from mixent.displays import BoundaryDisplay
-from mixent.med import Margin
+from mixent.options import Margin
 
 IRIS, KIND = load_iris(return_X_y=True)
 PETALS = IRIS[:, 2:]

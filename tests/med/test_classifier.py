@@ -10,9 +10,9 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mixent import FisherKernel, GaussianMixture, MEDClassifier
-from mixent.med import RBF, Margin, Polynomial
 from mixent.med import classifier as module
 from mixent.med.margins import Laplace
+from mixent.options import RBF, Margin, Polynomial
 
 
 @parametrize_with_checks(

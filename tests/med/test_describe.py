@@ -12,20 +12,16 @@ from mixent import GaussianMixture, HiddenMarkovModel, HMMClassifier
 from mixent.base.document import Figure, Table
 from mixent.base.registry import entry_of
 from mixent.med import (
-    RBF,
     FisherKernel,
-    Margin,
     MEDBayesNetClassifier,
     MEDClassifier,
     MEDGaussianClassifier,
     MEDNoveltyDetector,
     MEDTreeClassifier,
-    Polynomial,
-    Tables,
-    Trees,
 )
 from mixent.med.describe import strongest_columns
 from mixent.med.describe_novelty import unusual_rows
+from mixent.options import RBF, Margin, Polynomial, Tables, Trees
 
 X, CODES = load_iris(return_X_y=True)
 Y = np.array(["setosa", "versicolor", "<virginica>"])[CODES]

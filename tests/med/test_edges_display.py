@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from mixent import MEDTreeClassifier
 from mixent.displays import EdgeWeightsDisplay
-from mixent.med import Margin, Trees
+from mixent.options import Margin, Trees
 
 LETTERS = np.array(list("ACGT"))
 

@@ -17,19 +17,13 @@ from sklearn.svm import SVC
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
-from mixent import (
-    GaussianMixture,
-    HiddenMarkovModel,
-    HMMClassifier,
-    HMMPrior,
-    MixtureClassifier,
-    SharedMixtureClassifier,
-)
+from mixent import GaussianMixture, HiddenMarkovModel, HMMClassifier, MixtureClassifier, SharedMixtureClassifier
 from mixent.med.fisher import FisherKernel, inverse_root
 from mixent.med.fisher_scores import contrasts
 from mixent.mixtures.chart import MixtureChart
 from mixent.mixtures.clustering import STRUCTURES
 from mixent.mixtures.predict import log_density
+from mixent.options import HMMPrior
 
 STARTS = "check_sample_weight_equivalence_on_dense_data"
 

@@ -7,8 +7,8 @@ from scipy.stats import multivariate_t
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mixent import FisherKernel, MEDGaussianClassifier
-from mixent.med import RBF, GaussianPrior, Margin, Polynomial
 from mixent.med import gaussian_classifier as module
+from mixent.options import RBF, GaussianPrior, Margin, Polynomial
 
 
 @parametrize_with_checks([MEDGaussianClassifier(C=1.0, calibration=None), MEDGaussianClassifier(C=1.0, cv=3)])

@@ -12,7 +12,7 @@ from mixent import (
     MixtureClassifier,
 )
 from mixent.displays import MarginsDisplay
-from mixent.med import Margin
+from mixent.options import Margin
 
 X, CODES = load_iris(return_X_y=True)
 Y = np.array(["setosa", "versicolor", "virginica"])[CODES]

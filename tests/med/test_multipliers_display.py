@@ -14,7 +14,7 @@ from mixent import (
     MEDTreeClassifier,
 )
 from mixent.displays import MultipliersDisplay
-from mixent.med import Margin
+from mixent.options import Margin
 
 IRIS, KIND = load_iris(return_X_y=True)
 PETALS = IRIS[:, 2:]

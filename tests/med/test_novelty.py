@@ -21,11 +21,12 @@ from mixent import MEDNoveltyDetector
 from mixent.core.blocks import Blocks, NumberedRows
 from mixent.core.driver import Status, Stop, run
 from mixent.data import read_features
-from mixent.med import Margin, novelty, training_sets
+from mixent.med import novelty, training_sets
 from mixent.med.gaussians import NormalWishart
 from mixent.med.novelty_models import NoveltyChain, NoveltyMixture, NoveltyTrees, Scale
 from mixent.med.novelty_problem import BayesProblem, bayes, level_set
 from mixent.med.solving import Search
+from mixent.options import Margin
 
 NAMES = ("product", "tree", "gaussian", "mixture", "hmm")
 

@@ -7,20 +7,15 @@ from sklearn.model_selection import GridSearchCV
 
 import mixent
 from mixent.med import (
-    RBF,
     FisherKernel,
-    GaussianPrior,
     KernelFunction,
-    Margin,
     MEDBayesNetClassifier,
     MEDClassifier,
     MEDGaussianClassifier,
     MEDNoveltyDetector,
     MEDTreeClassifier,
-    Polynomial,
-    Tables,
-    Trees,
 )
+from mixent.options import RBF, GaussianPrior, Margin, Polynomial, Tables, Trees
 
 UNCOUNTED = {"categorical", "class_prior", "random_state", "n_jobs", "progress"}
 ESTIMATORS = [

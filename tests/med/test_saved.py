@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 import mixent
 from mixent import FisherKernel, GaussianMixture, MEDClassifier, MEDGaussianClassifier, MixtureClassifier
 from mixent.core import serialize
-from mixent.med import RBF, Margin, Polynomial
+from mixent.options import RBF, Margin, Polynomial
 from mixent.persistence import SavedFileError
 from mixent.persistence.files import known_classes
 

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 import mixent
 from mixent import HMMClassifier, MEDBayesNetClassifier, MEDNoveltyDetector, MEDTreeClassifier
 from mixent.core import serialize
-from mixent.med import Margin, Tables, Trees
+from mixent.options import Margin, Tables, Trees
 from mixent.persistence import SavedFileError
 from mixent.persistence.files import known_classes
 

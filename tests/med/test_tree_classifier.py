@@ -10,8 +10,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from mixent import MEDTreeClassifier
 from mixent.core.driver import Status
-from mixent.med import Margin, Tables, Trees
 from mixent.med.spanning_trees import SpanningTrees, packed
+from mixent.options import Margin, Tables, Trees
 
 CHECKED = [
     {"C": 1.0},

@@ -13,7 +13,7 @@ from mixent.core.blocks import Blocks, NumberedRows
 from mixent.core.driver import Status, Stop, run
 from mixent.core.executors import Serial
 from mixent.data import read_features
-from mixent.med import Tables, Trees, model_training_sets, training_sets
+from mixent.med import model_training_sets, training_sets
 from mixent.med import trees as module
 from mixent.med.constraints import Constraints, PairConstraints, contrasts
 from mixent.med.exponential_family_solving import Found, solve
@@ -26,6 +26,7 @@ from mixent.med.tree_columns import TreeColumns
 from mixent.med.tree_mixture import TreeMixtureProblem, fit_tree_mixture
 from mixent.med.tree_tables import fixed_tables
 from mixent.med.trees import TreeSpace
+from mixent.options import Tables, Trees
 
 
 def rows_of(n=90, n_classes=2, seed=0, gaps=0.0):

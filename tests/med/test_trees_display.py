@@ -11,8 +11,8 @@ from sklearn.linear_model import LogisticRegression
 
 from mixent import MEDBayesNetClassifier, MEDTreeClassifier
 from mixent.displays import TreeDisplay
-from mixent.med import Margin, Trees
 from mixent.med.displays.trees import THICK, THIN, outline
+from mixent.options import Margin, Trees
 
 RNG = np.random.default_rng(0)
 CODE = RNG.integers(3, size=(90, 6))

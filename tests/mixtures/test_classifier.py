@@ -7,8 +7,9 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticD
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ShuffleSplit
 
-from mixent import GaussianMixture, MixtureClassifier, Search
+from mixent import GaussianMixture, MixtureClassifier
 from mixent.base.temperature import fit_temperature, row_losses
+from mixent.options import Search
 
 
 @pytest.fixture(params=["iris", "wine"])

@@ -6,8 +6,9 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, norm
 from sklearn.mixture import GaussianMixture as SklearnMixture
 
-from mixent import GaussianMixture, MixtureClassifier, Search, SharedMixtureClassifier
+from mixent import GaussianMixture, MixtureClassifier, SharedMixtureClassifier
 from mixent.mixtures.criteria import FLOOR, class_criteria, conditional_bic
+from mixent.options import Search
 
 NAMES = ("bic", "icl", "dic", "dic_robust")
 ROWS = (70, 50, 90)

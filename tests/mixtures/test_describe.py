@@ -8,12 +8,13 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
-from mixent import Conditional, GaussianMixture, MixtureClassifier, Search, SharedMixtureClassifier
+from mixent import GaussianMixture, MixtureClassifier, SharedMixtureClassifier
 from mixent.base.document import Bullets, Figure, Paragraph, Table
 from mixent.base.registry import entry_of
 from mixent.datasets import make_orchestra
 from mixent.mixtures.describe_rows import SURE
 from mixent.mixtures.describe_search import search_table, search_text
+from mixent.options import Conditional, Search
 
 IRIS = load_iris(as_frame=True)
 X = IRIS.data.set_axis(["sepal", "sepal width", "petal", "petal width"], axis=1)

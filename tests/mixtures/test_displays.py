@@ -10,8 +10,9 @@ from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.mixture import GaussianMixture
 
 import mixent
-from mixent import MixtureClassifier, Search, SharedMixtureClassifier
+from mixent import MixtureClassifier, SharedMixtureClassifier
 from mixent.displays import ComponentsDisplay, GrowthDisplay, RegionsDisplay, SelectionDisplay
+from mixent.options import Search
 
 X, CODES = load_iris(return_X_y=True)
 Y = np.array(["setosa", "versicolor", "virginica"])[CODES]
@@ -281,7 +282,7 @@ def test_growth_of_all_classes_together_and_without_a_search():
     (line,) = GrowthDisplay.from_estimator(fixed).lines.values()
     stage = fixed.path_[2]
     assert line.criterion[2] == pytest.approx(-2 * stage.log_likelihood + stage.n_free * np.log(150))
-    mixture = mixent.GaussianMixture("auto", search=mixent.Search("cv", cv=2)).set_params(**GROWN).fit(X)
+    mixture = mixent.GaussianMixture("auto", search=mixent.options.Search("cv", cv=2)).set_params(**GROWN).fit(X)
     display = GrowthDisplay.from_estimator(mixture)
     assert display.criterion == "cv" and "held-out log density" in drawn(display).get_ylabel()
     with pytest.raises(ValueError, match="the search has no icl; fit with n_components=\"auto\" and search='icl'"):

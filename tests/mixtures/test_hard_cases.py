@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from mixent import GaussianMixture, MixtureClassifier, Search
+from mixent import GaussianMixture, MixtureClassifier
+from mixent.options import Search
 
 
 def assert_sound(model, X):

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from mixent import GaussianMixture, MixtureClassifier, Search, SharedMixtureClassifier
+from mixent import GaussianMixture, MixtureClassifier, SharedMixtureClassifier
 from mixent.base.params import check_calibration
+from mixent.options import Search
 
 X = np.random.default_rng(0).normal(size=(40, 2))
 Y = np.arange(40) % 2

@@ -9,18 +9,8 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
 
 import mixent
-from mixent import (
-    Conditional,
-    GaussianMixture,
-    HiddenMarkovModel,
-    HMMClassifier,
-    HMMPrior,
-    MinimumError,
-    MixtureClassifier,
-    MixturePrior,
-    Search,
-    SharedMixtureClassifier,
-)
+from mixent import GaussianMixture, HiddenMarkovModel, HMMClassifier, MixtureClassifier, SharedMixtureClassifier
+from mixent.options import Conditional, HMMPrior, MinimumError, MixturePrior, Search
 
 X, CODES = load_iris(return_X_y=True)
 Y = np.array(["setosa", "versicolor", "virginica"])[CODES]

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 import mixent
-from mixent import Conditional, GaussianMixture, MinimumError, MixtureClassifier, Search, SharedMixtureClassifier
+from mixent import GaussianMixture, MixtureClassifier, SharedMixtureClassifier
+from mixent.options import Conditional, MinimumError, Search
 
 SAVED = Path(__file__).parents[1] / "saved"
 

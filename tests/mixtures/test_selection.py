@@ -10,11 +10,12 @@ from scipy.stats import multivariate_normal
 from sklearn.datasets import load_iris
 
 import mixent
-from mixent import GaussianMixture, MixtureClassifier, Search, SharedMixtureClassifier
+from mixent import GaussianMixture, MixtureClassifier, SharedMixtureClassifier
 from mixent.base.temperature import fit_temperature
 from mixent.core.driver import rounding
 from mixent.mixtures import candidates, selection
 from mixent.mixtures.fit_plan import QUICK
+from mixent.options import Search
 
 SELECTIONS = ("bic", "icl", "dic", "dic_robust", "cbic", "cv")
 GROWTHS = ("restart", "incremental")

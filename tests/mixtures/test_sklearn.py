@@ -16,7 +16,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.fixes import parse_version
 
-from mixent import GaussianMixture, MinimumError, MixtureClassifier, Search, SharedMixtureClassifier
+from mixent import GaussianMixture, MixtureClassifier, SharedMixtureClassifier
+from mixent.options import MinimumError, Search
 
 # Before, `cross_validate` refuses to pass weights on to the score of any pipeline, also of scikit-learn's classifiers.
 PIPELINES_SCORE = parse_version(sklearn.__version__) >= parse_version("1.8")

@@ -5,7 +5,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from mixent import GaussianMixture, MixtureClassifier, Search
+from mixent import GaussianMixture, MixtureClassifier
+from mixent.options import Search
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import multivariate_normal
 from sklearn.base import clone
 
-from mixent import Conditional, MinimumError, MixtureClassifier, SharedMixtureClassifier
+from mixent import MixtureClassifier, SharedMixtureClassifier
 from mixent.core.driver import Status, rounding
 from mixent.core.executors import Serial
 from mixent.data import read_features, read_labels
@@ -22,6 +22,7 @@ from mixent.mixtures.discriminative import ConditionalLikelihood, SmoothedError
 from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.model import varying_columns
 from mixent.mixtures.training import Begun, Plan, anchored, read_plan, softened, train
+from mixent.options import Conditional, MinimumError
 
 NAMES = ("EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV")
 every_structure = pytest.mark.parametrize("name", NAMES)

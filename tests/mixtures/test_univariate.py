@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from mixent import GaussianMixture, Search
+from mixent import GaussianMixture
 from mixent.core.driver import Stop, rounding, run
 from mixent.core.executors import Serial
 from mixent.mixtures import columns as columns_module
 from mixent.mixtures import univariate
 from mixent.mixtures.univariate import ColumnMixture, fit_columns
+from mixent.options import Search
 
 
 def columns(seed=0):

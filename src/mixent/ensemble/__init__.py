@@ -3,7 +3,6 @@
 from mixent.ensemble.adaboost import AdaBoostM1Classifier
 from mixent.ensemble.hmm_stacking import HMMStackingClassifier
 from mixent.ensemble.maxent_stacking import MaxEntStackingClassifier
-from mixent.ensemble.options import InputRegions
 from mixent.ensemble.output_columns import OutputColumns
 from mixent.ensemble.tuned import TunedClassifier
 from mixent.ensemble.weightboost import WeightBoostClassifier
@@ -11,7 +10,6 @@ from mixent.ensemble.weightboost import WeightBoostClassifier
 __all__ = [
     "AdaBoostM1Classifier",
     "HMMStackingClassifier",
-    "InputRegions",
     "MaxEntStackingClassifier",
     "OutputColumns",
     "TunedClassifier",

@@ -26,7 +26,8 @@ class InputRegions(Options):
     --------
     >>> from sklearn.datasets import load_wine
     >>> from sklearn.naive_bayes import GaussianNB
-    >>> from mixent.ensemble import InputRegions, MaxEntStackingClassifier
+    >>> from mixent.ensemble import MaxEntStackingClassifier
+    >>> from mixent.options import InputRegions
     >>> X, y = load_wine(return_X_y=True)
     >>> regions = InputRegions(max_components=2, covariance="VVI")
     >>> model = MaxEntStackingClassifier([GaussianNB()], regions=regions, prior=1.0, random_state=0).fit(X, y)

@@ -15,9 +15,10 @@ from mixent.core.arrays import Array, softmax_columns
 from mixent.core.blocks import Block
 from mixent.data import listed
 from mixent.ensemble.inputs import Inputs
-from mixent.mixtures import GaussianMixture, MixtureClassifier, Search
+from mixent.mixtures import GaussianMixture, MixtureClassifier
 from mixent.mixtures.fitting import blocks
 from mixent.mixtures.model import taking_part
+from mixent.mixtures.options import Search
 from mixent.mixtures.predict import block_resp, each_row
 from mixent.mixtures.problem import MixtureParams, Ready
 

@@ -2,6 +2,5 @@
 
 from mixent.hmm.classifier import HMMClassifier
 from mixent.hmm.estimators import HiddenMarkovModel
-from mixent.hmm.options import HMMPrior
 
-__all__ = ["HMMClassifier", "HMMPrior", "HiddenMarkovModel"]
+__all__ = ["HMMClassifier", "HiddenMarkovModel"]

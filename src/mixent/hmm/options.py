@@ -35,7 +35,8 @@ class HMMPrior(MixturePrior):
 
     Examples
     --------
-    >>> from mixent import HiddenMarkovModel, HMMPrior
+    >>> from mixent import HiddenMarkovModel
+    >>> from mixent.options import HMMPrior
     >>> model = HiddenMarkovModel(3, prior=HMMPrior(transition_smoothing=0.1))
     """
 

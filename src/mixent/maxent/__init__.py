@@ -2,6 +2,5 @@
 
 from mixent.maxent.classifier import MaxEntClassifier
 from mixent.maxent.joint import MaxEntJoint
-from mixent.maxent.options import BinFeatures, ComponentFeatures, ForwardSelection, MomentFeatures
 
-__all__ = ["BinFeatures", "ComponentFeatures", "ForwardSelection", "MaxEntClassifier", "MaxEntJoint", "MomentFeatures"]
+__all__ = ["MaxEntClassifier", "MaxEntJoint"]

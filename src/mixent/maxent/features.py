@@ -13,7 +13,8 @@ from mixent.maxent.binning import bins_of, entropy_bins
 from mixent.maxent.layout import Layout
 from mixent.maxent.options import BinFeatures, ComponentFeatures, MomentFeatures, NumericFeatures
 from mixent.maxent.terms import Binned, Coded, Grouped, Latent, Moments, Probabilistic, Slope, Term, crossable, crossed
-from mixent.mixtures import GaussianMixture, MixtureClassifier, Search
+from mixent.mixtures import GaussianMixture, MixtureClassifier
+from mixent.mixtures.options import Search
 from mixent.mixtures.univariate import fit_columns
 
 

@@ -33,7 +33,8 @@ class ComponentFeatures(Options):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from mixent.maxent import ComponentFeatures, MaxEntClassifier
+    >>> from mixent.maxent import MaxEntClassifier
+    >>> from mixent.options import ComponentFeatures
     >>> X, y = load_iris(return_X_y=True)
     >>> model = MaxEntClassifier(ComponentFeatures(groups=[[2, 3]]), prior=1.0, random_state=0).fit(X, y)
     >>> model.feature_terms_
@@ -69,7 +70,8 @@ class BinFeatures(Options):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from mixent.maxent import BinFeatures, MaxEntClassifier
+    >>> from mixent.maxent import MaxEntClassifier
+    >>> from mixent.options import BinFeatures
     >>> X, y = load_iris(return_X_y=True)
     >>> MaxEntClassifier(BinFeatures("entropy", n_bins=4), prior=1.0).fit(X, y).score(X, y) > 0.9
     True
@@ -112,7 +114,8 @@ class ForwardSelection(Options):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from mixent.maxent import ForwardSelection, MaxEntClassifier
+    >>> from mixent.maxent import MaxEntClassifier
+    >>> from mixent.options import ForwardSelection
     >>> X, y = load_iris(return_X_y=True)
     >>> selection = ForwardSelection("validation", validation=0.3)
     >>> model = MaxEntClassifier(selection=selection, prior=1.0, random_state=0).fit(X, y)

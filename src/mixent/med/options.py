@@ -29,7 +29,7 @@ class Margin(Options):
     Examples
     --------
     >>> from mixent import MEDTreeClassifier
-    >>> from mixent.med import Margin
+    >>> from mixent.options import Margin
     >>> MEDTreeClassifier(margin=Margin("laplace", target=3.0)).get_params()["margin__target"]
     3.0
     """
@@ -77,7 +77,7 @@ class GaussianPrior(Options):
     Examples
     --------
     >>> from mixent import MEDGaussianClassifier
-    >>> from mixent.med import GaussianPrior
+    >>> from mixent.options import GaussianPrior
     >>> MEDGaussianClassifier(prior=GaussianPrior(5.0)).get_params()["prior__strength"]
     5.0
     """
@@ -131,7 +131,7 @@ class Tables(Options):
     Examples
     --------
     >>> from mixent import MEDTreeClassifier
-    >>> from mixent.med import Tables
+    >>> from mixent.options import Tables
     >>> MEDTreeClassifier(Tables("integrated", ess=2.0)).get_params()["tables__ess"]
     2.0
     """
@@ -166,7 +166,7 @@ class Trees(Options):
     Examples
     --------
     >>> from mixent import MEDTreeClassifier
-    >>> from mixent.med import Trees
+    >>> from mixent.options import Trees
     >>> MEDTreeClassifier(trees=Trees(n_trees=2)).get_params()["trees__n_trees"]
     2
     """

@@ -2,15 +2,10 @@
 
 from mixent.mixtures.classifier import MixtureClassifier
 from mixent.mixtures.clustering import GaussianMixture
-from mixent.mixtures.options import Conditional, MinimumError, MixturePrior, Search
 from mixent.mixtures.shared import SharedMixtureClassifier
 
 __all__ = [
-    "Conditional",
     "GaussianMixture",
-    "MinimumError",
     "MixtureClassifier",
-    "MixturePrior",
-    "Search",
     "SharedMixtureClassifier",
 ]

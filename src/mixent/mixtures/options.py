@@ -56,7 +56,8 @@ class Search(Options):
 
     Examples
     --------
-    >>> from mixent import MixtureClassifier, Search
+    >>> from mixent import MixtureClassifier
+    >>> from mixent.options import Search
     >>> model = MixtureClassifier(search=Search("bic", 4, per_class=True))
     >>> model.set_params(search__max_components=6).search.max_components
     6
@@ -193,7 +194,8 @@ class Conditional(Options):
 
     Examples
     --------
-    >>> from mixent import Conditional, SharedMixtureClassifier
+    >>> from mixent import SharedMixtureClassifier
+    >>> from mixent.options import Conditional
     >>> model = SharedMixtureClassifier(4, training=Conditional(blend=0.8, solver="lbfgs"))
     """
 
@@ -235,7 +237,8 @@ class MinimumError(Options):
 
     Examples
     --------
-    >>> from mixent import MinimumError, MixtureClassifier
+    >>> from mixent import MixtureClassifier
+    >>> from mixent.options import MinimumError
     >>> model = MixtureClassifier(2, training=MinimumError(sharpness=3.0))
     """
 
@@ -303,7 +306,8 @@ class MixturePrior(Options):
 
     Examples
     --------
-    >>> from mixent import MixtureClassifier, MixturePrior
+    >>> from mixent import MixtureClassifier
+    >>> from mixent.options import MixturePrior
     >>> model = MixtureClassifier(2, prior=MixturePrior(5.0, smoothing=0.1))
     """
 
