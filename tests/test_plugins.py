@@ -68,3 +68,16 @@ def test_it_passes_the_checks_of_scikit_learn(folder):
         "print(len(check_estimator(spheres.SphereClassifier())))"
     )
     assert int(python(folder, "-c", code)) > 40
+
+
+def test_the_commands_of_the_page_run(folder):
+    def run(*words):
+        return python(folder, "-m", "mixent", *words)
+
+    assert "spheres" in run("models") and "shrinkage" in run("models", "spheres")
+    run("fit", "iris.csv", "--target", "class", "--model", "spheres", "--set", "shrinkage=2", "-o", "model.mixent")
+    assert "SphereClassifier" in run("info", "model.mixent")
+    run("predict", "model.mixent", "iris.csv", "-o", "out.csv")
+    assert len((folder / "out.csv").read_text().splitlines()) == 151
+    compare = ("compare", "iris.csv", "--target", "class", "--method", "spheres", "--no-baselines", "--folds", "2")
+    assert "spheres" in run(*compare, "--no-page", "--jobs", "1")

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from mixent.base.document import Content, Document
 from mixent.base.recipes import Recipe
-from mixent.data import Schema
+from mixent.data import Column, Schema
 
 BUILT_IN = ("mixtures", "hmm", "maxent", "med", "classical", "ensemble", "fusion")
 ENTRY_POINTS = "mixent.estimators"
@@ -35,8 +35,11 @@ def whole(model: Any) -> Iterable[Any]:
 
 
 def kept_schema(model: Any) -> Schema | None:
-    """The columns as `read_features` left them in the fitted model."""
-    return vars(model).get("schema_")
+    """The columns as `read_features` left them in the fitted model, or names that scikit-learn's checks left."""
+    fitted = vars(model)
+    if "schema_" in fitted or "feature_names_in_" not in fitted:
+        return fitted.get("schema_")
+    return Schema(tuple(Column(str(name), "continuous") for name in fitted["feature_names_in_"]), named=True)
 
 
 def no_rows(model: Any, X: Any, y: Any) -> list[Content]:
