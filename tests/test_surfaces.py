@@ -9,7 +9,7 @@ import mixent
 from mixent.base.registry import entries
 
 SOURCE = Path(mixent.__file__).parent
-SURFACES = ("cli", "comparison", "report")  # folders or files
+SURFACES = ("cli", "comparison", "evaluate", "report", "studies")  # folders or files
 MODELS = ("model", "estimator", "est", "fitted", "winner", "fuser", "classifier", "detector")  # what holds a model
 
 

@@ -42,15 +42,15 @@ CASES = {
     "codes": (add("k", lambda X, y: np.arange(len(y)) % 3), "column 'k' holds only a few whole numbers"),
     "leak by category": (
         add("k", lambda X, y: np.where(y == "a", "no", "yes")),
-        "column 'k' alone gives 100.0 % of the classes away: make sure it is known before the class is",
+        "possible leak: column 'k' alone predicts 100.0 % of the classes; drop it unless it is known before the class",
     ),
     "leak by number": (
         add("k", lambda X, y: (y == "b") * 5 + RNG.random(len(y))),
-        "column 'k' alone gives 100.0 % of the classes away",
+        "possible leak: column 'k' alone predicts 100.0 % of the classes",
     ),
     "leak by number, but for a row": (
         add("k", lambda X, y: np.where(np.arange(len(y)) == 3, y == "a", y == "b") * 1.0),
-        "column 'k' alone gives 99.5 % of the classes away",
+        "possible leak: column 'k' alone predicts 99.5 % of the classes",
     ),
     "telling gaps": (
         add("k", lambda X, y: np.where((y == "a") & (RNG.random(len(y)) < 0.5), np.nan, RNG.normal(size=len(y)))),
@@ -66,7 +66,7 @@ CASES = {
     ),
     "copies with another label": (
         lambda X, y: (pd.concat([X, X[:40]]), np.concatenate([y, np.where(y[:40] == "a", "b", "a")])),
-        "80 of 240 rows have the same values as another, 40 of them with another label: one model errs on at least "
+        "80 of 240 rows have the same values as another, 40 of them with another label: every model errs on at least "
         "17 %",
     ),
     "rare": (lambda X, y: (X, np.where(np.arange(len(y)) < 4, "q", y)), "a class with fewer than 10 rows: q (4)"),
@@ -98,7 +98,7 @@ def test_a_leak_stands_beside_the_recommendation(sound):
     found = compare(
         X.assign(k=(y == "b") + X["v"] / 100), y, methods={"n": TunedClassifier()}, baselines=False, n_jobs=1
     )
-    assert "Check first: column 'k' alone gives 100.0 % of the classes away" in str(found.recommendation)
+    assert "Check first: possible leak: column 'k' alone predicts 100.0 % of the classes" in str(found.recommendation)
 
 
 def test_gaps_by_chance_tell_nothing(sound):

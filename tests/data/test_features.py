@@ -470,10 +470,10 @@ def test_problems_name_the_column_and_the_remedy():
         }
     )
     assert problems(fit(frame)[1]) == [
-        "column 'flat' is constant (2.5): it tells nothing, drop it",
-        "column 'gappy' is 98 % missing: it will count for little",
+        "column 'flat' is constant (2.5): it carries no information, drop it",
+        "column 'gappy' is 98 % missing: it will contribute little",
         "column 'id' has 100 categories in 100 rows: group the rare ones, or drop it if it is an identifier",
-        "column 'one' is constant (a): it tells nothing, drop it",
+        "column 'one' is constant (a): it carries no information, drop it",
     ]
     assert problems(fit(frame[["fine"]])[1]) == []
 
@@ -481,7 +481,8 @@ def test_problems_name_the_column_and_the_remedy():
 def test_problems_tell_a_column_of_numbers_with_a_word_in_it():
     cells = [f"{v:.1f}" for v in np.arange(34) / 10] + ["abc"]
     told = (
-        "column 'length' is text because of 'abc'; 34 of its 35 values are numbers; mend them or list it as categorical"
+        "column 'length' is text because of 'abc'; 34 of its 35 values are numbers; correct them, or list it as "
+        "categorical"
     )
     table = fit(pd.DataFrame({"length": cells, "x": np.arange(35) / 3}))[1]
     assert problems(table) == [told]

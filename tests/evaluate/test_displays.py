@@ -247,7 +247,7 @@ def test_explanation_of_frames_and_of_rows_that_are_not_there():
         ExplanationDisplay.from_estimator(model, frame, 150)
     with pytest.raises(ValueError, match="X has 1 row; there is no row -1"):
         ExplanationDisplay.from_estimator(model, frame[:1], -1)
-    with pytest.raises(ValueError, match="has no method explain"):
+    with pytest.raises(TypeError, match="has no explain; see the capability table"):
         ExplanationDisplay.from_estimator(QuadraticDiscriminantAnalysis().fit(X, Y), X)
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
 from sklearn.ensemble import IsolationForest
 from sklearn.linear_model import LogisticRegression
@@ -67,7 +68,7 @@ def test_one_class_against_the_rest():
     assert drawn(display).get_ylabel() == "True Positive Rate (Positive label: 1)"
 
 
-class Sure:
+class Sure(ClassifierMixin, BaseEstimator):
     """Rows' log-odds are what they hold; probabilities round to 1."""
 
     classes_ = np.array(["a", "b"])
@@ -134,7 +135,7 @@ def test_what_cannot_be_drawn_says_why(models):
         RocCurvesDisplay.from_estimators(models, IRIS, KIND, pos_label=1)
     with pytest.raises(ValueError, match="models must be a dict of fitted models by name"):
         RocCurvesDisplay.from_estimators([models["linear"]], X, Y)
-    with pytest.raises(ValueError, match="'none' is neither a fitted classifier nor a detector"):
+    with pytest.raises(TypeError, match="object has no score_samples; 'none' is neither a classifier nor a detector"):
         RocCurvesDisplay.from_estimators({"none": object()}, X, Y)
     with pytest.raises(ValueError, match="scores of 'a' must be one number per row, 100; got shape .3,."):
         RocCurvesDisplay.from_predictions(Y, {"a": [1, 2, 3]})

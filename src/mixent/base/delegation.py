@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.utils.validation import has_fit_parameter
 
 from mixent.base.capabilities import tags_of
@@ -36,6 +37,11 @@ def check_classifier(name: str, value: Any) -> None:
     if isinstance(value, type) or not callable(getattr(value, "fit", None)):
         what = f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
         raise TypeError(f"{name} must be a classifier, not fitted; got {what}")
+
+
+def has_classes(value: Any) -> bool:
+    """Whether a value is a classifier by scikit-learn's tags; without tags it is not."""
+    return hasattr(value, "__sklearn_tags__") and is_classifier(value)
 
 
 def check_provides(model: Any, names: Iterable[str], advice: str) -> None:

@@ -23,6 +23,7 @@ from mixent.comparison.result import Comparison
 from mixent.comparison.shape import read_table, shape_of
 from mixent.evaluate.cross_validation import fit_rows, gathered, score_fold
 from mixent.evaluate.journal import Journal, fingerprint, settings_of
+from mixent.evaluate.records import CrossValidation
 from mixent.evaluate.runner import Method, Quiet, Runner, splits_of
 from mixent.evaluate.samples import Samples, read_samples
 
@@ -114,20 +115,10 @@ def compare(
     places = assign_folds(samples.labels, folds=folds, repeats=repeats, random_state=random_state)
     mark = fingerprint(samples, places)
     with watching(progress) as watch:
-        runner = Runner(
-            {name: Method(c.estimator, settings_of(c.estimator), c.cost) for name, c in tried.items()},
-            Quiet(partial(score_fold, samples)),
-            splits_of(places),
-            Journal.open(journal, mark),
-            n_jobs=workers,
-            budget=budget,
-            give_up=True,  # a method that fails in a fold cannot be ranked
-            watch=watch,
-        )
+        kept = Journal.open(journal, mark)
+        runner = _runner(tried, samples, places, journal=kept, n_jobs=workers, budget=budget, watch=watch)
         cv = gathered(runner, samples, places, random_state)
-    if not cv.ranking(metric):
-        reasons = "; ".join(f"{name}: {message}" for name, message in (cv.failures | runner.dropped).items())
-        raise RuntimeError(f"no method worked in every fold. {reasons}")
+    _check_some_finished(cv, runner, metric)
     estimate = chosen_estimate(cv, cv.ranking(metric), metric)
     advice = recommend(cv, tried, metric, estimate)
     odd = table_problems(table, samples.labels, categorical)
@@ -148,6 +139,18 @@ def compare(
         data=(X, cv.y, samples.weight),
         options=options,
     )
+
+
+def _runner(candidates: Mapping[str, Candidate], samples: Samples, folds: np.ndarray, **options: Any) -> Runner:
+    """Runs the folds of all methods; a method that fails in a fold is given up, since it cannot be ranked."""
+    methods = {name: Method(c.estimator, settings_of(c.estimator), c.cost) for name, c in candidates.items()}
+    return Runner(methods, Quiet(partial(score_fold, samples)), splits_of(folds), give_up=True, **options)
+
+
+def _check_some_finished(cv: CrossValidation, runner: Runner, metric: str) -> None:
+    if not cv.ranking(metric):
+        reasons = "; ".join(f"{name}: {message}" for name, message in (cv.failures | runner.dropped).items())
+        raise RuntimeError(f"no method worked in every fold. {reasons}")
 
 
 def _check_classes(samples: Samples) -> None:

@@ -1,4 +1,4 @@
-"""What a person should know about a table before trusting any comparison on it."""
+"""Problems of a table that make a comparison on it unreliable."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from mixent.data import Categorical, Labels, Table, few_numbers, listed, problem
 
 FEW_ROWS = 10  # of a class
 LOPSIDED = 20  # times as many rows in the largest class as in the smallest
-TELLS_ALL = 0.99  # share of the labels that one column gives away
+LEAKING = 0.99  # share of the labels that one column predicts
 SEEN_TWICE = 0.02  # share of the rows that are copies
-LEAK = "make sure it is known before the class is"
+LEAK = "possible leak"
 ASSOCIATED = 1e-4  # p-value, before it is multiplied by the number of columns
 
 
 def data_problems(X: Any, y: Any, *, categorical: Categorical = "auto") -> list[str]:
-    """Sentences on what is odd in a table: columns, copies, leaks, classes; empty where nothing is.
+    """Problems of a table: columns, copies of rows, leaks, rare classes; empty where there are none.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def table_problems(table: Table, labels: Labels, categorical: Categorical = "aut
     found += _same_columns(table)
     found += _copies(part, codes)
     found += _leaks(part, codes, len(classes))
-    found += _telling_gaps(part, codes, len(classes))
+    found += _informative_gaps(part, codes, len(classes))
     return found + _class_sizes(codes, names)
 
 
@@ -84,7 +84,7 @@ def _same_columns(table: Table) -> list[str]:
 
 
 def _copies(table: Table, codes: np.ndarray) -> list[str]:
-    """Rows that occur more than once: on both sides of a fold they flatter; with other labels they cannot be told."""
+    """Rows that occur more than once: scores are optimistic where copies are on both sides of a fold."""
     matrix = np.hstack(
         [np.nan_to_num(table.X, nan=np.inf), np.zeros((table.n_rows, 0)) if table.codes is None else table.codes]
     )
@@ -96,14 +96,14 @@ def _copies(table: Table, codes: np.ndarray) -> list[str]:
     labels = np.zeros((len(counts), codes.max() + 1), dtype=int)
     np.add.at(labels, (place, codes), 1)
     lost = int((counts - labels.max(axis=1)).sum())
-    told = f"{repeated} of {len(codes)} rows have the same values as another"
+    text = f"{repeated} of {len(codes)} rows have the same values as another"
     if lost:
-        told += f", {lost} of them with another label: one model errs on at least {100 * lost / len(codes):.2g} %"
-    return [told + "; if they are copies of one thing, keep one, for a copy in training makes its twin easy"]
+        text += f", {lost} of them with another label: every model errs on at least {100 * lost / len(codes):.2g} %"
+    return [text + "; if they are copies of one item, keep one: copies in training and test rows make scores too good"]
 
 
 def _leaks(table: Table, codes: np.ndarray, n_classes: int) -> list[str]:
-    """Columns that give the class away by themselves, with few values or by one cut."""
+    """Columns that predict the class by themselves, with few values or by a few thresholds."""
     found = []
     base = np.bincount(codes).max() / len(codes)
     for name, values, few in _values(table):
@@ -113,8 +113,11 @@ def _leaks(table: Table, codes: np.ndarray, n_classes: int) -> list[str]:
             right = _by_cuts(values, codes, n_classes)
         else:
             continue
-        if right >= TELLS_ALL and base < TELLS_ALL:
-            found.append(f"column {name!r} alone gives {100 * right:.1f} % of the classes away: {LEAK}")
+        if right >= LEAKING and base < LEAKING:
+            found.append(
+                f"{LEAK}: column {name!r} alone predicts {100 * right:.1f} % of the classes; drop it unless it is "
+                "known before the class"
+            )
     return found
 
 
@@ -142,8 +145,8 @@ def _by_cuts(values: np.ndarray, codes: np.ndarray, n_classes: int) -> float:
     )
 
 
-def _telling_gaps(table: Table, codes: np.ndarray, n_classes: int) -> list[str]:
-    """Columns missing in some classes more often than chance: the gap itself is news, or a leak."""
+def _informative_gaps(table: Table, codes: np.ndarray, n_classes: int) -> list[str]:
+    """Columns that are missing significantly more often in some classes: informative, or a leak."""
     from scipy.stats import chi2_contingency
 
     found = []
@@ -155,8 +158,8 @@ def _telling_gaps(table: Table, codes: np.ndarray, n_classes: int) -> list[str]:
             continue
         if chi2_contingency(counts).pvalue * len(columns) < ASSOCIATED:
             found.append(
-                f"column {name!r} is missing in some classes far more often than in others: find out why; mixent's "
-                "densities take gaps as saying nothing, so add a column that says whether it is missing"
+                f"column {name!r} is missing in some classes far more often than in others: find out why; "
+                "densities treat missing values as uninformative, so add a column that indicates whether it is missing"
             )
     return found
 
@@ -167,7 +170,7 @@ def _class_sizes(codes: np.ndarray, names: list[str]) -> list[str]:
     found = []
     if rare:
         few = "classes with" if len(rare) > 1 else "a class with"
-        found.append(f"{few} fewer than {FEW_ROWS} rows: {', '.join(rare)}; scores of so few say little")
+        found.append(f"{few} fewer than {FEW_ROWS} rows: {', '.join(rare)}; scores of so few rows are uncertain")
     elif counts.max() > LOPSIDED * counts.min():
         found.append(
             f"class {names[counts.argmax()]} has {counts.max()} rows and {names[counts.argmin()]} {counts.min()}: look "

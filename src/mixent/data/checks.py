@@ -58,7 +58,7 @@ def check_spread(table: Table) -> None:
 
 
 def problems(table: Table, categorical: Collection[str] = ()) -> list[str]:
-    """Describe what a person should know about a table before trusting a model of it.
+    """Describe the problems of a table that make a model of it unreliable.
 
     Parameters
     ----------
@@ -119,10 +119,10 @@ def _column_problems(column: Column, present: np.ndarray, n_rows: int, odd: Sequ
     found = []
     if present.min() == present.max():
         value = column.categories[present[0]] if column.categories else f"{present[0]:g}"
-        found.append(f"column {column.name!r} is constant ({value}): it tells nothing, drop it")
+        found.append(f"column {column.name!r} is constant ({value}): it carries no information, drop it")
     if len(present) < MOSTLY_MISSING * n_rows:
         found.append(
-            f"column {column.name!r} is {100 * (1 - len(present) / n_rows):.0f} % missing: it will count for little"
+            f"column {column.name!r} is {100 * (1 - len(present) / n_rows):.0f} % missing: it will contribute little"
         )
     if odd:
         return [*found, _mostly_numbers(column, odd)]
@@ -153,10 +153,10 @@ def _is_number(text: str) -> bool:
 
 def _mostly_numbers(column: Column, odd: Sequence[str], most: int = 3) -> str:
     size = len(column.categories)
-    told = ", ".join(map(repr, odd[:most])) + (", ..." if len(odd) > most else "")
+    words = ", ".join(map(repr, odd[:most])) + (", ..." if len(odd) > most else "")
     return (
-        f"column {column.name!r} is text because of {told}; {size - len(odd)} of its {size} values are numbers; "
-        f"mend them or list it as categorical"
+        f"column {column.name!r} is text because of {words}; {size - len(odd)} of its {size} values are numbers; "
+        f"correct them, or list it as categorical"
     )
 
 

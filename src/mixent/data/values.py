@@ -104,8 +104,8 @@ def first(values: Iterable[Any], wanted: str) -> tuple[int, Any]:
 
 def listed(names: Sequence[Any], most: int = 10) -> str:
     """Names in quotes, not too many, and how many there are in all."""
-    told = ", ".join(repr(name) for name in names[:most])
-    return told + (f", ... ({len(names)} in all)" if len(names) > most else "")
+    text = ", ".join(repr(name) for name in names[:most])
+    return text + (f", ... ({len(names)} in all)" if len(names) > most else "")
 
 
 def number(text: str) -> float | None:

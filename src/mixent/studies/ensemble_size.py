@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.pipeline import Pipeline
 
 from mixent.base.delegation import aligned, aligned_proba, has_stages
 from mixent.base.folds import assign_folds
@@ -178,6 +177,8 @@ def _made(makers: Any, sizes: Any) -> tuple[dict[str, Maker], list[int]]:
 
 
 def _maker(name: str, maker: Any) -> Maker:
+    from sklearn.pipeline import Pipeline  # takes long to import
+
     if isinstance(maker, type):
         raise TypeError(f"{name!r} is the class {maker.__name__}; give an instance, or a callable of a size")
     if not isinstance(maker, BaseEstimator):

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from mixent.base.delegation import check_provides
 from mixent.base.explanation import Explanation
 from mixent.base.style import FAINT, INK, OKABE_ITO, Display, plain, tidy
 from mixent.base.text import class_name
@@ -47,8 +48,7 @@ class ExplanationDisplay(Display):
         """
         from sklearn.utils import _safe_indexing
 
-        if getattr(est, "explain", None) is None:
-            raise ValueError(f"{type(est).__name__} has no method explain; see the capability table for models that do")
+        check_provides(est, ("explain",), "see the capability table for models that explain their decisions")
         n_rows = len(X)
         if not 0 <= row < n_rows:
             raise ValueError(f"X has {n_rows} row{'s' * (n_rows != 1)}; there is no row {row}")

@@ -9,7 +9,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
+from sklearn.utils.validation import _check_response_method
 
+from mixent.base.delegation import check_provides, has_classes
 from mixent.base.style import FAINT, Display, Short, beside_width, class_style, legend, plain
 from mixent.base.text import class_name
 from mixent.data import row_weights
@@ -172,22 +174,20 @@ def _positive(y: ArrayLike, pos_label: Any) -> Any:
 
 def _scores(name: str, est: Any, X: Any, pos_label: Any) -> np.ndarray:
     """(n,) high for the positive class."""
-    classes = getattr(est, "classes_", None)
-    if classes is None:
-        score = getattr(est, "score_samples", None)
-        if score is None:
-            raise ValueError(f"{name!r} is neither a fitted classifier nor a detector with score_samples")
-        return np.asarray(score(X))
-    labels = [label_value(value) for value in classes]
+    if not has_classes(est):
+        check_provides(est, ("score_samples",), f"{name!r} is neither a classifier nor a detector with score_samples")
+        return np.asarray(est.score_samples(X))
+    check_provides(est, ("classes_",), "fit it first")
+    labels = [label_value(value) for value in est.classes_]
     if pos_label not in labels:
         raise ValueError(f"{name!r} has no class {pos_label!r}; it was fitted to {labels}")
     c = labels.index(pos_label)
-    decision = getattr(est, "decision_function", None) if len(labels) == 2 else None
-    if decision is not None:
-        return np.asarray(decision(X)) * (1.0 if c else -1.0)
-    log_proba = getattr(est, "predict_log_proba", None)
-    with np.errstate(divide="ignore"):
-        return _against_others(np.asarray(np.log(est.predict_proba(X)) if log_proba is None else log_proba(X)), c)
+    wanted = ["decision_function"] if len(labels) == 2 else []
+    response = _check_response_method(est, [*wanted, "predict_log_proba", "predict_proba"])
+    values = np.asarray(response(X))
+    if response.__name__ == "decision_function":
+        return values * (1.0 if c else -1.0)
+    return log_odds(values, c) if response.__name__ == "predict_proba" else _against_others(values, c)
 
 
 def log_odds(proba: np.ndarray, c: int) -> np.ndarray:
