@@ -36,9 +36,8 @@ class MEDBayesNetClassifier(MEDOfModels):
         log Z_s = sum_v sum_q ( sum_r log Gamma(N_vqr) - log Gamma(sum_r N_vqr) ),
 
     over the multipliers l, where row t adds w_t^s = [y_t = s](1 + sum_y l_ty) - [y_t != s] l_ts to one cell of each
-    table of class s; every count N stays positive. Newton's method lowers the primal objective, so that
-    the optimizer's objective, its negative, never falls; the difference of both
-    is the duality gap. Scores are expected log-probabilities,
+    table of class s; every count N stays positive. Newton's method minimizes the primal objective: its negative
+    never falls, and the difference of both is the duality gap. Scores are expected log-probabilities,
     sum_v digamma(N_vqr) - digamma(sum_r N_vqr), and a bias.
 
     Parameters

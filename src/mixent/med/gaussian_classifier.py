@@ -53,8 +53,8 @@ class MEDGaussianClassifier(MEDBase):
 
         J(l) = sum_k w_k u(l_k) - sum_s log Z_s(l) / Z_s(0),     0 <= l < C          (001, equations 16 to 18, mended)
 
-    where row t weighs w_t^s = [y_t = s](1 + sum_y l_ty) - [y_t != s] l_ts in class s. Newton's method lowers the primal
-    objective, so that the optimizer's objective, its negative, never falls; the difference of both is the duality gap.
+    where row t weighs w_t^s = [y_t = s](1 + sum_y l_ty) - [y_t != s] l_ts in class s. Newton's method minimizes the
+    primal objective: its negative never falls, and the difference of both is the duality gap.
 
     Parameters
     ----------

@@ -47,10 +47,9 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         J(m) = sum_t w_t [ l m_t + log(1 - m_t / C) ] - log Z(m),    0 <= m_t < C                    (001, equation 45)
 
     for margin="exponential", where log Z is the log-partition with every row counted m_t times (a Bayesian fit counts
-    each once). Newton's method lowers the primal objective, so that the optimizer's objective, its negative,
-    never falls. Where components, states or numbers are hidden, each
-    log-probability is replaced by a lower bound, and the relative entropy never rises in the two alternating steps
-    (Theorem 6).
+    each once). Newton's method minimizes the primal objective: its negative never falls. Where components, states or
+    numbers are hidden, each log-probability is replaced by a lower bound, and the relative entropy never rises in the
+    two alternating steps (Theorem 6).
 
     Parameters
     ----------

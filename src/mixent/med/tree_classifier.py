@@ -37,10 +37,9 @@ class MEDTreeClassifier(MEDOfModels):
 
         J(l) = sum_k w_k u(l_k) - sum_s log Z_s(l) / Z_s(0),     log Z_s = log W_0 + log |Q(W_s)|      (32, 35, 66)
 
-    over the multipliers l. Newton's method lowers the primal objective, so that
-    the optimizer's objective, its negative, never falls; the difference of both is the duality gap. With
-    objective="likelihood" there are no margins: the model is the tree of highest likelihood of each class, found by
-    Chow and Liu's algorithm on the same tables.
+    over the multipliers l. Newton's method minimizes the primal objective: its negative never falls, and the difference
+    of both is the duality gap. With objective="likelihood" there are no margins: the model is the tree of highest
+    likelihood of each class, found by Chow and Liu's algorithm on the same tables.
 
     Parameters
     ----------
