@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mixent.base.capabilities import able, no
+from mixent.base.capabilities import CapableTags, able, no
 from mixent.base.classifier import Decision, ProbabilisticClassifier, share_right
 from mixent.base.convergence import warn_unconverged
 from mixent.base.priors import read_class_prior
@@ -104,7 +104,7 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         self.n_jobs = n_jobs
         self.progress = progress
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> CapableTags:
         known = no("one known label per sequence is asked for")
         return able(super().__sklearn_tags__(), soft_labels=known, absent_labels=known)
 

@@ -10,7 +10,7 @@ from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mixent.base.capabilities import IGNORED, NOTHING, able
+from mixent.base.capabilities import IGNORED, NOTHING, CapableTags, able
 from mixent.base.convergence import warn_unconverged
 from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array
@@ -135,7 +135,7 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         self.n_jobs = n_jobs
         self.progress = progress
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> CapableTags:
         tags = super().__sklearn_tags__()
         return able(tags, soft_labels=IGNORED, absent_labels=IGNORED, explanations=NOTHING, shifted_priors=NOTHING)
 

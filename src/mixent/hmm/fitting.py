@@ -11,7 +11,7 @@ from mixent.base.executors import choose_executor
 from mixent.core.arrays import Array, softmax_columns
 from mixent.core.driver import Run, Stop
 from mixent.core.executors import Executor
-from mixent.core.observers import ShowProgress
+from mixent.core.observers import Progress, ShowProgress
 from mixent.core.proposals import Squarem
 from mixent.core.starts import best_of
 from mixent.families.gaussian.kernels import quadratic_pays
@@ -66,7 +66,7 @@ def fit_chain(
     scale: Scale | None,
     seed: int,
     given: dict[str, Array] | None = None,
-    show: Any = None,
+    show: Progress | None = None,
 ) -> FittedChain:
     """Baum-Welch from the best of several starts; without a `scale` the table holds log-likelihoods of the states."""
     S = est.n_states

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mixent.base.capabilities import YES, able, yes
+from mixent.base.capabilities import YES, CapableTags, able, yes
 from mixent.base.executors import choose_executor
 from mixent.base.options import Estimator
 from mixent.base.params import check_count
@@ -52,7 +52,7 @@ class SequenceModel(Estimator):
     varying_: np.ndarray
     constants_: Array
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> CapableTags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return able(

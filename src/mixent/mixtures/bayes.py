@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
-from mixent.base.capabilities import YES, able, no, yes
+from mixent.base.capabilities import YES, CapableTags, able, no, yes
 from mixent.base.classifier import ProbabilisticClassifier
 from mixent.base.convergence import warn_unconverged
 from mixent.base.explanation import Explanation
@@ -18,7 +18,8 @@ from mixent.base.params import check_choice, check_count, check_flag, check_posi
 from mixent.base.priors import read_class_prior
 from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array
-from mixent.data import Labels, Table, check_spread, read_features, read_labels, read_weights
+from mixent.core.observers import Progress
+from mixent.data import Labels, Schema, Table, check_spread, read_features, read_labels, read_weights
 from mixent.families.gaussian.structures import get_structure
 from mixent.mixtures.explain import explain_rows
 from mixent.mixtures.fit_plan import Job, Outcome
@@ -44,7 +45,7 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
 
     _unused: ClassVar[tuple[str, ...]] = ()  # parameters of a search that it does not use
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> CapableTags:
         return able(
             super().__sklearn_tags__(),
             soft_labels=yes("read as likelihoods: doubt about the label, not about the model"),
@@ -53,7 +54,7 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
             batches=YES if by_likelihood(self.training) else no('with training="likelihood"'),
         )
 
-    def _fit_job(self, job: Job, labels: Labels, training: Plan | None, show: Any) -> Outcome:
+    def _fit_job(self, job: Job, labels: Labels, training: Plan | None, show: Progress | None) -> Outcome:
         raise AttributeError(f"{type(self).__name__} must define _fit_job")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -177,7 +178,7 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         prior = read_class_prior(self.class_prior, len(labels.classes))
         return Job(self, block, table.schema.sizes, seed, codes, labels.classes, prior)
 
-    def _keep(self, outcome: Outcome, labels: Labels, schema: Any) -> None:
+    def _keep(self, outcome: Outcome, labels: Labels, schema: Schema) -> None:
         found, candidate = outcome.found, outcome.candidate
         self.problem_, self.params_, self.schema_ = found.problem, found.params, schema
         self.kept_ = found.kept

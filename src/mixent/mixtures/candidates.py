@@ -19,6 +19,7 @@ from mixent.base.temperature import fit_temperature
 from mixent.core.arrays import Array, log_sum_exp, safe_log
 from mixent.core.blocks import Block
 from mixent.core.executors import available_threads
+from mixent.core.observers import Progress
 from mixent.mixtures.criteria import class_criteria, conditional_bic
 from mixent.mixtures.fit_plan import Candidate, Job
 from mixent.mixtures.fitting import Fitted
@@ -241,7 +242,7 @@ def limit_of(job: Job, most: int) -> int:
     return int(np.clip(rows // ROWS_PER_COMPONENT, 1, most))
 
 
-def log_components(fitted: Fitted, table: Block, n_jobs: Any) -> Array:
+def log_components(fitted: Fitted, table: Block, n_jobs: int | None) -> Array:
     """log f_k(x_n), (n, K)."""
     problem, params = fitted.problem, fitted.params
     return each_row(
@@ -263,7 +264,9 @@ def _entropy(log_f: Array, weights: Array) -> Array:
     return -np.where(resp > 0, resp * log_resp, 0.0).sum(axis=1)
 
 
-def spread(function: Callable, tasks: Sequence, n_jobs: int | None, show: Any, describe: Callable[[Any], str]) -> list:
+def spread(
+    function: Callable, tasks: Sequence, n_jobs: int | None, show: Progress | None, describe: Callable[[Any], str]
+) -> list:
     """Results in the order of the tasks; when the rest looks long, it goes to several processes."""
     n_workers = available_threads() if n_jobs in (None, -1) else int(n_jobs or 1)
     results: list = []
@@ -306,7 +309,13 @@ def travelling(job: Job, quick: bool = False) -> Job:
     return other
 
 
-def options_of(jobs: Sequence[tuple[Job, np.ndarray | None]], whole: Job, units, names, show) -> list[Options]:
+def options_of(
+    jobs: Sequence[tuple[Job, np.ndarray | None]],
+    whole: Job,
+    units: Sequence[Unit],
+    names: Sequence[str],
+    show: Progress | None,
+) -> list[Options]:
     """Options of several sets of training rows, each with the rows of `whole` held out from it."""
     ready = [
         (travelling(job, rows is not None), None if rows is None else HeldOut.of(whole, rows)) for job, rows in jobs

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixent.base.params import check_count
-from mixent.data import Labels
+from mixent.core.observers import Progress
+from mixent.data import Labels, Schema
 from mixent.families.gaussian.structures import get_structure
 from mixent.mixtures.bayes import BayesMixture
 from mixent.mixtures.fit_plan import Candidate, Job, Outcome
@@ -131,7 +132,7 @@ class MixtureClassifier(BayesMixture):
         self.n_jobs = n_jobs
         self.progress = progress
 
-    def _fit_job(self, job: Job, labels: Labels, training: Plan | None, show: Any) -> Outcome:
+    def _fit_job(self, job: Job, labels: Labels, training: Plan | None, show: Progress | None) -> Outcome:
         from mixent.mixtures.selection import grown_classes, select_classes
         from mixent.mixtures.training import softened, train
 
@@ -153,7 +154,7 @@ class MixtureClassifier(BayesMixture):
 
         return replace(outcome, found=train(job, starts, training, show), temperature=1.0)
 
-    def _keep(self, outcome: Outcome, labels: Labels, schema: Any) -> None:
+    def _keep(self, outcome: Outcome, labels: Labels, schema: Schema) -> None:
         super()._keep(outcome, labels, schema)
         self.n_components_ = (outcome.found.params.weights > 0).sum(axis=1)
 

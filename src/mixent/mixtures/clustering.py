@@ -10,11 +10,12 @@ import numpy as np
 from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
 
-from mixent.base.capabilities import IGNORED, NOTHING, able
+from mixent.base.capabilities import IGNORED, NOTHING, CapableTags, able
 from mixent.base.convergence import warn_unconverged
 from mixent.base.params import check_choice, check_count, check_flag, check_positive, check_share
 from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array
+from mixent.core.starts import Starts
 from mixent.data import Schema, check_spread, read_features, read_weights
 from mixent.families.gaussian.structures import COVARIANCES, get_structure
 from mixent.mixtures.fit_plan import Candidate, Job
@@ -136,7 +137,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
         self.n_jobs = n_jobs
         self.progress = progress
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> CapableTags:
         tags = super().__sklearn_tags__()
         return able(tags, soft_labels=IGNORED, absent_labels=IGNORED, explanations=NOTHING, shifted_priors=NOTHING)
 
@@ -252,7 +253,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
             raise ValueError("init as responsibilities has a column per component: give n_components as a number")
         return counts, names
 
-    def _keep(self, found: Fitted, starts: Any, schema: Any, job: Job) -> None:
+    def _keep(self, found: Fitted, starts: Starts | None, schema: Schema, job: Job) -> None:
         self.problem_, self.params_, self.schema_ = found.problem, found.params, schema
         self.kept_ = found.kept
         self.run_ = replace(found.run, last=None)

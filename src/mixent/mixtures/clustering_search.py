@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from mixent.core.blocks import Block
+from mixent.core.observers import Progress
+from mixent.core.starts import Starts
 from mixent.mixtures.candidates import PATIENCE, spread, travelling
 from mixent.mixtures.clustering import plain_candidate, starts_of
 from mixent.mixtures.fit_plan import Job
@@ -23,12 +24,14 @@ class Try:
     """One number of components with one structure, fitted."""
 
     found: Fitted
-    starts: Any
+    starts: Starts | None  # where it was not grown
     record: dict
     stage: Stage | None  # where it was grown
 
 
-def search(job: Job, counts: list[int], names: list[str], show: Any) -> tuple:
+def search(
+    job: Job, counts: list[int], names: list[str], show: Progress | None
+) -> tuple[Fitted, Starts | None, list[dict], list[Stage]]:
     """Every K with every structure: the best by the criterion, its starts, all records, and its path where grown."""
     ready = travelling(job)
     grown = job.search.grown

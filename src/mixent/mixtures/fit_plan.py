@@ -18,7 +18,7 @@ from mixent.core.arrays import Array
 from mixent.core.blocks import ArrayBlocks, Block
 from mixent.core.driver import Event, Observer, Run, Stop
 from mixent.core.executors import Executor
-from mixent.core.observers import ShowProgress
+from mixent.core.observers import Progress, ShowProgress
 from mixent.core.proposals import Squarem
 from mixent.core.starts import Starts, best_of
 from mixent.families.gaussian.family import Group
@@ -228,7 +228,7 @@ class Job:
     def fit(
         self,
         candidate: Candidate,
-        show: Any = None,
+        show: Progress | None = None,
         *,
         starts: list[Partition] | None = None,
         warm: MixtureParams | None = None,

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from mixent.core.arrays import Array
 from mixent.core.blocks import ArrayBlocks, Block
 from mixent.core.driver import Event, Stop, rounding, run
 from mixent.core.executors import Executor
+from mixent.core.observers import Progress
 from mixent.core.starts import Starts
 from mixent.families.gaussian.prior import Prior
 from mixent.families.product import ProductFamily
@@ -77,7 +77,7 @@ def grow(
     n_candidates: int = 16,
     n_full: int = 2,
     by: By = "likelihood",
-    show: Any = None,
+    show: Progress | None = None,
 ) -> Iterator[Stage]:
     """Stages of `first`'s number of components, one more, and so on; the caller stops when it has seen enough.
 
@@ -112,7 +112,9 @@ def grow(
         stage = growth.next(stage)
 
 
-def restart(job: Job, first: Candidate, max_components: int, n_init: int = 1, show: Any = None) -> Iterator[Stage]:
+def restart(
+    job: Job, first: Candidate, max_components: int, n_init: int = 1, show: Progress | None = None
+) -> Iterator[Stage]:
     """The same stages, each from `n_init` fresh partitions of the rows."""
     for k in range(first.n_components, max_components + 1):
         candidate = replace(first, counts=(k,))
@@ -152,7 +154,7 @@ def passes_of(starts: Starts) -> int:
     return passes
 
 
-def _tell(show: Any, stage: Stage, max_components: int) -> None:
+def _tell(show: Progress | None, stage: Stage, max_components: int) -> None:
     if show is not None:
         what = f"{stage.covariance} with {stage.n_components}: log-likelihood {stage.log_likelihood:.6g}"
         show(stage.n_components, max_components, what)

@@ -33,7 +33,7 @@ def summarise(source: ArrayBlocks, sizes: tuple[int, ...], executor: Executor) -
     """Two passes over the blocks; missing values are left out column by column."""
     table = source.table
 
-    def total(values) -> tuple[Array, Array]:
+    def total(values: Callable[[Block], tuple[Array, Array]]) -> tuple[Array, Array]:
         parts = executor.map(values, source)
         return np.sum([p[0] for p in parts], axis=0), np.sum([p[1] for p in parts], axis=0)
 

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mixent.base.capabilities import YES, able, yes
+from mixent.base.capabilities import YES, CapableTags, able, yes
 from mixent.base.convergence import FittedByRun, warn_unconverged
 from mixent.base.options import Estimator
 from mixent.base.params import check_count
@@ -61,7 +61,7 @@ class MixtureModel(FittedByRun, Estimator):
     varying_: np.ndarray  # positions among the continuous columns
     constants_: Array  # (d,) NaN where a column varies
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> CapableTags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return able(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,12 @@ RowFunction = Callable[[Ready, Block], Array]  # (n,) or (n, width)
 
 
 def each_row(
-    problem: MixtureProblem, params: MixtureParams, table: Block, function: RowFunction, width: int | None, n_jobs: Any
+    problem: MixtureProblem,
+    params: MixtureParams,
+    table: Block,
+    function: RowFunction,
+    width: int | None,
+    n_jobs: int | None,
 ) -> Array:
     """Apply a function to all rows, block by block, and return the answers in the rows' own order."""
     gaussian = problem.family.gaussian
@@ -35,7 +39,7 @@ def each_row(
     return out
 
 
-def log_density(problem: MixtureProblem, params: MixtureParams, table: Block, n_jobs: Any) -> Array:
+def log_density(problem: MixtureProblem, params: MixtureParams, table: Block, n_jobs: int | None) -> Array:
     """log p(x), (n,)."""
     return each_row(
         problem,
@@ -47,7 +51,7 @@ def log_density(problem: MixtureProblem, params: MixtureParams, table: Block, n_
     )
 
 
-def responsibilities(problem: MixtureProblem, params: MixtureParams, table: Block, n_jobs: Any) -> Array:
+def responsibilities(problem: MixtureProblem, params: MixtureParams, table: Block, n_jobs: int | None) -> Array:
     """p(component | x), (n, K)."""
     return each_row(
         problem, params, table, lambda ready, block: block_resp(problem, ready, block).T, params.n_components, n_jobs

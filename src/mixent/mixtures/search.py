@@ -17,6 +17,7 @@ from mixent.base.folds import Fold, label_folds
 from mixent.base.temperature import fit_temperature, row_losses
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
+from mixent.core.observers import Progress
 from mixent.mixtures.fit_plan import Candidate, Job
 from mixent.mixtures.predict import each_row
 
@@ -33,7 +34,7 @@ SURE = 100  # held-out rows from which one fold shows that a candidate is far be
 
 
 def search(
-    job: Job, structures: list[str] | None, max_components: int, cv: Any, show: Any
+    job: Job, structures: list[str] | None, max_components: int, cv: Any, show: Progress | None
 ) -> tuple[Candidate, list[dict], float]:
     """The best candidate, the table of all, and the temperature."""
     folds = make_folds(job, cv)
@@ -118,7 +119,7 @@ def _settings(candidate: Candidate) -> dict[str, Any]:
 class _Scores:
     """Held-out log-loss of every candidate tried."""
 
-    def __init__(self, job: Job, folds: list[Fold], show: Any) -> None:
+    def __init__(self, job: Job, folds: list[Fold], show: Progress | None) -> None:
         self.job, self.show = job, show
         self.parts = [(job.take(train).with_learned_priors(), held) for train, held in folds]
         self.target = job.target_shares()

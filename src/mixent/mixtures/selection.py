@@ -9,12 +9,12 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from mixent.base.temperature import fit_temperature
 from mixent.core.arrays import Array
+from mixent.core.observers import Progress
 from mixent.families.categorical import Categoricals
 from mixent.families.gaussian.family import Gaussians
 from mixent.families.product import Components
@@ -114,7 +114,9 @@ class Selected:
     temperature: float = 1.0
 
 
-def select(job: Job, units: Sequence[Unit], names: Sequence[str], per_class: bool, show: Any) -> Selected | None:
+def select(
+    job: Job, units: Sequence[Unit], names: Sequence[str], per_class: bool, show: Progress | None
+) -> Selected | None:
     """Choose by the criterion of the search (and `nested`). None when there are too few rows for folds."""
     settings = job.search
     if settings.criterion != "cv" and settings.nested is None:
@@ -139,7 +141,9 @@ def select(job: Job, units: Sequence[Unit], names: Sequence[str], per_class: boo
     return Selected(best, _held_records(held, best, job, sorted(picks)))
 
 
-def _by_criterion(job: Job, units: Sequence[Unit], names: Sequence[str], per_class: bool, show: Any) -> Selected:
+def _by_criterion(
+    job: Job, units: Sequence[Unit], names: Sequence[str], per_class: bool, show: Progress | None
+) -> Selected:
     (whole,) = options_of([(job, None)], job, units, names, show)
     best = choose([whole], partial(whole.criterion, job.search.criterion), per_class)
     return Selected(best, _criterion_records(whole, best, per_class), whole)
@@ -193,13 +197,13 @@ def _held_records(held: Held, best: Combination, job: Job, picks: Sequence[Combi
 # --- the classifier of a choice --------------------------------------------------------------------------------------
 
 
-def select_classes(job: Job, structures: list[str] | None, show: Any) -> Outcome:
+def select_classes(job: Job, structures: list[str] | None, show: Progress | None) -> Outcome:
     """A mixture per class, its size and structure chosen."""
     settings = job.search
     if settings.criterion == "cv" and not settings.grown and not settings.per_class:
         candidate, records, temperature = search(job, structures, settings.max_components, settings.cv, show)
         return Outcome(job.fit(candidate)[0], candidate, temperature, records)
-    _check_apart(job.est)
+    _check_apart(job)
     units = [Unit((c,), False) for c in range(job.n_classes)]
     selected = select(job, units, structures or ["VVI", "VVV"], settings.per_class, show)
     if selected is None:
@@ -210,9 +214,9 @@ def select_classes(job: Job, structures: list[str] | None, show: Any) -> Outcome
     return _together(job, stages, paths, selected)
 
 
-def grown_classes(job: Job, candidate: Candidate, show: Any) -> Outcome:
+def grown_classes(job: Job, candidate: Candidate, show: Progress | None) -> Outcome:
     """Each class grown to its given size."""
-    _check_apart(job.est)
+    _check_apart(job)
     units = [Unit((c,), False) for c in range(job.n_classes)]
     paths = []
     for unit, count, name in zip(units, candidate.counts, candidate.structures):
@@ -221,7 +225,7 @@ def grown_classes(job: Job, candidate: Candidate, show: Any) -> Outcome:
     return _together(job, [path[-1] for path in paths], paths, Selected((), []))
 
 
-def select_shared(job: Job, structures: list[str] | None, show: Any) -> Outcome:
+def select_shared(job: Job, structures: list[str] | None, show: Progress | None) -> Outcome:
     """Components shared by all classes, their number and structure chosen."""
     unit = Unit(tuple(range(job.n_classes)), True)
     selected = select(job, [unit], structures or ["VVI", "EEE", "VVV"], False, show)
@@ -236,15 +240,15 @@ def select_shared(job: Job, structures: list[str] | None, show: Any) -> Outcome:
     return Outcome(found, candidate, selected.temperature, selected.records, grown)
 
 
-def grown_shared(job: Job, candidate: Candidate, show: Any) -> Outcome:
+def grown_shared(job: Job, candidate: Candidate, show: Progress | None) -> Outcome:
     """Shared components grown to a given number."""
     by = by_criterion(job, Judge(job, Unit(tuple(range(job.n_classes)), True)))
     path = list(grow(job, replace(candidate, counts=(1,)), candidate.n_components, by=by, show=show))
     return Outcome(path[-1].fitted, candidate, path=path)
 
 
-def _check_apart(est: Any) -> None:
-    if est.across_classes:
+def _check_apart(job: Job) -> None:
+    if job.est.across_classes:
         raise ValueError(
             "across_classes=True needs a search that fits all classes together; set growth='restart', criterion='cv' "
             "and per_class=False"

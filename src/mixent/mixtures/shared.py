@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mixent.base.params import check_count
-from mixent.data import Labels
+from mixent.core.observers import Progress
+from mixent.data import Labels, Schema
 from mixent.mixtures.bayes import BayesMixture
 from mixent.mixtures.fit_plan import Candidate, Job, Outcome
 from mixent.mixtures.options import Conditional, MinimumError, MixturePrior, Search, read_training
@@ -131,7 +132,7 @@ class SharedMixtureClassifier(BayesMixture):
         if isinstance(self.covariance, dict):
             raise ValueError("covariance by class makes no sense for shared components; name one structure")
 
-    def _fit_job(self, job: Job, labels: Labels, training: Plan | None, show: Any) -> Outcome:
+    def _fit_job(self, job: Job, labels: Labels, training: Plan | None, show: Progress | None) -> Outcome:
         from mixent.mixtures.selection import grown_shared, select_shared
         from mixent.mixtures.training import shared_starts, train
 
@@ -160,7 +161,7 @@ class SharedMixtureClassifier(BayesMixture):
             raise ValueError("a list of covariances is searched: set n_components='auto', or name one structure")
         return shared_candidate(job, count, names[0])
 
-    def _keep(self, outcome: Outcome, labels: Labels, schema: Any) -> None:
+    def _keep(self, outcome: Outcome, labels: Labels, schema: Schema) -> None:
         super()._keep(outcome, labels, schema)
         self.n_components_ = outcome.found.params.n_components
 

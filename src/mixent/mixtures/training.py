@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from mixent.core.arrays import Array
 from mixent.core.blocks import ArrayBlocks
 from mixent.core.driver import Event, Halt, Observer, Run, Status, Stop, run
-from mixent.core.observers import ShowProgress
+from mixent.core.observers import Progress, ShowProgress
 from mixent.core.proposals import Squarem
 from mixent.families.product import Components
 from mixent.mixtures.discriminative import ConditionalLikelihood, Criterion, DiscriminativeProblem, SmoothedError
@@ -77,7 +76,7 @@ class Begun:
 Starts = Callable[[Job], Sequence[Fitted]]  # likelihood solutions of a job
 
 
-def train(job: Job, starts: Starts, training: Plan, show: Any = None) -> Fitted:
+def train(job: Job, starts: Starts, training: Plan, show: Progress | None = None) -> Fitted:
     """Train from each likelihood solution for a while, then on from the best.
 
     With `validation`, part of the labelled rows is held out first, to learn after how many passes they gain nothing
