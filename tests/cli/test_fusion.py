@@ -176,7 +176,7 @@ BAD_CALIBRATIONS = [
     (("--bins", "4", "--ratio", "S,R"), 2, "--bins is not used: no source gives scores to be put into bins"),
     (("--copy", "B"), 2, "--copy must be NAME=ORIGINAL; got 'B'"),
     (("--copy", "Q=A"), 2, "--copy Q: unknown source"),
-    (("--copy", "A=Q"), 1, "source 'A' is said to be a copy of 'Q', which must be another of the sources"),
+    (("--copy", "A=Q"), 1, "copy_of of source 'A' must be another of the sources"),
     (("--priors", "healthy"), 2, "--priors must be classes with their shares"),
     (("--priors", "healthy=1,healthy=2"), 2, "--priors must be classes with their shares"),
     (("--priors", "healthy=-1,ill=2"), 2, "--priors must be classes with their shares"),
@@ -404,7 +404,7 @@ def test_bad_answers(files, fails):
     assert "is left out by --ignore" in line
     assert files("fuse", "a.csv", *tail, "--ignore", "B").exit_code == 0
     NEW[["A", "B"]].replace("ill", "sick").to_csv("sick.csv", index=False)
-    assert "says 'sick' of item" in fails("fuse", "sick.csv", *tail)
+    assert "answers 'sick' to item" in fails("fuse", "sick.csv", *tail)
     Path("bad.json").write_text("{")
     assert "bad.json is no JSON file" in fails("fuse", "votes.csv", "-c", "bad.json", "-o", "f.csv")
     NEW.rename(columns={"case": "majority"}).to_csv("clash.csv", index=False)

@@ -32,7 +32,7 @@ PMF = np.array([[0.9, 0.1], [0.25, 0.75], [np.nan, np.nan], [0.5, 0.5]])
 def read(sources, table):
     layout = Layout.of(sources)
     found = read_answers(layout, table)
-    return dict(zip(layout.names, found.said))
+    return dict(zip(layout.names, found.responses))
 
 
 def as_dict():
@@ -168,10 +168,10 @@ def test_what_is_read_can_be_cut_and_joined():
     assert read_answers(layout, hard) is hard
     for a, b in ((hard, soft), (soft, hard)):
         both = a.joined(b)
-        assert both.n_items == 3 and both.said[0].ndim == 1
+        assert both.n_items == 3 and both.responses[0].ndim == 1
         rows = [a.n_items + i for i in range(b.n_items)]
-        assert both.part(rows).said[0].tolist() == b.said[0].tolist()
-    np.testing.assert_allclose(hard.joined(soft).said[1], [[1, 0], [0, 0], [0.5, 0.5]])
+        assert both.part(rows).responses[0].tolist() == b.responses[0].tolist()
+    np.testing.assert_allclose(hard.joined(soft).responses[1], [[1, 0], [0, 0], [0.5, 0.5]])
     assert hard.joined(soft).answered().tolist() == [[True, True, False], [True, False, True]]
 
 
@@ -182,25 +182,33 @@ NUMBERS = Calibration.from_counts([[8, 2], [1, 9]], [1, 2])
 @pytest.mark.parametrize(
     ("sources", "table", "message"),
     [
-        (TWO, {"vote": ["no"]}, "answers of 'vote', which is none of the sources 'voter', 'judge'"),
-        (TWO, {"voter": ["no"], "judge": ["no", "yes"]}, "all sources must answer the same items; they gave {'voter'"),
-        (TWO, {}, "the dict of answers is empty; give at least one source's"),
+        (TWO, {"vote": ["no"]}, "unknown source 'vote'; choose one of 'voter', 'judge'"),
+        (
+            TWO,
+            {"voter": ["no"], "judge": ["no", "yes"]},
+            "answers to the same items; the lengths are {'voter'",
+        ),
+        (TWO, {}, "the dict of answers is empty; give the answers of at least one source"),
         (TWO, [["no"]], r"column for each of the 2 sources 'voter', 'judge', or a dict; got shape \(1, 1\)"),
         (TWO, ["no", "yes"], r"or a dict; got shape \(2,\)"),
         (
             TWO,
             pd.DataFrame({"voter": ["no"]}),
             r"the table has no column 'judge' with the answers of source 'judge' \(nor probabilities in columns "
-            "'judge:symbol'\\); it has 'voter'. A source that was silent needs a blank column",
+            "'judge:symbol'\\); its columns are 'voter'. A source without answers needs a blank column",
         ),
-        (TWO, {"voter": ["no", "maybe"]}, "'voter' says 'maybe' of item 1, which is none of its symbols 'no', 'uns"),
+        (TWO, {"voter": ["no", "maybe"]}, "'voter' answers 'maybe' to item 1, which is none of its symbols 'no', 'uns"),
         (TWO, {"voter": [{"no"}]}, "the answers of 'voter' must be labels; unhashable type"),
-        ({"a": NUMBERS}, {"a": ["1"]}, r"none of its symbols 1, 2 \(the one is str, the other int\); a blank is no"),
-        (TWO, {"voter": [1]}, "'voter' says 1 of item 0, which is none of its symbols 'no', 'unsure', 'yes'; a blank"),
+        (
+            {"a": NUMBERS},
+            {"a": ["1"]},
+            r"none of its symbols 1, 2 \(the answer is str, the symbols are int\)",
+        ),
+        (TWO, {"voter": [1]}, "'voter' answers 1 to item 0, which is none of its symbols 'no', 'unsure', 'yes'; leave"),
         (TWO, {"judge": np.ones((2, 3)) / 3}, "'judge' gives 3 probabilities for 2 symbols 'no', 'yes'"),
         (TWO, {"judge": [[0.5, 0.6]]}, r"the probabilities of 'judge' must be >= 0 and sum to 1 .* row 0 has \[0.5"),
         (TWO, {"judge": {"yes": [1.5]}}, "the probabilities of 'judge' must be >= 0 and sum to 1"),
-        (TWO, {"judge": {"maybe": [0.5]}}, "'judge' gives a probability of 'maybe', which is none of its symbols"),
+        (TWO, {"judge": {"maybe": [0.5]}}, "'judge' has a probability of 'maybe', which is none of its symbols"),
         (
             {"judge": JUDGE},
             pd.DataFrame({"judge:no": ["x"], "judge:yes": [0.5]}),
@@ -208,12 +216,12 @@ NUMBERS = Calibration.from_counts([[8, 2], [1, 9]], [1, 2])
         ),
         ({"scorer": SCORER}, {"scorer": ["high"]}, "column 'scorer' must hold numbers; could not convert"),
         ({"line": LINE}, {"line": [1.0, np.inf]}, "the scores of 'line' must be finite; row 1 is not"),
-        (TWO, {"voter": ["no"], "voter@": ["left"]}, "source 'voter' has no cells in its calibration, but its answers"),
-        ({"cells": CELLS}, {"cells": ["no"]}, "was calibrated with cells; give them beside its answers, as 'cells@'"),
+        (TWO, {"voter": ["no"], "voter@": ["left"]}, "the answers of source 'voter' have cells, but its calibration"),
+        ({"cells": CELLS}, {"cells": ["no"]}, "was calibrated with cells; give them with its answers, as 'cells@'"),
         (
             {"cells": CELLS},
             {"cells": ["no"], "cells@": ["top"]},
-            "'the cells of 'cells'' says 'top' of item 0|\"the cells of 'cells'\" says 'top' of item 0",
+            "'the cells of 'cells'' answers 'top' to item 0|\"the cells of 'cells'\" answers 'top' to item 0",
         ),
     ],
 )
@@ -229,7 +237,7 @@ def test_what_cannot_be_read_is_named(sources, table, message):
         (
             pd.DataFrame({"item": [1], "value": [2]}),
             {},
-            "the long table has no column 'source'; it has 'item', 'value'",
+            "the long table has no column 'source'; its columns are 'item', 'value'",
         ),
         (pd.DataFrame(LONG), {"probability": "p"}, "the long table has no column 'p'"),
         (
@@ -252,23 +260,23 @@ def test_messages_of_long_tables(table, options, message):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Source("x"), "a source needs a Calibration; got str"),
-        (lambda: Source(VOTER, cells="where"), "a source has cells only where its calibration has"),
+        (lambda: Source("x"), "calibration must be a Calibration; got str"),
+        (lambda: Source(VOTER, cells="where"), "cells is only used with a calibration that has cells"),
         (lambda: Source(VOTER, as_is=1), "as_is must be True or False; got 1"),
         (lambda: Layout.of({}), "sources must be a dict, name -> Calibration or Source, and not empty; got {}"),
         (lambda: Layout.of([VOTER]), "sources must be a dict, name -> Calibration or Source"),
         (lambda: Layout.of({"a": 3}), "source 'a' must be a Calibration or a Source; got int"),
         (
             lambda: Layout.of({"a": Calibration.from_counts([[1, 2], [2, 1]], CLASSES, copy_of="b")}),
-            "source 'a' is said to be a copy of 'b', which must be another of the sources 'a'",
+            "copy_of of source 'a' must be another of the sources 'a'; got 'b'",
         ),
         (
             lambda: Layout.of({"a": Calibration.from_counts([[1, 2], [2, 1]], CLASSES, copy_of="a")}),
-            "source 'a' is said to be a copy of 'a'",
+            "copy_of of source 'a' must be another",
         ),
         (
             lambda: Layout.of({"a": Calibration.from_counts([[1, 0], [0, 1]], CLASSES, smoothing=0)}),
-            "source 'a' has a rate of zero and smoothing 0: .* keep smoothing > 0",
+            "source 'a' has a rate of zero and smoothing 0, .* use smoothing > 0",
         ),
         (
             lambda: Layout.of({"a": VOTER, "b": NUMBERS}),

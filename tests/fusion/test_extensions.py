@@ -110,7 +110,7 @@ def test_latent_cells_are_pmfs():
         soft = fit(celled, {**drawn.answers, **one_hot}, "ml-product")
         np.testing.assert_allclose(hard.posterior_, soft.posterior_, atol=1e-12)
     layout = Layout.of({"s0": celled["s0"]})
-    said = read_answers(layout, {"s0": [[0.2, 0.3, 0.5]], "s0@": [[0.9, 0.1]]}).said[0]
+    said = read_answers(layout, {"s0": [[0.2, 0.3, 0.5]], "s0@": [[0.9, 0.1]]}).responses[0]
     np.testing.assert_allclose(said.reshape(3, 2), np.outer([0.2, 0.3, 0.5], [0.9, 0.1]))
 
 

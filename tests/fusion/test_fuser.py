@@ -68,7 +68,7 @@ def test_explanations_sum_to_the_log_posterior(method):
 @pytest.mark.parametrize("method", SUMS)
 def test_means_have_no_explanation(method):
     drawn = panel(2, n=50)
-    with pytest.raises(ValueError, match=f"method '{method}' takes means, whose posteriors are no sum of what each"):
+    with pytest.raises(ValueError, match=f"method '{method}' averages posteriors"):
         fused(drawn, method).explain(drawn.answers)
 
 
@@ -366,7 +366,10 @@ GOOD = panel(18, n=60, K=2, J=2)
         ),
         ({"trim": 0.1, "method": "sum"}, "trim=0.1 is only used with method 'trimmed-mean'; got method='sum'"),
         ({"tol": 1e-3, "method": "pool"}, "tol=0.001 is only used with method 'min-divergence'; got method='pool'"),
-        ({"trim": 0.5, "method": "trimmed-mean"}, "trim must be less than 0.5, for it is cut at either end; got 0.5"),
+        (
+            {"trim": 0.5, "method": "trimmed-mean"},
+            "trim must be less than 0.5, as it is removed at either end; got 0.5",
+        ),
         ({"trim": -1}, "trim must be a share, at least 0 and less than 1; got -1"),
         ({"confidence": 0}, "confidence must be more than 0; got 0"),
         ({"confidence": 1}, "confidence must be a share, at least 0 and less than 1; got 1"),
@@ -398,7 +401,7 @@ def test_options_that_make_no_sense_are_refused(options, message):
         (lambda f: Fuser().fit([["a", "b"]]), "without sources the answers must be a DataFrame, a dict or LongAnswers"),
         (lambda f: Fuser().fit({"x": np.full((3, 2), 0.5)}), "source 'x' gives probabilities; without a calibration"),
         (lambda f: Fuser().fit({"x": {"a": [0.5]}}), "source 'x' gives probabilities; without a calibration only labe"),
-        (lambda f: Fuser().fit({"x": ["a", "a"]}), r"the sources must use at least two labels; they said \['a'\]"),
+        (lambda f: Fuser().fit({"x": ["a", "a"]}), r"the answers must hold at least two labels; got \['a'\]"),
     ],
 )
 def test_data_that_make_no_sense_are_refused(call, message):

@@ -62,7 +62,7 @@ def test_no_items_are_refused_alike(name):
 def test_messages_in_place_of_python_errors():
     with pytest.raises(ValueError, match="'x'"):
         Fuser({"x": ABC}).fit({"x": {}})  # StopIteration
-    with pytest.raises(ValueError, match="a guess needs an accuracy"):
+    with pytest.raises(ValueError, match="accuracy must be between"):
         Calibration.guess(["a", "b"], "high")  # TypeError
     table = pd.DataFrame({"item": [1, 1], "source": ["x", "x"], "value": ["a", "a"], "p": [0.5, 0.5]})
     with pytest.raises(ValueError, match="more than once"):
@@ -116,7 +116,7 @@ def test_bins_lie_where_a_rare_class_is_told():
         Calibration.from_scores([0, 1], ["low", "high"])
     with pytest.raises(ValueError, match="no score has a label"):
         Calibration.from_scores([0, 1, None, None], [np.nan, np.nan, 1.0, 2.0])
-    with pytest.raises(ValueError, match="truth must be labels; it holds probabilities"):
+    with pytest.raises(ValueError, match="y_true must be labels; it holds probabilities"):
         Calibration.from_scores([[0.2, 0.8], [0.5, 0.5]], [1.0, 2.0])
 
 

@@ -61,7 +61,7 @@ def test_the_interval_carries_what_a_source_was_never_calibrated_on():
 
 def test_a_class_that_no_source_knows_is_refused():
     one = Calibration.from_counts([[20, 5], [5, 20], [0, 0]], list("abc"), list("ab"))
-    with pytest.raises(ValueError, match="no source was calibrated on a row of class 'c'"):
+    with pytest.raises(ValueError, match="no source has calibration rows of class 'c'"):
         Fuser({"x": one}).fit({"x": ["a", "b"]})
     assert Fuser({"x": one}).fit({"x": list("ab") * 9}, [*"abc", *[None] * 15]).classes_.tolist() == list("abc")
 
@@ -217,9 +217,9 @@ def test_a_scale_mends_probabilities_that_are_too_sure_or_too_timid(power):
 
 
 def test_messages_of_scales():
-    with pytest.raises(ValueError, match="scaled=True is for probabilities of the classes"):
+    with pytest.raises(ValueError, match="scaled=True needs probabilities of the classes"):
         Calibration.from_predictions([0, 1], [0, 1], scaled=True)
-    with pytest.raises(ValueError, match="scale is for probabilities of the classes"):
+    with pytest.raises(ValueError, match="scale needs probabilities of the classes"):
         Calibration.from_counts([[9, 1, 1], [1, 9, 1]], ["h", "i"], ["h", "i", "?"], scale=(1, 0, 0, 0))
 
 
@@ -229,11 +229,11 @@ def test_counts_are_read_by_name():
 
 
 def test_slips_are_told():
-    with pytest.raises(ValueError, match="holds 300 different numbers, such as .*: they are no labels"):
+    with pytest.raises(ValueError, match="hold 300 different numbers, such as .*, which are not labels"):
         Calibration.from_predictions(RNG.integers(0, 2, 300), RNG.random(300))
-    with pytest.raises(ValueError, match="are labels of different types"):
+    with pytest.raises(ValueError, match="have different types"):
         Calibration.from_predictions([0, 1], ["0", "1"])
-    with pytest.raises(ValueError, match=r"'A' says .* \(probabilities are given as a table"):
+    with pytest.raises(ValueError, match=r"'A' answers .* \(give probabilities as a table"):
         Fuser(PAIR).fit({"A": [0.2, 0.8]})
     assert Calibration.from_counts([[9, 1], [2, 8]], ["h", "i"], priors={"i": 0.3, "h": 0.7}).priors.tolist() == [
         0.7,
@@ -273,7 +273,7 @@ def test_long_tables_of_verdicts_with_confidence():
     judge = Calibration.from_predictions(["good", "bad"] * 20, [[0.31, 0.69], [0.77, 0.23]] * 20)
     said = Fuser({"J": judge, "L": Calibration.from_counts([[9, 1], [1, 9]], ["bad", "good"])}).fit(turned)
     # the other symbol has the rest, and a blank is no answer
-    np.testing.assert_allclose(said._batch.answers.said[0], [[0.1, 0.9], [0.8, 0.2], [0, 0]])
+    np.testing.assert_allclose(said._batch.answers.responses[0], [[0.1, 0.9], [0.8, 0.2], [0, 0]])
 
 
 def test_probabilities_through_the_confusion_matrix_are_those_of_a_doubted_label():
@@ -291,9 +291,9 @@ def test_symbols_that_are_not_named_share_the_rest():
     fuser = Fuser({"x": three}, method="min-divergence").fit(
         {"x": {"a": [0.6, 0.2, np.nan], "b": [np.nan, 0.5, np.nan]}}
     )
-    np.testing.assert_allclose(fuser._batch.answers.said[0], [[0.6, 0.2, 0.2], [0.2, 0.5, 0.3], [0, 0, 0]])
+    np.testing.assert_allclose(fuser._batch.answers.responses[0], [[0.6, 0.2, 0.2], [0.2, 0.5, 0.3], [0, 0, 0]])
     table = pd.DataFrame({"item": [1, 2], "source": ["x", "x"], "value": ["a", "a"], "p": [0.6, 0.9]})
-    said = Fuser({"x": three}).fit(long_answers(table, probability="p"))._batch.answers.said[0]
+    said = Fuser({"x": three}).fit(long_answers(table, probability="p"))._batch.answers.responses[0]
     np.testing.assert_allclose(said, [[0.6, 0.2, 0.2], [0.9, 0.05, 0.05]])
 
 
@@ -303,7 +303,7 @@ def test_labels_beside_a_scaled_source_of_fewer_classes():
     answers = {"two": [[0.7, 0.3]] * 30, "three": list("abc") * 10}
     fuser = Fuser({"two": two, "three": three}).fit(answers, [*"abc", *[None] * 27])
     assert fuser.labels_[:3].tolist() == list("abc")
-    with pytest.raises(ValueError, match="as_is=False has no effect on a calibration with a scale"):
+    with pytest.raises(ValueError, match="as_is=False cannot be combined with a calibration with scale"):
         Source(two, as_is=False)
 
 

@@ -1,7 +1,7 @@
-"""A batch of items as the solvers see it: patterns with their counts, codes or pmfs in cells, evidence of every source.
+"""A batch of items for the solvers: patterns of answers with their counts, and the evidence of every source.
 
-Items of which all sources said the same are one pattern: a million items of five sources with two symbols are at most
-243. Where a source gives probabilities, every item is its own pattern.
+Items with the same answers of all sources are one pattern: a million items of five sources with two symbols have at
+most 243. With a source that gives probabilities, every item is a pattern of its own.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from mixent.fusion.sources import Layout
 from mixent.maxent.blocks import Rows
 from mixent.maxent.cells import Cells
 
-LEAST = 1e-12  # probability of a class by a source: zero would end the matter for all others
+LEAST = 1e-12  # probability of a class by a source: zero would override all others
 SHORTEST = 0.1  # sharpness below which steps of "min-divergence" grow no longer
 DENSIFY = 1 << 40
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Patterns, how much of the batch each is, and which class it is known to be."""
+    """Patterns, their total weights, and their classes where known."""
 
     layout: Layout
     answers: Answers  # of the patterns
@@ -38,15 +38,15 @@ class Batch:
         n = answers.n_items
         weight = np.ones(n) if weight is None else weight
         known = np.full(n, -1) if known is None else known
-        if any(one.ndim == 2 for one in answers.said):
+        if any(one.ndim == 2 for one in answers.responses):
             return Batch(layout, answers, weight, known)
-        columns = [*answers.said, known]
+        columns = [*answers.responses, known]
         first, pattern_of = patterns(columns, [*(size + 1 for size in layout.sizes), layout.n_classes + 1])
         counts = np.bincount(pattern_of, weight, minlength=len(first)).astype(float)
         return Batch(layout, answers.part(first), counts, known[first], pattern_of)
 
     def joined(self, other: Batch) -> Batch:
-        """The patterns of both, in this order; which pattern belongs to which item is forgotten."""
+        """The patterns of both, in this order; `pattern_of` refers to the patterns of both."""
         weight = np.concatenate([self.weight, other.weight])
         known = np.concatenate([self.known, other.known])
         return Batch.of(self.layout, self.answers.joined(other.answers), weight, known)
@@ -56,20 +56,20 @@ class Batch:
         return len(self.weight)
 
     def items(self, values: np.ndarray) -> np.ndarray:
-        """What belongs to patterns (P, ...), for every item."""
+        """Values of patterns (P, ...) for every item."""
         return values if self.pattern_of is None else values[self.pattern_of]
 
     @cached_property
     def hard(self) -> list[int]:
-        return [j for j, one in enumerate(self.answers.said) if one.ndim == 1]
+        return [j for j, one in enumerate(self.answers.responses) if one.ndim == 1]
 
     @cached_property
     def soft(self) -> list[int]:
-        return [j for j, one in enumerate(self.answers.said) if one.ndim == 2]
+        return [j for j, one in enumerate(self.answers.responses) if one.ndim == 2]
 
     @cached_property
     def order(self) -> np.ndarray:
-        """(S,) the layout's symbols in the order of the cells: codes first, then pmfs."""
+        """(S,) the layout's symbols in the order of the cells: codes first, then distributions."""
         parts = [np.arange(s.start, s.stop) for s in (self.layout.slices[j] for j in [*self.hard, *self.soft])]
         return np.concatenate(parts)
 
@@ -80,9 +80,9 @@ class Batch:
 
     @cached_property
     def rows(self) -> Rows:
-        P, said = self.n_patterns, self.answers.said
-        codes = np.stack([said[j] for j in self.hard], axis=1) if self.hard else np.empty((P, 0), dtype=int)
-        dense = np.concatenate([said[j].T for j in self.soft]) if self.soft else np.empty((0, P))
+        P, responses = self.n_patterns, self.answers.responses
+        codes = np.stack([responses[j] for j in self.hard], axis=1) if self.hard else np.empty((P, 0), dtype=int)
+        dense = np.concatenate([responses[j].T for j in self.soft]) if self.soft else np.empty((0, P))
         target = np.zeros((self.layout.n_classes, P))
         labelled = np.flatnonzero(self.known >= 0)
         target[self.known[labelled], labelled] = self.weight[labelled]
@@ -105,22 +105,22 @@ class Batch:
 
     @cached_property
     def sharpness(self) -> float:
-        """How far answers are from uniform: one for labels, less for probabilities, which bear longer steps."""
+        """How far answers are from uniform: one for labels, less for probabilities, which allow longer steps."""
         each = np.ones(self.layout.n_sources)
         for j in self.soft:
-            said, V = self.answers.said[j], self.layout.sizes[j]
+            responses, V = self.answers.responses[j], self.layout.sizes[j]
             total = float(self.weight @ self.answered[j])
             if total > 0 and V > 1:
-                peak = float(self.weight @ np.einsum("nv,nv->n", said, said)) / total
+                peak = float(self.weight @ np.einsum("nv,nv->n", responses, responses)) / total
                 each[j] = (peak - 1 / V) / (1 - 1 / V)
         return float(np.average(each, weights=self.layout.share))
 
     def logits(self, weights: Array) -> Array:
-        """(K, P): sum of weights (S, K) over what is said."""
+        """(K, P): sum of weights (S, K) over the answers."""
         return self.cells.logits(weights[self.order], self.rows)
 
     def expected(self, weights: Array) -> Array:
-        """(S, C): sum over patterns of what is said times weights (C, P)."""
+        """(S, C): sum over patterns of the answers times weights (C, P)."""
         out = np.empty((self.layout.n_symbols, len(weights)))
         out[self.order] = self.cells.expected(np.ascontiguousarray(weights), self.rows)
         return out
@@ -131,65 +131,65 @@ class Batch:
         return self.answers.answered()
 
     def product(self, trust: Array, confusion: Array | None = None) -> Array:
-        """(P, K) sum over the sources of trust times log-likelihood ratio; without the room that all of these take."""
+        """(P, K) sum over the sources of trust times log-likelihood ratio, source by source to save memory."""
         out = np.zeros((self.n_patterns, self.layout.n_classes))
         one = np.empty_like(out)
         A = self.layout.confusion if confusion is None else confusion
-        for j, said in enumerate(self.answers.said):
+        for j, responses in enumerate(self.answers.responses):
             one[:] = 0.0
-            self._evidence_of(j, said, A[self.layout.slices[j]], one)
-            one *= trust[j] if self._alone is None else trust[j] * self._alone[j][:, None]
+            self._evidence_of(j, responses, A[self.layout.slices[j]], one)
+            one *= trust[j] if self._copy_scale is None else trust[j] * self._copy_scale[j][:, None]
             out += one
         return out
 
     @cached_property
-    def _alone(self) -> Array | None:
-        """(J, P) how many sources a copy speaks for, over its share: all of the vote where the others are silent."""
+    def _copy_scale(self) -> Array | None:
+        """(J, P) factors of copies: those with an answer have the whole vote of their group. None without copies."""
         layout = self.layout
         if len(np.unique(layout.root)) == layout.n_sources:
             return None
-        spoke = np.zeros((layout.n_sources, self.n_patterns))
-        np.add.at(spoke, layout.root, self.answered.astype(float))
-        return 1.0 / (np.maximum(spoke[layout.root], 1.0) * layout.share[:, None])
+        n_answered = np.zeros((layout.n_sources, self.n_patterns))
+        np.add.at(n_answered, layout.root, self.answered.astype(float))
+        return 1.0 / (np.maximum(n_answered[layout.root], 1.0) * layout.share[:, None])
 
-    def voiced(self, confusion: Array | None = None) -> Array:
-        """(J, P, K) evidence for product rules: copies that are alone speak for those that are silent."""
+    def product_evidence(self, confusion: Array | None = None) -> Array:
+        """(J, P, K) evidence for product rules: copies with an answer have the whole vote of their group."""
         evidence = self.evidence(confusion)
-        return evidence if self._alone is None else evidence * self._alone[:, :, None]
+        return evidence if self._copy_scale is None else evidence * self._copy_scale[:, :, None]
 
     @cached_property
     def ratio(self) -> Array:
-        """(P, K) of the product rule: each source with its share of a vote."""
+        """(P, K) log-likelihood ratios of the product rule: each source with its share of a vote."""
         return self.product(self.layout.share)
 
     @cached_property
     def shares(self) -> Array:
-        """(J, P) share of a vote of each source on each pattern; none where it is silent."""
+        """(J, P) share of a vote of each source on each pattern; zero without an answer."""
         return self.layout.share[:, None] * self.answered
 
     def evidence(self, confusion: Array | None = None) -> Array:
-        """(J, P, K) log-likelihood ratios; zero where a source is silent."""
+        """(J, P, K) log-likelihood ratios; zero without an answer."""
         out = np.zeros((self.layout.n_sources, self.n_patterns, self.layout.n_classes))
         A = self.layout.confusion if confusion is None else confusion
-        for j, said in enumerate(self.answers.said):
-            self._evidence_of(j, said, A[self.layout.slices[j]], out[j])
+        for j, responses in enumerate(self.answers.responses):
+            self._evidence_of(j, responses, A[self.layout.slices[j]], out[j])
         return out
 
-    def _evidence_of(self, j: int, said: np.ndarray, confusion: Array, out: Array) -> None:
+    def _evidence_of(self, j: int, responses: np.ndarray, confusion: Array, out: Array) -> None:
         ratio = confusion / self.layout.pooled[self.layout.slices[j], None]  # (S_j, K)
-        if said.ndim == 1:
-            there = said >= 0
-            out[there] = np.log(ratio)[said[there]]
+        if responses.ndim == 1:
+            there = responses >= 0
+            out[there] = np.log(ratio)[responses[there]]
             return
         own = self._own_probabilities(j)
         if own is None:
-            np.log(np.maximum(said @ ratio, LEAST), out=out)
+            np.log(np.maximum(responses @ ratio, LEAST), out=out)
         else:
             place, prior = own
             scale = self.layout.calibrations[j].scale
-            had = prior > 0  # of a class it was never trained on its probabilities tell nothing
+            had = prior > 0  # its probabilities carry no evidence on a class it was not trained on
             whole = bool(had.all()) and place == list(range(out.shape[1]))
-            values = np.maximum(said if whole else said[:, had], LEAST)
+            values = np.maximum(responses if whole else responses[:, had], LEAST)
             np.log(values, out=values)
             ratio = values - np.log(prior[had]) if scale is None else scale[0] * values + np.array(scale[1:])[had]
             out[:, slice(None) if whole else np.array(place)[had]] = ratio
@@ -197,33 +197,33 @@ class Batch:
             out[~self.answered[j]] = 0.0
 
     def _own_probabilities(self, j: int) -> tuple[list[int], Array] | None:
-        """Classes its pmfs are about, and its priors of them; None where they are about something else."""
+        """The classes of its distributions, and its priors of them; None where the symbols are not classes."""
         source, one = self.layout.sources[j], self.layout.calibrations[j]
         classes = self.layout.classes.tolist()
         if not source.as_is or one.cells is not None or one.edges is not None:
             return None
-        used = {symbol for symbol, said in zip(one.symbols, one.counts.sum(axis=0)) if said > 0}
+        used = {symbol for symbol, responses in zip(one.symbols, one.counts.sum(axis=0)) if responses > 0}
         seen = {label for label, there in zip(one.classes, one.seen) if there}
-        # of a class it met but has no symbol for, or never gives any probability, only its confusion matrix tells
+        # for a class with rows but without a symbol, or without any probability, there is only the confusion matrix
         if not set(one.symbols) <= set(one.classes) or not seen <= used:
             return None
         prior = dict(zip(one.classes, one.class_prior))
         return [classes.index(s) for s in one.symbols], np.array([prior[s] for s in one.symbols])
 
     def votes(self) -> Array:
-        """(J, P, K) one-hot: the class each source names; none for a symbol that is no class."""
+        """(J, P, K) one-hot: the class each source names; zero for a symbol that is not a class."""
         layout = self.layout
         out = np.zeros((layout.n_sources, self.n_patterns, layout.n_classes))
-        for j, said in enumerate(self.answers.said):
+        for j, responses in enumerate(self.answers.responses):
             named = self._named(j)
-            codes = said if said.ndim == 1 else np.where(self.answered[j], said.argmax(axis=1), -1)
+            codes = responses if responses.ndim == 1 else np.where(self.answered[j], responses.argmax(axis=1), -1)
             classes = np.where(codes >= 0, named[codes], -1)
             voted = np.flatnonzero(classes >= 0)
             out[j, voted, classes[voted]] = 1.0
         return out
 
     def _named(self, j: int) -> np.ndarray:
-        """(S_j,) class each symbol names; -1: none. A bin of scores names the class it is most often said of."""
+        """(S_j,) class each symbol names, -1: none. A bin of scores names the class with the largest rate."""
         one = self.layout.calibrations[j]
         classes = self.layout.classes.tolist()
         if one.edges is not None:
@@ -237,19 +237,19 @@ class Batch:
 
     @cached_property
     def totals(self) -> Array:
-        """(S,) how often each symbol is said."""
+        """(S,) total weight of each symbol."""
         return self.expected(self.weight[None])[:, 0]
 
     @cached_property
-    def said(self) -> Array:
-        """(S,) the same, of items whose class is not known."""
+    def unlabelled_totals(self) -> Array:
+        """(S,) total weight of each symbol over items without a known class."""
         if not (self.known >= 0).any():
             return self.totals
         return self.expected((self.weight * (self.known < 0))[None])[:, 0]
 
     @cached_property
     def moments(self) -> Array:
-        """(S + 1, S + 1) sum of w x x^T, x a one and all that is said of an item; of those of unknown class."""
+        """(S + 1, S + 1) sum of w x x^T over items without a known class, x a one and all answers to an item."""
         known = self.known >= 0
         some = self.part(np.flatnonzero(~known)) if known.any() else self
         place = np.concatenate([[0], 1 + np.argsort(self.order)])
@@ -263,7 +263,7 @@ class Batch:
 
 
 def patterns(columns: list[np.ndarray], sizes: list[int]) -> tuple[np.ndarray, np.ndarray]:
-    """First row of every different row of codes (from -1), and the pattern of each row."""
+    """First row of every distinct row of codes (from -1), and the pattern of each row."""
     joint = np.zeros(len(columns[0]), dtype=np.int64)
     span = 1
     for column, size in zip(columns, sizes):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixent.base.text import class_name, count
+from mixent.fusion.answers import AnswersLike
 from mixent.fusion.batch import Batch
 from mixent.fusion.calibration import Calibration
 from mixent.fusion.rules import majority
@@ -82,7 +83,7 @@ class Case:
         return f"majority {class_name(self.majority)}, decided {decision}: {self.reasons()}"
 
 
-def decisions(fuser: Fuser, answers: Any = None) -> Decisions:
+def decisions(fuser: Fuser, answers: AnswersLike | None = None) -> Decisions:
     """Decisions of a fitted `Fuser` and of a majority vote, on the batch it was fitted to or on other answers."""
     if answers is None:
         first = fuser._batch
@@ -137,7 +138,7 @@ def _typical(result: Decisions, most: int) -> np.ndarray:
 def _contributions(batch: Batch, row: int, nats: np.ndarray) -> tuple[Contribution, ...]:
     names, calibrations = batch.layout.names, batch.layout.calibrations
     parts = [
-        Contribution(names[j], answer_text(calibrations[j], batch.answers.said[j][row]), float(nats[j]))
+        Contribution(names[j], answer_text(calibrations[j], batch.answers.responses[j][row]), float(nats[j]))
         for j in range(len(names))
         if batch.answered[j, row]
     ]

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mixent.base.describe import CONVERGENCE, document, optimality
 from mixent.base.displays import ConvergenceDisplay
 from mixent.base.document import Bullets, Cell, Content, Document, Figure, Number, Paragraph, Section, Table
 from mixent.base.text import class_name, count, listing
-from mixent.fusion.answers import LongAnswers
+from mixent.fusion.answers import AnswersLike, LongAnswers
 from mixent.fusion.decisions import Decisions, answer_text, changed_cases, decisions
 from mixent.fusion.facts import fusion_facts
 from mixent.fusion.messages import drifted_sources
@@ -215,7 +216,7 @@ def changed_text(result: Decisions) -> str:
     return text + (f"; {_total(ties)} have no majority (a tie, or no vote)." if ties else ".")
 
 
-def on_answers(fuser: Fuser, answers: Any, y: Any = None) -> list[Content]:
+def on_answers(fuser: Fuser, answers: AnswersLike, y: ArrayLike | None = None) -> list[Content]:
     """Typical items of a table that are decided against the majority, and why.
 
     Parameters
@@ -244,7 +245,7 @@ def on_answers(fuser: Fuser, answers: Any, y: Any = None) -> list[Content]:
     return [*content, Paragraph(text), Bullets(bullets)]
 
 
-def _item_names(answers: Any, n_items: int) -> list[str]:
+def _item_names(answers: AnswersLike, n_items: int) -> list[str]:
     """Items of a long table, or the index of a pandas DataFrame; otherwise row numbers."""
     index = answers.items if isinstance(answers, LongAnswers) else getattr(answers, "index", None)
     names = list(range(n_items)) if index is None or callable(index) else list(index)

@@ -1,15 +1,16 @@
-"""What an unlabelled batch tells of its priors and of its sources, and how surely.
+"""Class priors of an unlabelled batch, dependence and drift of its sources, with standard errors.
 
-The priors are estimated from the sources' histograms alone, by composite likelihood: with N_v = sum_i w_i s_i(v) how
-often symbol v was said, A(v | k) its rate in class k and D_v = sum_k p_k A(v | k), they maximise
+The priors are estimated from the sources' histograms alone, by composite likelihood: with N_v = sum_i w_i s_i(v) the
+total weight of symbol v, A(v | k) its rate in class k and D_v = sum_k p_k A(v | k), they maximize
 
     sum_v u_v N_v log D_v,
 
-u the share of a source among its copies. This is concave, and asks for no word on how sources depend on each other.
-All standard errors here linearise this estimate. With H the curvature and M its inverse on the simplex, item i moves it
-by  phi_i = M g_i,  g_i(k) = sum_v u_v s_i(v) A(v | k) / D_v:  items are independent, so that the sum of w phi phi^T is
-the variance of the batch, however sources depend. A rate A(v | k) moves it by T = M dg/dA, and has the variance of a
-Dirichlet distribution of the calibration's counts; sources calibrated on the same rows err together.
+u the share of a source among its copies. This is concave, and valid however the sources depend on each other. All
+standard errors linearize this estimate. With H the curvature and M its inverse on the simplex, the influence of item i
+is  phi_i = M g_i,  g_i(k) = sum_v u_v s_i(v) A(v | k) / D_v:  items are independent, so that the sum of w phi phi^T is
+the variance due to the batch, however sources depend. The derivative with respect to a rate A(v | k) is T = M dg/dA,
+and a rate has the variance of a Dirichlet distribution with the calibration's counts; the errors of sources calibrated
+on the same rows are correlated.
 """
 
 from __future__ import annotations
@@ -27,21 +28,21 @@ from mixent.fusion.discounts import Pairs, effective_number
 from mixent.fusion.sources import Layout
 
 TOL, PASSES = 1e-10, 2000
-SILENT = 1e-12  # variance of what a source says within a class, where it says nothing
+LEAST_VARIANCE = 1e-12  # of the answers of a source within a class
 MOST_PAIRS = 2000  # of sources, to be tested for dependence one by one
-FEWEST = 20  # items below which nothing is tested: their spread is not known
+FEWEST = 20  # items below which nothing is tested: their variance is not known
 
 
 @dataclass(frozen=True)
 class PriorEstimate:
-    """Class priors of the batch by composite likelihood, with an interval that carries both errors."""
+    """Class priors of the batch by composite likelihood, with intervals for both errors."""
 
     prior: Array  # (K,)
     low: Array  # (K,)
     high: Array  # (K,)
     covariance: Array  # (K, K)
-    batch_std: Array  # (K,) from the items being a sample
-    calibration_std: Array  # (K,) from confusion matrices counted on few rows
+    batch_std: Array  # (K,) sampling error of the items
+    calibration_std: Array  # (K,) sampling error of the confusion matrices
     confidence: float
 
 
@@ -63,13 +64,13 @@ class Marginals:
         return (self.layout.share * self.used)[self.layout.source_of]
 
     @cached_property
-    def said(self) -> Array:
-        """(S,) N of the items whose class is not known."""
-        return self.batch.said
+    def totals(self) -> Array:
+        """(S,) N of the items without a known class."""
+        return self.batch.unlabelled_totals
 
     @cached_property
     def labelled(self) -> Array:
-        """(K,) items of known class, each with the votes of all sources together."""
+        """(K,) items of known class, each weighted by the votes of all sources."""
         known = self.batch.known >= 0
         counts = np.bincount(self.batch.known[known], self.batch.weight[known], self.layout.n_classes)
         return counts * (self.layout.share * self.used).sum()
@@ -78,7 +79,7 @@ class Marginals:
     def prior(self) -> Array:
         """(K,)"""
         K = self.layout.n_classes
-        weight = self.share * self.said
+        weight = self.share * self.totals
         rows = [np.log(self.layout.confusion)[weight > 0]]
         weights = [weight[weight > 0]]
         if self.labelled.any():
@@ -92,8 +93,8 @@ class Marginals:
         return found.params
 
     @property
-    def near(self) -> Array:
-        """(K,) priors to start a search from: EM never leaves a class without mass."""
+    def interior_prior(self) -> Array:
+        """(K,) initial priors for EM, which never leaves a class without mass."""
         return 0.9 * self.prior + 0.1 / len(self.prior)
 
     @cached_property
@@ -102,49 +103,49 @@ class Marginals:
         return self.layout.confusion @ self.prior
 
     @cached_property
-    def pull(self) -> Array:
-        """(S, K) u A / D: what a symbol adds to g."""
+    def symbol_gradient(self) -> Array:
+        """(S, K) u A / D: the contribution of a symbol to g."""
         return self.share[:, None] * self.layout.confusion / self.density[:, None]
 
     @cached_property
     def inverse(self) -> Array:
-        """(K, K) M; nothing where the likelihood is flat, see `unknown`."""
+        """(K, K) M; zero in directions where the likelihood is flat, see `unknown`."""
         Z = self._tangent
         return Z @ np.linalg.pinv(Z.T @ self._curvature @ Z, rcond=1e-8, hermitian=True) @ Z.T
 
     @property
     def _least_variance(self) -> Array:
-        """(K,) of shares among so few items, were all of them known; at shares that are neither none nor all."""
+        """(K,) variance of the shares if the classes of all items were known, at smoothed shares."""
         n = float(self.batch.weight.sum())
         share = (n * self.prior + 1.0) / (n + len(self.prior))
         return share * (1.0 - share) / (n + len(self.prior))
 
     @cached_property
     def unknown(self) -> np.ndarray:
-        """(K,) classes whose shares could be others without any source saying anything else."""
-        return np.asarray((self._blind**2).sum(axis=1) > 1e-6)
+        """(K,) classes whose priors are not identified by the sources."""
+        return np.asarray((self._flat_directions**2).sum(axis=1) > 1e-6)
 
     @cached_property
-    def _blind(self) -> Array:
+    def _flat_directions(self) -> Array:
         """(K, m) directions of the simplex in which the likelihood is flat."""
         values, vectors = np.linalg.eigh(self._tangent.T @ self._curvature @ self._tangent)
         return self._tangent @ vectors[:, values <= 1e-8 * max(values.max(), 1e-300)]
 
     @property
     def _tangent(self) -> Array:
-        """(K, K - 1) directions in which the sum stays."""
+        """(K, K - 1) directions that keep the sum."""
         return np.linalg.svd(np.ones((1, self.layout.n_classes)))[2][1:].T
 
     @cached_property
     def _curvature(self) -> Array:
         ratio = self.layout.confusion / self.density[:, None]
-        H = (ratio * (self.share * self.said)[:, None]).T @ ratio
+        H = (ratio * (self.share * self.totals)[:, None]).T @ ratio
         return H + np.diag(self.labelled / np.maximum(self.prior, 1e-6) ** 2)
 
     @cached_property
     def influence(self) -> Array:
         """(P, K) phi."""
-        g = self.batch.logits(self.pull).T
+        g = self.batch.logits(self.symbol_gradient).T
         known = self.batch.known >= 0
         if known.any():
             g[known] = 0.0
@@ -155,9 +156,9 @@ class Marginals:
 
     @cached_property
     def slope(self) -> Array:
-        """(K, S, K): how the estimate moves with each rate A(v | k)."""
+        """(K, S, K): derivative of the estimate with respect to each rate A(v | k)."""
         A, D, p = self.layout.confusion, self.density, self.prior
-        weight = self.share * self.said / D
+        weight = self.share * self.totals / D
         M = self.inverse
         first = M[:, None, :]  # (K, 1, K)
         second = (M @ A.T)[:, :, None] * p / D[:, None]
@@ -168,7 +169,7 @@ class Marginals:
         return item_covariance(self.influence, self.batch.weight)
 
     def calibration_covariance(self, correlation: Array) -> Array:
-        """(K, K); sources of one calibration set err together as far as they are correlated (J, J) within a class."""
+        """(K, K); errors of sources of one calibration set are correlated as their answers (J, J) within a class."""
         layout, spread = self.layout, rate_spread(self.layout, self.slope)
         total = np.zeros((layout.n_classes,) * 2)
         alone = np.zeros(layout.n_sources, dtype=bool)
@@ -193,32 +194,32 @@ class Marginals:
         return PriorEstimate(floored(self.prior), low, high, covariance, batch_std, calibration_std, confidence)
 
     def without(self, j: int) -> Marginals:
-        """The same of all sources but one and its copies."""
-        return Marginals(self.batch, self.used & (self.layout.root != self.layout.root[j]), self.near)
+        """The same without one source and its copies."""
+        return Marginals(self.batch, self.used & (self.layout.root != self.layout.root[j]), self.interior_prior)
 
 
 def all_marginals(batch: Batch) -> Marginals:
-    """Of all sources but those counted within a context: their histograms tell of the cells as much as of classes."""
+    """Of all sources but those with a context, whose histograms depend on the cells as much as on the classes."""
     used = np.array([n == 1 for n in batch.layout.n_groups])
     return Marginals(batch, used if used.any() else ~used)
 
 
-def item_covariance(moved: Array, weight: Array) -> Array:
-    """Variance of sum_i w_i moved_i (P, D) over independent items."""
-    about = moved - (weight @ moved) / weight.sum()
-    return (about * weight[:, None]).T @ about
+def item_covariance(influence: Array, weight: Array) -> Array:
+    """Covariance of sum_i w_i influence_i (P, D) over independent items."""
+    centered = influence - (weight @ influence) / weight.sum()
+    return (centered * weight[:, None]).T @ centered
 
 
 def rate_spread(layout: Layout, slope: Array) -> Array:
-    """(D, S, K): sum slope dA (D, S, K) by the error of all rates has the variance of its product with itself."""
+    """(D, S, K): the covariance of sum slope dA, dA the error of all rates, is its product with itself."""
     return (slope - layout.within(slope * layout.confusion)) * layout.rate_std
 
 
 def set_covariance(layout: Layout, spread: Array, members: list[int], correlation: Array) -> Array:
-    """(D, D): variance of what has this spread (D, S, K) by the rates of sources counted on the same rows.
+    """(D, D): covariance of a quantity with this `rate_spread` (D, S, K), for sources with the same calibration rows.
 
-    Two of them err together as they are correlated within a class: about root of the one's variance times root of the
-    other's times the correlation, which for two classes and two symbols is exact.
+    The errors of two of them are taken to be correlated as their answers within a class: square root of the one's
+    variance times that of the other's times the correlation, which is exact for two classes and two symbols.
     """
     parts = [spread[:, layout.slices[j]] for j in members]
     roots = _roots(np.stack([np.einsum("dvk,evk->kde", one, one) for one in parts]))  # (m, K, D, D)
@@ -235,9 +236,9 @@ def _roots(matrices: Array) -> Array:
 
 @dataclass(frozen=True)
 class PriorShiftTest:
-    """Have the class priors moved from those of the sources' training?"""
+    """Test whether the class priors of the batch differ from `Fuser.class_prior`."""
 
-    statistic: float  # 2 (log L at the batch's priors - log L at the old ones), by the product of the sources
+    statistic: float  # 2 (log L at the batch's priors - log L at the reference), by the product rule
     p_value: float  # of Saerens, Latinne and Decaestecker's test: exact rates, independent sources
     robust_p_value: (
         float  # by the composite estimate and its covariance: any dependence, rates as counted; NaN: few items
@@ -248,9 +249,9 @@ class PriorShiftTest:
 def prior_shift_test(
     estimate: PriorEstimate, old: Array, n_rows: float, n_items: float, gain: float, confidence: float
 ) -> PriorShiftTest:
-    """Old priors counted on `n_rows` (infinite where they are given) against those of a batch of `n_items`.
+    """Reference priors counted on `n_rows` (infinite where they are given) against those of a batch of `n_items`.
 
-    `gain` is the rise of the log-likelihood of the product rule from the old priors to the batch's.
+    `gain` is the increase of the log-likelihood of the product rule from the reference to the batch's priors.
     """
     df = len(old) - 1
     if n_items < FEWEST or ((estimate.low <= 0) & (estimate.high >= 1)).any():
@@ -264,27 +265,27 @@ def prior_shift_test(
 
 @dataclass(frozen=True)
 class Dependence:
-    """Pairs of sources: do they err together?"""
+    """Dependence of pairs of sources within a class."""
 
-    z: Array  # (J, J) how many standard errors the pairs agree more than the confusion matrices say; NaN: not known
-    correlation: Array  # (J, J) of what they say within a class
-    n_effective: float  # how many independent sources would say as much
+    z: Array  # (J, J) excess agreement over the confusion matrices, in standard errors; NaN: not tested
+    correlation: Array  # (J, J) of their answers within a class
+    n_effective: float  # effective number of independent sources
     overall_z: float  # of all pairs together: detects dependence that is spread thinly over many of them
-    spread: Array  # (J,) standard deviation within a class of what each says, in nats
+    std: Array  # (J,) standard deviation of each source's evidence within a class, in nats
 
     @property
     def largest(self) -> float:
-        """The largest z of a pair that are no declared copies; zero where none is known."""
+        """The largest z of a pair that are not declared copies; zero where none was tested."""
         return float(np.nanmax(np.append(self.z[np.triu_indices(len(self.z), 1)], 0.0)))
 
 
 def dependence(marginals: Marginals) -> Dependence:
     """Observed pairs against sum_k p_k A_i(. | k) A_j(. | k).
 
-    For the pair it compares the mean of  t = sum_c f_i(c) f_j(c),  f(v, c) = 1 - 1/K where symbol v names class c and
-    -1/K elsewhere,  with what independence given the class would make of it; the standard error carries the batch, the
-    priors and the rates. A score of log A would be reckoned from the same counts as its mean, and look better than it
-    is where there are many symbols and few rows.
+    For each pair it compares the mean of  t = sum_c f_i(c) f_j(c),  f(v, c) = 1 - 1/K where symbol v names class c and
+    -1/K elsewhere,  with its expectation under independence given the class; the standard error includes the batch, the
+    priors and the rates. Scores log A would be estimated from the same counts as their means, and be biased with many
+    symbols and few rows.
     """
     compared = _Compared.of(marginals)
     layout, std = marginals.layout, compared.std
@@ -303,12 +304,13 @@ def dependence(marginals: Marginals) -> Dependence:
         compared.fill(z, cov, left)
     pairs = Pairs(_correlation(cov, std), z, std)
     originals = np.unique(layout.root)
-    spread = _spread(layout, marginals.prior)
-    return Dependence(z, pairs.correlation, effective_number(pairs.part(originals)), together.z(marginals), spread)
+    evidence_std = _evidence_std(layout, marginals.prior)
+    n_effective = effective_number(pairs.part(originals))
+    return Dependence(z, pairs.correlation, n_effective, together.z(marginals), evidence_std)
 
 
 def pairs_to_test(layout: Layout) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Pairs to be tested one by one, and those left: copies apart, and sources that are counted within a context."""
+    """Pairs to be tested one by one, and the remaining ones; without copies and without sources with a context."""
     able = [j for j, n in enumerate(layout.n_groups) if n == 1]
     found = [(i, j) for place, i in enumerate(able) for j in able[:place] if layout.root[i] != layout.root[j]]
     if len(found) <= MOST_PAIRS:
@@ -320,7 +322,7 @@ def pairs_to_test(layout: Layout) -> tuple[list[tuple[int, int]], list[tuple[int
 
 @dataclass(frozen=True)
 class _Compared:
-    """What pairs are compared by."""
+    """Scores by which pairs are compared."""
 
     marginals: Marginals
     f: Array  # (S, K)
@@ -335,7 +337,7 @@ class _Compared:
         scores = [_scores(marginals.batch, f, j) for j in range(layout.n_sources)]
         means = [layout.rates[s].T @ f[s] / n for s, n in zip(layout.slices, layout.n_groups)]
         own = [_pair_excess(marginals, scores, means, marginals.prior, j, j)[0] for j in range(layout.n_sources)]
-        return _Compared(marginals, f, scores, means, np.sqrt(np.maximum(own, SILENT)))
+        return _Compared(marginals, f, scores, means, np.sqrt(np.maximum(own, LEAST_VARIANCE)))
 
     def pair(self, i: int, j: int) -> _Sum | None:
         """None where too few items have answers of both."""
@@ -345,7 +347,7 @@ class _Compared:
         return _Sum(found[0], found[1], _rates_slope(self.marginals, self.f, self.means, i, j))
 
     def fill(self, z: Array, cov: Array, left: list[tuple[int, int]]) -> None:
-        """Pairs that were not tested: their excess, and z by the standard errors of those that were."""
+        """Pairs that were not tested: their excess, and z by the median standard error of those that were."""
         batch = self.marginals.batch
         known = np.isfinite(z) & (z != 0)
         scale = (
@@ -365,14 +367,14 @@ class _Compared:
 
 
 def _votes(layout: Layout) -> Array:
-    """(S, K) f: a symbol names the class it speaks for most; what a source worse than chance says is turned."""
+    """(S, K) f: a symbol names the class with its largest rate."""
     A = layout.confusion
     named = (A.max(axis=1, keepdims=True) * (1 - 1e-12) <= A).astype(float)
     return named / named.sum(axis=1, keepdims=True) - 1.0 / layout.n_classes
 
 
-def _spread(layout: Layout, prior: Array) -> Array:
-    """(J,) standard deviation within a class of what each source says in nats, log A less its mean over the classes."""
+def _evidence_std(layout: Layout, prior: Array) -> Array:
+    """(J,) standard deviation within a class of each source's evidence in nats, log A minus its mean over classes."""
     A = layout.confusion
     f = np.log(A) - np.log(A).mean(axis=1, keepdims=True)
     out = np.empty(layout.n_sources)
@@ -380,12 +382,12 @@ def _spread(layout: Layout, prior: Array) -> Array:
         rates = A[here].T / layout.n_groups[j]  # cells of a context alike
         squares, means = rates @ (f[here] ** 2).sum(axis=1), rates @ f[here]
         out[j] = prior @ (squares - (means**2).sum(axis=1))
-    return np.sqrt(np.maximum(out, SILENT))
+    return np.sqrt(np.maximum(out, LEAST_VARIANCE))
 
 
 @dataclass(frozen=True)
 class _Sum:
-    """Excess of pairs, with what moves it: the items (P,), and the rates (S, K)."""
+    """Excess of pairs, with its influence function (P,) and its derivative by the rates (S, K)."""
 
     excess: float
     influence: Array
@@ -407,28 +409,28 @@ class _Sum:
         layout = marginals.layout
         spread = rate_spread(layout, self.slope)
         for j, r in enumerate(layout.root.tolist()):
-            if r != j and layout.set_of[r] == layout.set_of[j]:  # the same counts: their errors are one, sign and all
+            if r != j and layout.set_of[r] == layout.set_of[j]:  # the same counts: identical errors
                 spread[layout.slices[r]] += spread[layout.slices[j]]
                 spread[layout.slices[j]] = 0.0
         squares = spread**2
         stds = np.sqrt(np.add.reduceat(squares, [here.start for here in layout.slices]))  # (J, K)
         sets = np.zeros((len(layout.calibration_sets), layout.n_classes))
-        np.add.at(sets, layout.set_of, stds)  # at most: the errors of a set may be one
+        np.add.at(sets, layout.set_of, stds)  # upper bound: the errors of a set may be identical
         variance += float((sets**2).sum())
         return self.excess / np.sqrt(variance) if variance > 0 else 0.0
 
 
 def _scores(batch: Batch, f: Array, j: int) -> Array:
-    said, here = batch.answers.said[j], batch.layout.slices[j]
-    if said.ndim == 2:
-        return said @ f[here]
-    return np.where((said >= 0)[:, None], f[here][said], 0.0)
+    responses, here = batch.answers.responses[j], batch.layout.slices[j]
+    if responses.ndim == 2:
+        return responses @ f[here]
+    return np.where((responses >= 0)[:, None], f[here][responses], 0.0)
 
 
 def _pair_excess(
     marginals: Marginals, scores: list[Array], means: list[Array], p: Array, i: int, j: int
 ) -> tuple[float, Array, float]:
-    """Excess of t over independence, its influence function (P,), and how many items both answered."""
+    """Excess of t over independence, its influence function (P,), and the number of items both answered."""
     batch = marginals.batch
     both = batch.weight * (batch.answered[i] & batch.answered[j])
     total = float(both.sum())
@@ -443,7 +445,7 @@ def _pair_excess(
 
 
 def _rates_slope(marginals: Marginals, f: Array, means: list[Array], i: int, j: int) -> Array:
-    """(S, K) how what is expected of the pair moves with each rate."""
+    """(S, K) derivative of the pair's expectation by each rate."""
     layout, p = marginals.layout, marginals.prior
     expected = (means[i] * means[j]).sum(axis=1)
     slope = np.tensordot(expected, marginals.slope, axes=1)
@@ -460,16 +462,16 @@ def _correlation(cov: Array, std: Array) -> Array:
 
 @dataclass(frozen=True)
 class Drift:
-    """Does a source still say what its confusion matrix promises, at the priors the others tell?"""
+    """Test of a source's histogram against its calibration, at the priors estimated from the other sources."""
 
     observed: Array  # (S_j,) shares of its symbols in the batch
     expected: Array  # (S_j,)
     statistic: float
-    p_value: float  # NaN where it cannot be tested: no other source, or counted within a context
+    p_value: float  # NaN where it cannot be tested: no other source, or a source with a context
 
 
 def drift(marginals: Marginals, j: int, correlation: Array) -> Drift:
-    """Its histogram against A_j^T p, p from the other sources; chi-squared, with the errors of all of them."""
+    """Chi-squared test of its histogram against A_j^T p, p from the other sources, with all sampling errors."""
     layout, batch = marginals.layout, marginals.batch
     here = layout.slices[j]
     answered = batch.weight * batch.answered[j]
@@ -479,31 +481,31 @@ def drift(marginals: Marginals, j: int, correlation: Array) -> Drift:
         share = np.full(layout.sizes[j], np.nan)
         return Drift(share, share, np.nan, np.nan)
     A = layout.confusion[here]  # (S_j, K)
-    said = batch.totals[here] / total
+    observed = batch.totals[here] / total
     expected = A @ others.prior
-    covariance = _drift_covariance(others, here, said, total)
+    covariance = _drift_covariance(others, here, observed, total)
     covariance += A @ others.calibration_covariance(correlation) @ A.T
     conc = layout.concentration[here]
     for k, share in enumerate(others.prior):
         covariance += share**2 * (np.diag(A[:, k]) - np.outer(A[:, k], A[:, k])) / (conc[0, k] + 1.0)
-    d = said - expected
+    d = observed - expected
     values, vectors = np.linalg.eigh(covariance)
     kept = values > 1e-9 * max(values.max(), 1e-300)
     kept[0] = False  # shares sum to one
     statistic = float((((d @ vectors)[kept]) ** 2 / values[kept]).sum())
-    return Drift(said, expected, statistic, float(chi2.sf(statistic, max(int(kept.sum()), 1))))
+    return Drift(observed, expected, statistic, float(chi2.sf(statistic, max(int(kept.sum()), 1))))
 
 
-def _drift_covariance(others: Marginals, here: slice, said: Array, total: float) -> Array:
-    """(S_j, S_j) of the batch's items in  said - A p.
+def _drift_covariance(others: Marginals, here: slice, observed: Array, total: float) -> Array:
+    """(S_j, S_j) covariance of  observed - A p  due to the batch.
 
-    An item moves it by  L x, L (S_j, S) and x all that is said of it, so that the items' second moments are enough; one
-    of known class moves p by its class instead.
+    The influence of an item is  L x,  L (S_j, S) and x its answers, so that the second moments of the items are enough;
+    an item of known class enters p by its class instead.
     """
     batch, A = others.batch, others.layout.confusion[here]
-    own = (np.eye(len(said)) - said[:, None]) / total
+    own = (np.eye(len(observed)) - observed[:, None]) / total
     moments = batch.moments
-    whole = -A @ others.inverse @ others.pull.T
+    whole = -A @ others.inverse @ others.symbol_gradient.T
     whole[:, here] += own
     covariance = whole @ moments[1:, 1:] @ whole.T
     mean = whole @ moments[0, 1:]

@@ -1,7 +1,7 @@
-"""How much of what a source says others have said already.
+"""Trust weights from the correlation of sources.
 
-The best linear score of sources that are correlated within a class has the weights  t = C^-1 d,  C the covariance,
-within a class, of what they say in nats, and d its shift between classes. Both are known without labels (see
+The best linear score of sources that are correlated within a class has the weights  t = C^-1 d,  C the covariance of
+their evidence within a class, in nats, and d its shift between classes. Both are known without labels (see
 `diagnostics.dependence`). For independent likelihood ratios d is the variance, and t = 1; of m copies each has 1 / m.
 """
 
@@ -13,26 +13,26 @@ import numpy as np
 
 from mixent.core.arrays import Array
 
-MOST = 3.0  # trust in a source; more than one where another says part of the same and is believed less
-DOUBT = 1.0  # z of a pair up to which its correlation is not believed
+MOST = 3.0  # trust weight; more than one where a correlated source has less
+DOUBT = 1.0  # z of a pair up to which its correlation is taken as zero
 RIDGE = 1e-3
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """What pairs of sources tell: correlations within a class, how sure they are, and each source's spread."""
+    """Correlations of pairs of sources within a class, their significance, and the standard deviations."""
 
     correlation: Array  # (J, J)
     z: Array  # (J, J)
-    spread: Array  # (J,)
+    std: Array  # (J,)
 
     def part(self, places: np.ndarray) -> Pairs:
         square = np.ix_(places, places)
-        return Pairs(self.correlation[square], self.z[square], self.spread[places])
+        return Pairs(self.correlation[square], self.z[square], self.std[places])
 
 
 def discounts(pairs: Pairs, doubt: float = DOUBT) -> Array:
-    """(J,) t >= 0 of the best linear score, from correlations shrunk by how sure they are."""
+    """(J,) t >= 0 of the best linear score, from correlations shrunk by their significance."""
     from scipy.optimize import nnls
 
     z = np.nan_to_num(pairs.z)
@@ -43,11 +43,11 @@ def discounts(pairs: Pairs, doubt: float = DOUBT) -> Array:
     matrix = (vectors * np.maximum(values, RIDGE)) @ vectors.T + RIDGE * np.eye(len(matrix))
     scale = np.sqrt(np.diag(matrix))
     root = np.linalg.cholesky(matrix / np.outer(scale, scale))
-    found, _ = nnls(root.T, np.linalg.solve(root, pairs.spread))
-    return np.minimum(found / pairs.spread, MOST)
+    found, _ = nnls(root.T, np.linalg.solve(root, pairs.std))
+    return np.minimum(found / pairs.std, MOST)
 
 
 def effective_number(pairs: Pairs) -> float:
-    """How many independent sources would say as much: the sum of the discounts of sources that are equally good."""
-    alike = Pairs(pairs.correlation, pairs.z, np.ones(len(pairs.spread)))
+    """Effective number of independent sources: the sum of the discounts for equally good sources."""
+    alike = Pairs(pairs.correlation, pairs.z, np.ones(len(pairs.std)))
     return float(discounts(alike, 2 * DOUBT).sum())  # among many pairs some are above DOUBT by chance

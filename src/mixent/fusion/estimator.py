@@ -1,4 +1,4 @@
-"""The estimator: answers of sources in, posteriors and what they rest on out."""
+"""The estimator of fusion: posteriors of items from the answers of sources."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
@@ -21,7 +22,7 @@ from mixent.core.arrays import Array, log_sum_exp
 from mixent.core.driver import Status
 from mixent.data import read_labels, row_weights
 from mixent.data.frames import is_frame, unwrapped
-from mixent.fusion.answers import Answers, LongAnswers, read_answers
+from mixent.fusion.answers import Answers, AnswersLike, Column, LongAnswers, read_answers
 from mixent.fusion.batch import Batch
 from mixent.fusion.calibration import Calibration
 from mixent.fusion.diagnostics import (
@@ -35,9 +36,9 @@ from mixent.fusion.diagnostics import (
 )
 from mixent.fusion.learning import guesses, with_labels
 from mixent.fusion.messages import fit_warnings
-from mixent.fusion.methods import HELD, METHODS, Fit, Settings, Task, window_prior
+from mixent.fusion.methods import METHODS, PSEUDO_ITEMS, Fit, Settings, Task, window_prior
 from mixent.fusion.rules import only_known
-from mixent.fusion.sources import Layout
+from mixent.fusion.sources import Layout, Source
 
 SEARCHED = ("auto", "ml-product", "ml-sum", "composite", "trimmed-mean", "min-divergence", "dawid-skene")
 MOST_COST = 1e7  # sources squared times classes cubed, likewise
@@ -150,10 +151,10 @@ class Fuser(Estimator):
 
     def __init__(
         self,
-        sources: Mapping[str, Any] | None = None,
+        sources: Mapping[str, Calibration | Source] | None = None,
         *,
         method: str = "auto",
-        class_prior: Any = "training",
+        class_prior: str | ArrayLike | Mapping[Any, float] = "training",
         missing_class_safe: bool = True,
         trim: float = 0.2,
         confidence: float = 0.95,
@@ -169,20 +170,20 @@ class Fuser(Estimator):
         self.tol = tol
         self.max_iter = max_iter
 
-    def fit(self, answers: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+    def fit(self, answers: AnswersLike, y: ArrayLike | None = None, *, sample_weight: ArrayLike | None = None) -> Self:
         """Fuse a batch.
 
         Parameters
         ----------
         answers : DataFrame, dict, 2-D array or LongAnswers
-            A wide table with a column for each source (probabilities in columns "source:symbol"); a dict source ->
-            labels (n,), scores (n,) or probabilities (n, V); rows of labels in the order of the sources; or what
-            `long_answers` made of a long table. A blank is no answer.
+            A wide table with a column for each source (probabilities in columns "source:symbol"); a dict of source ->
+            labels (n,), scores (n,) or probabilities (n, V); rows of labels in the order of the sources; or the result
+            of `long_answers` for a long table. Blank: no answer.
         y : (n,) labels, optional
-            Classes of those items whose class is known; blank for the others. They keep their class, are added to the
-            calibrations, and help to find the trust weights.
+            Classes of the items where known, blank for the others. These items keep their class, are added to the
+            calibrations, and are used to estimate the trust weights.
         sample_weight : (n,) array, optional
-            How often each item counts.
+            Weights of the items; a weight of 2 is equivalent to repeating the item.
 
         Returns
         -------
@@ -193,11 +194,11 @@ class Fuser(Estimator):
         self.items_ = answers.items if isinstance(answers, LongAnswers) else None
         return self._fit(layout, read, y, sample_weight)
 
-    def fit_blocks(self, blocks: Iterable[Any]) -> Self:
+    def fit_blocks(self, blocks: Iterable[AnswersLike]) -> Self:
         """Fuse a batch that does not fit into memory, read a block at a time.
 
-        Labels and bins of scores are counted as patterns, so that only these are kept; of a source that gives
-        probabilities every item is. Decide the items afterwards, block by block, with `predict_proba`.
+        Only the distinct patterns of labels and binned scores are kept; of a source that gives probabilities every
+        item is. Predict the items afterwards, block by block, with `predict_proba`.
 
         Parameters
         ----------
@@ -207,7 +208,7 @@ class Fuser(Estimator):
         Returns
         -------
         self
-            `posterior_` and `labels_` are None: they would be as long as the file.
+            `posterior_` and `labels_` are None.
         """
         batch, n = None, 0
         layout = None if self.sources is None else Layout.of(self.sources)
@@ -223,8 +224,10 @@ class Fuser(Estimator):
         self.posterior_ = self.labels_ = None
         return self
 
-    def partial_fit(self, answers: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
-        """Fuse items that came after those seen before: all are learned from, the new ones are decided.
+    def partial_fit(
+        self, answers: AnswersLike, y: ArrayLike | None = None, *, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Fuse further items: the fit uses all items so far, and the new ones get posteriors.
 
         Parameters
         ----------
@@ -234,7 +237,7 @@ class Fuser(Estimator):
         Returns
         -------
         self
-            `posterior_` and `labels_` are of the new items; what was said of earlier ones stands.
+            `posterior_` and `labels_` are those of the new items.
         """
         if not hasattr(self, "_batch"):
             return self.fit(answers, y, sample_weight=sample_weight)
@@ -250,7 +253,7 @@ class Fuser(Estimator):
             self._fitted.posterior if batch.pattern_of is None else batch.items(self._fitted.posterior), read.n_items
         )
 
-    def _fit(self, layout: Layout, answers: Answers, y: Any, sample_weight: Any) -> Self:
+    def _fit(self, layout: Layout, answers: Answers, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Self:
         n = answers.n_items
         if n == 0:
             raise ValueError("there are no items to fuse")
@@ -263,12 +266,12 @@ class Fuser(Estimator):
         self.labels_ = self.classes_[self.posterior_.argmax(axis=1)]
         return self
 
-    def _layout(self, answers: Any, y: Any) -> Layout:
+    def _layout(self, answers: AnswersLike, y: ArrayLike | None) -> Layout:
         if self.sources is not None:
             return Layout.of(self.sources)
         return Layout.of(_guessed(answers, y))
 
-    def _known(self, layout: Layout, y: Any, n: int) -> np.ndarray:
+    def _known(self, layout: Layout, y: ArrayLike | None, n: int) -> np.ndarray:
         if y is None:
             return np.full(n, -1)
         codes = read_labels(y, n, classes=layout.classes, some=False).codes
@@ -281,8 +284,10 @@ class Fuser(Estimator):
         check_choice("method", self.method, tuple(METHODS))
         self._refuse_idle()
         self._first_layout, self._batch = layout, batch
-        mute = tuple(np.flatnonzero(~batch.answered.any(axis=1)).tolist())
-        plain = Batch(replace(layout, mute=mute), batch.answers, batch.weight, batch.known, batch.pattern_of)
+        unanswered = tuple(np.flatnonzero(~batch.answered.any(axis=1)).tolist())
+        plain = Batch(
+            replace(layout, unanswered=unanswered), batch.answers, batch.weight, batch.known, batch.pattern_of
+        )
         layout = with_labels(plain)
         _refuse_unknown(layout)
         batch = replace(plain, layout=layout)
@@ -312,7 +317,7 @@ class Fuser(Estimator):
         self._look(task, plain)
 
     def _look(self, task: Task, plain: Batch) -> None:
-        """What the batch tells of priors and sources; `plain` has the calibrations without labels."""
+        """Estimates and tests of priors and sources; `plain` has the calibrations without the labels."""
         batch, settings = task.batch, task.settings
         self.dependence_ = task.dependence()
         self.prior_estimate_ = task.marginals.estimate(self.dependence_.correlation, self.confidence)
@@ -337,7 +342,7 @@ class Fuser(Estimator):
     def _settings(self, layout: Layout) -> Settings:
         check_flag("missing_class_safe", self.missing_class_safe)
         if not 0 <= check_share("trim", self.trim) < 0.5:
-            raise ValueError(f"trim must be less than 0.5, for it is cut at either end; got {self.trim!r}")
+            raise ValueError(f"trim must be less than 0.5, as it is removed at either end; got {self.trim!r}")
         if check_share("confidence", self.confidence) == 0:
             raise ValueError(f"confidence must be more than 0; got {self.confidence!r}")
         return Settings(
@@ -346,7 +351,7 @@ class Fuser(Estimator):
             self.trim,
             check_positive("tol", self.tol),
             check_count("max_iter", self.max_iter),
-            HELD if self.method == "auto" else 0.0,
+            PSEUDO_ITEMS if self.method == "auto" else 0.0,
         )
 
     def _start(self, layout: Layout) -> Array:
@@ -370,8 +375,8 @@ class Fuser(Estimator):
             )
         return prior / prior.sum()
 
-    def predict_proba(self, answers: Any) -> Array:
-        """Posteriors of new items by the rule as it stands; nothing is learned.
+    def predict_proba(self, answers: AnswersLike) -> Array:
+        """Posteriors of new items by the fitted rule.
 
         Parameters
         ----------
@@ -386,13 +391,13 @@ class Fuser(Estimator):
         batch = self._new(answers)
         return batch.items(self.rule_.posterior(batch))
 
-    def _new(self, answers: Any) -> Batch:
+    def _new(self, answers: AnswersLike) -> Batch:
         read = read_answers(self._fitted_layout, answers)
         if read.n_items == 0:
             raise ValueError("there are no items to fuse")
         return Batch.of(self._fitted_layout, read)
 
-    def predict(self, answers: Any) -> np.ndarray:
+    def predict(self, answers: AnswersLike) -> np.ndarray:
         """The most probable class of new items.
 
         Parameters
@@ -407,25 +412,25 @@ class Fuser(Estimator):
         proba = self.predict_proba(answers)
         return self.classes_[proba.argmax(axis=1)]
 
-    def fuse_one(self, said: Mapping[str, Any]) -> dict[Any, float]:
-        """Posterior of one item, at once.
+    def fuse_one(self, answers: Mapping[str, Any]) -> dict[Any, float]:
+        """Posterior of one item.
 
         Parameters
         ----------
-        said : dict of source -> its answer
-            A label, a score, or probabilities of its symbols; sources not named were silent.
+        answers : dict of source -> its answer
+            A label, a score, or probabilities of its symbols; sources that are not named have no answer.
 
         Returns
         -------
         dict of class -> probability
         """
         check_is_fitted(self, "rule_")
-        one = {name: _alone(value) for name, value in said.items()}
+        one = {name: _as_column(value) for name, value in answers.items()}
         batch = Batch(self._fitted_layout, read_answers(self._fitted_layout, one), np.ones(1), np.full(1, -1))
         return dict(zip(self.classes_.tolist(), self.rule_.posterior(batch)[0].tolist()))
 
-    def explain(self, answers: Any) -> Array:
-        """What each source adds to the logarithm of the posterior, and what the priors do.
+    def explain(self, answers: AnswersLike) -> Array:
+        """Contributions of the sources and of the priors to the log posterior.
 
         Parameters
         ----------
@@ -434,24 +439,24 @@ class Fuser(Estimator):
 
         Returns
         -------
-        (n, J + 1, K) array: the sources in their order, then the priors; the mean over the classes is zero, and the sum
-        over sources and priors is the logarithm of the posterior up to a constant.
+        (n, J + 1, K) array: the sources in their order, then the priors. The mean over the classes is zero, and the sum
+        over sources and priors is the log posterior up to a constant.
         """
         check_is_fitted(self, "rule_")
         batch = self._new(answers)
         parts = self.rule_.contributions(batch)
         if parts is None:
             raise ValueError(
-                f"method {self.method_!r} takes means, whose posteriors are no sum of what each source adds; take a "
-                "product rule, 'min-divergence', 'pool', 'discounted' or 'dawid-skene'"
+                f"method {self.method_!r} averages posteriors, without additive contributions; use a product rule, "
+                "'min-divergence', 'pool', 'discounted' or 'dawid-skene'"
             )
         rest = np.broadcast_to(self.rule_.base, parts.shape[1:])
         every = np.concatenate([parts, rest[None]])
         every -= every.mean(axis=2, keepdims=True)
         return batch.items(every.transpose(1, 0, 2))
 
-    def update_prior(self, window: Any) -> Self:
-        """Keep the rule, and take the class priors from a newer window of items: for streams.
+    def update_prior(self, window: AnswersLike) -> Self:
+        """Keep the rule, and estimate the class priors anew from a recent window of items, for streams.
 
         Parameters
         ----------
@@ -480,21 +485,21 @@ class Fuser(Estimator):
         tags.classifier_tags = ClassifierTags()
         return able(
             tags,
-            missing="a source that says nothing of an item drops out of it",
+            missing="a source without an answer to an item is left out of it",
             weights=YES,
             soft_labels=no("known labels, blank for the others"),
             absent_labels=yes("labels are optional: sources are calibrated elsewhere"),
-            mixed=yes("labels, probabilities, scores and silence"),
+            mixed=yes("labels, probabilities, scores or no answer"),
             out_of_core=yes("`fit_blocks`, a block at a time"),
-            explanations=yes("by source; of rules that multiply"),
+            explanations=yes("by source; for product rules"),
             batches=YES,
-            shifted_priors=yes("found in `fit`; `update_prior` for streams"),
+            shifted_priors=yes("estimated in `fit`; `update_prior` for streams"),
             saved=YES,
         )
 
 
 def _drifts(batch: Batch, correlation: Array) -> dict[str, Drift]:
-    """Tested on the items whose class is not known: the others have been added to what they would be tested against."""
+    """Tested on items without a known class: the others are part of the calibrations."""
     layout = batch.layout
     if layout.n_sources > MOST_DRIFTS or layout.n_sources**2 * layout.n_classes**3 > MOST_COST:
         return {}
@@ -508,8 +513,8 @@ def _refuse_unknown(layout: Layout) -> None:
     if not seen.all():
         label = layout.classes.tolist()[int(np.argmin(seen))]
         raise ValueError(
-            f"no source was calibrated on a row of class {label!r}, so that nothing can tell it from others; leave it "
-            "out of the calibrations' classes, or give labels"
+            f"no source has calibration rows of class {label!r}; leave it out of the classes of the calibrations, or "
+            "give labels"
         )
 
 
@@ -518,12 +523,12 @@ def _by_source(layout: Layout, fit: Fit) -> dict[str, Array]:
     return {name: rates[here].T.copy() for name, here in zip(layout.names, layout.slices)}
 
 
-def _is_training(class_prior: Any) -> bool:
+def _is_training(class_prior: object) -> bool:
     return isinstance(class_prior, str) and class_prior == "training"
 
 
 class Diagnosis:
-    """What the batch tells of its sources, reckoned when asked for."""
+    """Diagnostics of a batch, computed when needed."""
 
     def __init__(self, marginals: Marginals) -> None:
         self.marginals = marginals
@@ -534,23 +539,23 @@ class Diagnosis:
 
 
 def _gain(batch: Batch, old: Array) -> float:
-    """Rise of the product rule's log-likelihood from the old priors to its own."""
+    """Increase of the product rule's log-likelihood from the reference priors to its own."""
     ratio = only_known(batch.ratio, batch.known)
     found = shifted_priors(ratio, old, weight=batch.weight)
     before = float(batch.weight @ log_sum_exp(ratio + np.log(old), axis=1))
     return max(found.objective - before, 0.0)
 
 
-def _alone(value: Any) -> Any:
-    """One item's answer as a column."""
+def _as_column(value: Any) -> Column:
+    """The answer to one item as a column."""
     if isinstance(value, Mapping):
         return {symbol: np.array([p]) for symbol, p in value.items()}
     values = np.asarray(value)
     return values[None] if values.ndim == 1 and values.dtype.kind in "fiu" else [value]
 
 
-def _guessed(answers: Any, y: Any) -> dict[str, Calibration]:
-    """Sources of which nothing is known: every column, with all labels that anybody said."""
+def _guessed(answers: AnswersLike, y: ArrayLike | None) -> dict[str, Calibration]:
+    """Assumed calibrations of all columns, with all labels among the answers."""
     if isinstance(answers, LongAnswers):
         columns = answers.values
     elif isinstance(answers, Mapping):
@@ -561,5 +566,7 @@ def _guessed(answers: Any, y: Any) -> dict[str, Calibration]:
         frame = nw.from_native(unwrapped(answers), eager_only=True)
         columns = {str(name): frame.get_column(name).to_list() for name in frame.columns}
     else:
-        raise ValueError("without sources the answers must be a DataFrame, a dict or LongAnswers, whose names they are")
+        raise ValueError(
+            "without sources the answers must be a DataFrame, a dict or LongAnswers, whose columns are the sources"
+        )
     return guesses(columns, y)

@@ -69,7 +69,7 @@ def _source(fuser: Fuser, j: int, drifted: list[str]) -> dict[str, Any]:
     test = fuser.drift_.get(name)
     return {
         "name": name,
-        "answers": answer_type(calibration, soft=batch.answers.said[j].ndim == 2),
+        "answers": answer_type(calibration, soft=batch.answers.responses[j].ndim == 2),
         "rows": {str(label): float(n) for label, n in zip(calibration.classes, calibration.n_rows)},
         "calibration_set": calibration.calibration_set,
         "copy_of": calibration.copy_of,

@@ -1,4 +1,4 @@
-"""Rules as they stand after a fit: they give posteriors of any items, at any priors."""
+"""Fitted rules: posteriors of any items, at any priors."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class FrozenRule(Protocol):
         """The same rule at other class priors."""
 
     def contributions(self, batch: Batch) -> Array | None:
-        """(J, P, K) what each source adds to log q; None where posteriors are no product."""
+        """(J, P, K) contribution of each source to log q; None where posteriors are not products."""
 
     @property
     def base(self) -> Array:
-        """(K,) what the classes themselves add to log q."""
+        """(K,) contribution of the class priors to log q."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Weighted:
         return replace(self, prior=floored(prior))
 
     def contributions(self, batch: Batch) -> Array:
-        return self.trust[:, None, None] * batch.voiced(self.confusion)
+        return self.trust[:, None, None] * batch.product_evidence(self.confusion)
 
     @property
     def base(self) -> Array:
@@ -58,7 +58,7 @@ class Weighted:
 
 @dataclass(frozen=True)
 class LogLinear:
-    """log q_i(k) = const + offset_k + sum of the weights of what is said: "min-divergence" and "dawid-skene"."""
+    """log q_i(k) = const + offset_k + sum of the weights of the answers: "min-divergence" and "dawid-skene"."""
 
     weights: Array  # (S, K)
     offset: Array  # (K,)
@@ -66,7 +66,7 @@ class LogLinear:
 
     def posterior(self, batch: Batch) -> Array:
         out = posterior_of(batch.logits(self.weights).T + self.offset)
-        out[~batch.answered.any(axis=0)] = self.prior / self.prior.sum()  # of an item nobody speaks of
+        out[~batch.answered.any(axis=0)] = self.prior / self.prior.sum()  # items without an answer
         return out
 
     def at(self, prior: Array) -> Self:
@@ -75,9 +75,13 @@ class LogLinear:
 
     def contributions(self, batch: Batch) -> Array:
         out = np.zeros((batch.layout.n_sources, batch.n_patterns, len(self.offset)))
-        for j, said in enumerate(batch.answers.said):
+        for j, responses in enumerate(batch.answers.responses):
             weights = self.weights[batch.layout.slices[j]]
-            out[j] = said @ weights if said.ndim == 2 else np.where((said >= 0)[:, None], weights[said], 0.0)
+            out[j] = (
+                responses @ weights
+                if responses.ndim == 2
+                else np.where((responses >= 0)[:, None], weights[responses], 0.0)
+            )
         return out
 
     @property
@@ -87,7 +91,7 @@ class LogLinear:
 
 @dataclass(frozen=True)
 class _Averaged:
-    """Posteriors that are no sum of what each source adds."""
+    """Posteriors without additive contributions of the sources."""
 
     prior: Array  # (K,)
 
@@ -107,7 +111,7 @@ class Mean(_Averaged):
     """q_i = mean of the sources' posteriors, trimmed where `trim` > 0."""
 
     share: Array  # (J,)
-    root: np.ndarray  # (J,) copies are one before they are trimmed
+    root: np.ndarray  # (J,) copies are averaged before trimming
     confusion: Array
     trim: float = 0.0
 
@@ -137,7 +141,7 @@ class MeanRatio(_Averaged):
 
 @dataclass(frozen=True)
 class Vote(_Averaged):
-    """q_i = shares of the votes; there is no prior in it."""
+    """q_i = shares of the votes, without a prior."""
 
     share: Array
 
@@ -149,6 +153,6 @@ class Vote(_Averaged):
 
 
 def merged(evidence: Array, share: Array, root: np.ndarray) -> Array:
-    """(G, n, K): copies as one source, with the mean of what they say."""
+    """(G, n, K): copies as one source, with the mean of their evidence."""
     groups = np.unique(root)
     return np.stack([np.einsum("j,jnk->nk", share[root == g], evidence[root == g]) for g in groups])

@@ -1,14 +1,15 @@
-"""What a few labels, or none at all, tell of sources: calibrations with common labels added, and guesses."""
+"""Calibrations updated by labelled items of the batch, and assumed ones where there are none."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mixent.data.values import is_missing
+from mixent.fusion.answers import Column
 from mixent.fusion.batch import Batch
 from mixent.fusion.calibration import Calibration
 from mixent.fusion.reading import sorted_labels
@@ -16,7 +17,7 @@ from mixent.fusion.sources import Layout
 
 
 def with_labels(batch: Batch) -> Layout:
-    """The layout with the items of known class added to every source's calibration."""
+    """The layout with the items of known class added to the calibration of every source."""
     known = np.flatnonzero(batch.known >= 0)
     layout = batch.layout
     if not len(known):
@@ -29,7 +30,7 @@ def with_labels(batch: Batch) -> Layout:
     for j, source in enumerate(layout.sources):
         one = source.calibration
         rows = [classes.index(label) for label in one.classes]
-        if one.line is not None or one.scale is not None:  # of these classes, and no others
+        if one.line is not None or one.scale is not None:  # these have fixed classes
             added = counted[layout.slices[j]].T[rows]
             kept = replace(one, counts=one.counts + added, priors=one.class_prior)
             sources.append(replace(source, calibration=kept))
@@ -38,21 +39,21 @@ def with_labels(batch: Batch) -> Layout:
         counts[rows] = one.counts
         counts += counted[layout.slices[j]].T.reshape(counts.shape)
         prior = np.zeros(len(classes))
-        prior[rows] = one.class_prior  # its probabilities keep the priors of its training
+        prior[rows] = one.class_prior  # its probabilities contain the priors of its training
         sources.append(replace(source, calibration=replace(one, classes=tuple(classes), counts=counts, priors=prior)))
-    return Layout(layout.names, tuple(sources), layout.mute)
+    return Layout(layout.names, tuple(sources), layout.unanswered)
 
 
-def guesses(columns: Mapping[str, Any], y: Any) -> dict[str, Calibration]:
-    """A guess for every source, over all labels that anybody said or that are known."""
-    said: set = set()
+def guesses(columns: Mapping[str, Column], y: ArrayLike | None) -> dict[str, Calibration]:
+    """An assumed calibration for every source, over all labels among the answers and in y."""
+    seen: set = set()
     for name, values in columns.items():
         if isinstance(values, Mapping) or np.ndim(values) == 2:
             raise ValueError(f"source {name!r} gives probabilities; without a calibration only labels can be fused")
-        said.update(v for v in np.asarray(values, dtype=object).tolist() if not is_missing(v))
+        seen.update(v for v in np.asarray(values, dtype=object).tolist() if not is_missing(v))
     if y is not None:
-        said.update(v for v in np.asarray(y, dtype=object).tolist() if not is_missing(v))
-    labels = sorted_labels(said)
+        seen.update(v for v in np.asarray(y, dtype=object).tolist() if not is_missing(v))
+    labels = sorted_labels(seen)
     if len(labels) < 2:
-        raise ValueError(f"the sources must use at least two labels; they said {labels!r}")
+        raise ValueError(f"the answers must hold at least two labels; got {labels!r}")
     return {str(name): Calibration.guess(labels) for name in columns}

@@ -45,7 +45,7 @@ def fit_warnings(fuser: Fuser, layout: Layout, batch: Batch) -> list[str]:
 def _inconsistent(layout: Layout, batch: Batch) -> list[str]:
     """Calibrations that do not match the answers, or each other."""
     out = []
-    for name, calibration, answers in zip(layout.names, layout.calibrations, batch.answers.said):
+    for name, calibration, answers in zip(layout.names, layout.calibrations, batch.answers.responses):
         absent = [str(c) for c in layout.classes.tolist() if c not in calibration.classes]
         if absent:
             out.append(f"the calibration of {name!r} lacks class {', '.join(absent)} of the others; is it misspelled?")

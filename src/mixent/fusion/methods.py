@@ -1,4 +1,4 @@
-"""The methods by name: each fits a batch and leaves a rule."""
+"""The methods by name: each fits a batch and returns a rule."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from mixent.fusion.rules import DawidSkene, Fused, Panel, composite, dawid_skene
 from mixent.maxent.blocks import RowBlocks
 
 SERIAL = 20_000  # patterns below which threads cost more than they save
-POOLED = 20_000  # items that a handful of trust weights are learned from
-HELD = 2.0  # items at the old priors that `auto` adds: a few items do not make a class certain
+POOLED = 20_000  # items that trust weights are learned from
+PSEUDO_ITEMS = 2.0  # items at the reference priors that `auto` adds, against extreme priors of small batches
 THIN = 5.0  # calibration rows of a class below which a confusion matrix is a guess
-DEPENDENT = 1.64  # standard errors by which all pairs together agree too much: one false alarm in twenty
-ALARM = 0.01  # false alarms of single pairs, all of them together
+DEPENDENT = 1.64  # z of all pairs together: false positive rate 5 %
+ALARM = 0.01  # false positive rate of single pairs, over all of them
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,12 @@ class Settings:
     trim: float = 0.2
     tol: float = 1e-4
     max_iter: int = 1000
-    held: float = 0.0  # items at these priors that are added to the batch
+    pseudo_items: float = 0.0  # items at these priors that are added to the batch
 
 
 @dataclass(frozen=True)
 class Fit:
-    """What a method made of a batch."""
+    """The result of a method on a batch."""
 
     rule: FrozenRule
     posterior: Array  # (P, K)
@@ -57,7 +57,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Task:
-    """A batch with what is known before any method begins."""
+    """A batch, and what is known of it before a method is run."""
 
     batch: Batch
     marginals: Marginals
@@ -75,7 +75,7 @@ class Task:
 
 
 def _fit(task: Task, method: str, rule: FrozenRule, found: Run | None = None, **more: Any) -> Fit:
-    """The rule's posteriors; items of known class keep it."""
+    """The posteriors of a rule; items of known class keep it."""
     posterior = rule.posterior(task.batch)
     known = np.flatnonzero(task.batch.known >= 0)
     posterior[known] = np.eye(posterior.shape[1])[task.batch.known[known]]
@@ -102,14 +102,16 @@ def _product(task: Task) -> Fit:
     return _fit(task, "product", Weighted(task.share, task.settings.prior, task.confusion))
 
 
-def _ml_product(task: Task, held: float = 0.0) -> Fit:
-    found = _learned(task, task.batch.ratio, held * task.settings.prior)
+def _ml_product(task: Task, pseudo_items: float = 0.0) -> Fit:
+    found = _learned(task, task.batch.ratio, pseudo_items * task.settings.prior)
     return _fit(task, "ml-product", Weighted(task.share, floored(found.prior), task.confusion), found.run)
 
 
-def _learned(task: Task, ratio: Array, held: Array) -> Fused:
+def _learned(task: Task, ratio: Array, pseudo_items: Array) -> Fused:
     batch, settings = task.batch, task.settings
-    return ml_product(ratio, batch.weight, settings.prior, known=batch.known, held=held, max_iter=settings.max_iter)
+    return ml_product(
+        ratio, batch.weight, settings.prior, known=batch.known, pseudo_items=pseudo_items, max_iter=settings.max_iter
+    )
 
 
 def _with_means(task: Task, rule: Callable[..., Fused]) -> Fused:
@@ -139,11 +141,11 @@ def _trimmed(task: Task) -> Fit:
     return _composite(task, task.settings.trim, "trimmed-mean")
 
 
-def _it(task: Task) -> Fit:
+def _min_divergence(task: Task) -> Fit:
     batch, settings = task.batch, task.settings
     problem = batch.agreement(settings.safe)
     rows = RowBlocks(batch.rows)
-    # the gap says when to stop; R~ has none, and goes on as long as it falls
+    # stopped by the gap; R~ has none, and is run until it no longer decreases
     stop = Stop(1e-12, settings.max_iter, gap=settings.tol) if settings.safe else Stop(1e-6, settings.max_iter)
     start = Rule.uniform(batch.layout.n_symbols, batch.layout.n_classes)
     found = run(problem, rows, start, stop=stop, executor=executor(batch))
@@ -159,10 +161,10 @@ def _it(task: Task) -> Fit:
 
 
 def balanced(batch: Batch, weights: Array) -> tuple[Array, Array]:
-    """The same rule with every source's weights on the scale of likelihood ratios, and the rest in the classes' own.
+    """The same rule with the weights of every source on the scale of likelihood ratios, and the rest in the offsets.
 
-    A constant of a class may stand in the weights of any source that answered every item. There it would be lost where
-    the source is silent: sum_v pooled(v) exp(weight(v, k)) = 1, as for ratios, keeps it with the classes.
+    A constant of a class may be part of the weights of any source that answered every item, and would be lost for new
+    items without its answer: sum_v pooled(v) exp(weight(v, k)) = 1, as for ratios, keeps it in the offsets.
     """
     layout = batch.layout
     out, offset = weights - weights.mean(axis=1, keepdims=True), np.zeros(layout.n_classes)
@@ -175,7 +177,7 @@ def balanced(batch: Batch, weights: Array) -> tuple[Array, Array]:
 
 
 def _certificate(problem: Agreement, rows: RowBlocks, params: Rule, batch: Batch) -> float:
-    """R less the bound from below that its own slope gives."""
+    """R minus the lower bound given by its gradient."""
     with executor(batch) as workers:
         ready = problem.prepare(params)
         total = workers.total(lambda block: problem.stats(ready, block), rows)
@@ -184,7 +186,7 @@ def _certificate(problem: Agreement, rows: RowBlocks, params: Rule, batch: Batch
         return problem.gap(here, workers.total(lambda block: problem.stats(ready, block), rows))
 
 
-def executor(batch: Batch) -> Any:
+def executor(batch: Batch) -> Any:  # an executor, of blocks of any kind
     return Serial() if batch.n_patterns < SERIAL else Threads()
 
 
@@ -192,7 +194,7 @@ def _pool(task: Task) -> Fit:
     batch = task.batch
     prior = floored(task.marginals.prior)
     some = sampled(batch)
-    found = fit_pool(some.agreement(), some.rows, some.voiced(), prior, batch.layout.share, batch.layout.root)
+    found = fit_pool(some.agreement(), some.rows, some.product_evidence(), prior, batch.layout.share, batch.layout.root)
     return _fit(
         task, "pool", Weighted(found.trust, prior, task.confusion), objective=-found.divergence / some.weight.sum()
     )
@@ -202,42 +204,42 @@ def _discounted(task: Task) -> Fit:
     batch, layout = task.batch, task.batch.layout
     some = sampled(batch)
     found = task.dependence()
-    pairs = Pairs(found.correlation, found.z, found.spread)
+    pairs = Pairs(found.correlation, found.z, found.std)
     start = floored(task.marginals.prior)
     pool = discounted(
-        some.agreement(), some.rows, some.voiced(), start, pairs, layout.share, layout.root, _excess(some)
+        some.agreement(), some.rows, some.product_evidence(), start, pairs, layout.share, layout.root, _excess(some)
     )
-    prior = steadied_prior(task, pool.trust)
+    prior = stabilized_prior(task, pool.trust)
     return _fit(
         task, "discounted", Weighted(pool.trust, prior, task.confusion), objective=-pool.divergence / some.weight.sum()
     )
 
 
 def _excess(batch: Batch) -> float:
-    """R that rates counted on n_k rows of a class cost the truth: n (V - 1) / 2 n_k for a source of V symbols."""
+    """Expected R of the true posteriors, with rates counted on n_k rows: n (V - 1) / 2 n_k for V symbols."""
     layout = batch.layout
     free = [size - n for size, n in zip(layout.sizes, layout.n_groups)]
     each = [n / (2 * one.n_rows[one.seen].mean()) for n, one in zip(free, layout.calibrations)]
     return float(batch.weight.sum() * np.average(each, weights=layout.share))
 
 
-def steadied_prior(task: Task, trust: Array) -> Array:
-    """Priors by EM with the trust given, held by the composite estimate with the weight its own error gives it.
+def stabilized_prior(task: Task, trust: Array) -> Array:
+    """Priors by EM with these trust weights, with the composite estimate as prior, weighted by its standard error.
 
-    The first is sharper, but trusts the trust; the second is valid whatever the sources have in common.
+    The first is more precise, but relies on the weights; the second is valid however the sources depend.
     """
     marginals, correlation = task.marginals, task.dependence().correlation
     rough = marginals.prior
     variance = np.trace(marginals.batch_covariance + marginals.calibration_covariance(correlation))
-    worth = float((rough * (1 - rough)).sum() / max(variance, 1e-12))  # items that would tell as much
-    held = worth * rough + HELD * task.settings.prior
-    return floored(_learned(task, task.batch.product(trust), held).prior)
+    n_equivalent = float((rough * (1 - rough)).sum() / max(variance, 1e-12))  # labelled items with the same variance
+    pseudo_items = n_equivalent * rough + PSEUDO_ITEMS * task.settings.prior
+    return floored(_learned(task, task.batch.product(trust), pseudo_items).prior)
 
 
 def sampled(batch: Batch) -> Batch:
-    """The batch, or some of its items, which stand for all: enough for a handful of numbers.
+    """The batch, or a systematic sample of its items.
 
-    They lie at even distances in an order of what is said of them, so that the order they came in is no matter.
+    They are evenly spaced in an order of their answers, so that the order of the rows does not matter.
     """
     if batch.n_patterns <= POOLED:
         return batch
@@ -252,19 +254,19 @@ def sampled(batch: Batch) -> Batch:
 
 
 def window_prior(task: Task, method: str, rule: FrozenRule) -> Array:
-    """Class priors of another batch for a rule that stands, by what its method learns them by."""
+    """Class priors of another batch for a fitted rule, estimated as its method does."""
     if isinstance(rule, Vote):
         return rule.prior
     if method in ("pool", "discounted"):
         assert isinstance(rule, Weighted)
-        return task.marginals.prior if method == "pool" else steadied_prior(task, rule.trust)
+        return task.marginals.prior if method == "pool" else stabilized_prior(task, rule.trust)
     if isinstance(rule, (Mean, MeanRatio)):
         return _with_means(task, composite if isinstance(rule, Mean) else ml_sum).prior
     posterior = rule.posterior(task.batch)
     ratio = np.log(np.maximum(posterior, 1e-300)) - np.log(floored(rule.prior))
     if isinstance(rule, Weighted):
         ratio = task.batch.product(rule.trust, rule.confusion)
-    return _learned(task, ratio, task.settings.held * task.settings.prior).prior
+    return _learned(task, ratio, task.settings.pseudo_items * task.settings.prior).prior
 
 
 def _dawid_skene(task: Task) -> Fit:
@@ -272,7 +274,7 @@ def _dawid_skene(task: Task) -> Fit:
     order = batch.order
     share = layout.share[layout.source_of]
     problem = DawidSkene(batch.cells, task.counts[order], layout.group[order], share[order])
-    start = Panel(task.marginals.near, layout.confusion[order])
+    start = Panel(task.marginals.interior_prior, layout.confusion[order])
     found = dawid_skene(problem, batch.rows, start, max_iter=task.settings.max_iter)
     confusion = np.empty_like(layout.confusion)
     assert found.run is not None
@@ -283,16 +285,16 @@ def _dawid_skene(task: Task) -> Fit:
 
 
 def _auto(task: Task) -> Fit:
-    """The product rule where sources seem independent given the class, and discounts where they do not."""
+    """The product rule where sources appear independent given the class, and discounts where they do not."""
     layout = task.batch.layout
     originals = np.unique(layout.root)
     if np.median([layout.calibrations[j].n_rows[layout.calibrations[j].seen].min() for j in originals]) < THIN:
-        return _dawid_skene(task)  # guesses: what the sources are worth is learned from the batch
-    return _discounted(task) if dependent(task.dependence(), originals) else _ml_product(task, HELD)
+        return _dawid_skene(task)  # assumed calibrations: the confusion matrices are estimated from the batch
+    return _discounted(task) if dependent(task.dependence(), originals) else _ml_product(task, PSEUDO_ITEMS)
 
 
 def dependent(found: Dependence, originals: np.ndarray) -> bool:
-    """Do all pairs together, or one of them, agree more than independence given the class would have it?"""
+    """Whether all pairs together, or one of them, agree significantly more than under independence given the class."""
     z = found.z[np.ix_(originals, originals)][np.triu_indices(len(originals), 1)]
     z = z[np.isfinite(z)]
     return found.overall_z > DEPENDENT or bool(len(z) and z.max() > norm.isf(ALARM / len(z)))
@@ -307,7 +309,7 @@ METHODS: dict[str, Callable[[Task], Fit]] = {
     "ml-sum": _ml_sum,
     "composite": _composite,
     "trimmed-mean": _trimmed,
-    "min-divergence": _it,
+    "min-divergence": _min_divergence,
     "pool": _pool,
     "discounted": _discounted,
     "dawid-skene": _dawid_skene,

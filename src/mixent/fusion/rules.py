@@ -1,14 +1,13 @@
 """Rules that combine sources through their likelihood ratios (document 004, section 4.2 and appendix B, corrected).
 
-Source j says of item i something of likelihood ratio  r_ij(k) = P[what it says | class k] / const:  for a symbol the
-column of its confusion matrix, for probabilities P_j(k | x_i) / P_j(k). A source that is silent has r = 1. Evidence is
-kept as log r, an array (J, n, K).
+The answer of source j to item i has the likelihood ratio  r_ij(k) = P[answer | class k] / const:  for a symbol the
+column of its confusion matrix, for probabilities P_j(k | x_i) / P_j(k). Without an answer r = 1. Evidence is log r, an
+array (J, n, K).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,7 @@ TOL, PASSES = 1e-9, 5000
 
 @dataclass(frozen=True)
 class Fused:
-    """Posteriors of the items, the priors of the batch they go with, and how they were found (None: by one formula)."""
+    """Posteriors of the items, the class priors used in them, and the run of the optimizer (None: closed form)."""
 
     posterior: Array  # (n, K)
     prior: Array  # (K,)
@@ -40,14 +39,14 @@ def posterior_of(log_joint: Array) -> Array:
 
 
 def _shares(evidence: Array, share: Array | None) -> Array:
-    """(J, n) weight of each source on each item: its share of a vote, and nothing where it is silent.
+    """(J, n) weight of each source on each item: its share of a vote, zero without an answer.
 
-    Given for every item, it also tells who was silent; else a source that says nothing of the classes is held to be.
+    Given for every item, it is zero without an answer; otherwise constant evidence is taken for no answer.
     """
     if share is not None and share.ndim == 2:
         return share
-    spoke = (np.ptp(evidence, axis=2) > 0).astype(float)
-    return spoke if share is None else spoke * share[:, None]
+    answered = (np.ptp(evidence, axis=2) > 0).astype(float)
+    return answered if share is None else answered * share[:, None]
 
 
 def added(evidence: Array, share: Array | None = None) -> Array:
@@ -56,7 +55,7 @@ def added(evidence: Array, share: Array | None = None) -> Array:
 
 
 def mean_posterior(evidence: Array, prior: Array, share: Array | None = None) -> Array:
-    """(n, K); the prior where nobody answers."""
+    """(n, K); the prior where no source answers."""
     weight = _shares(evidence, share)
     total = weight.sum(axis=0)[:, None]
     mean = np.zeros(evidence.shape[1:])
@@ -68,7 +67,7 @@ def mean_posterior(evidence: Array, prior: Array, share: Array | None = None) ->
 
 
 def majority(decisions: Array, share: Array | None = None) -> Fused:
-    """Shares of the votes; `decisions` (J, n, K) are one-hot, or pmfs, or zero where a source is silent."""
+    """Shares of the votes; `decisions` (J, n, K) are one-hot, or distributions, or zero without an answer."""
     votes = added(decisions, share)
     total = votes.sum(axis=1, keepdims=True)
     K = votes.shape[1]
@@ -78,18 +77,18 @@ def majority(decisions: Array, share: Array | None = None) -> Fused:
 
 def trimmed_mean(evidence: Array, prior: Array, trim: float = 0.2, share: Array | None = None) -> Fused:
     """Mean of the posteriors without the lowest and the highest `trim` of the sources that answer, class by class."""
-    spoke = _shares(evidence, share) > 0
+    answered = _shares(evidence, share) > 0
     with np.errstate(divide="ignore"):
         log_prior = np.log(prior)
     each = np.stack([posterior_of(one + log_prior) for one in evidence])
-    each[~spoke] = np.nan
-    each.sort(axis=0)  # the silent ones come last
-    n_spoke = spoke.sum(axis=0)
-    cut = (trim * n_spoke).astype(int)
+    each[~answered] = np.nan
+    each.sort(axis=0)  # sources without an answer come last
+    n_answered = answered.sum(axis=0)
+    cut = (trim * n_answered).astype(int)
     rank = np.arange(len(each))[:, None]
-    kept = (rank >= cut) & (rank < n_spoke - cut)
+    kept = (rank >= cut) & (rank < n_answered - cut)
     total = np.where(kept[:, :, None], each, 0.0).sum(axis=0)
-    post = np.where((n_spoke > 0)[:, None], total, prior)
+    post = np.where((n_answered > 0)[:, None], total, prior)
     return Fused(post / post.sum(axis=1, keepdims=True), prior)
 
 
@@ -99,36 +98,43 @@ def ml_product(
     start: Array,
     *,
     known: np.ndarray | None = None,
-    held: Array | None = None,
+    pseudo_items: Array | None = None,
     tol: float = TOL,
     max_iter: int = PASSES,
 ) -> Fused:
-    """Priors that make the batch most probable if sources are independent given the class (4.2, 4.3).
+    """Maximum likelihood priors for sources that are independent given the class (4.2, 4.3).
 
-    Maximises  sum_i w_i log sum_k p_k prod_j r_ij(k):  concave, and each step of EM raises it. `log_ratio` (n, K) is
-    the sum over sources; `held` (K,) items known to be of each class are added to the batch.
+    Maximizes  sum_i w_i log sum_k p_k prod_j r_ij(k):  concave, and each step of EM increases it. `log_ratio` (n, K) is
+    the sum over sources; `pseudo_items` (K,) of known class are added to the batch.
     """
     log_ratio = only_known(log_ratio, known)
     rows, weights = log_ratio, weight
-    if held is not None and held.any():
-        rows = np.concatenate([rows, np.where(np.eye(len(held)) > 0, 0.0, -np.inf)])
-        weights = np.concatenate([weight, held])
+    if pseudo_items is not None and pseudo_items.any():
+        rows = np.concatenate([rows, np.where(np.eye(len(pseudo_items)) > 0, 0.0, -np.inf)])
+        weights = np.concatenate([weight, pseudo_items])
     found = shifted_priors(rows, start, weight=weights, tol=tol, max_iter=max_iter)
     with np.errstate(divide="ignore"):
         return Fused(posterior_of(log_ratio + np.log(found.params)), found.params, found)
 
 
-def ml_sum(evidence: Array, weight: Array, start: Array, share: Array | None = None, **more: Any) -> Fused:
-    """As (4.4) and (4.5) print it, with the mean of the ratios in place of their product; `more` as for `ml_product`.
+def ml_sum(
+    evidence: Array,
+    weight: Array,
+    start: Array,
+    share: Array | None = None,
+    *,
+    known: np.ndarray | None = None,
+    max_iter: int = PASSES,
+) -> Fused:
+    """The rule as printed in (4.4) and (4.5), with the mean of the ratios in place of their product.
 
-    The densities of the sources do not cancel in it, so that the ratios of different sources are added as if they were
-    on one scale: `composite` is the sound rule.
+    The densities of the sources do not cancel, so that ratios on different scales are added; prefer `composite`.
     """
-    return ml_product(mean_ratio(evidence, share), weight, start, **more)
+    return ml_product(mean_ratio(evidence, share), weight, start, known=known, max_iter=max_iter)
 
 
 def mean_ratio(evidence: Array, share: Array | None = None) -> Array:
-    """(n, K) log of the mean of the sources' ratios; zero where nobody answers."""
+    """(n, K) log of the mean of the sources' ratios; zero where no source answers."""
     weight = _shares(evidence, share)
     total = weight.sum(axis=0)[:, None]
     ratio = np.einsum("jn,jnk->nk", weight, np.exp(evidence)) / np.where(total > 0, total, 1.0)
@@ -136,7 +142,7 @@ def mean_ratio(evidence: Array, share: Array | None = None) -> Array:
 
 
 def only_known(log_ratio: Array, known: np.ndarray | None) -> Array:
-    """Rows of a known class have no other."""
+    """Rows of known class with likelihood ratio zero for all other classes."""
     if known is None or not (known >= 0).any():
         return log_ratio
     rows = np.flatnonzero(known >= 0)
@@ -158,8 +164,8 @@ def composite(
 ) -> Fused:
     """Priors by composite likelihood: each source with each item is a row of its own.
 
-    Maximises  sum_ij u_j w_i log sum_k p_k r_ij(k):  concave, each step of EM raises it, and it needs no word on how
-    sources depend on each other. The fused posterior is the mean of the sources' own under these priors.
+    Maximizes  sum_ij u_j w_i log sum_k p_k r_ij(k):  concave, each step of EM increases it, and it is valid however the
+    sources depend on each other. The fused posterior is the mean of the sources' posteriors under these priors.
     """
     shares = _shares(evidence, share) * weight
     there = shares > 0
@@ -192,8 +198,8 @@ class PanelStats(Stats):
 class DawidSkene(Problem):
     """Dawid and Skene (1979): confusion matrices learned from the batch itself, independent given the class.
 
-    Maximises  sum_i w_i log sum_k p_k prod_j A_j(v_ij | k) + sum_jvk c_j(v, k) log A_j(v | k):  the counts c of the
-    calibration, with the pseudo-counts of their smoothing, are a Dirichlet prior. Each update maximises a lower bound
+    Maximizes  sum_i w_i log sum_k p_k prod_j A_j(v_ij | k) + sum_jvk c_j(v, k) log A_j(v | k):  the counts c of the
+    calibration, with the pseudo-counts of their smoothing, are a Dirichlet prior. Each update maximizes a lower bound
     that touches it. A source with share u < 1, one of several copies, has its terms of both sums times u.
     """
 

@@ -1,21 +1,21 @@
-"""Scores and probabilities as likelihood ratios: bins, a line, a scale, each learned from labelled rows."""
+"""Scores and probabilities as likelihood ratios: bins, logistic regression, scaling, fitted to labelled rows."""
 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mixent.core.arrays import Array, log_sum_exp
 from mixent.data import read_labels
 
 
 def fitted_scale(values: Array, codes: np.ndarray) -> tuple[float, ...]:
-    """Power and offsets b of log p_k, by which the classes of these rows are most probable.
+    """Power and offsets b of log p_k, by penalized maximum likelihood.
 
-    Maximises  sum_t log softmax_k(log share_k + power log p_tk + b_k)  less half the squares of power - 1 and of b
-    about what they are where probabilities are honest: rows that the source always gets right do not make it infinite.
+    Maximizes  sum_t log softmax_k(log share_k + power log p_tk + b_k)  minus half the squared distance of (power, b)
+    from its value for calibrated probabilities, so that it stays finite for a source that is always correct.
     """
     from scipy.optimize import minimize
 
@@ -40,8 +40,8 @@ def fitted_scale(values: Array, codes: np.ndarray) -> tuple[float, ...]:
 def fitted_line(scores: Array, codes: np.ndarray) -> tuple[float, float]:
     """Slope and offset of the log-likelihood ratio, by logistic regression on Platt's targets.
 
-    A row of a class of n is held to be of it to (n + 1) / (n + 2): scores that part the classes do not make it
-    infinite. Classes have the same mass, so that the odds of the line are ratios whatever the priors of these rows.
+    The target of a class with n rows is (n + 1) / (n + 2), so that the slope stays finite for separable scores. Both
+    classes have the same mass, so that the odds are likelihood ratios whatever the priors of these rows.
     """
     from sklearn.linear_model import LogisticRegression
 
@@ -56,11 +56,11 @@ def fitted_line(scores: Array, codes: np.ndarray) -> tuple[float, float]:
     return slope, float(model.intercept_[0]) - slope * mean
 
 
-def even_edges(truth: Any, scores: Array, seen: np.ndarray, bins: int) -> Array:
-    """Borders of bins of equal mass, each class with the same mass: where a rare one lies is where it is told."""
-    labels = read_labels(truth, len(scores))
+def even_edges(y_true: ArrayLike, scores: Array, seen: np.ndarray, bins: int) -> Array:
+    """Edges of bins of equal mass, with the same mass for every class, so that a rare class has narrow bins."""
+    labels = read_labels(y_true, len(scores))
     if labels.codes is None:
-        raise ValueError("truth must be labels; it holds probabilities")
+        raise ValueError("y_true must be labels; it holds probabilities")
     used = np.flatnonzero(seen & (labels.codes >= 0))
     if not len(used):
         raise ValueError("no score has a label")
@@ -72,13 +72,13 @@ def even_edges(truth: Any, scores: Array, seen: np.ndarray, bins: int) -> Array:
 
 
 def bin_names(edges: Array) -> tuple[str, ...]:
-    """Names of the bins between rising borders."""
-    told = [f"{e:.6g}" for e in edges]
-    if len(set(told)) < len(told):
-        told = [repr(float(e)) for e in edges]
-    if not told:
+    """Names of the bins between increasing edges."""
+    texts = [f"{edge:.6g}" for edge in edges]
+    if len(set(texts)) < len(texts):
+        texts = [repr(float(edge)) for edge in edges]
+    if not texts:
         return ("any",)
-    return (f"< {told[0]}", *(f"{a} to {b}" for a, b in pairwise(told)), f">= {told[-1]}")
+    return (f"< {texts[0]}", *(f"{a} to {b}" for a, b in pairwise(texts)), f">= {texts[-1]}")
 
 
 def line_pmf(scores: Array, line: tuple[float, float], prior: Array) -> Array:

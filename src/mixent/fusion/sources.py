@@ -1,8 +1,8 @@
-"""The sources of a fusion, side by side: their symbols in one list, with what is known of each."""
+"""The sources of a fusion, with the symbols of all of them in one list."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -18,22 +18,22 @@ from mixent.fusion.reading import sorted_labels
 
 @dataclass(frozen=True)
 class Source:
-    """A source of answers: its calibration, where its answers stand, and how its probabilities are taken.
+    """A source of answers: its calibration, the columns of its answers, and how its probabilities are used.
 
-    Whether it gives labels, probabilities or scores is told by the answers and the calibration (`edges`, `line`).
+    Whether it gives labels, probabilities or scores follows from the answers and the calibration (`edges`, `line`).
 
     Parameters
     ----------
     calibration : Calibration
     columns : str, list or dict, optional
         Columns of a wide table: one with labels or scores; a list with the probabilities of its symbols, in their
-        order; a dict symbol -> column. Default: the column of its name, or the columns "name:symbol".
+        order; a dict of symbol -> column. Default: the column with its name, or the columns "name:symbol".
     cells : str or list, optional
-        One column with the cell each item lies in, or a list with the probabilities of the cells. Default: the column
-        "name@", or the columns "name@cell". Only where the calibration has cells.
+        The column with the cell of each item, or a list of columns with the probabilities of the cells. Default: the
+        column "name@", or the columns "name@cell". Only used where the calibration has cells.
     as_is : bool
-        Its probabilities are taken as they are, divided by its priors (or scaled, see `Calibration.scale`). False: as
-        doubt about a label, through its confusion matrix, which is timid where they are probabilities.
+        Use its probabilities as they are, divided by its priors (or scaled, see `Calibration.scale`). False: as an
+        uncertain label, through its confusion matrix, which is underconfident if they are true probabilities.
 
     Examples
     --------
@@ -44,19 +44,19 @@ class Source:
     """
 
     calibration: Calibration
-    columns: Any = None
-    cells: Any = None
+    columns: str | Sequence[str] | Mapping[Any, str] | None = None
+    cells: str | Sequence[str] | None = None
     as_is: bool = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.calibration, Calibration):
-            raise ValueError(f"a source needs a Calibration; got {type(self.calibration).__name__}")
+            raise ValueError(f"calibration must be a Calibration; got {type(self.calibration).__name__}")
         if self.cells is not None and self.calibration.cells is None:
-            raise ValueError("a source has cells only where its calibration has")
+            raise ValueError("cells is only used with a calibration that has cells")
         if not isinstance(self.as_is, (bool, np.bool_)):
             raise ValueError(f"as_is must be True or False; got {self.as_is!r}")
         if not self.as_is and self.calibration.scale is not None:
-            raise ValueError("as_is=False has no effect on a calibration with a scale, which says what to make of them")
+            raise ValueError("as_is=False cannot be combined with a calibration with scale; leave one of them out")
 
 
 @dataclass(frozen=True)
@@ -65,11 +65,11 @@ class Layout:
 
     names: tuple[str, ...]
     sources: tuple[Source, ...]
-    mute: tuple[int, ...] = ()  # sources that say nothing at all: they take no share of a vote from copies
+    unanswered: tuple[int, ...] = ()  # sources without any answer: they take no share of a vote from copies
 
     @staticmethod
     def of(sources: Mapping[str, Source | Calibration]) -> Layout:
-        """Read the user's mapping."""
+        """The layout of a mapping of name -> Calibration or Source."""
         if not isinstance(sources, Mapping) or not sources:
             raise ValueError(f"sources must be a dict, name -> Calibration or Source, and not empty; got {sources!r}")
         read = []
@@ -87,13 +87,13 @@ class Layout:
         for name, one in zip(self.names, self.calibrations):
             if one.copy_of is not None and (one.copy_of == name or one.copy_of not in self.names):
                 raise ValueError(
-                    f"source {name!r} is said to be a copy of {one.copy_of!r}, which must be another of the sources "
-                    f"{listed(self.names)}"
+                    f"copy_of of source {name!r} must be another of the sources {listed(self.names)}; "
+                    f"got {one.copy_of!r}"
                 )
             if not (one.confusion > 0).all():
                 raise ValueError(
-                    f"source {name!r} has a rate of zero and smoothing 0: an item of which it says so is impossible in "
-                    "that class; keep smoothing > 0"
+                    f"source {name!r} has a rate of zero and smoothing 0, so items with this answer are impossible "
+                    "in the class; use smoothing > 0"
                 )
         labels = sorted_labels({label for one in self.calibrations for label in one.classes})
         if len({isinstance(label, str) for label in labels}) > 1:
@@ -157,18 +157,18 @@ class Layout:
 
     @cached_property
     def confusion(self) -> Array:
-        """(S, K) A; a class a source was never calibrated on has what it says of the others together."""
+        """(S, K) A; a class without calibration rows has the pooled rates of the others."""
         return np.concatenate([self._spread(one, one.confusion, pooled_symbols(one)) for one in self.calibrations])
 
     @cached_property
     def counts(self) -> Array:
-        """(S, K) calibration counts with the pseudo-counts of their smoothing: of a Dirichlet distribution."""
+        """(S, K) calibration counts with pseudo-counts: parameters of Dirichlet distributions."""
         out = []
         for one in self.calibrations:
             n_cells = 1 if one.cells is None else len(one.cells)
             out.append(self._spread(one, one.counts, 0.0) + one.smoothing / n_cells)
         counts = np.concatenate(out)
-        # a class never seen: a belief worth the pseudo-counts alone, of the shape of the others
+        # a class without rows: the pooled rates, with the weight of the pseudo-counts alone
         return np.where(self.free, self.confusion * self.within(counts), counts)
 
     @cached_property
@@ -178,7 +178,7 @@ class Layout:
 
     @cached_property
     def rates(self) -> Array:
-        """(S, K) as counted, without pseudo-counts, whose bias is seen where there are many symbols and many pairs."""
+        """(S, K) as counted, without pseudo-counts, whose bias matters with many symbols and many pairs."""
         counts = np.concatenate([self._spread(one, one.counts, 0.0) for one in self.calibrations])
         mass = self.within(counts)
         return np.where(self.free | (mass <= 0), self.confusion, counts / np.where(mass > 0, mass, 1.0))
@@ -190,7 +190,7 @@ class Layout:
 
     @cached_property
     def rate_std(self) -> Array:
-        """(S, K) root of A / (concentration + 1): the spread of a rate about the others of its distribution."""
+        """(S, K) square root of A / (concentration + 1), for the variance of a rate."""
         return np.sqrt(self.confusion / (self.concentration + 1.0))
 
     def within(self, values: Array) -> Array:
@@ -202,7 +202,7 @@ class Layout:
 
     @cached_property
     def calibration_sets(self) -> list[list[int]]:
-        """Sources by the rows they were counted on; a copy with its original's counts was counted on the same rows."""
+        """Sources by calibration set; a copy with the counts of its original belongs to the same set."""
         sets: dict[object, list[int]] = {}
         for j, one in enumerate(self.calibrations):
             root = int(self.root[j])
@@ -228,7 +228,7 @@ class Layout:
 
     @cached_property
     def free(self) -> np.ndarray:
-        """(S, K) symbols of a source with classes it was never calibrated on."""
+        """(S, K) symbols of a source with classes without calibration rows."""
         return np.concatenate(
             [
                 self._spread(
@@ -245,14 +245,14 @@ class Layout:
 
     @cached_property
     def root(self) -> np.ndarray:
-        """(J,) the source each is a copy of, through copies of copies; itself where it is none."""
+        """(J,) the original of each source, through copies of copies; itself where it is none."""
         places = {name: j for j, name in enumerate(self.names)}
         out = []
         for j in range(self.n_sources):
             seen = [j]
             while (origin := self.calibrations[seen[-1]].copy_of) is not None and places[origin] not in seen:
                 seen.append(places[origin])
-            # copies that name each other in a ring are one group: its first source stands for them
+            # copies that name each other in a ring are one group, represented by its first source
             ring = origin is not None
             out.append(min(seen[seen.index(places[origin]) :]) if ring and origin is not None else seen[-1])
         return np.array(out)
@@ -260,28 +260,28 @@ class Layout:
     @cached_property
     def share(self) -> Array:
         """(J,) u: copies share one vote."""
-        speaks = np.array([j not in self.mute for j in range(self.n_sources)], dtype=float)
-        return 1.0 / np.maximum(np.bincount(self.root, speaks, minlength=self.n_sources), 1.0)[self.root]
+        active = np.array([j not in self.unanswered for j in range(self.n_sources)], dtype=float)
+        return 1.0 / np.maximum(np.bincount(self.root, active, minlength=self.n_sources), 1.0)[self.root]
 
     @property
     def n_training(self) -> float:
-        """Rows `training_prior` was counted on; infinite where any source's priors were given."""
+        """Number of rows behind `training_prior`; infinite where the priors of a source were given."""
         if any(one.priors is not None for one in self.calibrations):
             return np.inf
         return float(sum(self.calibrations[members[0]].n_rows.sum() for members in self.calibration_sets))
 
     @cached_property
     def training_prior(self) -> Array:
-        """(K,) shares of the classes over all sources' training, by the rows they were counted on."""
+        """(K,) mean of the sources' class priors, weighted by their numbers of rows."""
         total = np.zeros(self.n_classes)
-        for members in self.calibration_sets:  # rows that several were counted on are one set
+        for members in self.calibration_sets:  # sources of one set share their rows
             for one in (self.calibrations[j] for j in members):
                 total += one.n_rows.sum() / len(members) * self._spread(one, one.class_prior[:, None], 0.0)[0]
         return total / total.sum()
 
 
 def pooled_symbols(one: Calibration) -> Array:
-    """(S_j,) what it says of all its rows together, smoothed, within each context."""
+    """(S_j,) shares of its answers over all its rows, smoothed, within each context."""
     n_cells = 1 if one.cells is None else len(one.cells)
     counts = one.counts.sum(axis=0) + one.smoothing / n_cells
     return (counts / counts.sum(axis=0 if one.context or counts.ndim == 1 else None)).ravel()
