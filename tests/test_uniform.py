@@ -229,7 +229,7 @@ def test_the_same_bad_labels_get_the_same_words(name, mistake):
 
 WEIGHTS = {
     "negative": (-np.ones(N), r"sample_weight must be >= 0; row 0 has -1"),
-    "short": (np.ones(N - 1), r"sample_weight\.shape == \(59,\), expected \(60,\)"),
+    "short": (np.ones(N - 1), r"sample_weight must have one value per row \(60\); its shape is \(59,\)"),
     "none left": (np.zeros(N), r"Sample weights must contain at least one non-zero number"),
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Iterable, Sequence
+from types import NoneType
 from typing import Any, get_args
 
 from sklearn.frozen import FrozenEstimator
@@ -176,4 +177,4 @@ def _flat(values: Iterable[Any]) -> Iterable[Any]:
 
 def _name_of(kind: Any) -> str:
     """Of a class, or of several that would do."""
-    return getattr(kind, "__name__", None) or " or ".join(getattr(k, "__name__", "None") for k in get_args(kind))
+    return " or ".join("None" if one is NoneType else one.__name__ for one in get_args(kind) or (kind,))
