@@ -185,7 +185,6 @@ def _maker(name: str, maker: Any) -> Maker:
         if not callable(maker):
             raise TypeError(f"{name!r} must be a classifier with n_estimators, or a callable of a size; got {maker!r}")
         return maker
-    from sklearn.pipeline import Pipeline  # takes long to import
 
     last = f"{maker.steps[-1][0]}__n_estimators" if isinstance(maker, Pipeline) else "n_estimators"
     if last not in maker.get_params():
