@@ -172,7 +172,7 @@ def test_every_line_of_the_picture_page_draws():
         exec(block, names)
         n_figures += len(pyplot.get_fignums())
         pyplot.close("all")
-    assert n_figures == 37
+    assert n_figures == 39
 
 
 @pytest.mark.parametrize(
