@@ -89,7 +89,7 @@ def test_rows_far_out_have_finite_parts(fitted, name, far):
     assert np.isfinite(found.parts).all() and np.isfinite(found.log_odds).all()
     log_proba, rows = model.predict_log_proba(X), np.arange(20)
     ours, rival = (np.searchsorted(model.classes_, c) for c in (found.label, found.rival))
-    digits = 1e-13 * np.abs(model._log_components(X)).max(axis=0)  # of differences of such numbers
+    digits = 1e-13 * np.abs(model._log_components(model._read(X))).max(axis=0)  # of differences of such numbers
     apart = np.abs(found.log_odds - (log_proba[rows, ours] - log_proba[rows, rival]))
     assert (apart <= 1e-9 + digits).all()
 
@@ -171,7 +171,7 @@ def test_an_explanation_survives_saving(fitted, tmp_path):
 def test_typical_rows_are_claimed_by_their_component_and_come_densest_first(fitted, name):
     model, X = fitted[name]
     table = model._read(X)
-    resp, log_components = model._responsibilities(table), model._log_components(X)
+    resp, log_components = model._responsibilities(table), model._log_components(table)
     found = model.typical_rows(X, 4)
     assert len(found) == model.params_.n_components
     for k, rows in enumerate(found):
