@@ -107,7 +107,7 @@ def test_the_prior_of_the_user_counts_for_its_rows(ring):
     X, y = ring
     mean, cov = np.array([1.0, -1.0]), np.array([[2.0, 0.3], [0.3, 1.0]])
     model = MEDGaussianClassifier(
-        C=1e-6, margin="exponential", calibration=None, prior=GaussianPrior(7.0, mean=mean, covariance=cov)
+        C=1e-6, margin="exponential", calibration=None, prior=GaussianPrior(7.0, mean=mean, cov=cov)
     ).fit(X, y)
     own = X[y == "in"]
     N = 7.0 + len(own)
@@ -188,11 +188,11 @@ BAD = [
     ({"prior": GaussianPrior(mean=[0.0])}, r"mean of the prior must be finite numbers of shape \(2,\)"),
     ({"prior": GaussianPrior(mean="none")}, r"mean of the prior must be finite numbers of shape \(2,\)"),
     (
-        {"prior": GaussianPrior(covariance=-np.eye(2))},
-        "covariance of the prior must be symmetric and positive definite",
+        {"prior": GaussianPrior(cov=-np.eye(2))},
+        "cov of the prior must be symmetric and positive definite",
     ),
-    ({"prior": GaussianPrior(0, covariance=np.eye(2))}, "covariance of the prior is only used with a strength > 0"),
-    ({"prior": GaussianPrior(covariance=np.eye(2)), "kernel": "rbf"}, "covariance of the prior is in the units of the"),
+    ({"prior": GaussianPrior(0, cov=np.eye(2))}, "cov of the prior is only used with a strength > 0"),
+    ({"prior": GaussianPrior(cov=np.eye(2)), "kernel": "rbf"}, "cov of the prior is in the units of the"),
 ]
 
 
@@ -262,7 +262,7 @@ def test_rows_without_a_label_are_of_no_class_before_discrimination(ring):
     X, y = ring
     partly = y.astype(object)
     partly[::2] = None
-    prior = GaussianPrior(2.0, mean=[0.0, 0.0], covariance=np.eye(2))
+    prior = GaussianPrior(2.0, mean=[0.0, 0.0], cov=np.eye(2))
     model = MEDGaussianClassifier(C=1.0, calibration=None, prior=prior).fit(X, partly)
     for one, label in zip(model.prior_gaussians_, model.classes_):
         assert one.rows == 2.0 + np.sum(y[1::2] == label)

@@ -8,14 +8,13 @@ from sklearn.model_selection import GridSearchCV
 import mixent
 from mixent.med import (
     FisherKernel,
-    KernelFunction,
     MEDBayesNetClassifier,
     MEDClassifier,
     MEDGaussianClassifier,
     MEDNoveltyDetector,
     MEDTreeClassifier,
 )
-from mixent.options import RBF, GaussianPrior, Margin, Polynomial, Tables, Trees
+from mixent.options import RBF, GaussianPrior, KernelFunction, Margin, Polynomial, Tables, Trees
 
 UNCOUNTED = {"categorical", "class_prior", "random_state", "n_jobs", "progress"}
 ESTIMATORS = [

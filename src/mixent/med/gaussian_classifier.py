@@ -230,12 +230,12 @@ class MEDGaussianClassifier(MEDBase):
             mean = _numbers("mean of the prior", prior.mean, (d,))
             n = len(encoder.centre)
             mean = np.concatenate([(mean[:n] - encoder.centre) / encoder.scale, mean[n:]])
-        if prior.covariance is not None:
-            cov = _numbers("covariance of the prior", prior.covariance, (d, d))
+        if prior.cov is not None:
+            cov = _numbers("cov of the prior", prior.cov, (d, d))
             scale = np.concatenate([encoder.scale, np.ones(d - len(encoder.scale))])
             cov = cov / np.outer(scale, scale)
             if not np.allclose(cov, cov.T) or eigh(cov, eigvals_only=True)[0] <= 0:
-                raise ValueError("covariance of the prior must be symmetric and positive definite")
+                raise ValueError("cov of the prior must be symmetric and positive definite")
         return mean, cov
 
     def _keep_function(self, space: Space, trained: Trained) -> None:

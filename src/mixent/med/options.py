@@ -71,8 +71,9 @@ class GaussianPrior(Options):
     strength : "auto" or float
         How many rows the prior counts for; "auto": 1, or as many as the number of columns requires. 0 is the
         document's.
-    mean, covariance : arrays or None
-        Of those rows, in the units of the columns; None: the mean of all rows, the covariance within classes.
+    mean, cov : arrays or None
+        Mean and covariance matrix of those rows, in the units of the columns; None: the mean of all rows, the
+        covariance within classes.
 
     Examples
     --------
@@ -84,10 +85,10 @@ class GaussianPrior(Options):
 
     short_forms: ClassVar = {"auto": {}}
 
-    def __init__(self, strength: str | float = "auto", mean: Any = None, covariance: Any = None) -> None:
+    def __init__(self, strength: str | float = "auto", mean: Any = None, cov: Any = None) -> None:
         self.strength = strength
         self.mean = mean
-        self.covariance = covariance
+        self.cov = cov
 
     @classmethod
     def read(cls, name: str, value: Any) -> Self:
@@ -104,8 +105,8 @@ class GaussianPrior(Options):
 
     @property
     def given(self) -> list[str]:
-        """Which of mean and covariance are given."""
-        return [name for name in ("mean", "covariance") if getattr(self, name) is not None]
+        """Which of mean and cov are given."""
+        return [name for name in ("mean", "cov") if getattr(self, name) is not None]
 
     @property
     def n_rows(self) -> float | None:
