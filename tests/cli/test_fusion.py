@@ -406,7 +406,7 @@ def test_bad_answers(files, fails):
     NEW[["A", "B"]].replace("ill", "sick").to_csv("sick.csv", index=False)
     assert "answers 'sick' to item" in fails("fuse", "sick.csv", *tail)
     Path("bad.json").write_text("{")
-    assert "bad.json is no JSON file" in fails("fuse", "votes.csv", "-c", "bad.json", "-o", "f.csv")
+    assert "bad.json is not a JSON file" in fails("fuse", "votes.csv", "-c", "bad.json", "-o", "f.csv")
     NEW.rename(columns={"case": "majority"}).to_csv("clash.csv", index=False)
     assert "the column of the items is called 'majority'" in fails("fuse", "clash.csv", *tail, "--item", "majority")
     both = {"A": load_calibrations("ab.json")["A"]}

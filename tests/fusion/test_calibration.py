@@ -122,7 +122,7 @@ def test_messages_of_the_constructors(tmp_path):
     with pytest.raises(ValueError, match="scores must hold at least one finite number"):
         Calibration.from_scores([0, 1], [np.nan, np.nan])
     for text, message in [
-        ("{", "is no JSON file"),
+        ("{", "is not a JSON file"),
         ("[]", "must hold an object, source -> calibration; it holds a list"),
         ('{"a": 3}', "source 'a': a calibration must be a JSON object; got int"),
         ('{"a": {"classes": [0, 1]}}', "source 'a': a calibration needs the field 'counts'"),

@@ -9,7 +9,9 @@ from scipy.optimize import minimize, minimize_scalar
 from mixent.fusion import Calibration, Fuser, Source
 from mixent.fusion.answers import Answers, read_answers
 from mixent.fusion.batch import Batch
-from mixent.fusion.diagnostics import _pair_excess, _scores, all_marginals, dependence, drift
+from mixent.fusion.batch_priors import all_marginals
+from mixent.fusion.dependence import _pair_excess, _scores, dependence
+from mixent.fusion.drift import drift
 from mixent.fusion.sources import Layout
 
 from .panels import Drawn, dense, panel, said_of, tables, with_copies

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito (2008): told apart under the common kinds of colour blindness. Yellow is left out: unreadable on white.
+# Okabe and Ito (2008): distinct under the common kinds of color blindness. Yellow is left out: unreadable on white.
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "*")
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)))
@@ -49,8 +49,8 @@ class Short:
     """A dataclass that shows itself in a line: what would be long, by its size."""
 
     def __repr__(self) -> str:
-        told = (f"{f.name}={_short(getattr(self, f.name))}" for f in fields(self) if f.repr)  # type: ignore[arg-type]
-        return f"{type(self).__name__}({', '.join(told)})"
+        values = (f"{f.name}={_short(getattr(self, f.name))}" for f in fields(self) if f.repr)  # type: ignore[arg-type]
+        return f"{type(self).__name__}({', '.join(values)})"
 
 
 class Display(Short):
@@ -162,7 +162,7 @@ def divided(
 ) -> list[Any]:
     """`n` axes in the place of one, which is left empty; `ratios` are the widths of the columns.
 
-    Where the place cannot be divided, the error says `what` would be in it, and what to do `instead`.
+    Where the axes cannot be divided, the error names `what` would be in them, and what to do `instead`.
     """
     if n == 1:
         return [ax]

@@ -403,10 +403,10 @@ class Calibration:
             model = trained(
                 estimator, _safe_indexing(X, train), labels.classes[labels.codes[train]], None, random_state
             )
-            alphabet, said = answers_of(
+            alphabet, answers = answers_of(
                 model, _safe_indexing(X, held), "hard" if hard else "auto", type(model).__name__
             )
-            values[held] = aligned(said, alphabet, labels.classes)
+            values[held] = aligned(answers, alphabet, labels.classes)
         truth = np.array([labels.classes[c] if c >= 0 else None for c in labels.codes], dtype=object)
         return cls.from_predictions(truth, values, symbols=labels.classes.tolist(), **options)
 

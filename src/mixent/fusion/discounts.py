@@ -2,7 +2,7 @@
 
 The best linear score of sources that are correlated within a class has the weights  t = C^-1 d,  C the covariance of
 their evidence within a class, in nats, and d its shift between classes. Both are known without labels (see
-`diagnostics.dependence`). For independent likelihood ratios d is the variance, and t = 1; of m copies each has 1 / m.
+`dependence.dependence`). For independent likelihood ratios d is the variance, and t = 1; of m copies each has 1 / m.
 """
 
 from __future__ import annotations

@@ -24,16 +24,10 @@ from mixent.data import read_labels, row_weights
 from mixent.data.frames import is_frame, unwrapped
 from mixent.fusion.answers import Answers, AnswersLike, Column, LongAnswers, read_answers
 from mixent.fusion.batch import Batch
+from mixent.fusion.batch_priors import Marginals, all_marginals, prior_shift_test
 from mixent.fusion.calibration import Calibration
-from mixent.fusion.diagnostics import (
-    Dependence,
-    Drift,
-    Marginals,
-    all_marginals,
-    dependence,
-    drift,
-    prior_shift_test,
-)
+from mixent.fusion.dependence import Dependence, dependence
+from mixent.fusion.drift import Drift, drift
 from mixent.fusion.learning import guesses, with_labels
 from mixent.fusion.messages import fit_warnings
 from mixent.fusion.methods import METHODS, PSEUDO_ITEMS, Fit, Settings, Task, window_prior

@@ -14,7 +14,8 @@ from mixent.core.arrays import Array, log_sum_exp
 from mixent.core.driver import Run, Stop, run
 from mixent.core.executors import Serial, Threads
 from mixent.fusion.batch import Batch
-from mixent.fusion.diagnostics import Dependence, Marginals
+from mixent.fusion.batch_priors import Marginals
+from mixent.fusion.dependence import Dependence
 from mixent.fusion.discounts import Pairs
 from mixent.fusion.frozen import FrozenRule, LogLinear, Mean, MeanRatio, Vote, Weighted
 from mixent.fusion.pool import discounted, fit_pool

@@ -7,9 +7,11 @@ import numpy as np
 from mixent.base.registry import register
 from mixent.fusion.answers import Answers
 from mixent.fusion.batch import Batch
+from mixent.fusion.batch_priors import PriorEstimate, PriorShiftTest
 from mixent.fusion.calibration import Calibration
+from mixent.fusion.dependence import Dependence
 from mixent.fusion.describe import describe_fusion, on_answers
-from mixent.fusion.diagnostics import Dependence, Drift, PriorEstimate, PriorShiftTest
+from mixent.fusion.drift import Drift
 from mixent.fusion.estimator import Fuser
 from mixent.fusion.frozen import LogLinear, Mean, MeanRatio, Vote, Weighted
 from mixent.fusion.sources import Layout, Source

@@ -11,20 +11,35 @@ from mixent.fusion.calibration import Calibration
 
 
 def save_calibrations(calibrations: Mapping[str, Calibration], path: str | os.PathLike[str]) -> None:
-    """Write calibrations by the name of their source, as JSON."""
-    told = []
+    """Write calibrations by the name of their source, as JSON.
+
+    Parameters
+    ----------
+    calibrations : dict of source -> Calibration
+    path : where to write
+    """
+    entries = []
     for name, one in calibrations.items():
         fields = [f"  {json.dumps(field)}: {json.dumps(value)}" for field, value in one.to_json().items()]
-        told.append(f" {json.dumps(name)}: {{\n" + ",\n".join(fields) + "\n }")  # a field a line: to be read and edited
-    Path(path).write_text("{\n" + ",\n".join(told) + "\n}\n")
+        entries.append(f" {json.dumps(name)}: {{\n" + ",\n".join(fields) + "\n }")  # one line for each field
+    Path(path).write_text("{\n" + ",\n".join(entries) + "\n}\n")
 
 
 def load_calibrations(path: str | os.PathLike[str]) -> dict[str, Calibration]:
-    """Read what `save_calibrations` wrote, or what was written by hand: source -> fields."""
+    """Calibrations of a file that was written by `save_calibrations`, or by hand.
+
+    Parameters
+    ----------
+    path : JSON file with an object, source -> fields of its `Calibration`
+
+    Returns
+    -------
+    dict of source -> Calibration
+    """
     try:
         entries = json.loads(Path(path).read_text())
     except json.JSONDecodeError as error:
-        raise ValueError(f"{path} is no JSON file ({error})") from error
+        raise ValueError(f"{path} is not a JSON file ({error})") from error
     if not isinstance(entries, dict):
         raise ValueError(f"{path} must hold an object, source -> calibration; it holds a {type(entries).__name__}")
     out = {}

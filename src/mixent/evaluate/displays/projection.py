@@ -233,5 +233,5 @@ def _axis_name(Z: np.ndarray, score: np.ndarray, names: list[str]) -> str:
     r = np.where(spread > 0, ((Z - Z.mean(axis=0)) * (score - score.mean())[:, None]).mean(axis=0), 0.0)
     r = r / np.where(spread > 0, spread, 1.0)
     order = np.argsort(-np.abs(r), kind="stable")[:NAMED]
-    told = [(names[j] if len(names[j]) <= LONG else names[j][: LONG - 1] + "…", r[j]) for j in order]
-    return ", ".join(f"{name} {size:+.2f}".replace("-", "−") for name, size in told)
+    labels = [(names[j] if len(names[j]) <= LONG else names[j][: LONG - 1] + "…", r[j]) for j in order]
+    return ", ".join(f"{name} {size:+.2f}".replace("-", "−") for name, size in labels)

@@ -1,0 +1,213 @@
+"""Dependence of pairs of sources within a class, without labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mixent.core.arrays import Array
+from mixent.fusion.batch import Batch
+from mixent.fusion.batch_priors import FEWEST, Marginals, item_covariance, rate_spread
+from mixent.fusion.discounts import Pairs, effective_number
+from mixent.fusion.sources import Layout
+
+LEAST_VARIANCE = 1e-12  # of the answers of a source within a class
+MOST_PAIRS = 2000  # of sources, to be tested for dependence one by one
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """Dependence of pairs of sources within a class."""
+
+    z: Array  # (J, J) excess agreement over the confusion matrices, in standard errors; NaN: not tested
+    correlation: Array  # (J, J) of their answers within a class
+    n_effective: float  # effective number of independent sources
+    overall_z: float  # of all pairs together: detects dependence that is spread thinly over many of them
+    std: Array  # (J,) standard deviation of each source's evidence within a class, in nats
+
+    @property
+    def largest(self) -> float:
+        """The largest z of a pair that are not declared copies; zero where none was tested."""
+        return float(np.nanmax(np.append(self.z[np.triu_indices(len(self.z), 1)], 0.0)))
+
+
+def dependence(marginals: Marginals) -> Dependence:
+    """Observed pairs against sum_k p_k A_i(. | k) A_j(. | k).
+
+    For each pair it compares the mean of  t = sum_c f_i(c) f_j(c),  f(v, c) = 1 - 1/K where symbol v names class c and
+    -1/K elsewhere,  with its expectation under independence given the class; the standard error includes the batch, the
+    priors and the rates. Scores log A would be estimated from the same counts as their means, and be biased with many
+    symbols and few rows.
+    """
+    compared = _Compared.of(marginals)
+    layout, std = marginals.layout, compared.std
+    J = layout.n_sources
+    z, cov = np.full((J, J), np.nan), np.where(layout.root[:, None] == layout.root, np.outer(std, std), 0.0)
+    together = _Sum.zero(marginals.batch.n_patterns, layout.confusion.shape)
+    tested, left = pairs_to_test(layout)
+    for i, j in tested:
+        pair = compared.pair(i, j)
+        if pair is None:
+            continue
+        cov[i, j] = cov[j, i] = pair.excess
+        z[i, j] = z[j, i] = pair.z(marginals)
+        together = together.plus(pair, layout.share[i] * layout.share[j] / (std[i] * std[j]))
+    if left:
+        compared.fill(z, cov, left)
+    pairs = Pairs(_correlation(cov, std), z, std)
+    originals = np.unique(layout.root)
+    evidence_std = _evidence_std(layout, marginals.prior)
+    n_effective = effective_number(pairs.part(originals))
+    return Dependence(z, pairs.correlation, n_effective, together.z(marginals), evidence_std)
+
+
+def pairs_to_test(layout: Layout) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Pairs to be tested one by one, and the remaining ones; without copies and without sources with a context."""
+    able = [j for j, n in enumerate(layout.n_groups) if n == 1]
+    found = [(i, j) for place, i in enumerate(able) for j in able[:place] if layout.root[i] != layout.root[j]]
+    if len(found) <= MOST_PAIRS:
+        return found, []
+    step = len(found) / MOST_PAIRS
+    chosen = {int(step * t) for t in range(MOST_PAIRS)}
+    return [found[t] for t in sorted(chosen)], [pair for t, pair in enumerate(found) if t not in chosen]
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """Scores by which pairs are compared."""
+
+    marginals: Marginals
+    f: Array  # (S, K)
+    scores: list[Array]  # of each source (P, K)
+    means: list[Array]  # of each source (K classes, K): mean of f in each class
+    std: Array  # (J,) of the scores, within a class
+
+    @staticmethod
+    def of(marginals: Marginals) -> _Compared:
+        layout = marginals.layout
+        f = _votes(layout)
+        scores = [_scores(marginals.batch, f, j) for j in range(layout.n_sources)]
+        means = [layout.rates[s].T @ f[s] / n for s, n in zip(layout.slices, layout.n_groups)]
+        own = [_pair_excess(marginals, scores, means, marginals.prior, j, j)[0] for j in range(layout.n_sources)]
+        return _Compared(marginals, f, scores, means, np.sqrt(np.maximum(own, LEAST_VARIANCE)))
+
+    def pair(self, i: int, j: int) -> _Sum | None:
+        """None where too few items have answers of both."""
+        found = _pair_excess(self.marginals, self.scores, self.means, self.marginals.prior, i, j)
+        if found[2] < FEWEST:
+            return None
+        return _Sum(found[0], found[1], _rates_slope(self.marginals, self.f, self.means, i, j))
+
+    def fill(self, z: Array, cov: Array, left: list[tuple[int, int]]) -> None:
+        """Pairs that were not tested: their excess, and z by the median standard error of those that were."""
+        batch = self.marginals.batch
+        known = np.isfinite(z) & (z != 0)
+        scale = (
+            np.median((np.abs(cov[known] / z[known])) / np.outer(self.std, self.std)[known]) if known.any() else np.inf
+        )
+        weight = batch.answered * batch.weight
+        both = weight @ batch.answered.T
+        total = sum((weight * part) @ part.T for part in np.stack(self.scores).transpose(2, 0, 1))
+        expected = np.einsum("k,ikc,jkc->ij", self.marginals.prior, np.stack(self.means), np.stack(self.means))
+        rows, columns = np.array(left).T
+        enough = both[rows, columns] >= FEWEST
+        rows, columns = rows[enough], columns[enough]
+        excess = total[rows, columns] / both[rows, columns] - expected[rows, columns]
+        for a, b in ((rows, columns), (columns, rows)):
+            cov[a, b] = excess
+            z[a, b] = excess / (scale * self.std[a] * self.std[b])
+
+
+def _votes(layout: Layout) -> Array:
+    """(S, K) f: a symbol names the class with its largest rate."""
+    A = layout.confusion
+    named = (A.max(axis=1, keepdims=True) * (1 - 1e-12) <= A).astype(float)
+    return named / named.sum(axis=1, keepdims=True) - 1.0 / layout.n_classes
+
+
+def _evidence_std(layout: Layout, prior: Array) -> Array:
+    """(J,) standard deviation within a class of each source's evidence in nats, log A minus its mean over classes."""
+    A = layout.confusion
+    f = np.log(A) - np.log(A).mean(axis=1, keepdims=True)
+    out = np.empty(layout.n_sources)
+    for j, here in enumerate(layout.slices):
+        rates = A[here].T / layout.n_groups[j]  # cells of a context alike
+        squares, means = rates @ (f[here] ** 2).sum(axis=1), rates @ f[here]
+        out[j] = prior @ (squares - (means**2).sum(axis=1))
+    return np.sqrt(np.maximum(out, LEAST_VARIANCE))
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """Excess of pairs, with its influence function (P,) and its derivative by the rates (S, K)."""
+
+    excess: float
+    influence: Array
+    slope: Array
+
+    @staticmethod
+    def zero(n_patterns: int, shape: tuple[int, ...]) -> _Sum:
+        return _Sum(0.0, np.zeros(n_patterns), np.zeros(shape))
+
+    def plus(self, other: _Sum, weight: float) -> _Sum:
+        return _Sum(
+            self.excess + weight * other.excess,
+            self.influence + weight * other.influence,
+            self.slope + weight * other.slope,
+        )
+
+    def z(self, marginals: Marginals) -> float:
+        variance = float(item_covariance(self.influence[:, None], marginals.batch.weight)[0, 0])
+        layout = marginals.layout
+        spread = rate_spread(layout, self.slope)
+        for j, r in enumerate(layout.root.tolist()):
+            if r != j and layout.set_of[r] == layout.set_of[j]:  # the same counts: identical errors
+                spread[layout.slices[r]] += spread[layout.slices[j]]
+                spread[layout.slices[j]] = 0.0
+        squares = spread**2
+        stds = np.sqrt(np.add.reduceat(squares, [here.start for here in layout.slices]))  # (J, K)
+        sets = np.zeros((len(layout.calibration_sets), layout.n_classes))
+        np.add.at(sets, layout.set_of, stds)  # upper bound: the errors of a set may be identical
+        variance += float((sets**2).sum())
+        return self.excess / np.sqrt(variance) if variance > 0 else 0.0
+
+
+def _scores(batch: Batch, f: Array, j: int) -> Array:
+    responses, here = batch.answers.responses[j], batch.layout.slices[j]
+    if responses.ndim == 2:
+        return responses @ f[here]
+    return np.where((responses >= 0)[:, None], f[here][responses], 0.0)
+
+
+def _pair_excess(
+    marginals: Marginals, scores: list[Array], means: list[Array], p: Array, i: int, j: int
+) -> tuple[float, Array, float]:
+    """Excess of t over independence, its influence function (P,), and the number of items both answered."""
+    batch = marginals.batch
+    both = batch.weight * (batch.answered[i] & batch.answered[j])
+    total = float(both.sum())
+    if total <= 0:
+        return 0.0, np.zeros(batch.n_patterns), 0.0
+    t = np.einsum("pk,pk->p", scores[i], scores[j])
+    expected = (means[i] * means[j]).sum(axis=1)  # (K,)
+    there = both > 0
+    mean = float(both @ t) / total
+    influence = np.where(there, t - mean, 0.0) / total - marginals.influence @ expected
+    return mean - float(p @ expected), influence, total
+
+
+def _rates_slope(marginals: Marginals, f: Array, means: list[Array], i: int, j: int) -> Array:
+    """(S, K) derivative of the pair's expectation by each rate."""
+    layout, p = marginals.layout, marginals.prior
+    expected = (means[i] * means[j]).sum(axis=1)
+    slope = np.tensordot(expected, marginals.slope, axes=1)
+    for a, b in ((i, j), (j, i)):
+        slope[layout.slices[a]] += p * (f[layout.slices[a]] @ means[b].T)
+    return slope
+
+
+def _correlation(cov: Array, std: Array) -> Array:
+    correlation = np.clip(cov / np.outer(std, std), -1.0, 1.0)
+    np.fill_diagonal(correlation, 1.0)
+    return correlation
