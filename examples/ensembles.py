@@ -70,7 +70,7 @@ curves = size_curves(
     {
         "votes": lambda size: AdaBoostM1Classifier(GaussianNB(), size, random_state=0),
         "maximum entropy": lambda size: MaxEntStackingClassifier(
-            AdaBoostM1Classifier(GaussianNB(), size, random_state=0), prior=1.0, random_state=0
+            AdaBoostM1Classifier(GaussianNB(), size, random_state=0), prior_variance=1.0, random_state=0
         ),
     },
     rows,
@@ -92,7 +92,7 @@ print(curves.difference("maximum entropy", "votes", size=6, metric="log_loss"))
 
 tests = {
     metric: five_by_two_f_test(
-        MaxEntStackingClassifier(parts, prior=1.0, random_state=0),
+        MaxEntStackingClassifier(parts, prior_variance=1.0, random_state=0),
         AdaBoostM1Classifier(GaussianNB(), 10, random_state=0),
         X,
         y,

@@ -31,7 +31,7 @@ print(table.head(5).to_string())
 # Fill them
 # ---------
 
-joint = MaxEntJoint(prior=1.0, random_state=0).fit(table)
+joint = MaxEntJoint(prior_variance=1.0, random_state=0).fit(table)
 filled = joint.impute(table)
 
 by_model, by_mean = {}, {}

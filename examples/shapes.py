@@ -107,7 +107,7 @@ def make_rows(n: int = N_ROWS, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 def fit(kind: str, seed: int = 0) -> MaxEntClassifier:
     """A classifier with this kind of constraint on the column, and none on its means beside, as in the document."""
     features = ComponentFeatures(kind, means=False) if kind in ("union", "class", "pooled") else kind
-    return MaxEntClassifier(features, prior=10.0, random_state=0).fit(*make_rows(seed=seed))
+    return MaxEntClassifier(features, prior_variance=10.0, random_state=0).fit(*make_rows(seed=seed))
 
 
 def draw_components(ax: plt.Axes, model: MaxEntClassifier) -> None:

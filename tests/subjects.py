@@ -142,9 +142,9 @@ QUICK = {  # options that make a fit quick and leave all cells as they are
     "AdaBoostM1Classifier": {"n_estimators": 3},
     "WeightBoostClassifier": {"n_estimators": 3},
     "HMMStackingClassifier": {"estimators": members(), "cv": 2},
-    "MaxEntStackingClassifier": {"estimators": members(), "cv": 2, "prior": 1.0},
-    "MaxEntClassifier": {"prior": 1.0},
-    "MaxEntJoint": {"prior": 1.0},
+    "MaxEntStackingClassifier": {"estimators": members(), "cv": 2, "prior_variance": 1.0},
+    "MaxEntClassifier": {"prior_variance": 1.0},
+    "MaxEntJoint": {"prior_variance": 1.0},
     "FisherKernel": {"model": GaussianMixture(1, "VVI")},
     "TunedClassifier": {"estimator": GaussianNB()},
     **{f"MED{kind}Classifier": {"C": 1.0, "calibration": None} for kind in ("", "Gaussian", "Tree", "BayesNet")},
@@ -177,9 +177,11 @@ SUBJECTS = {name: subject(quick(model)) for name, model in PUBLIC.items()} | {  
     "novel sequences": Subject(MEDNoveltyDetector("hmm", n_hidden=2, tol=1e-4), SEQUENCES, GAPPY_SEQUENCES),
     "kernel of sequences": Subject(FisherKernel(HiddenMarkovModel(1)), SEQUENCES, GAPPY_SEQUENCES),
     "boosting of naive Bayes": of_numbers(AdaBoostM1Classifier(GaussianNB(), n_estimators=3)),
-    "stack of naive Bayes": of_numbers(MaxEntStackingClassifier([GaussianNB(), *members()], prior=1.0, random_state=0)),
+    "stack of naive Bayes": of_numbers(
+        MaxEntStackingClassifier([GaussianNB(), *members()], prior_variance=1.0, random_state=0)
+    ),
     "stack of fitted ones": subject(
-        MaxEntStackingClassifier([model.fit(TABLE, Y) for model in members()], cv="prefit", prior=1.0)
+        MaxEntStackingClassifier([model.fit(TABLE, Y) for model in members()], cv="prefit", prior_variance=1.0)
     ),
 }
 FOUND = {name: cells_of(one.model) for name, one in SUBJECTS.items()}

@@ -189,6 +189,11 @@ MISTAKES = {  # option -> a bad value, the words, and estimators whose option is
     "class_prior": ("x", r"class_prior must be '\w+'.* or 3 positive numbers, one per class; got 'x'", ()),
     "covariance": ("XYZ", r"covariance must be one of EII, .*; got 'XYZ'", ()),
     "prior": (-1.0, r"prior must be 'auto', None \(.*\) or a positive .*; got -1\.0", {"MEDGaussianClassifier"}),
+    "prior_variance": (
+        -1.0,
+        r"prior_variance must be 'auto', None \(no prior\) or a positive variance .*; got -1\.0",
+        (),
+    ),
     "relaxation": (0.0, r"relaxation must be the share of a label update to apply, above 0 and at most 1; got", ()),
     "C": (-1.0, r"C must be a number > 0; got -1\.0", ()),
     "objective": ("x", r"objective must be one of '.*'; got 'x'", ()),

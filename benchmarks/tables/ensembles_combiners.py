@@ -252,8 +252,8 @@ class Stack(Combiner):
         bases = [(f"stage {i + 1}", Columns(columns)) for i, columns in enumerate(at)]
         model = self.stack(bases, cv=cv, random_state=SEED, n_jobs=1, **self.options)
         largest = max(self.models, default=0)
-        if OWN_PRIOR < m < largest and hasattr(self.models[largest], "prior_"):
-            model.set_params(prior=self.models[largest].prior_)
+        if OWN_PRIOR < m < largest and hasattr(self.models[largest], "prior_variance_"):
+            model.set_params(prior_variance=self.models[largest].prior_variance_)
         with mock.patch("mixent.ensemble.maxent_stacking.fit_regions", remembered_regions):
             return model.fit(beside(known.X, proba[:m]), known.y)
 

@@ -28,7 +28,12 @@ METHODS: dict[str, dict[str, Any]] = {
     "union": {},
     "union, no means": {"features": ComponentFeatures(means=False)},
     "class": {"features": ComponentFeatures("class", means=False)},
-    "class, IIS": {"features": ComponentFeatures("class", means=False), "solver": "iis", "prior": None, "tol": EARLY},
+    "class, IIS": {
+        "features": ComponentFeatures("class", means=False),
+        "solver": "iis",
+        "prior_variance": None,
+        "tol": EARLY,
+    },
     "pooled": {"features": ComponentFeatures("pooled", means=False)},
     "quantize": {"features": BinFeatures("uniform")},
     "moments": {"features": "moments"},

@@ -163,8 +163,8 @@ def test_a_prior_is_chosen_at_the_largest_size_and_at_small_ones(monkeypatch):
     monkeypatch.setattr(combiners, "OWN_PRIOR", 3)
     X, y = drawn(2)
     models = sime(adaboost, held=False, sizes=(3, 5, 8)).fit(X, y).models
-    assert {m: bool(model.priors_tried_) for m, model in models.items()} == {8: True, 5: False, 3: True}
-    assert models[5].prior_ == models[8].prior_
+    assert {m: bool(model.prior_variances_tried_) for m, model in models.items()} == {8: True, 5: False, 3: True}
+    assert models[5].prior_variance_ == models[8].prior_variance_
 
 
 def test_rows_are_boosted_and_described_once(monkeypatch):

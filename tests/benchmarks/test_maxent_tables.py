@@ -98,7 +98,7 @@ def test_printed_tables_of_004():
 @pytest.mark.parametrize("options", METHODS.values(), ids=METHODS)
 def test_options_are_taken(options):
     X, y = np.random.default_rng(0).standard_normal((40, 2)), np.arange(40) % 2
-    model = MaxEntClassifier(**({"prior": 1.0, "tol": 0.01} | options))
+    model = MaxEntClassifier(**({"prior_variance": 1.0, "tol": 0.01} | options))
     if "features__max_components" in model.get_params():
         model = clone(model).set_params(features__max_components=1)
     model.fit(X, y)

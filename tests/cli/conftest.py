@@ -50,8 +50,8 @@ def stock(tmp_path_factory):
     for name, more in {
         "model": ["-t", "class", *quick],
         "clusters": ["--ignore", "class", *quick],
-        "maxent": ["-t", "class", "--model", "maxent", "--set", "prior=1.0"],
-        "joint": ["--model", "joint", "--set", "prior=1.0"],
+        "maxent": ["-t", "class", "--model", "maxent", "--set", "prior_variance=1.0"],
+        "joint": ["--model", "joint", "--set", "prior_variance=1.0"],
     }.items():
         args = ["fit", str(folder / "data.csv"), "--ignore", "id,w", "-q", "-o", str(folder / f"{name}.mixent")]
         result = CliRunner().invoke(app, [*args, *more])

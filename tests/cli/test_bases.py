@@ -13,7 +13,7 @@ from mixent.data import read_frame
 from .conftest import FEATURES
 
 FIT = ("fit", "{stock}/data.csv", "-t", "class", "--ignore", "id,w", "-o", "m.mixent", "--model")
-QUICK = ("--set", "mixture.n_components=1", "--set", "mixture.covariance=VVI", "--set", "prior=1.0")
+QUICK = ("--set", "mixture.n_components=1", "--set", "mixture.covariance=VVI", "--set", "prior_variance=1.0")
 MIXED = ("stack", "--set", "estimators=mixture,naive-bayes", *QUICK)
 
 
@@ -36,7 +36,7 @@ def test_a_stack_is_the_library_s_and_explains_by_classifier(mixent, table):
 
     assert mixent(*FIT, *MIXED).exit_code == 0
     bases = [("mixture", naive()), ("naive-bayes", mx.TunedClassifier(GaussianNB(), random_state=0))]
-    model = mx.MaxEntStackingClassifier(bases, prior=1.0, random_state=0).fit(*table)
+    model = mx.MaxEntStackingClassifier(bases, prior_variance=1.0, random_state=0).fit(*table)
     same(model, table[0])
     assert mixent("info", "m.mixent").exit_code == 0
     data = "{stock}/data.csv"
@@ -64,7 +64,7 @@ def test_answers_in_columns(mixent, stock):
     assert result.exit_code == 0, result.output
     frame = read_frame("answers.csv")
     X, y = frame[[*FEATURES, "p_no", "p_yes", "panel"]], frame["class"]
-    same(mx.MaxEntStackingClassifier([("mixture", naive()), *boxes], prior=1.0, random_state=0).fit(X, y), X)
+    same(mx.MaxEntStackingClassifier([("mixture", naive()), *boxes], prior_variance=1.0, random_state=0).fit(X, y), X)
     assert mixent("predict", "m.mixent", "answers.csv", "-o", "out.csv").exit_code == 0
     np.testing.assert_allclose(
         pd.read_csv("out.csv")[["p(no)", "p(yes)"]], mx.load("m.mixent").predict_proba(X), rtol=1e-12

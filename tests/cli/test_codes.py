@@ -85,7 +85,7 @@ def test_labels_in_words_that_look_like_numbers_can_be_learned_from(mixent):
 @pytest.mark.parametrize("ending", [".csv", ".tsv.gz"])
 def test_imputing_leaves_known_cells_to_the_letter(mixent, table, ending):
     fit = ("fit", "d.csv", "-o", "j.mixent", "--model", "joint", "--ignore", "note", "--categorical", "zip", "-q")
-    assert mixent(*fit, "--set", "prior=1.0").exit_code == 0
+    assert mixent(*fit, "--set", "prior_variance=1.0").exit_code == 0
     result = mixent("impute", "j.mixent", "d.csv", "-o", f"full{ending}")
     assert result.exit_code == 0 and "filled 16 cells in 2 columns (zip: 7, price: 9)" in one_line(result.stdout)
     assert "formula" not in result.stdout  # it stood in the file
@@ -104,7 +104,9 @@ def test_imputing_leaves_known_cells_to_the_letter(mixent, table, ending):
 def test_a_formula_is_not_filled_in(mixent):
     frame = pd.DataFrame({"a": ["=f(1)", "b"] * 20, "c": ["x", "y"] * 20})
     frame.to_csv("d.csv", index=False)
-    assert mixent("fit", "d.csv", "-o", "j.mixent", "--model", "joint", "--set", "prior=1.0", "-q").exit_code == 0
+    assert (
+        mixent("fit", "d.csv", "-o", "j.mixent", "--model", "joint", "--set", "prior_variance=1.0", "-q").exit_code == 0
+    )
     pd.DataFrame({"a": [None, "+g(1)"], "c": ["x", "y"]}).to_csv("new.csv", index=False)
     result = mixent("impute", "j.mixent", "new.csv", "-o", "full.csv")
     assert pd.read_csv("full.csv")["a"].tolist() == ["'=f(1)", "+g(1)"]
@@ -160,7 +162,7 @@ def test_numbers_that_look_like_codes(mixent):
 def test_probabilities_are_no_codes(mixent):
     frame = pd.DataFrame({"round": [1, 0] * 20, "square": [0, 1] * 20, "y": ["p", "q", "q", "p"] * 10})
     frame.to_csv("d.csv", index=False)
-    fit = ("fit", "d.csv", "-t", "y", "-o", "m.mixent", "--model", "maxent", "--set", "prior=1.0")
+    fit = ("fit", "d.csv", "-t", "y", "-o", "m.mixent", "--model", "maxent", "--set", "prior_variance=1.0")
     result = mixent(*fit, "--set", "probabilistic={'shape': ['round', 'square']}")
     assert result.exit_code == 0 and "Hint" not in result.stdout
 

@@ -46,7 +46,7 @@ def test_fit_equals_the_library(mixent, stock):
 @pytest.mark.parametrize(
     ("name", "settings"),
     [
-        ("maxent", ["prior=0.5", "pairs=colour,size;count,colour"]),
+        ("maxent", ["prior_variance=0.5", "pairs=colour,size;count,colour"]),
         ("kernel-fisher", ["kernel=poly", "shrinkage=0.1"]),
         ("parzen", ["bandwidth=0.7"]),
         ("med-bayes-net", ["structure=colour,size;", "calibration=none"]),

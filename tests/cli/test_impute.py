@@ -51,7 +51,7 @@ def test_a_model_of_arrays_is_imputed_by_position(mixent):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))
     X[:, 1] += 3 * X[:, 0]
-    mx.save(mx.MaxEntJoint(prior=1.0).fit(X), "j.mixent")
+    mx.save(mx.MaxEntJoint(prior_variance=1.0).fit(X), "j.mixent")
     X[0, 1] = np.nan
     pd.DataFrame(X, columns=["x0", "x1"]).to_csv("d.csv", index=False)
     assert mixent("impute", "j.mixent", "d.csv", "-o", "full.csv").exit_code == 0

@@ -38,7 +38,7 @@ def plain_facts(document):
 
 @pytest.mark.parametrize("regions", [None, InputRegions("pooled", max_components=2)])
 def test_stack(regions):
-    model = MaxEntStackingClassifier(BASES, regions=regions, cv=2, prior=1.0, random_state=0).fit(X, Y)
+    model = MaxEntStackingClassifier(BASES, regions=regions, cv=2, prior_variance=1.0, random_state=0).fit(X, Y)
     document, facts = model.summary(), plain_facts(model.summary())
     strength = model.constraint_table().strength
     for entry, name, error in zip(facts["classifiers"], model.base_names_, model.base_errors_):
@@ -55,12 +55,12 @@ def test_stack(regions):
 
 def test_stack_of_stages_and_of_columns():
     boosting = AdaBoostM1Classifier(n_estimators=2)
-    model = MaxEntStackingClassifier(boosting, cv="train", prior=1.0).fit(X, Y)
+    model = MaxEntStackingClassifier(boosting, cv="train", prior_variance=1.0).fit(X, Y)
     facts = plain_facts(model.summary())
     assert {entry["kind"] for entry in facts["classifiers"]} == {"MixtureClassifier"}
     assert facts["errors"] == "on the rows they were trained on"
     table = pd.DataFrame({"said": np.where(np.arange(len(Y)) % 5, Y, 0)})
-    model = MaxEntStackingClassifier([("judge", "said")], prior=1.0).fit(table, Y)
+    model = MaxEntStackingClassifier([("judge", "said")], prior_variance=1.0).fit(table, Y)
     facts = plain_facts(model.summary())
     assert facts["classifiers"][0]["kind"] == "column said" and facts["errors"] == "of the outputs in the table"
     assert model.fitted_[0].summary().facts["columns"] == ["said"] and isinstance(model.fitted_[0], OutputColumns)

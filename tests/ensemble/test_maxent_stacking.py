@@ -47,7 +47,7 @@ def columns(n_bases=3, n_classes=3):
 
 def stacked(n_bases=3, n_classes=3, **options):
     """A combination of these: nothing is trained, nothing is held out, nothing is chosen."""
-    return MaxEntStackingClassifier(columns(n_bases, n_classes), **{"cv": "train", "prior": 1.0, **options})
+    return MaxEntStackingClassifier(columns(n_bases, n_classes), **{"cv": "train", "prior_variance": 1.0, **options})
 
 
 def splits(n, k=3):
@@ -87,18 +87,18 @@ def test_it_is_logistic_regression_on_what_the_classifiers_say(blobs, n_classes,
     fit = {} if weight is None else {"params": {"sample_weight": weight}}
     out = np.hstack([cross_val_predict(b, X, y, cv=folds, method="predict_proba", **fit) for b in bases])
     width = np.maximum(np.ptp(out, axis=0), 0.05)
-    C = model.prior_ * (2 if n_classes == 2 else 1)
+    C = model.prior_variance_ * (2 if n_classes == 2 else 1)
     peer = LogisticRegression(C=C, tol=1e-12, max_iter=10_000).fit(out / width, y, weight)
     final = np.hstack([clone(b).fit(X, y, weight).predict_proba(X) for b in bases])
     np.testing.assert_allclose(model.predict_proba(X), peer.predict_proba(final / width), atol=1e-6)
-    assert model.prior_ in [t["prior"] for t in model.priors_tried_] and model.gap_ < 1e-9
+    assert model.prior_variance_ in [t["prior_variance"] for t in model.prior_variances_tried_] and model.gap_ < 1e-9
 
 
 def test_given_pmfs_are_probabilistic_instances(make_answers):
     """The same features in `MaxEntClassifier` have the same optimum."""
     X, y = make_answers()
     ours = stacked(tol=0.0).fit(X, y).predict_proba(X)
-    peer = MaxEntClassifier(probabilistic=dict(columns()), prior=1.0, tol=0.0).fit(X, y)
+    peer = MaxEntClassifier(probabilistic=dict(columns()), prior_variance=1.0, tol=0.0).fit(X, y)
     np.testing.assert_allclose(ours, peer.predict_proba(X), atol=1e-9)
 
 
@@ -133,14 +133,14 @@ def test_solvers_reach_the_same_optimum_with_abstentions(placed, constraints, ki
         assert abs(left) < 1e-11 and left <= model.gap_ + 1e-12
 
 
-@pytest.mark.parametrize("prior", [None, 1.0])
+@pytest.mark.parametrize("prior_variance", [None, 1.0])
 @pytest.mark.parametrize("kind", [None, "union", "class"])
-def test_iterative_scaling_never_falls(placed, kind, prior):
+def test_iterative_scaling_never_falls(placed, kind, prior_variance):
     X, y = placed
     X = X.copy()
     X[:30, :2] = np.nan
     more = {"regions": InputRegions(kind, max_components=2)} if kind else {}
-    model = stacked(2, 2, solver="iis", prior=prior, random_state=0, tol=1e-6, **more).fit(X, y)
+    model = stacked(2, 2, solver="iis", prior_variance=prior_variance, random_state=0, tol=1e-6, **more).fit(X, y)
     values = [step.objective for step in model.run_.trace if step.accepted]
     assert len(values) > 5 and (np.diff(values) >= -1e-10 * len(y)).all() and values[-1] > values[0]
     assert model.run_.status is Status.CONVERGED and model.converged_
@@ -150,7 +150,7 @@ def test_a_step_of_iterative_scaling_is_the_printed_one(placed):
     """(3.2) with N features: d gamma = (1/N) ln P_g / P_m, where the class term counts as a feature."""
     X, y = placed
     with pytest.warns(ConvergenceWarning, match="max_iter was reached"):
-        model = stacked(2, 2, prior=None, solver="iis", max_iter=2).fit(X, y)
+        model = stacked(2, 2, prior_variance=None, solver="iis", max_iter=2).fit(X, y)
     u, shares = X[:, :4], np.bincount(y) / len(y)
     truth = u.T @ np.eye(2)[y]
     uniform = u.sum(axis=0)[:, None] * shares
@@ -175,7 +175,9 @@ def test_the_certificate_holds_what_is_left(placed, kind):
 
 def test_the_objective_is_the_one_in_the_docstring(placed):
     X, y = placed
-    model = stacked(2, 2, regions=InputRegions("pooled", max_components=2), prior=0.7, random_state=0).fit(X, y)
+    model = stacked(2, 2, regions=InputRegions("pooled", max_components=2), prior_variance=0.7, random_state=0).fit(
+        X, y
+    )
     v = model.regions_[0].pmf(Inputs(X))
     phi = np.hstack([X[:, :4], *((X[:, a : a + 2, None] * v[:, None]).reshape(len(y), -1) for a in (0, 2))])
     logits = model.params_.bias + phi @ model.params_.cells
@@ -211,7 +213,9 @@ def measured(X, post, places, cells=None):
 @pytest.mark.parametrize("kind", ["pooled", "union"])
 def test_without_a_prior_all_constraints_are_met(placed, kind):
     X, y = placed
-    model = stacked(2, 2, regions=InputRegions(kind, max_components=2), prior=None, random_state=0, tol=0.0).fit(X, y)
+    model = stacked(
+        2, 2, regions=InputRegions(kind, max_components=2), prior_variance=None, random_state=0, tol=0.0
+    ).fit(X, y)
     post, truth, cells = model.predict_proba(X), np.eye(2)[y], model.regions_[0].pmf(Inputs(X))
     assert cells.shape[1] >= 2
     for _, places in columns(2, 2):
@@ -224,7 +228,7 @@ def test_without_a_prior_all_constraints_are_met(placed, kind):
 @pytest.mark.parametrize("solver", ["bohning", "iis", "lbfgs"])
 def test_pairwise_constraints_are_met_by_every_solver(make_answers, solver):
     X, y = make_answers()
-    model = stacked(prior=None, solver=solver, tol=TOLS[solver], max_iter=50_000).fit(X, TEXT[y])
+    model = stacked(prior_variance=None, solver=solver, tol=TOLS[solver], max_iter=50_000).fit(X, TEXT[y])
     post = model.predict_proba(X)
     for _, places in columns():
         np.testing.assert_allclose(measured(X, post, places), measured(X, np.eye(3)[y], places), atol=1e-6)
@@ -232,7 +236,7 @@ def test_pairwise_constraints_are_met_by_every_solver(make_answers, solver):
 
 def test_diagonal_constraints_meet_the_diagonal_ones_only(make_answers):
     X, y = make_answers()
-    model = stacked(prior=None, constraints="diagonal", tol=0.0).fit(X, y)
+    model = stacked(prior_variance=None, constraints="diagonal", tol=0.0).fit(X, y)
     post, off_diagonal = model.predict_proba(X), 0.0
     for _, places in columns():
         off = np.abs(measured(X, post, places) - measured(X, np.eye(3)[y], places))
@@ -245,9 +249,9 @@ def test_diagonal_constraints_meet_the_diagonal_ones_only(make_answers):
 
 def test_the_pairwise_constraints_follow_from_the_ternary_ones(placed):
     X, y = placed
-    model = stacked(2, 2, regions=InputRegions("pooled", max_components=2), prior=None, random_state=0, tol=0.0).fit(
-        X, y
-    )
+    model = stacked(
+        2, 2, regions=InputRegions("pooled", max_components=2), prior_variance=None, random_state=0, tol=0.0
+    ).fit(X, y)
     table = model._read(X)
     crossed = [(t.first, t.second) for t in model.layout_.terms[2:]]
     layout = ProductLayout.crossing((), crossed)
@@ -310,10 +314,14 @@ def test_an_abstention_drops_out_of_its_row(placed):
 
 
 @pytest.mark.parametrize("regions", [None, "union"])
-@pytest.mark.parametrize("prior", ["auto", None, 1.0])
-def test_one_that_always_abstains_changes_nothing(placed, prior, regions):
+@pytest.mark.parametrize("prior_variance", ["auto", None, 1.0])
+def test_one_that_always_abstains_changes_nothing(placed, prior_variance, regions):
     X, y = placed
-    options = {"prior": prior, "random_state": 0, "regions": regions and InputRegions(max_components=2)}
+    options = {
+        "prior_variance": prior_variance,
+        "random_state": 0,
+        "regions": regions and InputRegions(max_components=2),
+    }
     plain = stacked(2, 2, **options).fit(X, y)
     wide = np.column_stack([X, np.full((160, 2), np.nan)])
     silent = MaxEntStackingClassifier([*columns(2, 2), ("silent", [5, 6])], cv="train", **options).fit(wide, y)
@@ -325,7 +333,7 @@ def test_one_that_always_abstains_changes_nothing(placed, prior, regions):
 def test_training_rows_on_which_one_abstains_teach_nothing_about_it(make_answers):
     """Its multipliers come from the rows it answered: all others constrain the rest alone."""
     X, y = make_answers(gaps=0.3)
-    model = stacked(prior=None, tol=0.0).fit(X, y)
+    model = stacked(prior_variance=None, tol=0.0).fit(X, y)
     post, table = model.predict_proba(X), model.constraint_table()
     said = np.nan_to_num(X)
     np.testing.assert_allclose(table.truth, said.T @ np.eye(3)[y] / len(y), rtol=1e-12)
@@ -381,7 +389,7 @@ def test_the_cells_to_learn_from_are_out_of_fold_too(blobs):
     X, y = blobs
     folds = splits(90)
     model = MaxEntStackingClassifier(
-        [GaussianNB()], regions=InputRegions(max_components=1), cv=folds, prior=1.0, random_state=0
+        [GaussianNB()], regions=InputRegions(max_components=1), cv=folds, prior_variance=1.0, random_state=0
     )
     model.fit(X, y)
     held = model.regions_[0].held_out(Inputs(X), np.eye(3)[y], None, folds)
@@ -394,7 +402,7 @@ def test_the_cells_to_learn_from_are_out_of_fold_too(blobs):
 
 def test_folds_of_a_number_spread_every_class(blobs):
     X, y = blobs
-    model = MaxEntStackingClassifier([GaussianNB()], cv=4, random_state=0, prior=1.0)
+    model = MaxEntStackingClassifier([GaussianNB()], cv=4, random_state=0, prior_variance=1.0)
     values, folds = training(model, X, y)
     assert len(folds) == 4 and np.sort(np.concatenate([held for _, held in folds])).tolist() == list(range(90))
     for train, held in folds:
@@ -407,7 +415,7 @@ def test_a_row_of_a_class_of_its_own_is_never_held_out(blobs):
     X, y = blobs
     labels = y.copy()
     labels[0] = 7
-    model = MaxEntStackingClassifier([DecisionTreeClassifier(max_depth=2)], prior=1.0, random_state=0)
+    model = MaxEntStackingClassifier([DecisionTreeClassifier(max_depth=2)], prior_variance=1.0, random_state=0)
     values, _ = training(model, X, labels)
     assert np.isnan(values[0][0]).all() and not np.isnan(values[0][1:]).any()
     assert values[0].shape == (90, 4) and model.fit(X, labels).classes_.tolist() == [0, 1, 2, 7]
@@ -419,7 +427,7 @@ def test_alphabets_of_folds_are_those_of_all_rows(blobs):
     """A fold whose training part lacks a class gives it nothing."""
     X, y = blobs
     folds = [(np.flatnonzero(y != c), np.flatnonzero(y == c)) for c in range(3)]
-    model = MaxEntStackingClassifier([GaussianNB()], cv=folds, prior=1.0)
+    model = MaxEntStackingClassifier([GaussianNB()], cv=folds, prior_variance=1.0)
     values, _ = training(model, X, TEXT[y])
     assert values[0].shape == (90, 3) and model.alphabets_[0].tolist() == TEXT.tolist()
     for c in range(3):
@@ -438,11 +446,11 @@ def test_prefit_trains_nothing(blobs):
     base = GaussianNB().fit(X[:60], y[:60])
     before = pickle.dumps(base)
     model = MaxEntStackingClassifier([("nb", base), ("knn", KNeighborsClassifier(5).fit(X[:60], y[:60]))], cv="prefit")
-    model.set_params(prior=1.0).fit(X[60:], y[60:])
+    model.set_params(prior_variance=1.0).fit(X[60:], y[60:])
     assert model.fitted_[0] is base and pickle.dumps(base) == before
     np.testing.assert_allclose(model.base_outputs(X)["nb"], base.predict_proba(X), rtol=1e-12)
     boosting = AdaBoostM1Classifier(GaussianNB(), n_estimators=3, random_state=0).fit(X, y)
-    staged = MaxEntStackingClassifier.from_boosting(boosting, cv="prefit", prior=1.0).fit(X, y)
+    staged = MaxEntStackingClassifier.from_boosting(boosting, cv="prefit", prior_variance=1.0).fit(X, y)
     assert staged.fitted_ is boosting
 
 
@@ -451,7 +459,7 @@ def test_a_fitted_classifier_may_have_other_labels_than_y(blobs):
     two = np.flatnonzero(y < 2)
     base = GaussianNB().fit(X, TEXT[y])
     for constraints in ("full", "diagonal"):
-        model = MaxEntStackingClassifier([("nb", base)], cv="prefit", prior=1.0, constraints=constraints)
+        model = MaxEntStackingClassifier([("nb", base)], cv="prefit", prior_variance=1.0, constraints=constraints)
         model.fit(X[two], TEXT[y[two]])
         assert model.alphabets_[0].tolist() == TEXT.tolist() and model.classes_.tolist() == ["low", "mid"]
         assert model.predict_proba(X).shape == (90, 2)
@@ -460,7 +468,7 @@ def test_a_fitted_classifier_may_have_other_labels_than_y(blobs):
     wrong = np.mean(base.predict(X[two]) != TEXT[y[two]])
     assert model.base_errors_[0] == pytest.approx(wrong)
     other = DecisionTreeClassifier(max_depth=2).fit(X, np.array(["up", "down"])[(X[:, 0] > 0).astype(int)])
-    model = MaxEntStackingClassifier([other], cv="prefit", prior=1.0)
+    model = MaxEntStackingClassifier([other], cv="prefit", prior_variance=1.0)
     with pytest.warns(
         UserWarning, match="no label of 'decisiontreeclassifier' .'down', 'up'. is a class .0, 1, 2.: their"
     ):
@@ -472,7 +480,7 @@ def test_a_label_speaks_for_the_class_of_its_name(blobs):
     """Not for the class at its place: this classifier knows no "low", and "never" is no class."""
     X, y = blobs
     base = GaussianNB().fit(X, np.array(["never", "mid", "top"])[y])
-    model = MaxEntStackingClassifier([base], cv="prefit", prior=1.0, constraints="diagonal").fit(X, TEXT[y])
+    model = MaxEntStackingClassifier([base], cv="prefit", prior_variance=1.0, constraints="diagonal").fit(X, TEXT[y])
     assert model.alphabets_[0].tolist() == ["mid", "never", "top"]
     assert (model.params_.cells != 0).tolist() == [[False, True, False], [False] * 3, [False, False, True]]
     unknown = (y == 0) | (base.predict(X) != TEXT[y])
@@ -503,9 +511,9 @@ def test_hard_decisions_are_votes(make_answers):
     X, y = make_answers()
     votes = pd.DataFrame({f"v{k}": TEXT[X[:, 3 * k : 3 * k + 3].argmax(axis=1)] for k in range(3)})
     hard = stacked(decisions="hard", tol=0.0).fit(X, TEXT[y])
-    voted = MaxEntStackingClassifier([(f"c{k}", f"v{k}") for k in range(3)], cv="train", prior=1.0, tol=0.0)
+    voted = MaxEntStackingClassifier([(f"c{k}", f"v{k}") for k in range(3)], cv="train", prior_variance=1.0, tol=0.0)
     voted.fit(votes, TEXT[y])
-    peer = MaxEntClassifier(prior=1.0, tol=0.0).fit(votes, TEXT[y])
+    peer = MaxEntClassifier(prior_variance=1.0, tol=0.0).fit(votes, TEXT[y])
     np.testing.assert_allclose(hard.predict_proba(X), peer.predict_proba(votes), atol=1e-9)
     np.testing.assert_allclose(voted.predict_proba(votes), peer.predict_proba(votes), atol=1e-9)
     assert set(np.unique(hard.base_outputs(X)["c0"])) == {0.0, 1.0}
@@ -518,7 +526,7 @@ def test_unsure_is_a_label_like_others_and_a_blank_is_none(make_answers):
     said[:9] = None
     votes = pd.DataFrame({"p": X[:, 3], "q": X[:, 4], "r": X[:, 5], "vote": said})
     bases = [("vote", OutputColumns("vote")), ("soft", {"top": "r", "low": "p", "mid": "q"})]
-    model = MaxEntStackingClassifier(bases, cv=splits(120), prior=1.0).fit(votes, TEXT[y])
+    model = MaxEntStackingClassifier(bases, cv=splits(120), prior_variance=1.0).fit(votes, TEXT[y])
     assert model.alphabets_[0].tolist() == ["low", "mid", "top", "unsure"]
     out = model.base_outputs(votes)
     assert np.isnan(out["vote"][:9]).all() and (out["vote"][9:].sum(axis=1) == 1).all()
@@ -541,14 +549,14 @@ def test_columns_have_nothing_to_learn_from_a_fold(make_answers):
 def test_prefit_columns_stay_as_they_are(make_answers):
     X, y = make_answers(n_bases=1)
     box = OutputColumns([0, 1, 2]).fit(X, TEXT[y])
-    model = MaxEntStackingClassifier([("c", box)], cv="prefit", prior=1.0).fit(X, TEXT[y])
+    model = MaxEntStackingClassifier([("c", box)], cv="prefit", prior_variance=1.0).fit(X, TEXT[y])
     assert box.classes_.tolist() == model.alphabets_[0].tolist() == TEXT.tolist()
 
 
 def test_only_some_classifiers_have_probabilities(blobs):
     X, y = blobs
     bases = [("nb", GaussianNB()), ("ridge", RidgeClassifier())]
-    model = MaxEntStackingClassifier(bases, prior=1.0, random_state=0).fit(X, y)
+    model = MaxEntStackingClassifier(bases, prior_variance=1.0, random_state=0).fit(X, y)
     np.testing.assert_array_equal(model.base_outputs(X)["ridge"], np.eye(3)[model.fitted_[1].predict(X)])
     with pytest.raises(ValueError, match="decisions='soft' needs probabilities, and 'ridge'"):
         MaxEntStackingClassifier(bases, decisions="soft").fit(X, y)
@@ -571,7 +579,7 @@ def test_only_some_classifiers_have_probabilities(blobs):
 )
 def test_stages_of_an_ensemble(blobs, ensemble, names):
     X, y = blobs
-    model = MaxEntStackingClassifier.from_boosting(ensemble, prior=1.0, random_state=0, cv=splits(90))
+    model = MaxEntStackingClassifier.from_boosting(ensemble, prior_variance=1.0, random_state=0, cv=splits(90))
     plain = clone(model).fit(X, y)
     model.fit(X, names[y])
     word = "stage" if hasattr(ensemble, "stage_proba") else "member"
@@ -603,7 +611,7 @@ class Growing(ClassifierMixin, BaseEstimator):
 def test_a_stage_that_a_fold_lacks_abstains(blobs):
     X, y = blobs
     folds = [(np.arange(60), np.arange(60, 90)), (np.arange(24, 90), np.arange(24))]  # of 5 stages each; 7 in the end
-    model = MaxEntStackingClassifier(Growing(), cv=folds, prior=1.0).fit(X, y)
+    model = MaxEntStackingClassifier(Growing(), cv=folds, prior_variance=1.0).fit(X, y)
     values, _ = training(model, X, y)
     assert len(values) == 7 == len(model.base_names_)
     for m, value in enumerate(values):
@@ -623,7 +631,7 @@ def test_a_classifier_sees_its_inputs_only_and_has_cells_of_its_own(blobs):
     bases = [("a", GaussianNB()), ("b", GaussianNB()), ("c", GaussianNB()), ("d", GaussianNB())]
     inputs = {"b": [1], "d": [1]}
     model = MaxEntStackingClassifier(
-        bases, inputs=inputs, regions=InputRegions(max_components=1), prior=1.0, random_state=0
+        bases, inputs=inputs, regions=InputRegions(max_components=1), prior_variance=1.0, random_state=0
     )
     model.fit(X, y)
     assert [m.n_features_in_ for m in model.fitted_] == [3, 1, 3, 1]
@@ -674,7 +682,7 @@ def test_weight_two_is_the_row_twice_and_weight_zero_is_no_row(blobs, cv, kind):
         more = {"regions": InputRegions(kind, max_components=1)} if kind else {}
         bases = [GaussianNB(), ("one", GaussianNB())]
         return MaxEntStackingClassifier(
-            bases, inputs={"one": [0]}, cv=given, prior=1.0, random_state=0, tol=0.0, **more
+            bases, inputs={"one": [0]}, cv=given, prior_variance=1.0, random_state=0, tol=0.0, **more
         )
 
     weighted = model(np.arange(90)).fit(X, y, weight)
@@ -690,7 +698,7 @@ def test_a_row_without_weight_is_not_there_even_for_one_that_takes_none(blobs):
     X, y = blobs
     weight = (np.arange(90) % 4 > 0).astype(float)
     kept = np.flatnonzero(weight)
-    model = MaxEntStackingClassifier([KNeighborsClassifier(3)], cv="train", prior=1.0)
+    model = MaxEntStackingClassifier([KNeighborsClassifier(3)], cv="train", prior_variance=1.0)
     with pytest.warns(UserWarning, match="takes no sample_weight"):
         ours = clone(model).fit(X, y, weight)
     np.testing.assert_allclose(ours.predict_proba(X), model.fit(X[kept], y[kept]).predict_proba(X), rtol=1e-9)
@@ -703,7 +711,9 @@ def test_rows_without_a_label_are_left_out(blobs):
     known = np.flatnonzero(np.arange(90) % 7)
     for regions in (None, "union"):
         more = {"regions": InputRegions(max_components=1)} if regions else {}
-        model = MaxEntStackingClassifier([GaussianNB()], prior=1.0, cv=splits(len(known)), random_state=0, **more)
+        model = MaxEntStackingClassifier(
+            [GaussianNB()], prior_variance=1.0, cv=splits(len(known)), random_state=0, **more
+        )
         ours = clone(model).fit(X, labels)
         np.testing.assert_allclose(
             ours.predict_proba(X), model.fit(X[known], TEXT[y[known]]).predict_proba(X), rtol=1e-9
@@ -719,7 +729,7 @@ def test_order_of_rows_and_names_of_classes_change_nothing(blobs, regions):
 
     def model(fold):
         cv = [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(3)]
-        return MaxEntStackingClassifier([GaussianNB()], cv=cv, prior=1.0, random_state=0, tol=0.0, **more)
+        return MaxEntStackingClassifier([GaussianNB()], cv=cv, prior_variance=1.0, random_state=0, tol=0.0, **more)
 
     plain = model(fold).fit(X, y)
     moved = model(fold[order]).fit(X[order], y[order])
@@ -730,8 +740,8 @@ def test_order_of_rows_and_names_of_classes_change_nothing(blobs, regions):
 
 def test_frames_of_any_kind(frame):
     X, y = frame
-    bases = [("mixture", MixtureClassifier(1)), ("maxent", MaxEntClassifier("bins", prior=1.0))]
-    options = {"regions": InputRegions(max_components=1), "prior": 1.0, "random_state": 0, "cv": 3}
+    bases = [("mixture", MixtureClassifier(1)), ("maxent", MaxEntClassifier("bins", prior_variance=1.0))]
+    options = {"regions": InputRegions(max_components=1), "prior_variance": 1.0, "random_state": 0, "cv": 3}
     model = MaxEntStackingClassifier(bases, inputs={"maxent": ["kind", "b"]}, **options).fit(X, y)
     assert np.isfinite(model.predict_proba(X)).all() and model.score(X, y) > 0.6
     assert model.regions_[0].mixture.schema_.categorical == (2,) and model.regions_[1].columns == (2, 1)
@@ -748,7 +758,7 @@ def test_frames_of_any_kind(frame):
 
 def test_lists_of_lists(blobs):
     X, y = blobs
-    model = MaxEntStackingClassifier([GaussianNB()], prior=1.0, cv=3, random_state=0)
+    model = MaxEntStackingClassifier([GaussianNB()], prior_variance=1.0, cv=3, random_state=0)
     plain = clone(model).fit(X, TEXT[y])
     np.testing.assert_array_equal(model.fit(X.tolist(), TEXT[y].tolist()).predict(X.tolist()), plain.predict(X))
 
@@ -756,7 +766,7 @@ def test_lists_of_lists(blobs):
 def test_lists_of_lists_have_cells_too(blobs):
     X, y = blobs
     model = MaxEntStackingClassifier(
-        [GaussianNB()], prior=1.0, cv=3, random_state=0, regions=InputRegions(max_components=1)
+        [GaussianNB()], prior_variance=1.0, cv=3, random_state=0, regions=InputRegions(max_components=1)
     )
     plain = clone(model).fit(X, y)
     np.testing.assert_array_equal(model.fit(X.tolist(), y.tolist()).predict(X.tolist()), plain.predict(X))
@@ -767,7 +777,7 @@ def test_a_class_whose_rows_all_have_no_weight(blobs, kind):
     X, y = blobs
     kept, options = (
         np.flatnonzero(y > 0),
-        {"prior": 1.0, "random_state": 0, "regions": InputRegions(kind, max_components=1)},
+        {"prior_variance": 1.0, "random_state": 0, "regions": InputRegions(kind, max_components=1)},
     )
     fold = np.arange(90) // 3 % 3
     cv, within = ([(np.flatnonzero(f != k), np.flatnonzero(f == k)) for k in range(3)] for f in (fold, fold[kept]))
@@ -784,9 +794,11 @@ def test_splits_are_of_the_labelled_rows_whatever_their_weight(blobs):
     place = np.full(90, -1)
     place[kept] = np.arange(len(kept))
     within = [tuple(place[part][weight[part] > 0] for part in fold) for fold in splits(90)]
-    model = MaxEntStackingClassifier([GaussianNB()], prior=1.0, cv=splits(90), random_state=0)
+    model = MaxEntStackingClassifier([GaussianNB()], prior_variance=1.0, cv=splits(90), random_state=0)
     ours = model.fit(X, y, weight).predict_proba(X)
-    theirs = MaxEntStackingClassifier([GaussianNB()], prior=1.0, cv=within, random_state=0).fit(X[kept], y[kept])
+    theirs = MaxEntStackingClassifier([GaussianNB()], prior_variance=1.0, cv=within, random_state=0).fit(
+        X[kept], y[kept]
+    )
     np.testing.assert_allclose(ours, theirs.predict_proba(X), rtol=1e-9)
 
 
@@ -903,7 +915,10 @@ def test_threads_change_no_bit(make_answers):
     few = (X[:300], y[:300])
     bases = [GaussianNB(), DecisionTreeClassifier(max_depth=2)]
     with parallel_config(backend="threading"):
-        trained = [MaxEntStackingClassifier(bases, n_jobs=n, random_state=0, prior=1.0, cv=3).fit(*few) for n in (1, 2)]
+        trained = [
+            MaxEntStackingClassifier(bases, n_jobs=n, random_state=0, prior_variance=1.0, cv=3).fit(*few)
+            for n in (1, 2)
+        ]
     np.testing.assert_array_equal(*(m.predict_proba(few[0]) for m in trained))
 
 
@@ -912,12 +927,15 @@ def test_the_seed_decides_all_that_is_random(blobs):
     loose, fixed = DecisionTreeClassifier(splitter="random", max_depth=3), GaussianNB()
     for base, cv in ((loose, splits(90)), (fixed, 3)):  # of the classifiers, of the folds
         one, again, other = (
-            MaxEntStackingClassifier([base], random_state=seed, cv=cv, prior=1.0).fit(X, y).predict_proba(X)
+            MaxEntStackingClassifier([base], random_state=seed, cv=cv, prior_variance=1.0).fit(X, y).predict_proba(X)
             for seed in (3, 3, 4)
         )
         np.testing.assert_array_equal(one, again)
         assert np.abs(one - other).max() > 1e-6
-    cells = [MaxEntStackingClassifier([fixed], random_state=3, regions="union", prior=1.0).fit(X, y) for _ in range(2)]
+    cells = [
+        MaxEntStackingClassifier([fixed], random_state=3, regions="union", prior_variance=1.0).fit(X, y)
+        for _ in range(2)
+    ]
     np.testing.assert_array_equal(*(model.predict_proba(X) for model in cells))
 
 
@@ -926,7 +944,7 @@ def test_progress_is_told(blobs):
     MaxEntStackingClassifier([GaussianNB()], cv=3, progress=lambda *what: told.append(what), random_state=0).fit(*blobs)
     texts = [text for *_, text in told]
     assert {f"classifiers, fold {k} of 3" for k in (1, 2, 3)} <= set(texts)
-    assert any(text.startswith("prior, fold 1 of 3") for text in texts)
+    assert any(text.startswith("prior variance, fold 1 of 3") for text in texts)
 
 
 # refusals
@@ -943,8 +961,11 @@ def test_progress_is_told(blobs):
         ),
         ({"regions": True}, "regions must be one of None, 'union', 'class', 'pooled', or an InputRegions; got True"),
         ({"solver": "cg"}, "solver must be one of 'auto', 'bohning', 'iis', 'lbfgs'; got 'cg'"),
-        ({"prior": 0.0}, "prior must be 'auto', None .* or a positive variance of the multipliers; got 0.0"),
-        ({"prior": "strong"}, "prior must be 'auto', None .*; got 'strong'"),
+        (
+            {"prior_variance": 0.0},
+            "prior_variance must be 'auto', None .* or a positive variance of the multipliers; got 0.0",
+        ),
+        ({"prior_variance": "strong"}, "prior_variance must be 'auto', None .*; got 'strong'"),
         ({"tol": -1.0}, "tol must be a number >= 0; got -1.0"),
         ({"max_iter": 0}, "max_iter must be a whole number >= 1; got 0"),
         ({"regions": InputRegions(max_components=0)}, "max_components must be a whole number >= 1; got 0"),
@@ -985,29 +1006,31 @@ def test_a_classifier_that_takes_no_weights_is_trained_without(blobs):
     bases = [("knn", KNeighborsClassifier(3)), ("said", OutputColumns(2))]
     wide = np.column_stack([X, y])
     with pytest.warns(UserWarning, match="^knn takes no sample_weight: it is trained without$") as caught:
-        model = MaxEntStackingClassifier(bases, inputs={"knn": [0, 1]}, cv=3, prior=1.0).fit(wide, y, weight)
+        model = MaxEntStackingClassifier(bases, inputs={"knn": [0, 1]}, cv=3, prior_variance=1.0).fit(wide, y, weight)
     assert len(caught) == 1
     np.testing.assert_array_equal(model.fitted_[0].predict(X), KNeighborsClassifier(3).fit(X, y).predict(X))
     fitted = KNeighborsClassifier(3).fit(X, y)
-    MaxEntStackingClassifier([fitted], cv="prefit", prior=1.0).fit(X, y, weight)  # nothing is trained: no warning
+    MaxEntStackingClassifier([fitted], cv="prefit", prior_variance=1.0).fit(
+        X, y, weight
+    )  # nothing is trained: no warning
 
 
 def test_multipliers_without_end_are_told(make_answers):
     y = make_answers()[1]
-    with pytest.warns(ConvergenceWarning, match="prior=None: the classes look separable"):
-        stacked(1, prior=None).fit(np.eye(3)[y] * 0.98 + 0.02 / 3, y)
+    with pytest.warns(ConvergenceWarning, match="prior_variance=None: the classes look separable"):
+        stacked(1, prior_variance=None).fit(np.eye(3)[y] * 0.98 + 0.02 / 3, y)
     with pytest.warns(
         ConvergenceWarning, match="multipliers have no finite optimum, because a value never occurs with"
     ):
-        stacked(1, prior=None, decisions="hard").fit(np.eye(3)[y], y)
+        stacked(1, prior_variance=None, decisions="hard").fit(np.eye(3)[y], y)
 
 
 # scikit-learn
 
 TREE = DecisionTreeClassifier(max_depth=2)
 BOTH = [GaussianNB(), TREE]
-MIXENT = [MixtureClassifier(1), MaxEntClassifier("bins", prior=1.0)]
-FEW = {"prior": 1.0, "cv": 2}
+MIXENT = [MixtureClassifier(1), MaxEntClassifier("bins", prior_variance=1.0)]
+FEW = {"prior_variance": 1.0, "cv": 2}
 CHECKED = {
     "plain": ({"estimators": BOTH, **FEW}, 62),
     "diagonal": ({"estimators": BOTH, "constraints": "diagonal", "decisions": "hard", **FEW}, 62),
@@ -1035,9 +1058,9 @@ def test_rows_that_no_split_holds_out_take_no_part(blobs):
     X, y = blobs
     fold = np.arange(90) // 3 % 3
     some = [(np.flatnonzero(fold != 0), np.flatnonzero(fold == 0))]
-    model = MaxEntStackingClassifier([GaussianNB()], cv=some, prior=1.0, random_state=0).fit(X, y)
+    model = MaxEntStackingClassifier([GaussianNB()], cv=some, prior_variance=1.0, random_state=0).fit(X, y)
     base = GaussianNB().fit(X[fold != 0], y[fold != 0])
-    by_hand = MaxEntClassifier(probabilistic={"p": [0, 1, 2]}, prior=1.0)
+    by_hand = MaxEntClassifier(probabilistic={"p": [0, 1, 2]}, prior_variance=1.0)
     by_hand.fit(base.predict_proba(X[fold == 0]), y[fold == 0])
     np.testing.assert_allclose(model.params_.cells, by_hand.params_.cells, atol=1e-7)
     without = [(train, held[y[held] > 0]) for train, held in some]
@@ -1061,15 +1084,15 @@ def test_options_of_named_classifiers_are_options(blobs):
     bases = [("nb", GaussianNB()), ("tree", DecisionTreeClassifier(random_state=0)), GaussianNB(), ("v", 0)]
     model = MaxEntStackingClassifier(bases)
     assert model.get_params()["tree__max_depth"] is None and "tree" not in model.get_params(deep=False)
-    assert model.set_params(tree__max_depth=2, prior=1.0) is model
-    assert bases[1][1].max_depth == 2 and model.prior == 1.0
+    assert model.set_params(tree__max_depth=2, prior_variance=1.0) is model
+    assert bases[1][1].max_depth == 2 and model.prior_variance == 1.0
     other = GaussianNB(var_smoothing=0.1)
     model.set_params(nb=other)
     assert model.estimators[0] == ("nb", other) and model.estimators[2:] == bases[2:]
     with pytest.raises(ValueError, match="Invalid parameter 'bush'"):
         model.set_params(bush__max_depth=2)
     search = GridSearchCV(
-        MaxEntStackingClassifier(bases[:2], prior=1.0, random_state=0), {"tree__max_depth": [1, 3]}, cv=3
+        MaxEntStackingClassifier(bases[:2], prior_variance=1.0, random_state=0), {"tree__max_depth": [1, 3]}, cv=3
     ).fit(X, y)
     assert search.best_params_["tree__max_depth"] in (1, 3)
     staged = MaxEntStackingClassifier(AdaBoostM1Classifier(GaussianNB()))

@@ -405,7 +405,9 @@ def test_probabilities_in_columns_are_of_all_classes_of_soft_labels():
     soft[:, 2] = np.minimum(soft[:, 2], 0.2)
     soft /= soft.sum(axis=1, keepdims=True)
     assert set(soft.argmax(axis=1)) == {0, 1}
-    model = MaxEntStackingClassifier([("p", [0, 1, 2])], cv="prefit", prior=1.0).fit(rng.dirichlet([2, 2, 2], 40), soft)
+    model = MaxEntStackingClassifier([("p", [0, 1, 2])], cv="prefit", prior_variance=1.0).fit(
+        rng.dirichlet([2, 2, 2], 40), soft
+    )
     assert model.alphabets_[0].tolist() == [0, 1, 2]
 
 
@@ -438,7 +440,7 @@ def test_an_error_says_whose_it_is(blobs):
         )
     with pytest.raises(ValueError, match="estimators names a classifier None; leave it out"):
         MaxEntStackingClassifier([("a", None)]).fit(X, y)
-    mine = MaxEntStackingClassifier([("v", "said")], regions="union", inputs={"v": ["a"]}, prior=1.0)
+    mine = MaxEntStackingClassifier([("v", "said")], regions="union", inputs={"v": ["a"]}, prior_variance=1.0)
     mine.set_params(regions__max_components=1)
     mine.fit(pd.DataFrame(X, columns=["a", "b"]).assign(said=y), y)
     assert mine.regions_[0].columns == (0,)

@@ -244,7 +244,7 @@ def test_cells_are_the_same_for_any_number_of_threads(blobs):
 
 def test_a_search_varies_one_option_of_the_regions():
     X, y = load_iris(return_X_y=True)
-    model = MaxEntStackingClassifier([("nb", GaussianNB())], regions="pooled", prior=1.0, cv=2, random_state=0)
+    model = MaxEntStackingClassifier([("nb", GaussianNB())], regions="pooled", prior_variance=1.0, cv=2, random_state=0)
     grid = {"regions__max_components": [1, 2], "nb__var_smoothing": [1e-9]}
     search = GridSearchCV(model, grid, cv=2, refit=False).fit(X, y)
     assert len(search.cv_results_["params"]) == 2 and model.regions == "pooled"

@@ -56,7 +56,7 @@ NUMBERS = X[["p_yes", "p_no"]].to_numpy()
 NAIVE = MixtureClassifier(1, "VVI")
 BASES = [
     ("mixture", NAIVE),
-    ("entropy", MaxEntClassifier(prior=1.0)),
+    ("entropy", MaxEntClassifier(prior_variance=1.0)),
     ("margin", MEDClassifier(C=1.0, cv=2)),
     ("boosted", AdaBoostM1Classifier(n_estimators=2)),
     ("vendor", ["p_no", "p_yes"]),
@@ -66,7 +66,7 @@ OPTIONS = {"cv": 2, "random_state": 0}
 
 
 def stack(bases, **options):
-    return MaxEntStackingClassifier(bases, **OPTIONS, **{"prior": 1.0, **options})
+    return MaxEntStackingClassifier(bases, **OPTIONS, **{"prior_variance": 1.0, **options})
 
 
 MODELS = {
@@ -134,7 +134,7 @@ def test_what_is_shared_is_written_once(path):
     boosting = AdaBoostM1Classifier(n_estimators=10).fit(X, Y)
     mixent.save(boosting, path)
     alone = path.stat().st_size
-    model = MaxEntStackingClassifier(boosting, cv="prefit", prior=1.0).fit(X, Y)
+    model = MaxEntStackingClassifier(boosting, cv="prefit", prior_variance=1.0).fit(X, Y)
     again = saved(model, path)
     assert again.fitted_ is again.estimators is again.members_.ensemble
     assert path.stat().st_size < 1.3 * alone
@@ -249,7 +249,7 @@ def test_what_skops_cannot_read_again_is_not_written(base, path):
 def test_skops_is_for_estimators_alone(path):
     from sklearn.model_selection import StratifiedKFold
 
-    model = MaxEntStackingClassifier([NAIVE], cv=StratifiedKFold(2), prior=1.0).fit(NUMBERS, Y)
+    model = MaxEntStackingClassifier([NAIVE], cv=StratifiedKFold(2), prior_variance=1.0).fit(NUMBERS, Y)
     with pytest.raises(TypeError, match=r"cv is a StratifiedKFold, which a mixent file cannot hold; set it to plain"):
         mixent.save(model, path, foreign="skops")
 
@@ -366,9 +366,9 @@ def test_the_columns_of_a_stack_are_those_of_its_classifiers():
     from mixent.base.registry import entry_of
 
     frame = pd.DataFrame({"size": np.arange(40) % 7 + np.arange(40) % 2 + 0.5, "colour": ["red", "blue"] * 20})
-    inner = mixent.MaxEntStackingClassifier([mixent.MixtureClassifier(1)], cv=2, prior=1.0)
-    model = mixent.MaxEntStackingClassifier([("inner", inner)], cv=2, prior=1.0).fit(frame, np.arange(40) % 2)
+    inner = mixent.MaxEntStackingClassifier([mixent.MixtureClassifier(1)], cv=2, prior_variance=1.0)
+    model = mixent.MaxEntStackingClassifier([("inner", inner)], cv=2, prior_variance=1.0).fit(frame, np.arange(40) % 2)
     assert [c.kind for c in entry_of(model).columns(model).columns] == ["continuous", "categorical"]
     numbers = np.column_stack([np.random.default_rng(0).normal(size=60), np.arange(60) % 2])
-    model = mixent.MaxEntStackingClassifier([OutputColumns(1)], cv=2, prior=1.0).fit(numbers, numbers[:, 1])
+    model = mixent.MaxEntStackingClassifier([OutputColumns(1)], cv=2, prior_variance=1.0).fit(numbers, numbers[:, 1])
     assert [c.kind for c in entry_of(model).columns(model).columns] == ["continuous", "categorical"]

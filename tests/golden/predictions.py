@@ -102,12 +102,14 @@ CASES: dict[str, Callable[[], np.ndarray]] = {
     "HiddenMarkovModel": lambda: scores(mx.HiddenMarkovModel(3, topology="left-right", **R), SEQUENCES),
     "MaxEntClassifier": lambda: proba(mx.MaxEntClassifier(cv=3, **R), MIXED, sample_weight=WEIGHT),
     "MaxEntClassifier bins": lambda: proba(
-        mx.MaxEntClassifier(BinFeatures("uniform", n_bins=4), prior=1.0, **R), MIXED
+        mx.MaxEntClassifier(BinFeatures("uniform", n_bins=4), prior_variance=1.0, **R), MIXED
     ),
-    "MaxEntClassifier pairs": lambda: proba(mx.MaxEntClassifier(pairs=[("color", "soil")], prior=1.0, **R), MIXED),
-    "MaxEntClassifier forward": lambda: proba(mx.MaxEntClassifier(selection="bic", prior=1.0, **R), MIXED),
+    "MaxEntClassifier pairs": lambda: proba(
+        mx.MaxEntClassifier(pairs=[("color", "soil")], prior_variance=1.0, **R), MIXED
+    ),
+    "MaxEntClassifier forward": lambda: proba(mx.MaxEntClassifier(selection="bic", prior_variance=1.0, **R), MIXED),
     "MaxEntJoint": lambda: (
-        mx.MaxEntJoint(3, prior=1.0, **R).fit(MIXED).predict_proba(MIXED.drop(columns="soil"), "soil")
+        mx.MaxEntJoint(3, prior_variance=1.0, **R).fit(MIXED).predict_proba(MIXED.drop(columns="soil"), "soil")
     ),
     "MEDClassifier": lambda: proba(mx.MEDClassifier(cv=3, **R), MIXED),
     "MEDClassifier rbf": lambda: proba(mx.MEDClassifier(RBF(0.3), C=3.0, cv=3, **R), NUMBERS),
@@ -157,7 +159,7 @@ CASES: dict[str, Callable[[], np.ndarray]] = {
     "MaxEntStackingClassifier": lambda: proba(mx.MaxEntStackingClassifier(bases(), cv=3, **R), NUMBERS),
     "MaxEntStackingClassifier latent": lambda: proba(
         mx.MaxEntStackingClassifier(
-            bases(), regions=InputRegions(max_components=2, covariance="VVI"), prior=1.0, cv=3, **R
+            bases(), regions=InputRegions(max_components=2, covariance="VVI"), prior_variance=1.0, cv=3, **R
         ),
         NUMBERS,
     ),

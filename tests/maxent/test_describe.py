@@ -34,7 +34,7 @@ def blocks(document, kind):
 
 @pytest.fixture(scope="module")
 def model():
-    return MaxEntClassifier(selection="bic", prior=1.0, random_state=0).fit(X, Y)
+    return MaxEntClassifier(selection="bic", prior_variance=1.0, random_state=0).fit(X, Y)
 
 
 def test_facts_are_those_of_the_model_and_plain(model):
@@ -43,7 +43,7 @@ def test_facts_are_those_of_the_model_and_plain(model):
     assert facts["n_parameters"] == model.n_parameters_ and facts["entropy"] == model.entropy_
     assert facts["constraints"] == len(model.constraints().features) * 2
     assert facts["certificate"] == {"gap": model.gap_, "residual": model.residual_}
-    assert facts["prior"] == {"variance": 1.0, "how": "given", "tried": []}
+    assert facts["prior_variance"] == {"value": 1.0, "how": "given", "tried": []}
     assert facts["entropy_of_classes"] == pytest.approx(-sum(p * np.log(p) for p in model.class_prior_))
     assert [step["feature"] for step in facts["path"]] == [step.name for step in model.path_]
     assert facts["selection"] == "bic" and facts["run"]["ok"]
@@ -61,13 +61,16 @@ def test_every_figure_is_drawn_and_the_text_has_none(model):
 
 
 def test_how_the_prior_was_chosen():
-    chosen = MaxEntClassifier(random_state=0).fit(X, Y).summary().facts["prior"]
+    chosen = MaxEntClassifier(random_state=0).fit(X, Y).summary().facts["prior_variance"]
     assert (
         chosen["how"] == "cross-validation"
-        and min(chosen["tried"], key=lambda e: e["log_loss"])["prior"] == (chosen["variance"])
+        and min(chosen["tried"], key=lambda e: e["log_loss"])["prior_variance"] == chosen["value"]
     )
-    assert MaxEntClassifier(random_state=0).fit(X[:20], Y[:20]).summary().facts["prior"]["how"] == "default"
-    assert MaxEntClassifier(prior=None, random_state=0).fit(X, Y).summary().facts["prior"]["how"] == "none"
+    assert MaxEntClassifier(random_state=0).fit(X[:20], Y[:20]).summary().facts["prior_variance"]["how"] == "default"
+    assert (
+        MaxEntClassifier(prior_variance=None, random_state=0).fit(X, Y).summary().facts["prior_variance"]["how"]
+        == "none"
+    )
 
 
 @pytest.mark.parametrize("reason", ["a value never occurs with a class", "the classes look separable"])
@@ -80,14 +83,14 @@ def test_without_a_prior_a_missing_optimum_is_no_convergence(reason):
     if "never" in reason:
         rows = pd.DataFrame({"a": rows["a"], "mark": mark})
     with pytest.warns(ConvergenceWarning):
-        model = MaxEntClassifier(prior=None).fit(rows, y)
+        model = MaxEntClassifier(prior_variance=None).fit(rows, y)
     run = model.summary().facts["run"]
     assert run["status"] == "no optimum" and not run["ok"] and reason in run["message"]
 
 
 def test_a_model_without_features():
     noise = pd.DataFrame({"x": ["a", "b"] * 20})
-    model = MaxEntClassifier(selection="bic", prior=1.0).fit(noise, [*"ppqq"] * 10)
+    model = MaxEntClassifier(selection="bic", prior_variance=1.0).fit(noise, [*"ppqq"] * 10)
     document = model.summary()
     assert document.facts["features"] == [] and document.facts["strongest"] == []
     assert [section.title for section in document.sections][1] == "Feature selection"
@@ -95,16 +98,16 @@ def test_a_model_without_features():
 
 def test_columns_of_probabilities_are_no_numeric_columns():
     P = pd.DataFrame({"p": [0.2, 0.9] * 20, "q": [0.8, 0.1] * 20})
-    model = MaxEntClassifier(probabilistic={"vote": ["p", "q"]}, prior=1.0).fit(P, [*"ab"] * 20)
+    model = MaxEntClassifier(probabilistic={"vote": ["p", "q"]}, prior_variance=1.0).fit(P, [*"ab"] * 20)
     assert model.summary().facts["numeric_features"] is None
 
 
 def test_the_joint_model():
-    model = MaxEntJoint(prior=1.0, random_state=0).fit(X)
+    model = MaxEntJoint(prior_variance=1.0, random_state=0).fit(X)
     document = model.summary()
     facts = json.loads(json.dumps(document.facts))
     assert facts["n_values"] == len(model.params_.single) and facts["n_parameters"] == model.n_parameters_
-    assert facts["strongest"][0]["columns"] == ["age", "pain"] and facts["prior"]["variance"] == 1.0
+    assert facts["strongest"][0]["columns"] == ["age", "pain"] and facts["prior_variance"]["value"] == 1.0
     (scores,) = entry_of(model).on_rows(model, X, None)
     found = {
         row[0]: [None if cell is None else float(cell.text.rstrip(" %")) for cell in row[1:]] for row in scores.rows
@@ -129,5 +132,5 @@ def test_an_interaction_is_zero_where_multipliers_are_sums():
 def test_a_joint_model_without_an_optimum_did_not_converge():
     rows = [["a", "x"], ["b", "y"]] * 10
     with pytest.warns(UserWarning, match="never occur together"):
-        model = MaxEntJoint(prior=None).fit(rows)
+        model = MaxEntJoint(prior_variance=None).fit(rows)
     assert model.summary().facts["run"]["status"] == "no optimum"

@@ -48,14 +48,17 @@ def frame(n=240, seed=0):
 
 @pytest.fixture(scope="module")
 def iris():
-    return MaxEntClassifier(prior=1.0, random_state=0).fit(pd.DataFrame(X, columns=list("abcd")), Y)
+    return MaxEntClassifier(prior_variance=1.0, random_state=0).fit(pd.DataFrame(X, columns=list("abcd")), Y)
 
 
 @pytest.fixture(scope="module")
 def mixed():
     table, y = frame()
     model = MaxEntClassifier(
-        BinFeatures(n_bins=3), probabilistic={"shape": ["round", "square"]}, pairs=[("flag", "shape")], prior=1.0
+        BinFeatures(n_bins=3),
+        probabilistic={"shape": ["round", "square"]},
+        pairs=[("flag", "shape")],
+        prior_variance=1.0,
     )
     return model.fit(table, y), table, y
 
@@ -77,7 +80,7 @@ def test_a_curve_is_the_part_that_explain_gives(features):
     table = pd.DataFrame(X, columns=list("abcd"))
     table.loc[::5, "c"] = np.nan
     for y in (Y, np.where(CODES == 0, "setosa", "other")):
-        model = MaxEntClassifier(features, prior=1.0, random_state=0).fit(table, y)
+        model = MaxEntClassifier(features, prior_variance=1.0, random_state=0).fit(table, y)
         said = {said.name: said for said in feature_contributions(model)}["c"]
         inside = np.linspace(1.5, 6.5, 57)
         rows = pd.DataFrame({"a": 6.0, "b": 3.0, "c": [*inside, np.nan], "d": 1.0})
@@ -100,7 +103,7 @@ def test_a_curve_is_the_part_that_explain_gives(features):
 
 def test_two_classes_have_one_curve_of_log_odds():
     table, y = frame()
-    model = MaxEntClassifier(prior=1.0, random_state=0).fit(table[[LONG, "flag"]], y)
+    model = MaxEntClassifier(prior_variance=1.0, random_state=0).fit(table[[LONG, "flag"]], y)
     display = ConstraintsDisplay.from_estimator(model)
     drawn(display)
     for panel, said in zip(display.axes_, display.contributions):
@@ -125,7 +128,7 @@ def test_many_classes_have_a_curve_each_less_their_mean(features):
     table = pd.DataFrame(
         {"x": y + rng.normal(size=400), "letter": np.array(list("abcde"))[(y + rng.integers(2, size=400)) % 5]}
     )
-    model = MaxEntClassifier(features, prior=1.0, random_state=0).fit(table, y)
+    model = MaxEntClassifier(features, prior_variance=1.0, random_state=0).fit(table, y)
     display = ConstraintsDisplay.from_estimator(model)
     drawn(display)
     panels = {said.name: (panel, said) for panel, said in zip(display.axes_, display.contributions)}
@@ -148,7 +151,7 @@ def test_a_dot_is_the_part_of_a_value_and_missing_has_one(mixed):
     why = model.explain(table.iloc[:2].assign(flag=[False, True]), label="ill")
     np.testing.assert_allclose(dots.get_offsets()[:, 0], why.parts[:, why.names.index("flag")])
     gaps = table.assign(flag=table["flag"].astype(object).where(np.arange(240) % 4 > 0))
-    model = MaxEntClassifier(prior=1.0, random_state=0).fit(gaps[["flag"]], y)
+    model = MaxEntClassifier(prior_variance=1.0, random_state=0).fit(gaps[["flag"]], y)
     display = ConstraintsDisplay.from_estimator(model)
     labels = [t.get_text().replace("\u00a0", " ") for t in drawn(display).get_yticklabels()]
     assert labels[-1] == "missing   25 %" and len(labels) == 3
@@ -178,7 +181,9 @@ def test_panels_share_their_nats_but_for_one_that_would_flatten_the_others():
 
 
 def test_without_features_there_are_words():
-    model = MaxEntClassifier(selection="bic", prior=1.0).fit(pd.DataFrame({"x": ["a", "b"] * 20}), [*"ppqq"] * 10)
+    model = MaxEntClassifier(selection="bic", prior_variance=1.0).fit(
+        pd.DataFrame({"x": ["a", "b"] * 20}), [*"ppqq"] * 10
+    )
     assert not model.feature_terms_
     display = ConstraintsDisplay.from_estimator(model)
     for quantity in ("parts", "multipliers", "residuals"):
@@ -257,7 +262,7 @@ def test_many_classes_are_shades():
     rng = np.random.default_rng(0)
     y = np.array([f"class number {i}" for i in range(9)])[np.arange(180) % 9]
     table = pd.DataFrame({"letter": np.array(list("abcde"))[(np.arange(180) + rng.integers(2, size=180)) % 5]})
-    display = ConstraintsDisplay.from_estimator(MaxEntClassifier(prior=1.0).fit(table, y))
+    display = ConstraintsDisplay.from_estimator(MaxEntClassifier(prior_variance=1.0).fit(table, y))
     ax = drawn(display, quantity="multipliers")
     np.testing.assert_array_equal(np.asarray(ax.collections[0].get_array()), display.blocks[0].multipliers)
     assert [t.get_text() for t in ax.get_xticklabels()] == [f"class number {i}" for i in range(9)]
@@ -265,7 +270,7 @@ def test_many_classes_are_shades():
 
 
 def test_a_class_s_own_components_say_nothing_of_the_others():
-    model = MaxEntClassifier(ComponentFeatures("class", means=False), prior=1.0).fit(X, Y)
+    model = MaxEntClassifier(ComponentFeatures("class", means=False), prior_variance=1.0).fit(X, Y)
     display = ConstraintsDisplay.from_estimator(model)
     for block in display.blocks:
         assert (np.isfinite(block.multipliers).sum(axis=1) == 1).all()
@@ -276,7 +281,7 @@ def test_a_class_s_own_components_say_nothing_of_the_others():
 
 
 def test_moments_have_no_shares():
-    model = MaxEntClassifier("moments", prior=1.0).fit(X, Y)
+    model = MaxEntClassifier("moments", prior_variance=1.0).fit(X, Y)
     display = ConstraintsDisplay.from_estimator(model)
     assert all(np.isnan(block.shares).all() for block in display.blocks)
     assert "mean" in {t.get_text() for t in drawn(display, quantity="multipliers").get_yticklabels()}
@@ -286,7 +291,7 @@ def test_moments_have_no_shares():
 
 def test_a_value_that_never_occurs_says_so():
     table = pd.DataFrame({"c": pd.Categorical(["a", "b"] * 20, categories=["a", "b", "never seen"])})
-    display = ConstraintsDisplay.from_estimator(MaxEntClassifier(prior=1.0).fit(table, ["p", "q"] * 20))
+    display = ConstraintsDisplay.from_estimator(MaxEntClassifier(prior_variance=1.0).fit(table, ["p", "q"] * 20))
     labels = [t.get_text().replace("\u00a0", " ") for t in drawn(display).get_yticklabels()]
     assert labels[0] == "a   50 %" and ("never seen   never" in labels or len(labels) == 2)
 
@@ -351,7 +356,7 @@ def test_an_explanation_without_the_rows(iris):
 @pytest.mark.filterwarnings("ignore:column 'town' has values not seen")
 def test_what_a_row_holds():
     table, y = frame()
-    options = {"probabilistic": {"shape": ["round", "square"]}, "prior": 1.0}
+    options = {"probabilistic": {"shape": ["round", "square"]}, "prior_variance": 1.0}
     row = pd.DataFrame({LONG: [1.23456], "town": ["never seen"], "flag": [True], "round": [1.0], "square": [0.0]})
     gap = row.assign(**{LONG: np.nan, "round": np.nan, "square": np.nan})
     bins = MaxEntClassifier(BinFeatures(n_bins=2), pairs=[("flag", "shape")], **options).fit(table, y)
@@ -410,7 +415,7 @@ def test_strong_features_say_what_their_components_add_up_to():
             "flag": rng.random(800) < 0.2 + 0.4 * ill,
         }
     )
-    model = MaxEntClassifier(prior=1.0, random_state=0).fit(table, np.where(ill, "+", "-"))
+    model = MaxEntClassifier(prior_variance=1.0, random_state=0).fit(table, np.where(ill, "+", "-"))
     ranking = strongest_features(model)
     assert [entry["strength"] for entry in ranking] == sorted(model.constraints().strength.values())[::-1]
     found = {entry["feature"]: entry for entry in ranking}
@@ -427,9 +432,9 @@ def test_strong_features_say_what_their_components_add_up_to():
 def test_the_path_is_the_model_s(mixed):
     _, table, y = mixed
     for selection in ("bic", "validation"):
-        model = MaxEntClassifier(BinFeatures(n_bins=3), pairs=None, selection=selection, prior=1.0, random_state=0).fit(
-            table.drop(columns="town"), y
-        )
+        model = MaxEntClassifier(
+            BinFeatures(n_bins=3), pairs=None, selection=selection, prior_variance=1.0, random_state=0
+        ).fit(table.drop(columns="town"), y)
         display = PathDisplay.from_estimator(model)
         assert display.names == [step.name for step in model.path_]
         np.testing.assert_array_equal(display.score, [step.score for step in model.path_])

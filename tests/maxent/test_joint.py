@@ -81,7 +81,7 @@ def frame(n=200, *, seed=0, gaps=0.0):
 
 @pytest.fixture(scope="module")
 def fitted():
-    return MaxEntJoint(prior=1.0, random_state=0).fit(frame(gaps=0.1))
+    return MaxEntJoint(prior_variance=1.0, random_state=0).fit(frame(gaps=0.1))
 
 
 # the objective and its maximum ------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ def test_two_columns_are_their_table_of_counts_and_logistic_regression():
     X = pd.DataFrame({"a": a.astype(str), "b": b.astype(str)})
     X = pd.concat([X, pd.DataFrame(list(product("012", "0123")), columns=["a", "b"])])  # every pair occurs
     counts = pd.crosstab(X["a"], X["b"]).to_numpy()
-    model = MaxEntJoint(prior=None, tol=1e-14).fit(X)
+    model = MaxEntJoint(prior_variance=None, tol=1e-14).fit(X)
     np.testing.assert_allclose(
         model.predict_proba(X, "a"), (counts / counts.sum(axis=0)).T[X["b"].astype(int)], atol=1e-6
     )
@@ -229,7 +229,7 @@ def test_the_conditionals_are_those_of_the_joint_distribution():
     """Three binary columns: enumerate p(f) prop. to exp(sum b + sum Gamma)."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.integers(0, 2, size=(120, 3)).astype(str), columns=["x", "y", "z"])
-    model = MaxEntJoint(prior=0.8, random_state=0).fit(X)
+    model = MaxEntJoint(prior_variance=0.8, random_state=0).fit(X)
     b, gamma = model.params_.single, model.params_.pairs
     joint = np.zeros((2, 2, 2))
     for f in product(range(2), repeat=3):
@@ -253,14 +253,14 @@ def test_the_conditionals_are_those_of_the_joint_distribution():
 # weights, threads, order ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("prior", ["auto", 0.5])
-def test_weight_two_is_the_row_twice_and_weight_zero_no_row(prior):
+@pytest.mark.parametrize("prior_variance", ["auto", 0.5])
+def test_weight_two_is_the_row_twice_and_weight_zero_no_row(prior_variance):
     X = frame(150, gaps=0.1)
     weight = np.random.default_rng(1).integers(0, 3, size=len(X))
-    one = MaxEntJoint(prior=prior, tol=1e-12, random_state=0).fit(X, sample_weight=weight)
+    one = MaxEntJoint(prior_variance=prior_variance, tol=1e-12, random_state=0).fit(X, sample_weight=weight)
     repeated = X.iloc[np.repeat(np.arange(len(X)), weight)]
-    other = MaxEntJoint(prior=prior, tol=1e-12, random_state=0).fit(repeated)
-    assert one.prior_ == other.prior_
+    other = MaxEntJoint(prior_variance=prior_variance, tol=1e-12, random_state=0).fit(repeated)
+    assert one.prior_variance_ == other.prior_variance_
     np.testing.assert_allclose(one.params_.pairs, other.params_.pairs, atol=1e-4)
     for target in X:
         np.testing.assert_allclose(one.predict_proba(X, target), other.predict_proba(X, target), atol=1e-5)
@@ -270,7 +270,9 @@ def test_weight_two_is_the_row_twice_and_weight_zero_no_row(prior):
 def test_threads_change_no_bit(monkeypatch, solver):
     monkeypatch.setattr(joint_problem, "BLOCK_BYTES", 1 << 15)
     X = frame(9000, gaps=0.1)
-    one, two = (MaxEntJoint(prior=1.0, solver=solver, max_iter=12, n_jobs=jobs, random_state=0) for jobs in (1, 2))
+    one, two = (
+        MaxEntJoint(prior_variance=1.0, solver=solver, max_iter=12, n_jobs=jobs, random_state=0) for jobs in (1, 2)
+    )
     with pytest.warns(ConvergenceWarning, match="did not converge: max_iter was reached first"):
         one.fit(X)
     with pytest.warns(ConvergenceWarning):
@@ -293,8 +295,8 @@ def test_blocks_change_nothing():
 def test_permuting_columns_permutes_the_answers():
     X = frame(gaps=0.1)
     order = ["class", "size", "maker", "big", "legs", "shape"]
-    one = MaxEntJoint(prior=1.0, tol=1e-12, random_state=0).fit(X)
-    other = MaxEntJoint(prior=1.0, tol=1e-12, random_state=0).fit(X[order])
+    one = MaxEntJoint(prior_variance=1.0, tol=1e-12, random_state=0).fit(X)
+    other = MaxEntJoint(prior_variance=1.0, tol=1e-12, random_state=0).fit(X[order])
     for target in (*X, ("shape", "class")):
         np.testing.assert_allclose(one.predict_proba(X, target), other.predict_proba(X[order], target), atol=1e-5)
     np.testing.assert_allclose(one.score(X), other.score(X[order]), atol=1e-6)
@@ -398,15 +400,15 @@ def test_a_multiplier_without_rows_stays_where_it_is():
 def test_a_category_without_weight_stays_finite_and_is_never_predicted(solver):
     X = frame(60)
     X.loc[0, "shape"] = "pyramid"
-    model = MaxEntJoint(prior=1.0, solver=solver).fit(X, sample_weight=np.r_[0.0, np.ones(59)])
+    model = MaxEntJoint(prior_variance=1.0, solver=solver).fit(X, sample_weight=np.r_[0.0, np.ones(59)])
     assert np.isfinite(model.params_.single).all() and np.isfinite(model.params_.pairs).all()
     place = model.values("shape").tolist().index("pyramid")
     assert model.predict_proba(X, "shape")[:, place].max() < 1e-9
-    only = MaxEntJoint(prior=1.0, solver=solver).fit(X, sample_weight=(X["shape"] == "pyramid").astype(float))
+    only = MaxEntJoint(prior_variance=1.0, solver=solver).fit(X, sample_weight=(X["shape"] == "pyramid").astype(float))
     assert np.isfinite(only.predict_proba(X, "class")).all()
     assert only.predict(X, "size").tolist() == [X.loc[0, "size"]] * 60  # it varies, but not where there is weight
     hidden = X.assign(shape=X["shape"].where(X.index < 5))
-    never = MaxEntJoint(prior=1.0, solver=solver).fit(hidden, sample_weight=X.index >= 5)
+    never = MaxEntJoint(prior_variance=1.0, solver=solver).fit(hidden, sample_weight=X.index >= 5)
     np.testing.assert_allclose(never.predict_proba(X.mask(X.notna())[:2], "shape"), 1 / len(never.values("shape")))
     assert np.isfinite(never.score(X))
 
@@ -461,8 +463,8 @@ def test_score_is_the_mean_log_probability_of_what_is_there(fitted):
             total += (resp * np.log(fitted.predict_proba(X, j))).sum(axis=1)
     np.testing.assert_allclose(fitted.score_samples(X), total, rtol=1e-9)
     assert fitted.score(X) == pytest.approx(total.mean())
-    again = MaxEntJoint(prior=None, tol=1e-3, random_state=0)
-    with pytest.warns(UserWarning, match="prior=None"):
+    again = MaxEntJoint(prior_variance=None, tol=1e-3, random_state=0)
+    with pytest.warns(UserWarning, match="prior_variance=None"):
         again.fit(X)
     assert again.score(X) == pytest.approx(again.run_.objective / 40)
 
@@ -481,11 +483,11 @@ def test_impute_leaves_what_is_known_and_fills_the_rest(fitted):
     numbers = np.random.default_rng(0).normal(size=(50, 3))
     numbers[:, 2] += numbers[:, 0]
     holes = np.where(np.random.default_rng(1).random(numbers.shape) < 0.2, np.nan, numbers)
-    got = MaxEntJoint(prior=1.0).fit(holes).impute(holes)
+    got = MaxEntJoint(prior_variance=1.0).fit(holes).impute(holes)
     assert isinstance(got, np.ndarray) and np.isfinite(got).all()
     np.testing.assert_array_equal(got[~np.isnan(holes)], holes[~np.isnan(holes)])
     whole = np.where(np.isnan(holes), np.nan, np.rint(5 * holes))
-    got = MaxEntJoint(prior=1.0).fit(whole).impute(whole)
+    got = MaxEntJoint(prior_variance=1.0).fit(whole).impute(whole)
     np.testing.assert_array_equal(got, np.where(np.isnan(whole), np.rint(got), whole))
 
 
@@ -537,7 +539,7 @@ def test_gaps_that_contradict_each_other_come_to_rest(strength):
 
 def test_filling_gaps_together_beats_leaving_them_out():
     X = frame(400, seed=11)
-    model = MaxEntJoint(prior=1.0, random_state=0).fit(X)
+    model = MaxEntJoint(prior_variance=1.0, random_state=0).fit(X)
     new = frame(400, seed=12)
     holes = new.mask(np.random.default_rng(0).random(new.shape) < 0.5)
     filled, wrong = model.impute(holes), []
@@ -562,25 +564,25 @@ def test_the_prior_is_chosen_on_rows_held_out():
     X = frame(150)
     told = []
     model = MaxEntJoint(random_state=0, progress=lambda *news: told.append(news)).fit(X)
-    assert model.prior_ in VARIANCES and any("prior variance" in text for *_, text in told)
+    assert model.prior_variance_ in VARIANCES and any("prior variance" in text for *_, text in told)
     assert any("objective" in text for *_, text in told)
     noise = pd.DataFrame(np.random.default_rng(0).integers(0, 4, size=(60, 8)).astype(str))
     noise.columns = [f"c{i}" for i in range(8)]
-    assert MaxEntJoint(random_state=0).fit(noise).prior_ == min(VARIANCES)
-    assert MaxEntJoint(random_state=0).fit(X[:2]).prior_ == 1.0
-    assert MaxEntJoint(random_state=0).fit(X, sample_weight=np.r_[1, 1, np.zeros(148)]).prior_ == 1.0
+    assert MaxEntJoint(random_state=0).fit(noise).prior_variance_ == min(VARIANCES)
+    assert MaxEntJoint(random_state=0).fit(X[:2]).prior_variance_ == 1.0
+    assert MaxEntJoint(random_state=0).fit(X, sample_weight=np.r_[1, 1, np.zeros(148)]).prior_variance_ == 1.0
     a = np.random.default_rng(0).integers(0, 2, size=900)
     sure = pd.DataFrame({"a": a.astype(str), "b": a.astype(str), "c": (1 - a).astype(str)})
     sure["n"] = np.arange(900) % 2 / 7 + np.arange(900) / 900
-    assert MaxEntJoint(random_state=0).fit(sure).prior_ >= 3.0
+    assert MaxEntJoint(random_state=0).fit(sure).prior_variance_ >= 3.0
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_no_prior_warns_of_pairs_that_never_occur(solver):
     X = frame(60).assign(again=lambda X: X["shape"])
-    with pytest.warns(UserWarning, match=r"prior=None: \d+ of \d+ pairs of values never occur together"):
-        model = MaxEntJoint(prior=None, tol=1e-3, solver=solver).fit(X)
-    assert model.prior_ is None and np.isfinite(model.params_.pairs).all()
+    with pytest.warns(UserWarning, match=r"prior_variance=None: \d+ of \d+ pairs of values never occur together"):
+        model = MaxEntJoint(prior_variance=None, tol=1e-3, solver=solver).fit(X)
+    assert model.prior_variance_ is None and np.isfinite(model.params_.pairs).all()
 
 
 def test_it_is_saved_and_pickled(tmp_path, fitted):
@@ -603,9 +605,12 @@ def test_it_says_what_it_maximises():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"prior": 0.0}, "prior must be 'auto', None .* or a positive variance of the multipliers; got 0.0"),
-        ({"prior": "wide"}, "prior must be 'auto'.*got 'wide'"),
-        ({"prior": True}, "prior must be 'auto'.*got True"),
+        (
+            {"prior_variance": 0.0},
+            "prior_variance must be 'auto', None .* or a positive variance of the multipliers; got 0.0",
+        ),
+        ({"prior_variance": "wide"}, "prior_variance must be 'auto'.*got 'wide'"),
+        ({"prior_variance": True}, "prior_variance must be 'auto'.*got True"),
         ({"solver": "newton"}, "solver must be one of 'lbfgs', 'iis'; got 'newton'"),
         ({"max_components": 0}, "max_components must be a whole number >= 1; got 0"),
         ({"tol": -1.0}, "tol must be a number >= 0; got -1.0"),
@@ -666,16 +671,19 @@ def test_other_columns_may_not_be_lacking(fitted):
         fitted.impute(X.drop(columns="class"))
     array = X.to_numpy(dtype=object)
     with pytest.raises(ValueError, match="X has 5 features"):
-        MaxEntJoint(prior=1.0).fit(array).predict(array[:, :5], 5)  # an array does not say which column it lacks
+        MaxEntJoint(prior_variance=1.0).fit(array).predict(
+            array[:, :5], 5
+        )  # an array does not say which column it lacks
 
 
 def test_without_a_prior_pairs_never_seen_are_no_optimum():
     X = [["a", "p"], ["b", "q"]] * 10
     with pytest.warns(UserWarning, match="pairs of values never occur together"):
-        model = MaxEntJoint(prior=None).fit(X)
+        model = MaxEntJoint(prior_variance=None).fit(X)
     assert "have no optimum" in model.run_.message
     assert (
-        "no optimum" not in MaxEntJoint(prior=None).fit([["a", "p"], ["b", "q"], ["a", "q"], ["b", "p"]]).run_.message
+        "no optimum"
+        not in MaxEntJoint(prior_variance=None).fit([["a", "p"], ["b", "q"], ["a", "q"], ["b", "p"]]).run_.message
     )
 
 
@@ -712,9 +720,9 @@ def test_rows_that_repeat_are_learned_from_as_well_as_held_out():
     c = (rng.random(2000) < 0.2 + 0.3 * (a == b)).astype(int)
     X = pd.DataFrame({"a": a, "b": b, "c": c}).astype(str)
     train, fresh = X[:1000], X[1000:]
-    scores = {v: MaxEntJoint(prior=v).fit(train).score(fresh) for v in VARIANCES}
+    scores = {v: MaxEntJoint(prior_variance=v).fit(train).score(fresh) for v in VARIANCES}
     chosen = MaxEntJoint(random_state=0).fit(train)
-    assert chosen.prior_ >= 1.0 and scores[chosen.prior_] > max(scores.values()) - 0.005
+    assert chosen.prior_variance_ >= 1.0 and scores[chosen.prior_variance_] > max(scores.values()) - 0.005
 
 
 def test_too_many_values_are_refused_with_the_widest_column(monkeypatch):

@@ -28,7 +28,7 @@ def table(n=120, seed=0, gaps=0.0):
 
 @pytest.fixture(scope="module")
 def model():
-    return MaxEntJoint(prior=1.0, random_state=0).fit(table(gaps=0.1))
+    return MaxEntJoint(prior_variance=1.0, random_state=0).fit(table(gaps=0.1))
 
 
 @pytest.mark.parametrize("gaps", [0.0, 0.25])
@@ -50,4 +50,4 @@ def test_errors_are_those_of_predict(model, gaps):
 
 def test_a_lone_discrete_column_has_no_pairs():
     X = table()[["size", "a"]]
-    assert MaxEntJoint(prior=1.0).fit(X).errors_by_pair(X) == {}
+    assert MaxEntJoint(prior_variance=1.0).fit(X).errors_by_pair(X) == {}

@@ -21,12 +21,12 @@ SAME = [
 
 @pytest.mark.parametrize(("short", "long"), SAME)
 def test_a_short_form_is_its_object(short, long):
-    fits = [MaxEntClassifier(prior=1.0, random_state=0, **options).fit(X, Y) for options in (short, long)]
+    fits = [MaxEntClassifier(prior_variance=1.0, random_state=0, **options).fit(X, Y) for options in (short, long)]
     np.testing.assert_array_equal(fits[0].predict_proba(X), fits[1].predict_proba(X))
 
 
 def test_a_search_varies_one_option_of_a_default_estimator():
-    model = MaxEntClassifier(prior=1.0, random_state=0)
+    model = MaxEntClassifier(prior_variance=1.0, random_state=0)
     search = GridSearchCV(model, {"features__max_components": [1, 2]}, cv=2).fit(X, Y)
     assert search.best_estimator_.features.max_components in (1, 2) and model.features == "union"
     kinds = GridSearchCV(model, [{"features": ["bins"], "features__n_bins": [2, 4]}, {"features": ["moments"]}], cv=2)

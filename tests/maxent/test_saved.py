@@ -33,25 +33,25 @@ X, Y = table()
 SHAPE = {"shape": ["round", "square"]}
 PAIRS = [["size", "length"]]
 MODELS = {
-    "union": MaxEntClassifier(prior=1.0),
-    "class": MaxEntClassifier("class", prior=1.0),
-    "pooled": MaxEntClassifier("pooled", prior=1.0),
-    "bins": MaxEntClassifier(BinFeatures("entropy", n_bins=3), prior=1.0),
-    "moments": MaxEntClassifier("moments", prior=1.0),
-    "given": MaxEntClassifier("bins", probabilistic=SHAPE, prior=1.0),
-    "pairs": MaxEntClassifier("pooled", pairs=[("colour", "flag"), ("colour", "size")], prior=1.0),
-    "group": MaxEntClassifier(ComponentFeatures(groups=PAIRS, max_components=2), prior=1.0, random_state=0),
+    "union": MaxEntClassifier(prior_variance=1.0),
+    "class": MaxEntClassifier("class", prior_variance=1.0),
+    "pooled": MaxEntClassifier("pooled", prior_variance=1.0),
+    "bins": MaxEntClassifier(BinFeatures("entropy", n_bins=3), prior_variance=1.0),
+    "moments": MaxEntClassifier("moments", prior_variance=1.0),
+    "given": MaxEntClassifier("bins", probabilistic=SHAPE, prior_variance=1.0),
+    "pairs": MaxEntClassifier("pooled", pairs=[("colour", "flag"), ("colour", "size")], prior_variance=1.0),
+    "group": MaxEntClassifier(ComponentFeatures(groups=PAIRS, max_components=2), prior_variance=1.0, random_state=0),
     "group, class": MaxEntClassifier(
-        ComponentFeatures("class", groups=PAIRS, max_components=2), prior=1.0, random_state=0
+        ComponentFeatures("class", groups=PAIRS, max_components=2), prior_variance=1.0, random_state=0
     ),
     "group, pooled, paired": MaxEntClassifier(
         ComponentFeatures("pooled", groups=PAIRS, max_components=2),
         pairs=[("size & length", "flag")],
-        prior=1.0,
+        prior_variance=1.0,
         random_state=0,
     ),
     "chosen": MaxEntClassifier("bins", selection=ForwardSelection("validation", validation=0.3), cv=2, random_state=0),
-    "priors": MaxEntClassifier("bins", class_prior=[0.3, 0.7], prior=1.0, progress=lambda *a: None),
+    "priors": MaxEntClassifier("bins", class_prior=[0.3, 0.7], prior_variance=1.0, progress=lambda *a: None),
 }
 
 
@@ -65,7 +65,16 @@ def test_a_loaded_classifier_is_the_saved_one(name, tmp_path):
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     np.testing.assert_array_equal(again.explain(X).parts, model.explain(X).parts)
     pd.testing.assert_frame_equal(again.constraints().frame(), model.constraints().frame())
-    for number in ("gap_", "gain_", "residual_", "entropy_", "prior_", "priors_tried_", "path_", "schema_"):
+    for number in (
+        "gap_",
+        "gain_",
+        "residual_",
+        "entropy_",
+        "prior_variance_",
+        "prior_variances_tried_",
+        "path_",
+        "schema_",
+    ):
         assert getattr(again, number) == getattr(model, number), number
     assert {n: v for n, v in again.get_params().items() if isinstance(v, int | str | float)}.items() >= {
         n: v for n, v in model.get_params().items() if "__" in n and isinstance(v, int | str | float)
@@ -77,7 +86,7 @@ def test_a_loaded_classifier_is_the_saved_one(name, tmp_path):
 
 def test_what_is_computed_on_the_way_is_not_written(tmp_path):
     """Cells, spans and values are kept in the objects once asked for, and are no fields."""
-    model = MaxEntClassifier("pooled", prior=1.0).fit(X, Y)
+    model = MaxEntClassifier("pooled", prior_variance=1.0).fit(X, Y)
     mixent.save(model, tmp_path / "a.mixent")
     assert {"cells", "spans"} & set(vars(model.layout_))
     vars(model.layout_).pop("cells", None), vars(model.layout_).pop("spans", None)
@@ -87,7 +96,7 @@ def test_what_is_computed_on_the_way_is_not_written(tmp_path):
 
 def test_a_loaded_joint_model_is_the_saved_one(tmp_path):
     frame = X.assign(label=Y, one=1.0, same="a")
-    model = MaxEntJoint(max_components=2, prior=1.0, random_state=0).fit(frame)
+    model = MaxEntJoint(max_components=2, prior_variance=1.0, random_state=0).fit(frame)
     mixent.save(model, tmp_path / "m.mixent")
     again = mixent.load(tmp_path / "m.mixent")
     for target in (None, "size", "colour", "one", ("colour", "label")):
@@ -97,14 +106,14 @@ def test_a_loaded_joint_model_is_the_saved_one(tmp_path):
 
 
 def test_a_loaded_model_can_be_fitted_again(tmp_path):
-    model = MaxEntClassifier("bins", prior=1.0).fit(X, Y)
+    model = MaxEntClassifier("bins", prior_variance=1.0).fit(X, Y)
     mixent.save(model, tmp_path / "m.mixent")
     again = mixent.load(tmp_path / "m.mixent").fit(X, Y)
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
 def test_after_adjust_priors(tmp_path):
-    model = MaxEntClassifier("bins", prior=1.0).fit(X, Y).adjust_priors(X[Y == "yes"])
+    model = MaxEntClassifier("bins", prior_variance=1.0).fit(X, Y).adjust_priors(X[Y == "yes"])
     mixent.save(model, tmp_path / "m.mixent")
     again = mixent.load(tmp_path / "m.mixent")
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
@@ -113,7 +122,7 @@ def test_after_adjust_priors(tmp_path):
 
 @pytest.mark.parametrize("name", ["layout_", "params_", "run_", "schema_"])
 def test_a_classifier_without_a_part_is_refused(name, tmp_path):
-    model = MaxEntClassifier("bins", prior=1.0).fit(X, Y)
+    model = MaxEntClassifier("bins", prior_variance=1.0).fit(X, Y)
     delattr(model, name)
     serialize.save(tmp_path / "m.mixent", model, known_classes(), {})
     with pytest.raises(mixent.persistence.SavedFileError, match=rf"damaged \({name} is missing"):
@@ -123,7 +132,9 @@ def test_a_classifier_without_a_part_is_refused(name, tmp_path):
 def test_a_damaged_model_inside_a_model_is_refused(tmp_path):
     from dataclasses import replace
 
-    model = MaxEntClassifier(ComponentFeatures(groups=PAIRS, max_components=1), prior=1.0, random_state=0).fit(X, Y)
+    model = MaxEntClassifier(ComponentFeatures(groups=PAIRS, max_components=1), prior_variance=1.0, random_state=0).fit(
+        X, Y
+    )
     group = model.layout_.dense[-1]
     whole = model.layout_
     model.layout_ = replace(whole, dense=(*whole.dense[:-1], replace(group, mixture=None)))
@@ -138,7 +149,7 @@ def test_a_damaged_model_inside_a_model_is_refused(tmp_path):
 
 
 def test_a_joint_model_without_a_part_is_refused(tmp_path):
-    model = MaxEntJoint(prior=1.0).fit(X[["colour", "flag"]])
+    model = MaxEntJoint(prior_variance=1.0).fit(X[["colour", "flag"]])
     model.terms_ = None
     serialize.save(tmp_path / "m.mixent", model, known_classes(), {})
     with pytest.raises(mixent.persistence.SavedFileError, match="terms_ is missing or no tuple"):
@@ -148,7 +159,7 @@ def test_a_joint_model_without_a_part_is_refused(tmp_path):
 def test_a_mixture_in_the_place_of_a_maximum_entropy_model_is_refused(tmp_path):
     """Each kind of model has its own parts."""
     model = mixent.MixtureClassifier(1).fit(X[["size", "colour"]], Y)
-    model.params_ = MaxEntClassifier("bins", prior=1.0).fit(X, Y).params_
+    model.params_ = MaxEntClassifier("bins", prior_variance=1.0).fit(X, Y).params_
     serialize.save(tmp_path / "m.mixent", model, known_classes(), {})
     with pytest.raises(mixent.persistence.SavedFileError, match="params_ is missing or no MixtureParams"):
         mixent.load(tmp_path / "m.mixent")

@@ -60,7 +60,7 @@ class MaxEntStackingClassifier(EntropyModel, BaseStacking):
     Of all P[class | outputs of the classifiers] that reproduce the counts P[C, C_i] of every class with every label of
     every classifier i, takes that of greatest entropy (3.1).  Maximises the dual
 
-        sum_t w_t sum_c q_tc log P[c | t] - |gamma|^2 / (2 prior),
+        sum_t w_t sum_c q_tc log P[c | t] - |gamma|^2 / (2 prior_variance),
         P[c | t] ~ exp(b_c + sum_i sum_l P[C_i = l | t] gamma_i(c, l)),
 
     which is multinomial logistic regression on the outputs of the classifiers. With `regions` the counts
@@ -85,7 +85,7 @@ class MaxEntStackingClassifier(EntropyModel, BaseStacking):
     inputs : dict or None
         Name -> list of columns: what a classifier sees of the table, and what its own mixture describes. The others
         see all columns and share one mixture.
-    prior : "auto", float or None
+    prior_variance : "auto", float or None
         Variance of the Gaussian prior on multipliers, see `MaxEntClassifier`.
     solver : "auto", "bohning", "iis" or "lbfgs"
         See `MaxEntClassifier`.
@@ -118,7 +118,7 @@ class MaxEntStackingClassifier(EntropyModel, BaseStacking):
         Trained on all rows.
     regions_ : tuple of RegionMixture
         The mixtures, one for each classifier (the same one where it is shared); empty without `regions`.
-    params_, run_, gap_, gain_, residual_, entropy_, prior_, priors_tried_
+    params_, run_, gap_, gain_, residual_, entropy_, prior_variance_, prior_variances_tried_
         See `MaxEntClassifier`.
 
     Examples
@@ -145,7 +145,7 @@ class MaxEntStackingClassifier(EntropyModel, BaseStacking):
         constraints: str = "full",
         decisions: str = "auto",
         inputs: dict | None = None,
-        prior: str | float | None = "auto",
+        prior_variance: str | float | None = "auto",
         solver: str = "auto",
         class_prior: Any = "empirical",
         cv: Any = FOLDS,
@@ -161,7 +161,7 @@ class MaxEntStackingClassifier(EntropyModel, BaseStacking):
         self.constraints = constraints
         self.decisions = decisions
         self.inputs = inputs
-        self.prior = prior
+        self.prior_variance = prior_variance
         self.solver = solver
         self.class_prior = class_prior
         self.cv = cv

@@ -30,7 +30,7 @@ class InputRegions(Options):
     >>> from mixent.options import InputRegions
     >>> X, y = load_wine(return_X_y=True)
     >>> regions = InputRegions(max_components=2, covariance="VVI")
-    >>> model = MaxEntStackingClassifier([GaussianNB()], regions=regions, prior=1.0, random_state=0).fit(X, y)
+    >>> model = MaxEntStackingClassifier([GaussianNB()], regions=regions, prior_variance=1.0, random_state=0).fit(X, y)
     >>> model.score(X, y) > 0.95
     True
     """

@@ -32,7 +32,8 @@ class MaxEntClassifier(EntropyModel):
     Of all P[class | row] that reproduce the training counts of every class with every value of every feature, takes
     that of greatest entropy. What is solved is the dual (2.9), with a Gaussian prior.  Maximises
 
-        sum_t w_t sum_c q_tc log P[c | t] - |gamma|^2 / (2 prior),   P[c | t] ~ exp(b_c + sum_i gamma(c, f_ti)),
+        sum_t w_t sum_c q_tc log P[c | t] - |gamma|^2 / (2 prior_variance),
+        P[c | t] ~ exp(b_c + sum_i gamma(c, f_ti)),
 
     over multipliers gamma, one for each constraint, and a class term b; q_t is the row's label distribution. A
     probabilistic feature takes part with the expectation over its values (2.8), a missing one drops out of its row's
@@ -52,7 +53,7 @@ class MaxEntClassifier(EntropyModel):
     selection : "bic", "validation", ForwardSelection or None
         Add features, and pairs of them, one at a time, and stop by BIC or by the log-loss of held-out rows; see
         `path_`. None keeps all features.
-    prior : "auto", float or None
+    prior_variance : "auto", float or None
         Variance of the Gaussian prior on multipliers (of a cell that ranges less than from 0 to 1: on multiplier times
         range); "auto" chooses it by cross-validated log-loss; None is the plain dual, whose multipliers diverge where
         classes are separable or a value never occurs with a class.
@@ -62,7 +63,7 @@ class MaxEntClassifier(EntropyModel):
     class_prior : "empirical" or (C,) array
         Class priors at prediction: those of the training rows, or these.
     cv : int, splitter or list of (train, test)
-        Folds of prior="auto".
+        Folds of prior_variance="auto".
     tol : float
         Stop when a step gains, or ("bohning", "iis") is only certain to gain, less than this per row, in nats.
     max_iter : int
@@ -91,7 +92,7 @@ class MaxEntClassifier(EntropyModel):
         |P_model - P_truth| over all constraints.
     entropy_ : float
         H(class | row) of the model over the training rows, nats (2.3).
-    prior_, priors_tried_
+    prior_variance_, prior_variances_tried_
         Variance of the prior in use, and the cross-validated log-loss of those tried. In each fold mixtures and bins
         are learned anew; groups and a selection are those of all rows.
     path_ : list of SelectionStep
@@ -116,7 +117,7 @@ class MaxEntClassifier(EntropyModel):
         probabilistic: dict | None = None,
         pairs: Any = "auto",
         selection: str | ForwardSelection | None = None,
-        prior: str | float | None = "auto",
+        prior_variance: str | float | None = "auto",
         solver: str = "auto",
         class_prior: Any = "empirical",
         cv: Any = 5,
@@ -131,7 +132,7 @@ class MaxEntClassifier(EntropyModel):
         self.probabilistic = probabilistic
         self.pairs = pairs
         self.selection = selection
-        self.prior = prior
+        self.prior_variance = prior_variance
         self.solver = solver
         self.class_prior = class_prior
         self.cv = cv
@@ -219,7 +220,7 @@ class MaxEntClassifier(EntropyModel):
         singles = replace(plan, pairs=())
         hold_out = selection.criterion == "validation"
         train, held = _held_out(rows, selection.validation, plan.seed) if hold_out else (rows, None)
-        variance = USUAL if isinstance(self.prior, str) else self.prior
+        variance = USUAL if isinstance(self.prior_variance, str) else self.prior_variance
         terms, path = forward(
             singles.terms(train),
             lambda a, b: every or frozenset((a, b)) in named,

@@ -62,7 +62,7 @@ def entropy_facts(model: EntropyModel) -> dict[str, Any]:
         "classes": class_facts(model.classes_, model.class_prior_),
         "n_parameters": int(model.n_parameters_),
         "constraints": int(model.truth_[1:].size),
-        "prior": prior_facts(model, model.priors_tried_),
+        "prior_variance": variance_facts(model, model.prior_variances_tried_),
         "certificate": {"gap": None if model.gap_ is None else float(model.gap_), "residual": float(model.residual_)},
         "entropy": float(model.entropy_),
         "entropy_of_classes": -float(shares @ np.log(shares)),
@@ -83,7 +83,7 @@ def entropy_document(
     missing = no_optimum(model)
     run = model.run_ if missing is None else replace(model.run_, status=Status.MAX_PASSES, message=missing)
     entropy = f"Entropy of the class given the row {facts['entropy']:.3f} nats; of the class alone "
-    bullets = Bullets([prior_text(facts["prior"]), f"{entropy}{facts['entropy_of_classes']:.3f} nats."])
+    bullets = Bullets([variance_text(facts["prior_variance"]), f"{entropy}{facts['entropy_of_classes']:.3f} nats."])
     certificates = [*optimality(model.gap_), f"Constraints are met within {model.residual_:.2g}{_least_met(model)}."]
     every = {"combination": run, **runs} if runs else [run]
     classes = classes_table(model.classes_, model.class_prior_)
@@ -142,7 +142,7 @@ def _least_met(model: EntropyModel) -> str:
 
 def no_optimum(model: EntropyModel) -> str | None:
     """Why the multipliers of a model without a prior have no optimum; None where they have one."""
-    if model.prior_ is not None or model.run_.status is not Status.CONVERGED:
+    if model.prior_variance_ is not None or model.run_.status is not Status.CONVERGED:
         return None
     truth, mask = model.truth_[1:], model.layout_.mask(len(model.classes_))
     never = (truth == 0) & (truth.sum(axis=1, keepdims=True) > 0)
@@ -154,33 +154,33 @@ def no_optimum(model: EntropyModel) -> str | None:
         return None
     return (
         f"the gain per row fell below tol, but there is no optimum: {reason}, and without a prior multipliers grow "
-        "without bound; set prior='auto'"
+        "without bound; set prior_variance='auto'"
     )
 
 
-def prior_facts(model: Any, tried: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def variance_facts(model: Any, tried: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The variance of the Gaussian prior, how it was chosen, and the log-loss of those tried."""
-    how = "none" if model.prior is None else "given"
-    if isinstance(model.prior, str):
+    how = "none" if model.prior_variance is None else "given"
+    if isinstance(model.prior_variance, str):
         how = "cross-validation" if tried else "default"
     return {
-        "variance": None if model.prior_ is None else float(model.prior_),
+        "value": None if model.prior_variance_ is None else float(model.prior_variance_),
         "how": how,
         "tried": [dict(entry) for entry in tried],
     }
 
 
-def prior_text(prior: Mapping[str, Any]) -> str:
-    """The prior, in a sentence."""
-    if prior["how"] == "none":
+def variance_text(variance: Mapping[str, Any]) -> str:
+    """The variance of the prior, in a sentence."""
+    if variance["how"] == "none":
         return "No prior on the multipliers: constraints are met exactly where they can be."
-    text = f"Prior variance of the multipliers {prior['variance']:g}"
-    if prior["how"] == "given":
+    text = f"Prior variance of the multipliers {variance['value']:g}"
+    if variance["how"] == "given":
         return f"{text}, as given."
-    if prior["how"] == "default":
+    if variance["how"] == "default":
         return f"{text}, the default: too few labelled rows to choose it."
-    best = min(entry["log_loss"] for entry in prior["tried"])
-    return f"{text}, chosen from {len(prior['tried'])} by cross-validation: log-loss {best:.3f} nats."
+    best = min(entry["log_loss"] for entry in variance["tried"])
+    return f"{text}, chosen from {len(variance['tried'])} by cross-validation: log-loss {best:.3f} nats."
 
 
 # --- the classifier ---------------------------------------------------------------------------------------------------

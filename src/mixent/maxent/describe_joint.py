@@ -13,7 +13,7 @@ from mixent.base.document import Bullets, Content, Document, Number, Section, Ta
 from mixent.base.text import count
 from mixent.core.arrays import Array
 from mixent.core.driver import Status
-from mixent.maxent.describe import NO_OPTIMUM, prior_facts, with_status
+from mixent.maxent.describe import NO_OPTIMUM, variance_facts, with_status
 from mixent.maxent.joint_inference import codes_of
 from mixent.maxent.joint_problem import UNBOUNDED
 from mixent.maxent.joint_terms import Layout
@@ -30,13 +30,13 @@ MOST = 40  # columns
 def describe_joint(model: MaxEntJoint) -> Document:
     """The joint distribution: its size, its prior, and the pairs of columns that are most related."""
     pairs = strongest_pairs(model)
-    prior = {name: value for name, value in prior_facts(model, ()).items() if name != "tried"}
-    if isinstance(model.prior, str):
-        prior["how"] = "held-out rows"
+    variance = {name: value for name, value in variance_facts(model, ()).items() if name != "tried"}
+    if isinstance(model.prior_variance, str):
+        variance["how"] = "held-out rows"
     facts = {
         "n_parameters": int(model.n_parameters_),
         "n_values": len(model.params_.single),
-        "prior": prior,
+        "prior_variance": variance,
         "strongest": pairs,
     }
     lead = (
@@ -44,7 +44,7 @@ def describe_joint(model: MaxEntJoint) -> Document:
         f"values of different columns occur together ({count(facts['n_values'], 'value')}), the one of maximum "
         "entropy. Any column can be predicted from the others."
     )
-    sections = [Section("Prior", [Bullets([_prior_text(prior)])])]
+    sections = [Section("Prior", [Bullets([_variance_text(variance)])])]
     if pairs:
         rows = [[*entry["columns"], Number(f"{entry['strength']:.3f}")] for entry in pairs]
         caption = "Pairs of columns with the strongest interactions: standard deviation of their multipliers"
@@ -72,11 +72,11 @@ def _interaction(multipliers: Array, first: Array, second: Array) -> float:
     return float(np.sqrt(first @ centered**2 @ second))
 
 
-def _prior_text(prior: dict[str, Any]) -> str:
-    if prior["how"] == "none":
+def _variance_text(variance: dict[str, Any]) -> str:
+    if variance["how"] == "none":
         return "No prior on the multipliers."
-    how = "as given" if prior["how"] == "given" else "chosen by the log-loss of held-out rows"
-    return f"Prior variance of the multipliers {prior['variance']:g}, {how}."
+    how = "as given" if variance["how"] == "given" else "chosen by the log-loss of held-out rows"
+    return f"Prior variance of the multipliers {variance['value']:g}, {how}."
 
 
 def joint_on_rows(model: MaxEntJoint, X: Any, y: Any) -> list[Content]:

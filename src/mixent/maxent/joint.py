@@ -45,10 +45,10 @@ WIDEST = 4000  # values of all columns
 class MaxEntJoint(FittedByRun, Estimator):
     """One maximum entropy model of a whole table: any column, or any two, is predicted from the rest.
 
-    Maximises  sum_n w_n sum_m log P[F_m = f_nm | all other columns of row n] - |Gamma|^2 / (2 prior),  Besag's
-    pseudo-likelihood of the pairwise model  P[f] prop. to exp(sum_m b(f_m) + sum_{m<k} Gamma(f_m, f_k)), the joint
-    distribution of highest entropy with given pmfs of all pairs of columns. It is concave, each step is kept only if it
-    does not lower it, and iterative scaling provably raises it: this value never falls.
+    Maximises  sum_n w_n sum_m log P[F_m = f_nm | all other columns of row n] - |Gamma|^2 / (2 prior_variance),
+    Besag's pseudo-likelihood of the pairwise model  P[f] prop. to exp(sum_m b(f_m) + sum_{m<k} Gamma(f_m, f_k)), the
+    joint distribution of highest entropy with given pmfs of all pairs of columns. It is concave, each step is kept only
+    if it does not lower it, and iterative scaling provably raises it: this value never falls.
 
     A continuous column stands in the model as the hidden component of its mixture, P[M = j | a], a probabilistic
     instance. A missing value drops out of the sums.
@@ -58,7 +58,7 @@ class MaxEntJoint(FittedByRun, Estimator):
     max_components : int
         Most components of the mixture of a continuous column; BIC chooses among 1 to this. One or two are cut into
         three or four parts, which locate a value better.
-    prior : "auto", float or None
+    prior_variance : "auto", float or None
         Variance of the Gaussian prior on the multipliers of pairs. "auto" takes the one of 0.03 to 10 that predicts
         rows held out best. None: no prior; multipliers of pairs of values that never occur together then have no
         optimum.
@@ -86,7 +86,7 @@ class MaxEntJoint(FittedByRun, Estimator):
         What stands for each column: Category, Hidden or Constant.
     shares_ : (S,) array
         Share of each cell within its column, in training.
-    prior_ : float or None
+    prior_variance_ : float or None
         The variance used.
     run_ : Run
         How the search went: `status`, `trace`, `objective`.
@@ -95,7 +95,7 @@ class MaxEntJoint(FittedByRun, Estimator):
     --------
     >>> from mixent.maxent.joint import MaxEntJoint
     >>> X = [["rain", "wet", "cold"], ["rain", "wet", "mild"], ["sun", "dry", "warm"], ["sun", "dry", "mild"]] * 5
-    >>> model = MaxEntJoint(prior=1.0).fit(X)
+    >>> model = MaxEntJoint(prior_variance=1.0).fit(X)
     >>> model.predict([["sun", None, "warm"]], target=1).tolist()
     ['dry']
     >>> model.predict([["rain", None, None]], target=(1, 2))[0, 0]
@@ -106,14 +106,14 @@ class MaxEntJoint(FittedByRun, Estimator):
     params_: Pairwise
     terms_: tuple[Term, ...]
     shares_: Array
-    prior_: float | None
+    prior_variance_: float | None
     run_: Run
 
     def __init__(
         self,
         max_components: int = 6,
         *,
-        prior: str | float | None = "auto",
+        prior_variance: str | float | None = "auto",
         solver: str = "lbfgs",
         tol: float = 1e-5,
         max_iter: int = 1000,
@@ -123,7 +123,7 @@ class MaxEntJoint(FittedByRun, Estimator):
         progress: bool | Callable[[int, int, str], None] = False,
     ) -> None:
         self.max_components = max_components
-        self.prior = prior
+        self.prior_variance = prior_variance
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -183,7 +183,7 @@ class MaxEntJoint(FittedByRun, Estimator):
             progress_bar(self.progress, "joint model") as show,
             choose_executor(self.n_jobs, rows.n_rows, len(rows.phi)) as executor,
         ):
-            variance = read_variance(self.prior)
+            variance = read_variance(self.prior_variance)
             if isinstance(variance, str):
                 variance = choose_variance(rows, layout.sizes, seed, executor, show)
             source = RowBlocks(rows)
@@ -191,7 +191,7 @@ class MaxEntJoint(FittedByRun, Estimator):
             observers = [] if show is None else [ShowProgress(show, self.max_iter)]
             stop = Stop(self.tol, self.max_iter)
             done = solve(problem, source, self.solver, stop, executor, observers=observers)
-        self.schema_, self.terms_, self.prior_ = table.schema, terms, variance
+        self.schema_, self.terms_, self.prior_variance_ = table.schema, terms, variance
         self.params_, self.shares_, self.run_ = done.params, problem.shares, replace(done, last=None)
         if variance is None and _warn_unattested(problem):
             self.run_ = replace(self.run_, message=UNBOUNDED) if done.status is Status.CONVERGED else self.run_
@@ -203,7 +203,7 @@ class MaxEntJoint(FittedByRun, Estimator):
         check_choice("solver", self.solver, SOLVERS)
         check_positive("tol", self.tol, zero=True)
         check_count("max_iter", self.max_iter)
-        read_variance(self.prior)
+        read_variance(self.prior_variance)
 
     @property
     def n_parameters_(self) -> int:
@@ -423,9 +423,9 @@ def _warn_unattested(problem: JointProblem) -> bool:
     never = possible & (problem.pair_counts <= 0)
     if never.any():
         warnings.warn(
-            f"prior=None: {never.sum() // 2} of {possible.sum() // 2} pairs of values never occur together, and their "
-            f"multipliers have no optimum: they end where tol or max_iter ends the search; give prior='auto' or a "
-            f"number",
+            f"prior_variance=None: {never.sum() // 2} of {possible.sum() // 2} pairs of values never occur together, "
+            "and their multipliers have no optimum: they end where tol or max_iter ends the search; set "
+            "prior_variance='auto' or a number",
             UserWarning,
             stacklevel=3,
         )

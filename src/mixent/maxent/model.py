@@ -42,7 +42,7 @@ CERTAIN = 1e-3  # nats per row: a log-loss so small without a prior goes on fall
 class EntropyModel(FittedByRun, ProbabilisticClassifier):
     """A conditional maximum entropy model of the cells its `layout_` makes of a table.
 
-    A subclass has the options prior, solver, cv, tol and max_iter, and gives `_read(X) -> Table`.
+    A subclass has the options prior_variance, solver, cv, tol and max_iter, and gives `_read(X) -> Table`.
     """
 
     layout_: Layout
@@ -57,25 +57,25 @@ class EntropyModel(FittedByRun, ProbabilisticClassifier):
         check_choice("solver", self.solver, SOLVERS)
         check_count("max_iter", self.max_iter)
         check_positive("tol", self.tol, zero=True)
-        read_variance(self.prior)
+        read_variance(self.prior_variance)
 
     def _learn(self, plan: Features, rows: Training, executor: Any, show: Any) -> Solved:
-        """Choose the prior's variance where prior="auto", solve, and keep the optimum."""
-        self.prior_, self.priors_tried_ = self._variance(plan, rows, executor, show)
+        """Choose the prior's variance where prior_variance="auto", solve, and keep the optimum."""
+        self.prior_variance_, self.prior_variances_tried_ = self._variance(plan, rows, executor, show)
         self.layout_ = plan.layout(rows)
-        found, sums = self._solve(self.layout_, rows, self.prior_, executor, show)
+        found, sums = self._solve(self.layout_, rows, self.prior_variance_, executor, show)
         self._keep(found, sums, executor)
         return found
 
     def _variance(self, plan: Features, rows: Training, executor: Any, show: Any) -> tuple[float | None, list[dict]]:
-        if self.prior is None:
+        if self.prior_variance is None:
             return None, []
-        if not isinstance(self.prior, str):
-            return float(self.prior), []
+        if not isinstance(self.prior_variance, str):
+            return float(self.prior_variance), []
         return choose_variance(plan, rows, self._prior_folds(), executor, show)
 
     def _prior_folds(self) -> Any:
-        """Folds of prior="auto"."""
+        """Folds of prior_variance="auto"."""
         return self.cv
 
     def _solve(
@@ -105,7 +105,7 @@ class EntropyModel(FittedByRun, ProbabilisticClassifier):
 
     def _tell(self, found: Solved) -> None:
         warn_unconverged(found.run, type(self).__name__)
-        if self.prior is not None:
+        if self.prior_variance is not None:
             return
         never = (self.truth_[1:] == 0) & (self.truth_[1:].sum(axis=1, keepdims=True) > 0)
         if found.problem.mask is not None:
@@ -114,14 +114,16 @@ class EntropyModel(FittedByRun, ProbabilisticClassifier):
         if never.any():
             s, c = np.argwhere(never)[0]
             warnings.warn(
-                f"prior=None: {never.sum()} multipliers have no finite optimum, because a value never occurs with a "
-                f"class ({table.features[s]} = {table.values[s]} with {self.classes_[c]}); give a prior",
+                f"prior_variance=None: {never.sum()} multipliers have no finite optimum, because a value never occurs "
+                f"with a class ({table.features[s]} = {table.values[s]} with {self.classes_[c]}); set "
+                "prior_variance='auto' or a number",
                 ConvergenceWarning,
                 stacklevel=3,
             )
         elif -found.run.objective < CERTAIN * found.problem.total_weight:
             warnings.warn(
-                "prior=None: the classes look separable, and the multipliers grow without bound; set a prior",
+                "prior_variance=None: the classes look separable, and the multipliers grow without bound; set "
+                "prior_variance='auto' or a number",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -36,7 +36,7 @@ class ComponentFeatures(Options):
     >>> from mixent.maxent import MaxEntClassifier
     >>> from mixent.options import ComponentFeatures
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = MaxEntClassifier(ComponentFeatures(groups=[[2, 3]]), prior=1.0, random_state=0).fit(X, y)
+    >>> model = MaxEntClassifier(ComponentFeatures(groups=[[2, 3]]), prior_variance=1.0, random_state=0).fit(X, y)
     >>> model.feature_terms_
     ('x0', 'x1', 'x2 & x3')
     """
@@ -73,7 +73,7 @@ class BinFeatures(Options):
     >>> from mixent.maxent import MaxEntClassifier
     >>> from mixent.options import BinFeatures
     >>> X, y = load_iris(return_X_y=True)
-    >>> MaxEntClassifier(BinFeatures("entropy", n_bins=4), prior=1.0).fit(X, y).score(X, y) > 0.9
+    >>> MaxEntClassifier(BinFeatures("entropy", n_bins=4), prior_variance=1.0).fit(X, y).score(X, y) > 0.9
     True
     """
 
@@ -118,7 +118,7 @@ class ForwardSelection(Options):
     >>> from mixent.options import ForwardSelection
     >>> X, y = load_iris(return_X_y=True)
     >>> selection = ForwardSelection("validation", validation=0.3)
-    >>> model = MaxEntClassifier(selection=selection, prior=1.0, random_state=0).fit(X, y)
+    >>> model = MaxEntClassifier(selection=selection, prior_variance=1.0, random_state=0).fit(X, y)
     >>> model.path_[0].kept
     True
     """

@@ -22,13 +22,16 @@ STOP = Stop(1e-5, 300)  # log-losses that differ by less are alike
 WORSE = 2  # variances in a row that may be worse than the best before the rest are left out
 
 
-def read_variance(prior: Any) -> float | str | None:
-    """The user's word for the prior: "auto", None, or a variance."""
-    if prior is None or (isinstance(prior, str) and prior == "auto"):
-        return prior
-    if check_number(prior) and np.isfinite(prior) and prior > 0:
-        return float(prior)
-    raise ValueError(f"prior must be 'auto', None (no prior) or a positive variance of the multipliers; got {prior!r}")
+def read_variance(prior_variance: Any) -> float | str | None:
+    """The parameter `prior_variance`, checked: "auto", None, or a positive number."""
+    if prior_variance is None or (isinstance(prior_variance, str) and prior_variance == "auto"):
+        return prior_variance
+    if check_number(prior_variance) and np.isfinite(prior_variance) and prior_variance > 0:
+        return float(prior_variance)
+    raise ValueError(
+        "prior_variance must be 'auto', None (no prior) or a positive variance of the multipliers; "
+        f"got {prior_variance!r}"
+    )
 
 
 class Features(Protocol):
@@ -62,10 +65,10 @@ def choose_variance(plan: Features, rows: Training, cv: Any, executor: Executor,
     held_weight = np.array([weights[held].sum() for _, held in folds])
     for f, (train, held) in enumerate(folds):
         if show is not None:
-            show(f, len(folds), f"prior, fold {f + 1} of {len(folds)}")
+            show(f, len(folds), f"prior variance, fold {f + 1} of {len(folds)}")
         loss[f] = _losses(plan.layout(rows.take(train)), rows.take(train), rows.take(held), executor)
     mean = held_weight @ loss / held_weight.sum()
-    table = [{"prior": v, "log_loss": float(m)} for v, m in zip(VARIANCES, mean) if np.isfinite(m)]
+    table = [{"prior_variance": v, "log_loss": float(m)} for v, m in zip(VARIANCES, mean) if np.isfinite(m)]
     return VARIANCES[int(np.argmin(mean))], table
 
 

@@ -77,7 +77,7 @@ register(
     recipes=(
         Recipe(
             "maximum entropy",
-            "constraints on classes and values, strength of the prior chosen inside",
+            "constraints on classes and values, variance of the prior chosen inside",
             lambda setting: MaxEntClassifier(**setting.common),
             1.0,
         ),
