@@ -33,6 +33,8 @@ MEANINGS = {  # of names that several estimators have: what every explanation mu
     "n_landmarks": "landmark|Nyström",
     "n_states": "states",
     "objective": "discrimination|level set|likelihood",
+    "prior": "pseudo-rows|rows the prior counts for",
+    "prior_variance": "variance of the Gaussian prior",
     "quantile": "quantile",
     "relaxation": "label update",
     "smoothing": "pseudo-rows",

@@ -92,7 +92,11 @@ def test_a_row_too_short_is_refused():
 def test_small_texts():
     assert [count(n, "pass") for n in (0, 1, 1.0, 2, 2.5)] == ["0 passes", "1 pass", "1 pass", "2 passes", "2.5 passes"]
     assert count(np.int64(3), "class") == "3 classes" and count(2, "box", "boxes") == "2 boxes"
-    assert one_line("a\n b\x07") == "a b\\x07" and class_name(3) == "class 3" and class_name("ash") == "ash"
+    assert (
+        one_line("a\n b\x07 5\u00a0%") == "a b\\x07 5\u00a0%"
+        and class_name(3) == "class 3"
+        and class_name("ash") == "ash"
+    )
     assert listing(list("abcd"), 2) == "a, b, and 2 more"
     assert [percent(p).replace("\u00a0", " ") for p in (0.0, 0.004, 0.5, 0.999, 1.0)] == [
         "0 %",

@@ -78,7 +78,7 @@ class Recipe:
     make : Setting -> estimator, not fitted
     cost : rough cost relative to the other methods; a time budget begins with the cheap ones
     left_out : Shape -> the reason why it is not tried on such a table, or None
-    kind : "mixent", "classical" or "scikit-learn"
+    kind : whose it is: "mixent", "classical", "scikit-learn", or what another package calls itself
     """
 
     name: str

@@ -19,7 +19,7 @@ def count(n: Any, one: str, many: str | None = None) -> str:
 def one_line(value: Any) -> str:
     """Text on one line, without characters that could steer a terminal."""
     text = re.sub(r"[ \t\r\n\f\v]+", " ", str(value)).strip()  # a space that does not break stays
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return "".join(c if c.isprintable() or c == "\u00a0" else repr(c)[1:-1] for c in text)
 
 
 def class_name(label: Any) -> str:

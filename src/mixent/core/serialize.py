@@ -227,7 +227,10 @@ class _Names:
 
     def type_of(self, name: Any) -> type:
         if not isinstance(name, str) or name not in self.types:
-            raise SavedFileError(f"names an object {name!r} this mixent does not know")
+            raise SavedFileError(
+                f"names an object {name!r} this mixent does not know; it was written by another version, or with a "
+                "plug-in that is not installed here"
+            )
         return self.types[name]
 
 

@@ -24,15 +24,12 @@ class InputRegions(Options):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_wine
     >>> from sklearn.naive_bayes import GaussianNB
-    >>> from mixent.ensemble import MaxEntStackingClassifier
+    >>> from mixent import MaxEntStackingClassifier
     >>> from mixent.options import InputRegions
-    >>> X, y = load_wine(return_X_y=True)
-    >>> regions = InputRegions(max_components=2, covariance="VVI")
-    >>> model = MaxEntStackingClassifier([GaussianNB()], regions=regions, prior_variance=1.0, random_state=0).fit(X, y)
-    >>> model.score(X, y) > 0.95
-    True
+    >>> model = MaxEntStackingClassifier([GaussianNB()], regions=InputRegions(max_components=2))
+    >>> model.get_params()["regions__max_components"]
+    2
     """
 
     short_forms = {"union": {}, "class": {"kind": "class"}, "pooled": {"kind": "pooled"}}

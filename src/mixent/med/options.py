@@ -36,7 +36,9 @@ class Margin(Options):
 
     short_forms: ClassVar = {name: {"distribution": name} for name in DISTRIBUTIONS}
 
-    def __init__(self, distribution: str, target: float | None = None, quantile: float | None = None) -> None:
+    def __init__(
+        self, distribution: str = "laplace", target: float | None = None, quantile: float | None = None
+    ) -> None:
         self.distribution = distribution
         self.target = target
         self.quantile = quantile

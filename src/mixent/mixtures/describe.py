@@ -135,8 +135,8 @@ def _training(facts: Mapping[str, Any]) -> list[str]:
         )
     if temperature != 1.0:
         found.append(
-            f"Probabilities are softened by the temperature {temperature:.3g}, because the model was overconfident on "
-            "held-out rows."
+            f"The log-probabilities are multiplied by {temperature:.3g} (softened), because the model was "
+            "overconfident on held-out rows."
         )
     return found
 
