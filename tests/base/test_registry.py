@@ -1,6 +1,8 @@
 """An estimator states what the surfaces need once; every surface reads it from the registry."""
 
 import inspect
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -80,6 +82,23 @@ def test_a_name_is_given_once(majority):
         register("majority", task="joint", title="Other", describe=str)(mixent.MaxEntJoint)
 
 
+def test_a_class_of_the_same_name_does_not_take_the_name_of_a_model():
+    other = type("ParzenClassifier", (Majority,), {"__module__": "elsewhere"})
+    with pytest.raises(ValueError, match="the name 'parzen' of ParzenClassifier belongs to ParzenClassifier"):
+        register("parzen", task="classification", title="Other", describe=str)(other)
+    assert by_name("parzen").cls is mixent.ParzenClassifier
+
+
+def test_a_plug_in_that_comes_first_meets_the_names_of_mixent():
+    code = (
+        "from mixent.plugins import Estimator, register, entries\n"
+        "try: register('parzen', task='classification', title='T', describe=str)(type('E', (Estimator,), {}))\n"
+        "except ValueError as error: print(error, len(entries()) > 20)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "the name 'parzen' of E belongs to ParzenClassifier; choose another True"
+
+
 def test_an_unknown_name_lists_the_known_ones():
     with pytest.raises(ValueError, match="unknown model 'svm'; choose one of gaussian-mixture, mixture, "):
         by_name("svm")
@@ -103,7 +122,7 @@ def test_a_broken_plug_in_stops_nobody(monkeypatch):
         def load(self):
             raise ImportError("no such thing")
 
-    monkeypatch.setattr(registry, "_loaded", [])
+    monkeypatch.setattr(registry, "_loaded", set(registry.BUILT_IN))
     monkeypatch.setattr(registry, "entry_points", lambda group: [Point()])
     with pytest.warns(RuntimeWarning, match="the plug-in somewhere:Model cannot be used: no such thing"):
         assert len(entries()) > 20

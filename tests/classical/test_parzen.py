@@ -267,7 +267,7 @@ def test_messages(options, message):
 
 def test_a_class_without_weight_is_refused():
     X, y = rows()
-    with pytest.raises(ValueError, match="no row with a weight has 2 as its label"):
+    with pytest.raises(ValueError, match="no row with a weight has the label 2"):
         ParzenClassifier().fit(X, y, sample_weight=(y < 2).astype(float))
 
 

@@ -6,14 +6,6 @@ import pytest
 mpl.use("Agg")
 
 
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    import matplotlib.pyplot as plt
-
-    plt.close("all")
-
-
 def make_sequences(seed=0, n=25, d=2, S=3, longest=20, missing=0.0):
     """Steps (N, d) of a chain of S states, lengths, and the states."""
     rng = np.random.default_rng(seed)

@@ -5,14 +5,6 @@ import pytest
 mpl.use("Agg")
 
 
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    import matplotlib.pyplot as plt
-
-    plt.close("all")
-
-
 @pytest.fixture(scope="session")
 def draw():
     """Rows of K overlapping Gaussians with unlike covariances, and the component of each row."""

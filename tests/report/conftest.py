@@ -8,14 +8,6 @@ mpl.use("Agg")
 VOID = {"meta", "img", "br", "hr", "link", "input"}
 
 
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    import matplotlib.pyplot as plt
-
-    plt.close("all")
-
-
 class Page(HTMLParser):
     """Tags must open and close in order; text, ids and attributes are collected."""
 

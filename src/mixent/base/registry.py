@@ -117,12 +117,16 @@ def register(
     """
 
     def enter(cls: Cls) -> Cls:
+        if not cls.__module__.startswith("mixent."):
+            _load_built_in()  # their names come first
         entry = Entry(cls, name, task, title, describe, **facts)
-        other = next((e for e in _entries.values() if e.name == name and e.cls.__qualname__ != cls.__qualname__), None)
+        other = next((e for e in _entries.values() if e.name == name and _origin(e.cls) != _origin(cls)), None)
         if other is not None:
             raise ValueError(f"the name {name!r} of {cls.__name__} belongs to {other.cls.__name__}; choose another")
         if task not in TASKS:
             raise ValueError(f"task must be one of {', '.join(map(repr, TASKS))}; got {task!r}")
+        for again in [known for known in _entries if _origin(known) == _origin(cls)]:  # a module that was reloaded
+            del _entries[again]
         _entries[cls] = entry
         return cls
 
@@ -134,15 +138,30 @@ def unregister(cls: type) -> None:
     _entries.pop(cls, None)
 
 
-_loaded: list[str] = []
+def _origin(cls: type) -> tuple[str, str]:
+    return cls.__module__, cls.__qualname__
+
+
+_loaded: set[str] = set()  # also while it is being loaded
+
+
+def _load_built_in() -> None:
+    if BUILT_IN[0] in _loaded:
+        return
+    _loaded.update(BUILT_IN)
+    try:
+        for package in BUILT_IN:
+            import_module(f"mixent.{package}.registration")
+    except BaseException:
+        _loaded.difference_update(BUILT_IN)  # the next call meets the same error, not half of the models
+        raise
 
 
 def entries() -> tuple[Entry, ...]:
     """Every registered estimator: mixent's own in the order of its folders, then those of other packages."""
-    if not _loaded:
-        _loaded.append("mixent")
-        for package in BUILT_IN:
-            import_module(f"mixent.{package}.registration")
+    _load_built_in()
+    if ENTRY_POINTS not in _loaded:
+        _loaded.add(ENTRY_POINTS)
         for point in entry_points(group=ENTRY_POINTS):
             try:
                 point.load()  # registers on import

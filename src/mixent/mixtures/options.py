@@ -318,7 +318,7 @@ class MixturePrior(Options):
     @classmethod
     def read(cls, name: str, value: Any) -> Self:
         """The object that a parameter's value stands for."""
-        if isinstance(value, cls):
+        if type(value) is cls:  # the prior of a hidden Markov model is another one
             return value
         if value is None or isinstance(value, str) or check_number(value):
             return cls(value)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields, is_dataclass
 from types import NoneType
 from typing import Any, get_args
 
@@ -12,6 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 import mixent
+from mixent.base.options import Options
 from mixent.base.registry import Entry, entries, family_of, find
 from mixent.core import serialize
 from mixent.core.driver import Run, Status, Step
@@ -26,8 +29,12 @@ ABSENT = object()
 
 def known_classes() -> dict[str, type]:
     """Every class that a file may name: folder and class name -> class."""
-    found = [*COMMON, *(cls for entry in entries() for cls in (entry.cls, *entry.parts))]
-    return {f"{family_of(cls)}.{cls.__name__}": cls for cls in found}
+    found: dict[str, type] = {}
+    for cls in (*COMMON, *(cls for entry in entries() for cls in (entry.cls, *entry.parts))):
+        name = f"{family_of(cls)}.{cls.__name__}"
+        if found.setdefault(name, cls) is not cls:
+            raise ValueError(f"two registered classes are called {name} in a file; rename one of them")
+    return found
 
 
 def save(model: Any, path: str | os.PathLike[str], *, foreign: str | None = None) -> None:
@@ -162,9 +169,39 @@ def _check(model: Any, done: dict[int, Any]) -> None:
     for name, kind in entry.state.items():
         if not isinstance(state.get(name, ABSENT), kind):
             raise ValueError(f"{name} is missing or no {_name_of(kind)}")
+    _complete(model)
+    for name, value in state.items():
+        for options in _options_in(value):
+            parameters = set(inspect.signature(type(options)).parameters)
+            if not set(vars(options)) <= parameters or (name.endswith("_") and set(vars(options)) < parameters):
+                raise ValueError(f"{name} holds a {type(options).__name__} with other parameters than its own")
+            _complete(options)
     held = [state.get(name) for name in entry.holds if name.endswith("_")]  # an option need not be fitted
     for inner in _flat([*entry.from_file(model), *held]):
         _check(inner, done)
+
+
+def _complete(holder: Any) -> None:
+    """Fill parameters that the file does not have, because they are newer, with their defaults."""
+    for name, parameter in inspect.signature(type(holder)).parameters.items():
+        if name not in vars(holder):
+            if parameter.default is inspect.Parameter.empty:
+                raise ValueError(f"{name} of {type(holder).__name__} is missing")
+            setattr(holder, name, parameter.default)
+
+
+def _options_in(value: Any) -> Iterator[Options]:
+    """Option objects in an attribute, in parts of it too."""
+    if isinstance(value, Options):
+        yield value
+        value = list(vars(value).values())
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _options_in(item)
+    elif isinstance(value, dict):
+        yield from _options_in(list(value.values()))
+    elif is_dataclass(value) and not isinstance(value, type):
+        yield from _options_in([getattr(value, part.name) for part in fields(value)])
 
 
 def _flat(values: Iterable[Any]) -> Iterable[Any]:
