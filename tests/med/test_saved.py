@@ -198,16 +198,16 @@ def test_a_margin_that_mixent_does_not_know_is_refused(tmp_path):
     ("name", "part", "said"),
     [
         ("linear", "function_", "no Function"),
-        ("linear", "encoder_", "no Encoder or NoneType"),
-        ("rbf", "kernel_", "no Kernel or NoneType"),
-        ("rbf by features", "map_", "no Nystrom or FisherKernel or NoneType"),
+        ("linear", "encoder_", "no Encoder or None"),
+        ("rbf", "kernel_", "no Kernel or None"),
+        ("rbf by features", "map_", "no Nystrom or FisherKernel or None"),
         ("linear", "calibration_", "no Calibration"),
         ("linear", "margin_", "no MarginPrior"),
         ("linear", "schema_", "no Schema"),
         ("linear", "run_", "no Run"),
         ("Gaussians", "ensemble_", "no Ensemble"),
         ("Gaussians", "encoder_", "no Encoder"),
-        ("Gaussians, rbf", "components_", "no KernelComponents or NoneType"),
+        ("Gaussians, rbf", "components_", "no KernelComponents or None"),
     ],
 )
 def test_a_model_without_a_part_is_refused(name, part, said, tmp_path):
