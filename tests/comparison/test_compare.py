@@ -7,12 +7,11 @@ import time
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 import mixent
 from mixent.evaluate import cross_validate
-from mixent.evaluate.journal import Journal, settings_of
+from mixent.evaluate.journal import Journal
 from mixent.evaluate.scores import METRICS
 
 from .conftest import quick
@@ -174,27 +173,13 @@ def test_a_journal_of_other_data_is_refused(table, tmp_path):
             mixent.compare(*changed[:2], **options | changed[2], journal=path)
     path.write_text("something else\n")
     with pytest.raises(ValueError, match="is not a journal of cross-validation; name another file"):
-        Journal.open(path, "")
+        Journal.open(path, "compare", "")
 
 
 def test_a_fold_that_failed_is_tried_again(table, tmp_path):
     options = {"baselines": False, "n_jobs": 1, "folds": 3, "journal": tmp_path / "j", "refit": False}
     mixent.compare(*table, methods={"naive": GaussianNB(), "broken": Broken()}, **options)
     assert "broken" not in (tmp_path / "j").read_text()
-
-
-def test_settings_see_every_number_of_an_array():
-    prior = np.full(2000, 1 / 2000)
-    other = prior.copy()
-    other[1000] += 1e-10
-    assert settings_of(GaussianNB(priors=prior)) != settings_of(GaussianNB(priors=other))
-    assert settings_of(GaussianNB(priors=[prior])) != settings_of(GaussianNB(priors=[other]))
-
-
-def test_settings_see_what_is_inside():
-    inner = mixent.TunedClassifier(LogisticRegression())
-    assert settings_of(inner) == settings_of(mixent.TunedClassifier(LogisticRegression()))
-    assert settings_of(inner) != settings_of(mixent.TunedClassifier(LogisticRegression(C=2.0)))
 
 
 # --- budget -----------------------------------------------------------------------------------------------------------

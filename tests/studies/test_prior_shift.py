@@ -12,6 +12,16 @@ Y = RNG.permutation(np.repeat(["a", "b", "c"], [50, 30, 20]))
 ON_TRUTH = np.eye(3)[np.searchsorted(["a", "b", "c"], Y)]  # certain and right
 
 
+class Even:
+    """The same probability for all classes; notes every call."""
+
+    calls = []
+
+    def __call__(self, rows):
+        Even.calls.append(len(rows))
+        return np.full((len(rows), 3), 1 / 3)
+
+
 def shares(y, rows):
     return [float(np.mean(y[rows] == label)) for label in ("a", "b", "c")]
 
@@ -273,3 +283,37 @@ def test_what_cannot_be_studied_says_why():
         study.values("x")
     with pytest.raises(ValueError, match="metric must be one of 'error', .*'prior_error'; got 'luck'"):
         study.mean("right", "luck")
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_stopped_and_resumed_is_one_run(tmp_path, n_jobs):
+    path, methods = tmp_path / "batches.jsonl", {"right": lambda rows: ON_TRUTH[rows], "even": Even()}
+    priors = [[0.2, 0.3, 0.5], [0.5, 0.3, 0.2]]
+    options = {"n_repeats": 3, "source_priors": [[0.5, 0.3, 0.2]]}
+    whole = prior_shift_study(methods, Y, priors, **options)
+
+    def stop(done, total, text):
+        if done == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        prior_shift_study(methods, Y, priors, **options, journal=path, n_jobs=n_jobs, progress=stop)
+    assert len(path.read_text().splitlines()) == 1 + 5
+    again = prior_shift_study(methods, Y, priors, **options, journal=path, n_jobs=n_jobs)
+    assert again.records == whole.records and len(path.read_text().splitlines()) == 1 + 12
+    Even.calls.clear()
+    assert prior_shift_study(methods, Y, priors, **options, journal=path).records == whole.records
+    assert Even.calls == []
+
+
+def test_a_journal_of_other_batches_is_refused(tmp_path):
+    path, methods, prior = tmp_path / "batches.jsonl", {"even": Even()}, [0.2, 0.3, 0.5]
+    prior_shift_study(methods, Y, [prior] * 2, n_repeats=3, journal=path)
+    for y, n_priors, options in (
+        (Y[::-1], 2, {"n_repeats": 3}),
+        (Y, 3, {"n_repeats": 2}),  # the same batches, arranged otherwise
+        (Y, 2, {"n_repeats": 3, "random_state": 1}),
+        (Y, 2, {"n_repeats": 3, "size": 50}),
+    ):
+        with pytest.raises(ValueError, match="is the journal of another"):
+            prior_shift_study(methods, y, [prior] * n_priors, **options, journal=path)

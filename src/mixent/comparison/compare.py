@@ -115,7 +115,7 @@ def compare(
     places = assign_folds(samples.labels, folds=folds, repeats=repeats, random_state=random_state)
     mark = fingerprint(samples, places)
     with watching(progress) as watch:
-        kept = Journal.open(journal, mark)
+        kept = Journal.open(journal, "compare", mark)
         runner = _runner(tried, samples, places, journal=kept, n_jobs=workers, budget=budget, watch=watch)
         cv = gathered(runner, samples, places, random_state)
     _check_some_finished(cv, runner, metric)

@@ -77,7 +77,7 @@ def cross_validate(
         {name: Method(estimator, settings_of(estimator) if journal else "") for name, estimator in estimators.items()},
         partial(score_fold, samples),
         splits_of(fold_of),
-        Journal.open(journal, fingerprint(samples, fold_of) if journal else ""),
+        Journal.open(journal, "cross_validate", fingerprint(samples, fold_of) if journal else ""),
         n_jobs=check_workers(n_jobs),
         watch=shown(progress, folds, repeats),
     )

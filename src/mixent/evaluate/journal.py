@@ -6,12 +6,14 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.frozen import FrozenEstimator
 
-from mixent.data import Table
+from mixent.data import Table, read_features
+from mixent.data.labels import label_value
 from mixent.evaluate.samples import Samples
 
 FORMAT = "mixent folds 1"
@@ -19,7 +21,7 @@ Place = tuple[str, str, int, int]  # method, its settings, repeat, fold
 
 
 class OtherJournalError(ValueError):
-    """A journal of other data or other folds."""
+    """A journal of another kind of run, other data or other folds."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +41,14 @@ class Journal:
     done: dict[Place, Outcome] = field(default_factory=dict)
 
     @classmethod
-    def open(cls, path: Any, fingerprint: str) -> Journal:
-        """Read a file, or begin it; that of other data or other folds is an error.
+    def open(cls, path: Any, kind: str, fingerprint: str) -> Journal:
+        """Read a file, or begin it; that of another kind of run, other data or other folds is an error.
 
         Parameters
         ----------
         path : path, or None for a journal in memory
+        kind : str
+            The function that runs the folds: records of different functions have different fields.
         fingerprint : str
             See `fingerprint`.
         """
@@ -52,15 +56,15 @@ class Journal:
             return cls()
         path = Path(path)
         if not path.exists() or not path.stat().st_size:
-            path.write_text(json.dumps({"format": FORMAT, "fingerprint": fingerprint}) + "\n")
+            path.write_text(json.dumps({"format": FORMAT, "kind": kind, "fingerprint": fingerprint}) + "\n")
             return cls(path)
         head, *lines = [_parsed(line) for line in path.read_text().splitlines()]
         if not isinstance(head, dict) or head.get("format") != FORMAT:
             raise ValueError(f"{path} is not a journal of cross-validation; name another file")
-        if head["fingerprint"] != fingerprint:
+        if (head.get("kind"), head["fingerprint"]) != (kind, fingerprint):
             raise OtherJournalError(
-                f"{path} is the journal of another comparison (other rows, labels, weights or folds); name another "
-                "file, or delete it to begin anew"
+                f"{path} is the journal of another comparison (another function, other rows, labels, weights or "
+                "folds); name another file, or delete it to begin anew"
             )
         if not path.read_bytes().endswith(b"\n"):  # the last line of a run that was killed
             with path.open("a") as out:
@@ -83,21 +87,39 @@ class Journal:
 
 def fingerprint(samples: Samples, folds: np.ndarray) -> str:
     """Changes with any cell, label, weight or fold."""
-    found = hashlib.sha256(_cells(samples.X))
-    found.update(json.dumps([str(label) for label in samples.labels.values()]).encode())
-    found.update(b"" if samples.weight is None else samples.weight.tobytes())
+    weight = b"" if samples.weight is None else samples.weight.tobytes()
+    return fingerprint_of_labels(samples.labels.values(), folds, _cells(samples.X) + weight)
+
+
+def fingerprint_of_labels(y: np.ndarray, folds: np.ndarray, more: bytes = b"") -> str:
+    """Changes with any label or its type, with the folds and with `more`.
+
+    Parameters
+    ----------
+    y : (n,) labels
+    folds : array of int
+        Folds of the rows, or rows of the folds.
+    more : bytes
+        Whatever else the results depend on.
+    """
+    labels = [(type(value).__name__, str(value)) for value in map(label_value, y)]
+    found = hashlib.sha256(more)
+    found.update(json.dumps([labels, np.shape(folds)]).encode())
     found.update(np.asarray(folds, dtype=np.int64).tobytes())
     return found.hexdigest()[:16]
 
 
 def _cells(X: Any) -> bytes:
-    if not isinstance(X, Table):
+    """The rows as a Table, whether or not a method takes one; rows that are no table, as they are."""
+    try:
+        table = X if isinstance(X, Table) else read_features(SimpleNamespace(), X, reset=True)
+    except (TypeError, ValueError):
         import joblib
 
         return joblib.hash(X).encode()
-    schema = json.dumps(X.schema.to_json(), default=str).encode()
-    codes = b"" if X.codes is None else np.ascontiguousarray(X.codes).tobytes()
-    return schema + np.ascontiguousarray(X.X).tobytes() + codes
+    schema = json.dumps(table.schema.to_json(), default=str).encode()
+    codes = b"" if table.codes is None else np.ascontiguousarray(table.codes).tobytes()
+    return schema + np.ascontiguousarray(table.X).tobytes() + codes
 
 
 def settings_of(estimator: Any) -> str:
@@ -106,8 +128,8 @@ def settings_of(estimator: Any) -> str:
 
     import mixent
 
-    text = f"{type(estimator).__name__} {mixent.__version__} {sklearn.__version__} "
-    return hashlib.sha256((text + _written(estimator.get_params(deep=True))).encode()).hexdigest()[:12]
+    text = f"{mixent.__version__} {sklearn.__version__} {_written(estimator)}"
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def _written(value: Any) -> str:
@@ -115,12 +137,26 @@ def _written(value: Any) -> str:
     if isinstance(value, np.ndarray) and value.dtype != object:
         return f"{value.dtype}{value.shape}{hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()}"
     if isinstance(value, dict):
-        return str(sorted((str(name), _written(item)) for name, item in value.items()))
-    if isinstance(value, list | tuple):
+        return str(sorted((_written(name), _written(item)) for name, item in value.items()))
+    if isinstance(value, list | tuple | np.ndarray):
         return str([_written(item) for item in value])
-    if isinstance(value, BaseEstimator):
-        return type(value).__name__  # its options stand beside it
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        kind = f"{type(value).__module__}.{type(value).__qualname__}"
+        return f"{kind}({_written(value.get_params(deep=False))}{_state(value)})"
     return repr(value)
+
+
+def _state(estimator: Any) -> str:
+    """What an estimator has learned; nothing where it is not fitted."""
+    fitted = any(name.endswith("_") and not name.startswith("_") for name in getattr(estimator, "__dict__", ()))
+    if not fitted and not isinstance(estimator, FrozenEstimator):
+        return ""
+    import joblib
+
+    try:
+        return f" {joblib.hash(estimator)}"
+    except Exception:  # it cannot be pickled: its address, so that it never equals one of another run
+        return f" {object.__repr__(estimator)}"
 
 
 def _place(line: dict[str, Any]) -> Place:

@@ -149,7 +149,7 @@ def size_curves(
         {name: Method(make, _settings(make, steps) if journal else "") for name, make in made.items()},
         partial(_one_fold, samples, steps),
         splits_of(fold_of),
-        Journal.open(journal, fingerprint(samples, fold_of) if journal else ""),
+        Journal.open(journal, "size_curves", fingerprint(samples, fold_of) if journal else ""),
         n_jobs=check_workers(n_jobs),
         watch=shown(progress, folds, repeats),
     )

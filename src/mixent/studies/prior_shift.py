@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,11 @@ from numpy.typing import ArrayLike
 from scipy.special import rel_entr
 from sklearn.utils import check_random_state
 
-from mixent.base.params import check_count
+from mixent.base.params import check_count, check_workers
 from mixent.base.style import Short
 from mixent.data.labels import as_labels, classes_of, encode, label_value, labelled_rows
 from mixent.evaluate.cross_validation import Progress
+from mixent.evaluate.journal import Journal, fingerprint_of_labels
 from mixent.evaluate.records import Recorded, check_asked
 from mixent.evaluate.runner import Method, Runner, Split
 from mixent.evaluate.scores import METRICS, score_table
@@ -225,6 +227,8 @@ def prior_shift_study(
     size: int | None = None,
     source_priors: ArrayLike | Mapping[str, ArrayLike] | None = None,
     random_state: RandomState = 0,
+    journal: str | Path | None = None,
+    n_jobs: int | None = 1,
     progress: Progress | None = None,
 ) -> PriorShiftStudy:
     """Scores of methods on batches drawn at each of several priors; all methods see the same batches.
@@ -246,6 +250,11 @@ def prior_shift_study(
         Priors of the sources' training, for the index M of `prior_mismatch`.
     random_state : int or RandomState
         Of the batches; methods have their own.
+    journal : path, optional
+        A file in which finished batches are kept: the same call with the same file resumes a run that was stopped. A
+        method is recognized by its name alone; if you change what it computes, change its name or delete the file.
+    n_jobs : int, optional
+        Processes; None or -1: as many as there are cores.
     progress : callable(done, total, text), optional
 
     Returns
@@ -287,6 +296,8 @@ def prior_shift_study(
         {str(name): Method(method) for name, method in methods.items()},
         partial(_score_batch, y, classes),
         batches,
+        Journal.open(journal, "prior_shift_study", _fingerprint(y, batches, len(settings)) if journal else ""),
+        n_jobs=check_workers(n_jobs),
         watch=_shown(progress, len(settings), n_repeats),
     )
     runner.run()
@@ -294,6 +305,12 @@ def prior_shift_study(
     study = PriorShiftStudy(records, shares, index, list(runner.methods), classes, size)
     study.check_some_worked("on every batch")
     return study
+
+
+def _fingerprint(y: np.ndarray, batches: list[Split], n_priors: int) -> str:
+    """Changes with any label and any row of a batch, and with the numbers of priors and repeats."""
+    rows = np.stack([batch.test for batch in batches])
+    return fingerprint_of_labels(y, rows.reshape(n_priors, -1, rows.shape[1]))
 
 
 def _shown(progress: Progress | None, n_priors: int, n_repeats: int) -> Callable[[Runner], None]:
@@ -308,8 +325,10 @@ def _shown(progress: Progress | None, n_priors: int, n_repeats: int) -> Callable
 
 def _placed(record: dict[str, Any], shares: np.ndarray, index: np.ndarray) -> dict[str, Any]:
     """The record of a batch with its prior; the engine counts priors as folds."""
-    s = record.pop("fold")
-    return {"setting": s, "prior": tuple(shares[s].tolist()), "mismatch": float(index[s]), **record}
+    s, estimated = record["fold"], record["estimated_prior"]
+    place = {"setting": s, "prior": tuple(shares[s].tolist()), "mismatch": float(index[s])}
+    rest = {key: value for key, value in record.items() if key != "fold"}
+    return place | rest | {"estimated_prior": None if estimated is None else tuple(estimated)}  # a list in a journal
 
 
 def _score_batch(
