@@ -283,7 +283,7 @@ SHARED = [
     *refused(ValueError, HELD_OUT, parts("training__validation", 0.0, 1.0, -0.5, 1, True, nan, "x", make=trained)),
     *refused(
         ValueError,
-        "Invalid parameter .* for estimator Likelihood",
+        "is a parameter of .*; set training='",
         {
             **parts("training__blend", 0.5, "x", None),
             **parts("training__sharpness", 2.0),

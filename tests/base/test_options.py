@@ -77,5 +77,14 @@ def test_unknown_values_are_refused_with_what_is_allowed(wrong, message):
 
 def test_a_group_that_is_off_has_no_parameters():
     with pytest.raises(ValueError, match="stop is None, which has no parameters; set stop too"):
-        Model().set_params(stop__criterion="bic")
+        Model().set_params(stop__wrong="bic")
     assert Model().set_params(stop="bic", stop__criterion="cv").stop.criterion == "cv"
+
+
+def test_a_parameter_of_another_class_names_what_to_set_too():
+    with pytest.raises(ValueError, match=r"^n_bins is a parameter of Bins; set features='bins' or features='few' too$"):
+        Model().set_params(features__n_bins=3)
+    with pytest.raises(ValueError, match=r"^criterion is a parameter of Search; set stop='bic' too$"):
+        Model().set_params(stop__criterion="bic")
+    with pytest.raises(ValueError, match="Invalid parameter 'wrong'"):
+        Model().set_params(features__wrong=3)

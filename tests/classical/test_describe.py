@@ -9,6 +9,7 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from mixent import KernelFisherClassifier, ParzenClassifier
 from mixent.base.document import Figure
 from mixent.base.registry import entry_of
+from mixent.options import RBF
 
 X, Y = load_wine(return_X_y=True)
 
@@ -61,3 +62,9 @@ def test_one_discriminant_has_a_histogram():
     (rows,) = entry_of(model).on_rows(model, X2, None)
     (ax,) = rows.figure().get_axes()
     assert sum(patch.get_height() for patch in ax.patches) == len(y2)
+
+
+def test_only_what_was_varied_is_called_chosen():
+    assert "given" not in str(KernelFisherClassifier(RBF(), shrinkage=0.1).fit(X, Y).summary().sections[0])
+    some = KernelFisherClassifier(RBF(0.1)).fit(X, Y)
+    assert f"; shrinkage chosen from {len(some.tried_)} settings" in " ".join(str(some.summary()).split())

@@ -104,7 +104,6 @@ def test_codes_reach_the_bases(mixent, stock):
     ("options", "message"),
     [
         (("stack", "--set", "estimators=mixture,mixture"), "names must differ"),
-        (("stack", "--set", "estimators=mixtre,med"), "mixtre"),
         (("stack", "--set", "estimators=mixture"), "estimators must be a list of classifiers"),
         (("adaboost", "--set", "n_estimators=0"), "n_estimators must be a whole number >= 1"),
     ],
@@ -121,3 +120,8 @@ def test_a_model_that_does_not_exist(fails):
 def test_jobs(mixent, table):
     assert mixent(*FIT, *MIXED, "--jobs", "2").exit_code == 0
     assert mx.load("m.mixent").n_jobs == 2
+
+
+def test_a_word_that_is_neither_a_model_nor_a_column(fails):
+    found = fails(*FIT, "stack", "--set", "estimators=mixtur,maxent")
+    assert "'mixtur' is neither a model nor an input column of the table; did you mean the model 'mixture'?" in found

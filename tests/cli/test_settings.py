@@ -79,7 +79,6 @@ def test_parameters_groups_and_short_forms(majority):
         (["magic=1"], "unknown parameter 'magic' of majority; choose one of search, strength$"),
         (["serch.most=1"], "unknown parameter 'serch' of majority; did you mean 'search'"),
         (["search.mots=1"], "unknown parameter 'mots' of search; did you mean 'most'. Choose one of most$"),
-        (["search.order=up"], "unknown parameter 'order' of search; choose one of most"),
         (["strength.x=1"], "strength is 1.0, which has no parameters; set strength itself"),
         (["random_state=1"], "--set random_state is not used: --seed sets it"),
     ],
@@ -90,7 +89,7 @@ def test_names_that_do_not_exist(majority, texts, message):
 
 
 def test_a_group_that_is_off_and_an_unknown_model(majority):
-    with pytest.raises(ValueError, match="search is None, which has no parameters; set search too"):
+    with pytest.raises(ValueError, match="most is a parameter of Few; set search='few' or search='many' too"):
         make("search=none", "search.most=2")
     with pytest.raises(typer.BadParameter, match="unknown model 'majorty'; did you mean 'majority'"):
         make(name="majorty")
@@ -139,3 +138,21 @@ def test_bases_of_other_libraries(monkeypatch):
     with pytest.raises(typer.BadParameter, match="the package skops is needed to save it"):
         check_can_save(stack)
     check_can_save(make("estimators=mixture,med", name="stack"))
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "message"),
+    [
+        ("search.order=up", "majority", "order is a parameter of All; set search='all' too"),
+        ("training.blend=0.5", "mixture", "blend is a parameter of Conditional; set training='conditional' too"),
+        ("features.n_bins=4", "maxent", "n_bins is a parameter of BinFeatures; set features='bins' too"),
+        ("mixture.training.blend=0.5", "stack", "blend is a parameter of Conditional; set training='conditional' too"),
+    ],
+)
+def test_a_parameter_of_another_short_form(majority, text, name, message):
+    with pytest.raises(ValueError, match=message):
+        make(text, name=name)
+
+
+def test_a_parameter_of_a_short_form_that_is_set_too():
+    assert make("training=conditional", "training.blend=0.5", name="mixture").training.blend == 0.5

@@ -116,3 +116,10 @@ def test_tuned():
     assert weights == pytest.approx(dict(zip(model.columns_.names, largest)), abs=6e-4)
     forest = TunedClassifier(RandomForestClassifier(5), encoding="codes", random_state=0).fit(table, Y)
     assert forest.columns_.names == list("abcde") and forest.summary().facts["tried"] == []
+
+
+@pytest.mark.parametrize("stack", [MaxEntStackingClassifier, HMMStackingClassifier])
+def test_the_objective_is_of_the_combination_alone(stack):
+    model = stack(BASES, cv=2, random_state=0).fit(X, Y)
+    runs = model.runs_ if stack is HMMStackingClassifier else [model.run_]
+    assert model.summary().facts["run"]["objective"] == sum(run.objective for run in runs)

@@ -134,3 +134,11 @@ def test_a_joint_model_without_an_optimum_did_not_converge():
     with pytest.warns(UserWarning, match="never occur together"):
         model = MaxEntJoint(prior_variance=None).fit(rows)
     assert model.summary().facts["run"]["status"] == "no optimum"
+
+
+def test_parameters_set_after_the_fit_change_nothing():
+    model = MaxEntClassifier("bins", selection="validation", prior_variance=1.0, random_state=0).fit(X, Y)
+    before = model.summary().facts
+    after = model.set_params(features="union", selection=None).summary().facts
+    assert (after["selection"], after["numeric_features"]) == ("validation", "bins")
+    assert after == before

@@ -328,3 +328,16 @@ def test_a_gap_that_is_not_known():
     other = MEDClassifier(**OPTIONS).fit(X, Y)
     other.gap_ = None
     assert facts_of(other)["gap"] is None and "from its optimum" not in str(other.summary())
+
+
+def test_hidden_values_are_named_only_where_there_are_some():
+    gaps = X.copy()
+    gaps[::10, 0] = np.nan
+    for rows, hidden in ((X, False), (gaps, True)):
+        model = MEDNoveltyDetector("gaussian").fit(rows)
+        assert model.hidden_ is hidden and ("hidden values" in str(model.summary())) is hidden
+
+
+def test_a_tree_over_one_column_has_no_table_of_edges():
+    document = MEDTreeClassifier(C=1.0, random_state=0).fit(WORDS[["b"]], TWO).summary()
+    assert all(table.rows for table in tables(document)) and not document.facts["trees"][0]["edges"]

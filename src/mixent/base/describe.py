@@ -39,6 +39,7 @@ def document(
     schema: Schema | None = None,
     classes: Table | None = None,
     runs: Sequence[Run] | Mapping[str, Run] = (),
+    inner: Mapping[str, Run] = {},
     certificates: Sequence[str] = (),
 ) -> Document:
     """The description of a fitted model: what it is, its classes, its own sections, its columns, how the fit ended.
@@ -52,6 +53,7 @@ def document(
     schema : of its columns
     classes : table of the classes; see `classes_table`
     runs : of the optimizer, where it has any; by name (such as the class) where each is to be listed
+    inner : runs of models inside this one, by name: listed with `runs`, but not part of the objective
     certificates : sentences on how close to the optimum the fit is; see `optimality`
     """
     opening: list[Content] = [Paragraph(lead), *([] if classes is None else [classes])]
@@ -60,8 +62,10 @@ def document(
         out.append(Section(COLUMNS, [columns_table(schema)]))
         known = {"columns": column_facts(schema), **known}
     if runs:
-        known["run"] = run_facts(list(runs.values()) if isinstance(runs, Mapping) else runs)
-        out.append(Section(CONVERGENCE, convergence(runs, certificates)))
+        own = list(runs.values()) if isinstance(runs, Mapping) else runs
+        known["run"] = run_facts(own, list(inner.values()))
+        listed = {**runs, **inner} if isinstance(runs, Mapping) else runs
+        out.append(Section(CONVERGENCE, convergence(listed, certificates)))
     return Document(entry_of(model).title, out, known)
 
 
@@ -96,9 +100,15 @@ def class_facts(classes: Iterable[Any], prior: Iterable[float]) -> list[dict[str
     return [{"class": plain(c), "prior": float(p)} for c, p in zip(classes, prior)]
 
 
-def run_facts(runs: Sequence[Run]) -> dict[str, Any]:
-    """How fitting ended; of several runs the one that ended worst, with the sum of the objectives."""
-    worst = max(runs, key=lambda run: (not run.status.ok, run.n_passes))
+def run_facts(runs: Sequence[Run], inner: Sequence[Run] = ()) -> dict[str, Any]:
+    """How fitting ended: of all runs the one that ended worst, and the sum of the objectives of `runs`.
+
+    Parameters
+    ----------
+    runs : of one model, such as those of its classes
+    inner : of models inside it, whose objectives are others
+    """
+    worst = max([*runs, *inner], key=lambda run: (not run.status.ok, run.n_passes))
     return {
         "status": worst.status.name.lower(),
         "ok": worst.status.ok,

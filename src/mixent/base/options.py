@@ -92,6 +92,31 @@ def option_classes(estimator: Estimator) -> dict[str, tuple[type[Options], ...]]
     }
 
 
+def option_owners(estimator: Any, key: str) -> list[type[Options]]:
+    """The classes with a parameter that the object of a group does not have; empty where it has it.
+
+    Parameters
+    ----------
+    estimator : estimator, also one that holds others
+    key : such as "training__blend" or "mixture__training__blend"
+    """
+    path, _, parameter = key.rpartition("__")
+    outer, _, group = path.rpartition("__")
+    params = estimator.get_params()
+    holder = params.get(outer) if outer else estimator
+    if key in params or not isinstance(holder, Estimator):
+        return []
+    return [kind for kind in option_classes(holder).get(group, ()) if parameter in kind._get_param_names()]
+
+
+def _other_option(key: str, owners: Sequence[type[Options]]) -> ValueError:
+    group, _, parameter = key.partition("__")
+    names = " and ".join(kind.__name__ for kind in owners)
+    forms = [f"{group}={form!r}" for kind in owners for form in kind.short_forms if form is not None]
+    given = " or ".join(forms) or f"{group}={owners[0].__name__}(...)"
+    return ValueError(f"{parameter} is a parameter of {names}; set {given} too")
+
+
 def _unknown(name: str, value: Any, kinds: Sequence[type[Options]], also: tuple[Any, ...] = ()) -> ValueError:
     words = ", ".join(map(repr, [*also, *(form for kind in kinds for form in kind.short_forms)]))
     objects = " or ".join(f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}" for kind in kinds)
@@ -145,6 +170,9 @@ class Estimator(BaseEstimator):
         """
         super().set_params(**{key: value for key, value in params.items() if "__" not in key})
         nested = {key: value for key, value in params.items() if "__" in key}
+        for key in nested:
+            if key.count("__") == 1 and (owners := option_owners(self, key)):
+                raise _other_option(key, owners)
         for name in {key.partition("__")[0] for key in nested} & set(type(self)._groups):
             if not hasattr(getattr(self, name), "set_params"):
                 group = self._group(name)

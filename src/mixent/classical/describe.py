@@ -60,10 +60,11 @@ def describe_fisher(model: KernelFisherClassifier) -> Document:
         "left_out": _left_out(model),
     }
     gamma = "" if model.gamma_ is None else f", gamma {model.gamma_:.3g}"
-    chosen = f"chosen from {len(tried)} settings by leaving each row out" if len(tried) > 1 else "as given"
+    varied = " and ".join(name for name in ("gamma", "shrinkage") if len({entry[name] for entry in tried}) > 1)
+    chosen = f"; {varied} chosen from {len(tried)} settings by leaving each row out" if varied else ""
     lead = (
         f"{count(n_discriminants, 'Fisher discriminant')}: functions with the largest variance between classes "
-        f"relative to the variance within them. Kernel {facts['kernel']}{gamma}, shrinkage {model.shrinkage_:.3g}, "
+        f"relative to the variance within them. Kernel {facts['kernel']}{gamma}, shrinkage {model.shrinkage_:.3g}"
         f"{chosen}."
     )
     sections = [Section("Kernel and shrinkage", [_settings_figure(model)])] if len(tried) > 1 else []

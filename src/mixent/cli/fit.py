@@ -16,7 +16,7 @@ from mixent.cli.console import Screen, session, shown
 from mixent.cli.data import Data, read_data
 from mixent.cli.output import check_output
 from mixent.cli.parsing import read_settings, refuse
-from mixent.cli.settings import DEFAULTS, check_can_save, make_estimator, model_entry, models, set_common
+from mixent.cli.settings import DEFAULTS, check_can_save, check_columns, make_estimator, model_entry, models, set_common
 
 if TYPE_CHECKING:
     from mixent.base.registry import Entry
@@ -128,6 +128,7 @@ def fit_model(
         sequence=sequence,
         named=words_in(given),
     )
+    check_columns(estimator, name, table.X.columns)
     if table.categorical:
         set_common(estimator, {"categorical": table.categorical})
     if table.groups is not None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -89,18 +90,38 @@ def parameters_of(estimator: Any) -> list[str]:
 
 
 def _set_nested(estimator: Any, name: str, key: str, value: Any) -> None:
+    from mixent.base.options import option_owners
+
     first, *rest = key.split(".")
     params = estimator.get_params()
     if first not in params:
         inside = sorted({other.partition("__")[0] for other in params if "__" in other})
         raise unknown("parameter", first, list(dict.fromkeys([*inside, *parameters_of(estimator)])), name)
     known = [other.removeprefix(f"{first}__") for other in params if other.startswith(f"{first}__")]
-    if known and "__".join(rest) not in known:
+    full = "__".join([first, *rest])
+    if known and "__".join(rest) not in known and not option_owners(estimator, full):
         raise unknown("parameter", ".".join(rest), [other.replace("__", ".") for other in known], first)
     try:
-        estimator.set_params(**{"__".join([first, *rest]): value})
+        estimator.set_params(**{full: value})
     except AttributeError:
         raise typer.BadParameter(f"{first} is {params[first]!r}, which has no parameters; set {first} itself") from None
+
+
+def check_columns(estimator: Any, name: str, columns: Iterable[str]) -> None:
+    """Refuse words in a list of models that name neither a model nor an input column of the table."""
+    known, params = list(columns), estimator.get_params(deep=False)
+    for key in model_entry(name).holds:
+        pairs = params[key] if isinstance(params.get(key), list) else []
+        for word in (item[1] for item in pairs if isinstance(item, tuple) and len(item) == 2):
+            if isinstance(word, str) and word not in known:
+                raise _neither(key, word, known)
+
+
+def _neither(key: str, word: str, columns: Sequence[str]) -> ValueError:
+    every = dict.fromkeys([*models(), *OTHER_LIBRARIES], "model") | dict.fromkeys(columns, "column")
+    close = difflib.get_close_matches(word, every, n=1)
+    hint = f"did you mean the {every[close[0]]} {close[0]!r}?" if close else "`mixent models` lists the models"
+    return ValueError(f"{key}: {word!r} is neither a model nor an input column of the table; {hint}")
 
 
 def _with_models(value: Any, default: Any, common: Mapping[str, Any]) -> Any:

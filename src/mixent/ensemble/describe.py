@@ -46,7 +46,7 @@ def describe_stack(model: MaxEntStackingClassifier) -> Document:
         f"{count(facts['constraints'], 'constraint')}{diagonal}.{_regions_text(model)}"
     )
     sections = [_members_section(facts), features_section(model, "Contributions")]
-    return entropy_document(model, lead, sections, facts, runs=inner_runs(model))
+    return entropy_document(model, lead, sections, facts, inner=inner_runs(model))
 
 
 def describe_hmm_stack(model: HMMStackingClassifier) -> Document:
@@ -72,10 +72,10 @@ def describe_hmm_stack(model: HMMStackingClassifier) -> Document:
     scale = f"Temperature {model.temperature_:.3g}: the log-likelihood of a sequence is multiplied by it"
     scale += ", as held-out rows require." if model.calibration else "."
     content: list[Content] = [_chains_table(chains, names), Bullets([scale])]
-    runs = dict(zip(map(class_name, model.classes_), model.runs_)) | inner_runs(model)
+    runs = dict(zip(map(class_name, model.classes_), model.runs_))
     classes = classes_table(model.classes_, model.class_prior_)
     sections = [_members_section(facts), Section("Hidden Markov models", content)]
-    return document(model, lead, sections, facts=facts, classes=classes, runs=runs)
+    return document(model, lead, sections, facts=facts, classes=classes, runs=runs, inner=inner_runs(model))
 
 
 # --- the classifiers that are combined --------------------------------------------------------------------------------

@@ -178,7 +178,7 @@ register(
 register(
     "tuned",
     task="classification",
-    title="Classifier of another library with tuned parameters",
+    title="Classifier of any library on encoded columns, its parameters chosen by log-loss where several are given",
     describe=describe_tuned,
     state={"schema_": Schema, **CLASSES, "columns_": ColumnEncoding, "model_": object},
     parts=(ColumnEncoding,),

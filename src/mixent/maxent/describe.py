@@ -14,10 +14,11 @@ from mixent.base.text import class_name, count
 from mixent.core.driver import Run, Status
 from mixent.maxent.contributions import strongest_features
 from mixent.maxent.displays import ConstraintsDisplay, PathDisplay
-from mixent.maxent.options import numeric_kind
+from mixent.maxent.terms import Binned, Grouped, Latent, Moments
 
 if TYPE_CHECKING:
     from mixent.maxent.classifier import MaxEntClassifier
+    from mixent.maxent.layout import Layout
     from mixent.maxent.model import EntropyModel
 
 NUMERIC = {  # what numeric columns become
@@ -37,7 +38,7 @@ def describe_classifier(model: MaxEntClassifier) -> Document:
     """Features, their contributions, the selection, the prior, how the fit ended."""
     facts = {
         "features": list(model.feature_terms_),
-        "numeric_features": numeric_kind(model._group("features")) if _has_numeric(model) else None,
+        "numeric_features": _numeric_kind(model.layout_),
         **entropy_facts(model),
         **_path_facts(model),
     }
@@ -76,19 +77,20 @@ def entropy_document(
     sections: Sequence[Section],
     facts: Mapping[str, Any],
     *,
-    runs: Mapping[str, Run] | None = None,
+    inner: Mapping[str, Run] = {},
     **more: Any,
 ) -> Document:
-    """The description of a conditional maximum entropy model; `runs`: of models inside it, by name."""
+    """The description of a conditional maximum entropy model; `inner`: runs of models inside it."""
     missing = no_optimum(model)
     run = model.run_ if missing is None else replace(model.run_, status=Status.MAX_PASSES, message=missing)
     entropy = f"Entropy of the class given the row {facts['entropy']:.3f} nats; of the class alone "
     bullets = Bullets([variance_text(facts["prior_variance"]), f"{entropy}{facts['entropy_of_classes']:.3f} nats."])
     certificates = [*optimality(model.gap_), f"Constraints are met within {model.residual_:.2g}{_least_met(model)}."]
-    every = {"combination": run, **runs} if runs else [run]
+    runs = {"combination": run} if inner else [run]
     classes = classes_table(model.classes_, model.class_prior_)
     sections = [*sections, Section("Prior and entropy", [bullets])]
-    found = document(model, lead, sections, facts=facts, classes=classes, runs=every, certificates=certificates, **more)
+    more |= {"classes": classes, "certificates": certificates}
+    found = document(model, lead, sections, facts=facts, runs=runs, inner=inner, **more)
     return found if missing is None else with_status(found, NO_OPTIMUM)
 
 
@@ -186,10 +188,14 @@ def variance_text(variance: Mapping[str, Any]) -> str:
 # --- the classifier ---------------------------------------------------------------------------------------------------
 
 
-def _has_numeric(model: MaxEntClassifier) -> bool:
-    """Whether there are numeric columns beside those that hold probabilities."""
-    given = {column for columns in (model.probabilistic or {}).values() for column in columns}
-    return any(not given & {j, model.schema_.names[j]} for j in model.schema_.continuous)
+def _numeric_kind(layout: Layout) -> str | None:
+    """What the numeric columns among the features have become; None where there are none."""
+    for term in layout.single_terms():
+        if isinstance(term, Latent | Grouped):
+            return term.kind
+        if isinstance(term, Binned | Moments):
+            return "bins" if isinstance(term, Binned) else "moments"
+    return None
 
 
 def _path_facts(model: MaxEntClassifier) -> dict[str, Any]:
@@ -199,7 +205,7 @@ def _path_facts(model: MaxEntClassifier) -> dict[str, Any]:
         {"feature": step.name, "gain": float(step.gain), "score": float(step.score), "kept": bool(step.kept)}
         for step in model.path_
     ]
-    return {"selection": model._group("selection").criterion, "path": steps}
+    return {"selection": model.path_[0].criterion, "path": steps}
 
 
 def _selection_section(model: MaxEntClassifier, facts: Mapping[str, Any]) -> Section:

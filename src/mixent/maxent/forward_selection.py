@@ -52,6 +52,7 @@ class SelectionStep:
     n_parameters: float  # effective ones of the model, this one included
     score: float  # BIC, or log-loss (nats) of the held-out rows: the least is best
     kept: bool  # in the model chosen
+    criterion: str = "bic"  # of the score: "bic" or "validation"
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,13 @@ def forward(
     best = int(np.argmin([fit.score for fit in path]))
     added = [
         SelectionStep(
-            step.term.name, step.gain, after.log_lik - before.log_lik, after.n_parameters, after.score, i < best
+            name=step.term.name,
+            expected_gain=step.gain,
+            gain=after.log_lik - before.log_lik,
+            n_parameters=after.n_parameters,
+            score=after.score,
+            kept=i < best,
+            criterion="bic" if held is None else "validation",
         )
         for i, (step, before, after) in enumerate(zip(steps, path, path[1:]))
     ]

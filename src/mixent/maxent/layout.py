@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,7 +12,7 @@ from mixent.core.arrays import Array
 from mixent.data import Table
 from mixent.maxent.blocks import Rows
 from mixent.maxent.cells import Cells
-from mixent.maxent.terms import Dense, Discrete, Hidden, Moments, Term, mask_of
+from mixent.maxent.terms import Crossed, CrossedDense, Dense, Discrete, Hidden, Moments, Term, mask_of
 
 NARROWEST = 0.05  # range below which a cell contributes next to nothing, however large its multiplier
 
@@ -32,6 +32,11 @@ class Layout:
     @property
     def terms(self) -> tuple[Term, ...]:
         return (*self.discrete, *self.dense)
+
+    def single_terms(self) -> Iterator[Term]:
+        """The features, those of pairs one by one."""
+        for term in self.terms:
+            yield from (term.first, term.second) if isinstance(term, Crossed | CrossedDense) else (term,)
 
     @cached_property
     def cells(self) -> Cells:

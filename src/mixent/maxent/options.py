@@ -132,11 +132,6 @@ class ForwardSelection(Options):
             )
 
 
-def numeric_kind(features: Options) -> str:
-    """The short form nearest to these features."""
-    return features.kind if isinstance(features, ComponentFeatures) else next(iter(features.short_forms))
-
-
 NumericFeatures = ComponentFeatures | BinFeatures | MomentFeatures
 read_numeric = one_of(ComponentFeatures, BinFeatures, MomentFeatures)
 read_selection = one_of(ForwardSelection, optional=True)

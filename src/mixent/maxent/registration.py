@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from mixent.base.recipes import Recipe
 from mixent.base.registry import register
 from mixent.core.driver import Run
@@ -29,20 +27,13 @@ from mixent.maxent.terms import (
     Moments,
     Probabilistic,
     Slope,
-    Term,
 )
 from mixent.mixtures import GaussianMixture, MixtureClassifier
 
 
-def _single_terms(layout: Layout) -> Iterator[Term]:
-    """The features, those of pairs one by one."""
-    for term in layout.terms:
-        yield from (term.first, term.second) if isinstance(term, Crossed | CrossedDense) else (term,)
-
-
 def mixtures_of_groups(model: MaxEntClassifier) -> list[GaussianMixture | MixtureClassifier]:
     """The mixtures behind groups of columns."""
-    found = [term.mixture for term in _single_terms(model.layout_) if isinstance(term, Grouped)]
+    found = [term.mixture for term in model.layout_.single_terms() if isinstance(term, Grouped)]
     if not all(isinstance(mixture, GaussianMixture | MixtureClassifier) for mixture in found):
         raise ValueError("a group of columns has no mixture")
     return found

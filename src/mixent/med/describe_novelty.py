@@ -48,7 +48,7 @@ def describe_novelty(model: MEDNoveltyDetector) -> Document:
         facts=facts,
         schema=model.schema_,
         runs=[model.run_],
-        certificates=_certificates(kind, model.gap_),
+        certificates=_certificates(model),
     )
 
 
@@ -90,8 +90,9 @@ def _density(model: MEDNoveltyDetector) -> tuple[str, str]:
     return ("gaussian" if joint else "product"), f"A density of {columns}, {each}"
 
 
-def _certificates(kind: str, gap: float | None) -> list[str]:
-    if gap is None or kind in ("product", "tree"):
+def _certificates(model: MEDNoveltyDetector) -> list[str]:
+    gap = model.gap_
+    if gap is None or not getattr(model, "hidden_", True):  # not in files of earlier versions
         return optimality(gap, "nats")
     return [f"For the hidden values inferred at the end, the objective is at most {gap:.1g} nats from its optimum."]
 

@@ -43,7 +43,8 @@ def describe_trees(model: MEDTreeClassifier) -> Document:
     if drawn:
         caption = "Trees of highest likelihood." if certain else f"The most probable trees. {WIDTHS}"
         content.append(_drawing(model, [_edge_line(tree, certain) for tree in trees], caption))
-    content.append(_edges_table(trees, certain))
+    if any(tree["edges"] for tree in trees):
+        content.append(_edges_table(trees, certain))
     if drawn and not certain and len(model.column_names_) > 2:
         content.append(_weights(model))
     return describe_margins(model, lead, content, {"objective": model.objective, "trees": trees})

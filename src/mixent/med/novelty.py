@@ -100,6 +100,8 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         D(P || P0) plus the cost of the margins: the minimum found.
     objective_, gap_ : float or None
         J at the solution, and an upper bound on its distance from the optimum; None with objective="bayes".
+    hidden_ : bool
+        Whether the fit inferred hidden values: components, states, or missing numbers of a joint Gaussian.
     run_
         How the optimization ended; with hidden variables, its trace is the sequence of Theorem 6.
     distribution_, bayes_, model_
@@ -255,6 +257,7 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
             found, run = level_set(self.model_, data, weight, self.margin_, search, self.bayes_, -first.blur)
             self.distribution_, inner, lam = found.joint.parts[0], found.run, found.multipliers[:, 0]
             minimum, dual = found.minimum, found.dual
+        self.hidden_ = self.model_.hides(data)
         self.relative_entropy_, self.objective_ = minimum, dual
         self.gap_ = None if dual is None else max(minimum - dual, 0.0)
         self.run_ = replace(run, last=None, params=None)

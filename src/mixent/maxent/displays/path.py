@@ -47,7 +47,7 @@ class PathDisplay(Display):
             name: np.array([getattr(step, name) for step in path]) for name in ("score", "gain", "expected_gain")
         }
         kept = np.array([step.kept for step in path])
-        criterion = est._group("selection").criterion
+        criterion = path[0].criterion
         start = _bic_of_nothing(path, len(est.classes_)) if criterion == "bic" else None
         return cls([step.name for step in path], **columns, kept=kept, criterion=criterion, start=start)
 
