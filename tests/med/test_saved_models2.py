@@ -272,7 +272,7 @@ NEEDED = {
         "distribution_": "Distribution",
         "bayes_": "Distribution",
         "offset_": "float",
-        "margin_": "MarginPrior or NoneType",
+        "margin_": "MarginPrior or None",
         "run_": "Run",
     },
 }
