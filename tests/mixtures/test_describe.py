@@ -107,7 +107,7 @@ def test_training_and_temperature_are_described():
     (bullets,) = blocks(trained.summary(), Bullets)
     assert "(blend 0.8)" in bullets.items[0] and len(bullets.items) == 1
     trained.temperature_ = 0.5
-    assert "temperature 0.5" in blocks(trained.summary(), Bullets)[0].items[1]
+    assert "multiplied by 0.5" in blocks(trained.summary(), Bullets)[0].items[1]
 
 
 def chosen(**options):

@@ -148,7 +148,7 @@ def _written(value: Any) -> str:
 
 def _state(estimator: Any) -> str:
     """What an estimator has learned; nothing where it is not fitted."""
-    fitted = any(name.endswith("_") and not name.startswith("_") for name in getattr(estimator, "__dict__", ()))
+    fitted = any(name.endswith("_") and not name.startswith("_") for name in vars(estimator))
     if not fitted and not isinstance(estimator, FrozenEstimator):
         return ""
     import joblib
