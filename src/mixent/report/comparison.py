@@ -14,8 +14,8 @@ import numpy as np
 
 from mixent.base.document import Bullets, Content, Paragraph, Section
 from mixent.base.text import count
-from mixent.comparison.compare import compare
 from mixent.comparison.result import Comparison
+from mixent.comparison.study import compare
 from mixent.data.labels import as_labels, labelled_rows
 from mixent.evaluate.records import CrossValidation
 from mixent.report.cases import cases_section

@@ -96,7 +96,7 @@ def compare(
     >>> from sklearn.datasets import load_iris
     >>> from mixent import compare
     >>> X, y = load_iris(return_X_y=True)
-    >>> found = compare(X, y, methods=["maximum entropy"], folds=3, n_jobs=1)
+    >>> found = compare(X, y, methods=["maximum entropy", "linear MED"], baselines=False, folds=2, n_jobs=1)
     >>> found.recommended in found.ranking()
     True
     >>> found.winner.predict_proba(X[:1]).shape
