@@ -54,8 +54,8 @@ plt.show()
 figure, axes = plt.subplots(1, 3, figsize=(14.5, 4.4), layout="constrained")
 found = {}
 for ax, criterion in zip(axes, ("bic", "dic_robust", "cv")):
-    options = {} if criterion == "cv" else {"per_class": True}
-    model = MixtureClassifier("auto", "VVV", search=Search(criterion, 5), random_state=0, **options)
+    search = Search(criterion, 5, per_class=criterion != "cv")
+    model = MixtureClassifier("auto", "VVV", search=search, random_state=0)
     model.fit(rows.X, rows.y)
     found[criterion] = log_loss(test.y, model.predict_proba(test.X), model.classes_)
     SelectionDisplay.from_estimator(model).plot(ax)
