@@ -81,8 +81,9 @@ def _module(name: str) -> str:
     module = import_module(f"mixent.{name}")
     top = _at_the_top(name)
     groups: dict[str, list[str]] = {}
+    listed = {id(getattr(import_module("mixent.plugins"), other)) for other in import_module("mixent.plugins").__all__}
     for public in module.__all__:
-        if public not in top:
+        if public not in top and (name == "plugins" or id(getattr(module, public)) not in listed):
             groups.setdefault(getattr(getattr(module, public), "__module__", module.__name__), []).append(public)
     parts = [_head(name, module.__doc__ or ""), *([_summary("mixent", top)] if top else [])]
     if name not in PARTED:

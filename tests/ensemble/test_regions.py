@@ -248,5 +248,5 @@ def test_a_search_varies_one_option_of_the_regions():
     grid = {"regions__max_components": [1, 2], "nb__var_smoothing": [1e-9]}
     search = GridSearchCV(model, grid, cv=2, refit=False).fit(X, y)
     assert len(search.cv_results_["params"]) == 2 and model.regions == "pooled"
-    with pytest.raises(ValueError, match="regions is None, which has no parameters; set regions too"):
+    with pytest.raises(ValueError, match="max_components is a parameter of InputRegions; set regions="):
         MaxEntStackingClassifier([GaussianNB()]).set_params(regions__max_components=1)
