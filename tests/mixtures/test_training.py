@@ -331,9 +331,15 @@ def test_shares_that_leave_nothing(share, rows, message):
     [
         ({"training": "margin"}, "training must be one of 'likelihood', 'conditional', 'error', or a Likelihood or"),
         ({"training": None}, "training must be one of 'likelihood', 'conditional', 'error'"),
-        ({"training__blend": 0.5}, "Invalid parameter 'blend' for estimator Likelihood()"),
-        ({"training": "error", "training__blend": 0.5}, "Invalid parameter 'blend' for estimator MinimumError()"),
-        ({"training": "conditional", "training__sharpness": 2.0}, "Invalid parameter 'sharpness' for estimator"),
+        ({"training__blend": 0.5}, "blend is a parameter of Conditional; set training='conditional' too"),
+        (
+            {"training": "error", "training__blend": 0.5},
+            "blend is a parameter of Conditional; set training='conditional' too",
+        ),
+        (
+            {"training": "conditional", "training__sharpness": 2.0},
+            "sharpness is a parameter of MinimumError; set training='error' too",
+        ),
         *[
             (
                 {"training": Conditional(blend)},
