@@ -47,7 +47,7 @@ for name, strength in sorted(found.strength.items(), key=lambda item: -item[1]):
     print(f"{name:18}{strength:5.2f} nats")
 
 # %%
-# In the picture, each panel is a column: above zero its value speaks for slow progress, below for fast. The grey hill
+# In the picture, each panel is a column: above zero its value speaks for slow progress, below for fast. The gray hill
 # shows where the rows are, the point at the right what a missing value says. Words have dots.
 
 ConstraintsDisplay.from_estimator(model, n_features=6).plot()

@@ -20,16 +20,16 @@ from mixent.options import Search
 # Three groups of the same shape, long and thin, of different volumes and turned differently: VEV in these letters.
 
 rng = np.random.default_rng(0)
-TURNS, VOLUMES, CENTRES = (0.2, 1.3, 2.4), (0.5, 1.0, 2.0), ((-4, 0), (0, 3), (4, -1))
+TURNS, VOLUMES, CENTERS = (0.2, 1.3, 2.4), (0.5, 1.0, 2.0), ((-4, 0), (0, 3), (4, -1))
 
 
-def make_group(n: int, turn: float, volume: float, centre: tuple[float, float]) -> np.ndarray:
+def make_group(n: int, turn: float, volume: float, center: tuple[float, float]) -> np.ndarray:
     """Rows of one component, standard deviations 4 to 1."""
     axes = np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]])
-    return centre + np.sqrt(volume) * (rng.normal(size=(n, 2)) * [1.4, 0.35]) @ axes
+    return center + np.sqrt(volume) * (rng.normal(size=(n, 2)) * [1.4, 0.35]) @ axes
 
 
-X = np.concatenate([make_group(100, *one) for one in zip(TURNS, VOLUMES, CENTRES)])
+X = np.concatenate([make_group(100, *one) for one in zip(TURNS, VOLUMES, CENTERS)])
 
 # %%
 # What the letters mean

@@ -49,11 +49,11 @@ print(f"cultivar: {restored:.0%} of {lost.sum()} lost labels restored; the most 
 # A column that hangs on others is restored well, one that says only its own, less so.
 
 figure, axes = plt.subplots(2, 3, figsize=(10.5, 6.6), layout="constrained")
-colours = dict(zip(("first", "second", "third"), ("#0072B2", "#D55E00", "#009E73")))
-marks = dict(zip(colours, "o^s"))
+colors = dict(zip(("first", "second", "third"), ("#0072B2", "#D55E00", "#009E73")))
+marks = dict(zip(colors, "o^s"))
 for ax, name in zip(axes.flat, columns):
     gap = hole[:, columns.index(name)]
-    for kind, shade in colours.items():
+    for kind, shade in colors.items():
         some = gap & (whole["cultivar"] == kind).to_numpy()
         ax.scatter(whole[name][some], filled[name][some], s=22, color=shade, marker=marks[kind], label=kind)
     ends = [whole[name].min(), whole[name].max()]
@@ -81,7 +81,7 @@ for name, told in accuracy.items():
     print(f"{name:18}", f"{told.r2:.0%} of the variance" if told.error is None else f"{told.error:.1%} wrong")
 
 # %%
-# Probabilities instead of a value, and two columns at once (of a number, the centre of its most probable component):
+# Probabilities instead of a value, and two columns at once (of a number, the center of its most probable component):
 
 some = table.iloc[[0, 70, 150]]
 answers = joint.predict_proba(some, target="cultivar"), joint.predict(some, target=("cultivar", "proline"))

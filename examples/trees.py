@@ -17,7 +17,7 @@ from mixent.options import Margin
 # %%
 # Sites in a sequence
 # -------------------
-# Ten letters each. Neighbours are alike in both classes. Three pairs of letters far apart are alike in true sites and
+# Ten letters each. Neighbors are alike in both classes. Three pairs of letters far apart are alike in true sites and
 # differ in false ones, but only in three rows of ten.
 
 LETTERS = np.array(list("ACGT"))
@@ -56,12 +56,12 @@ for u, v in FAR:
     p, information = margin.edge_marginals_[1][u, v], margin.mutual_information_[1][u, v]
     print(f"edge {u} - {v} in true sites: probability {p:.2f}, mutual information {information:.2f} nats")
 p, information = margin.edge_marginals_[1][0, 1], margin.mutual_information_[1][0, 1]
-print(f"edge 0 - 1, neighbours:      probability {p:.2f}, mutual information {information:.2f} nats")
+print(f"edge 0 - 1, neighbors:      probability {p:.2f}, mutual information {information:.2f} nats")
 
 # %%
 # What strikes the eye, and what tells
 # ------------------------------------
-# Below the diagonal of each square is the mutual information of two columns: the dark band is the neighbours. Above it
+# Below the diagonal of each square is the mutual information of two columns: the dark band is the neighbors. Above it
 # are the weights after training for the decision: the band has faded, and the far pairs stand out.
 
 EdgeWeightsDisplay.from_estimator(margin).plot()
@@ -78,5 +78,5 @@ RocCurvesDisplay.from_estimators({"trees by margins": margin, "trees by likeliho
 plt.show()
 
 # %%
-# These rows were made to favour margins. Where classes differ in what strikes the eye, a likelihood tree is as good:
+# These rows were made to favor margins. Where classes differ in what strikes the eye, a likelihood tree is as good:
 # compare both on rows that were held out.

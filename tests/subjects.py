@@ -44,13 +44,13 @@ DOUBT = CERTAIN * np.where(UNLABELLED, 0.5, 1.0)[:, None] + np.where(UNLABELLED,
 def draw(seed=0):
     """Two numbers and a text column; the first number and the text tell of the class, each a little."""
     rng = np.random.default_rng(seed)
-    colour = np.array(["red", "blue", "green"])[(CLASS + (rng.random(N) < 0.3)) % 3]
-    return pd.DataFrame({"height": rng.normal(size=N) + 1.3 * CLASS, "age": rng.normal(size=N), "colour": colour})
+    color = np.array(["red", "blue", "green"])[(CLASS + (rng.random(N) < 0.3)) % 3]
+    return pd.DataFrame({"height": rng.normal(size=N) + 1.3 * CLASS, "age": rng.normal(size=N), "color": color})
 
 
 TABLE = draw()
 GAPPY = TABLE.assign(
-    height=TABLE.height.mask(np.arange(N) % 5 == 0), colour=TABLE.colour.where(np.arange(N) % 7 != 0, None)
+    height=TABLE.height.mask(np.arange(N) % 5 == 0), color=TABLE.color.where(np.arange(N) % 7 != 0, None)
 )
 NUMBERS = TABLE[["height", "age"]].to_numpy()
 SEQUENCES = np.cumsum(np.random.default_rng(1).normal(size=(N, 5)) + CLASS[:, None] - 1.0, axis=1)

@@ -192,7 +192,7 @@ def test_there_are_no_classes_to_tell_apart(name):
     fitted = one.usual
     assert not one.takes_y and not hasattr(fitted, "classes_")
     if name == "MaxEntJoint":  # as its note says
-        assert fitted.predict_proba(TABLE, target="colour").shape == (N, 3)
+        assert fitted.predict_proba(TABLE, target="color").shape == (N, 3)
 
 
 # --- columns ------------------------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ def changed(X):
     early = np.arange(N) < N // 2
     if "scale" in X:
         return X.assign(scale=X.scale + early), X.assign(judge=X.judge.mask(early, "beech"))
-    return X.assign(height=X.height + early), X.assign(colour=X.colour.mask(early, "red"))
+    return X.assign(height=X.height + early), X.assign(color=X.color.mask(early, "red"))
 
 
 @each("mixed", able=True)
@@ -327,7 +327,7 @@ def test_odd_rows_are_improbable(name):
     one = SUBJECTS[name]
     said = (fitted := one.usual).score_samples(one.X)
     if name == "MaxEntJoint":  # as its note says, it sees what goes with what
-        swapped = TABLE.assign(colour=TABLE.colour.replace({"red": "green", "green": "red"}))
+        swapped = TABLE.assign(color=TABLE.color.replace({"red": "green", "green": "red"}))
         assert fitted.score_samples(swapped).mean() < said.mean() - 0.3
         return
     odd = one.X * 0 + [60.0, -60.0, 60.0, -60.0, 60.0] if one.X is SEQUENCES else one.X.assign(height=60.0, age=-60.0)
@@ -346,8 +346,8 @@ def test_rows_drawn_are_like_those_seen(name):
         table, theirs = (pd.DataFrame(X.to_numpy().ravel()) for X in (table, theirs))
     assert (np.abs(theirs.mean() - table.mean()) < 0.3 * table.std()).all()
     assert (np.abs(np.log(theirs.std() / table.std())) < 0.3).all()
-    if "colour" in drawn:
-        shares = drawn["colour"].value_counts(normalize=True) - one.X.colour.value_counts(normalize=True)
+    if "color" in drawn:
+        shares = drawn["color"].value_counts(normalize=True) - one.X.color.value_counts(normalize=True)
         assert shares.abs().max() < 0.06
 
 

@@ -69,11 +69,11 @@ def full(wheel, tmp_path_factory):
 
 
 def write_table(path, n=80, seed=0):
-    """Two kinds of rows told apart by a number and a colour, with gaps."""
+    """Two kinds of rows told apart by a number and a color, with gaps."""
     rng = np.random.default_rng(seed)
     with path.open("w", newline="") as file:
         out = csv.writer(file)
-        out.writerow(["size", "colour", "kind"])
+        out.writerow(["size", "color", "kind"])
         for i in range(n):
             size = "" if i % 11 == 0 else f"{rng.normal() + 4 * (i % 2):.3f}"
             out.writerow([size, ["blue", "red"][i % 2 if rng.random() < 0.9 else 1 - i % 2], ["no", "yes"][i % 2]])

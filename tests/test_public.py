@@ -14,7 +14,7 @@ import mixent
 from mixent.base.options import Options
 
 CLASSES = [getattr(mixent, name) for name in mixent.__all__ if inspect.isclass(getattr(mixent, name))]
-FITTED = [cls for cls in CLASSES if hasattr(cls, "predict")]  # the others transform, and maximise nothing
+FITTED = [cls for cls in CLASSES if hasattr(cls, "predict")]  # the others transform, and maximize nothing
 FACTS = [cls for cls in CLASSES if is_dataclass(cls) or issubclass(cls, Options)]  # given by the user, not fitted
 FUNCTIONS = [getattr(mixent, name) for name in mixent.__all__ if inspect.isfunction(getattr(mixent, name))]
 
@@ -67,7 +67,7 @@ def test_the_public_names_are_these():
 
 
 @pytest.mark.parametrize("cls", FITTED)
-def test_an_estimator_says_what_it_maximises(cls):
+def test_an_estimator_says_what_it_maximizes(cls):
     doc = inspect.getdoc(cls)
     assert re.search("Maximi[sz]es", doc) and "log" in doc
     assert re.search("never (falls|decreases)", doc)

@@ -21,7 +21,7 @@ from mixent.families.gaussian.family import GaussianFamily, Gaussians, Group
 from mixent.families.product import Components, ProductFamily
 from mixent.mixtures.discriminative import DiscriminativeProblem
 from mixent.mixtures.fitting import blocks
-from mixent.mixtures.init import Summary, summarise
+from mixent.mixtures.init import Summary, summarize
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
 CASE = Case(50_000, 10, 8)
@@ -65,7 +65,7 @@ def _measure(
     K = len(start.weights)
     seconds: dict[str, list[float]] = {"EM": [], "conditional": []}
     with choose_executor(1, len(X), K) as executor:
-        summary = summarise(ArrayBlocks(Block(X)), (), executor)
+        summary = summarize(ArrayBlocks(Block(X)), (), executor)
         em, training, params = _problems(structure, summary, start, weights)
         met = int((weights > 0).sum(axis=1).max())  # components a row meets in EM
         axis_aligned = structure == "VVI"
@@ -88,9 +88,9 @@ def _problems(
 ) -> tuple[MixtureProblem, DiscriminativeProblem, MixtureParams]:
     """EM, training anchored where it starts, and that start."""
     K, d = start.means.shape
-    family = ProductFamily(GaussianFamily((Group(structure, 0, K),), summary.centre, summary.scale), None)
+    family = ProductFamily(GaussianFamily((Group(structure, 0, K),), summary.center, summary.scale), None)
     covs = start.covs if structure == "VVV" else np.diagonal(start.covs, axis1=1, axis2=2).copy()
-    components = Components(Gaussians(start.means - summary.centre, covs, (None,)), None)
+    components = Components(Gaussians(start.means - summary.center, covs, (None,)), None)
     params = MixtureParams(weights, components)
     rows = d + 2.0  # anchor="auto"
     anchored = family.anchored(components, np.full(K, rows), 0.0)

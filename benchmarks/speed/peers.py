@@ -28,7 +28,7 @@ from mixent.core.driver import Stop, run
 from mixent.families.gaussian.family import GaussianFamily, Gaussians, Group
 from mixent.families.product import Components, ProductFamily
 from mixent.mixtures.fitting import blocks
-from mixent.mixtures.init import summarise
+from mixent.mixtures.init import summarize
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -49,9 +49,9 @@ def mixent(X: np.ndarray, start: Start, n_passes: int, n_jobs: int | None = None
     K = len(start.weights)
     source = blocks(Block(X), K, axis_aligned=False)
     with choose_executor(n_jobs, len(X), K) as executor:
-        summary = summarise(source, (), executor)
-        family = ProductFamily(GaussianFamily((Group("VVV", 0, K),), summary.centre, summary.scale), None)
-        gaussians = Gaussians(start.means - summary.centre, start.covs, (None,))
+        summary = summarize(source, (), executor)
+        family = ProductFamily(GaussianFamily((Group("VVV", 0, K),), summary.center, summary.scale), None)
+        gaussians = Gaussians(start.means - summary.center, start.covs, (None,))
         params = MixtureParams(start.weights[None, :], Components(gaussians, None))
         end = run(MixtureProblem(family), source, params, stop=Stop(-np.inf, n_passes), executor=executor)
     assert end.n_passes == n_passes, end.message

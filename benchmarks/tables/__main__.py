@@ -26,7 +26,7 @@ from benchmarks.tables.run import plan, run_setting
 from benchmarks.tables.show import show
 from benchmarks.tables.splice import SPLICE
 from benchmarks.tables.store import Store, code_version
-from benchmarks.tables.summary import planned_records, summarise
+from benchmarks.tables.summary import planned_records, summarize
 from benchmarks.tables.table import Setting, Table
 from benchmarks.tables.trees import TREES
 from benchmarks.tables.waveform import WAVEFORM
@@ -97,7 +97,7 @@ def run_table(args: argparse.Namespace) -> int:
     except NoDataError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    records = [r for setting, by_method in found.items() for r in summarise(table, setting, by_method)]
+    records = [r for setting, by_method in found.items() for r in summarize(table, setting, by_method)]
     path = store.write_summary(records, table.name + "-quick" * args.quick)
     (table.view or show)(table, found, code_version(), console)
     console.print(f"{len(records)} records in {path}", markup=False, highlight=False)

@@ -43,7 +43,7 @@ def maxent(data: Dataset) -> Any:
 
 
 def mark_a(by_method: Mapping[str, list[dict]]) -> str:
-    """Not worse than regularised QDA and the tuned mixture beyond noise, in error and log-loss."""
+    """Not worse than regularized QDA and the tuned mixture beyond noise, in error and log-loss."""
     return _not_worse(by_method, "mixent", MIXTURES)
 
 

@@ -215,7 +215,7 @@ def mark_lines(found: Sets) -> Iterator[str]:
     """(a) to (d) of ACCURACY.md, as far as these methods can tell."""
     yield from ("**The marks of ACCURACY.md on these folds:**", "")
     yield (
-        "* (a) Mixtures not worse than regularised QDA and the tuned mixture: these two are no baselines of `compare`; "
+        "* (a) Mixtures not worse than regularized QDA and the tuned mixture: these two are no baselines of `compare`; "
         "see the table of marks under document 003."
     )
     yield f"* (b) Log-loss within {ALLOWED:g} times that of logistic regression: {_mark_b(found)}."

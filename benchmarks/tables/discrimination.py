@@ -112,7 +112,7 @@ class MeasuredSVM(Measured):
 class LikelihoodGaussians:
     """The Gaussians MED starts from: each class's own rows and the `k` of the prior; the bias sees both classes.
 
-    The bias maximises the conditional likelihood of the training rows: there sum_t P(1 | x_t) is the number of class 1.
+    The bias maximizes the conditional likelihood of the training rows: there sum_t P(1 | x_t) is the number of class 1.
     """
 
     def __init__(self, k: Any = "auto") -> None:

@@ -48,7 +48,7 @@ LETTERED = {"splice": ("EI", "IE", "N"), "splice25": ("EI", "IE", "N"), "mushroo
 SPLITS = {"satimage": 3, "mushroom": 3, "splice": 5, "splice25": 5}  # 10 otherwise
 MOST = 3000  # test rows of other classes
 BINS = np.arange(-60.0, 1.0)  # of log-likelihoods, nats
-COLOURS = {MRE: "#0072B2", BAYES: "#D55E00"}  # Okabe and Ito
+COLORS = {MRE: "#0072B2", BAYES: "#D55E00"}  # Okabe and Ito
 DASHES = {MRE: "-", BAYES: "--"}  # those of the document
 NOTES = (
     "MRE: objective='margin' with the defaults; Bayes: objective='bayes', the same prior.",
@@ -108,7 +108,7 @@ class Predictive(Detector):
 
 
 def encoded(data: Dataset, columns: list[str]) -> Any:
-    """Categories one-hot, numbers standardised; gaps at the mean, or the most frequent category."""
+    """Categories one-hot, numbers standardized; gaps at the mean, or the most frequent category."""
     named = [c for c in columns if c in data.discrete]
     numbers = [c for c in columns if c not in data.discrete]
     one_hot = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore"))
@@ -388,7 +388,7 @@ def _histogram(ax: Any, of: Mapping[str, list[dict]]) -> None:
     for objective, share in shares.items():
         sd = mean_sd(of[objective], "train_sd")[0]
         label = f"{'MRE' if objective == MRE else 'Bayes'} (sd {sd:.2f})"
-        ax.stairs(share, BINS, color=COLOURS[objective], linestyle=DASHES[objective], linewidth=1.5, label=label)
+        ax.stairs(share, BINS, color=COLORS[objective], linestyle=DASHES[objective], linewidth=1.5, label=label)
     total = np.sum(list(shares.values()), axis=0) if shares else np.ones(len(BINS) - 1)
     held = np.flatnonzero(total > 5e-3)  # one true site has hardly a letter that is known: its likelihood is almost 1
     ax.set_xlim(BINS[held[0]] - 1, BINS[held[-1] + 1] + 1)
@@ -401,7 +401,7 @@ def _curves(ax: Any, of: Mapping[str, list[dict]]) -> None:
         if records:
             label = f"{'MRE' if objective == MRE else 'Bayes'} (AUC {mean_sd(records, 'auc')[0]:.4f})"
             mean = np.mean([r["roc"] for r in records], axis=0)[shown]
-            ax.plot(RATES[shown], mean, color=COLOURS[objective], linestyle=DASHES[objective], label=label)
+            ax.plot(RATES[shown], mean, color=COLORS[objective], linestyle=DASHES[objective], label=label)
     ax.set_xscale("log")
     ax.set_xlim(RATES[1], 1.0)
     ax.set_ylim(top=1.005)

@@ -169,7 +169,7 @@ TABLES_OF_001: dict[str, dict[str, tuple[int | None, int]]] = {
         "MED Gaussians": (2, 3),
     },
     "breast_w": {
-        "nearest neighbour": (None, 11),
+        "nearest neighbor": (None, 11),
         "SVM linear": (8, 10),
         "SVM RBF": (0, 11),
         "SVM cubic": (1, 13),

@@ -35,7 +35,7 @@ C = 5.0
 KERNELS = {"linear": "linear", "unit linear": "unit", "RBF": "rbf"}
 ALL, SEMI, FEW = "all labels", "10 % + unlabelled", "10 % only"
 RATES = np.concatenate([[0.0], np.geomspace(0.002, 1.0, 60)])  # false alarms at which ROC curves are kept
-COLOURS = {ALL: "#0072B2", SEMI: "#D55E00", FEW: "#009E73"}  # Okabe and Ito
+COLORS = {ALL: "#0072B2", SEMI: "#D55E00", FEW: "#009E73"}  # Okabe and Ito
 DASHES = {ALL: "-", SEMI: "-.", FEW: "--"}  # those of the document
 NOTES = (
     f"MED with C = {C:g}, exponential margin, no calibration; 500 + 500 training rows, 100 of them labelled.",
@@ -201,7 +201,7 @@ def _panel(ax: Any, kernel: str, by: Mapping[str, list[dict]]) -> None:
         if len(curves):
             area = mean_sd(records, "auc")[0]
             label = f"{known} (AUC {area:.3f})"
-            style = {"color": COLOURS[known], "linestyle": DASHES[known], "label": label}
+            style = {"color": COLORS[known], "linestyle": DASHES[known], "label": label}
             ax.plot(RATES[shown], curves.mean(axis=0)[shown], **style)
     ax.set_xscale("log")
     ax.set_xlim(RATES[1], 1.0)

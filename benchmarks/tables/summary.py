@@ -22,7 +22,7 @@ def planned_records(store: Store, setting: Setting, keys: list[Key]) -> dict[str
     return by_method
 
 
-def summarise(table: Table, setting: Setting, by_method: Mapping[str, list[dict]]) -> list[dict]:
+def summarize(table: Table, setting: Setting, by_method: Mapping[str, list[dict]]) -> list[dict]:
     """Result records of a set. Error is in %, log-loss in nats; a missing number is null."""
     return [
         _result(table, setting.name, method, metric, records)

@@ -118,10 +118,10 @@ class LargestMargin:
 def largest_margin(known: MEDTreeClassifier, X: Any, y: np.ndarray) -> float:
     """The largest margin that some distributions over trees, with the tables of this model, keep in all rows.
 
-    max m  s.t.  y_t (b + sum_s s <log T_s(x_t)>) >= m.  A linear programme in the probabilities of trees: those that
+    max m  s.t.  y_t (b + sum_s s <log T_s(x_t)>) >= m.  A linear program in the probabilities of trees: those that
     could raise m are added as they are found. Whatever prices p the rows have, p^T offset and the spanning trees of
     highest p-weighted sum are an upper bound of m; prices near those of the best bound so far are tried, since those
-    of the programme itself jump about (250 rounds instead of 100).
+    of the program itself jump about (250 rounds instead of 100).
     """
     model = known.model_
     sign = np.where(y == known.classes_[0], 1.0, -1.0)
@@ -129,15 +129,15 @@ def largest_margin(known: MEDTreeClassifier, X: Any, y: np.ndarray) -> float:
     phi = [s * view.features().T for s, view in zip((sign, -sign), views)]  # (E, n) what an edge adds to each margin
     offset = sign * (views[0].offset - views[1].offset)
     kept = [(one.likeliest.mean @ f)[None] for one, f in zip(model.tables or (), phi)]  # (trees, n)
-    centre, value, bound = None, -np.inf, np.inf
+    center, value, bound = None, -np.inf, np.inf
     while bound - value > PRECISE:
         prices, value = _prices(kept, sign, offset)
-        trial = prices if centre is None else STEADY * centre + (1 - STEADY) * prices
+        trial = prices if center is None else STEADY * center + (1 - STEADY) * prices
         added = [best_tree(f @ trial).mean @ f for f in phi]
         kept = [np.vstack([k, a]) for k, a in zip(kept, added)]
         above = float(trial @ (offset + sum(added)))
         if above < bound:
-            bound, centre = above, trial
+            bound, center = above, trial
     return value
 
 
@@ -349,12 +349,12 @@ def picture(found: Found, path: Path) -> None:
 
 
 def _curves(ax: Any, by: Mapping[str, list[dict]]) -> None:
-    for method, colour in DRAWN.items():
+    for method, color in DRAWN.items():
         records = [r for r in by.get(method, []) if not r["failed"]]
         if records:
             mean = np.mean([r["roc"] for r in records], axis=0)
             label = f"{method} (least error {mean_sd(records, 'least_error')[0]:.1f} %)"
-            ax.plot(RATES[1:], mean[1:], color=colour, linestyle=DASHES[method], label=label)
+            ax.plot(RATES[1:], mean[1:], color=color, linestyle=DASHES[method], label=label)
     ax.set_xscale("log")
     ax.set_xlim(RATES[1], 1.0)
     ax.set_ylim(top=1.005)
@@ -370,12 +370,12 @@ def _weights(figure: Any, ax: Any, kept: list[float], s: int) -> None:
     n = round(0.5 + np.sqrt(0.25 + 2 * four.shape[1]))
     upper = np.triu(np.full((n, n), True), 1)
     names = WINDOW if n == len(WINDOW) else [c for c in WINDOW if c not in CONSENSUS[SITE]]
-    for part, here, colours, label in (
+    for part, here, colors, label in (
         (four[s], upper, "Blues", "log W, nats above the smallest"),
         (four[2 + s], upper.T, "Oranges", "I, nats"),
     ):
         square = unpacked(part - part.min(), n) if here is upper else unpacked(part, n)
-        drawn = ax.imshow(np.ma.array(square, mask=~here), cmap=colours, interpolation="nearest")
+        drawn = ax.imshow(np.ma.array(square, mask=~here), cmap=colors, interpolation="nearest")
         bar = figure.colorbar(drawn, ax=ax, shrink=0.8, pad=0.02)
         bar.set_label(label, fontsize=7)
         bar.ax.tick_params(labelsize=6)

@@ -92,7 +92,7 @@ def make_orchestra(
     ----------
     n_rows : int
     separation : float
-        Distance between neighbouring centres; the groups' standard deviations are 0.5 to 1.
+        Distance between neighboring centers; the groups' standard deviations are 0.5 to 1.
     n_features : int
         At least 2. Only the first two tell anything; the others are standard normal noise.
     random_state : int, RandomState or None

@@ -24,13 +24,13 @@ class Table(ProbabilisticClassifier):
 
     def _log_joint(self, X):
         with np.errstate(divide="ignore"):
-            return np.log(np.asarray(X, dtype=float)) - 700.0  # far from normalised
+            return np.log(np.asarray(X, dtype=float)) - 700.0  # far from normalized
 
 
 POSTERIORS = np.array([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7], [0.34, 0.33, 0.33], [0.0, 1.0, 0.0]])
 
 
-def test_probabilities_are_normalised_in_the_log_domain():
+def test_probabilities_are_normalized_in_the_log_domain():
     np.testing.assert_allclose(Table().predict_proba(POSTERIORS), POSTERIORS, rtol=1e-12)
     np.testing.assert_allclose(Table().predict_log_proba(POSTERIORS[:3]), np.log(POSTERIORS[:3]), rtol=1e-9)
     assert Table().predict(POSTERIORS).tolist() == ["a", "c", "a", "b"]

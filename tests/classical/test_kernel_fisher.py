@@ -24,7 +24,7 @@ def mixed(n=60, seed=0):
     X, y = rows(n, seed)
     rng = np.random.default_rng(seed + 1)
     frame = pd.DataFrame(X, columns=list("abcd"))
-    frame["colour"] = np.array(["red", "green", "blue"])[(y + rng.integers(2, size=n)) % 3]
+    frame["color"] = np.array(["red", "green", "blue"])[(y + rng.integers(2, size=n)) % 3]
     frame["a"] = frame["a"].where(rng.random(n) > 0.2)
     return frame, np.array(["x", "y", "z"])[y]
 
@@ -74,16 +74,16 @@ def test_with_a_linear_kernel_and_no_shrinkage_it_is_fishers_own(n_classes):
         assert abs(np.corrcoef(ours[:, k], theirs[:, k])[0, 1]) == pytest.approx(1, abs=1e-9)
 
 
-def test_directions_maximise_what_is_said():
-    """Variance between classes over that within plus lam |f|^2, by the generalised eigenproblem itself."""
+def test_directions_maximize_what_is_said():
+    """Variance between classes over that within plus lam |f|^2, by the generalized eigenproblem itself."""
     X, y = rows(50)
     Y, K, lam, n = np.eye(3)[y], RBF(0.2).gram(X, X), 0.5, 50
     smoother = Smoother.of_kernel(K, np.ones(n))
     fit, _ = smoother.left_out(Y, lam, np.ones(n))
     found = smoother.coefficients(Y, lam) @ directions(Y, fit, np.ones(n))
-    centre = np.eye(n) - 1 / n
+    center = np.eye(n) - 1 / n
     means = Y @ np.diag(1 / Y.sum(axis=0)) @ Y.T
-    between, within = K @ centre @ means @ centre @ K, K @ (np.eye(n) - means) @ K + lam * K
+    between, within = K @ center @ means @ center @ K, K @ (np.eye(n) - means) @ K + lam * K
     within += 1e-12 * np.trace(within) * np.eye(n)
     best = np.sort(eigh(between, within, eigvals_only=True))[::-1][:2]
     ours = [(a @ between @ a) / (a @ within @ a) for a in found.T]

@@ -25,9 +25,9 @@ def mixed(n=60, seed=0):
     X, y = rows(n, seed)
     rng = np.random.default_rng(seed + 1)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    frame["colour"] = np.array(["red", "green", "blue", "grey"])[(y + rng.integers(2, size=n)) % 4]
+    frame["color"] = np.array(["red", "green", "blue", "gray"])[(y + rng.integers(2, size=n)) % 4]
     frame["wet"] = rng.random(n) < 0.3 + 0.2 * y
-    frame["colour"] = frame["colour"].where(rng.random(n) > 0.1, None)
+    frame["color"] = frame["color"].where(rng.random(n) > 0.1, None)
     frame["a"] = frame["a"].where(rng.random(n) > 0.2)
     return frame, np.array(["x", "y", "z"])[y]
 
@@ -68,7 +68,7 @@ def seen_columns(frame):
     for name in ("a", "b", "c"):
         values = frame[name].to_numpy(float)
         out.append(("number", (values - np.nanmean(values)) / np.nanstd(values), None))
-    for name in ("colour", "wet"):
+    for name in ("color", "wet"):
         kinds = sorted(frame[name].dropna().unique())
         codes = np.array([kinds.index(v) if v is not None and v == v else -1 for v in frame[name]])
         counts = np.bincount(codes[codes >= 0], minlength=len(kinds)) + 1 / len(kinds)
@@ -106,16 +106,16 @@ def test_leaving_a_row_out_is_fitting_without_it():
 
 def test_a_density_integrates_to_one_and_a_gap_integrates_out():
     frame, y = mixed(30)
-    frame = frame[["a", "colour"]]
+    frame = frame[["a", "color"]]
     model = ParzenClassifier(0.5).fit(frame, y)
 
-    def density(a, colour):
-        return np.exp(model.score_samples(pd.DataFrame({"a": np.atleast_1d(a), "colour": colour})))
+    def density(a, color):
+        return np.exp(model.score_samples(pd.DataFrame({"a": np.atleast_1d(a), "color": color})))
 
-    colours, at = ["red", "green", "blue", "grey"], np.linspace(-15, 15, 3001)
-    mass = {c: trapezoid(density(at, c), at) for c in colours}
+    colors, at = ["red", "green", "blue", "gray"], np.linspace(-15, 15, 3001)
+    mass = {c: trapezoid(density(at, c), at) for c in colors}
     assert sum(mass.values()) == pytest.approx(1, rel=1e-9)
-    assert sum(density(0.3, c)[0] for c in colours) == pytest.approx(density(0.3, None)[0], rel=1e-9)
+    assert sum(density(0.3, c)[0] for c in colors) == pytest.approx(density(0.3, None)[0], rel=1e-9)
     assert mass["red"] == pytest.approx(density(np.nan, "red")[0], rel=1e-9)
 
 

@@ -12,7 +12,7 @@ from mixent.persistence import SavedFileError
 rng = np.random.default_rng(0)
 y = np.array(["x", "y", "z"])[np.arange(45) % 3]
 X = pd.DataFrame({"a": rng.normal(size=45) + np.arange(45) % 3, "b": rng.normal(size=45)})
-X["colour"] = np.array(["red", "blue", None], dtype=object)[rng.integers(3, size=45)]
+X["color"] = np.array(["red", "blue", None], dtype=object)[rng.integers(3, size=45)]
 X.loc[::7, "a"] = np.nan
 MODELS = [
     ParzenClassifier(progress=lambda *args: None),

@@ -17,7 +17,7 @@ from mixent.cli import app
 mpl.use("Agg")
 if tuple(int(part) for part in pd.__version__.split(".")[:2]) < (3, 1):  # older ones round the last digit by default
     pd.read_csv = partial(pd.read_csv, float_precision="round_trip")
-FEATURES = ["size", "count", "colour"]
+FEATURES = ["size", "count", "color"]
 
 
 def make_frame(n=60, seed=0):
@@ -28,14 +28,14 @@ def make_frame(n=60, seed=0):
             "id": np.arange(n),
             "size": rng.normal(size=n) + 3 * (label == "yes"),
             "count": rng.poisson(5, n).astype(float),
-            "colour": np.where(rng.random(n) < 0.8, np.where(label == "yes", "red", "blue"), "green"),
+            "color": np.where(rng.random(n) < 0.8, np.where(label == "yes", "red", "blue"), "green"),
             "w": rng.random(n) + 0.5,
             "class": label,
         }
     )
     frame.loc[::7, "size"] = np.nan
     frame.loc[::9, "count"] = np.nan
-    frame.loc[::11, "colour"] = None
+    frame.loc[::11, "color"] = None
     return frame
 
 

@@ -93,10 +93,10 @@ def test_codes_reach_the_bases(mixent, stock):
     frame = read_frame(stock / "data.csv")
     frame["code"] = np.arange(len(frame)) % 4
     frame.drop(columns=["id", "w"]).to_csv("codes.csv", index=False)
-    fit = ("fit", "codes.csv", "-t", "class", "-o", "m.mixent", "--categorical", "code,colour", "--model", *MIXED)
+    fit = ("fit", "codes.csv", "-t", "class", "-o", "m.mixent", "--categorical", "code,color", "--model", *MIXED)
     assert mixent(*fit).exit_code == 0
     base = mx.load("m.mixent").fitted_[0]
-    assert base.categorical == ["code", "colour"] and base.schema_.columns[-1].categories == ("0", "1", "2", "3")
+    assert base.categorical == ["code", "color"] and base.schema_.columns[-1].categories == ("0", "1", "2", "3")
     assert mixent("predict", "m.mixent", "codes.csv", "-o", "out.csv").exit_code == 0
 
 

@@ -32,7 +32,7 @@ def test_explain_adds_up_and_is_sorted(mixent, stock, X):
     parts = {part["part"]: part for part in case["parts"]}
     assert parts["average row"]["part_log_odds"] == why.baseline[0]
     assert [parts[name]["part_log_odds"] for name in why.names] == why.parts[0].tolist()
-    assert parts["colour"]["value"] == X["colour"][3] and parts["size"]["value"] == f"{X['size'][3]:.6g}"
+    assert parts["color"]["value"] == X["color"][3] and parts["size"]["value"] == f"{X['size'][3]:.6g}"
 
 
 def test_explain_a_label_and_several_rows(mixent, stock, X):

@@ -46,10 +46,10 @@ def test_fit_equals_the_library(mixent, stock):
 @pytest.mark.parametrize(
     ("name", "settings"),
     [
-        ("maxent", ["prior_variance=0.5", "pairs=colour,size;count,colour"]),
+        ("maxent", ["prior_variance=0.5", "pairs=color,size;count,color"]),
         ("kernel-fisher", ["kernel=poly", "shrinkage=0.1"]),
         ("parzen", ["bandwidth=0.7"]),
-        ("med-bayes-net", ["structure=colour,size;", "calibration=none"]),
+        ("med-bayes-net", ["structure=color,size;", "calibration=none"]),
     ],
 )
 def test_settings_reach_the_library(mixent, stock, name, settings):
@@ -158,7 +158,7 @@ def test_a_word_among_numbers_is_reported_unless_the_column_is_listed(mixent, st
     frame.to_csv("d.csv", index=False)
     fit = ("fit", "d.csv", "-t", "class", "-o", "m.mixent", *ONE)
     assert "column 'size' is text because of 'abc'" in mixent(*fit).stderr
-    assert "is text because" not in mixent(*fit, "--categorical", "size,colour").stderr
+    assert "is text because" not in mixent(*fit, "--categorical", "size,color").stderr
 
 
 def test_markup_emoji_and_escapes_in_names_are_shown_as_they_are(mixent, stock):

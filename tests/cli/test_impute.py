@@ -41,10 +41,10 @@ def test_impute_leaves_unknown_columns_and_full_tables_alone(mixent, stock):
 
 def test_impute_keeps_values_the_model_has_never_seen(mixent, stock):
     frame = pd.read_csv(stock / "data.csv")
-    frame.loc[1, "colour"] = "purple"
+    frame.loc[1, "color"] = "purple"
     frame.to_csv("d.csv", index=False)
     result = mixent("impute", stock / "joint.mixent", "d.csv", "-o", "full.csv", "-q")
-    assert result.exit_code == 0 and pd.read_csv("full.csv")["colour"][1] == "purple"
+    assert result.exit_code == 0 and pd.read_csv("full.csv")["color"][1] == "purple"
 
 
 def test_a_model_of_arrays_is_imputed_by_position(mixent):
@@ -65,5 +65,5 @@ def test_what_is_refused(fails, stock):
     fails("impute", "{stock}/joint.mixent", data, status=2)
     Path("short.csv").write_text("size\n1\n")
     line = fails("impute", "{stock}/joint.mixent", "short.csv", "-o", "full.csv")
-    assert "short.csv has no columns 'count', 'colour'" in line
+    assert "short.csv has no columns 'count', 'color'" in line
     assert "not a mixent file" in fails("impute", "short.csv", "short.csv", "-o", "full.csv")

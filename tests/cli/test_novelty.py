@@ -14,8 +14,8 @@ from mixent.data import read_frame
 
 LEAVE = ("--ignore", "id,w,class")
 NOVELTY = ("novelty", "{stock}/data.csv", *LEAVE, "-o", "d.mixent")
-COLUMNS = ["size", "count", "colour"]
-ODD = pd.DataFrame({"size": [0.5, 40.0, None], "count": [5.0, 5.0, 5.0], "colour": ["blue", "red", "violet"]})
+COLUMNS = ["size", "count", "color"]
+ODD = pd.DataFrame({"size": [0.5, 40.0, None], "count": [5.0, 5.0, 5.0], "color": ["blue", "red", "violet"]})
 
 
 def said(result):
@@ -108,7 +108,7 @@ def test_predict_says_which_column(mixent, detector):
     assert mixent("predict", detector, "new.csv", "-o", "o.csv", "--explain").exit_code == 0
     found = pd.read_csv("o.csv")
     assert found["outlier"].tolist() == [False, True, True]
-    assert found["feature"].tolist()[1:] == ["size", "colour"]
+    assert found["feature"].tolist()[1:] == ["size", "color"]
     np.testing.assert_allclose(found["feature_part"], mx.load(detector).contributions(ODD).min(axis=1), rtol=1e-9)
     assert mixent("predict", detector, "new.csv", "-o", "-").stdout.startswith("score,decision,outlier\n")
 
@@ -117,7 +117,7 @@ def test_parts_are_what_a_value_adds(detector):
     model = mx.load(detector)
     parts = model.contributions(ODD)
     for j, name in enumerate(COLUMNS):
-        gone = ODD.assign(**{name: None if name == "colour" else np.nan})
+        gone = ODD.assign(**{name: None if name == "color" else np.nan})
         np.testing.assert_allclose(
             parts[:, j], model.score_samples(ODD) - model.score_samples(gone), rtol=1e-9, atol=1e-12
         )

@@ -20,7 +20,7 @@ def model(stock):
 
 @pytest.fixture
 def X(stock):
-    return pd.read_csv(stock / "data.csv")[["size", "count", "colour"]]
+    return pd.read_csv(stock / "data.csv")[["size", "count", "color"]]
 
 
 def test_predictions_and_probabilities(mixent, model, X):
@@ -41,12 +41,12 @@ def test_columns_are_found_by_name_and_unknown_ones_ignored(mixent, X, stock):
 
 
 def test_rows_of_gaps_and_unseen_values_never_fail(mixent, model):
-    pd.DataFrame({"size": [np.nan, 1.0], "count": [np.nan, 2], "colour": [None, "purple"]}).to_csv(
+    pd.DataFrame({"size": [np.nan, 1.0], "count": [np.nan, 2], "color": [None, "purple"]}).to_csv(
         "new.csv", index=False
     )
     result = mixent(*PREDICT[:2], "new.csv", "-o", "out.csv", "--density")
     assert result.exit_code == 0, result.output
-    assert "Warning: column 'colour' has values not seen at fit ('purple')" in result.stderr
+    assert "Warning: column 'color' has values not seen at fit ('purple')" in result.stderr
     out = pd.read_csv("out.csv")
     assert np.isfinite(out[["p(no)", "p(yes)", "log_density"]]).all(axis=None)
     np.testing.assert_allclose(out.loc[0, ["p(no)", "p(yes)"]].astype(float), model.class_prior_)  # nothing known
@@ -167,7 +167,7 @@ def test_explanations_add_up_to_the_log_odds(mixent, model, X):
 # --- joint models
 
 
-@pytest.mark.parametrize("target", ["colour", "class", "size"])
+@pytest.mark.parametrize("target", ["color", "class", "size"])
 def test_a_joint_model_predicts_the_column_asked_for(mixent, stock, target):
     frame = read_frame(stock / "data.csv")
     model = mx.load(stock / "joint.mixent")
@@ -213,4 +213,4 @@ def test_options_that_need_a_capability(fails):
     line = fails("predict", "{stock}/maxent.mixent", "{stock}/data.csv", "-o", "o.csv", "--density", status=2)
     assert "--density is not used" in line
     line = fails("predict", "{stock}/joint.mixent", "{stock}/data.csv", "-o", "o.csv", "--target", "colr")
-    assert "has no column 'colr'; did you mean 'colour'?" in line
+    assert "has no column 'colr'; did you mean 'color'?" in line

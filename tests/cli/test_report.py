@@ -110,6 +110,6 @@ def test_what_is_refused(fails, tmp_path):
     clusters = "{stock}/clusters.mixent"
     line = fails("report", clusters, data, "-t", "class", "-o", "p.html", status=2)
     assert "--target is only used with classifiers" in line
-    line = fails("report", model, data, "-t", "colour", "-o", "p.html")
-    assert "column 'colour' (--target):" in line and "is not a class of" in line and "classes are 'no', 'yes'" in line
+    line = fails("report", model, data, "-t", "color", "-o", "p.html")
+    assert "column 'color' (--target):" in line and "is not a class of" in line and "classes are 'no', 'yes'" in line
     assert not list(tmp_path.glob("*.html"))

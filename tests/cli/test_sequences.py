@@ -25,9 +25,9 @@ def make_steps(n=24, seed=0):
     for i in range(n):
         speed = np.sort(rng.normal(size=rng.integers(4, 8)))[:: 1 if i % 2 else -1]
         for value in speed:
-            colour = "red" if value > rng.normal() else "blue"
+            color = "red" if value > rng.normal() else "blue"
             way = "up" if i % 2 else "down"
-            rows.append({"id": f"{i:02}", "speed": value, "colour": colour, "w": 1.0 + i % 3, "way": way})
+            rows.append({"id": f"{i:02}", "speed": value, "color": color, "w": 1.0 + i % 3, "way": way})
     return pd.DataFrame(rows)
 
 
@@ -65,8 +65,8 @@ def test_steps_equal_the_library(mixent):
     X = read_frame("d.csv", text=["id"])
     ends = X.drop_duplicates("id")
     model = mx.HMMClassifier(random_state=0)
-    model.fit(X[["speed", "colour"]], ends["way"], sample_weight=ends["w"], groups=X["id"])
-    proba = model.predict_proba(X[["speed", "colour"]], groups=X["id"])
+    model.fit(X[["speed", "color"]], ends["way"], sample_weight=ends["w"], groups=X["id"])
+    proba = model.predict_proba(X[["speed", "color"]], groups=X["id"])
     predict = ("predict", "m.mixent", "d.csv", "-o", "o.csv", "--sequence", "id", "--keep", "way")
     assert mixent(*predict, "--density").exit_code == 0
     found = read_frame("o.csv", text=["id"])
@@ -84,9 +84,9 @@ def test_steps_of_sequences_without_a_label_are_left_out(mixent):
     assert mixent(*STEPS, "--ignore", "w").exit_code == 0
     known = some.dropna(subset="way")
     model = mx.HMMClassifier(random_state=0)
-    model.fit(known[["speed", "colour"]], known.drop_duplicates("id")["way"], groups=known["id"])
-    expected = model.predict_proba(steps[["speed", "colour"]], groups=steps["id"])
-    found = mx.load("m.mixent").predict_proba(steps[["speed", "colour"]], groups=steps["id"])
+    model.fit(known[["speed", "color"]], known.drop_duplicates("id")["way"], groups=known["id"])
+    expected = model.predict_proba(steps[["speed", "color"]], groups=steps["id"])
+    found = mx.load("m.mixent").predict_proba(steps[["speed", "color"]], groups=steps["id"])
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
@@ -96,7 +96,7 @@ def test_a_density_of_sequences(mixent):
     fit = ("fit", "d.csv", "-o", "m.mixent", "--model", "hmm-density", "--sequence", "id")
     assert mixent(*fit).exit_code == 0
     assert mixent("predict", "m.mixent", "d.csv", "-o", "o.csv", "--sequence", "id").exit_code == 0
-    expected = mx.load("m.mixent").score_samples(steps[["speed", "colour"]], groups=steps["id"])
+    expected = mx.load("m.mixent").score_samples(steps[["speed", "color"]], groups=steps["id"])
     np.testing.assert_allclose(pd.read_csv("o.csv")["log_density"], expected, rtol=1e-9)
 
 
@@ -104,7 +104,7 @@ def test_a_density_of_sequences(mixent):
     ("change", "options", "message"),
     [
         ({}, ["--sequence", "idd"], "d.csv has no column 'idd'; did you mean 'id'?"),
-        ({}, ["--sequence", "id", "--ignore", "w,speed,colour"], "'id' (--sequence) is the only column"),
+        ({}, ["--sequence", "id", "--ignore", "w,speed,color"], "'id' (--sequence) is the only column"),
         ({}, ["--sequence", "way"], "cannot be given to --sequence too"),
         ({"way": (2, "up")}, ["--sequence", "id"], "row 2: all steps of a sequence have one label and one weight"),
         ({"w": (1, 9.0)}, ["--sequence", "id", "--weight", "w"], "--weight differs within sequence '00' of 'id'"),

@@ -19,7 +19,7 @@ def test_update_is_partial_fit(mixent, model, stock):
     assert result.exit_code == 0, result.output
     assert "Updated with 60 rows" in result.stdout and "Wrote m.mixent" in result.stdout
     frame = pd.read_csv(stock / "data.csv")
-    X = frame[["size", "count", "colour"]]
+    X = frame[["size", "count", "color"]]
     expected = mx.load(stock / "model.mixent").set_params(forgetting=0.25)
     expected.partial_fit(X, frame["class"], sample_weight=frame["w"])
     found = mx.load(model)
@@ -46,10 +46,10 @@ def test_bad_updates_leave_the_model_alone(fails, mixent, model, stock):
     assert "--target is needed: m.mixent holds a classifier" in fails("update", model, data, status=2)
     line = fails("update", model, "new.csv", "-t", "class")
     assert "maybe" in line and "new.csv, column 'class' (--target)" in line
-    line = fails("update", model, data, "-t", "colour")
-    assert "data.csv, column 'colour' (--target)" in line and "its classes are 'no', 'yes'" in line
+    line = fails("update", model, data, "-t", "color")
+    assert "data.csv, column 'color' (--target)" in line and "its classes are 'no', 'yes'" in line
     assert "has no column 'Class'; did you mean 'class'?" in fails("update", model, data, "-t", "Class")
-    assert "(--weight) must hold numbers" in fails("update", model, data, "-t", "class", "--weight", "colour")
+    assert "(--weight) must hold numbers" in fails("update", model, data, "-t", "class", "--weight", "color")
     assert "forgetting must be a share" in fails("update", model, data, "-t", "class", "--set", "forgetting=1")
     frame.drop(columns="size").to_csv("short.csv", index=False)
     assert "has no column 'size'" in fails("update", model, "short.csv", "-t", "class")

@@ -42,7 +42,7 @@ def left_out(**changes):
             {"n_labelled": 20_000},
             {
                 *("Gaussian MED", "tree MED", "Parzen window", "kernel Fisher", "RBF MED", "RBF SVM"),
-                "k nearest neighbours",
+                "k nearest neighbors",
             },
             "it compares all pairs of rows, and there are more than 10000 rows",
         ),
@@ -52,7 +52,7 @@ def left_out(**changes):
             "it takes long where rows times other classes are more than 2000",
         ),
         ({"smallest_class": 4}, {"tree MED", "RBF SVM"}, "a class has fewer than 6 rows, too few for Platt's"),
-        ({"weighted": True}, {"tree MED", "k nearest neighbours"}, "it takes no weights"),
+        ({"weighted": True}, {"tree MED", "k nearest neighbors"}, "it takes no weights"),
         ({"n_categories": 120, "n_numbers": 1}, {"tree MED"}, "there are more than 100 columns"),
     ],
 )
@@ -87,10 +87,10 @@ def test_every_recipe_works_on_a_mixed_table_with_gaps():
     rng = np.random.default_rng(0)
     y = np.array(["no", "yes"])[np.arange(60) % 2]
     X = pd.DataFrame({"size": rng.normal(size=60) + (y == "yes"), "age": rng.normal(size=60)})
-    X["colour"] = np.where(rng.random(60) < 0.7, np.where(y == "yes", "red", "blue"), "green")
+    X["color"] = np.where(rng.random(60) < 0.7, np.where(y == "yes", "red", "blue"), "green")
     X["site"] = rng.choice(["n", "s"], 60)
     X.loc[::7, "size"] = np.nan
-    X.loc[::9, "colour"] = None
+    X.loc[::9, "color"] = None
     samples = read_samples(read_table(X, "auto"), y)
     shape = shape_of(samples.X, samples.labels)
     made, skipped = candidates(shape)

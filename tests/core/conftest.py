@@ -14,14 +14,14 @@ def make_mixture():
 
     def make(seed=0, n=400, d=3, K=3, gap=2.0, gaps=0.0, block_rows=40, prior=1.0, truth=None):
         rng = np.random.default_rng(seed)
-        centres = gap * rng.normal(size=(truth or K, d))
-        X = centres[rng.integers(truth or K, size=n)] + rng.normal(size=(n, d))
+        centers = gap * rng.normal(size=(truth or K, d))
+        X = centers[rng.integers(truth or K, size=n)] + rng.normal(size=(n, d))
         X[rng.random((n, d)) < gaps] = np.nan
-        centre, scale = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
-        family = GaussianFamily((Group("VVV", 0, K),), centre, scale)
+        center, scale = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
+        family = GaussianFamily((Group("VVV", 0, K),), center, scale)
         if prior:
             rule = Prior(np.array(prior), np.diag(scale**2), np.zeros(d), np.array(0.01))
-            family = GaussianFamily(family.groups, centre, scale, rule.expand(K, False))
+            family = GaussianFamily(family.groups, center, scale, rule.expand(K, False))
         means = rng.normal(size=(K, d)) * scale
         covs = np.repeat(np.diag(scale**2)[None], K, axis=0)
         params = MixtureParams(np.full((1, K), 1 / K), Components(Gaussians(means, covs, (None,)), None))

@@ -6,7 +6,7 @@ from scipy.special import logsumexp
 from mixent.core.arrays import Scratch, log_sum_exp, safe_log, softmax_columns
 
 
-def test_softmax_columns_is_normalisation_in_place():
+def test_softmax_columns_is_normalization_in_place():
     rng = np.random.default_rng(0)
     joint = rng.normal(scale=300, size=(4, 50))
     joint[1, :10] = -np.inf

@@ -22,7 +22,7 @@ class Value(Stats):
 
 
 class Climb(Problem):
-    """Maximises -(x - 3)^2 over the rows; `rule(x, step)` is the update, true or broken."""
+    """Maximizes -(x - 3)^2 over the rows; `rule(x, step)` is the update, true or broken."""
 
     def __init__(self, rule=lambda x, step: x + 0.5 * step * (3.0 - x), domain=lambda x: True, **options):
         self.rule, self.domain, self.passes = rule, domain, []

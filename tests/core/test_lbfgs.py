@@ -27,7 +27,7 @@ class Value(Stats):
 
 
 class Valley(Problem):
-    """Maximises  -sum_i (x_i - 3)^2 - bend (x_1 - x_0^2 / 3)^2  on every row, inside `domain`."""
+    """Maximizes  -sum_i (x_i - 3)^2 - bend (x_1 - x_0^2 / 3)^2  on every row, inside `domain`."""
 
     def __init__(self, bend=0.0, domain=lambda x: True, beyond=None):
         self.bend, self.domain, self.beyond, self.passes = bend, domain, beyond, []

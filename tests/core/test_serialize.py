@@ -17,7 +17,7 @@ from mixent.core import serialize
 from mixent.core.serialize import FORMAT, SavedFileError, load, read_header, save
 
 
-class Colour(Enum):
+class Color(Enum):
     RED = 1
     BLUE = "b"
 
@@ -65,7 +65,7 @@ class Stranger:
     pass
 
 
-CLASSES = {"Pair": Pair, "Plain": Plain, "Colour": Colour, "Word": Word, "Derived": Derived}
+CLASSES = {"Pair": Pair, "Plain": Plain, "Color": Color, "Word": Word, "Derived": Derived}
 ABOUT = {"mixent": "0.1.0", "kind": "test"}
 
 
@@ -99,8 +99,8 @@ VALUES = {
     "numpy scalars": [np.float64(1.5), np.float32("nan"), np.int32(-3), np.uint8(255), np.bool_(True), np.float16(2)],
     "tuple": (1, (2, [3, ()]), {"a": (4,)}),
     "dict": {"a": 1, 2: "b", None: 3, (1, "x"): [4], True: 5, 1.5: 6, "$tuple": {"$object": "Pair"}},
-    "enums": [Colour.RED, Colour.BLUE, Word.YES],
-    "objects": Pair(Pair(1, np.arange(3)), Plain(a_=np.eye(2), b=(1, 2), constant=4, _hidden=Colour.BLUE)),
+    "enums": [Color.RED, Color.BLUE, Word.YES],
+    "objects": Pair(Pair(1, np.arange(3)), Plain(a_=np.eye(2), b=(1, 2), constant=4, _hidden=Color.BLUE)),
     "derived": Derived(2.0),
     "object array": OBJECTS,
     "tuples in an array": TUPLES,
@@ -257,10 +257,10 @@ ATTACKS = {
     "no identifier": (state("Plain", **{"a b": 1}), []),
     "unknown field": (state("Pair", other=1), []),
     "missing field": (state("Pair"), []),
-    "enum as object": (state("Colour", _value_=7), []),
+    "enum as object": (state("Color", _value_=7), []),
     "object as enum": ({"$enum": "Pair", "value": "left"}, []),
-    "enum method": ({"$enum": "Colour", "value": "__class__"}, []),
-    "enum value list": ({"$enum": "Colour", "value": ["RED"]}, []),
+    "enum method": ({"$enum": "Color", "value": "__class__"}, []),
+    "enum value list": ({"$enum": "Color", "value": ["RED"]}, []),
     "void scalar": ({"$scalar": "|V8", "value": 10**12}, []),
     "object scalar": ({"$scalar": "|O", "value": 1}, []),
     "scalar of a list": ({"$scalar": ["f8"], "value": 1}, []),
@@ -368,7 +368,7 @@ def test_a_header_too_large_is_not_read(tmp_path, monkeypatch):
 
 def model():
     return Pair(
-        Plain(weights_=np.arange(40.0), names=np.array(["a", None], dtype=object)), [1.5, (Colour.RED, "x" * 50)]
+        Plain(weights_=np.arange(40.0), names=np.array(["a", None], dtype=object)), [1.5, (Color.RED, "x" * 50)]
     )
 
 

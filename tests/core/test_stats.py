@@ -31,7 +31,7 @@ class Outer(Stats):
     total: float
 
 
-def outer(rng, about="centre"):
+def outer(rng, about="center"):
     inner = Inner(rng.normal(size=(2, 3)), about)
     return Outer(inner, (rng.normal(size=2), None, (inner, 2.5)), int(rng.integers(10)), rng.normal())
 
@@ -46,7 +46,7 @@ def test_every_field_adds_however_nested():
     np.testing.assert_array_equal(c.parts[2][0].values, a.parts[2][0].values + b.parts[2][0].values)
     assert c.parts[2][1] == 5.0
     assert (c.n_rows, c.total) == (a.n_rows + b.n_rows, a.total + b.total)
-    assert c.inner.about == "centre"
+    assert c.inner.about == "center"
 
 
 @pytest.mark.parametrize("number", [3, 3.0, np.int64(3), np.float32(3), np.array(3)])
@@ -56,7 +56,7 @@ def test_equal_numbers_of_any_kind_add_and_are_not_taken_for_a_tag(number):
 
 def test_statistics_about_different_things_do_not_add():
     rng = np.random.default_rng(0)
-    with pytest.raises(ValueError, match="about 'centre' cannot be added to statistics about 'means'"):
+    with pytest.raises(ValueError, match="about 'center' cannot be added to statistics about 'means'"):
         outer(rng) + outer(rng, "means")
     with pytest.raises(ValueError, match="cannot be added"):
         Outer(None, (), 1, 1.0) + outer(rng)

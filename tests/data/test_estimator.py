@@ -39,9 +39,9 @@ class ToyBayes(ClassifierMixin, BaseEstimator):
         filled = np.where(seen, X, 0.0)
         rows = mass.T @ seen + 1e-9
         self.mean_ = mass.T @ filled / rows
-        centre = filled.mean(axis=0)
-        spread = np.where(seen, (filled - centre) ** 2, 0.0)
-        second = mass.T @ spread / rows - (self.mean_ - centre) ** 2
+        center = filled.mean(axis=0)
+        spread = np.where(seen, (filled - center) ** 2, 0.0)
+        second = mass.T @ spread / rows - (self.mean_ - center) ** 2
         self.var_ = np.maximum(second, 0.0) + 1e-3
         self.log_prior_ = np.log(mass.sum(axis=0) + 1e-9) - np.log(mass.sum() + 1e-9)
 

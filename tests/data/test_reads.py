@@ -76,7 +76,7 @@ def test_once_per_fit_and_once_per_call(name, reads):
 @pytest.mark.parametrize("method", ["mixture", "linear MED", "stack", "naive Bayes"])
 def test_a_comparison_reads_its_table_once(method, reads):
     found = mixent.compare(
-        TABLE, Y, methods=[method], baselines=False, folds=2, n_jobs=1, sample_weight=WEIGHT, categorical=["colour"]
+        TABLE, Y, methods=[method], baselines=False, folds=2, n_jobs=1, sample_weight=WEIGHT, categorical=["color"]
     )
     fits = 3 * (1 + 24 * (method == "stack"))  # two folds and the winner; in a stack four classifiers, each in six fits
     assert found.winner is not None and not found.cv.failures

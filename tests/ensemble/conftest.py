@@ -25,8 +25,8 @@ def blobs():
     """Numbers of three classes that overlap, 90 rows of two columns."""
     rng = np.random.default_rng(1)
     y = np.arange(90) % 3
-    centres = np.array([[0.0, 0.0], [1.5, 0.5], [0.5, 1.8]])
-    return centres[y] + rng.normal(size=(90, 2)), y
+    centers = np.array([[0.0, 0.0], [1.5, 0.5], [0.5, 1.8]])
+    return centers[y] + rng.normal(size=(90, 2)), y
 
 
 @pytest.fixture(scope="session")

@@ -44,9 +44,9 @@ SOUND = {
     "histograms, categories": HistGradientBoostingClassifier(
         max_iter=2, min_samples_leaf=3, categorical_features=[0, 1]
     ),
-    "neighbours": KNeighborsClassifier(algorithm="brute"),
-    "neighbours, another distance": KNeighborsClassifier(algorithm="brute", metric="manhattan", weights="distance"),
-    "neighbours within a radius": RadiusNeighborsClassifier(5.0, algorithm="brute"),
+    "neighbors": KNeighborsClassifier(algorithm="brute"),
+    "neighbors, another distance": KNeighborsClassifier(algorithm="brute", metric="manhattan", weights="distance"),
+    "neighbors within a radius": RadiusNeighborsClassifier(5.0, algorithm="brute"),
     "vectors": SVC(),
     "vectors, sparse": make_pipeline(OneHotEncoder(), SVC()),
     "vectors, nu": NuSVC(nu=0.1),
@@ -239,7 +239,7 @@ def test_boosting_whose_trees_are_not_checked_needs_trust(tmp_path):
     ],
 )
 @pytest.mark.parametrize("metric", ["minkowski", "manhattan"])
-def test_damaged_neighbours_are_refused(changes, message, metric):
+def test_damaged_neighbors_are_refused(changes, message, metric):
     model = KNeighborsClassifier(algorithm="brute", metric=metric).fit(X, Y)
     for name, change in changes.items():
         setattr(model, name, change(getattr(model, name)))
@@ -299,7 +299,7 @@ def bad_tree(model):
 DAMAGED = {
     "forest": (RandomForestClassifier(2), bad_tree),
     "histograms": (HistGradientBoostingClassifier(max_iter=2, min_samples_leaf=3), place(feature_idx=HUGE)),
-    "neighbours": (KNeighborsClassifier(algorithm="brute"), lambda model: setattr(model, "_y", model._y + HUGE)),
+    "neighbors": (KNeighborsClassifier(algorithm="brute"), lambda model: setattr(model, "_y", model._y + HUGE)),
     "vectors": (SVC(), lambda model: setattr(model, "_intercept_", np.zeros(1))),
 }
 

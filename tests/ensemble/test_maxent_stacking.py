@@ -1,4 +1,4 @@
-"""Classifiers combined by maximum entropy: what is maximised, what is held out, what abstains."""
+"""Classifiers combined by maximum entropy: what is maximized, what is held out, what abstains."""
 
 import pickle
 import warnings
@@ -368,7 +368,7 @@ def test_outputs_to_learn_from_are_out_of_fold(blobs, decisions):
         np.testing.assert_array_equal(fitted.predict(X), TEXT[clone(base).fit(X, y).predict(X)])
     inside = MaxEntStackingClassifier(bases, cv="train", decisions=decisions)
     values, used = training(inside, X, TEXT[y])
-    assert used == [] and inside.base_errors_[1] == 0  # its nearest neighbour is itself
+    assert used == [] and inside.base_errors_[1] == 0  # its nearest neighbor is itself
     np.testing.assert_array_equal(values[1], np.eye(3)[y])
 
 

@@ -40,7 +40,7 @@ def make_table(n=60, seed=0):
     X = pd.DataFrame(
         {
             "size": rng.normal(size=n) + 1.5 * (y == "yes"),
-            "colour": np.where(rng.random(n) < 0.7, np.where(y == "yes", "red", "blue"), "green"),
+            "color": np.where(rng.random(n) < 0.7, np.where(y == "yes", "red", "blue"), "green"),
             "p_no": 1 - sure,
             "p_yes": sure,
             "said": np.where(rng.random(n) < 0.8, y, "unsure"),
@@ -365,7 +365,7 @@ def test_models_within_models_are_looked_at_once(path):
 def test_the_columns_of_a_stack_are_those_of_its_classifiers():
     from mixent.base.registry import entry_of
 
-    frame = pd.DataFrame({"size": np.arange(40) % 7 + np.arange(40) % 2 + 0.5, "colour": ["red", "blue"] * 20})
+    frame = pd.DataFrame({"size": np.arange(40) % 7 + np.arange(40) % 2 + 0.5, "color": ["red", "blue"] * 20})
     inner = mixent.MaxEntStackingClassifier([mixent.MixtureClassifier(1)], cv=2, prior_variance=1.0)
     model = mixent.MaxEntStackingClassifier([("inner", inner)], cv=2, prior_variance=1.0).fit(frame, np.arange(40) % 2)
     assert [c.kind for c in entry_of(model).columns(model).columns] == ["continuous", "categorical"]

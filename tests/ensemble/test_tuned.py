@@ -21,9 +21,9 @@ def make_table(n=80, seed=0):
     rng = np.random.default_rng(seed)
     y = np.array(["no", "yes"])[np.arange(n) % 2]
     X = pd.DataFrame({"size": rng.normal(size=n) + 1.5 * (y == "yes"), "age": 50 + 10 * rng.normal(size=n)})
-    X["colour"] = np.where(rng.random(n) < 0.7, np.where(y == "yes", "red", "blue"), "green")
+    X["color"] = np.where(rng.random(n) < 0.7, np.where(y == "yes", "red", "blue"), "green")
     X.loc[::9, "size"] = np.nan
-    X.loc[::7, "colour"] = None
+    X.loc[::7, "color"] = None
     return X, y
 
 
@@ -68,7 +68,7 @@ def test_a_constant_column_and_an_unseen_category_are_no_trouble():
     X, y = make_table()
     model = TunedClassifier().fit(X.assign(one=1.0), y)
     new = X.assign(one=2.0)[:3]
-    new.loc[0, "colour"] = "mauve"
+    new.loc[0, "color"] = "mauve"
     with pytest.warns(UserWarning, match="mauve"):
         assert np.isfinite(model.predict_proba(new)).all()
 
@@ -190,7 +190,7 @@ SAVED = {
     "forest": (RandomForestClassifier(5), "codes"),
     "boosting": (HistGradientBoostingClassifier(max_iter=5), "codes"),
     "svm": (CalibratedClassifierCV(SVC(), cv=StratifiedKFold(3, shuffle=True, random_state=0), ensemble=False), "bits"),
-    "neighbours": (KNeighborsClassifier(algorithm="brute"), "bits"),
+    "neighbors": (KNeighborsClassifier(algorithm="brute"), "bits"),
 }
 
 

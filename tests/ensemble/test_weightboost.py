@@ -1,4 +1,4 @@
-"""WeightBoost: boosting with an input-dependent regulariser."""
+"""WeightBoost: boosting with an input-dependent regularizer."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ BASES = [DecisionTreeClassifier(max_depth=1), GaussianNB(), None]
 
 
 def by_hand(model, X, y, beta, start):
-    """H before every stage and after the last, and W+ and W- (not normalised) of every stage, as printed."""
+    """H before every stage and after the last, and W+ and W- (not normalized) of every stage, as printed."""
     truth, v = np.where(y == model.classes_[1], 1.0, -1.0), start / start.sum()
     H, found = np.zeros(len(y)), []
     for stage, alpha in zip(model.estimators_, model.alphas_):
@@ -143,7 +143,7 @@ def test_a_contest_that_ended_gives_its_share_and_nobody_stands_for_all():
 
 
 @pytest.mark.parametrize("beta", [-1, np.nan, "much", None, True])
-def test_a_regulariser_is_a_number(two, beta):
+def test_a_regularizer_is_a_number(two, beta):
     with pytest.raises(ValueError, match="beta must be a number >= 0; got"):
         WeightBoostClassifier(GaussianNB(), beta=beta).fit(*two)
 

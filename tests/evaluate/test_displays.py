@@ -276,5 +276,5 @@ def test_displays_draw_on_given_axes():
     assert drawn(display, ax) is ax
 
 
-def test_palette_colours_differ():
+def test_palette_colors_differ():
     assert len(set(OKABE_ITO)) == len(OKABE_ITO) == 7

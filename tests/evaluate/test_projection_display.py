@@ -16,7 +16,7 @@ W, WINES = load_wine(return_X_y=True)
 
 
 def fisher_ratio(Z, true, score):
-    """Between over shrunk within, of one direction's scores: what the first axis maximises."""
+    """Between over shrunk within, of one direction's scores: what the first axis maximizes."""
     direction = np.linalg.lstsq(Z, score, rcond=None)[0]
     means = np.stack([Z[true == c].mean(axis=0) for c in np.unique(true)])[true]
     within = (Z - means).T @ (Z - means) / len(Z)
@@ -92,7 +92,7 @@ def test_far_from_every_row_the_map_is_white():
 
 def test_it_is_drawn_for_any_model_and_any_columns():
     frame = pd.DataFrame(X, columns=["a", "b", "c", "a_name_much_too_long_for_an_axis"])
-    frame["colour"] = np.where(CODES == 2, "red", "blue")
+    frame["color"] = np.where(CODES == 2, "red", "blue")
     frame.loc[::9, "a"] = np.nan
     proba = GaussianNB().fit(X, Y).predict_proba(X)
     display = ProjectionDisplay.from_predictions(frame, Y, proba, np.unique(Y)).plot()
@@ -102,8 +102,8 @@ def test_it_is_drawn_for_any_model_and_any_columns():
     assert len(display.ax_.collections[-1].get_offsets()) == wrong.sum()
     legend = [t.get_text() for t in display.ax_.get_legend().get_texts()]
     assert legend == ["setosa", "versicolor", "virginica", "misclassified"]
-    assert "a_name_much_too_lon…" in display.names[0] and "colour = blue" in encoded(frame)[1]
-    assert "colour = red" not in encoded(frame)[1]  # it says the same
+    assert "a_name_much_too_lon…" in display.names[0] and "color = blue" in encoded(frame)[1]
+    assert "color = red" not in encoded(frame)[1]  # it says the same
     own = ProjectionDisplay.from_estimator(GaussianNB().fit(X, Y), X, Y)
     assert (own.wrong == wrong).all() and own.names[0].startswith("column ")
 

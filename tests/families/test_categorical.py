@@ -50,26 +50,26 @@ def test_densities_and_counts_by_looking_them_up(K, sizes):
     np.testing.assert_allclose(work.moments(resp).counts, np.concatenate(counts, axis=1), rtol=1e-12, atol=1e-12)
 
 
-def penalised(family, params, values, resp):
+def penalized(family, params, values, resp):
     work = family.open(family.prepare(params), block(values))
     return float((resp * work.log_prob()).sum()) + family.log_prior(params)
 
 
-def test_the_update_is_the_maximum_of_the_penalised_likelihood():
+def test_the_update_is_the_maximum_of_the_penalized_likelihood():
     rng = np.random.default_rng(0)
     family, params, _ = make(rng)
     values, resp = codes(rng, 80), rng.random((3, 80))
     assert family.log_prior(params) == pytest.approx(sum(family.rows @ row for row in params.log_probs), rel=1e-12)
     new = family.update(params, family.open(family.prepare(params), block(values)).moments(resp))
-    best = penalised(family, new, values, resp)
+    best = penalized(family, new, values, resp)
     for table in np.split(np.exp(new.log_probs), family.starts[1:], axis=1):
         np.testing.assert_allclose(table.sum(axis=1), 1.0, rtol=1e-12)
-    assert best > penalised(family, params, values, resp)
+    assert best > penalized(family, params, values, resp)
     for size in (1.0, 1e-2, 1e-4):
         for _ in range(10):
             moved = new.log_probs + size * rng.normal(size=new.log_probs.shape)
             near = family.unpack(moved.ravel(), new, np.ones(3))
-            assert penalised(family, near, values, resp) < best
+            assert penalized(family, near, values, resp) < best
     # with no rows at all the prior's own frequencies
     silent = family.update(params, family.open(family.prepare(params), block(values)).moments(0 * resp))
     for table, rows in zip(

@@ -60,7 +60,7 @@ def random_params(family, seed=0):
 
 def random_block(family, seed=0, n=30, gaps=False):
     rng = np.random.default_rng(seed)
-    X = family.centre + rng.normal(size=(n, family.n_columns)) * family.scale
+    X = family.center + rng.normal(size=(n, family.n_columns)) * family.scale
     if gaps:
         X[np.arange(n), rng.integers(family.n_columns, size=n)] = np.nan
         X = X[np.lexsort(np.isnan(X).T)]

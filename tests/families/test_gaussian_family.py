@@ -20,12 +20,12 @@ every = pytest.mark.parametrize("name", NAMES)
 MIXES = [(("VVI", 2), ("VVV", 2)), (("EEE", 2), ("EII", 1), ("VVE", 2)), (("VEI", 2), ("EVI", 2))]
 
 
-def make_family(groups, d, prior=None, centre=None):
+def make_family(groups, d, prior=None, center=None):
     spans, start = [], 0
     for name, size in groups:
         spans.append(Group(name, start, start + size))
         start += size
-    family = GaussianFamily(tuple(spans), np.zeros(d) if centre is None else centre, np.linspace(0.5, 2.0, d))
+    family = GaussianFamily(tuple(spans), np.zeros(d) if center is None else center, np.linspace(0.5, 2.0, d))
     return family if prior is None else replace(family, prior=prior.expand(start, family.axis_aligned))
 
 
@@ -47,7 +47,7 @@ def moments(family, params, X, resp):
 def fitted(rng, family, n=60):
     """Parameters the structures allow."""
     K, d = family.groups[-1].stop, family.n_columns
-    X = rng.normal(size=(n, d)) @ rng.normal(size=(d, d)) + family.centre
+    X = rng.normal(size=(n, d)) @ rng.normal(size=(d, d)) + family.center
     params = start_params(rng, family)
     for _ in range(3):
         resp = rng.dirichlet(np.full(K, 0.3), n).T
@@ -59,13 +59,13 @@ def log_density(family, params, X):
     covs = params.full_covs()
     return np.stack(
         [
-            np.atleast_1d(multivariate_normal.logpdf(X, m + family.centre, C))
+            np.atleast_1d(multivariate_normal.logpdf(X, m + family.center, C))
             for m, C in zip(params.means, covs, strict=True)
         ]
     )
 
 
-def penalised(family, params, X, resp):
+def penalized(family, params, X, resp):
     """Written from the formula: sum_nk r log N + log prior, K by K."""
     value = float((resp * log_density(family, params, X)).sum())
     prior = family.prior
@@ -85,31 +85,31 @@ def random_prior(rng, d, rows=3.0, mean_rows=0.5):
 
 @pytest.mark.parametrize("groups", [((name, 3),) for name in NAMES] + MIXES)
 @pytest.mark.parametrize("with_prior", [False, True])
-def test_no_update_lowers_the_penalised_objective_and_no_neighbour_is_better(groups, with_prior):
+def test_no_update_lowers_the_penalized_objective_and_no_neighbor_is_better(groups, with_prior):
     rng = np.random.default_rng(len(groups) + with_prior)
     d, n = 3, 80
     family = make_family(groups, d, random_prior(rng, d) if with_prior else None, rng.normal(size=d))
     K = family.groups[-1].stop
     params, X = fitted(rng, family, n)
-    assert family.log_prior(params) == pytest.approx(penalised(family, params, X, np.zeros((K, n))), rel=1e-9, abs=1e-9)
+    assert family.log_prior(params) == pytest.approx(penalized(family, params, X, np.zeros((K, n))), rel=1e-9, abs=1e-9)
     for _ in range(4):
         resp = rng.dirichlet(np.full(K, 0.5), n).T * rng.random(n)
         new = family.update(params, moments(family, params, X, resp))
-        best = penalised(family, new, X, resp)
-        assert best >= penalised(family, params, X, resp) - 1e-9 * abs(best)
+        best = penalized(family, new, X, resp)
+        assert best >= penalized(family, params, X, resp) - 1e-9 * abs(best)
         if {name for name, _ in groups}.isdisjoint({"EVE", "VVE"}):  # these have local maxima
             other, _ = fitted(rng, family, n)
-            assert best >= penalised(family, other, X, resp)
+            assert best >= penalized(family, other, X, resp)
         for sign in (-1, 1):
             near = replace(new, means=new.means + sign * 1e-3 * rng.normal(size=new.means.shape))
-            assert penalised(family, near, X, resp) < best
+            assert penalized(family, near, X, resp) < best
             wider = replace(new, covs=new.covs * (1 + sign * 1e-3))  # allowed by every structure
-            assert penalised(family, wider, X, resp) < best
+            assert penalized(family, wider, X, resp) < best
         params = new
 
 
 @pytest.mark.parametrize("with_prior", [False, True])
-def test_vvv_is_the_optimum_a_general_optimiser_finds(with_prior):
+def test_vvv_is_the_optimum_a_general_optimizer_finds(with_prior):
     rng = np.random.default_rng(0)
     family = make_family((("VVV", 1),), 2, random_prior(rng, 2) if with_prior else None)
     X, resp = rng.normal(size=(30, 2)) @ rng.normal(size=(2, 2)), rng.random((1, 30))
@@ -120,10 +120,10 @@ def test_vvv_is_the_optimum_a_general_optimiser_finds(with_prior):
         L = np.array([[np.exp(theta[2]), 0.0], [theta[3], np.exp(theta[4])]])
         return Gaussians(theta[None, :2], (L @ L.T)[None], (None,))
 
-    found = minimize(lambda t: -penalised(family, build(t), X, resp), np.zeros(5), tol=1e-12)
+    found = minimize(lambda t: -penalized(family, build(t), X, resp), np.zeros(5), tol=1e-12)
     np.testing.assert_allclose(build(found.x).means, new.means, atol=1e-5)
     np.testing.assert_allclose(build(found.x).covs, new.covs, atol=1e-5)
-    assert penalised(family, new, X, resp) >= -found.fun
+    assert penalized(family, new, X, resp) >= -found.fun
 
 
 @every
@@ -239,12 +239,12 @@ def test_free_parameters_add_over_groups():
 @pytest.mark.parametrize("name", ["VVI", "VEV"])
 def test_marginals_and_conditional_expectations(name):
     rng = np.random.default_rng(0)
-    family = make_family(((name, 2),), 4, centre=np.arange(4.0))
+    family = make_family(((name, 2),), 4, center=np.arange(4.0))
     params, X = fitted(rng, family)
     columns = np.array([3, 0])
     some, part = family.marginal(params, columns)
     expected = [
-        multivariate_normal.logpdf(X[:, columns], (m + family.centre)[columns], C[np.ix_(columns, columns)])
+        multivariate_normal.logpdf(X[:, columns], (m + family.center)[columns], C[np.ix_(columns, columns)])
         for m, C in zip(params.means, params.full_covs())
     ]
     log_prob = some.open(some.prepare(part), Block(X[:, columns])).log_prob()
@@ -260,7 +260,7 @@ def test_marginals_and_conditional_expectations(name):
     np.testing.assert_allclose(filled[:, columns], X[:, columns], rtol=1e-12, atol=1e-12)
     rest = np.array([1, 2])
     wanted = np.zeros((len(X), 2))
-    for k, (m, C) in enumerate(zip(params.means + family.centre, params.full_covs())):
+    for k, (m, C) in enumerate(zip(params.means + family.center, params.full_covs())):
         slope = C[np.ix_(rest, columns)] @ np.linalg.inv(C[np.ix_(columns, columns)])
         wanted += resp[k][:, None] * (m[rest] + (X[:, columns] - m[columns]) @ slope.T)
     np.testing.assert_allclose(filled[:, rest], wanted, rtol=1e-9, atol=1e-9)
@@ -269,14 +269,14 @@ def test_marginals_and_conditional_expectations(name):
 @pytest.mark.parametrize("name", ["VVI", "VVV"])
 def test_samples_have_the_moments_of_their_components(name):
     rng = np.random.default_rng(0)
-    family = make_family(((name, 2),), 2, centre=np.array([5.0, -5.0]))
+    family = make_family(((name, 2),), 2, center=np.array([5.0, -5.0]))
     params, _ = fitted(rng, family)
     component = np.repeat([1, 0], 20_000)
     X = family.sample(params, component, rng)
     for k in range(2):
         rows = X[component == k]
         C = params.full_covs()[k]
-        assert np.abs((rows.mean(axis=0) - family.centre - params.means[k]) / np.sqrt(np.diag(C) / 2e4)).max() < 4.5
+        assert np.abs((rows.mean(axis=0) - family.center - params.means[k]) / np.sqrt(np.diag(C) / 2e4)).max() < 4.5
         np.testing.assert_allclose(np.cov(rows.T), C, atol=5 * np.abs(C).max() / np.sqrt(2e4))
 
 
@@ -442,7 +442,7 @@ def test_priors_of_no_rows_add_nothing():
 def test_rows_of_its_own_leave_a_component_where_it_stands(name, noise):
     """Without data, and without a prior, the update on D rows of each component is the component."""
     rng = np.random.default_rng(0)
-    family = make_family(((name, 3),), 3, centre=np.arange(3.0))
+    family = make_family(((name, 3),), 3, center=np.arange(3.0))
     params, X = fitted(rng, family)
     if noise:
         family = replace(family, noise=np.array([0.1, 0.02, 0.03]))
@@ -459,10 +459,10 @@ def test_rows_of_its_own_leave_a_component_where_it_stands(name, noise):
 def test_rows_of_its_own_are_the_expected_statistics_of_the_component(name):
     """As many rows, drawn: their moments about the mean are those added."""
     rng = np.random.default_rng(0)
-    family = make_family(((name, 2),), 2, centre=np.array([5.0, -5.0]))
+    family = make_family(((name, 2),), 2, center=np.array([5.0, -5.0]))
     params, X = fitted(rng, family)
     own = family.with_own_rows(params, moments(family, params, X, np.zeros((2, len(X)))), np.array([1.0, 1.0]))
-    drawn = family.sample(params, np.repeat([0, 1], 40_000), rng) - family.centre
+    drawn = family.sample(params, np.repeat([0, 1], 40_000), rng) - family.center
     for k in range(2):
         away = drawn[40_000 * k : 40_000 * (k + 1)] - params.means[k]
         second = own.second[k] if name == "VVV" else np.diag(own.second[k])

@@ -8,11 +8,11 @@ from mixent.core.stats import tree_sum
 from mixent.families.gaussian import kernels
 from mixent.families.gaussian.family import GaussianFamily, Gaussians, Group
 from mixent.families.gaussian.kernels import (
-    Centred,
-    CentredDiagonal,
+    Centered,
+    CenteredDiagonal,
     Quadratic,
     Ready,
-    about_centre,
+    about_center,
     about_means,
     embed,
     quadratic_pays,
@@ -25,7 +25,7 @@ both = pytest.mark.parametrize("diagonal", [False, True])
 
 
 def random_ready(rng, K, d, diagonal, spread=1.0, **options):
-    centre = rng.normal(size=d)
+    center = rng.normal(size=d)
     means = spread * rng.normal(size=(K, d))
     if diagonal:
         covs = np.exp(rng.normal(size=(K, d)))
@@ -33,7 +33,7 @@ def random_ready(rng, K, d, diagonal, spread=1.0, **options):
         roots = rng.normal(size=(K, d + 2, d))
         covs = np.swapaxes(roots, 1, 2) @ roots / d
     name = "VVI" if diagonal else "VVV"
-    family = GaussianFamily((Group(name, 0, K),), centre, np.ones(d))
+    family = GaussianFamily((Group(name, 0, K),), center, np.ones(d))
     return family.prepare(Gaussians(means, covs, (None,)))
 
 
@@ -43,7 +43,7 @@ def full(ready):
 
 def rows(rng, ready, n):
     d = ready.means.shape[1]
-    return ready.centre + ready.means[rng.integers(len(ready.means), size=n)] + rng.normal(size=(n, d))
+    return ready.center + ready.means[rng.integers(len(ready.means), size=n)] + rng.normal(size=(n, d))
 
 
 def brute_force(ready, X, resp):
@@ -52,7 +52,7 @@ def brute_force(ready, X, resp):
     log_prob = np.zeros((K, len(X)))
     first, second = np.zeros((K, d)), np.zeros((K, d, d))
     for k in range(K):
-        C, m = full(ready)[k], ready.means[k] + ready.centre
+        C, m = full(ready)[k], ready.means[k] + ready.center
         for n, x in enumerate(X):
             o, g = ~np.isnan(x), np.isnan(x)
             z, V = np.where(o, x - m, 0.0), np.zeros((d, d))
@@ -71,7 +71,7 @@ def check(ready, work, X, resp, rtol=1e-9):
     log_prob, first, second = brute_force(ready, X, resp)
     np.testing.assert_allclose(work.log_prob(), log_prob, rtol=rtol, atol=rtol)
     found = work.moments(resp)
-    if found.about == "centre":
+    if found.about == "center":
         found = about_means(found, ready.means)
     if found.second.ndim == 2:
         second = np.diagonal(second, axis1=1, axis2=2)
@@ -91,7 +91,7 @@ def test_complete_rows_by_either_form_equal_brute_force(K, d, diagonal, signed):
     resp = rng.normal(size=(K, 25)) if signed else rng.random((K, 25))
     assert isinstance(ready.open(Block(X)), Quadratic) == (diagonal or quadratic_pays(K, d))
     check(ready, Quadratic(ready, Block(X)), X, resp)
-    check(ready, (CentredDiagonal if diagonal else Centred)(ready, Block(X)), X, resp)
+    check(ready, (CenteredDiagonal if diagonal else Centered)(ready, Block(X)), X, resp)
 
 
 def patterns(rng, d, n):
@@ -110,7 +110,7 @@ def patterns(rng, d, n):
 def test_rows_with_gaps_equal_the_marginal_and_the_conditional_expectations(K, d, diagonal, quadratic):
     rng = np.random.default_rng(K * 100 + d)
     ready = random_ready(rng, K, d, diagonal)
-    ready = Ready(ready.means, ready.covs, ready.half_log_det, ready.factors, ready.centre, quadratic)
+    ready = Ready(ready.means, ready.covs, ready.half_log_det, ready.factors, ready.center, quadratic)
     X = rows(rng, ready, 20)
     X[patterns(rng, d, 20)] = np.nan
     source = ArrayBlocks(Block(X), 8, 6)
@@ -121,7 +121,7 @@ def test_rows_with_gaps_equal_the_marginal_and_the_conditional_expectations(K, d
         if not block.complete:
             assert isinstance(work, GappedDiagonal if diagonal else Gapped)
             assert work.log_prob().shape == resp.shape
-            assert work.moments(resp).about == ("centre" if quadratic else "means")
+            assert work.moments(resp).about == ("center" if quadratic else "means")
         check(ready, work, block.X, resp)
 
 
@@ -130,7 +130,7 @@ def test_moments_are_linear_in_the_responsibilities(diagonal):
     rng = np.random.default_rng(0)
     for quadratic in (True, False):
         ready = random_ready(rng, 3, 4, diagonal)
-        ready = Ready(ready.means, ready.covs, ready.half_log_det, ready.factors, ready.centre, quadratic)
+        ready = Ready(ready.means, ready.covs, ready.half_log_det, ready.factors, ready.center, quadratic)
         X = rows(rng, ready, 30)
         a, b = rng.normal(size=(3, 30)), rng.random((3, 30))
         work = ready.open(Block(X))
@@ -146,8 +146,8 @@ def test_moving_moments_there_and_back_changes_nothing(diagonal):
     rng = np.random.default_rng(0)
     ready = random_ready(rng, 3, 4, diagonal)
     moments = Quadratic(ready, Block(rows(rng, ready, 30))).moments(rng.random((3, 30)))
-    back = about_centre(about_means(moments, ready.means), ready.means)
-    assert back.about == "centre"
+    back = about_center(about_means(moments, ready.means), ready.means)
+    assert back.about == "center"
     for name in ("mass", "first", "second"):
         np.testing.assert_allclose(getattr(back, name), getattr(moments, name), rtol=1e-12, atol=1e-12)
 
@@ -257,7 +257,7 @@ def test_nearly_dependent_columns_keep_their_log_densities(thin):
     exact = -0.5 * (a**2 + seen**2) - np.log(2 * np.pi) - np.log(thin)
     cov_error = 1e-16 / thin**2  # of the covariance as given
     np.testing.assert_allclose(ready.open(Block(X)).log_prob()[0], exact, atol=1e-10 + 30 * cov_error)
-    # against the same covariance factorised, no digit may be lost to the features
+    # against the same covariance factorized, no digit may be lost to the features
     z = X @ ready.factors[0].T
     expected = -0.5 * (z**2).sum(axis=1) - np.log(2 * np.pi) - ready.half_log_det
     np.testing.assert_allclose(ready.open(Block(X)).log_prob()[0], expected, atol=1e-9)
@@ -292,6 +292,6 @@ def test_few_of_many_components_go_another_way_to_the_same_moments():
     ready = random_ready(rng, 9, 12, diagonal=False)
     few = ready.restrict(np.array([4]))
     X, resp = rows(rng, ready, 50), rng.random((1, 50))
-    assert isinstance(ready.open(Block(X)), Quadratic) and isinstance(few.open(Block(X)), Centred)
+    assert isinstance(ready.open(Block(X)), Quadratic) and isinstance(few.open(Block(X)), Centered)
     check(few, few.open(Block(X)), X, resp)
     assert few.open(Block(X)).moments(resp).about == ready.open(Block(X)).moments(rng.random((9, 50))).about

@@ -31,8 +31,8 @@ def make(seed=0, weights=((0.4, 0.3, 0.3),), structure="VVV", d=3, prior=2.0, si
     X = rng.normal(size=(n, d)) @ rng.normal(size=(d, d)) + 2 * rng.normal(size=(K, d))[rng.integers(K, size=n)]
     X[rng.random((n, d)) < gaps] = np.nan
     codes = np.stack([rng.integers(-1, s, size=n) for s in sizes], axis=1).astype(np.int32) if sizes else None
-    centre, scale = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
-    gaussian = GaussianFamily((Group(structure, 0, K),), centre, scale)
+    center, scale = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
+    gaussian = GaussianFamily((Group(structure, 0, K),), center, scale)
     if prior:
         rule = Prior(np.array(prior), np.diag(scale**2), np.zeros(d), np.array(0.01))
         gaussian = replace(gaussian, prior=rule.expand(K, gaussian.axis_aligned))
@@ -122,7 +122,7 @@ def brute_force(problem, table, params, label):
     gaussian = problem.family.gaussian
     covs = params.components.gaussian.full_covs()
     log_f = np.zeros((params.n_components, table.n_rows))
-    for k, m in enumerate(params.components.gaussian.means + gaussian.centre):
+    for k, m in enumerate(params.components.gaussian.means + gaussian.center):
         for n, x in enumerate(table.X):
             o = ~np.isnan(x)
             if o.any():
@@ -298,7 +298,7 @@ def test_permuting_classes_components_columns_or_rows_permutes_the_answer(struct
     prior = gaussian.prior
     turned = GaussianFamily(
         gaussian.groups,
-        gaussian.centre[columns],
+        gaussian.center[columns],
         gaussian.scale[columns],
         Prior(prior.rows, prior.cov[:, columns[:, None], columns], prior.mean[:, columns], prior.mean_rows),
     )
@@ -343,7 +343,7 @@ def collapsing(K=3, times=30, **options):
     X[:times] = 8 * problem.family.gaussian.scale
     gaussian = params.components.gaussian
     means = gaussian.means.copy()
-    means[1] = X[0] - problem.family.gaussian.centre
+    means[1] = X[0] - problem.family.gaussian.center
     covs = gaussian.covs.copy()
     covs[1] *= 1e-3
     return problem, Block(X), replace(params, components=Components(replace(gaussian, means=means, covs=covs), None))

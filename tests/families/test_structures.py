@@ -127,7 +127,7 @@ def test_answer_has_the_structure(name, K, d):
 
 
 @pytest.mark.parametrize("name", COMMON_AXES)
-def test_axes_diagonalise(name):
+def test_axes_diagonalize(name):
     mass, scatter = random_problem(np.random.default_rng(0), 3, 5)
     answer = get_structure(name).update(mass, scatter)
     np.testing.assert_allclose(answer.axes.T @ answer.axes, np.eye(5), atol=1e-13)
@@ -153,7 +153,7 @@ def test_diagonal_scatter_is_enough(name):
 
 @every
 def test_update_never_below_current(name):
-    """From a random member of the structure, and from the answer of a neighbouring problem (what EM does)."""
+    """From a random member of the structure, and from the answer of a neighboring problem (what EM does)."""
     structure = get_structure(name)
     rng = np.random.default_rng(2)
     for trial in range(60):
@@ -449,8 +449,8 @@ def test_first_m_step_against_mclust(golden, data, name):
     theirs = golden[1][data]["models"][name]
     mass = z.sum(0)
     means = z.T @ X / mass[:, None]
-    centred = X - means[:, None]
-    scatter = np.einsum("nk,kni,knj->kij", z, centred, centred, optimize=True)
+    centered = X - means[:, None]
+    scatter = np.einsum("nk,kni,knj->kij", z, centered, centered, optimize=True)
     answer = get_structure(name).update(mass, scatter)
     attained = log_det_trace(answer, mass, scatter)
     assert attained >= theirs["first_objective"] - 1e-9 * abs(attained)

@@ -70,7 +70,7 @@ def test_votes_of_a_pair_are_votes_of_its_symbol():
     np.testing.assert_allclose(a.posterior_, b.posterior_, atol=1e-12)
 
 
-def test_a_context_is_normalised_within_its_cells():
+def test_a_context_is_normalized_within_its_cells():
     """R of Extension II: each cell of a source is a source of its own that answers the items that lie in it."""
     drawn, counts, where = placed(2, n=60)
     celled = {n: Calibration(SYMBOLS, SYMBOLS, c, cells=CELLS, context=True) for n, c in counts.items()}

@@ -1,4 +1,4 @@
-"""Rules of likelihood ratios: what they maximise never falls, and what the document prints is what they do."""
+"""Rules of likelihood ratios: what they maximize never falls, and what the document prints is what they do."""
 
 import numpy as np
 import pytest
@@ -58,7 +58,7 @@ def test_votes_are_counted_and_silence_is_no_vote():
 
 
 def likelihoods(evidence, prior):
-    """What ml_product, ml_sum and composite maximise."""
+    """What ml_product, ml_sum and composite maximize."""
     ratio = np.exp(evidence)
     return (
         np.log(ratio.prod(axis=0) @ prior).sum(),

@@ -24,15 +24,15 @@ def cases():
     states, begins = np.empty(steps, dtype=int), set((np.cumsum(lengths) - lengths).tolist())
     for t in range(steps):
         states[t] = rng.integers(STATES) if t in begins else rng.choice(STATES, p=chain[states[t - 1]])
-    centres = np.array([[0.0, 0.0], [2.0, 1.0], [-1.0, 2.5]])
-    X = centres[states] + rng.normal(size=(steps, 2)) @ np.array([[1.0, 0.3], [0.0, 0.7]])
+    centers = np.array([[0.0, 0.0], [2.0, 1.0], [-1.0, 2.5]])
+    X = centers[states] + rng.normal(size=(steps, 2)) @ np.array([[1.0, 0.3], [0.0, 0.7]])
     tables = np.array([[0.6, 0.2, 0.1, 0.1], [0.1, 0.6, 0.2, 0.1], [0.1, 0.1, 0.2, 0.6]])
     symbols = np.array([rng.choice(4, p=tables[s]) for s in states])
     start = {
         "start": rng.dirichlet(np.full(STATES, 4.0)),
         "transitions": rng.dirichlet(np.full(STATES, 4.0), size=STATES),
     }
-    means = centres + rng.normal(size=centres.shape)
+    means = centers + rng.normal(size=centers.shape)
     return lengths, {
         "categorical": (symbols, start | {"tables": rng.dirichlet(np.full(4, 5.0), size=STATES)}),
         "diag": (X, start | {"means": means, "covariances": np.full((STATES, 2), 1.5)}),

@@ -25,7 +25,7 @@ def synthetic():
 
 
 def quantile_start(X, n_components):
-    """One-hot: equal-sized groups along the first principal component of the standardised columns."""
+    """One-hot: equal-sized groups along the first principal component of the standardized columns."""
     Z = (X - X.mean(0)) / X.std(0)
     axis = np.linalg.svd(Z, full_matrices=False)[2][0]
     axis = axis * np.sign(axis[np.abs(axis).argmax()])  # svd leaves the sign open

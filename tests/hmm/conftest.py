@@ -15,9 +15,9 @@ def make_sequences(seed=0, n=25, d=2, S=3, longest=20, missing=0.0):
     begins = set((np.cumsum(lengths) - lengths).tolist())
     for t in range(len(states)):
         states[t] = rng.integers(S) if t in begins else rng.choice(S, p=chain[states[t - 1]])
-    centres = 2.0 * rng.normal(size=(S, d))
+    centers = 2.0 * rng.normal(size=(S, d))
     roots = 0.4 * rng.normal(size=(S, d, d)) + np.eye(d)
-    X = centres[states] + np.einsum("nij,nj->ni", roots[states], rng.normal(size=(len(states), d)))
+    X = centers[states] + np.einsum("nij,nj->ni", roots[states], rng.normal(size=(len(states), d)))
     X[rng.random(X.shape) < missing] = np.nan
     return X, lengths, states
 

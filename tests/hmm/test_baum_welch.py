@@ -297,13 +297,13 @@ def test_the_likelihood_is_that_of_the_definition(mixed):
     table, lengths = mixed(12)
     model = HiddenMarkovModel(2, "VVV", random_state=0).fit(table, lengths=lengths)
     part = table.iloc[:4]
-    colours = model.variables_.columns[1].categories
+    colors = model.variables_.columns[1].categories
     emit = np.zeros((4, 2))
     for s in range(2):
         emit[:, s] = multivariate_normal(model.means_[s], model.covariances_[s]).logpdf(
             part[["a", "b"]].to_numpy(float)
         )
-        emit[:, s] += np.log([model.tables_["word"][s, colours.index(w)] for w in part["word"]])
+        emit[:, s] += np.log([model.tables_["word"][s, colors.index(w)] for w in part["word"]])
         emit[:, s] += np.log([model.tables_["big"][s, int(b)] for b in part["big"]])
     alpha = np.log(model.start_) + emit[0]
     for t in range(1, 4):

@@ -40,7 +40,7 @@ def test_every_check_of_scikit_learn_passes(estimator, at_least):
 
 @pytest.mark.filterwarnings("ignore")
 def test_with_several_starts_every_check_passes_but_the_one_a_random_start_breaks():
-    """k-means draws its centres row by row: shuffled or repeated rows start elsewhere."""
+    """k-means draws its centers row by row: shuffled or repeated rows start elsewhere."""
     results = check_estimator(HMMClassifier(n_init=2), on_fail=None)
     failed = {r["check_name"] for r in results if r["status"] == "failed"}
     assert failed <= {"check_sample_weight_equivalence_on_dense_data"}

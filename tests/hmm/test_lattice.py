@@ -36,12 +36,12 @@ def by_enumeration(log_start, log_trans, log_emit, lengths):
     return np.array(log_lik), np.array(states), pairs, np.array(best)
 
 
-def case(seed, *, normalised=True, by_step=False, forbidden=0.0, spread=1.0, S=3, lengths=(4, 1, 6, 2, 6, 3)):
+def case(seed, *, normalized=True, by_step=False, forbidden=0.0, spread=1.0, S=3, lengths=(4, 1, 6, 2, 6, 3)):
     rng = np.random.default_rng(seed)
     lengths = np.array(lengths)
     log_start = rng.normal(size=S)
     log_trans = rng.normal(size=(lengths.max() - 1, S, S) if by_step else (S, S))
-    if normalised:
+    if normalized:
         log_start -= logsumexp(log_start)
         log_trans -= logsumexp(log_trans, axis=-1, keepdims=True)
     else:  # expected logarithms of a variational posterior: less than one in all
@@ -56,8 +56,8 @@ CASES = {
     "one matrix per step": {"by_step": True},
     "forbidden": {"forbidden": 0.4},
     "forbidden per step": {"forbidden": 0.4, "by_step": True},
-    "not normalised": {"normalised": False},
-    "not normalised, forbidden, per step": {"normalised": False, "forbidden": 0.3, "by_step": True},
+    "not normalized": {"normalized": False},
+    "not normalized, forbidden, per step": {"normalized": False, "forbidden": 0.3, "by_step": True},
     "emissions far apart": {"spread": 500.0},
     "emissions far apart, forbidden": {"spread": 500.0, "forbidden": 0.4},
     "one state": {"S": 1},

@@ -30,10 +30,10 @@ def votes():
     rng = np.random.default_rng(0)
     n = 400
     y = rng.integers(3, size=n)
-    colour = np.array(["red", "green", "blue", "grey"])[(y + (rng.random(n) < 0.4) * rng.integers(1, 4, n)) % 4]
+    color = np.array(["red", "green", "blue", "gray"])[(y + (rng.random(n) < 0.4) * rng.integers(1, 4, n)) % 4]
     shape = np.array(["round", "square"])[(rng.random(n) < 0.2 + 0.3 * y).astype(int)]
     size = np.array(["s", "m", "l"])[rng.integers(3, size=n)]
-    X = pd.DataFrame({"colour": colour, "shape": shape, "size": size})
+    X = pd.DataFrame({"color": color, "shape": shape, "size": size})
     return X, np.array(["no", "maybe", "yes"])[y]
 
 
@@ -126,12 +126,12 @@ def test_constraints_are_counts_of_the_table(votes):
     X, y = votes
     model = MaxEntClassifier(prior_variance=1.0).fit(X, y)
     frame = model.constraints().frame()
-    seen = pd.crosstab(X["colour"], y) / len(y)
+    seen = pd.crosstab(X["color"], y) / len(y)
     for (value, label), count in seen.stack().items():
-        row = frame[(frame.feature == "colour") & (frame.value == value) & (frame["class"] == label)]
+        row = frame[(frame.feature == "color") & (frame.value == value) & (frame["class"] == label)]
         np.testing.assert_allclose(row.P_truth, count)
     strength = model.constraints().strength
-    assert max(strength, key=strength.get) == "colour" and min(strength, key=strength.get) == "size"
+    assert max(strength, key=strength.get) == "color" and min(strength, key=strength.get) == "size"
     assert model.n_parameters_ == (3 + 1 + 2 + 1) * 2
 
 
@@ -157,8 +157,8 @@ def test_unseen_values_count_as_missing_and_change_no_other_row(mixed):
     X, y = mixed
     model = MaxEntClassifier(prior_variance=1.0, random_state=0).fit(X, y)
     strange, gone = X.iloc[:20].copy(), X.iloc[:20].copy()
-    strange.loc[strange.index[3], "colour"] = "ultraviolet"
-    gone.loc[gone.index[3], "colour"] = None
+    strange.loc[strange.index[3], "color"] = "ultraviolet"
+    gone.loc[gone.index[3], "color"] = None
     with pytest.warns(UserWarning, match="ultraviolet"):
         after = model.predict_proba(strange)
     np.testing.assert_array_equal(after, model.predict_proba(gone))
@@ -171,13 +171,13 @@ def test_unseen_values_count_as_missing_and_change_no_other_row(mixed):
 
 def test_explanations_add_up_exactly(mixed):
     X, y = mixed
-    model = MaxEntClassifier(pairs=[("colour", "number")], prior_variance=1.0, random_state=0).fit(X, y)
+    model = MaxEntClassifier(pairs=[("color", "number")], prior_variance=1.0, random_state=0).fit(X, y)
     told = model.explain(X)
     np.testing.assert_allclose(told.baseline + told.parts.sum(axis=1), told.log_odds, rtol=1e-12)
     log_p = model.predict_log_proba(X)
     top = np.sort(log_p, axis=1)
     np.testing.assert_allclose(told.log_odds, top[:, -1] - top[:, -2], atol=1e-9)
-    assert told.names == model.feature_terms_ and "colour & number" in told.names
+    assert told.names == model.feature_terms_ and "color & number" in told.names
     frame = told.frame()
     assert list(frame.columns[:4]) == ["label", "rival", "log_odds", "baseline"] and len(frame) == len(X)
     for_no = model.explain(X.iloc[:5], label="no")
@@ -228,15 +228,15 @@ def test_soft_labels_are_weighted_rows_and_absent_ones_take_no_part(votes):
 def test_a_certain_pmf_is_a_category(votes):
     X, y = votes
     hard = MaxEntClassifier(prior_variance=1.0, **SHARP).fit(X, y)
-    pmf = pd.get_dummies(X["colour"], prefix="p").astype(float)
-    given = {"colour": list(pmf.columns)}
-    soft = MaxEntClassifier(probabilistic=given, prior_variance=1.0, **SHARP).fit(X.drop(columns="colour").join(pmf), y)
-    np.testing.assert_allclose(soft.predict_proba(X.drop(columns="colour").join(pmf)), hard.predict_proba(X), atol=1e-9)
+    pmf = pd.get_dummies(X["color"], prefix="p").astype(float)
+    given = {"color": list(pmf.columns)}
+    soft = MaxEntClassifier(probabilistic=given, prior_variance=1.0, **SHARP).fit(X.drop(columns="color").join(pmf), y)
+    np.testing.assert_allclose(soft.predict_proba(X.drop(columns="color").join(pmf)), hard.predict_proba(X), atol=1e-9)
     gone = pmf.copy()
     gone.iloc[0] = np.nan
     np.testing.assert_allclose(
-        soft.predict_proba(X.drop(columns="colour").join(gone))[0],
-        hard.predict_proba(X.assign(colour=X["colour"].where(X.index > 0)))[0],
+        soft.predict_proba(X.drop(columns="color").join(gone))[0],
+        hard.predict_proba(X.assign(color=X["color"].where(X.index > 0)))[0],
         atol=1e-9,
     )
 
@@ -244,8 +244,8 @@ def test_a_certain_pmf_is_a_category(votes):
 def test_an_uncertain_pmf_is_its_expectation(votes):
     """The logit of a probabilistic instance is the mean of those of its values (2.8)."""
     X, y = votes
-    pmf = pd.get_dummies(X["colour"], prefix="p").astype(float)
-    model = MaxEntClassifier(probabilistic={"colour": list(pmf.columns)}, prior_variance=1.0).fit(pmf, y)
+    pmf = pd.get_dummies(X["color"], prefix="p").astype(float)
+    model = MaxEntClassifier(probabilistic={"color": list(pmf.columns)}, prior_variance=1.0).fit(pmf, y)
     log_odds = model.predict_log_proba(pd.DataFrame(np.eye(4), columns=pmf.columns))
     log_odds -= log_odds[:, :1]
     p = np.array([0.1, 0.2, 0.3, 0.4])
@@ -313,7 +313,7 @@ def test_forward_selection_keeps_what_matters(mixed, selection):
     X, y = mixed
     model = MaxEntClassifier(selection=selection, random_state=0).fit(X, y)
     kept = [step.name for step in model.path_ if step.kept]
-    assert set(kept[:2]) == {"colour", "number"} and set(model.feature_terms_) == set(kept)
+    assert set(kept[:2]) == {"color", "number"} and set(model.feature_terms_) == set(kept)
     if selection == "bic":  # what a fifth of the rows says is less certain
         assert "other" not in kept and "size" not in kept
     scores = [step.score for step in model.path_]
@@ -398,10 +398,10 @@ def test_progress_is_told():
         ({"features": BinFeatures(n_bins=0)}, "n_bins must be a whole number >= 1; got 0"),
         ({"solver": "iis"}, "solver='iis' needs features that are not negative; set features=ComponentFeatures"),
         (
-            {"features": "class", "pairs": [("colour", "number")]},
+            {"features": "class", "pairs": [("color", "number")]},
             r"pairs names 'number', which with features=ComponentFeatures\(kind='class'\) is no pmf",
         ),
-        ({"pairs": [("colour", "size"), ("size", "colour")]}, "pairs names the same pair twice"),
+        ({"pairs": [("color", "size"), ("size", "color")]}, "pairs names the same pair twice"),
         ({"features": "moments", "solver": "iis"}, "solver='iis' needs features that are not negative, and moments"),
         (
             {"features": ComponentFeatures(groups="all")},
@@ -416,13 +416,13 @@ def test_progress_is_told():
             "groups names a column 'nothing' that X does not have; columns are",
         ),
         (
-            {"features": ComponentFeatures(groups=[["number", "colour"]])},
-            "groups names the column 'colour', which is categorical; it needs numbers",
+            {"features": ComponentFeatures(groups=[["number", "color"]])},
+            "groups names the column 'color', which is categorical; it needs numbers",
         ),
         ({"features": ComponentFeatures(groups=[["number", "number"]])}, "groups uses a column twice"),
         ({"pairs": "every"}, "pairs must be 'auto', None or a list of pairs of feature names; got 'every'"),
-        ({"pairs": [("colour",)]}, "pairs must be 'auto', None or a list of pairs of feature names; got"),
-        ({"pairs": [("colour", "taste")]}, "pairs names a feature 'taste'; features are 'colour'"),
+        ({"pairs": [("color",)]}, "pairs must be 'auto', None or a list of pairs of feature names; got"),
+        ({"pairs": [("color", "taste")]}, "pairs names a feature 'taste'; features are 'color'"),
         ({"probabilistic": ["a"]}, "probabilistic must be a dict, feature name -> list of at least two columns; got"),
         ({"probabilistic": {"p": ["number"]}}, "list of at least two columns; 'p' has"),
         ({"probabilistic": {"p": ["number", "number"]}}, r"probabilistic\['p'\] uses a column twice"),
@@ -529,7 +529,7 @@ def test_a_constant_column_is_no_trouble(mixed):
 
 def test_pmfs_within_pairs_are_checked(votes):
     X, y = votes
-    pmf = pd.get_dummies(X["colour"], prefix="p").astype(float)
+    pmf = pd.get_dummies(X["color"], prefix="p").astype(float)
     table = X.join(pmf)
     model = MaxEntClassifier(probabilistic={"f": list(pmf.columns)}, pairs=[("shape", "f")], prior_variance=1.0).fit(
         table, y

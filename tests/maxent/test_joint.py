@@ -595,9 +595,9 @@ def test_it_is_saved_and_pickled(tmp_path, fitted):
         assert again.converged_ and again.n_iter_ == fitted.n_iter_ > 5
 
 
-def test_it_says_what_it_maximises():
+def test_it_says_what_it_maximizes():
     doc = inspect.getdoc(MaxEntJoint)
-    assert "Maximises" in doc and "log" in doc and "never falls" in doc and "Besag" in doc
+    assert "Maximizes" in doc and "log" in doc and "never falls" in doc and "Besag" in doc
     for name in inspect.signature(MaxEntJoint).parameters:
         assert f"\n{name} : " in doc
 
@@ -627,7 +627,7 @@ def test_a_wrong_option_is_named(options, message):
 @pytest.mark.parametrize(
     ("target", "message"),
     [
-        ("colour", "target names a column 'colour' the model does not have; its columns are 'shape', 'big'"),
+        ("color", "target names a column 'color' the model does not have; its columns are 'shape', 'big'"),
         (6, "target names a column 6 the model does not have"),
         (-7, "target names a column -7 the model does not have"),
         (True, "target names a column True"),

@@ -49,7 +49,7 @@ def layouts(kind):
         "masked": ((a, b, c), ((a, m), (b, m), (c, m))),
         "own": ((a, b, c), ((a, m), (b, k), (c, m))),  # none do
         "some": ((a, b, c), ((b, k), (c, k))),
-        "skipping": ((a, b, c), ((a, m), (c, m))),  # the same cells, but no neighbours
+        "skipping": ((a, b, c), ((a, m), (c, m))),  # the same cells, but no neighbors
         "turned": ((c, a), ((b, k), (a, m))),
         "only": ((), ((a, m), (b, m), (c, k))),
     }[kind]
@@ -171,7 +171,7 @@ def test_a_range_is_never_taken_for_nothing():
 
 
 @pytest.mark.parametrize(("kind", "merged"), [("shared", 2), ("own", 4), ("some", 2), ("skipping", 3), ("only", 2)])
-def test_neighbours_with_the_same_cells_are_one_product(kind, merged):
+def test_neighbors_with_the_same_cells_are_one_product(kind, merged):
     made, _ = layouts(kind)
     assert len(made.cells.products) == merged and len(made._apart) == len(made.terms)
     assert sum(p.n_cells for p in made.cells.products) == made.cells.n_cells

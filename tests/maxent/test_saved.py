@@ -17,7 +17,7 @@ def table(n=150, seed=0):
     frame = pd.DataFrame(
         {
             "size": rng.normal(size=n) + 2 * (y == "yes"),
-            "colour": rng.choice(["red", "blue"], size=n),
+            "color": rng.choice(["red", "blue"], size=n),
             "count": rng.integers(10, size=n),
             "flag": rng.random(n) < 0.5,
         }
@@ -25,7 +25,7 @@ def table(n=150, seed=0):
     frame["length"] = frame["size"] + rng.normal(size=n)
     frame[["round", "square"]] = rng.dirichlet([1, 1], size=n)
     frame.loc[::7, "size"] = np.nan
-    frame.loc[::5, "colour"] = None
+    frame.loc[::5, "color"] = None
     return frame, y
 
 
@@ -39,7 +39,7 @@ MODELS = {
     "bins": MaxEntClassifier(BinFeatures("entropy", n_bins=3), prior_variance=1.0),
     "moments": MaxEntClassifier("moments", prior_variance=1.0),
     "given": MaxEntClassifier("bins", probabilistic=SHAPE, prior_variance=1.0),
-    "pairs": MaxEntClassifier("pooled", pairs=[("colour", "flag"), ("colour", "size")], prior_variance=1.0),
+    "pairs": MaxEntClassifier("pooled", pairs=[("color", "flag"), ("color", "size")], prior_variance=1.0),
     "group": MaxEntClassifier(ComponentFeatures(groups=PAIRS, max_components=2), prior_variance=1.0, random_state=0),
     "group, class": MaxEntClassifier(
         ComponentFeatures("class", groups=PAIRS, max_components=2), prior_variance=1.0, random_state=0
@@ -99,7 +99,7 @@ def test_a_loaded_joint_model_is_the_saved_one(tmp_path):
     model = MaxEntJoint(max_components=2, prior_variance=1.0, random_state=0).fit(frame)
     mixent.save(model, tmp_path / "m.mixent")
     again = mixent.load(tmp_path / "m.mixent")
-    for target in (None, "size", "colour", "one", ("colour", "label")):
+    for target in (None, "size", "color", "one", ("color", "label")):
         np.testing.assert_array_equal(again.predict_proba(frame, target), model.predict_proba(frame, target))
     pd.testing.assert_frame_equal(again.impute(frame), model.impute(frame))
     assert again.accuracy_by_column(frame) == model.accuracy_by_column(frame)
@@ -149,7 +149,7 @@ def test_a_damaged_model_inside_a_model_is_refused(tmp_path):
 
 
 def test_a_joint_model_without_a_part_is_refused(tmp_path):
-    model = MaxEntJoint(prior_variance=1.0).fit(X[["colour", "flag"]])
+    model = MaxEntJoint(prior_variance=1.0).fit(X[["color", "flag"]])
     model.terms_ = None
     serialize.save(tmp_path / "m.mixent", model, known_classes(), {})
     with pytest.raises(mixent.persistence.SavedFileError, match="terms_ is missing or no tuple"):
@@ -158,7 +158,7 @@ def test_a_joint_model_without_a_part_is_refused(tmp_path):
 
 def test_a_mixture_in_the_place_of_a_maximum_entropy_model_is_refused(tmp_path):
     """Each kind of model has its own parts."""
-    model = mixent.MixtureClassifier(1).fit(X[["size", "colour"]], Y)
+    model = mixent.MixtureClassifier(1).fit(X[["size", "color"]], Y)
     model.params_ = MaxEntClassifier("bins", prior_variance=1.0).fit(X, Y).params_
     serialize.save(tmp_path / "m.mixent", model, known_classes(), {})
     with pytest.raises(mixent.persistence.SavedFileError, match="params_ is missing or no MixtureParams"):

@@ -185,8 +185,8 @@ def test_the_class_term_is_met_and_the_history_tells_of_it(solver):
             total = total_at(f.problem, f.run.params, source, workers)
             slope = f.problem.gradient(f.run.params, total)
             assert np.abs(slope[0]).max() < 1e-9 * rows.weight.sum()
-            penalised = 0.5 * variance * float((slope[1:] ** 2).sum()) / rows.weight.sum()
-            assert penalised <= f.gap <= 1.001 * penalised + 1e-7
+            penalized = 0.5 * variance * float((slope[1:] ** 2).sum()) / rows.weight.sum()
+            assert penalized <= f.gap <= 1.001 * penalized + 1e-7
             assert f.run.objective == f.problem.objective(f.run.params, total)
             last = [step for step in f.run.trace if step.accepted][-1]
             assert last.objective == f.run.objective and f.run.n_passes == f.run.trace[-1].n_pass
@@ -265,11 +265,11 @@ def test_the_hessian_is_that_of_finite_differences():
             there = Multipliers(here.bias + t * way[0], here.cells + t * way[1:])
             slopes.append(problem.gradient(there, total_at(problem, there, source, workers)))
     numeric = (slopes[1] - slopes[0]) / 2e-5
-    np.testing.assert_allclose(hessian.uncolour(way), hessian.whiten(numeric), rtol=1e-2, atol=1e-2)
-    np.testing.assert_allclose(hessian.colour(hessian.uncolour(way)), way, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(hessian.uncolor(way), hessian.whiten(numeric), rtol=1e-2, atol=1e-2)
+    np.testing.assert_allclose(hessian.color(hessian.uncolor(way)), way, rtol=1e-9, atol=1e-9)
 
 
-def test_a_hessian_that_cannot_be_factorised_is_done_without(monkeypatch):
+def test_a_hessian_that_cannot_be_factorized_is_done_without(monkeypatch):
     cells, rows = rows_of(*draw(3000))
     monkeypatch.setattr(solvers, "SAMPLED", 200)
 

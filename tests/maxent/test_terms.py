@@ -27,12 +27,12 @@ def table_of(X):
 def shapes():
     """Figure 2.1: two three-component mixtures with equal means and variances."""
     rng = np.random.default_rng(0)
-    centres = np.array([[-10.0, 0.0, 10.0], [-6.0, 0.0, 6.0]])
+    centers = np.array([[-10.0, 0.0, 10.0], [-6.0, 0.0, 6.0]])
     y = np.arange(1200) % 2
     part = rng.integers(3, size=1200)
     # the second class has wider components, as much as the first is wider apart
     width = np.where(y == 0, 1.0, np.sqrt(1.0 + 2 / 3 * (100 - 36)))
-    return (centres[y, part] + width * rng.normal(size=1200))[:, None], y
+    return (centers[y, part] + width * rng.normal(size=1200))[:, None], y
 
 
 def solved(layout, table, y, n_classes=2):

@@ -179,7 +179,7 @@ def test_the_gradient_of_the_dual_is_margin_asked_less_margin_kept(edges):
 
 @pytest.mark.parametrize(("n_classes", "edges"), [(2, []), (2, DENSE), (3, CHAIN)])
 @pytest.mark.parametrize("margin", [Laplace(0.4, 1.0), Gaussian(0.3, 1.0)])
-def test_the_optimum_is_that_of_a_general_optimiser(n_classes, edges, margin):
+def test_the_optimum_is_that_of_a_general_optimizer(n_classes, edges, margin):
     Z, y = draw(24, n_classes, seed=3)
     found, contests = discriminant(Z, y, edges, ess=30.0)
     solution = found.solve(contests, margin, Search(1e-12))

@@ -108,7 +108,7 @@ def test_ellipses_are_in_the_units_of_the_columns(gauss):
         rows = X[label == Y]
         np.testing.assert_allclose(display.before.means[s], rows.mean(axis=0), rtol=0.02)
         np.testing.assert_allclose(display.before.covariances[s], np.cov(rows.T, ddof=0), rtol=0.15, atol=0.01)
-        encoded = (X - gauss.encoder_.centre) / gauss.encoder_.scale
+        encoded = (X - gauss.encoder_.center) / gauss.encoder_.scale
         after = np.linalg.inv(display.after.covariances[s])
         away = X - display.after.means[s]
         ours = gauss.gaussians_[s].rows * (gauss.gaussians_[s].whiten(encoded) ** 2).sum(axis=1)

@@ -42,7 +42,7 @@ def mixed_table(seed=0, n=200):
     X = pd.DataFrame(
         {
             "size": y + rng.normal(size=n),
-            "colour": np.array(["red", "green", "blue"])[(y + (rng.random(n) < 0.3)) % 3],
+            "color": np.array(["red", "green", "blue"])[(y + (rng.random(n) < 0.3)) % 3],
             "noise": rng.normal(size=n),
         }
     )
@@ -223,7 +223,7 @@ def test_tables_with_words_and_gaps(three):
         model = MEDClassifier(kernel, random_state=0).fit(X, y)
         assert model.score(X, y) > 0.65
         assert np.isfinite(model.predict_proba(X.iloc[:5])).all()
-    assert "colour = red" in model.feature_names_ and "size is missing" in model.feature_names_
+    assert "color = red" in model.feature_names_ and "size is missing" in model.feature_names_
     shuffled = X.sample(frac=1.0, random_state=1)
     np.testing.assert_allclose(model.predict_proba(shuffled), model.predict_proba(X)[shuffled.index], atol=1e-12)
 

@@ -1,4 +1,4 @@
-"""Newton's method for families of natural statistics, beside a general maximisation of the dual."""
+"""Newton's method for families of natural statistics, beside a general maximization of the dual."""
 
 from dataclasses import replace
 from itertools import product
@@ -154,7 +154,7 @@ def elsewhere(problem, seed=0, size=0.3):
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("margin", MARGINS)
 @pytest.mark.parametrize("kind", ["fixed", "integrated"])
-def test_the_optimum_is_that_of_a_general_maximisation_of_the_dual(kind, margin, n_classes, bias_variance):
+def test_the_optimum_is_that_of_a_general_maximization_of_the_dual(kind, margin, n_classes, bias_variance):
     problem = problem_of(kind, MARGINS[margin], n_classes, bias_variance, n=9)
     found = solve(problem, SHARP)
     best = Dual(problem).maximum()

@@ -31,10 +31,10 @@ STARTS = "check_sample_weight_equivalence_on_dense_data"
 def draw(seed=0, n=240, d=3, K=3, missing=0.0):
     """Rows of K overlapping Gaussians with unlike covariances, and the component of each row."""
     rng = np.random.default_rng(seed)
-    centres = 2.0 * rng.normal(size=(K, d))
+    centers = 2.0 * rng.normal(size=(K, d))
     roots = rng.normal(size=(K, d, d)) / np.sqrt(d) + np.eye(d)
     label = rng.integers(K, size=n)
-    X = centres[label] + np.einsum("nij,nj->ni", roots[label], rng.normal(size=(n, d)))
+    X = centers[label] + np.einsum("nij,nj->ni", roots[label], rng.normal(size=(n, d)))
     X[rng.random((n, d)) < missing] = np.nan
     return X, label
 
@@ -316,7 +316,7 @@ def test_an_affine_map_of_the_columns_changes_nothing(missing):
     model = GaussianMixture(2, random_state=0).fit(X)
     moved = copy.copy(model)
     family, params = model.problem_.family.gaussian, model.params_.components.gaussian
-    family = replace(family, centre=A @ family.centre + shift, scale=np.abs(A) @ family.scale, prior=None)
+    family = replace(family, center=A @ family.center + shift, scale=np.abs(A) @ family.scale, prior=None)
     params = replace(params, means=params.means @ A.T, covs=A @ params.covs @ A.T)
     moved.problem_ = replace(model.problem_, family=replace(model.problem_.family, gaussian=family))
     moved.params_ = replace(model.params_, components=replace(model.params_.components, gaussian=params))
@@ -352,8 +352,8 @@ def test_what_two_equal_components_cannot_tell_is_left_out():
     twice = GaussianMixture(2, random_state=0).fit(X)
     part, family = model.params_.components.gaussian, model.problem_.family.gaussian
     gaussian = replace(part, means=part.means[[0, 0]], covs=part.covs[[0, 0]])
-    centre = replace(twice.problem_.family.gaussian, centre=family.centre)
-    twice.problem_ = replace(twice.problem_, family=replace(twice.problem_.family, gaussian=centre))
+    center = replace(twice.problem_.family.gaussian, center=family.center)
+    twice.problem_ = replace(twice.problem_, family=replace(twice.problem_.family, gaussian=center))
     components = replace(twice.params_.components, gaussian=gaussian)
     twice.params_ = replace(twice.params_, components=components, weights=np.array([[0.3, 0.7]]))
     one = FisherKernel(model, information="empirical").fit(X)
@@ -493,7 +493,7 @@ def test_wrong_rows():
         (FisherKernel(GaussianMixture(1)), set()),
         (FisherKernel(GaussianMixture(1, "VEV"), information="empirical", ridge=0.01), set()),
         (FisherKernel(MixtureClassifier(1, "VVI"), n_samples=1000), set()),
-        # k-means draws its centres row by row: shuffled or repeated rows start EM elsewhere;
+        # k-means draws its centers row by row: shuffled or repeated rows start EM elsewhere;
         # one row is no two components, and the check can lower only an n_components of the kernel's own
         (FisherKernel(GaussianMixture(2, "EEE"), n_samples=2000), {STARTS, "check_fit2d_1sample"}),
         pytest.param(FisherKernel(), {STARTS}, marks=pytest.mark.slow),

@@ -113,9 +113,9 @@ def test_the_prior_of_the_user_counts_for_its_rows(ring):
     N = 7.0 + len(own)
     m = (7.0 * mean + own.sum(axis=0)) / N
     S = 7.0 * cov + own.T @ own + 7.0 * np.outer(mean, mean) - N * np.outer(m, m)
-    one, centre, scale = model.gaussians_[0], X.mean(axis=0), X.std(axis=0)
+    one, center, scale = model.gaussians_[0], X.mean(axis=0), X.std(axis=0)
     assert one.rows == N
-    np.testing.assert_allclose(one.mean * scale + centre, m, atol=1e-9)
+    np.testing.assert_allclose(one.mean * scale + center, m, atol=1e-9)
     np.testing.assert_allclose((one.root @ one.root.T) * np.outer(scale, scale), S, rtol=1e-9)
 
 
@@ -165,7 +165,7 @@ def test_tables_with_words_and_gaps():
     X = pd.DataFrame(
         {
             "size": (1 + y) * rng.normal(size=150),
-            "colour": np.array(["red", "green"])[(y + (rng.random(150) < 0.3)) % 2],
+            "color": np.array(["red", "green"])[(y + (rng.random(150) < 0.3)) % 2],
         }
     ).mask(rng.random((150, 2)) < 0.1)
     model = MEDGaussianClassifier(C=1.0, random_state=0).fit(X, y)

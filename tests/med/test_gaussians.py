@@ -313,7 +313,7 @@ def test_the_gradient_of_equation_18_is_mean_minus_margin(d, C, margin):
 
 @pytest.mark.parametrize("bias_variance", [np.inf, 2.0], ids=["flat", "gaussian"])
 @pytest.mark.parametrize(("d", "C", "margin"), GAUSSIAN_CASES)
-def test_the_solution_maximises_equation_18(d, C, margin, bias_variance):
+def test_the_solution_maximizes_equation_18(d, C, margin, bias_variance):
     """One dual written out and climbed by SLSQP, the other's own dual by Newton."""
     X, y = draw(d, d=d, C=C, n=12 * C)
     prior, mean, cov = prior_of(X, y, C)

@@ -472,14 +472,14 @@ def dual_of_words(codes, sizes, level, potential):
 
 def dual_of_numbers(X, level, potential):
     """J(m) of a joint Gaussian by hand, in the columns' own units: log-partition (16)."""
-    centre, spread = X.mean(axis=0), X.std(axis=0)
+    center, spread = X.mean(axis=0), X.std(axis=0)
     d = X.shape[1]
     k = d + 1.0
 
     def log_z(m):
         N = k + m.sum()
-        mean = (k * centre + m @ X) / N
-        S = k * np.diag(spread**2) + k * np.outer(centre, centre) + (X * m[:, None]).T @ X - N * np.outer(mean, mean)
+        mean = (k * center + m @ X) / N
+        S = k * np.diag(spread**2) + k * np.outer(center, center) + (X * m[:, None]).T @ X - N * np.outer(mean, mean)
         gamma = gammaln(0.5 * (N + 1 - np.arange(1, d + 1))).sum()
         return -0.5 * d * np.log(N) - 0.5 * N * np.linalg.slogdet(S)[1] + gamma - 0.5 * N * d * np.log(np.pi)
 
@@ -488,7 +488,7 @@ def dual_of_numbers(X, level, potential):
 
 @pytest.mark.parametrize("margin", ["exponential", "laplace", "gaussian"])
 @pytest.mark.parametrize("kind", ["product", "gaussian"])
-def test_the_dual_is_maximised(kind, margin):
+def test_the_dual_is_maximized(kind, margin):
     """Against a general method on J as it is printed."""
     n, c = 12, 0.8
     X = words(n, 3, seed=2) if kind == "product" else numbers(n, 2, 2)

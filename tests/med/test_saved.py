@@ -26,12 +26,12 @@ def table(n=90, seed=0):
     frame = pd.DataFrame(
         {
             "size": rng.normal(size=n) + 2 * codes,
-            "colour": np.array(["red", "blue", "green"])[(codes + rng.integers(2, size=n)) % 3],
+            "color": np.array(["red", "blue", "green"])[(codes + rng.integers(2, size=n)) % 3],
             "count": rng.integers(10, size=n) + codes,
         }
     )
     frame.loc[::7, "size"] = np.nan
-    frame.loc[::5, "colour"] = None
+    frame.loc[::5, "color"] = None
     three = np.array(["low", "mid", "top"])[codes]
     partly = three.astype(object)
     partly[::4] = None

@@ -26,13 +26,13 @@ def table(n=80, seed=0):
     frame = pd.DataFrame(
         {
             "size": rng.normal(size=n) + 2 * codes,
-            "colour": np.array(["red", "blue", "green"])[(codes + rng.integers(2, size=n)) % 3],
+            "color": np.array(["red", "blue", "green"])[(codes + rng.integers(2, size=n)) % 3],
             "shape": np.where(rng.random(n) < 0.7, np.where(codes > 0, "round", "long"), "flat"),
             "count": rng.integers(10, size=n) + codes,
         }
     )
     frame.loc[::7, "size"] = np.nan
-    frame.loc[::5, "colour"] = None
+    frame.loc[::5, "color"] = None
     three = np.array(["low", "mid", "top"])[codes]
     partly = three.astype(object)
     partly[::4] = None
@@ -40,10 +40,10 @@ def table(n=80, seed=0):
 
 
 X, LABELS = table()
-TEXT = X[["colour", "shape"]].assign(count=X["count"].astype(str))
+TEXT = X[["color", "shape"]].assign(count=X["count"].astype(str))
 OPTIONS = {"C": 0.5, "cv": 2, "tol": 1e-3, "random_state": 0}
 ALONE = {"cv": 2, "tol": 1e-3, "random_state": 0}
-EDGES = [("colour", "shape"), ("shape", "count")]
+EDGES = [("color", "shape"), ("shape", "count")]
 CLASSIFIERS = {
     "tree": MEDTreeClassifier(**OPTIONS),
     "tree, c chosen": MEDTreeClassifier(**ALONE),
@@ -118,7 +118,7 @@ def same_run(a, b):
 def test_a_loaded_classifier_is_the_saved_one(name, labels, tmp_path):
     model = fitted(name, labels)
     again = saved_twice(model, tmp_path)
-    for rows in (X, X.iloc[::-1].assign(colour=None), X.iloc[:1]):
+    for rows in (X, X.iloc[::-1].assign(color=None), X.iloc[:1]):
         np.testing.assert_array_equal(again.predict_proba(rows), model.predict_proba(rows))
         np.testing.assert_array_equal(again.decision_function(rows), model.decision_function(rows))
     for attribute in ("multipliers_", "support_", "label_posterior_", "classes_", "class_prior_"):
@@ -140,7 +140,7 @@ def test_a_loaded_classifier_is_the_saved_one(name, labels, tmp_path):
 def test_a_loaded_detector_is_the_saved_one(name, tmp_path):
     model, rows = detector(name)
     again = saved_twice(model, tmp_path)
-    new = rows.assign(colour=rows["colour"].replace("red", "never seen"))
+    new = rows.assign(color=rows["color"].replace("red", "never seen"))
     for some in (rows, new, rows.iloc[:1]):
         np.testing.assert_array_equal(again.score_samples(some), model.score_samples(some))
         np.testing.assert_array_equal(again.predict(some), model.predict(some))

@@ -23,7 +23,7 @@ BIASES = [np.inf, 4.0]
 
 
 def draw(seed, n=40, d=3, C=2, *, apart=1.2, weights=False, soft=False):
-    """Rows about C centres, label distributions, weights."""
+    """Rows about C centers, label distributions, weights."""
     rng = np.random.default_rng(seed)
     y = np.arange(n) % C
     X = apart * rng.normal(size=(C, d))[y] + rng.normal(size=(n, d))
@@ -167,7 +167,7 @@ def test_the_solution_says_its_relative_entropy_and_its_dual(margin, bias_varian
             assert found.dual == pytest.approx(J, rel=1e-6)
 
 
-def test_two_classes_maximise_the_objective_of_theorem_2():
+def test_two_classes_maximize_the_objective_of_theorem_2():
     X, belief, weight = draw(5)
     y, c = 2 * belief[:, 1] - 1, 3.0
     found = linear(X, belief, weight, Exponential(c))

@@ -73,7 +73,7 @@ def mixed(n=120, seed=0):
         {
             "size": rng.normal(size=n) * (1 + y),
             "weight": rng.normal(size=n) + y,
-            "colour": np.array(["red", "green", "blue"])[(y + rng.integers(2, size=n)) % 3],
+            "color": np.array(["red", "green", "blue"])[(y + rng.integers(2, size=n)) % 3],
         }
     )
     X["length"] = X["size"] * np.where(y == 1, 1, -1) + 0.5 * rng.normal(size=n)

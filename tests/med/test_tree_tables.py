@@ -269,7 +269,7 @@ def test_a_number_that_is_missing_drops_out():
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e8])
-def test_powers_are_standardised(offset):
+def test_powers_are_standardized(offset):
     X = numbers(100)[["x"]] + offset
     weight = RNG(0).uniform(size=100)
     columns, cells = columns_of(X, weight)

@@ -122,7 +122,7 @@ def test_the_posterior_is_continuous_in_the_prior():
 
 
 def draw(C=2, n=40, seed=0, known=0.3):
-    """Rows about C centres; label distributions: some known, some missing, some guessed."""
+    """Rows about C centers; label distributions: some known, some missing, some guessed."""
     rng = np.random.default_rng(seed)
     y = np.arange(n) % C
     X = 1.5 * rng.normal(size=(C, 2))[y] + rng.normal(size=(n, 2))
@@ -146,7 +146,7 @@ def discriminants(X, prior, C, bias_variance=np.inf):
 
 
 def entropy(discriminant, solution, q, prior, weight, margin):
-    """D(P || P0) of the whole, margins minimised out: what Theorem 7 speaks of."""
+    """D(P || P0) of the whole, margins minimized out: what Theorem 7 speaks of."""
     rows = [row_value(*row) for row in zip(solution.scores, prior, [margin] * len(q), q)]
     return discriminant.divergence(solution) + weight @ rows
 

@@ -10,7 +10,7 @@ from mixent.med.wishart import Wishart
 
 
 def some(d, seed=0, extra=2.5):
-    """Of d + extra rows, not centred."""
+    """Of d + extra rows, not centered."""
     rng = np.random.default_rng(seed)
     A, m, N = rng.normal(size=(d, d)), rng.normal(size=d), d + extra
     S = A @ A.T + np.eye(d)
@@ -18,7 +18,7 @@ def some(d, seed=0, extra=2.5):
 
 
 def twin(one):
-    return NormalWishart(one.rows, one.centre, one.root)
+    return NormalWishart(one.rows, one.center, one.root)
 
 
 def features(x):
@@ -102,9 +102,9 @@ def test_rows_add_up():
     one = some(2)
     more = one.at(one.T + sum(features(x) for x in X))
     assert more.rows == one.rows + 6
-    m = (one.rows * one.centre + X.sum(axis=0)) / more.rows
-    np.testing.assert_allclose(more.centre, m)
-    away = one.centre - m
+    m = (one.rows * one.center + X.sum(axis=0)) / more.rows
+    np.testing.assert_allclose(more.center, m)
+    away = one.center - m
     S = one.root @ one.root.T + one.rows * np.outer(away, away) + (X - m).T @ (X - m)
     np.testing.assert_allclose(more.root @ more.root.T, S, rtol=1e-12)
 

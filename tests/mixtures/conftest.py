@@ -11,10 +11,10 @@ def draw():
 
     def rows(seed=0, n=240, d=3, K=3, gap=2.0, missing=0.0):
         rng = np.random.default_rng(seed)
-        centres = gap * rng.normal(size=(K, d))
+        centers = gap * rng.normal(size=(K, d))
         roots = rng.normal(size=(K, d, d)) / np.sqrt(d) + np.eye(d)
         label = rng.integers(K, size=n)
-        X = centres[label] + np.einsum("nij,nj->ni", roots[label], rng.normal(size=(n, d)))
+        X = centers[label] + np.einsum("nij,nj->ni", roots[label], rng.normal(size=(n, d)))
         X[rng.random((n, d)) < missing] = np.nan
         return X, label
 

@@ -67,7 +67,7 @@ def test_with_one_component_of_each_class_batches_are_one_fit(draw, same, name, 
     options = {"prior": None, "tol": 1e-13}
     whole = MixtureClassifier(1, name).set_params(**options).fit(X, y, sample_weight=weight)
     parts = batches(MixtureClassifier(1, name).set_params(**options), X, y, weight)
-    # axes found by an inner minimisation that compares values are right to sqrt(rounding)
+    # axes found by an inner minimization that compares values are right to sqrt(rounding)
     exact = 1e-6 if name in ("EVE", "VVE") else 1e-9
     same(parts, whole, exact)
     np.testing.assert_allclose(parts.predict_proba(X), whole.predict_proba(X), rtol=100 * exact, atol=1e-12)
@@ -215,7 +215,7 @@ def test_what_is_kept_is_the_expected_complete_likelihood(draw):
         )
         W = rng.random((3, 3))
         there = replace(params, weights=W / W.sum(), components=replace(params.components, gaussian=other))
-        means = other.means + problem.family.gaussian.centre
+        means = other.means + problem.family.gaussian.center
         log_joint = np.array(
             [np.log(there.weights[y, k]) + multivariate_normal.logpdf(X, means[k], other.covs[k]) for k in range(3)]
         ).T

@@ -40,9 +40,9 @@ def make(
     X = 1.5 * rng.normal(size=(K, d))[member] + np.einsum("nij,nj->ni", roots[member], rng.normal(size=(n, d)))
     X *= UNITS
     X[rng.random(X.shape) < gaps] = np.nan
-    centre, scale = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
+    center, scale = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
     groups = tuple(Group(name, 2 * g, 2 * g + 2) for g, name in enumerate(names))
-    gaussian = GaussianFamily(groups, centre, scale)
+    gaussian = GaussianFamily(groups, center, scale)
     if prior:
         rule = Prior(np.array(prior), scale**2, np.zeros(d), np.array(0.1))
         gaussian = replace(gaussian, prior=rule.expand(K, gaussian.axis_aligned))
@@ -183,7 +183,7 @@ def test_a_component_that_collapses_is_told_and_not_called_an_optimum():
     problem, source, params = make(prior=0.0, n=100)
     gaussian = params.components.gaussian
     means, covs = np.array(gaussian.means), np.array(gaussian.covs)
-    means[1], covs[1] = source.table.X[0] - problem.family.gaussian.centre, 1e-5 * covs[1]
+    means[1], covs[1] = source.table.X[0] - problem.family.gaussian.center, 1e-5 * covs[1]
     spike = replace(gaussian, means=means, covs=covs)
     params = replace(params, components=replace(params.components, gaussian=spike))
     result = ascend(problem, source, MixtureChart(problem, params), params, stop=Stop(1e-6, 3000), executor=Serial())

@@ -85,7 +85,7 @@ def test_starts_work_with_gaps_and_are_reproduced(draw, same, init):
     same(one, other, 0)
 
 
-def test_a_start_of_unnormalised_responsibilities_is_normalised(draw, soft_start, same):
+def test_a_start_of_unnormalized_responsibilities_is_normalized(draw, soft_start, same):
     X, _ = draw(n=100)
     start = soft_start(100, 2)
     scale = np.random.default_rng(0).random((100, 1)) + 0.5

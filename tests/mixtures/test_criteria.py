@@ -38,7 +38,7 @@ def parts(stage):
     family, params = stage.fitted.problem.family.gaussian, stage.fitted.params
     gaussian = params.components.gaussian
     weights = params.weights.sum(axis=0) / params.weights.sum()
-    return weights, gaussian.means + family.centre, gaussian.full_covs()
+    return weights, gaussian.means + family.center, gaussian.full_covs()
 
 
 def log_joint(stage, X):

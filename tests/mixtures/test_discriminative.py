@@ -90,9 +90,9 @@ def make(
     X *= UNITS
     X[rng.random(X.shape) < gaps] = np.nan
     truth = np.where(rng.random(n) < 0.8, member // 2, rng.integers(C, size=n))
-    centre, scale = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
+    center, scale = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
     size = K // groups
-    family = GaussianFamily(tuple(Group(name, g * size, (g + 1) * size) for g in range(groups)), centre, scale)
+    family = GaussianFamily(tuple(Group(name, g * size, (g + 1) * size) for g in range(groups)), center, scale)
     if prior:
         rule = Prior(np.array(prior), scale**2, np.zeros(d), np.array(0.1))
         family = replace(family, prior=rule.expand(K, family.axis_aligned))
@@ -161,7 +161,7 @@ every_case = pytest.mark.parametrize("case", CASES)
 def log_densities(case):
     """log f_k(x_n), (n, K), by scipy."""
     gaussian, tables = case.params.components.gaussian, case.params.components.categorical
-    means, covs = gaussian.means + case.problem.family.gaussian.centre, gaussian.full_covs()
+    means, covs = gaussian.means + case.problem.family.gaussian.center, gaussian.full_covs()
     X, codes = case.table.X, case.table.codes
     out = np.zeros((len(X), len(means)))
     for pattern in np.unique(np.isnan(X), axis=0):
@@ -549,7 +549,7 @@ def test_the_maximum_on_the_simplex_where_rows_are_few_or_none():
     np.testing.assert_allclose(on_simplex(np.array([1.0, 3.0]), np.zeros(2), 2.0), [0.5, 1.5], rtol=1e-12)
 
 
-def test_the_maximum_on_the_simplex_is_what_an_optimiser_finds():
+def test_the_maximum_on_the_simplex_is_what_an_optimizer_finds():
     rows, slope = np.array([1.0, 4.0, 0.5]), np.array([3.0, 20.0, 0.0])
 
     def minus(t):

@@ -44,7 +44,7 @@ def one_update(name, model):
     covs = np.array(theirs["sigma"])
     if gaussian.axis_aligned:
         covs = np.diagonal(covs, axis1=1, axis2=2).copy()
-    gaussians = Gaussians(np.array(theirs["mean"]) - gaussian.centre, covs, (None,))
+    gaussians = Gaussians(np.array(theirs["mean"]) - gaussian.center, covs, (None,))
     before = MixtureParams(np.array(theirs["pro"])[None] / np.sum(theirs["pro"]), Components(gaussians, None))
     source = ArrayBlocks(Block(X))
 

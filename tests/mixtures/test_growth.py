@@ -192,9 +192,9 @@ def test_the_statistics_are_the_formula():
         found = workers.total(
             lambda block: partial.stats(ready, block), ArrayBlocks(replace(table, label=label), 20, 20)
         )
-    gaussian, centre = start.components.gaussian, partial.family.gaussian.centre
+    gaussian, center = start.components.gaussian, partial.family.gaussian.center
     for p in range(start.n_candidates):
-        density = norm.pdf(table.X, gaussian.means[p] + centre, np.sqrt(gaussian.covs[p])).prod(axis=1)
+        density = norm.pdf(table.X, gaussian.means[p] + center, np.sqrt(gaussian.covs[p])).prod(axis=1)
         new = label * start.alpha[p] * partial.class_weights * density[:, None]
         old = label * (1 - start.alpha[p]) * np.exp(table.offset)
         whole = (new + old).sum(axis=1)
@@ -230,9 +230,9 @@ def test_in_one_column_it_finds_what_brute_force_finds(name):
     old, _ = job.fit(plain(name, 2))
     partial, table, start = partial_problem(job, old, plain(name, 3), np.arange(len(x)), 8, rng)
     result = run(partial, ArrayBlocks(table), start, stop=Stop(1e-13, 3000), executor=Serial())
-    gaussian, centre = old.params.components.gaussian, old.problem.family.gaussian.centre
+    gaussian, center = old.params.components.gaussian, old.problem.family.gaussian.center
     stds = np.sqrt(gaussian.covs[:, 0])
-    frozen = norm.pdf(x[:, None], gaussian.means[:, 0] + centre, stds) @ old.params.weights[0]
+    frozen = norm.pdf(x[:, None], gaussian.means[:, 0] + center, stds) @ old.params.weights[0]
 
     def loss(theta):
         share = 1 / (1 + np.exp(-theta[0]))
@@ -251,7 +251,7 @@ def test_a_candidate_about_to_become_flat_stands_still_and_says_so():
     _, _, partial, start, table = mixture(0, name="VVV", weights=[[1.0]], prior=None, weighted=False)
     gaussian = start.components.gaussian
     means, covs = gaussian.means.copy(), gaussian.covs.copy()
-    means[0], covs[0] = table.X[0] - partial.family.gaussian.centre, covs[0] * 1e-9
+    means[0], covs[0] = table.X[0] - partial.family.gaussian.center, covs[0] * 1e-9
     start = replace(start, components=Components(replace(gaussian, means=means, covs=covs), None))
     result = run(partial, ArrayBlocks(table), start, stop=Stop(-1.0, 6), executor=Serial())
     assert all(s.accepted for s in result.trace) and np.isfinite(result.objective)
@@ -382,8 +382,8 @@ def test_with_a_prior_it_grows_too(draw):
 
 def four_groups(n=400):
     rng = np.random.default_rng(0)
-    centres = np.array([[0.0, 0.0], [12.0, 0.0], [0.0, 12.0], [12.0, 12.0]])
-    return centres[np.arange(n) % 4] + rng.normal(size=(n, 2))
+    centers = np.array([[0.0, 0.0], [12.0, 0.0], [0.0, 12.0], [12.0, 12.0]])
+    return centers[np.arange(n) % 4] + rng.normal(size=(n, 2))
 
 
 @pytest.mark.parametrize("name", ["EII", "EEE", "VEV", "VVV"])

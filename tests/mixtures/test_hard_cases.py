@@ -149,7 +149,7 @@ def test_an_offset_of_1e8_costs_no_digits(draw, soft_start, name, missing):
 @pytest.mark.parametrize("separation", [1e4, 1e6])
 @pytest.mark.parametrize("name", ["VII", "VVI", "VVV"])
 def test_components_very_far_apart_keep_their_own_covariance(name, separation):
-    """10^4 sigma and more between two groups: E[x^2] - m^2 on centred data would have lost it."""
+    """10^4 sigma and more between two groups: E[x^2] - m^2 on centered data would have lost it."""
     rng = np.random.default_rng(0)
     label = np.repeat([0, 1], [600, 400])
     X = rng.normal(size=(1000, 2)) + separation * label[:, None]
@@ -161,8 +161,8 @@ def test_components_very_far_apart_keep_their_own_covariance(name, separation):
         own = {"VII": np.trace(own) / 2 * np.eye(2), "VVI": np.diag(np.diag(own)), "VVV": own}[name]
         np.testing.assert_allclose(mixture.means_[k], rows.mean(axis=0), rtol=1e-9, atol=1e-7)
         np.testing.assert_allclose(mixture.covariances_[k], own, rtol=1e-6, atol=1e-7)
-    centred = GaussianMixture(1, name, prior=None).fit(X[label == 0])
-    expected = centred.score_samples(X[label == 0]) + np.log(0.6)
+    centered = GaussianMixture(1, name, prior=None).fit(X[label == 0])
+    expected = centered.score_samples(X[label == 0]) + np.log(0.6)
     np.testing.assert_allclose(mixture.score_samples(X[label == 0]), expected, rtol=1e-6)
 
 

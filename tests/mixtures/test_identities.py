@@ -14,7 +14,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 
 def exactness(name):
-    """Relative; an inner minimisation (VEI VEE VEV EVE VVE) that compares values finds its place to sqrt(rounding)."""
+    """Relative; an inner minimization (VEI VEE VEV EVE VVE) that compares values finds its place to sqrt(rounding)."""
     return 1e-6 if name in ("VEI", "VEE", "VEV", "EVE", "VVE") else 1e-9
 
 

@@ -1,4 +1,4 @@
-"""The k-means that starts mixtures: its centres are means, and no round raises the sum of squares."""
+"""The k-means that starts mixtures: its centers are means, and no round raises the sum of squares."""
 
 import numpy as np
 
@@ -7,8 +7,8 @@ from mixent.mixtures.kmeans import cluster_means, kmeans, lloyd, nearest
 
 
 def squares(points, weight, label, n_clusters):
-    centres = cluster_means(points, weight, label, n_clusters)
-    return float(weight @ ((points - centres[label]) ** 2).sum(axis=1))
+    centers = cluster_means(points, weight, label, n_clusters)
+    return float(weight @ ((points - centers[label]) ** 2).sum(axis=1))
 
 
 def test_separate_groups_are_found_and_weights_count_rows():
@@ -18,10 +18,10 @@ def test_separate_groups_are_found_and_weights_count_rows():
     label = kmeans(points, 3, None, np.random.default_rng(1))
     assert [len(np.unique(label[group == g])) for g in range(3)] == [1, 1, 1] and len(np.unique(label)) == 3
     weight = rng.integers(0, 3, size=90).astype(float)
-    centres = points[:3] + 1.0
+    centers = points[:3] + 1.0
     twice = np.repeat(points, weight.astype(int), axis=0)
     np.testing.assert_array_equal(
-        lloyd(points, centres, weight)[np.repeat(np.arange(90), weight.astype(int))], lloyd(twice, centres, None)
+        lloyd(points, centers, weight)[np.repeat(np.arange(90), weight.astype(int))], lloyd(twice, centers, None)
     )
 
 
@@ -35,7 +35,7 @@ def test_no_round_raises_the_sum_of_squares(monkeypatch):
     assert (np.diff(values) <= 1e-9).all() and values[-1] < values[0]
 
 
-def test_an_empty_cluster_keeps_its_centre():
+def test_an_empty_cluster_keeps_its_center():
     points = np.array([[0.0], [1.0], [10.0]])
     assert lloyd(points, np.array([[0.0], [10.0], [1e6]]), None).tolist() == [0, 0, 1]
     assert nearest(points, np.array([[0.4], [9.0]])).tolist() == [0, 0, 1]

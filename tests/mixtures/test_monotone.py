@@ -1,4 +1,4 @@
-"""No accepted pass lowers the penalised objective, and the objective is what the docstring says."""
+"""No accepted pass lowers the penalized objective, and the objective is what the docstring says."""
 
 from itertools import pairwise
 
@@ -76,7 +76,7 @@ def test_the_objective_is_the_log_likelihood_plus_the_log_prior(draw, name, miss
     prior = gaussian.prior
     expected = weight @ mixture.score_samples(X)
     for k in range(3):
-        cov, away = mixture.covariances_[k], mixture.means_[k] - gaussian.centre - prior.mean[k]
+        cov, away = mixture.covariances_[k], mixture.means_[k] - gaussian.center - prior.mean[k]
         target = prior.cov[k] if prior.cov.ndim == 3 else np.diag(prior.cov[k])
         scatter = 7.0 * target + prior.mean_rows[k] * np.outer(away, away)
         expected -= 0.5 * (7.0 * np.linalg.slogdet(cov)[1] + np.trace(np.linalg.solve(cov, scatter)))

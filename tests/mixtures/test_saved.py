@@ -19,13 +19,13 @@ def mixed_table(seed=0, n=120):
     frame = pd.DataFrame(
         {
             "size": rng.normal(size=n) + (y == "yes"),
-            "colour": rng.choice(["red", "blue"], size=n),
+            "color": rng.choice(["red", "blue"], size=n),
             "count": rng.integers(10, size=n),
             "flag": rng.random(n) < 0.5,
         }
     )
     frame.loc[::7, "size"] = np.nan
-    frame.loc[::5, "colour"] = None
+    frame.loc[::5, "color"] = None
     return frame, y
 
 
@@ -124,9 +124,9 @@ def test_after_adjust_priors(estimator, tmp_path):
 
 def test_a_marginal_can_be_saved(tmp_path):
     X, y = mixed_table()
-    model = MixtureClassifier(1).fit(X, y).marginal(["colour", "size"])
+    model = MixtureClassifier(1).fit(X, y).marginal(["color", "size"])
     mixent.save(model, tmp_path / "m.mixent")
-    part = X[["colour", "size"]]
+    part = X[["color", "size"]]
     np.testing.assert_array_equal(mixent.load(tmp_path / "m.mixent").predict_proba(part), model.predict_proba(part))
 
 

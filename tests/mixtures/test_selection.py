@@ -169,9 +169,9 @@ def test_all_together_the_least_line_is_chosen(estimator, name):
 
 
 def log_density(stage, X):
-    params, centre = stage.fitted.params, stage.fitted.problem.family.gaussian.centre
+    params, center = stage.fitted.params, stage.fitted.problem.family.gaussian.center
     gaussian, weights = params.components.gaussian, params.weights.sum(axis=0) / params.weights.sum()
-    pairs = zip(weights, gaussian.means + centre, gaussian.full_covs())
+    pairs = zip(weights, gaussian.means + center, gaussian.full_covs())
     return logsumexp([np.log(w) + multivariate_normal.logpdf(X, m, C) for w, m, C in pairs], axis=0)
 
 

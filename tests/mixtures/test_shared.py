@@ -33,8 +33,8 @@ def grouped():
         share = np.array([[0.6, 0.2, 0.1, 0.1], [0.1, 0.5, 0.3, 0.1], [0.1, 0.1, 0.2, 0.6]])
         y = rng.integers(3, size=n)
         group = np.array([rng.choice(4, p=share[c]) for c in y])
-        centre = np.array([[0.0, 0.0, 0.0], [4.0, 0.0, 1.0], [0.0, 4.0, -1.0], [4.0, 4.0, 2.0]])
-        X = centre[group] + rng.normal(size=(n, 3)) @ np.array([[1.0, 0.3, 0.0], [0.0, 0.8, 0.2], [0.0, 0.0, 1.2]])
+        center = np.array([[0.0, 0.0, 0.0], [4.0, 0.0, 1.0], [0.0, 4.0, -1.0], [4.0, 4.0, 2.0]])
+        X = center[group] + rng.normal(size=(n, 3)) @ np.array([[1.0, 0.3, 0.0], [0.0, 0.8, 0.2], [0.0, 0.0, 1.2]])
         X[rng.random(X.shape) < missing] = np.nan
         return X, y
 
@@ -93,7 +93,7 @@ def test_one_step_is_that_of_theorem_3_1(grouped, name):
     prior, alpha, means, covs, mass = theorem_3_1(X, y, model.class_prior_, alpha, model.means_, model.covariances_)
     np.testing.assert_allclose(after.weights, prior[:, None] * alpha, rtol=1e-9)
     gaussian = after.components.gaussian
-    np.testing.assert_allclose(gaussian.means + problem.family.gaussian.centre, means, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(gaussian.means + problem.family.gaussian.center, means, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(gaussian.full_covs(), STRUCTURED[name](covs, mass), rtol=1e-9, atol=1e-12)
 
 
@@ -239,14 +239,14 @@ def assert_same(one, other, rtol=1e-8):
 @every_criterion
 def test_the_order_of_classes_rows_columns_and_components_does_not_matter(began, criterion):
     X, label, W, means = began
-    weights, centres, covs, objective = solve(X, label, W, means, criterion)
+    weights, centers, covs, objective = solve(X, label, W, means, criterion)
     c, k = np.array([2, 0, 1]), np.array([3, 1, 0, 2])
-    assert_same(solve(X, label[:, c], W[c], means, criterion), (weights[c], centres, covs, objective))
-    assert_same(solve(X, label, W[:, k], means[k], criterion), (weights[:, k], centres[k], covs[k], objective))
+    assert_same(solve(X, label[:, c], W[c], means, criterion), (weights[c], centers, covs, objective))
+    assert_same(solve(X, label, W[:, k], means[k], criterion), (weights[:, k], centers[k], covs[k], objective))
     order = np.random.default_rng(1).permutation(len(X))
-    assert_same(solve(X[order], label[order], W, means, criterion), (weights, centres, covs, objective))
+    assert_same(solve(X[order], label[order], W, means, criterion), (weights, centers, covs, objective))
     turned = solve(X[:, c], label, W, means[:, c], criterion)
-    assert_same(turned, (weights, centres[:, c], covs[:, c][:, :, c], objective))
+    assert_same(turned, (weights, centers[:, c], covs[:, c][:, :, c], objective))
 
 
 @every_criterion

@@ -11,14 +11,14 @@ from mixent.options import Search
 
 @pytest.fixture(scope="module")
 def mixed():
-    """Two classes that differ in size, colour and count; a fifth of the cells is empty."""
+    """Two classes that differ in size, color and count; a fifth of the cells is empty."""
     rng = np.random.default_rng(0)
     n = 300
     y = rng.integers(2, size=n)
     frame = pd.DataFrame(
         {
             "size": rng.normal(size=n) + 2.0 * y,
-            "colour": np.where(rng.random(n) < np.where(y, 0.8, 0.3), "red", rng.choice(["blue", "green"], size=n)),
+            "color": np.where(rng.random(n) < np.where(y, 0.8, 0.3), "red", rng.choice(["blue", "green"], size=n)),
             "weight": rng.normal(size=n) * np.where(y, 2.0, 0.5),
             "new": rng.random(n) < 0.5,
         }
@@ -34,29 +34,29 @@ def model(mixed):
 
 
 def test_the_columns_are_typed_and_named(model):
-    assert model.feature_names_in_.tolist() == ["size", "colour", "weight", "new"]
+    assert model.feature_names_in_.tolist() == ["size", "color", "weight", "new"]
     assert [c.kind for c in model.schema_.columns] == ["continuous", "categorical", "continuous", "boolean"]
-    assert model.means_.shape == (2, 2) and set(model.category_probabilities_) == {"colour", "new"}
-    assert model.category_probabilities_["colour"].shape == (2, 3)
-    np.testing.assert_allclose(model.category_probabilities_["colour"].sum(axis=1), 1.0)
+    assert model.means_.shape == (2, 2) and set(model.category_probabilities_) == {"color", "new"}
+    assert model.category_probabilities_["color"].shape == (2, 3)
+    np.testing.assert_allclose(model.category_probabilities_["color"].sum(axis=1), 1.0)
 
 
 def test_category_tables_are_smoothed_shares(mixed, model):
     """(count + smoothing x frequency) / (total + smoothing), gaps left out."""
     frame, y = mixed
-    seen = frame["colour"].notna()
-    counts = [[np.sum((frame["colour"] == v) & (y == c)) for v in ("blue", "green", "red")] for c in (0, 1)]
-    overall = np.array([np.sum(frame["colour"][seen] == v) for v in ("blue", "green", "red")]) + 0.5
+    seen = frame["color"].notna()
+    counts = [[np.sum((frame["color"] == v) & (y == c)) for v in ("blue", "green", "red")] for c in (0, 1)]
+    overall = np.array([np.sum(frame["color"][seen] == v) for v in ("blue", "green", "red")]) + 0.5
     counts, share = np.array(counts), overall / overall.sum()
     expected = (counts + share) / (counts.sum(axis=1, keepdims=True) + 1.0)
-    np.testing.assert_allclose(model.category_probabilities_["colour"], expected, rtol=1e-9)
+    np.testing.assert_allclose(model.category_probabilities_["color"], expected, rtol=1e-9)
 
 
 def test_posteriors_are_products_of_the_parts(mixed, model, brute_force):
     frame, _ = mixed
     X = frame[["size", "weight"]].to_numpy(float)
     joint = brute_force(X, model.class_prior_, model.means_, model.covariances_)
-    for name, values in (("colour", ["blue", "green", "red"]), ("new", [False, True])):
+    for name, values in (("color", ["blue", "green", "red"]), ("new", [False, True])):
         for j, v in enumerate(values):
             rows = (frame[name] == v).fillna(False).to_numpy(bool)
             joint[rows] += np.log(model.category_probabilities_[name][:, j])
@@ -76,7 +76,7 @@ def test_pandas_polars_and_pyarrow_are_the_same_table(mixed, model, same):
 
 def test_the_order_of_the_columns_does_not_matter(mixed, model):
     frame, y = mixed
-    turned = frame[["new", "weight", "colour", "size"]]
+    turned = frame[["new", "weight", "color", "size"]]
     np.testing.assert_allclose(
         MixtureClassifier(1, "VVV").fit(turned, y).predict_proba(turned),
         model.predict_proba(frame),
@@ -93,9 +93,9 @@ def test_impute_fills_every_gap_and_keeps_what_was_seen(mixed, model):
     for name in frame.columns:
         seen = frame[name].notna().to_numpy()
         assert filled[name][seen].tolist() == frame[name][seen].tolist()
-    row = np.flatnonzero(frame["colour"].isna())[0]
-    share = model._responsibilities(model._read(frame))[row] @ model.category_probabilities_["colour"]
-    assert filled["colour"][row] == ["blue", "green", "red"][share.argmax()]
+    row = np.flatnonzero(frame["color"].isna())[0]
+    share = model._responsibilities(model._read(frame))[row] @ model.category_probabilities_["color"]
+    assert filled["color"][row] == ["blue", "green", "red"][share.argmax()]
 
 
 def test_imputed_whole_numbers_are_whole():
@@ -111,29 +111,29 @@ def test_samples_of_a_mixed_model_are_a_frame_like_the_training_one(mixed, model
     frame, _ = mixed
     sample, label = model.sample(3000, random_state=0)
     assert sample.columns.tolist() == frame.columns.tolist()
-    assert set(sample["colour"]) == {"blue", "green", "red"} and set(label) == {0, 1}
-    red = [(sample["colour"][label == c] == "red").mean() for c in (0, 1)]
-    np.testing.assert_allclose(red, model.category_probabilities_["colour"][:, 2], atol=0.04)
+    assert set(sample["color"]) == {"blue", "green", "red"} and set(label) == {0, 1}
+    red = [(sample["color"][label == c] == "red").mean() for c in (0, 1)]
+    np.testing.assert_allclose(red, model.category_probabilities_["color"][:, 2], atol=0.04)
     again = MixtureClassifier(1, "VVV").fit(sample, label)
     np.testing.assert_allclose(again.means_, model.means_, atol=0.2)
 
 
 def test_marginal_over_a_category_and_a_number(mixed, model):
     frame, _ = mixed
-    part = model.marginal(["colour", "size"])
+    part = model.marginal(["color", "size"])
     alone = frame.copy()
     alone["weight"], alone["new"] = np.nan, pd.array([pd.NA] * len(frame), dtype="boolean")
     np.testing.assert_allclose(
-        part.predict_proba(frame[["colour", "size"]]), model.predict_proba(alone), rtol=1e-8, atol=1e-12
+        part.predict_proba(frame[["color", "size"]]), model.predict_proba(alone), rtol=1e-8, atol=1e-12
     )
-    assert part.feature_names_in_.tolist() == ["colour", "size"]
+    assert part.feature_names_in_.tolist() == ["color", "size"]
     only = model.marginal(["new"])
     assert only.predict_proba(frame[["new"]]).shape == (300, 2)
 
 
 def test_only_categories(mixed):
     frame, y = mixed
-    table = frame[["colour", "new"]]
+    table = frame[["color", "new"]]
     classifier = MixtureClassifier(1).fit(table, y)
     assert classifier.score(table, y) > 0.6
     assert classifier.means_.shape == (2, 0) and classifier.covariances_.shape == (2, 0, 0)
@@ -141,7 +141,7 @@ def test_only_categories(mixed):
     assert mixture.covariance_ is None and np.isfinite(mixture.score(table))
     np.testing.assert_allclose(mixture.predict_proba(table).sum(axis=1), 1.0)
     assert mixture.n_parameters_ == 1 + 2 * (2 + 1)
-    classifier.marginal(["colour"]).predict(frame[["colour"]])
+    classifier.marginal(["color"]).predict(frame[["color"]])
     assert MixtureClassifier(search=Search(max_components=2, cv=3), random_state=0).fit(table, y).score(table, y) > 0.6
 
 
@@ -155,8 +155,8 @@ def test_numbers_declared_categories(draw):
 def test_an_unseen_category_is_a_gap_with_a_warning(mixed, model):
     frame, _ = mixed
     odd, gap = frame.iloc[:5].copy(), frame.iloc[:5].copy()
-    odd["colour"], gap["colour"] = "violet", None
-    with pytest.warns(UserWarning, match="'colour' has values not seen at fit"):
+    odd["color"], gap["color"] = "violet", None
+    with pytest.warns(UserWarning, match="'color' has values not seen at fit"):
         answer = model.predict_proba(odd)
     np.testing.assert_array_equal(answer, model.predict_proba(gap))
 

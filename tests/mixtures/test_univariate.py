@@ -148,11 +148,11 @@ def test_orders_of_clear_cases():
 
 def test_groups_of_unlike_size_and_distance_are_found():
     rng = np.random.default_rng(8)
-    centres, shares = np.array([0, 3, 6, 20, 50]), [0.4, 0.3, 0.2, 0.07, 0.03]
-    xs = [rng.choice(centres, p=shares, size=500) + 0.5 * rng.normal(size=500) for _ in range(8)]
+    centers, shares = np.array([0, 3, 6, 20, 50]), [0.4, 0.3, 0.2, 0.07, 0.03]
+    xs = [rng.choice(centers, p=shares, size=500) + 0.5 * rng.normal(size=500) for _ in range(8)]
     for mixture in fit_columns(without_weights(xs), 7):
         assert len(mixture.weights) <= 6
-        assert (np.abs(mixture.means - centres[:, None]).min(axis=1) < 0.3).all()
+        assert (np.abs(mixture.means - centers[:, None]).min(axis=1) < 0.3).all()
 
 
 def test_a_narrow_group_within_a_wide_one_is_found():
@@ -198,7 +198,7 @@ def test_bins_keep_the_moments():
     unit = columns_module.compress(x, None)
     assert len(unit.x) <= 2048
     share = unit.weight / 9000
-    assert unit.centre + unit.scale * (share @ unit.x) == pytest.approx(x.mean(), rel=1e-12)
+    assert unit.center + unit.scale * (share @ unit.x) == pytest.approx(x.mean(), rel=1e-12)
     assert share @ (unit.x**2 + unit.spread) == pytest.approx(1, rel=1e-12)
     assert unit.scale**2 == pytest.approx(x.var(), rel=1e-12)
 

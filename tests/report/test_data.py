@@ -11,7 +11,7 @@ from mixent.report.data import classes_table, columns_section, columns_table, fi
 FRAME = pd.DataFrame(
     {
         "size": [1.0, 2.0, np.nan, 4.0, 5.0, 6.0],
-        "<colour>": ["red", "red", None, "blue", "green", "grey"],
+        "<color>": ["red", "red", None, "blue", "green", "gray"],
         "always": [3.0] * 6,
         "never": [np.nan] * 6,
     }
@@ -25,12 +25,12 @@ def test_columns_are_told_by_kind():
     cells = [[getattr(cell, "text", cell) for cell in row] for row in table.rows]
     assert [row[:4] for row in cells] == [
         ["size", "number", "1 to 6; 3.6 ± 1.85", "16.7"],
-        ["<colour>", "category", "red 40 %, blue 20 %, green 20 % and 1 more", "16.7"],
+        ["<color>", "category", "red 40 %, blue 20 %, green 20 % and 1 more", "16.7"],
         ["always", "number", "always 3", "0.0"],
     ]
     assert isinstance(cells[0][4], Spark) and cells[0][4].shares == pytest.approx([0.2] * 5)  # as many as values
     assert cells[1][4].shares == pytest.approx([0.4, 0.2, 0.2, 0.2]) and cells[2][4] == ""
-    assert "&lt;colour&gt;" in table.html() and "<colour>" not in table.html()
+    assert "&lt;color&gt;" in table.html() and "<color>" not in table.html()
 
 
 def test_many_columns_and_arrays():

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixent.base.style import colour, marker, plain
+from mixent.base.style import color, marker, plain
 from mixent.base.text import class_name
 from mixent.data import frame_like
 from mixent.data.labels import as_labels, encode, labelled_rows
@@ -132,7 +132,7 @@ def draw_points(ax: Any, points: np.ndarray, codes: np.ndarray) -> None:
     many = len(points) > MANY_POINTS
     style = {"s": 6 if many else 18, "alpha": 0.4 if many else 0.9, "lw": 0 if many else 0.5, "rasterized": many}
     for c in np.unique(codes):
-        look = {"color": UNLABELLED if c < 0 else colour(int(c)), "marker": "o" if c < 0 else marker(int(c))}
+        look = {"color": UNLABELLED if c < 0 else color(int(c)), "marker": "o" if c < 0 else marker(int(c))}
         ax.scatter(*points[codes == c].T, edgecolors="white", zorder=2, **look, **style)
 
 
@@ -155,7 +155,7 @@ def class_entries(classes: Iterable[Any], codes: np.ndarray) -> list[tuple[Any, 
 
     look: dict[str, Any] = {"markeredgecolor": "white", "ls": "none", "ms": 7}
     entries = [
-        (Line2D([], [], color=colour(c), marker=marker(c), **look), plain(class_name(label), 24))
+        (Line2D([], [], color=color(c), marker=marker(c), **look), plain(class_name(label), 24))
         for c, label in enumerate(classes)
     ]
     if (codes < 0).any():
@@ -167,7 +167,7 @@ def shaded(winner: np.ndarray, strength: ArrayLike) -> np.ndarray:
     """(G, G, 3) colors of the classes (G, G), from white (strength 0) to full (1)."""
     from matplotlib.colors import to_rgb
 
-    paint = np.array([to_rgb(colour(c)) for c in range(int(winner.max()) + 1)])[winner]
+    paint = np.array([to_rgb(color(c)) for c in range(int(winner.max()) + 1)])[winner]
     return 1 - np.asarray(strength)[..., None] * (1 - paint)
 
 

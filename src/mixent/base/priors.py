@@ -1,6 +1,6 @@
 """Class priors of an unlabelled batch by EM (Saerens, Latinne and Decaestecker 2002).
 
-    maximise  sum_n log sum_c p_c P(c | x_n) / P0(c)
+    maximize  sum_n log sum_c p_c P(c | x_n) / P0(c)
 
 over the batch's priors p. Concave; every step of p <- mean posterior raises it.
 """

@@ -1,4 +1,4 @@
-"""Colours, markers and the small habits that all displays share."""
+"""Colors, markers and the small habits that all displays share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INK, FAINT = "#333333", "#9a9a9a"
 RING: dict[str, Any] = {"marker": "o", "ms": 12, "mfc": "none", "mec": INK, "mew": 1.4, "ls": "none", "zorder": 4}
 
 
-def colour(i: int) -> str:
+def color(i: int) -> str:
     return OKABE_ITO[i % len(OKABE_ITO)]
 
 
@@ -27,11 +27,11 @@ def marker(i: int) -> str:
 
 
 def dash(i: int) -> Any:
-    """Line style of the i-th line: changes when the colours come round again."""
+    """Line style of the i-th line: changes when the colors come round again."""
     return DASHES[(i // len(OKABE_ITO)) % len(DASHES)]
 
 
-def share_colours() -> Any:
+def share_colors() -> Any:
     """From white (0) to dark blue (1)."""
     from matplotlib.colors import LinearSegmentedColormap
 
@@ -114,8 +114,8 @@ def _short(value: Any) -> str:
 
 
 def class_style(i: int) -> dict[str, Any]:
-    """Colour and dash of the line of the i-th class; with `marker(i)` no two are alike up to 140."""
-    return {"color": colour(i), "ls": DASHES[i % len(DASHES)], "ms": 4.5, "lw": 1.4}
+    """Color and dash of the line of the i-th class; with `marker(i)` no two are alike up to 140."""
+    return {"color": color(i), "ls": DASHES[i % len(DASHES)], "ms": 4.5, "lw": 1.4}
 
 
 def dodge(i: int, n: int, width: float = 0.4) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from mixent.base.describe import class_facts, classes_table, document
 from mixent.base.document import Content, Document, Figure, Number, Paragraph, Section, canvas
-from mixent.base.style import FAINT, INK, RING, class_style, colour, legend, marker, plain, tidy
+from mixent.base.style import FAINT, INK, RING, class_style, color, legend, marker, plain, tidy
 from mixent.base.text import class_name, count
 from mixent.data.labels import as_labels, labelled_rows
 
@@ -110,7 +110,7 @@ def _bandwidth_figure(model: ParzenClassifier, widths: np.ndarray) -> Figure:
         ax = page.subplots()
         h = np.array([entry["bandwidth"] for entry in model.bandwidths_tried_])
         value = np.array([entry["value"] for entry in model.bandwidths_tried_])
-        ax.plot(h, value, color=colour(0), marker="o", ms=3, lw=1.4, label="one bandwidth for all classes")
+        ax.plot(h, value, color=color(0), marker="o", ms=3, lw=1.4, label="one bandwidth for all classes")
         best = int(value.argmax())
         ax.plot(h[best], value[best], label="best", **RING)
         if len(widths) > 1:
@@ -178,7 +178,7 @@ def _histograms(model: KernelFisherClassifier, scores: np.ndarray, labels: np.nd
     bins = np.linspace(float(scores.min()), float(scores.max()), 41)
     for c, label in enumerate(model.classes_):
         mine = scores[labels == str(label), 0]
-        ax.hist(mine, bins=bins, color=colour(c), alpha=0.55, label=plain(class_name(label), 24))
+        ax.hist(mine, bins=bins, color=color(c), alpha=0.55, label=plain(class_name(label), 24))
         ax.plot(model.gaussians_.means[c, 0], 0, marker="X", ms=9, color=INK, mec="white", clip_on=False, zorder=4)
     ax.set(xlabel="discriminant 1", ylabel="rows")
     tidy(ax)
@@ -192,7 +192,7 @@ def _scatter(model: KernelFisherClassifier, scores: np.ndarray, labels: np.ndarr
     ax.axhline(0, color=FAINT, lw=0.5, zorder=0)
     for c, label in enumerate(model.classes_):
         mine, look = scores[labels == str(label)], {"ls": "none", "ms": 4, "alpha": 0.6, "mew": 0}
-        ax.plot(mine[:, 0], mine[:, 1], color=colour(c), marker=marker(c), label=plain(class_name(label), 24), **look)
+        ax.plot(mine[:, 0], mine[:, 1], color=color(c), marker=marker(c), label=plain(class_name(label), 24), **look)
     means = model.gaussians_.means
     ax.plot(means[:, 0], means[:, 1], ls="none", marker="X", ms=9, color=INK, mec="white", zorder=4)
     ax.set(xlabel="discriminant 1", ylabel="discriminant 2")

@@ -1,6 +1,6 @@
 """The kernel Fisher discriminant as ridge regression on class indicators, with every row left out in closed form.
 
-    minimise  sum_n w_n |Y_n - b - f(x_n)|^2 + lam |f|^2        Y_n: one bit for each class, f in the kernel's space
+    minimize  sum_n w_n |Y_n - b - f(x_n)|^2 + lam |f|^2        Y_n: one bit for each class, f in the kernel's space
 
 In coordinates scaled by s = sqrt(w), with P the projection that takes the mean out, the fit is (a smoother)
 
@@ -14,7 +14,7 @@ Fisher's directions (Mika et al. 1999; for more classes Hastie, Buja and Tibshir
 
     Y' H Y t = a2 Y' W Y t,
 
-which maximise variance between classes over variance within classes plus lam |f|^2.
+which maximize variance between classes over variance within classes plus lam |f|^2.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Smoother:
         """Sum of the rows' squared distances from their mean, in the kernel's space."""
         return float(self.values.sum())
 
-    def centred(self, target: Array) -> Array:
+    def centered(self, target: Array) -> Array:
         """(n, C) scaled by the root of the weights, the mean taken out."""
         scaled = self.root[:, None] * target
         return scaled - self.root[:, None] * (self.root @ scaled / (self.root @ self.root))
@@ -78,14 +78,14 @@ class Smoother:
         """Predictions (n, C) of all rows, and of each by the others when `out` (n,) of its weight is left out."""
         shrink = self.values / (self.values + lam)
         mean = self.root**2 @ target / (self.root @ self.root)
-        fit = mean + (self.U * shrink) @ (self.U.T @ self.centred(target)) / self.root[:, None]
+        fit = mean + (self.U * shrink) @ (self.U.T @ self.centered(target)) / self.root[:, None]
         leverage = self.root**2 / (self.root @ self.root) + self.U**2 @ shrink
         part = (out / self.root**2 * leverage)[:, None]
         return fit, (fit - part * target) / np.maximum(1.0 - part, LEAST)
 
     def coefficients(self, target: Array, lam: float) -> Array:
         """(n, C) of the kernel with each row, or (r, C) of the features; without the intercept."""
-        inner = self.U.T @ self.centred(target)
+        inner = self.U.T @ self.centered(target)
         if self.basis is not None:
             return self.basis @ (np.sqrt(self.values)[:, None] * inner / (self.values + lam)[:, None])
         pulls = self.U @ (inner / (self.values + lam)[:, None])

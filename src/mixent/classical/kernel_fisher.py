@@ -43,7 +43,7 @@ def read_fisher_kernel(name: str, value: Any) -> Kernel:
 class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ProbabilisticClassifier):
     """Kernel Fisher discriminant (Mika et al. 1999), for any number of classes.
 
-    Finds the functions f of a kernel's space along which classes lie apart and are narrow.  Maximises
+    Finds the functions f of a kernel's space along which classes lie apart and are narrow.  Maximizes
 
         variance of f between classes / (variance of f within classes + lam |f|^2 / N)
 
@@ -55,7 +55,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     1 / (n + 2) spread as the class priors. They are fitted to
     the scores that each training row gets from all others: those of a row that was trained on are too good.
     Leaving a row out of ridge regression has a closed form, so this is exact and takes no further fit. "auto" chooses
-    gamma and shrinkage by the log-loss of those scores: it maximises sum_n w_n log p(y_n | scores of n by the others).
+    gamma and shrinkage by the log-loss of those scores: it maximizes sum_n w_n log p(y_n | scores of n by the others).
     The encoding of the columns is that of all rows.
 
     A missing value of a numeric column is replaced by the mean, with an indicator column; categories are one-hot

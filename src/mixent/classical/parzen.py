@@ -32,7 +32,7 @@ class ParzenClassifier(ProbabilisticClassifier):
     category of k it is the kernel of Aitchison and Aitken (1976), 1 - a at the same category and a / (k - 1) at each
     other one, with a = (k - 1) / (k - 1 + exp(1 / bandwidth^2)). Columns that do not vary are left out.
 
-    bandwidth="auto"  Maximises over a grid the leave-one-out score, exactly,
+    bandwidth="auto"  Maximizes over a grid the leave-one-out score, exactly,
 
         sum_n w_n log p(y_n | x_n; all rows but n)     (criterion="conditional"), or of p(x_n | y_n; ...) ("likelihood")
 

@@ -46,7 +46,7 @@ class Columns:
     """Scales, and the pooled densities that replace missing values of training rows. Constant columns are left out."""
 
     varies: np.ndarray  # positions among the continuous columns
-    centre: Array  # (d,) of those
+    center: Array  # (d,) of those
     scale: Array  # (d,) in which the bandwidth is counted
     variance: Array  # (d,) in units of scale
     sizes: tuple[int, ...]  # categories of each categorical column
@@ -57,10 +57,10 @@ class Columns:
         """Learned from these rows, whatever their classes."""
         seen = ~np.isnan(table.X)
         mass = np.maximum(weight @ seen, 1e-300)
-        centre = weight @ np.where(seen, table.X, 0.0) / mass
-        spread = np.sqrt(weight @ np.where(seen, (table.X - centre) ** 2, 0.0) / mass)
-        varies = np.flatnonzero(spread > 1e-12 * (np.abs(centre) + 1e-300))
-        centre, spread = centre[varies], spread[varies]
+        center = weight @ np.where(seen, table.X, 0.0) / mass
+        spread = np.sqrt(weight @ np.where(seen, (table.X - center) ** 2, 0.0) / mass)
+        varies = np.flatnonzero(spread > 1e-12 * (np.abs(center) + 1e-300))
+        center, spread = center[varies], spread[varies]
         scale = spread if standardize else np.ones_like(spread)
         shares = []
         for place, size in enumerate(table.schema.sizes):
@@ -68,11 +68,11 @@ class Columns:
             code = table.codes[:, place]
             counts = np.bincount(code[code >= 0], weight[code >= 0], size) + 1.0 / size
             shares.append(counts / counts.sum())
-        return cls(varies, centre, scale, (spread / scale) ** 2, table.schema.sizes, tuple(shares))
+        return cls(varies, center, scale, (spread / scale) ** 2, table.schema.sizes, tuple(shares))
 
     def __call__(self, table: Table) -> Encoded:
         X = table.X[:, self.varies]
-        parts, seen = [np.clip((X - self.centre) / self.scale, -FARTHEST, FARTHEST)], [~np.isnan(X)]
+        parts, seen = [np.clip((X - self.center) / self.scale, -FARTHEST, FARTHEST)], [~np.isnan(X)]
         for place, size in enumerate(self.sizes):
             assert table.codes is not None
             code = table.codes[:, place, None]

@@ -103,7 +103,7 @@ def _entries_of(doc: str) -> Iterator[tuple[list[str], str, str]]:
 
 
 def _class_named(name: str, near: type) -> type | None:
-    """A class of this name: a model, a class above, or a neighbour in the same module."""
+    """A class of this name: a model, a class above, or a neighbor in the same module."""
     from mixent.base.registry import entries
 
     module = inspect.getmodule(near)

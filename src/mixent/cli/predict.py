@@ -126,7 +126,7 @@ def predict(
       mixent predict iris.mixent new.csv -o out.csv
       mixent predict m.mixent new.csv -o out.parquet --keep id --density
       mixent predict m.mixent new.csv -o out.csv --costs costs.csv --reject 0.2
-      mixent predict table.mixent new.csv -o out.csv --target colour   (a joint model)
+      mixent predict table.mixent new.csv -o out.csv --target color   (a joint model)
       mixent predict detector.mixent new.csv -o scored.csv --explain   (a model of mixent novelty)
       mixent predict fusion.mixent votes.csv -o out.csv                (a model of mixent fuse)
 

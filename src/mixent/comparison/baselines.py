@@ -75,7 +75,7 @@ def _naive_bayes(s: Setting) -> Any:
     return tuned(s, MixedNaiveBayes(), {"alpha": [0.1, 1.0, 10.0]}, encoding="codes")
 
 
-def _neighbours(s: Setting) -> Any:
+def _neighbors(s: Setting) -> Any:
     from sklearn.neighbors import KNeighborsClassifier
 
     grid: dict[str, list] = {"n_neighbors": [1, 3, 5, 9, 15, 25, 51], "weights": ["uniform", "distance"]}
@@ -106,9 +106,9 @@ BASELINES = (
     Recipe("RBF SVM", "margins, radial kernel, Platt's probabilities", _svm, 1.5, _no_platt, KIND),
     Recipe("naive Bayes", "columns independent in each class", _naive_bayes, 0.05, kind=KIND),
     Recipe(
-        "k nearest neighbours",
-        "shares of the classes among neighbours, k chosen inside",
-        _neighbours,
+        "k nearest neighbors",
+        "shares of the classes among neighbors, k chosen inside",
+        _neighbors,
         0.2,
         _no_weights,
         KIND,

@@ -65,7 +65,7 @@ def compare(
         of them by name. A dict brings your own; None takes the method of that name.
     baselines : bool
         Whether scikit-learn's logistic regression, gradient boosting, random forest, RBF SVM, naive Bayes and k
-        nearest neighbours run beside them.
+        nearest neighbors run beside them.
     folds, repeats : int
         Of the outer cross-validation.
     metric : {"log_loss", "error", "balanced_error", "brier"}

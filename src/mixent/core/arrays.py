@@ -23,7 +23,7 @@ class Scratch(threading.local):
         self._arrays: dict[str, Array] = {}
 
     def get(self, name: str, shape: tuple[int, ...]) -> Array:
-        """An uninitialised C-ordered array of this shape; valid until the same name is asked for again."""
+        """An uninitialized C-ordered array of this shape; valid until the same name is asked for again."""
         size = math.prod(shape)
         flat = self._arrays.get(name)
         if flat is None or flat.size < size:

@@ -29,7 +29,7 @@ class OutsideDomainError(ArithmeticError):
 
 
 class Problem(ABC, Generic[P, R, S]):
-    """What is maximised, and how one pass raises it."""
+    """What is maximized, and how one pass raises it."""
 
     first_step: float = 1.0
     safe_step: float = 1.0  # update is provably monotone for step <= safe_step
@@ -37,7 +37,7 @@ class Problem(ABC, Generic[P, R, S]):
 
     @abstractmethod
     def prepare(self, params: P) -> R:
-        """Do what a pass needs once: factorise, lay out columns."""
+        """Do what a pass needs once: factorize, lay out columns."""
 
     @abstractmethod
     def stats(self, ready: R, block: Block) -> S:

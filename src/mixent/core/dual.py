@@ -1,10 +1,10 @@
 """Concave dual ascent on a box, with or without one equality: coordinate by coordinate, or pair by pair.
 
-    maximise  J(l) = sum_t w_t u(l_t) - a^T K a / 2,    a_t = w_t e_t l_t,    0 <= l_t < upper,   [sum_t a_t = 0]
+    maximize  J(l) = sum_t w_t u(l_t) - a^T K a / 2,    a_t = w_t e_t l_t,    0 <= l_t < upper,   [sum_t a_t = 0]
 
 over multipliers l, u concave (`Potential`), e_t in [-1, 1] the direction in which row t pulls. With the equality two
 coordinates move against each other (a_i + d, a_j - d), chosen where the slopes contradict the optimum most; without
-it, one. Every move maximises J along its line, so J never falls. Rows that have nothing to say for now are set aside
+it, one. Every move maximizes J along its line, so J never falls. Rows that have nothing to say for now are set aside
 (shrinking) and looked at again before the end.
 
 The certificate is the dual's own dual: with f = K a and the best constant b, J* <= a^T K a / 2 + sum_t w_t
@@ -48,7 +48,7 @@ class Potential(Protocol):
         """Minus its second derivative."""
 
     def multiplier(self, margin: Array) -> Array:
-        """The l that maximises u(l) - l m."""
+        """The l that maximizes u(l) - l m."""
 
     def loss(self, margin: Array) -> Array:
         """max u(l) - l m."""
@@ -169,7 +169,7 @@ class BoxDual(Problem[Point, Point, Parts]):
         return known
 
     def constant(self, params: Point) -> float:
-        """The b that minimises the certificate: the bias."""
+        """The b that minimizes the certificate: the bias."""
         if not self.balanced:
             return 0.0
         return best_constant(self.potential, params.f, self.pull, self.weight, self._guess(params))
@@ -263,7 +263,7 @@ class _Moves:
         self.falling[t] = slope if not self.positive[t] or some else inf
 
     def _line(self, first: tuple[int, float], second: tuple[int, float] | None, steep: float, bend: float) -> float:
-        """How far to move, at least 0: maximise J along the line whose slope at 0 is `steep`; multipliers are set."""
+        """How far to move, at least 0: maximize J along the line whose slope at 0 is `steep`; multipliers are set."""
         one = self._mover(*first)
         two = _Mover(-1, 0.0, 0.0, 0.0) if second is None else self._mover(*second)
         upper = self.dual.potential.upper
@@ -331,7 +331,7 @@ class _Mover:
 
 
 def best_constant(potential: Potential, f: Array, pull: Array, weight: Array, guess: float) -> float:
-    """The b that minimises  sum_t w_t loss(e_t (f_t + b)): convex; where its slope is zero, near a guess."""
+    """The b that minimizes  sum_t w_t loss(e_t (f_t + b)): convex; where its slope is zero, near a guess."""
 
     def slope(b: float) -> float:
         return -float((weight * pull) @ potential.multiplier(pull * (f + b)))

@@ -144,7 +144,7 @@ class _Ascent(_Loop[P, R, S]):
         return vector
 
     def _value(self, vector: Array) -> tuple[float, Array]:
-        """What scipy minimises: minus the objective per unit of weight, and its gradient."""
+        """What scipy minimizes: minus the objective per unit of weight, and its gradient."""
         if np.array_equal(vector, self.at.vector):
             return -self.at.objective / self.weight, -self.at.slope / self.weight
         if self.n_pass >= self.stop.max_passes:

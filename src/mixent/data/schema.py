@@ -1,4 +1,4 @@
-"""What a table's columns are: names, kinds, categories; learnt at fit, kept with the model."""
+"""What a table's columns are: names, kinds, categories; learned at fit, kept with the model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Column:
     name : str
         The column's name; ``"x0"``, ``"x1"``, ... when the data carried none.
     kind : {"continuous", "integer", "boolean", "categorical"}
-        "integer" is modelled as a float; imputation and writing give integers back.
+        "integer" is modeled as a float; imputation and writing give integers back.
     categories : tuple
         The original values in sorted order; empty for "continuous" and "integer".
     """

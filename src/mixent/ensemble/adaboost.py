@@ -20,11 +20,11 @@ class AdaBoostM1Classifier(BaseBoosting):
 
     Stage m is a base G_m trained with weights w. With e its share of the weight that it gets wrong,
 
-        alpha_m = ln((1 - e) / e),   w_t <- w_t exp(alpha_m [G_m(x_t) != y_t]),  normalised,
+        alpha_m = ln((1 - e) / e),   w_t <- w_t exp(alpha_m [G_m(x_t) != y_t]),  normalized,
 
     and the decision is argmax_c s_c,  s_c = sum_m alpha_m [G_m(x) = c].
 
-    Maximises stage by stage, with two classes, y = +-1 and F = 1/2 sum_m alpha_m G_m,
+    Maximizes stage by stage, with two classes, y = +-1 and F = 1/2 sum_m alpha_m G_m,
 
         - log sum_t v_t exp(-y_t F(x_t)),
 
@@ -183,7 +183,7 @@ def _vote(error: float, n_classes: int) -> float:
 
 
 def _moved(weight: Array, wrong: np.ndarray, alpha: float) -> Array:
-    """Weights after a stage, normalised: half of them on what it got wrong."""
+    """Weights after a stage, normalized: half of them on what it got wrong."""
     weight = np.where(wrong, weight * np.exp(alpha), weight)
     return np.maximum(weight / weight.sum(), TINY)
 

@@ -10,7 +10,7 @@ import numpy as np
 from mixent.base.describe import class_facts, classes_table, document
 from mixent.base.document import Bullets, Content, Document, Figure, Number, Paragraph, Section, Table, canvas
 from mixent.base.foreign import changed_parameters, column_weights, iterations_text, last_step
-from mixent.base.style import FAINT, colour, tidy
+from mixent.base.style import FAINT, color, tidy
 from mixent.base.style import plain as drawn_text
 from mixent.base.text import class_name, count
 from mixent.core.driver import Run
@@ -168,7 +168,7 @@ def _errors_figure(facts: Mapping[str, Any]) -> Figure:
         page = canvas(6.4, 1.1 + 0.28 * len(shown))
         ax = page.subplots()
         ax.hlines(at, 0, errors, color=FAINT, lw=1.2, zorder=1)
-        ax.plot(errors, at, ls="none", marker="o", ms=6, color=colour(0), zorder=3)
+        ax.plot(errors, at, ls="none", marker="o", ms=6, color=color(0), zorder=3)
         ax.set_yticks(at, [drawn_text(entry["name"], 30) for entry in shown], fontsize="small")
         ax.set(xlabel="error (%)", xlim=(0, None), ylim=(len(shown) - 0.5, -0.5))
         ax.margins(x=0.08)

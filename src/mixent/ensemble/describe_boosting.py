@@ -10,7 +10,7 @@ from sklearn.utils import _safe_indexing
 
 from mixent.base.describe import class_facts, classes_table, document
 from mixent.base.document import Bullets, Content, Document, Figure, Number, Section, Table, canvas
-from mixent.base.style import colour, legend, tidy
+from mixent.base.style import color, legend, tidy
 from mixent.base.text import class_name, count
 from mixent.data.labels import as_labels, labelled_rows
 from mixent.ensemble.boosting import BaseBoosting
@@ -116,12 +116,12 @@ def _draw(stages: Stages, errors: Sequence[float]) -> Any:
     page = canvas(6.4, 3.4)
     ax, at = page.subplots(), np.arange(1, max(len(stages), len(errors)) + 1)
     if errors:
-        ax.plot(at, 100 * np.array(errors), color=colour(0), lw=1.8, marker="o", ms=3, label="these rows")
+        ax.plot(at, 100 * np.array(errors), color=color(0), lw=1.8, marker="o", ms=3, label="these rows")
     if stages:
         bound = 100 * np.minimum(np.array([stage["bound"] for stage in stages], dtype=float), 1.0)
-        ax.plot(at, bound, color=colour(1), lw=1.4, ls=(0, (5, 2)), label="bound of the training error")
+        ax.plot(at, bound, color=color(1), lw=1.4, ls=(0, (5, 2)), label="bound of the training error")
         weighted = 100 * np.array([stage["error"] for stage in stages])
-        ax.plot(at, weighted, color=colour(2), lw=0, marker="^", ms=4, label="stage alone, weighted training rows")
+        ax.plot(at, weighted, color=color(2), lw=0, marker="^", ms=4, label="stage alone, weighted training rows")
     ax.set(xlabel="stages", ylabel="error (%)", ylim=(0, None))
     ax.xaxis.get_major_locator().set_params(integer=True)
     tidy(ax)

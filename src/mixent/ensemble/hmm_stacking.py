@@ -60,7 +60,7 @@ class ChainFit:
         return ChainParams(even[0].copy(), trans, None)
 
     def problem(self) -> ChainProblem:
-        """What is maximised."""
+        """What is maximized."""
         return ChainProblem(None, self.prior if self.learned else 0.0, self.prior)
 
     def __call__(self, log_emit: Array, weight: Array, executor: Executor, show: Any = None) -> FittedChain:
@@ -151,11 +151,11 @@ class HMMStackingClassifier(BaseStacking):
 
         P_c[O] = sum_q pi^c(q_1) P[C_1 = q_1 | row] prod_k A^(c,k)(q_k, q_k+1) P[C_k+1 = q_k+1 | row]
 
-    in class c, and P[c | row] ~ P[c] P_c[O]^T. Maximises, for every class c,
+    in class c, and P[c | row] ~ P[c] P_c[O]^T. Maximizes, for every class c,
 
         sum_t w_t log P_c[O_t] + log prior(pi^c, A^c)
 
-    over the rows of the class by Baum-Welch, (3.6) to (3.10) in the log domain; each update maximises a lower bound
+    over the rows of the class by Baum-Welch, (3.6) to (3.10) in the log domain; each update maximizes a lower bound
     that touches it, so this value never falls. All paths are alike at the start, and nothing is drawn at random.
 
     Unlike a vote, the chain knows that stages repeat one another; yet what it knows goes one step back, and over many

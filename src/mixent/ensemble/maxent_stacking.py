@@ -58,7 +58,7 @@ class MaxEntStackingClassifier(EntropyModel, BaseStacking):
     """Classifiers combined by maximum entropy (SiME), with or without the place of the row in the input space (LvME).
 
     Of all P[class | outputs of the classifiers] that reproduce the counts P[C, C_i] of every class with every label of
-    every classifier i, takes that of greatest entropy (3.1).  Maximises the dual
+    every classifier i, takes that of greatest entropy (3.1).  Maximizes the dual
 
         sum_t w_t sum_c q_tc log P[c | t] - |gamma|^2 / (2 prior_variance),
         P[c | t] ~ exp(b_c + sum_i sum_l P[C_i = l | t] gamma_i(c, l)),

@@ -43,7 +43,7 @@ class Rows:
 class TunedClassifier(ProbabilisticClassifier):
     """A classifier of another library on tables with categories and missing values, its parameters chosen by log-loss.
 
-    Maximises over the settings of `grid` the cross-validated sum_n w_n log p(y_n | x_n), all on the same folds; the
+    Maximizes over the settings of `grid` the cross-validated sum_n w_n log p(y_n | x_n), all on the same folds; the
     best is fitted to all rows. The choice never falls behind the first setting of the grid. The classifier
     has its own objective.
 
@@ -254,7 +254,7 @@ def _held_out(base: Any, params: dict, rows: Rows, folds: list) -> dict:
         try:
             model = _fit(base, params, rows.take(train))
             proba = _proba(model, part.Z, rows.n_classes)
-        except Exception as error:  # such as more neighbours than rows: another setting may do
+        except Exception as error:  # such as more neighbors than rows: another setting may do
             return {"log_loss": float("inf"), "failed": f"{type(error).__name__}: {error}"}
         weight = np.ones(len(held)) if part.weight is None else part.weight
         total -= float(weight @ np.log(np.maximum(proba[np.arange(len(held)), part.codes], LEAST)))

@@ -1,4 +1,4 @@
-"""WeightBoost: boosting with an input-dependent regulariser (Jin, Liu, Si, Carbonell and Hauptmann, ICML 2003)."""
+"""WeightBoost: boosting with an input-dependent regularizer (Jin, Liu, Si, Carbonell and Hauptmann, ICML 2003)."""
 
 from __future__ import annotations
 
@@ -94,16 +94,16 @@ class WeightBoostClassifier(BaseBoosting):
     Rows far from the boundary, outliers among them, have less influence on the next stage, and the new stage has the
     least weight where the others agree. beta = 0 is AdaBoost, with H = F.
 
-    Maximises stage by stage  - log sum_t v_t exp(-y_t H(x_t)),  by a bound: with 0 <= s = e^{-|beta H|} <= 1, exp being
+    Maximizes stage by stage  - log sum_t v_t exp(-y_t H(x_t)),  by a bound: with 0 <= s = e^{-|beta H|} <= 1, exp being
     convex, exp(-a y h s) <= s exp(-a y h) + 1 - s. Summed with v_t exp(-y_t H), alpha_T makes the right side least,
-    and the sum falls by at least (sqrt W+ - sqrt W-)^2, the w taken without normalising: the value never falls.
+    and the sum falls by at least (sqrt W+ - sqrt W-)^2, the w taken without normalizing: the value never falls.
     The sum bounds the training error (`bound_`).
 
     More than two classes: each against all others, and the largest H_c decides. Boosting ends early as in
     `AdaBoostM1Classifier`: where a stage errs on half of the weight or more (it is left out, the first one kept alone
     with a warning), and where it makes no error.
 
-    Probabilities are 1 / (1 + exp(-2 H)), for more classes normalised over them.
+    Probabilities are 1 / (1 + exp(-2 H)), for more classes normalized over them.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class WeightBoostClassifier(BaseBoosting):
     n_estimators : int
         Most stages, of each class where there are more than two.
     beta : float
-        Strength of the regulariser, >= 0. The default had the least mean error of 0, 0.5, 1 and 2 over fourteen
+        Strength of the regularizer, >= 0. The default had the least mean error of 0, 0.5, 1 and 2 over fourteen
         tables with naive Bayes; the best differs from table to table, and larger ones are less over-confident.
     resample, random_state, progress
         See `AdaBoostM1Classifier`.

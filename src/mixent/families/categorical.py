@@ -59,13 +59,13 @@ class CategoricalFamily:
         return Counts(counts)
 
     def update(self, params: Categoricals, stats: Counts, live: np.ndarray | None = None) -> Categoricals:
-        return Categoricals(np.log(self._normalise(stats.counts + self.rows)))
+        return Categoricals(np.log(self._normalize(stats.counts + self.rows)))
 
     def tempered(self, params: Categoricals, temperature: float) -> tuple[Categoricals, Array]:
         """The tables p^T, normalized, and the logarithm of the product of their sums (K,)."""
         table = np.exp(temperature * params.log_probs)
         sums = np.add.reduceat(table, self.starts, axis=1)
-        return Categoricals(np.log(self._normalise(table))), np.log(sums).sum(axis=1)
+        return Categoricals(np.log(self._normalize(table))), np.log(sums).sum(axis=1)
 
     def with_own_rows(self, params: Categoricals, stats: Counts, rows: Array) -> Counts:
         """Add `rows` (K,) expected rows of each component itself."""
@@ -79,7 +79,7 @@ class CategoricalFamily:
         """The prior times `factor`, and `rows` (K,) pseudo-rows that look as the components do now."""
         return replace(self, rows=factor * self.rows + rows[:, None] * np.exp(params.log_probs))
 
-    def _normalise(self, table: Array) -> Array:
+    def _normalize(self, table: Array) -> Array:
         sums = np.add.reduceat(table, self.starts, axis=1)
         return table / np.repeat(sums, self.sizes, axis=1)
 
@@ -100,7 +100,7 @@ class CategoricalFamily:
         """Give the child the parent's tables, slightly tilted, so that the next pass can separate them."""
         log_probs = np.array(params.log_probs)
         tilt = np.where(np.arange(log_probs.shape[1]) % 2 == 0, 0.1, -0.1)
-        log_probs[child] = np.log(self._normalise(np.exp(log_probs[parent] + tilt)[None]))[0]
+        log_probs[child] = np.log(self._normalize(np.exp(log_probs[parent] + tilt)[None]))[0]
         return Categoricals(log_probs)
 
     def n_free(self, n_components: int) -> int:
@@ -115,7 +115,7 @@ class CategoricalFamily:
         logs = vector.reshape(like.log_probs.shape)
         top = np.maximum.reduceat(logs, self.starts, axis=1)
         table = np.maximum(np.exp(logs - np.repeat(top, self.sizes, axis=1)), 1e-300)
-        return Categoricals(np.log(self._normalise(table)))
+        return Categoricals(np.log(self._normalize(table)))
 
     def take(self, params: Categoricals, index: np.ndarray) -> tuple[CategoricalFamily, Categoricals]:
         rows = self.rows if self.rows.ndim == 1 else self.rows[index]

@@ -89,7 +89,7 @@ class Batch:
         return Rows(self.cells.packed(codes), np.ascontiguousarray(dense), target, self.weight, np.ones(P, dtype=int))
 
     def agreement(self, safe: bool = True, confusion: Array | None = None) -> Agreement:
-        """The problem of minimising R, or R~ where `safe` is False."""
+        """The problem of minimizing R, or R~ where `safe` is False."""
         layout, order = self.layout, self.order
         A = layout.confusion if confusion is None else confusion
         free = layout.free[order]

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mixent.base.style import FAINT, INK, OKABE_ITO, Display, colour, legend, plain, tidy
+from mixent.base.style import FAINT, INK, OKABE_ITO, Display, color, legend, plain, tidy
 from mixent.base.text import class_name
 from mixent.fusion.estimator import Fuser
 
@@ -80,11 +80,11 @@ class PriorsDisplay(Display):
         K = len(self.classes)
         place = np.arange(K)
         interval = f"{100 * self.confidence:.3g} % interval"
-        ax.hlines(place, 100 * self.low, 100 * self.high, color=colour(0), lw=5, alpha=0.3, label=interval, zorder=2)
+        ax.hlines(place, 100 * self.low, 100 * self.high, color=color(0), lw=5, alpha=0.3, label=interval, zorder=2)
         style = {"ls": "none", "clip_on": False}
-        ax.plot(100 * self.prior, place, "o", color=colour(0), ms=6, label="estimate", zorder=4, **style)
+        ax.plot(100 * self.prior, place, "o", color=color(0), ms=6, label="estimate", zorder=4, **style)
         ax.plot(100 * self.used, place, "|", color=INK, ms=13, mew=1.6, label="in posteriors", zorder=5, **style)
-        ax.plot(100 * self.training, place, "D", mfc="none", mec=colour(1), mew=1.5, ms=7, label="training", **style)
+        ax.plot(100 * self.training, place, "D", mfc="none", mec=color(1), mew=1.5, ms=7, label="training", **style)
         ax.set_yticks(place, [plain(class_name(label), 24) for label in self.classes])
         ax.set(xlabel="Class prior (%)", ylim=(K - 0.5, -0.5))
         ax.set_xlim(0, min(100.0, 1.08 * 100 * max(self.high.max(), self.training.max(), self.used.max())))
@@ -133,7 +133,7 @@ class TrustDisplay(Display):
             names, trust = tuple(names[j] for j in kept), trust[kept]
         J = len(names)
         place = np.arange(J)
-        ax.barh(place, trust, color=colour(0), alpha=0.75, height=0.65, zorder=2)
+        ax.barh(place, trust, color=color(0), alpha=0.75, height=0.65, zorder=2)
         for at, value in zip(place, trust):
             ax.annotate(f"{value:.2f}", (value, at), (4, 0), textcoords="offset points", bbox=UNDER, **BESIDE)
         ax.axvline(1.0, color=INK, lw=0.9, ls="--", zorder=1.5, label="one independent source")

@@ -5,22 +5,22 @@ confusion matrix and
 
     J_j(v, k) = sum_i w_i s_ij(v) q_i(k),     B_j(v | k) = J_j(v, k) / sum_v' J_j(v', k),
 
-minimises  R(q) = sum_j u_j sum_vk J_j(v, k) log B_j(v | k) / A_j(v | k)   (4.13),
+minimizes  R(q) = sum_j u_j sum_vk J_j(v, k) log B_j(v | k) / A_j(v | k)   (4.13),
 
 u_j the weight of a source (one, or shared among copies). R is convex in q and homogeneous of degree one. Statistics are
 the J: sums over items. The update
 
-    q_i(k) <- q_i(k) exp(-step sum_j u_j sum_v s_ij(v) log B_j(v | k) / A_j(v | k)),  normalised,
+    q_i(k) <- q_i(k) exp(-step sum_j u_j sum_v s_ij(v) log B_j(v | k) / A_j(v | k)),  normalized,
 
 lowers R for every step <= 1 / sum_j u_j, for R is so smooth relative to entropy; larger ones are tried first. From the
 uniform start q stays log-linear in what the sources say: the parameters are one number for each symbol and class, and
 they are a rule for new items too.
 
-Symbols may fall into contexts, within each of which they are normalised (Extension II); a source that gives no answer
+Symbols may fall into contexts, within each of which they are normalized (Extension II); a source that gives no answer
 has no symbol in the item's sum; items of known class keep it; classes a source was never calibrated on are not
 constrained by it.
 
-`Unweighted` minimises  R~(q) = sum_j u_j sum_k D(B_j(. | k) || A_j(. | k))  (4.11), which is not convex and gives every
+`Unweighted` minimizes  R~(q) = sum_j u_j sum_k D(B_j(. | k) || A_j(. | k))  (4.11), which is not convex and gives every
 class its rows, also one that the batch lacks. It is there to be compared with.
 """
 
@@ -66,7 +66,7 @@ class Said(Stats):
 
 @dataclass(frozen=True)
 class Agreement(Problem):
-    """Minimises R; the driver maximises -R."""
+    """Minimizes R; the driver maximizes -R."""
 
     cells: Cells
     confusion: Array  # (S, K) A(v | k), positive, sums to one within each group
@@ -139,7 +139,7 @@ class Agreement(Problem):
 
 
 class Unweighted(Agreement):
-    """Minimises R~ (4.11): every class counts the same, however few items it has."""
+    """Minimizes R~ (4.11): every class counts the same, however few items it has."""
 
     @property
     def safe_step(self) -> float:  # type: ignore[override]

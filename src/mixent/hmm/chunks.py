@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mixent.core.arrays import Array, safe_log
-from mixent.hmm.lattice import TINY, Chain, Layout, backward, best_paths, forward, normalise
+from mixent.hmm.lattice import TINY, Chain, Layout, backward, best_paths, forward, normalize
 
 
 @dataclass(frozen=True)
@@ -91,13 +91,13 @@ def _transfer(chain: Chain, emit: Array, inner: Layout) -> tuple[Array, Array]:
     through = np.eye(S)[:, :, None] * emit[:, None, :n]
     log_sum = np.zeros((S, n))
     total = np.empty((S, n))
-    normalise(through, total)
+    normalize(through, total)
     log_sum += _log(total)
     for here, _ in inner.steps:
         alive = here.stop - here.start
         moved = (weights @ through[:, :, :alive].reshape(S, -1)).reshape(S, S, alive)
         moved *= emit[:, None, here]
-        normalise(moved, total[:, :alive])
+        normalize(moved, total[:, :alive])
         log_sum[:, :alive] += _log(total[:, :alive])
         through[:, :, :alive] = moved
     return through, log_sum
@@ -118,7 +118,7 @@ def _enter(chain: Chain, through: Array, log_sum: Array, head: np.ndarray, follo
         top = log_weight.max(axis=0)
         share = np.exp(log_weight - np.where(np.isneginf(top), 0.0, top))
         end = (through[:, :, chunk - 1] * share).sum(axis=1)
-        normalise(end, np.empty(len(chunk)))
+        normalize(end, np.empty(len(chunk)))
         enter[:, chunk] = weights @ end
     return enter
 
@@ -130,9 +130,9 @@ def _leave(chain: Chain, through: Array, log_sum: Array, following: list[np.ndar
         top = log_sum[:, chunk].max(axis=0)
         scale = np.exp(log_sum[:, chunk] - np.where(np.isneginf(top), 0.0, top))
         behind = scale * (through[:, :, chunk] * leave[:, None, chunk]).sum(axis=0)
-        normalise(behind, np.empty(len(chunk)))
+        normalize(behind, np.empty(len(chunk)))
         there = chain.trans[0] @ behind
-        normalise(there, np.empty(len(chunk)))
+        normalize(there, np.empty(len(chunk)))
         leave[:, chunk - 1] = there
     return leave
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mixent.base.style import FAINT, INK, Display, Short, colour, divided, marker, plain, share_colours, tidy
+from mixent.base.style import FAINT, INK, Display, Short, color, divided, marker, plain, share_colors, tidy
 
 MOST_STATES = 10  # up to which probabilities are written out
 MOST_VALUES = 12  # of a category; of more, those that differ most between states
@@ -112,7 +112,7 @@ class StatesDisplay(Display):
             return
         assert emitted.mean is not None and emitted.std is not None
         for s in range(S):
-            look: dict[str, Any] = {"color": colour(s), "marker": marker(s), "ms": 6, "lw": 1.6, "capsize": 3}
+            look: dict[str, Any] = {"color": color(s), "marker": marker(s), "ms": 6, "lw": 1.6, "capsize": 3}
             ax.errorbar(emitted.mean[s], s, xerr=emitted.std[s], **look)
         ax.set(xlabel="mean ± standard deviation", ylabel="state", ylim=(S - 0.5, -0.5), yticks=range(S))
         tidy(ax)
@@ -126,17 +126,17 @@ class StatesDisplay(Display):
             ax.step(at, self.path, where="mid", color=FAINT, lw=1)
             for s in range(S):
                 ax.plot(
-                    at[self.path == s], self.path[self.path == s], ls="none", color=colour(s), marker=marker(s), ms=4
+                    at[self.path == s], self.path[self.path == s], ls="none", color=color(s), marker=marker(s), ms=4
                 )
             ax.set(ylabel="state", yticks=range(S), ylim=(S - 0.5, -0.5))
         else:
             ax.plot(at, self.steps, color=FAINT, lw=0.7, zorder=1)
             for s in range(S):
                 on = self.path == s
-                look: dict[str, Any] = {"color": colour(s), "marker": marker(s), "ls": "none", "ms": 4.5}
+                look: dict[str, Any] = {"color": color(s), "marker": marker(s), "ls": "none", "ms": 4.5}
                 ax.plot(at[on], self.steps[on], label=f"state {s}", zorder=3, **look)
                 for begin, end in _stretches(on):
-                    ax.axvspan(begin - 0.5, end + 0.5, color=colour(s), alpha=0.12, lw=0, zorder=0)
+                    ax.axvspan(begin - 0.5, end + 0.5, color=color(s), alpha=0.12, lw=0, zorder=0)
             if self.emitted.table is not None:
                 values = self.emitted.values
                 kept = range(0, len(values), -(-len(values) // MOST_VALUES))
@@ -197,7 +197,7 @@ def _stretches(on: np.ndarray) -> list[tuple[int, int]]:
 
 def _table(ax: Any, table: np.ndarray, columns: Any, rows: Any) -> None:
     """Probabilities as shades, written out where they fit."""
-    ax.imshow(table, cmap=share_colours(), vmin=0, vmax=1, aspect="auto")
+    ax.imshow(table, cmap=share_colors(), vmin=0, vmax=1, aspect="auto")
     long = max(len(str(name)) for name in columns) > 3
     ax.set_xticks(range(table.shape[1]), columns, rotation=90 if long else 0)
     ax.set_yticks(range(table.shape[0]), rows)

@@ -224,7 +224,7 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         family, params = self.chain_.problem.family, self.chain_.params
         means = np.tile(self.constants_, (params.n_states, 1))
         if family is not None and family.gaussian is not None:
-            means[:, self.varying_] = params.components.gaussian.means + family.gaussian.centre
+            means[:, self.varying_] = params.components.gaussian.means + family.gaussian.center
         return means
 
     @property

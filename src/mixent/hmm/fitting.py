@@ -30,7 +30,7 @@ from mixent.hmm.options import HMMPrior
 from mixent.hmm.problem import ChainParams, ChainProblem
 from mixent.hmm.sequences import SequenceBlock, SequenceBlocks, Sequences
 from mixent.mixtures.fitting import blocks
-from mixent.mixtures.init import Summary, summarise
+from mixent.mixtures.init import Summary, summarize
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,10 @@ class Scale:
 
 
 def measure(est: Any, sequences: Sequences, weight: Array | None, sizes: tuple[int, ...]) -> Scale:
-    """Centre, scale, frequencies and covariance of all steps."""
+    """Center, scale, frequencies and covariance of all steps."""
     steps = sequences.with_weights(weight)
     with choose_executor(est.n_jobs, steps.n_rows, 1) as executor:
-        summary = summarise(blocks(steps, 1, True), sizes, executor)
+        summary = summarize(blocks(steps, 1, True), sizes, executor)
         return Scale(summary, overall_covariance(steps, summary, executor))
 
 
@@ -116,7 +116,7 @@ def _with_family(
         for number in range(est.n_init)
     ]
     options: HMMPrior = est._group("prior")
-    rows = options.rows(len(summary.centre))
+    rows = options.rows(len(summary.center))
     prior = emission_prior(guesses[0], steps, summary, scale.target, S, rows, executor)
     family = emission_family(S, get_structure(est.covariance).name, summary, sizes, prior, options.smoothing)
     problem = ChainProblem(family, options.transition_smoothing, options.transition_smoothing)

@@ -46,7 +46,7 @@ def guess_states(
 ) -> Start:
     """Part the steps into states.
 
-    "full": by k-means; the first start has centres from the quantiles along the longest axis and draws nothing, so
+    "full": by k-means; the first start has centers from the quantiles along the longest axis and draws nothing, so
     that it knows neither the order of sequences nor whether one came twice. "left-right": by time, in equal segments.
     """
     rng = np.random.default_rng(seed)
@@ -89,29 +89,29 @@ def _clusters(
         label = cluster(part, summary, sizes, n_states, "kmeans++", rng)
     else:
         label = _by_quantiles(points, part.row_weights, n_states)
-    centres = cluster_means(points, part.row_weights, label, n_states)
-    filled = np.isfinite(centres[:, 0])
-    return np.flatnonzero(filled)[nearest(space(steps, summary, sizes), centres[filled])]
+    centers = cluster_means(points, part.row_weights, label, n_states)
+    filled = np.isfinite(centers[:, 0])
+    return np.flatnonzero(filled)[nearest(space(steps, summary, sizes), centers[filled])]
 
 
 def _by_quantiles(points: Array, weight: Array, n_states: int) -> np.ndarray:
     share = weight / weight.sum()
-    centred = points - share @ points
-    axis = np.linalg.eigh((centred * share[:, None]).T @ centred)[1][:, -1]
+    centered = points - share @ points
+    axis = np.linalg.eigh((centered * share[:, None]).T @ centered)[1][:, -1]
     axis *= np.sign(axis[np.abs(axis).argmax()])
-    along = centred @ axis
+    along = centered @ axis
     cuts = [weighted_quantile(along, weight, k / n_states) for k in range(1, n_states)]
     label = np.searchsorted(cuts, along)
-    centres = cluster_means(points, weight, label, n_states)
-    filled = np.flatnonzero(np.isfinite(centres[:, 0]))
-    return filled[lloyd(points, centres[filled], weight)]
+    centers = cluster_means(points, weight, label, n_states)
+    filled = np.flatnonzero(np.isfinite(centers[:, 0]))
+    return filled[lloyd(points, centers[filled], weight)]
 
 
 def emission_prior(
     start: Start, steps: Block, summary: Summary, target: Array, n_states: int, rows: float | None, executor: Executor
 ) -> Prior | None:
     """Shrink covariances towards that within the parts of a start, with a trace of `target`, more when rows are few."""
-    d = len(summary.centre)
+    d = len(summary.center)
     if rows is None or d == 0:
         return None
     cov = target * n_states ** (-2 / d)
@@ -129,7 +129,7 @@ def emission_prior(
 
 def overall_covariance(steps: Block, summary: Summary, executor: Executor) -> Array:
     """(d, d) of all steps together, fit to be shrunk to."""
-    if not len(summary.centre):
+    if not len(summary.center):
         return np.empty((0, 0))
     whole = np.zeros(steps.n_rows, dtype=np.intp)
     cov = pooled_covariance(summary, ArrayBlocks(steps), whole, 1, executor)
@@ -216,7 +216,7 @@ def with_given(params: ChainParams, given: dict[str, Any], family: ProductFamily
     gaussian, categorical = params.components.gaussian, params.components.categorical
     if gaussian is not None and family.gaussian is not None:
         if "means" in given:
-            gaussian = replace(gaussian, means=given["means"] - family.gaussian.centre)
+            gaussian = replace(gaussian, means=given["means"] - family.gaussian.center)
         if "covariances" in given:
             gaussian = replace(gaussian, covs=_in_layout(given["covariances"], family.gaussian))
             nearest = family.gaussian.unpack(family.gaussian.pack(gaussian), gaussian, np.ones(params.n_states))

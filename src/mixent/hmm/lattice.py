@@ -8,7 +8,7 @@ every factor given by its logarithm. Nothing need sum to one (expected logarithm
 -inf forbids. One transition matrix (S, S) holds for all steps, or (T - 1, S, S) has one for each: trans[t - 1] leads
 into step t, so T is at least the longest length.
 
-Sequences stand side by side, longest first, so that the steps of one time are neighbours: one product of matrices per
+Sequences stand side by side, longest first, so that the steps of one time are neighbors: one product of matrices per
 time moves all sequences that are still alive. Forward and backward vectors are scaled to sum to one at every step. The
 overlap Z_t = sum_s alpha_t(s) beta_t(s) then bounds what underflow can have lost by about 1e-308 / Z_t; where it is
 small (a path that looked hopeless turned out to be the only one) the sequence is done again in the log domain.
@@ -343,13 +343,13 @@ def forward(chain: Chain, emit: Array, layout: Layout, first: Array) -> tuple[Ar
     alpha, norm = np.empty_like(emit), np.empty(emit.shape[1])
     head = slice(0, len(layout.lengths))
     np.multiply(emit[:, head], first, out=alpha[:, head])
-    normalise(alpha[:, head], norm[head])
+    normalize(alpha[:, head], norm[head])
     weights = np.ascontiguousarray(np.swapaxes(chain.trans[0], -1, -2))
     for (here, before), step in zip(layout.steps, chain.steps(weights, len(layout.steps))):
         there = alpha[:, here]
         np.matmul(step, alpha[:, before], out=there)
         there *= emit[:, here]
-        normalise(there, norm[here])
+        normalize(there, norm[here])
     return alpha, norm
 
 
@@ -366,11 +366,11 @@ def backward(chain: Chain, emit: Array, layout: Layout, last: Array) -> tuple[Ar
         message *= beta[:, here]
         there = beta[:, before]
         np.matmul(step, message, out=there)
-        normalise(there, growth[before])
+        normalize(there, growth[before])
     return beta, growth
 
 
-def normalise(columns: Array, total: Array) -> None:
+def normalize(columns: Array, total: Array) -> None:
     """Divide each column by its sum, which is written to `total`; a column of zeros stays one."""
     np.add.reduce(columns, axis=0, out=total)
     np.maximum(total, TINY, out=total)

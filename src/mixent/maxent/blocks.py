@@ -9,7 +9,7 @@ import numpy as np
 from mixent.core.arrays import Array
 from mixent.core.blocks import Blocks
 
-RUN = 64  # neighbouring rows in a sample
+RUN = 64  # neighboring rows in a sample
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class RowBlocks(Blocks):
         super().__init__(rows, 8 * (rows.packed.shape[1] + len(rows.dense) + 4 * len(rows.target)))
 
     def sample(self, n_rows: int) -> RowBlocks:
-        """About so many rows: runs of neighbours, evenly spread, for single ones would touch as much memory as all."""
+        """About so many rows: runs of neighbors, evenly spread, for single ones would touch as much memory as all."""
         if n_rows >= self.n_rows:
             return self
         starts = np.linspace(0, self.n_rows - RUN, max(1, n_rows // RUN)).astype(np.intp)

@@ -4,7 +4,7 @@ A row is a vector of cells, phi (S,): for a discrete column the indicator of its
 over its values, all zero where the value is missing. `logits` is phi gamma and `expected` its transpose,
 sum_t phi_t p_t: the two products every solver is made of.
 
-Neighbouring discrete columns are read as one joint value, so the one-hot matrix is a product of two sparse ones: of the
+Neighboring discrete columns are read as one joint value, so the one-hot matrix is a product of two sparse ones: of the
 rows with the joint values they have (one per pack), and of joint values with their cells. The second is small and is
 applied once a pass (`table`), or to sums; a row then costs one entry for several columns.
 """
@@ -28,7 +28,7 @@ PAIRED = 128  # joint values of columns counted together in a Gram matrix: their
 
 @dataclass(frozen=True)
 class Pack:
-    """Neighbouring discrete columns read as one code: one look-up and one count for all of them."""
+    """Neighboring discrete columns read as one code: one look-up and one count for all of them."""
 
     columns: tuple[int, ...]
     shape: tuple[int, ...]  # values of each, a missing one included as the last
@@ -206,7 +206,7 @@ class Cells:
 
 
 def _packs(sizes: tuple[int, ...], most: int) -> tuple[Pack, ...]:
-    """Neighbouring columns together, as long as they have at most so many joint values."""
+    """Neighboring columns together, as long as they have at most so many joint values."""
     packs: list[Pack] = []
     columns: list[int] = []
     shape: list[int] = []

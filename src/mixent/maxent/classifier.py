@@ -30,14 +30,14 @@ class MaxEntClassifier(EntropyModel):
     """Maximum entropy classification from pairwise constraints, on discrete, continuous and probabilistic columns.
 
     Of all P[class | row] that reproduce the training counts of every class with every value of every feature, takes
-    that of greatest entropy. What is solved is the dual (2.9), with a Gaussian prior.  Maximises
+    that of greatest entropy. What is solved is the dual (2.9), with a Gaussian prior.  Maximizes
 
         sum_t w_t sum_c q_tc log P[c | t] - |gamma|^2 / (2 prior_variance),
         P[c | t] ~ exp(b_c + sum_i gamma(c, f_ti)),
 
     over multipliers gamma, one for each constraint, and a class term b; q_t is the row's label distribution. A
     probabilistic feature takes part with the expectation over its values (2.8), a missing one drops out of its row's
-    sum. A step is kept only if it raises the objective, which so never falls (those of "bohning" and "iis" maximise a
+    sum. A step is kept only if it raises the objective, which so never falls (those of "bohning" and "iis" maximize a
     lower bound that touches it, and always do); and as it is concave, all solvers reach the same optimum.
 
     Parameters

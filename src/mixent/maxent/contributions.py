@@ -148,7 +148,7 @@ def _contribution(term: Any, strength: float, gamma: Array, shares: Array, absen
     n = len(pmf_values(term))
     parts = gamma.copy()
     if not isinstance(term, Moments):
-        parts[:n] -= shares[:n] @ gamma[:n]  # a slope is centred already
+        parts[:n] -= shares[:n] @ gamma[:n]  # a slope is centered already
     if absent is not None:
         parts[absent] = np.nan
     known = np.full(len(shares), np.nan)
@@ -169,7 +169,7 @@ def _curve(term: Any, gamma: Array, shares: Array, usual: Array, schema: Any) ->
             return None
         return Curve(_steps(term.edges), np.repeat(gamma - usual, 2, axis=0), np.repeat(shares / 2, 2))
     if isinstance(term, Moments):
-        x, mass = _points(np.ones(1), np.array([term.centre]), np.array([term.scale]))
+        x, mass = _points(np.ones(1), np.array([term.center]), np.array([term.scale]))
     elif isinstance(term, Latent):
         weights = np.concatenate([p * m.weights for p, m in zip(term.shares, term.mixtures)])
         means = np.concatenate([m.means for m in term.mixtures])

@@ -59,11 +59,11 @@ class Curvature:
         """L^-1 slope: the gradient in coordinates in which the curvature is the identity."""
         return self._triangular(slope, "N")
 
-    def colour(self, whitened: Array) -> Array:
+    def color(self, whitened: Array) -> Array:
         """L^-T u: back from these coordinates."""
         return self._triangular(whitened, "T")
 
-    def uncolour(self, params: Array) -> Array:
+    def uncolor(self, params: Array) -> Array:
         """L^T theta."""
         if self.index is None:
             return self.factors[0].T @ params
@@ -103,9 +103,9 @@ class Diagonal:
     def whiten(self, slope: Array) -> Array:
         return slope / np.sqrt(self.diagonal)
 
-    colour = whiten
+    color = whiten
 
-    def uncolour(self, params: Array) -> Array:
+    def uncolor(self, params: Array) -> Array:
         return params * np.sqrt(self.diagonal)
 
 
@@ -134,10 +134,10 @@ class Hessian:
     def whiten(self, slope: Array) -> Array:
         return self._triangular(slope, "N")
 
-    def colour(self, whitened: Array) -> Array:
+    def color(self, whitened: Array) -> Array:
         return self._triangular(whitened, "T")
 
-    def uncolour(self, params: Array) -> Array:
+    def uncolor(self, params: Array) -> Array:
         return (self.factor.T @ params.T.ravel()).reshape(params.T.shape).T
 
     def _triangular(self, values: Array, trans: str) -> Array:

@@ -170,9 +170,9 @@ def _mean_and_std(x: Array, weights: Array) -> tuple[float, float]:
     seen = ~np.isnan(x) & (weights > 0)
     if not seen.any():
         return 0.0, 1.0
-    centre = float(np.average(x[seen], weights=weights[seen]))
-    std = float(np.sqrt(np.average((x[seen] - centre) ** 2, weights=weights[seen])))
-    return centre, std if std > 0 else 1.0  # a column of a group may be constant in a fold
+    center = float(np.average(x[seen], weights=weights[seen]))
+    std = float(np.sqrt(np.average((x[seen] - center) ** 2, weights=weights[seen])))
+    return center, std if std > 0 else 1.0  # a column of a group may be constant in a fold
 
 
 def continuous_names(schema: Schema) -> list[str]:

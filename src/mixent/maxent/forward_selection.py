@@ -11,7 +11,7 @@ this is half of Pearson's statistic; for the products of a pair of features the 
 rows enter, and those of all pairs of features are one product of matrices per class.
 
 What a candidate costs are its effective parameters, as in ridge regression: overlapping components are many cells and
-few directions. With eigenvalues l_i of its centred Gram matrix in units of the prior, and s the mean of p_c (1 - p_c),
+few directions. With eigenvalues l_i of its centered Gram matrix in units of the prior, and s the mean of p_c (1 - p_c),
 they are  (C - 1) sum_i s l_i / (s l_i + 1);  a pair's directions are products of its features'.
 """
 
@@ -170,13 +170,13 @@ class _Search:
     def _directions(self) -> list[float]:
         """How many directions each feature has that the prior leaves it."""
         total, sums, gram = self.gram[0, 0], self.gram[0, 1:], self.gram[1:, 1:]
-        centred = gram - np.outer(sums, sums) / max(total, 1e-300)
+        centered = gram - np.outer(sums, sums) / max(total, 1e-300)
         share = self.rows.target.sum(axis=1) / max(total, 1e-300)
         s = float(np.mean(share * (1 - share)))
         scale = 1.0 / self.widths if self.variance is None else np.sqrt(self.variance) / self.widths
         out = []
         for span in self.layout.spans:
-            block = centred[span, span] * np.outer(scale[span], scale[span])
+            block = centered[span, span] * np.outer(scale[span], scale[span])
             each = s * np.maximum(np.linalg.eigvalsh(block), 0.0)
             if self.variance is None:
                 out.append(float((each > 1e-8 * each.max(initial=0.0)).sum()))

@@ -45,7 +45,7 @@ WIDEST = 4000  # values of all columns
 class MaxEntJoint(FittedByRun, Estimator):
     """One maximum entropy model of a whole table: any column, or any two, is predicted from the rest.
 
-    Maximises  sum_n w_n sum_m log P[F_m = f_nm | all other columns of row n] - |Gamma|^2 / (2 prior_variance),
+    Maximizes  sum_n w_n sum_m log P[F_m = f_nm | all other columns of row n] - |Gamma|^2 / (2 prior_variance),
     Besag's pseudo-likelihood of the pairwise model  P[f] prop. to exp(sum_m b(f_m) + sum_{m<k} Gamma(f_m, f_k)), the
     joint distribution of highest entropy with given pmfs of all pairs of columns. It is concave, each step is kept only
     if it does not lower it, and iterative scaling provably raises it: this value never falls.

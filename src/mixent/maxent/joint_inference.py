@@ -90,7 +90,7 @@ class RowInference:
         """(S, n) cells, those of missing columns as pmfs that agree with each other: mean field.
 
         The missing columns of a row are predicted from what is known, then one after the other from the pmfs of all
-        others, until they rest. Each step minimises the divergence KL(product of pmfs || model) in one of them, so it
+        others, until they rest. Each step minimizes the divergence KL(product of pmfs || model) in one of them, so it
         cannot go in circles. No row waits for another.
         """
         phi, absent = self.rows.phi.copy(), ~self.rows.present

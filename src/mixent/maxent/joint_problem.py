@@ -5,7 +5,7 @@ hidden components; all zero where it is missing. With a multiplier b_p for every
 cells of unlike columns (Gamma symmetric, zero within a column),
 
     P[F_m = p | rest of row t] = softmax over p in m of  b_p + sum_q Gamma(p, q) phi_t(q)
-    maximise  sum_t w_t sum_m sum_{p in m} phi_t(p) log P[F_m = p | rest of row t] - |Gamma|^2 / (2 var)   (2.20)
+    maximize  sum_t w_t sum_m sum_{p in m} phi_t(p) log P[F_m = p | rest of row t] - |Gamma|^2 / (2 var)   (2.20)
 
 where |Gamma|^2 counts every pair once. The sum of conditional log likelihoods is Besag's pseudo-likelihood; it is
 concave in (b, Gamma). At its maximum, without a prior, 2 N(p, q) = E(p, q): counts meet the model's expectations.
@@ -109,13 +109,13 @@ def conditionals(params: Pairwise, spans: Sequence[slice], phi: Array) -> tuple[
 
 @dataclass(frozen=True)
 class JointProblem(Problem):
-    """What is maximised, with iterative scaling (2.21) as its update.
+    """What is maximized, with iterative scaling (2.21) as its update.
 
     Each multiplier moves by the root d of  2 N - E e^(M d) - (gamma + d) / var = 0, all in parallel; without a prior
     d = (1/M) log(2 N / E). M is the most features any conditional sums, the other columns present and the single term.
     The features f_i >= 0 of a conditional sum to at most M, so by Jensen's inequality (with 1 - sum f / M on zero)
     exp(sum_i f_i d_i) <= 1 + sum_i f_i (e^(M d_i) - 1) / M. With log Z <= Z - 1 that bounds the gain of a step from
-    below by a sum over multipliers that is zero at d = 0, and d maximises it: the objective never falls.
+    below by a sum over multipliers that is zero at d = 0, and d maximizes it: the objective never falls.
     """
 
     sizes: tuple[int, ...]  # cells of each column
@@ -288,7 +288,7 @@ def solve(
     first: Pairwise | None = None,
     observers: Sequence[Observer] = (),
 ) -> Run:
-    """Maximise the pseudo-likelihood, from `first` or from columns independent of each other."""
+    """Maximize the pseudo-likelihood, from `first` or from columns independent of each other."""
     params = problem.start() if first is None else first
     if solver == "iis":
         return run(problem, rows, params, stop=stop, executor=executor, observers=observers, propose=Squarem())

@@ -22,7 +22,7 @@ from mixent.maxent.blocks import Rows
 from mixent.maxent.cells import Cells
 from mixent.maxent.problem import Multipliers
 
-MOST_ROWS = 5000  # the square of them is held, and factorised
+MOST_ROWS = 5000  # the square of them is held, and factorized
 WRITTEN = 4_000_000  # numbers written out at a time
 LEFT = 1e-7  # of the largest square of a row: what is left of every row outside the span
 

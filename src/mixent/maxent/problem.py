@@ -3,10 +3,10 @@
 With cells phi_t (S,) of row t and target distribution q_t over classes,
 
     P[c | t] = exp(b_c + phi_t . gamma_c) / sum_c' exp(b_c' + phi_t . gamma_c')                      (2.8)
-    maximise  sum_t w_t sum_c q_tc log P[c | t] - |gamma|^2 / (2 var)
+    maximize  sum_t w_t sum_c q_tc log P[c | t] - |gamma|^2 / (2 var)
 
-the (penalised) dual of maximising entropy subject to  P_m[c, i] = P_g[c, i]  for every cell i. The class term b is not
-penalised: without it a row with no feature would get the uniform pmf. Statistics are the model's expected counts
+the (penalized) dual of maximizing entropy subject to  P_m[c, i] = P_g[c, i]  for every cell i. The class term b is not
+penalized: without it a row with no feature would get the uniform pmf. Statistics are the model's expected counts
 T P_m (S + 1, C); the truth's T P_g are counted once.
 """
 
@@ -60,7 +60,7 @@ class Expected(Stats):
 
 @dataclass(frozen=True)
 class MaxEntProblem(Problem):
-    """What is maximised; a subclass gives the update."""
+    """What is maximized; a subclass gives the update."""
 
     cells: Cells
     truth: Array  # (S + 1, C) counts T P_g
@@ -188,7 +188,7 @@ class Bohning(MaxEntProblem):
 
         theta' = theta + (1/2 Phi^T W Phi + 1/var)^-1 slope
 
-    maximises a quadratic that touches the objective and lies below it. One Cholesky factor serves every pass.
+    maximizes a quadratic that touches the objective and lies below it. One Cholesky factor serves every pass.
     """
 
     curvature: Curvature | Diagonal | None = field(default=None, repr=False)
@@ -219,7 +219,7 @@ class ClassMoments(Expected):
 class ClassTerm(MaxEntProblem):
     """The class term alone, by Newton's method: C numbers, so that the exact curvature costs nothing.
 
-    The last steps of a solver: with the class counts met, the certificate is that of the penalised multipliers.
+    The last steps of a solver: with the class counts met, the certificate is that of the penalized multipliers.
     """
 
     safe_step = 2.0**-10  # a step shortened so far ascends, or the numbers are at their end
@@ -244,10 +244,10 @@ class WhiteChart:
         self.shape = problem.truth.shape
 
     def vector(self, params: Multipliers) -> Array:
-        return self.curvature.uncolour(np.concatenate([params.bias[None], params.cells])).ravel()
+        return self.curvature.uncolor(np.concatenate([params.bias[None], params.cells])).ravel()
 
     def params(self, vector: Array) -> Multipliers:
-        theta = self.curvature.colour(vector.reshape(self.shape))
+        theta = self.curvature.color(vector.reshape(self.shape))
         return Multipliers(theta[0], theta[1:])
 
     def gradient(self, params: Multipliers, total: Expected) -> Array:

@@ -133,7 +133,7 @@ class ProductLayout(Layout):
 
     @cached_property
     def cells(self) -> ProductCells:
-        """Neighbours with the same second factor are one product: fewer, larger matrices."""
+        """Neighbors with the same second factor are one product: fewer, larger matrices."""
         merged: list[Product] = []
         for product in self._apart:
             if merged and merged[-1].second == product.second and merged[-1].first.stop == product.first.start:

@@ -35,10 +35,10 @@ from mixent.maxent.problem import (
 
 # "auto" is Newton's method on small tables and whitened L-BFGS on others; see `newton` and `_ascend`
 SOLVERS = ("auto", "bohning", "iis", "lbfgs")
-WIDEST = 3000  # cells; beyond, a Gram matrix takes longer to factorise than the passes it saves
+WIDEST = 3000  # cells; beyond, a Gram matrix takes longer to factorize than the passes it saves
 SAMPLED = 8192  # rows whose Gram matrix stands for that of all as a preconditioner, or 16 for each cell
 MANY = 8  # times as many rows: their Hessian, too, is worth estimating from a sample
-MULTIPLIERS = 2000  # beyond, factorising the Hessian takes longer than the passes it saves
+MULTIPLIERS = 2000  # beyond, factorizing the Hessian takes longer than the passes it saves
 PRESOLVED = 50  # passes over the sample at most
 QUICK = 3e7  # multiplications of a Newton step, up to which it beats many passes that need not end at the last digit
 POLISHED = 1e-14  # gain per row of the last step on the class term: its slope is then the square of that step
@@ -134,7 +134,7 @@ def solve(
     first: Multipliers | None = None,
     show: Any = None,
 ) -> Solved:
-    """Maximise the penalised likelihood from `first` (default: class shares, nothing known of the features)."""
+    """Maximize the penalized likelihood from `first` (default: class shares, nothing known of the features)."""
     observers = [] if show is None else [ShowProgress(show, stop.max_passes)]
     few = solver == "auto" and sums.matrices and is_small(sums.source.n_rows, *sums.truth.shape)
     problem = _problem(cells, sums, variance, "bohning" if few else solver, executor, mask)

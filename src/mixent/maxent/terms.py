@@ -77,14 +77,14 @@ class Slope:
     A component does not distinguish the values within it; the slope does.
     """
 
-    centre: float
+    center: float
     scale: float
 
     value = "slope"
 
     def cell(self, x: Array) -> Array:
         """(n,); nothing for a missing value."""
-        return np.nan_to_num(np.clip((x - self.centre) / self.scale, -3.0, 3.0), nan=0.0)
+        return np.nan_to_num(np.clip((x - self.center) / self.scale, -3.0, 3.0), nan=0.0)
 
 
 @dataclass(frozen=True)
@@ -213,14 +213,14 @@ class Moments:
 
     name: str
     place: int
-    centre: float
+    center: float
     scale: float
 
     n_features = 2
     values = ("mean", "second moment")
 
     def cells(self, table: Table) -> Array:
-        z = (table.X[:, self.place] - self.centre) / self.scale
+        z = (table.X[:, self.place] - self.center) / self.scale
         z = np.nan_to_num(z, nan=0.0)
         return np.stack([z, z * z])
 

@@ -30,7 +30,7 @@ class MEDBayesNetClassifier(MEDOfModels):
     Given its parents' values a column has a table's row of probabilities (section 3.6), and each such row a Dirichlet
     distribution. The prior is the posterior of the class's own rows and of `ess` rows spread evenly over every table
     (BDeu: ess / (r q) for each of r values and q configurations of the parents). The fit is the distribution that keeps
-    the margins of the training labels on average, with the least relative entropy to the prior. Maximises the dual
+    the margins of the training labels on average, with the least relative entropy to the prior. Maximizes the dual
 
         J(l) = sum_k w_k u(l_k) - sum_s log Z_s(l) / Z_s(0),
         log Z_s = sum_v sum_q ( sum_r log Gamma(N_vqr) - log Gamma(sum_r N_vqr) ),

@@ -60,7 +60,7 @@ class MEDClassifier(MEDBase):
 
     The distribution over discriminant functions F_y and margins g that keeps the margin of every training label against
     every other class on average (001, equation 5), with the least relative entropy to the prior: theta ~ N(0, I) for
-    two classes (Theorem 2), a bias b, and a margin prior.  Maximises the dual
+    two classes (Theorem 2), a bias b, and a margin prior.  Maximizes the dual
 
         J(l) = sum_k w_k u(l_k) - log Z(l),   for two classes  sum_t w_t u(l_t) - 1/2 |sum_t w_t l_t y_t x_t|^2,
 

@@ -17,7 +17,7 @@ FAR = 1e8  # ratio of the columns' spreads beyond which an unscaled kernel sees 
 class Encoder:
     """Continuous columns scaled (a gap is the mean, and says so in a column of its own), categories one bit each."""
 
-    centre: Array  # (d,)
+    center: Array  # (d,)
     scale: Array  # (d,)
     gaps: np.ndarray  # positions among the continuous columns of those that had gaps at fit
     sizes: tuple[int, ...]  # categories of each categorical column
@@ -29,19 +29,19 @@ class Encoder:
         X = table.X
         seen = ~np.isnan(X)
         mass = np.maximum(weight @ seen, 1e-300)
-        centre = weight @ np.where(seen, X, 0.0) / mass
-        spread = np.sqrt(weight @ np.where(seen, (X - centre) ** 2, 0.0) / mass)
-        scale = np.where(spread > 1e-12 * (np.abs(centre) + 1e-300), spread, 1.0)  # a constant column stays zero
+        center = weight @ np.where(seen, X, 0.0) / mass
+        spread = np.sqrt(weight @ np.where(seen, (X - center) ** 2, 0.0) / mass)
+        scale = np.where(spread > 1e-12 * (np.abs(center) + 1e-300), spread, 1.0)  # a constant column stays zero
         if not standardize:
             _check_spread(spread, table.schema)
-            centre, scale = np.zeros_like(centre), np.ones_like(scale)
+            center, scale = np.zeros_like(center), np.ones_like(scale)
         gaps = np.flatnonzero((~seen & (weight > 0)[:, None]).any(axis=0))
-        return cls(centre, scale, gaps, table.schema.sizes, _names(table.schema, gaps))
+        return cls(center, scale, gaps, table.schema.sizes, _names(table.schema, gaps))
 
     def __call__(self, table: Table) -> Array:
         """(n, width)."""
         missing = np.isnan(table.X)
-        parts = [np.where(missing, 0.0, (table.X - self.centre) / self.scale), missing[:, self.gaps].astype(float)]
+        parts = [np.where(missing, 0.0, (table.X - self.center) / self.scale), missing[:, self.gaps].astype(float)]
         for place, size in enumerate(self.sizes):
             assert table.codes is not None
             parts.append((table.codes[:, place, None] == np.arange(size)).astype(float))  # a gap has no bit

@@ -1,6 +1,6 @@
 """Newton's method for families known by natural statistics, in the multipliers' space and without a matrix.
 
-As in `newton`, what is minimised is  D(P || P0) + sum_k w_k loss(m_k),  m_k = coef_k F(x_k) + given_k,  the dual's own
+As in `newton`, what is minimized is  D(P || P0) + sum_k w_k loss(m_k),  m_k = coef_k F(x_k) + given_k,  the dual's own
 dual; but a family may have tens of thousands of statistics T. With H the Hessian of the log-partitions, Phi the
 demands' features, and S the losses' curvatures, the step is
 

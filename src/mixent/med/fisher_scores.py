@@ -186,7 +186,7 @@ def _completed(ready: GaussianReady, block: Block) -> tuple[Array, Unseen]:
         gapped = Gapped(ready, block)
         gapped.log_prob()  # completes each row under each component
         return gapped.completed, partial(_unseen, gapped)
-    z = (block.X - ready.centre) - ready.means[:, None, :]
+    z = (block.X - ready.center) - ready.means[:, None, :]
     gaps = np.isnan(block.X)
     z[:, gaps] = 0.0
     return z, lambda k, frame: (gaps, 0.0)  # a column of its own: all of its variance, one in the frame

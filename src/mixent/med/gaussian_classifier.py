@@ -48,7 +48,7 @@ class MEDGaussianClassifier(MEDBase):
 
     The parameters of every class's Gaussian have a Normal-Wishart distribution; the prior is the posterior of the
     class's own rows and of further rows with a given mean and covariance (`prior`). The fit is the distribution that
-    keeps the margins of the training labels on average, with the least relative entropy to the prior.  Maximises the
+    keeps the margins of the training labels on average, with the least relative entropy to the prior.  Maximizes the
     dual
 
         J(l) = sum_k w_k u(l_k) - sum_s log Z_s(l) / Z_s(0),     0 <= l < C          (001, equations 16 to 18, mended)
@@ -104,11 +104,11 @@ class MEDGaussianClassifier(MEDBase):
     classes_, class_prior_
         Class labels and their shares among the labelled rows.
     gaussians_ : list of NormalWishart
-        The distribution over each class's Gaussian, in encoded (standardised) columns.
+        The distribution over each class's Gaussian, in encoded (standardized) columns.
     prior_gaussians_ : list of NormalWishart
         The same before discrimination: the posterior of each class's own rows.
     means_, covariances_ : lists of arrays
-        Expected mean of each class, and its covariance about which the distribution is centred, in encoded columns.
+        Expected mean of each class, and its covariance about which the distribution is centered, in encoded columns.
     support_, multipliers_, pairs_, loo_estimate_, C_, C_tried_, objective_, gap_, run_, label_posterior_, margin_
         As for MEDClassifier; but the prior, too, is fitted to all rows, and removing one changes it a little.
 
@@ -195,7 +195,7 @@ class MEDGaussianClassifier(MEDBase):
         """(width,) least variance within classes: bits that are rare, or absent where a fold has none, stay bits."""
         floor = np.zeros(self.width_)
         if self.components_ is None:
-            floor[len(self.encoder_.centre) :] = BIT
+            floor[len(self.encoder_.center) :] = BIT
         return floor
 
     def _prior_margins(self, discriminant: Any, contests: PairConstraints) -> Array:
@@ -228,8 +228,8 @@ class MEDGaussianClassifier(MEDBase):
         mean = cov = None
         if prior.mean is not None:
             mean = _numbers("mean of the prior", prior.mean, (d,))
-            n = len(encoder.centre)
-            mean = np.concatenate([(mean[:n] - encoder.centre) / encoder.scale, mean[n:]])
+            n = len(encoder.center)
+            mean = np.concatenate([(mean[:n] - encoder.center) / encoder.scale, mean[n:]])
         if prior.cov is not None:
             cov = _numbers("cov of the prior", prior.cov, (d, d))
             scale = np.concatenate([encoder.scale, np.ones(d - len(encoder.scale))])
@@ -285,7 +285,7 @@ class KernelComponents:
     """Leading principal components in a kernel's space, each with variance 1 over the training rows."""
 
     nystrom: Nystrom
-    centre: Array  # (r,)
+    center: Array  # (r,)
     axes: Array  # (r, m)
 
     @classmethod
@@ -296,18 +296,18 @@ class KernelComponents:
         nystrom = Nystrom.of(kernel, Z[chosen])
         features = nystrom(Z[used])
         share = weight[used] / weight.sum()
-        centre = share @ features
-        left = features - centre
+        center = share @ features
+        left = features - center
         values, vectors = eigh((left * share[:, None]).T @ left)
         keep = np.argsort(values)[::-1][:n]
         keep = keep[values[keep] > 1e4 * CUT * values.max()]
         axes = vectors[:, keep] / np.sqrt(values[keep])
         strongest = np.take_along_axis(axes, np.abs(axes).argmax(axis=0)[None], axis=0)
-        return cls(nystrom, centre, axes * np.sign(strongest))  # a sign is free: the strongest entry is positive
+        return cls(nystrom, center, axes * np.sign(strongest))  # a sign is free: the strongest entry is positive
 
     def __call__(self, Z: Array) -> Array:
         """(n, m)."""
-        return (self.nystrom(Z) - self.centre) @ self.axes
+        return (self.nystrom(Z) - self.center) @ self.axes
 
 
 def _numbers(name: str, value: Any, shape: tuple[int, ...]) -> Array:

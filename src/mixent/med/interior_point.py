@@ -1,6 +1,6 @@
 """An interior-point method for the local problem of a Newton step, losses with their kinks as they are.
 
-    minimise  v^T Q v / 2 + g^T v + sum_k w_k loss(m_k + a_k v)
+    minimize  v^T Q v / 2 + g^T v + sum_k w_k loss(m_k + a_k v)
 
 Where multipliers may grow large a loss all but breaks at the margin's prior mean, and a quadratic model of it points
 nowhere. Here multipliers l and slacks z = m + a v - u'(l) are unknowns of their own, both positive, with l z led to
@@ -86,7 +86,7 @@ class _Interior:
         ratio = at.h / at.left
         self.stiff = at.z + at.lam * (self.bend + ratio)
         self.solve = solver_of(self.Q + (self.A * (self.weight * at.lam / self.stiff)[:, None]).T @ self.A)
-        # how far the plain step gets tells how much to centre, and what to correct
+        # how far the plain step gets tells how much to center, and what to correct
         plain = self._direction(0.0, None)
         there = self._after(plain, min(self._room(plain), 1.0))
         over = np.abs(there.left * there.h - 1.0) if self.bounded else 0.0

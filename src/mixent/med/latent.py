@@ -36,7 +36,7 @@ class Nothing(Stats):
 
 @dataclass(frozen=True)
 class LatentProblem(Problem[Guess, Guess, Nothing]):
-    """Maximises minus the relative entropy; one update is both steps."""
+    """Maximizes minus the relative entropy; one update is both steps."""
 
     solve: Callable[[Any, Found | None], Found]  # step 1, from an earlier solution
     reveal: Callable[[Found], Any]  # step 2

@@ -4,7 +4,7 @@ A prior P0(g) on a row's margin gives the dual the potential
 
     u(l) = -log int P0(g) exp(-l g) dg,      0 <= l < upper,
 
-concave, with u'(l) the margin's mean under the solution. Maximised over the multiplier it is a loss of the margin m
+concave, with u'(l) the margin's mean under the solution. Maximized over the multiplier it is a loss of the margin m
 that the discriminant function keeps,
 
     loss(m) = max_{l >= 0} u(l) - l m,       multiplier(m) = the l that does = -loss'(m),
@@ -48,7 +48,7 @@ class MarginPrior(ABC):
 
     @abstractmethod
     def multiplier(self, margin: Array) -> Array:
-        """The l that maximises u(l) - l m; zero where the row does not speak."""
+        """The l that maximizes u(l) - l m; zero where the row does not speak."""
 
     def loss(self, margin: Array) -> Array:
         """max u(l) - l m."""

@@ -42,7 +42,7 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
     The fit is the distribution over the parameters of a density under which every training row is as probable as its
     margin on average, with the least relative entropy to the prior: typical rows need not become more probable. The
     margins have a prior about `l`, a quantile of the training rows' log-probabilities under the Bayesian fit.
-    Maximises the dual
+    Maximizes the dual
 
         J(m) = sum_t w_t [ l m_t + log(1 - m_t / C) ] - log Z(m),    0 <= m_t < C                    (001, equation 45)
 

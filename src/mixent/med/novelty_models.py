@@ -210,7 +210,7 @@ class Mixed(View):
 class Rows:
     """Rows (or steps) as emissions need them."""
 
-    X: Array  # (n, d) standardised, NaN missing
+    X: Array  # (n, d) standardized, NaN missing
     bits: Array  # (n, cells)
 
     @property
@@ -223,7 +223,7 @@ class Rows:
 class Scale:
     """Numbers to mean 0 and variance 1; categories to cells, the column's shares where one is missing."""
 
-    centre: Array  # (d,)
+    center: Array  # (d,)
     scale: Array  # (d,)
     sizes: tuple[int, ...]  # cells of each category
     shares: Array  # (cells,)
@@ -231,11 +231,11 @@ class Scale:
     @classmethod
     def of(cls, table: Table, weight: Array) -> Scale:
         encoder = Encoder.of(table, weight, True)
-        spread = np.sqrt(weight @ np.nan_to_num((table.X - encoder.centre) ** 2))
-        constant = spread <= 1e-12 * np.abs(encoder.centre) * np.sqrt(weight.sum())
-        own = np.where(encoder.centre != 0, np.abs(encoder.centre), 1.0)  # a constant's size is its unit
+        spread = np.sqrt(weight @ np.nan_to_num((table.X - encoder.center) ** 2))
+        constant = spread <= 1e-12 * np.abs(encoder.center) * np.sqrt(weight.sum())
+        own = np.where(encoder.center != 0, np.abs(encoder.center), 1.0)  # a constant's size is its unit
         sizes = sizes_of(table)
-        plain = cls(encoder.centre, np.where(constant, own, encoder.scale), sizes, np.zeros(sum(sizes)))
+        plain = cls(encoder.center, np.where(constant, own, encoder.scale), sizes, np.zeros(sum(sizes)))
         return replace(plain, shares=plain._shares(weight @ plain.bits(table)))
 
     def _shares(self, counts: Array) -> Array:
@@ -253,11 +253,11 @@ class Scale:
         return np.concatenate(parts, axis=1) if parts else np.zeros((table.n_rows, 0))
 
     def __call__(self, table: Table) -> Rows:
-        return Rows((table.X - self.centre) / self.scale, self.bits(table))
+        return Rows((table.X - self.center) / self.scale, self.bits(table))
 
     @property
     def log_volume(self) -> float:
-        """What a log-density in standardised numbers has too much."""
+        """What a log-density in standardized numbers has too much."""
         return float(np.log(self.scale).sum())
 
 
@@ -273,16 +273,16 @@ def _grouped(X: Array, bits: Array, weight: Array, K: int) -> np.ndarray:
     for new in range(1, K):
         widths, axes = zip(*(_longest(Z[member == k], weight[member == k]) for k in range(new)))
         widest = int(np.argmax(widths))
-        centre, axis = axes[widest]
-        member[(member == widest) & ((Z - centre) @ axis > 0)] = new
+        center, axis = axes[widest]
+        member[(member == widest) & ((Z - center) @ axis > 0)] = new
     return member
 
 
 def _longest(Z: Array, weight: Array) -> tuple[float, tuple[Array, Array]]:
-    """The scatter along the longest axis of a group, its centre and that axis, roughly: by power iteration."""
+    """The scatter along the longest axis of a group, its center and that axis, roughly: by power iteration."""
     mass = weight.sum()
-    centre = weight @ Z / mass if mass > 0 else np.zeros(Z.shape[1])
-    left = Z - centre
+    center = weight @ Z / mass if mass > 0 else np.zeros(Z.shape[1])
+    left = Z - center
     axis, width = weight @ left**2, 0.0
     for _ in range(POWERS):
         size = float(np.linalg.norm(axis))
@@ -292,7 +292,7 @@ def _longest(Z: Array, weight: Array) -> tuple[float, tuple[Array, Array]]:
         further = (weight * (left @ axis)) @ left
         width, axis = float(axis @ further), further
     size = float(np.linalg.norm(axis))
-    return width, (centre, axis / size if size > 0 else axis)
+    return width, (center, axis / size if size > 0 else axis)
 
 
 # --- components and states ------------------------------------------------------------------------------------------

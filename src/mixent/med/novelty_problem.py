@@ -32,7 +32,7 @@ class Seen(Stats):
 class BayesProblem(Problem[Distribution, Look, Seen]):
     """Every row counts as what it weighs: the posterior, or its variational approximation where something is hidden.
 
-    Maximises  sum_t w_t (bound of log p(x_t)) - D(P || P0),  a lower bound of the log evidence; each update is the
+    Maximizes  sum_t w_t (bound of log p(x_t)) - D(P || P0),  a lower bound of the log evidence; each update is the
     best P for the hidden parts, and looking at rows again the best hidden parts for P, so it never falls.
     """
 

@@ -5,7 +5,7 @@ The dual  max_l  sum_k w_k u(l_k) - log Z(l)  has as many unknowns as there are 
     min  D(P || P0) + sum_k w_k loss(m_k),     m_k = p_k sum_s e_ks E_P[F_s(x_k)],
 
 has as many as P has parameters: d + 1 for the linear discriminant, d (d + 3) / 2 + 1 per class for Gaussians. What is
-maximised is minus this; statistics are sums over rows, the update is one Newton step, and the driver shortens a step
+maximized is minus this; statistics are sums over rows, the update is one Newton step, and the driver shortens a step
 that would lower the objective. The multipliers at any P are l_k = multiplier(m_k), and they give the dual's value.
 """
 

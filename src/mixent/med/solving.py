@@ -185,8 +185,8 @@ class LinearDiscriminant(Discriminant):
         self.n_classes, self.bias_variance = n_classes, bias_variance
         self.contrast = contrasts(n_classes)
         # a flat bias takes up any shift of the features; far from zero they would cost it its digits
-        self.centre = X.mean(axis=0) if np.isinf(bias_variance) else np.zeros(X.shape[1])
-        self.X = X - self.centre
+        self.center = X.mean(axis=0) if np.isinf(bias_variance) else np.zeros(X.shape[1])
+        self.X = X - self.center
         n, d = X.shape
         self.narrow = factor(self.X @ self.X.T) if d > n else self.X  # as many features as rows suffice
 
@@ -215,7 +215,7 @@ class LinearDiscriminant(Discriminant):
         coef = solution.state.coef
         if self.narrow is not self.X:
             coef = row_pulls(solution, contests, self.contrast).T @ self.X
-        return Plane(coef, solution.state.bias - coef @ self.centre)
+        return Plane(coef, solution.state.bias - coef @ self.center)
 
 
 def row_pulls(solution: Solution, contests: PairConstraints, contrast: Array) -> Array:

@@ -33,7 +33,7 @@ class MEDTreeClassifier(MEDOfModels):
 
     The columns of a class depend on each other along a tree (equation 27). Every spanning tree has a probability, and
     their n^(n-2) terms are summed exactly by the matrix-tree theorem. The fit is the distribution that keeps the
-    margins of the training labels on average, with the least relative entropy to the prior.  Maximises the dual
+    margins of the training labels on average, with the least relative entropy to the prior.  Maximizes the dual
 
         J(l) = sum_k w_k u(l_k) - sum_s log Z_s(l) / Z_s(0),     log Z_s = log W_0 + log |Q(W_s)|      (32, 35, 66)
 

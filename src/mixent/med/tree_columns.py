@@ -69,16 +69,16 @@ class SoftColumn:
 
 @dataclass(frozen=True)
 class PowersColumn:
-    """A number's cells are (1, z, z^2), z standardised; all are 0 where it is missing."""
+    """A number's cells are (1, z, z^2), z standardized; all are 0 where it is missing."""
 
     place: int
-    centre: float
+    center: float
     scale: float
     size: int = 3
 
     def cells(self, table: Table) -> Array:
         x = table.X[:, self.place]
-        z = np.nan_to_num((x - self.centre) / self.scale)
+        z = np.nan_to_num((x - self.center) / self.scale)
         return np.column_stack([np.where(np.isnan(x), 0.0, 1.0), z, z**2])
 
 
@@ -158,10 +158,10 @@ def _powers(X: Array, weight: Array) -> list[PowersColumn]:
     for place, x in enumerate(X.T):
         seen = ~np.isnan(x) & (weight > 0)
         x, w = x[seen], weight[seen]
-        centre = float(np.average(x, weights=w)) if len(x) else 0.0
-        scale = float(np.sqrt(np.average((x - centre) ** 2, weights=w))) if len(x) else 1.0
-        sound = scale > 1e-12 * (abs(centre) + 1e-300)
-        out.append(PowersColumn(place, centre, scale if sound else NEVER))
+        center = float(np.average(x, weights=w)) if len(x) else 0.0
+        scale = float(np.sqrt(np.average((x - center) ** 2, weights=w))) if len(x) else 1.0
+        sound = scale > 1e-12 * (abs(center) + 1e-300)
+        out.append(PowersColumn(place, center, scale if sound else NEVER))
     return out
 
 

@@ -1,6 +1,6 @@
 """Mixtures of trees by EM: each component a tree of its own (Meila and Jordan), the start of section 3.3's mixtures.
 
-Maximises  sum_t w_t log sum_k p_k T_k(x_t) + ess sum_k E[log T_k]  + sum_k log p_k,  the middle term over rows spread
+Maximizes  sum_t w_t log sum_k p_k T_k(x_t) + ess sum_k E[log T_k]  + sum_k log p_k,  the middle term over rows spread
 evenly: the M-step takes the component's smoothed marginals and its heaviest spanning tree, which together are the
 exact maximum, so this value never falls.
 """

@@ -13,7 +13,7 @@ from mixent.med.spanning_trees import SpanningTrees, packed
 from mixent.med.tree_columns import TreeColumns
 
 ROWS = 3.0  # that a number's prior counts for, as in a mixture
-LEAST = 1e-6  # variance of a standardised number
+LEAST = 1e-6  # variance of a standardized number
 LOG_2PI = float(np.log(2 * np.pi))
 
 

@@ -1,10 +1,10 @@
 """Labels that are uncertain or missing (001, section 5 and appendix C).
 
-The distribution sought factorises, P(theta, g) P(y), each row's label has a prior P0_t(y), and of
+The distribution sought factorizes, P(theta, g) P(y), each row's label has a prior P0_t(y), and of
 
     D(P(theta) || P0(theta)) + sum_t w_t [ sum_ab loss(p_tab (F_a(x_t) - F_b(x_t))) + D(P_t(y) || P0_t(y)) ],
 
-the relative entropy of the whole with the margins minimised out, step 1 finds the least over theta and step 2 over
+the relative entropy of the whole with the margins minimized out, step 1 finds the least over theta and step 2 over
 the labels, of which a share is taken (relaxation). It is convex in each, so it never rises (Theorem 7).
 """
 
@@ -46,7 +46,7 @@ class Spread(Stats):
 
 @dataclass(frozen=True)
 class LabelProblem(Problem[Beliefs, Beliefs, Spread]):
-    """Maximises minus the relative entropy; one update is both steps."""
+    """Maximizes minus the relative entropy; one update is both steps."""
 
     discriminant: Discriminant
     margin: MarginPrior
@@ -88,7 +88,7 @@ class LabelProblem(Problem[Beliefs, Beliefs, Spread]):
 def best_labels(scores: Array, prior: Array, margin: MarginPrior) -> Array:
     """Step 2: the label distributions (n, C) for fixed discriminant functions (equations 77 to 79, in their dual).
 
-    Row by row, the q that minimises  D(q || P0) + sum_ab loss((q_a - q_b)(F_a - F_b)): convex, by Newton's method.
+    Row by row, the q that minimizes  D(q || P0) + sum_ab loss((q_a - q_b)(F_a - F_b)): convex, by Newton's method.
     The multipliers of equation 77 are l_ab = multiplier((q_a - q_b)(F_a - F_b)), and q ~ P0 exp(sum l_ab s_ab d_ab).
     """
     q = prior / prior.sum(axis=1, keepdims=True)

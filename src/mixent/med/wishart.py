@@ -35,7 +35,7 @@ class Wishart(Distribution):
         return float(self.T[0])
 
     @cached_property
-    def centre(self) -> Array:
+    def center(self) -> Array:
         """(d,) m."""
         return self.T[1 : 1 + self.d] / self.rows
 
@@ -44,7 +44,7 @@ class Wishart(Distribution):
         """(d, d) lower L: S = L L^T."""
         square = self.T[1 + self.d :].reshape(self.d, self.d)
         try:
-            return np.asarray(cholesky(square - self.rows * np.outer(self.centre, self.centre), lower=True))
+            return np.asarray(cholesky(square - self.rows * np.outer(self.center, self.center), lower=True))
         except (LinAlgError, ValueError) as error:
             raise OutsideDomainError("the scatter would not be positive definite") from error
 
@@ -64,7 +64,7 @@ class Wishart(Distribution):
         L = self._inverse
         C = L.T @ second @ L
         b = L.T @ first
-        m = self.centre
+        m = self.center
         return np.concatenate([[whole - b @ m + m @ C @ m], b - 2.0 * (C @ m), C.ravel()])
 
     @cached_property
@@ -77,7 +77,7 @@ class Wishart(Distribution):
 
     def metric(self, f: Array) -> Array:
         """In coordinates of the distribution itself, where the Hessian is all but diagonal."""
-        N, d, m, L = self.rows, self.d, self.centre, self._inverse
+        N, d, m, L = self.rows, self.d, self.center, self._inverse
         n, s, Q = f[0], f[1 : 1 + d], f[1 + d :].reshape(d, d)
         first = L @ (s - n * m)
         second = L @ (Q - np.outer(s, m) - np.outer(m, s) + n * np.outer(m, m)) @ L.T

@@ -299,7 +299,7 @@ def _describe(options: list[Option]) -> str:
     return f"{stage.covariance}, up to {stage.n_components} components"
 
 
-def travelling(job: Job, quick: bool = False) -> Job:
+def traveling(job: Job, quick: bool = False) -> Job:
     """The job as it goes to another process: one thread, no progress bar; its summaries are made and go along."""
     other = copy(job)
     other.est = copy(job.est)
@@ -318,7 +318,7 @@ def options_of(
 ) -> list[Options]:
     """Options of several sets of training rows, each with the rows of `whole` held out from it."""
     ready = [
-        (travelling(job, rows is not None), None if rows is None else HeldOut.of(whole, rows)) for job, rows in jobs
+        (traveling(job, rows is not None), None if rows is None else HeldOut.of(whole, rows)) for job, rows in jobs
     ]
     tasks = [Task(job, unit, name, held) for job, held in ready for unit in units for name in names]
     results = iter(spread(explore, tasks, whole.est.n_jobs, show, _describe))

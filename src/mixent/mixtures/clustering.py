@@ -380,6 +380,6 @@ def _continued(
         return params
     if old.groups != new.groups:
         return None
-    means = params.components.gaussian.means + (old.centre - new.centre)  # about the centre of the new rows
+    means = params.components.gaussian.means + (old.center - new.center)  # about the center of the new rows
     gaussian = replace(params.components.gaussian, means=means)
     return replace(params, components=replace(params.components, gaussian=gaussian))

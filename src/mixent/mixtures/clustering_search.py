@@ -11,7 +11,7 @@ import numpy as np
 from mixent.core.blocks import Block
 from mixent.core.observers import Progress
 from mixent.core.starts import Starts
-from mixent.mixtures.candidates import PATIENCE, spread, travelling
+from mixent.mixtures.candidates import PATIENCE, spread, traveling
 from mixent.mixtures.clustering import plain_candidate, starts_of
 from mixent.mixtures.fit_plan import Job
 from mixent.mixtures.fitting import Fitted
@@ -33,7 +33,7 @@ def search(
     job: Job, counts: list[int], names: list[str], show: Progress | None
 ) -> tuple[Fitted, Starts | None, list[dict], list[Stage]]:
     """Every K with every structure: the best by the criterion, its starts, all records, and its path where grown."""
-    ready = travelling(job)
+    ready = traveling(job)
     grown = job.search.grown
     tasks = [(ready, counts, n) for n in names] if grown else [(ready, [k], n) for k in counts for n in names]
     criterion = job.search.criterion

@@ -54,7 +54,7 @@ class Unit:
     spread: Array  # (n,) variance within each bin
     floor: float = 1.0  # of variances
     repeats: float = 1.0  # how much heavier the heaviest distinct value is than the average one
-    centre: float = 0.0
+    center: float = 0.0
     scale: float = 1.0  # negative: mirrored
 
     @property
@@ -74,7 +74,7 @@ class Unit:
         """The mixture in the column's own units, starved components left out."""
         alive = weights > STARVED
         weights, means, variances = weights[alive], means[alive], variances[alive]
-        values = self.centre + self.scale * means
+        values = self.center + self.scale * means
         variances = np.maximum(variances * min(abs(self.scale), 1e140) ** 2, 1e-300)  # a number, and positive
         order = np.argsort(values, kind="stable")
         return ColumnMixture(weights[order] / weights.sum(), values[order], variances[order])
@@ -90,7 +90,7 @@ def compress(x: Array, weight: Array | None) -> Unit:
     low, size = float(values[0]), float(values[-1] - values[0])
     if size <= 1e-14 * np.abs(values).max():
         # a constant has no scale of its own: one unit in the size of its values
-        return Unit(np.zeros(1), mass[:1], np.zeros(1), centre=low, scale=1e-6 * max(abs(low), 1.0))
+        return Unit(np.zeros(1), mass[:1], np.zeros(1), center=low, scale=1e-6 * max(abs(low), 1.0))
     z = (values - low) / size  # before squares are taken, which may overflow
     share = mass / mass.sum()
     mean = float(share @ z)

@@ -1,7 +1,7 @@
 """Training for the posterior: conditional likelihood (Theorem 4.2 of document 000) and smoothed classification error.
 
 With a_n = log sum_ck l_nc W_ck f_k(x_n), the density of a row with its label ("clamped"), and
-b_n = log sum_ck W_ck f_k(x_n), without it ("free"), log p(label | x_n) = a_n - b_n. Maximised is
+b_n = log sum_ck W_ck f_k(x_n), without it ("free"), log p(label | x_n) = a_n - b_n. Maximized is
 
     sum_n w_n [a_n - blend b_n] + log prior        conditional likelihood (blend = 1), blended with the joint one
     - sum_n w_n s(a_n - b_n) + log prior           smoothed error

@@ -33,7 +33,7 @@ from mixent.mixtures.fitting import (
     shrunk,
     within_scatter,
 )
-from mixent.mixtures.init import Partition, Summary, cluster, from_partition, one_hot, sample_rows, summarise
+from mixent.mixtures.init import Partition, Summary, cluster, from_partition, one_hot, sample_rows, summarize
 from mixent.mixtures.online import Kept, keep
 from mixent.mixtures.options import MixturePrior, Search
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
@@ -132,7 +132,7 @@ class Job:
         return other
 
     def of_class(self, c: int) -> Job:
-        """A plain mixture of the rows known to be of class c; same centre, same target of the prior."""
+        """A plain mixture of the rows known to be of class c; same center, same target of the prior."""
         other = self.take(np.flatnonzero(self.codes == c))
         other.supervised, other.class_prior = False, None
         other.table = replace(other.table, label=None)
@@ -178,7 +178,7 @@ class Job:
     @cached_property
     def summary(self) -> Summary:
         with self.executor(1) as executor:
-            return summarise(blocks(self.table, 1, True), self.sizes, executor)
+            return summarize(blocks(self.table, 1, True), self.sizes, executor)
 
     @cached_property
     def target(self) -> Array:
@@ -190,7 +190,7 @@ class Job:
 
     def default_rows(self) -> float | None:
         """Pseudo-rows when the user leaves them to us."""
-        return self.prior_options.rows(len(self.summary.centre))
+        return self.prior_options.rows(len(self.summary.center))
 
     def prior(self, candidate: Candidate, start: Partition) -> Prior | None:
         """Shrink each covariance towards that within classes, shrunk by K^(-2/d) as K components share its volume.
@@ -198,7 +198,7 @@ class Job:
         With `local`, towards that within the parts of the starting partition, which groups far apart do not swell; a
         trace of the former, more when the parts are small, keeps it away from zero.
         """
-        d = len(self.summary.centre)
+        d = len(self.summary.center)
         if candidate.prior_rows is None or d == 0:
             return None
         shrink = np.repeat(np.array(candidate.counts, dtype=float) ** (-2 / d), candidate.counts)
@@ -355,7 +355,7 @@ class Job:
         """Without a prior, a class on its own needs rows enough for a covariance."""
         rows = self.class_rows()
         few = np.flatnonzero(rows < 2)
-        if len(few) and self.supervised and not candidate.shared and not candidate.across and len(self.summary.centre):
+        if len(few) and self.supervised and not candidate.shared and not candidate.across and len(self.summary.center):
             raise ValueError(
                 f"class {self.classes.tolist()[few[0]]!r} has {rows[few[0]]} row(s), too few for a covariance by "
                 "maximum likelihood; use prior='auto', or across_classes=True"

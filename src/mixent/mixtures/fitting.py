@@ -42,8 +42,8 @@ def make_family(
 ) -> ProductFamily:
     """The family of these columns; a part without columns is absent. `noise` is a share of each column's variance."""
     gaussian = categorical = None
-    if len(summary.centre):
-        gaussian = GaussianFamily(tuple(groups), summary.centre, summary.scale)
+    if len(summary.center):
+        gaussian = GaussianFamily(tuple(groups), summary.center, summary.scale)
         K = groups[-1].stop
         blur = noise * summary.scale**2 if noise else None
         gaussian = replace(gaussian, prior=prior and prior.expand(K, gaussian.axis_aligned), noise=blur)
@@ -56,7 +56,7 @@ def pooled_covariance(
     summary: Summary, source: ArrayBlocks, label: np.ndarray, n_labels: int, executor: Executor
 ) -> Array:
     """Covariance within groups of rows, (d, d); `label` (n,) is the group of each row, -1 none."""
-    if not len(summary.centre):
+    if not len(summary.center):
         return np.empty((0, 0))
     scatter, mass = within_scatter(summary, source, lambda rows: one_hot(label[rows], n_labels), n_labels, executor)
     return scatter / max(mass, 1e-300)
@@ -66,7 +66,7 @@ def within_scatter(
     summary: Summary, source: ArrayBlocks, members: Members, n_groups: int, executor: Executor
 ) -> tuple[Array, float]:
     """Sum of squares and products about the means of the groups, (d, d), and the weight of the rows."""
-    gaussian = GaussianFamily((Group("VVV", 0, n_groups),), summary.centre, summary.scale)
+    gaussian = GaussianFamily((Group("VVV", 0, n_groups),), summary.center, summary.scale)
     family = ProductFamily(gaussian, None)
     flat = flat_components(family, summary, n_groups)
     stats = membership_moments(family, flat, source, members, executor)

@@ -24,12 +24,12 @@ SAMPLE = 5000  # rows k-means looks at
 class Summary:
     """Weighted means and standard deviations of the continuous columns, frequencies of the categorical ones."""
 
-    centre: Array  # (d,)
+    center: Array  # (d,)
     scale: Array  # (d,) > 0
     frequencies: Array  # (sum of sizes,), smoothed
 
 
-def summarise(source: ArrayBlocks, sizes: tuple[int, ...], executor: Executor) -> Summary:
+def summarize(source: ArrayBlocks, sizes: tuple[int, ...], executor: Executor) -> Summary:
     """Two passes over the blocks; missing values are left out column by column."""
     table = source.table
 
@@ -41,12 +41,12 @@ def summarise(source: ArrayBlocks, sizes: tuple[int, ...], executor: Executor) -
         return _weighted_sum(block, block.X)
 
     mass, sums = total(first)
-    centre = sums / np.maximum(mass, 1e-300)
-    mass, squares = total(lambda block: _weighted_sum(block, (block.X - centre) ** 2))
+    center = sums / np.maximum(mass, 1e-300)
+    mass, squares = total(lambda block: _weighted_sum(block, (block.X - center) ** 2))
     scale = np.sqrt(squares / np.maximum(mass, 1e-300))
     # a constant column has no scale of its own: one unit in the size of its values
-    scale = np.where(scale > 1e-15 * np.maximum(np.abs(centre), 1e-300), scale, np.maximum(np.abs(centre), 1.0) * 1e-6)
-    return Summary(centre, scale, _frequencies(table, sizes))
+    scale = np.where(scale > 1e-15 * np.maximum(np.abs(center), 1e-300), scale, np.maximum(np.abs(center), 1.0) * 1e-6)
+    return Summary(center, scale, _frequencies(table, sizes))
 
 
 def _weighted_sum(block: Block, values: Array) -> tuple[Array, Array]:
@@ -163,7 +163,7 @@ def cluster(
 
 def space(block: Block, summary: Summary, sizes: tuple[int, ...]) -> Array:
     """Columns in units of their standard deviation, missing values at the mean; a category is a corner of a simplex."""
-    X = np.nan_to_num((block.X - summary.centre) / summary.scale, nan=0.0)
+    X = np.nan_to_num((block.X - summary.center) / summary.scale, nan=0.0)
     if block.codes is None:
         return X
     corners = [np.equal(block.codes[:, [j]], np.arange(size)).astype(float) for j, size in enumerate(sizes)]

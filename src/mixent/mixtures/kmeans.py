@@ -10,31 +10,31 @@ ROUNDS = 10
 
 
 def kmeans(points: Array, n_clusters: int, weight: Array | None, rng: np.random.Generator) -> np.ndarray:
-    """(n,) label of each point, from centres by k-means++."""
+    """(n,) label of each point, from centers by k-means++."""
     from sklearn.cluster import kmeans_plusplus  # takes long to import
 
     seed = int(rng.integers(2**31 - 1))
-    centres, _ = kmeans_plusplus(points, n_clusters, random_state=seed, sample_weight=weight)
-    return lloyd(points, centres, weight)
+    centers, _ = kmeans_plusplus(points, n_clusters, random_state=seed, sample_weight=weight)
+    return lloyd(points, centers, weight)
 
 
-def lloyd(points: Array, centres: Array, weight: Array | None) -> np.ndarray:
-    """(n,) label of each point after a few rounds from given centres; an empty cluster keeps its centre."""
+def lloyd(points: Array, centers: Array, weight: Array | None) -> np.ndarray:
+    """(n,) label of each point after a few rounds from given centers; an empty cluster keeps its center."""
     weight = np.ones(len(points)) if weight is None else weight
-    label = nearest(points, centres)
+    label = nearest(points, centers)
     for _ in range(ROUNDS):
-        means = cluster_means(points, weight, label, len(centres))
-        centres = np.where(np.isfinite(means), means, centres)
-        new = nearest(points, centres)
+        means = cluster_means(points, weight, label, len(centers))
+        centers = np.where(np.isfinite(means), means, centers)
+        new = nearest(points, centers)
         if (new == label).all():
             break
         label = new
     return label
 
 
-def nearest(points: Array, centres: Array) -> np.ndarray:
-    """(n,) position of the nearest centre."""
-    return (0.5 * (centres**2).sum(axis=1) - points @ centres.T).argmin(axis=1)
+def nearest(points: Array, centers: Array) -> np.ndarray:
+    """(n,) position of the nearest center."""
+    return (0.5 * (centers**2).sum(axis=1) - points @ centers.T).argmin(axis=1)
 
 
 def cluster_means(points: Array, weight: Array, label: np.ndarray, n_clusters: int) -> Array:

@@ -278,7 +278,7 @@ class MixtureModel(FittedByRun, Estimator):
         family, params = self.problem_.family.gaussian, self.params_.components.gaussian
         means = np.tile(self.constants_, (self.params_.n_components, 1))
         if family is not None and params is not None:
-            means[:, self.varying_] = params.means + family.centre
+            means[:, self.varying_] = params.means + family.center
         return means
 
     @property

@@ -92,7 +92,7 @@ class MixtureProblem(Problem):
         resp = work.log_prob()
         allowed = None if block.label is None else ready.weights.T @ block.label.T  # (K, n)
         resp += ready.log_weights[:, None] if allowed is None else safe_log(allowed)
-        log_lik = _normalise(resp, block)
+        log_lik = _normalize(resp, block)
         counts = _class_counts(ready.weights, block.label, allowed, resp)
         return MixtureStats(counts, work.moments(resp), log_lik)
 
@@ -101,7 +101,7 @@ class MixtureProblem(Problem):
         work = self.family.open(own.family, block)
         resp = work.log_prob()
         resp += own.log_weights[:, None]
-        log_lik = _normalise(resp, block)
+        log_lik = _normalize(resp, block)
         counts = np.zeros(shape)
         counts[block.known, own.index] = resp.sum(axis=1)
         moments = work.moments(resp)
@@ -233,7 +233,7 @@ class MixtureProblem(Problem):
         return log_prob
 
 
-def _normalise(log_joint: Array, block: Block) -> float:
+def _normalize(log_joint: Array, block: Block) -> float:
     """Turn log p(k, x) into weighted responsibilities in place; return the weighted log-likelihood."""
     log_lik = softmax_columns(log_joint)
     if block.weight is None:

@@ -43,7 +43,7 @@ def search(
     scores = _Scores(job, folds, show)
     names = structures or ["VVV", "VVI"]
     tied = [] if structures or job.est.across_classes else ["EEE", "EEI"]
-    if not len(job.summary.centre):  # only categories: covariances do not matter
+    if not len(job.summary.center):  # only categories: covariances do not matter
         names, tied = names[:1], []
     for candidate in _single(job, names, tied):
         scores.add(candidate)
@@ -74,8 +74,8 @@ def _candidate(job: Job, count: int, name: str, across: bool, rows: float | None
 
 
 def _strengths(job: Job) -> list[float | None]:
-    if job.prior_options.automatic and len(job.summary.centre):
-        return [s * (len(job.summary.centre) + 2) for s in STRENGTHS]
+    if job.prior_options.automatic and len(job.summary.center):
+        return [s * (len(job.summary.center) + 2) for s in STRENGTHS]
     return [job.default_rows()]
 
 
@@ -89,13 +89,13 @@ def _single(job: Job, names: list[str], tied: list[str]) -> Iterator[Candidate]:
 
 
 def _several(job: Job, names: list[str], tied: list[str], count: int, scores: _Scores) -> Iterator[Candidate]:
-    """For each structure, the prior that served it best so far and its neighbours."""
+    """For each structure, the prior that served it best so far and its neighbors."""
     strengths = _strengths(job)
     for name in names:
         best = strengths.index(scores.best_rows(name, strengths))
         for rows in strengths[max(0, best - 1) : best + 2]:
             yield _candidate(job, count, name, bool(job.est.across_classes), rows)
-        if len(job.summary.centre):
+        if len(job.summary.center):
             one = _candidate(job, count, name, bool(job.est.across_classes), strengths[best])
             yield replace(one, local=True)
             for noise in NOISES if len(strengths) > 1 else ():

@@ -104,7 +104,7 @@ class _Columns(ByUnit, Problem):
 
     def stats(self, ready: _Params, block: Any) -> _Moments:
         away, square, resp = _log_joint(ready, block)
-        log_lik = _normalise(resp, block.weight)
+        log_lik = _normalize(resp, block.weight)
         return _moments(resp, away, square, log_lik)
 
     def values(self, params: _Params, total: _Moments) -> Array:
@@ -156,7 +156,7 @@ def _log_joint(params: _Params, grid: Grid) -> tuple[Array, Array, Array]:
     return away, square, joint
 
 
-def _normalise(joint: Array, weight: Array) -> Array:
+def _normalize(joint: Array, weight: Array) -> Array:
     """Turn log p(k, x) (U, K, n) into weighted responsibilities in place; return the log-likelihoods (U,)."""
     top = joint.max(axis=1)
     joint -= top[:, None, :]
@@ -219,7 +219,7 @@ def _fit_order(
 ) -> tuple[_Params, Array]:
     """K components for every unit, and the log-likelihoods (U,): a few passes from each start, the best runs on."""
     equal = np.arange(1, K) / K
-    # k-means puts its centres by the cube root of the density; and a value repeated often is still one part
+    # k-means puts its centers by the cube root of the density; and a value repeated often is still one part
     parts = _clusters(grid, _between(np.cbrt(grid.weight), equal))
     none = np.full(len(grid.total), -np.inf)
     problem = _Columns(grid.floor, grid.total, _prior_scatter(grid, parts), none, stop.tol)
@@ -252,15 +252,15 @@ def _clusters(grid: Grid, parts: Array) -> Array:
     """k-means from these parts: the weight (U, K, n) of each grid point in the part it belongs to."""
     names = np.arange(parts.shape[1])[:, None]
     for _ in range(LLOYD):
-        nearest = np.abs(_from_centres(grid, parts)).argmin(axis=1)
+        nearest = np.abs(_from_centers(grid, parts)).argmin(axis=1)
         parts = np.where(nearest[:, None, :] == names, grid.weight[:, None, :], 0.0)
     return parts
 
 
-def _from_centres(grid: Grid, parts: Array) -> Array:
+def _from_centers(grid: Grid, parts: Array) -> Array:
     """x - the mean of each part, (U, K, n)."""
-    centres = np.einsum("ukn,un->uk", parts, grid.x) / np.maximum(parts.sum(axis=2), 1e-280)
-    return grid.x[:, None, :] - centres[:, :, None]
+    centers = np.einsum("ukn,un->uk", parts, grid.x) / np.maximum(parts.sum(axis=2), 1e-280)
+    return grid.x[:, None, :] - centers[:, :, None]
 
 
 def _prior_scatter(grid: Grid, parts: Array) -> Array:
@@ -270,7 +270,7 @@ def _prior_scatter(grid: Grid, parts: Array) -> Array:
     alone kept a component on such a value wide, every K would fit better than the last: so it is held down for all K.
     """
     K = parts.shape[1]
-    square = _from_centres(grid, parts) ** 2
+    square = _from_centers(grid, parts) ** 2
     if grid.spread is not None:
         square += grid.spread[:, None, :]
     rows = np.maximum(grid.total - K, 0.0)
@@ -285,7 +285,7 @@ def _split(problem: _Columns, grid: Grid, params: _Params) -> list[_Params]:
     away, square, resp = _log_joint(params, grid)
     log_density = log_sum_exp(resp, axis=1)[:, None, :]
     others = 1 - np.exp(resp - log_density)
-    _normalise(resp, grid.weight)
+    _normalize(resp, grid.weight)
     starts = []
     for inside in (away < 0, square < 0.455 * params.variances[:, :, None]):  # half of a Gaussian either way
         ratio, children = others, []  # of the densities, with the children in place of component k

@@ -1,6 +1,6 @@
 """Models of scikit-learn from a file, before they are used: their compiled code takes the numbers in them on trust.
 
-A node of a tree names other nodes and a column by their places, a neighbour its class, a support vector its weights;
+A node of a tree names other nodes and a column by their places, a neighbor its class, a support vector its weights;
 the code that follows them asks nothing. Here every such place is seen to lie inside the array it points into.
 """
 
@@ -143,7 +143,7 @@ def _keeps_columns(step: Any) -> bool:
 # --- others -----------------------------------------------------------------------------------------------------------
 
 
-def _check_neighbours(model: Any, owner: Any) -> None:
+def _check_neighbors(model: Any, owner: Any) -> None:
     """Rows (n, d) of d columns, and for each a class that is there."""
     if not hasattr(model, "_fit_X"):
         return
@@ -193,7 +193,7 @@ def _check_sparse(matrix: Any, owner: Any) -> None:
 CHECKS: dict[Any, Any] = {
     Tree: _check_tree,
     TreePredictor: _check_boosted,
-    NeighborsBase: _check_neighbours,
+    NeighborsBase: _check_neighbors,
     BaseSVC: _check_vectors,
     **dict.fromkeys((scipy.sparse.csr_matrix, scipy.sparse.csr_array), _check_sparse),
     **dict.fromkeys((scipy.sparse.csc_matrix, scipy.sparse.csc_array), _check_sparse),

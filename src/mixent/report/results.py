@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mixent.base.document import Content, Figure, Number, Paragraph, Section, Table, canvas
-from mixent.base.style import plain, share_colours
+from mixent.base.style import plain, share_colors
 from mixent.base.text import class_name
 from mixent.data.labels import as_labels, classes_of, encode, label_value
 from mixent.displays import ReliabilityDisplay, RocCurvesDisplay, UncertaintyDisplay
@@ -140,7 +140,7 @@ def _confusion_matrix(counts: np.ndarray, classes: np.ndarray) -> Any:
     figure = canvas(side + 0.4, side)
     display = ConfusionMatrixDisplay(counts, display_labels=names)
     steep = max(map(len, names)) > (12 if len(names) <= 3 else 4)
-    look: dict[str, Any] = {"cmap": share_colours(), "colorbar": False, "values_format": "d"}
+    look: dict[str, Any] = {"cmap": share_colors(), "colorbar": False, "values_format": "d"}
     look["xticks_rotation"] = "vertical" if steep else "horizontal"
     display.plot(ax=figure.subplots(), include_values=len(classes) <= MOST_NUMBERS, **look)
     return figure

@@ -9,7 +9,7 @@ from sklearn.utils import _safe_indexing
 
 from mixent.base.capabilities import cells_of
 from mixent.base.document import Content, Figure, Number, Paragraph, Table, canvas
-from mixent.base.style import FAINT, colour, tidy
+from mixent.base.style import FAINT, color, tidy
 from mixent.base.text import class_name, count, readable, row_texts
 from mixent.report.data import category_codes, column_names, read_table, without_empty
 
@@ -52,7 +52,7 @@ def _histogram(values: np.ndarray, label: str, bins: np.ndarray) -> Any:
     figure = canvas(6.4, 2.8)
     ax = figure.subplots()
     edges = np.unique(bins)
-    ax.hist(np.clip(values, bins[0], bins[-1]), bins=edges if len(edges) > 1 else 10, color=colour(0))
+    ax.hist(np.clip(values, bins[0], bins[-1]), bins=edges if len(edges) > 1 else 10, color=color(0))
     ax.set(xlabel=label, ylabel="Rows")
     ax.grid(axis="y", color=FAINT, lw=0.3, alpha=0.5)
     tidy(ax)

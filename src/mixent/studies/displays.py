@@ -18,7 +18,7 @@ from mixent.base.style import (
     Short,
     beside_width,
     class_style,
-    colour,
+    color,
     legend,
     marker,
     plain,
@@ -152,10 +152,10 @@ class VerificationDisplay(Display):
     def _mark(self, ax: Any, i: int, curve: DetCurve, low: list[float], high: float) -> None:
         """The equal error rate and the operating point; a mark outside the axes is drawn at their edge."""
         where = ndtri(np.clip(curve.eer, low, high))
-        ax.plot(*where[:, None], "o", ms=8, mfc="none", mec=colour(i), mew=1.4, zorder=4, clip_on=False)
+        ax.plot(*where[:, None], "o", ms=8, mfc="none", mec=color(i), mew=1.4, zorder=4, clip_on=False)
         if curve.at is not None:
             at = ndtri(np.clip([curve.at.far, curve.at.frr], low, high))
-            ax.plot(*at[:, None], "s", ms=6, color=colour(i), zorder=5, clip_on=False)
+            ax.plot(*at[:, None], "s", ms=6, color=color(i), zorder=5, clip_on=False)
 
     def _explain_marks(self, ax: Any) -> None:
         ax.plot([], [], "o", ms=8, mfc="none", mec=INK, mew=1.4, label="equal error rate")
@@ -218,7 +218,7 @@ class EnsembleSizeDisplay(Display):
             values, spread = factor * mean, factor * self.std_error[metric][name]
             ax.plot(self.sizes, values, label=plain(name, 32), marker=marker(i), zorder=3, **class_style(i))
             if band:
-                ax.fill_between(self.sizes, values - spread, values + spread, color=colour(i), alpha=0.13, lw=0)
+                ax.fill_between(self.sizes, values - spread, values + spread, color=color(i), alpha=0.13, lw=0)
         ax.set(xlabel="Ensemble size (estimators)", ylabel=LABELS[metric])
         self._set_ticks(ax)
         title = "mean ± one\nstandard error" if band else None

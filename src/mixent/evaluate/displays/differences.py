@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mixent.base.style import INK, Display, colour, plain, stacked_bars
+from mixent.base.style import INK, Display, color, plain, stacked_bars
 from mixent.evaluate.multi_dataset import RankComparison
 
 AXIS, LETTER = 4.2, 0.078  # inches: of the line of ranks in a figure of its own, of a letter
@@ -101,20 +101,20 @@ class CriticalDifferenceDisplay(Display):
         k, y, cap = len(self.names), 0.62, 0.045
         fits = self.critical_difference <= k - 1
         end = 1 + self.critical_difference if fits else k
-        look = {"color": colour(1), "lw": 1.8, "solid_capstyle": "butt"}
+        look = {"color": color(1), "lw": 1.8, "solid_capstyle": "butt"}
         ax.plot([1, end], [y, y], **look)
         for x in (1, end) if fits else (1,):
             ax.plot([x, x], [y - cap, y + cap], **look)
         label = f"critical difference {self.critical_difference:.2f} at {100 * self.alpha:g} %"
         label += "" if fits else ", longer than the line"
-        ax.text(1, y + 0.08, label, ha="left", va="bottom", color=colour(1), fontsize="small")
+        ax.text(1, y + 0.08, label, ha="left", va="bottom", color=color(1), fontsize="small")
 
     def _draw_bars(self, ax: Any, over: float) -> None:
         for level, groups in enumerate(self._levels()):
             y = -0.1 - BAR * level
             for group in groups:
                 ends = self.ranks[group[0]] - over, self.ranks[group[-1]] + over
-                ax.plot(ends, [y, y], color=colour(0), lw=3.6, solid_capstyle="butt", zorder=3)
+                ax.plot(ends, [y, y], color=color(0), lw=3.6, solid_capstyle="butt", zorder=3)
 
     def _draw_names(self, ax: Any, unit: float) -> None:
         k, labels = len(self.names), self._labels()

@@ -10,7 +10,7 @@ import numpy as np
 
 from mixent.base.multiple_tests import adjusted_p_values, homogeneous_groups
 from mixent.base.params import check_choice
-from mixent.base.style import FAINT, INK, Display, colour, plain, stacked_bars, tidy
+from mixent.base.style import FAINT, INK, Display, color, plain, stacked_bars, tidy
 from mixent.base.text import listing
 
 SCALES = {  # metric: (its name, factor, decimals)
@@ -107,7 +107,7 @@ class MethodScoresDisplay(Display):
         for i, scores in enumerate(factor * self.values):
             ax.plot(scores, np.full(len(scores), i), ls="none", marker="o", ms=3, mfc=FAINT, mec="none", alpha=0.7)
             own = self.ours is None or self.ours[i]
-            look = {"marker": "o" if own else "s", "ms": 8, "color": colour(0) if own else colour(1)}
+            look = {"marker": "o" if own else "s", "ms": 8, "color": color(0) if own else color(1)}
             ax.plot(factor * self.means[i], i, ls="none", zorder=4, **look)
         self._scale_axis(ax)
         ax.set_yticks(at, self._labels())
@@ -154,7 +154,7 @@ class MethodScoresDisplay(Display):
             return
         from matplotlib.lines import Line2D
 
-        kinds = [("o", colour(0), "mixent"), ("s", colour(1), "other")]
+        kinds = [("o", color(0), "mixent"), ("s", color(1), "other")]
         handles = [Line2D([], [], ls="none", marker=m, color=c, ms=7, label=label) for m, c, label in kinds]
         how = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "ncols": 2, "borderaxespad": 0.1}
         ax.legend(handles=handles, frameon=False, fontsize="small", **how)

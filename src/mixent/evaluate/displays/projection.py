@@ -187,10 +187,10 @@ def discriminants(Z: np.ndarray, true: np.ndarray) -> tuple[np.ndarray, float]:
         second = np.linalg.svd(rest, full_matrices=False)[2][0] if Z.shape[1] > 1 else np.zeros(Z.shape[1])
         points = np.concatenate([first, (rest @ second)[:, None]], axis=1)
     points = points * _signs(points, place)
-    centres = np.stack([points[place == c].mean(axis=0) for c in range(len(means))])
-    spread = np.sqrt(((points - centres[place]) ** 2).mean(axis=0))
-    points, centres = points / np.where(spread > 0, spread, 1.0), centres / np.where(spread > 0, spread, 1.0)
-    nearest = ((points[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
+    centers = np.stack([points[place == c].mean(axis=0) for c in range(len(means))])
+    spread = np.sqrt(((points - centers[place]) ** 2).mean(axis=0))
+    points, centers = points / np.where(spread > 0, spread, 1.0), centers / np.where(spread > 0, spread, 1.0)
+    nearest = ((points[:, None] - centers) ** 2).sum(axis=2).argmin(axis=1)
     return points, float((nearest == place).mean())
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixent.base.delegation import aligned_proba
-from mixent.base.style import FAINT, Display, colour, dash, legend, marker, plain, tidy
+from mixent.base.style import FAINT, Display, color, dash, legend, marker, plain, tidy
 from mixent.base.text import class_name
 from mixent.data.labels import classes_of
 from mixent.evaluate.scores import Reliability, read_predictions, reliability
@@ -109,8 +109,8 @@ class ReliabilityDisplay(Display):
         shaded = 1 if self.kind == "top" else len(self.curves) if len(self.curves) <= MOST_BANDS else 0
         for i, (name, bins) in enumerate(self.curves.items()):
             if i < shaded:
-                ax.fill_between(bins.predicted, *bins.band(), color=colour(i), alpha=0.13, lw=0, zorder=2)
-            style = {"color": colour(i), "marker": marker(i), "ls": dash(i), "ms": 5, "lw": 1.6}
+                ax.fill_between(bins.predicted, *bins.band(), color=color(i), alpha=0.13, lw=0, zorder=2)
+            style = {"color": color(i), "marker": marker(i), "ls": dash(i), "ms": 5, "lw": 1.6}
             ax.plot(bins.predicted, bins.observed, label=plain(name), zorder=3, **style)
         self._draw_counts(ax, low)
         self._set_axes(ax, low)

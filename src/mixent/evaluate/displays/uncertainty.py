@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixent.base.delegation import aligned_proba
-from mixent.base.style import Display, colour, dash, legend, plain, tidy
+from mixent.base.style import Display, color, dash, legend, plain, tidy
 from mixent.base.text import class_name
 from mixent.data.labels import classes_of
 from mixent.evaluate.scores import read_predictions
@@ -73,9 +73,9 @@ class UncertaintyDisplay(Display):
                 continue
             share, wrong = (np.arange(len(values)) + 1) / len(values), self.wrong[name]
             label = f"{plain(class_name(name))}: {wrong.sum()} of {len(values)} wrong"
-            ax.plot(share, values, color=colour(i), ls=dash(i), lw=1.7, label=label, zorder=2)
+            ax.plot(share, values, color=color(i), ls=dash(i), lw=1.7, label=label, zorder=2)
             if wrong.any():
-                ax.scatter(share[wrong], values[wrong], color=colour(i), marker="x", s=30, lw=1.2, zorder=3)
+                ax.scatter(share[wrong], values[wrong], color=color(i), marker="x", s=30, lw=1.2, zorder=3)
         most = max((values[-1] for values in self.uncertainty.values() if len(values)), default=1.0)
         ax.set(xlim=(0, 1.02), ylim=(0, max(1.08 * most, 0.02)))
         ax.set(xlabel="Share of the rows of the class, surest first", ylabel="1 − largest posterior")

@@ -1,6 +1,6 @@
-"""The two inner maximisations of the covariance structures: relative volumes, and common axes.
+"""The two inner maximizations of the covariance structures: relative volumes, and common axes.
 
-Both minimise a smooth function of few variables, take no step that raises it, and run to rounding.
+Both minimize a smooth function of few variables, take no step that raises it, and run to rounding.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def whiten_full(parts: Array) -> tuple[float, Array, Array]:
 def relative_volumes(mass: Array, scatter: Array, start: Array, whiten: Whiten) -> Array:
     """Volumes lambda_k, their product 1, of Sigma_k = lambda_k C with C free in its class; `start` holds their logs.
 
-    With C at its best, C = sum_k W_k / (n lambda_k), the M-step minimises over u_k = -log lambda_k
+    With C at its best, C = sum_k W_k / (n lambda_k), the M-step minimizes over u_k = -log lambda_k
 
         f(u) = n log|sum_k exp(u_k) W_k| - d sum_k mass_k u_k,
 
@@ -103,7 +103,7 @@ def common_axes(
 ) -> tuple[float, Array]:
     """Orthogonal D shared by all components, and the value it attains.
 
-    With the diagonal of each Sigma_k at its best given D, and w_k = diag(D^T W_k D), the M-step minimises
+    With the diagonal of each Sigma_k at its best given D, and w_k = diag(D^T W_k D), the M-step minimizes
 
         VVE:  sum_k mass_k sum_i log w_ki             EVE:  n d log sum_k exp(mean_i log w_ki)
 

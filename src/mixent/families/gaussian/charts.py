@@ -26,7 +26,7 @@ FAR = 1e8  # of means, in standard deviations of the data; of tan(angle / 2)
 
 def all_rows(family: GaussianFamily, params: Gaussians, moments: Moments, live: np.ndarray | None) -> Moments:
     """Moments about the means, the prior's pseudo-rows and the noise on every row included."""
-    if moments.about == "centre":
+    if moments.about == "center":
         moments = about_means(moments, params.means)
     mass, first, second = moments.mass, moments.first, moments.second
     if family.noise is not None:

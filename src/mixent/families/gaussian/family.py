@@ -21,7 +21,7 @@ FLAT = 1e-12  # smallest variance a component may have in some direction, in uni
 class Gaussians:
     """Parameters of K Gaussians."""
 
-    means: Array  # (K, d) about the family's centre
+    means: Array  # (K, d) about the family's center
     covs: Array  # (K, d) variances when every structure is axis-aligned, else (K, d, d)
     axes: tuple[Array | None, ...]  # per group: the shared axes of EVE and VVE
 
@@ -67,34 +67,34 @@ class GaussianFamily:
     """
 
     groups: tuple[Group, ...]
-    centre: Array  # (d,) the common origin of all means
+    center: Array  # (d,) the common origin of all means
     scale: Array  # (d,) standard deviation of each column of the data
     prior: Prior | None = None  # expanded: one entry per component
     noise: Array | None = None  # (d,) variance of the noise put on every row
 
     @property
     def n_columns(self) -> int:
-        return len(self.centre)
+        return len(self.center)
 
     @property
     def axis_aligned(self) -> bool:
         return all(g.model.axis_aligned for g in self.groups)
 
     def prepare(self, params: Gaussians) -> Ready:
-        ready = self._factorised(params)
+        ready = self._factorized(params)
         if self.noise is None:
             return ready
         diagonal = ready.precisions if ready.axis_aligned else np.diagonal(ready.precisions, axis1=1, axis2=2)
         return replace(ready, half_log_det=ready.half_log_det + 0.5 * diagonal @ self.noise)
 
-    def _factorised(self, params: Gaussians) -> Ready:
+    def _factorized(self, params: Gaussians) -> Ready:
         if self.axis_aligned:
             if not (params.covs > 0).all():
                 raise OutsideDomainError("a variance is not positive")
             std = np.sqrt(params.covs)
-            return make_ready(params.means, params.covs, np.log(std).sum(axis=1), 1 / std, self.centre)
-        half_log_det, factors = _factorise(params.covs)
-        return make_ready(params.means, params.covs, half_log_det, factors, self.centre)
+            return make_ready(params.means, params.covs, np.log(std).sum(axis=1), 1 / std, self.center)
+        half_log_det, factors = _factorize(params.covs)
+        return make_ready(params.means, params.covs, half_log_det, factors, self.center)
 
     def restrict(self, ready: Ready, index: np.ndarray) -> Ready:
         return ready.restrict(index)
@@ -122,7 +122,7 @@ class GaussianFamily:
     ) -> tuple[Array, Array, Array]:
         """Counts, scatters about the new means, and the new means; prior rows of live components included."""
         # about the current mean: E[x^2] - m^2 loses every digit for tight components far out
-        moments = about_means(moments, params.means) if moments.about == "centre" else moments
+        moments = about_means(moments, params.means) if moments.about == "center" else moments
         mass, first, second = moments.mass, moments.first, moments.second
         prior = self.prior_of(live)
         pulled, weight = first, mass
@@ -146,7 +146,7 @@ class GaussianFamily:
 
     def with_own_rows(self, params: Gaussians, moments: Moments, rows: Array) -> Moments:
         """Add `rows` (K,) expected rows of each component itself: they hold it where it is."""
-        moments = about_means(moments, params.means) if moments.about == "centre" else moments
+        moments = about_means(moments, params.means) if moments.about == "center" else moments
         own = params.covs
         if self.noise is not None:  # `sufficient` blurs every row, these too
             own = own - (self.noise if own.ndim == 2 else np.diag(self.noise))
@@ -185,7 +185,7 @@ class GaussianFamily:
         prior = self.prior_of(live)
         if prior is None:
             return 0.0
-        ready = self._factorised(params)
+        ready = self._factorized(params)
         scatter = prior.scatter(params.means)
         trace = np.einsum("kd,kd->" if scatter.ndim == 2 else "kij,kij->", ready.precisions, scatter)
         return float(-(prior.rows @ ready.half_log_det) - 0.5 * trace)
@@ -306,7 +306,7 @@ class GaussianFamily:
                 out[rows] = z[rows] * np.sqrt(params.covs[k])
             else:
                 out[rows] = z[rows] @ np.linalg.cholesky(params.covs[k]).T
-            out[rows] += params.means[k] + self.centre
+            out[rows] += params.means[k] + self.center
         return out
 
     def marginal(self, params: Gaussians, columns: np.ndarray) -> tuple[GaussianFamily, Gaussians]:
@@ -316,16 +316,16 @@ class GaussianFamily:
             name, covs = "VVI", params.covs[:, columns]
         else:
             name, covs = "VVV", params.covs[:, columns[:, None], columns]
-        family = GaussianFamily((Group(name, 0, K),), self.centre[columns], self.scale[columns])
+        family = GaussianFamily((Group(name, 0, K),), self.center[columns], self.scale[columns])
         return family, Gaussians(params.means[:, columns], covs, (None,))
 
     def expected(self, ready: Ready, block: Block, resp: Array) -> Array:
         """E[x | observed part] of a block with missing values, under component probabilities (K, n)."""
         work = GappedDiagonal(ready, block) if ready.axis_aligned else Gapped(ready, block)
-        return work.expected(resp) + self.centre
+        return work.expected(resp) + self.center
 
 
-def _factorise(covs: Array) -> tuple[Array, Array]:
+def _factorize(covs: Array) -> tuple[Array, Array]:
     """Half log determinants, and lower triangular F with F^T F = covs^-1."""
     chol = _cholesky(covs)
     half_log_det = np.log(np.diagonal(chol, axis1=1, axis2=2)).sum(axis=1)

@@ -2,9 +2,9 @@
 
 Three ways to the same numbers, each linear in the responsibilities (which may be signed):
 
-* `Quadratic`: one matrix product with the features [1, x, x_i x_j] of globally centred data. Fastest; right while
-  components lie within `REACH` standard deviations of the common centre.
-* `Centred`: about each component's own mean, through triangular factors. For few components, wide tables, and
+* `Quadratic`: one matrix product with the features [1, x, x_i x_j] of globally centered data. Fastest; right while
+  components lie within `REACH` standard deviations of the common center.
+* `Centered`: about each component's own mean, through triangular factors. For few components, wide tables, and
   components far apart.
 * `gaps.Gapped`: rows with missing values, integrated out exactly.
 
@@ -36,7 +36,7 @@ class Moments(Stats):
     mass: Array  # (K,)
     first: Array  # (K, d)
     second: Array  # (K, d) or (K, d, d)
-    about: str  # "centre": the common centre; "means": the component means of the pass
+    about: str  # "center": the common center; "means": the component means of the pass
 
 
 def embed(moments: Moments, index: np.ndarray, n_components: int) -> Moments:
@@ -64,17 +64,17 @@ class Work(Protocol):
 class Ready:
     """Everything a pass needs of the parameters, once."""
 
-    means: Array  # (K, d) about the centre
+    means: Array  # (K, d) about the center
     covs: Array  # (K, d) variances or (K, d, d)
     half_log_det: Array  # (K,)
     factors: Array  # (K, d) 1/std, or (K, d, d) lower triangular F with F^T F = precision
-    centre: Array  # (d,)
-    quadratic: bool  # do quadratic features serve all components? Then all moments are about the centre
+    center: Array  # (d,)
+    quadratic: bool  # do quadratic features serve all components? Then all moments are about the center
 
     def restrict(self, index: np.ndarray) -> Ready:
         """Some of the components; the same kernel, so that moments still add."""
         parts = (self.means[index], self.covs[index], self.half_log_det[index], self.factors[index])
-        return Ready(*parts, self.centre, self.quadratic)
+        return Ready(*parts, self.center, self.quadratic)
 
     @property
     def axis_aligned(self) -> bool:
@@ -110,14 +110,14 @@ class Ready:
             return GappedDiagonal(self, block) if self.axis_aligned else Gapped(self, block)
         if self.quadratic and (self.axis_aligned or quadratic_pays(*self.means.shape)):
             return Quadratic(self, block)
-        return CentredDiagonal(self, block) if self.axis_aligned else Centred(self, block)
+        return CenteredDiagonal(self, block) if self.axis_aligned else Centered(self, block)
 
 
-def make_ready(means: Array, covs: Array, half_log_det: Array, factors: Array, centre: Array) -> Ready:
+def make_ready(means: Array, covs: Array, half_log_det: Array, factors: Array, center: Array) -> Ready:
     """Choose the kernel: quadratic features where they pay and no component lies far out."""
     near = bool(_largest_term(factors, means, covs).max(initial=0.0) <= REACH**2)
     quadratic = near and (covs.ndim == 2 or quadratic_pays(*means.shape))
-    return Ready(means, covs, half_log_det, factors, centre, quadratic)
+    return Ready(means, covs, half_log_det, factors, center, quadratic)
 
 
 def quadratic_pays(n_components: int, n_columns: int) -> bool:
@@ -128,7 +128,7 @@ def quadratic_pays(n_components: int, n_columns: int) -> bool:
 def _largest_term(factors: Array, means: Array, covs: Array) -> Array:
     """(K,): how large the terms are that cancel in a quadratic form of order d, for rows of the component itself.
 
-    Two things make them large: a mean far from the centre, and columns nearly dependent on each other.
+    Two things make them large: a mean far from the center, and columns nearly dependent on each other.
     """
     if covs.ndim == 2:
         return ((factors * means) ** 2).sum(axis=1)
@@ -170,7 +170,7 @@ class Quadratic:
         features = scratch.get("features", (1 + d + n_square, _padded(n)))
         features[0] = 1.0
         x = features[1 : d + 1]
-        np.subtract(block.X.T, ready.centre[:, None], out=x[:, :n])
+        np.subtract(block.X.T, ready.center[:, None], out=x[:, :n])
         x[:, n:] = 0.0
         if ready.axis_aligned:
             np.multiply(x, x, out=features[d + 1 :])
@@ -194,7 +194,7 @@ class Quadratic:
             second = sums[d + 1 :].T
         else:
             second = sums[1 + d :].take(square(d), axis=0).reshape(d, d, -1).transpose(2, 0, 1)
-        return Moments(sums[0], sums[1 : d + 1].T, second, "centre")
+        return Moments(sums[0], sums[1 : d + 1].T, second, "center")
 
 
 # OpenBLAS multiplies small matrices where they lie and copies large ones first, which for products as flat as these
@@ -252,12 +252,12 @@ def _product_back(features: Array, resp: Array) -> Array:
     return out
 
 
-class CentredDiagonal:
+class CenteredDiagonal:
     """Axis-aligned components far apart: differences from each mean, column by column."""
 
     def __init__(self, ready: Ready, block: Block) -> None:
         self.ready = ready
-        self.x = np.subtract(block.X.T, ready.centre[:, None], out=scratch.get("x", block.X.T.shape))
+        self.x = np.subtract(block.X.T, ready.center[:, None], out=scratch.get("x", block.X.T.shape))
 
     def log_prob(self) -> Array:
         ready, (d, n) = self.ready, self.x.shape
@@ -279,12 +279,12 @@ class CentredDiagonal:
         return Moments(resp.sum(axis=1), first, second, "means")
 
 
-class Centred:
+class Centered:
     """Full covariances: a triangular product per component, a rank-n update back."""
 
     def __init__(self, ready: Ready, block: Block) -> None:
         self.ready = ready
-        self.x = np.subtract(block.X.T, ready.centre[:, None], out=scratch.get("x", block.X.T.shape))
+        self.x = np.subtract(block.X.T, ready.center[:, None], out=scratch.get("x", block.X.T.shape))
 
     def _about(self, k: int, name: str = "z") -> Array:
         return np.subtract(self.x, self.ready.means[k][:, None], out=scratch.get(name, self.x.shape))
@@ -315,11 +315,11 @@ class Centred:
                 half = blas.dsyrk(1.0, z.T, trans=1, lower=0)
                 second[k] = half + np.triu(half, 1).T
         own = Moments(resp.sum(axis=1), first, second, "means")
-        return about_centre(own, ready.means) if ready.quadratic else own
+        return about_center(own, ready.means) if ready.quadratic else own
 
 
-def about_centre(moments: Moments, means: Array) -> Moments:
-    """The same moments about the common centre instead of the component means."""
+def about_center(moments: Moments, means: Array) -> Moments:
+    """The same moments about the common center instead of the component means."""
     mass, first = moments.mass, moments.first
     if moments.second.ndim == 2:
         second = moments.second + 2 * first * means + mass[:, None] * means**2
@@ -327,10 +327,10 @@ def about_centre(moments: Moments, means: Array) -> Moments:
         cross = first[:, :, None] * means[:, None, :]
         outer = mass[:, None, None] * means[:, :, None] * means[:, None, :]
         second = moments.second + cross + np.swapaxes(cross, 1, 2) + outer
-    return Moments(mass, first + mass[:, None] * means, second, "centre")
+    return Moments(mass, first + mass[:, None] * means, second, "center")
 
 
 def about_means(moments: Moments, means: Array) -> Moments:
-    """The same moments about the component means instead of the common centre."""
-    back = about_centre(Moments(moments.mass, moments.first, moments.second, "means"), -means)
+    """The same moments about the component means instead of the common center."""
+    back = about_center(Moments(moments.mass, moments.first, moments.second, "means"), -means)
     return Moments(back.mass, back.first, back.second, "means")

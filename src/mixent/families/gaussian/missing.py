@@ -15,7 +15,7 @@ import numpy as np
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
 from mixent.core.driver import OutsideDomainError
-from mixent.families.gaussian.kernels import LOG_2PI, Moments, Ready, about_centre
+from mixent.families.gaussian.kernels import LOG_2PI, Moments, Ready, about_center
 
 
 class Gapped:
@@ -28,7 +28,7 @@ class Gapped:
     def __init__(self, ready: Ready, block: Block) -> None:
         self.ready = ready
         gaps = np.isnan(block.X)
-        self.x = np.where(gaps, 0.0, block.X - ready.centre)
+        self.x = np.where(gaps, 0.0, block.X - ready.center)
         self.gaps = gaps
         self.where = _gap_columns(gaps)  # (n, m)
         new = np.ones(len(gaps), dtype=bool)
@@ -97,10 +97,10 @@ class Gapped:
         second = 0.5 * (second + np.swapaxes(second, 1, 2))
         first = np.matmul(resp[:, None, :], self.completed)[:, 0]
         about_means = Moments(resp.sum(axis=1), first, second, "means")
-        return about_centre(about_means, ready.means) if ready.quadratic else about_means
+        return about_center(about_means, ready.means) if ready.quadratic else about_means
 
     def expected(self, resp: Array) -> Array:
-        """E[x | observed part] about the centre, (n, d)."""
+        """E[x | observed part] about the center, (n, d)."""
         self.log_prob()  # completes each row under each component
         return np.einsum("kn,knd->nd", resp, self.completed + self.ready.means[:, None, :])
 
@@ -112,7 +112,7 @@ class GappedDiagonal:
         self.ready = ready
         gaps = np.isnan(block.X)
         self.seen = (~gaps).astype(float).T  # (d, n)
-        self.x = np.where(gaps, 0.0, block.X - ready.centre).T
+        self.x = np.where(gaps, 0.0, block.X - ready.center).T
 
     def log_prob(self) -> Array:
         ready = self.ready
@@ -134,10 +134,10 @@ class GappedDiagonal:
             second[k] = (z * z) @ r
         second += (mass[:, None] - seen_mass) * ready.covs
         about_means = Moments(mass, first, second, "means")
-        return about_centre(about_means, ready.means) if ready.quadratic else about_means
+        return about_center(about_means, ready.means) if ready.quadratic else about_means
 
     def expected(self, resp: Array) -> Array:
-        """E[x | observed part] about the centre, (n, d): a missing cell is its component's mean."""
+        """E[x | observed part] about the center, (n, d): a missing cell is its component's mean."""
         return np.where(self.seen > 0, self.x, self.ready.means.T @ resp).T
 
 

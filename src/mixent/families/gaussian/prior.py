@@ -23,7 +23,7 @@ class Prior:
 
     rows: Array  # (K,) or scalar array
     cov: Array  # (K, d, d), (d, d), or variances (d,); once expanded (K, d, d), or (K, d) for axis-aligned structures
-    mean: Array  # (K, d) or (d,), about the family's centre
+    mean: Array  # (K, d) or (d,), about the family's center
     mean_rows: Array  # (K,) or scalar array
 
     def expand(self, n_components: int, axis_aligned: bool) -> Prior:

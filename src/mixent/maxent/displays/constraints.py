@@ -16,7 +16,7 @@ from mixent.base.style import (
     Short,
     axes_or_new,
     beside_width,
-    colour,
+    color,
     divided,
     legend,
     marker,
@@ -227,7 +227,7 @@ class ConstraintsDisplay(Display):
                 ax.scatter(odds, heights, c=shades, s=32, zorder=3)
                 continue
             for c in range(len(self.classes)):
-                look = {"color": colour(c), "marker": marker(c), "ls": "none", "ms": 5.5, "mec": "white", "mew": 0.4}
+                look = {"color": color(c), "marker": marker(c), "ls": "none", "ms": 5.5, "mec": "white", "mew": 0.4}
                 label = self._class(c) if block is self.blocks[0] else None
                 ax.plot(block.multipliers[:, c], heights, label=label, zorder=3, **look)
         ax.axvline(0, color=INK, lw=0.8, zorder=2)
@@ -279,12 +279,12 @@ class ConstraintsDisplay(Display):
         ]
         ax = axes_or_new(ax, (5.2 + beside_width(texts), 4.0))
         off = self.model - self.truth
-        ax.plot(self.truth.ravel(), off.ravel(), ls="none", marker="o", ms=4, color=colour(0), alpha=0.55, mec="none")
+        ax.plot(self.truth.ravel(), off.ravel(), ls="none", marker="o", ms=4, color=color(0), alpha=0.55, mec="none")
         ax.axhline(0, color=INK, lw=0.8)
         order = np.argsort(-np.abs(off), axis=None, kind="stable")[: len(named)]
         for i, at in enumerate(order, 1):
             x, y = self.truth.flat[at], off.flat[at]
-            ax.plot(x, y, ls="none", marker="o", ms=5, color=colour(1))
+            ax.plot(x, y, ls="none", marker="o", ms=5, color=color(1))
             beside = (5, 3) if i % 2 else (-9, -8)  # classes that mirror each other stand close
             ax.annotate(str(i), (x, y), beside, textcoords="offset points", fontsize="small", color=INK)
         ax.margins(0.08)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.style import FAINT, INK, OKABE_ITO, class_style, colour, marker, plain, tidy
+from mixent.base.style import FAINT, INK, OKABE_ITO, class_style, color, marker, plain, tidy
 from mixent.base.text import class_name
 from mixent.maxent.contributions import Contribution, evidence
 
@@ -87,7 +87,7 @@ def _draw_curve(ax: Any, contribution: Contribution, classes: np.ndarray, limits
     if len(classes) == 2:
         odds = nats[:, 1]
         for c, where in ((1, odds >= 0), (0, odds <= 0)):
-            ax.fill_between(curve.x, odds, 0, where=where, interpolate=True, color=colour(c), alpha=0.25, lw=0)
+            ax.fill_between(curve.x, odds, 0, where=where, interpolate=True, color=color(c), alpha=0.25, lw=0)
         ax.plot(curve.x, odds, color=INK, lw=1.6, zorder=3, label="log-odds")
         _say_directions(ax, classes)
     else:
@@ -116,7 +116,7 @@ def _draw_missing(ax: Any, ends: np.ndarray, share: float) -> None:
         ax.plot(1.05, ends[1], color=INK, marker="o", **look)
     else:
         for c, end in enumerate(ends):
-            ax.plot(1.05, end, color=colour(c), marker=marker(c), mec="white", mew=0.4, **look)
+            ax.plot(1.05, end, color=color(c), marker=marker(c), mec="white", mew=0.4, **look)
     look = {"fontsize": "x-small", "color": INK, "rotation": 90, "ha": "left", "va": "center"}
     ax.text(1.08, 0.5, f"missing{2 * NARROW}{_percent(share)}", transform=ax.transAxes, **look)
 
@@ -140,7 +140,7 @@ def _draw_dots(ax: Any, contribution: Contribution, classes: np.ndarray, limits:
         ax.set_xlabel(f"← {ours}{3 * NARROW}nats{3 * NARROW}{theirs} →", fontsize="small")
     else:
         for c in range(len(classes)):
-            look = {"color": colour(c), "marker": marker(c), "ls": "none", "ms": 5.5, "mec": "white", "mew": 0.4}
+            look = {"color": color(c), "marker": marker(c), "ls": "none", "ms": 5.5, "mec": "white", "mew": 0.4}
             ax.plot(nats[:, c], at, zorder=3, label=plain(class_name(classes[c]), 20).strip(), **look)
         ax.set_xlabel(NATS, fontsize="small")
     ax.axvline(0, color=INK, lw=0.8, zorder=2)
@@ -162,7 +162,7 @@ def _draw_shades(ax: Any, contribution: Contribution, classes: np.ndarray, limit
 
 
 def shade(ax: Any, nats: np.ndarray, reach: float, heights: np.ndarray | None = None) -> Any:
-    """A table of shades (V, C): blue raises the class, orange lowers it, grey has no constraint."""
+    """A table of shades (V, C): blue raises the class, orange lowers it, gray has no constraint."""
     from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
 
     steps = [OKABE_ITO[1], "#f7d9c4", "#ffffff", "#a9cfe8", OKABE_ITO[0]]

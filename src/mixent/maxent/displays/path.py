@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from mixent.base.params import check_choice
-from mixent.base.style import FAINT, INK, RING, Display, colour, plain, tidy
+from mixent.base.style import FAINT, INK, RING, Display, color, plain, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -100,17 +100,15 @@ class PathDisplay(Display):
         if not kept.all():
             ax.plot(self.score[~kept], at[~kept], mfc="white", mec=FAINT, label="not kept", **look)
         if kept.any():
-            ax.plot(self.score[kept], at[kept], color=colour(0), label="kept", **look)
+            ax.plot(self.score[kept], at[kept], color=color(0), label="kept", **look)
             last = int(np.flatnonzero(kept)[-1])
             ax.plot(self.score[last], at[last], label="chosen model", **RING | {"ms": 11})
         ax.set_xlabel(LABELS[self.criterion])
 
     def _draw_gain(self, ax: Any, at: np.ndarray) -> None:
-        shades = [colour(0) if kept else "#c9c9c9" for kept in self.kept]
+        shades = [color(0) if kept else "#c9c9c9" for kept in self.kept]
         ax.barh(at, self.gain, color=shades, height=0.62, zorder=2, label="gained")
-        ax.plot(
-            self.expected_gain, at, ls="none", marker="|", ms=11, mew=2, color=colour(1), zorder=3, label="expected"
-        )
+        ax.plot(self.expected_gain, at, ls="none", marker="|", ms=11, mew=2, color=color(1), zorder=3, label="expected")
         ax.axvline(0, color=INK, lw=0.8)
         ax.set_xlabel("log-likelihood of the training rows (nats)")
 

@@ -26,7 +26,7 @@ from mixent.base.maps import (
     refuse_categories,
     shaded,
 )
-from mixent.base.style import INK, Display, Short, colour, legend, plain, tidy
+from mixent.base.style import INK, Display, Short, color, legend, plain, tidy
 from mixent.med.estimator import MEDBase
 from mixent.med.gaussian_classifier import MEDGaussianClassifier
 
@@ -130,7 +130,7 @@ class BoundaryDisplay(Display):
         for ellipses, style in ((self.before, "--"), (self.after, "-")):
             if ellipses is not None:
                 for c, (mean, cov) in enumerate(zip(ellipses.means, ellipses.covariances)):
-                    draw_gaussian(ax, mean, cov, darker(colour(c)), (1.4,), ls=style, zorder=4)
+                    draw_gaussian(ax, mean, cov, darker(color(c)), (1.4,), ls=style, zorder=4)
         ax.set(xlim=self.grid[0][[0, -1]], ylim=self.grid[1][[0, -1]])
         ax.set(xlabel=plain(self.names[0]), ylabel=plain(self.names[1]))
         handles, labels = self._legend_entries()
@@ -142,11 +142,11 @@ class BoundaryDisplay(Display):
         for side in range(2):
             level = [f.min() - 1, 0] if side == 0 else [0, f.max() + 1]
             if level[0] < level[1]:
-                ax.contourf(*self.grid, f, levels=level, colors=[colour(side)], alpha=0.1, zorder=0)
+                ax.contourf(*self.grid, f, levels=level, colors=[color(side)], alpha=0.1, zorder=0)
         _contour(ax, self.grid, f, 0.0, colors=INK, linewidths=1.8, zorder=3)
         if self._has_margins():
             for side, sign in enumerate((-1, 1)):
-                style = {"colors": [darker(colour(side))], "linewidths": 1.1, "linestyles": [(0, (1, 1.5))]}
+                style = {"colors": [darker(color(side))], "linewidths": 1.1, "linestyles": [(0, (1, 1.5))]}
                 _contour(ax, self.grid, f, sign * self.margin, zorder=3, **style)  # type: ignore[operator]
 
     def _draw_regions(self, ax: Any) -> None:
@@ -232,8 +232,8 @@ def _gaussians(model: Any, turned: bool) -> tuple[Ellipses | None, Ellipses | No
 
 def _in_units(model: Any, gaussians: Any, turned: bool) -> Ellipses:
     """Means and S / N of the two columns, standardization undone."""
-    centre, scale = model.encoder_.centre, model.encoder_.scale
-    means = np.array([centre + scale * one.mean[:2] for one in gaussians])
+    center, scale = model.encoder_.center, model.encoder_.scale
+    means = np.array([center + scale * one.mean[:2] for one in gaussians])
     covs = np.array([np.outer(scale, scale) * (one.root @ one.root.T / one.rows)[:2, :2] for one in gaussians])
     return _turned(Ellipses(means, covs), turned)
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mixent.base.style import INK, OKABE_ITO, Display, divided, plain, share_colours
+from mixent.base.style import INK, OKABE_ITO, Display, divided, plain, share_colors
 from mixent.base.text import class_name
 from mixent.med.tree_classifier import MEDTreeClassifier
 
@@ -62,7 +62,7 @@ class EdgeWeightsDisplay(Display):
             below = [np.asarray(sum(share * one for share, one in zip(est.class_prior_, below)))]
         kept, titles = chosen_classes(est, len(weights), label)
         kind = "information" if known else "marginals"
-        return cls([_centred(weights[i]) for i in kept], [below[i] for i in kept], kind, titles, est.column_names_)
+        return cls([_centered(weights[i]) for i in kept], [below[i] for i in kept], kind, titles, est.column_names_)
 
     def size(self) -> tuple[float, float]:
         """Width and height of a figure of its own, in inches."""
@@ -94,7 +94,7 @@ class EdgeWeightsDisplay(Display):
         halves = (np.ma.masked_where(~above, weights), np.ma.masked_where(~above.T, below))
         images = [
             ax.imshow(half, cmap=shades, vmin=low, vmax=high, interpolation="nearest")
-            for half, shades, (low, high) in zip(halves, (share_colours(), _warm()), scales)
+            for half, shades, (low, high) in zip(halves, (share_colors(), _warm()), scales)
         ]
         ax.plot([-0.5, n - 0.5], [-0.5, n - 0.5], color=INK, lw=0.6)
         at = np.arange(0, n, -(-n // MOST_NAMES))
@@ -109,7 +109,7 @@ class EdgeWeightsDisplay(Display):
         return images
 
 
-def _centred(weights: np.ndarray) -> np.ndarray:
+def _centered(weights: np.ndarray) -> np.ndarray:
     """(n, n): a constant more for every edge is no other distribution, since all trees have as many."""
     off = ~np.eye(len(weights), dtype=bool)
     return np.asarray(np.where(off, weights - weights[off].mean(), 0.0))

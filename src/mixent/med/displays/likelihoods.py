@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mixent.base.style import FAINT, INK, Display, colour, tidy
+from mixent.base.style import FAINT, INK, Display, color, tidy
 from mixent.med.novelty import MEDNoveltyDetector
 
 BARS = 44
@@ -65,10 +65,10 @@ class LikelihoodsDisplay(Display):
     def _draw(self, ax: Any) -> None:
         edges = self._edges()
         look = {"bins": edges, "zorder": 2}
-        ax.hist(**_inside(self.scores, edges), color=colour(0), alpha=0.45, label=self.names[0], **look)
+        ax.hist(**_inside(self.scores, edges), color=color(0), alpha=0.45, label=self.names[0], **look)
         if self.others is not None:
             look |= {"histtype": "step", "lw": 1.6, "ls": (0, (4, 1.5)), "zorder": 3}
-            ax.hist(**_inside(self.others, edges), color=colour(1), label=self.names[1], **look)
+            ax.hist(**_inside(self.others, edges), color=color(1), label=self.names[1], **look)
         if self.level is not None:
             ax.axvline(self.level, color=INK, lw=1, ls=(0, (4, 3)), zorder=4, label=f"level l: {self.level:.3g}")
         text = f"threshold: {self.threshold:.3g} ({self.n_outliers} of {len(self.scores)} rows below)"

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mixent.base.style import FAINT, INK, Display, colour, tidy
+from mixent.base.style import FAINT, INK, Display, color, tidy
 from mixent.data.labels import as_labels, encode, labelled_rows
 from mixent.med.estimator import MEDBase
 
@@ -84,7 +84,7 @@ class MarginsDisplay(Display):
         other = np.histogram(seen[~self.support], edges)[0]
         look = {"width": np.diff(edges), "align": "edge", "edgecolor": "white", "linewidth": 0.5, "zorder": 2}
         if held.any():
-            ax.bar(edges[:-1], held, color=colour(0), label=f"with a multiplier: {held.sum()}", **look)
+            ax.bar(edges[:-1], held, color=color(0), label=f"with a multiplier: {held.sum()}", **look)
         if other.any():
             ax.bar(edges[:-1], other, bottom=held, color=PALE, label=f"without: {other.sum()}", **look)
         ax.axvline(0, color=INK, lw=1, zorder=3, label=f"misclassified (left of 0): {self.n_wrong}")

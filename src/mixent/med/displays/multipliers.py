@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mixent.base.style import FAINT, INK, Display, colour, legend, marker, plain, tidy
+from mixent.base.style import FAINT, INK, Display, color, legend, marker, plain, tidy
 from mixent.base.text import class_name
 from mixent.med.displays.margins import check_margins
 from mixent.med.estimator import MEDBase
@@ -99,9 +99,9 @@ class MultipliersDisplay(Display):
         """Which rows are drawn alike, and how."""
         unknown = self.row_class < 0
         if not len(self.classes):
-            yield unknown, {"color": colour(0), "marker": marker(0), "edgecolors": "white", "lw": 0.4}
+            yield unknown, {"color": color(0), "marker": marker(0), "edgecolors": "white", "lw": 0.4}
         elif unknown.any():
             yield unknown, {"color": FAINT, "marker": ".", "label": "uncertain label"}
         for c, label in enumerate(self.classes):
-            look = {"color": colour(c), "marker": marker(c), "edgecolors": "white", "lw": 0.4}
+            look = {"color": color(c), "marker": marker(c), "edgecolors": "white", "lw": 0.4}
             yield self.row_class == c, {**look, "label": plain(class_name(label), 24)}

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mixent.base.style import INK, Display, colour, divided, plain
+from mixent.base.style import INK, Display, color, divided, plain
 from mixent.med.bayes_net_classifier import MEDBayesNetClassifier
 from mixent.med.displays.edges import chosen_classes
 from mixent.med.tree_classifier import MEDTreeClassifier
@@ -190,7 +190,7 @@ class TreeDisplay(Display):
             out = x[u] + 0.12 + 0.55 * abs(y[u] - y[v]) ** 0.7
             curve = Path([(x[u], y[u]), (out, y[u]), (out, y[v]), (x[v], y[v])], [1, 4, 4, 4])
             look: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 9, "shrinkA": 0, "shrinkB": 3}
-            ax.add_patch(FancyArrowPatch(path=curve, color=colour(i), lw=1.3, zorder=2, **look))
+            ax.add_patch(FancyArrowPatch(path=curve, color=color(i), lw=1.3, zorder=2, **look))
         ax.plot(x, y, ls="none", marker="o", ms=4.5, color=INK, mec="white", mew=0.8, zorder=3)
         for name, a, b in zip(self.names, x, y):
             said = plain(name, NAME).strip()
@@ -211,7 +211,7 @@ def _line(ax: Any, drawn: tuple[list, list], share: float, i: int) -> None:
     from matplotlib.path import Path
 
     width = THIN + (THICK - THIN) * float(share)
-    look = {"fc": "none", "ec": colour(i), "lw": width, "capstyle": "round", "zorder": 2}
+    look = {"fc": "none", "ec": color(i), "lw": width, "capstyle": "round", "zorder": 2}
     ax.add_patch(PathPatch(Path(*drawn), **look))
 
 

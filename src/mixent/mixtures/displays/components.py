@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mixent.base.style import FAINT, INK, Display, plain, share_colours
+from mixent.base.style import FAINT, INK, Display, plain, share_colors
 
 BAR = 1.1  # height of the tallest bar of weights, in rows of the table
 MOST_CELLS = 18  # columns up to which values are written
@@ -44,7 +44,7 @@ class ComponentsDisplay(Display):
     def _draw(self, ax: Any) -> None:
         """The table, its values where they fit, and the weights above it."""
         C, K = self.table.shape
-        image = ax.imshow(self.table, cmap=share_colours(), vmin=0, vmax=1, aspect="auto")
+        image = ax.imshow(self.table, cmap=share_colors(), vmin=0, vmax=1, aspect="auto")
         ax.hlines(np.arange(C + 1) - 0.5, -0.5, K - 0.5, color="#dddddd", lw=0.6)
         ax.vlines(np.arange(K + 1) - 0.5, -0.5, C - 0.5, color="#dddddd", lw=0.6)
         self._draw_weights(ax)

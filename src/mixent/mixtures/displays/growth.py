@@ -13,7 +13,7 @@ from mixent.base.style import (
     Short,
     beside_width,
     class_style,
-    colour,
+    color,
     dodge,
     legend,
     marker,
@@ -106,7 +106,7 @@ class GrowthDisplay(Display):
             place = line.n_components + dodge(i, n)  # classes of one stage would hide each other
             ax.plot(place, values, label=name, zorder=2, **style)
             at = line.n_components == line.chosen
-            ring = RING | ({"mec": colour(i), "ms": 10} if n > 1 else {})
+            ring = RING | ({"mec": color(i), "ms": 10} if n > 1 else {})
             ax.plot(place[at], values[at], **ring)
         ax.plot([], [], label="chosen", **RING)
         label = {

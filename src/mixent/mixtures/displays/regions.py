@@ -25,7 +25,7 @@ from mixent.base.maps import (
     refuse_categories,
     shaded,
 )
-from mixent.base.style import INK, Display, colour, legend, plain, tidy
+from mixent.base.style import INK, Display, color, legend, plain, tidy
 
 
 @dataclass(repr=False)
@@ -107,7 +107,7 @@ class RegionsDisplay(Display):
         points = np.stack([jittered(self.points[:, j], seed=j) for j in range(2)], axis=1)
         draw_points(ax, points, self.point_class)
         for k, mean in enumerate([] if self.means is None else self.means):
-            shade = colour(1) if self.component_class is None else colour(int(self.component_class[k]))
+            shade = color(1) if self.component_class is None else color(int(self.component_class[k]))
             draw_gaussian(ax, mean, self.covariances[k], darker(shade), (1.8, 1.0))
         ax.set(xlim=self.grid[0][[0, -1]], ylim=self.grid[1][[0, -1]])
         ax.set(xlabel=plain(self.names[0]), ylabel=plain(self.names[1]))

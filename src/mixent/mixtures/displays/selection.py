@@ -15,7 +15,7 @@ from mixent.base.style import (
     Display,
     beside_width,
     class_style,
-    colour,
+    color,
     dash,
     dodge,
     legend,
@@ -186,7 +186,7 @@ class SelectionDisplay(Display):
         height = np.cumsum(lines + 1) - (lines + 1) / 2
         value = np.array([entry[self.criterion] for entry in rows])
         ax.hlines(height, value.min(), value, color=FAINT, lw=0.8, zorder=1)
-        ax.plot(value, height, ls="none", marker="o", ms=6, color=colour(0), zorder=3)
+        ax.plot(value, height, ls="none", marker="o", ms=6, color=color(0), zorder=3)
         chosen = [any(entry is pick for pick in self.picks) for entry in rows]
         ax.plot(value[chosen], height[chosen], clip_on=False, **RING)
         for x, at in zip(value[chosen], height[chosen]):
@@ -204,7 +204,7 @@ class SelectionDisplay(Display):
         return list(dict.fromkeys(entry["class"] for entry in self.search)) if self.by_class else []
 
     def _styles(self) -> dict[str, dict[str, Any]]:
-        """How each curve is drawn: a class has a colour and a dash, and each structure a marker.
+        """How each curve is drawn: a class has a color and a dash, and each structure a marker.
 
         Lines of classes stand a little beside each other: all of them reach 0, most at the same few sizes.
         """
@@ -212,7 +212,7 @@ class SelectionDisplay(Display):
         if not self.by_class:
             for i, name in enumerate(curves):
                 line = DASHES[i % len(DASHES)] if len(curves) > MANY_CURVES else dash(i)  # no two alike up to 28
-                found[name] = {"color": colour(i), "marker": marker(i), "ls": line, "ms": 4.5, "lw": 1.4, "dodge": 0.0}
+                found[name] = {"color": color(i), "marker": marker(i), "ls": line, "ms": 4.5, "lw": 1.4, "dodge": 0.0}
             return found
         classes, structures = self._classes, self._structures
         for entry in self.search:
@@ -228,12 +228,12 @@ class SelectionDisplay(Display):
         return list(dict.fromkeys(_structure(entry) for entry in self.search))
 
     def _rings(self, ax: Any) -> list[tuple[int, float]]:
-        """Ring what was chosen, in the colour of its class where each has chosen; where the rings are."""
+        """Ring what was chosen, in the color of its class where each has chosen; where the rings are."""
         classes, at = self._classes, []
         for pick in self.picks:
             k, value = self.count(pick), float(pick[self.criterion] - self._floor(pick))
             i = classes.index(pick["class"]) if classes else 0
-            look = RING | ({"mec": colour(i), "ms": 9} if len(classes) > 1 else {})
+            look = RING | ({"mec": color(i), "ms": 9} if len(classes) > 1 else {})
             ax.plot(k + dodge(i, len(classes)), value, label="_chosen", clip_on=False, **look)
             at.append((k, value))
         return at
