@@ -11,7 +11,7 @@ from mixent.report.data import classes_table, columns_section, columns_table, fi
 FRAME = pd.DataFrame(
     {
         "size": [1.0, 2.0, np.nan, 4.0, 5.0, 6.0],
-        "<color>": ["red", "red", None, "blue", "green", "gray"],
+        "<color>": ["red", "red", None, "blue", "green", "white"],
         "always": [3.0] * 6,
         "never": [np.nan] * 6,
     }
