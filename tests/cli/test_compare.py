@@ -193,7 +193,7 @@ def test_a_pipe_gets_a_line_now_and_then(mixent):
 
 
 def test_what_is_left_out_is_said(mixent):
-    result = mixent(*QUICK, "--jobs", "1", "--budget", "1s", "--no-page")
+    result = mixent(*ALONE, "--method", "maximum entropy", "--budget", "0.01s", "--no-page")
     assert result.exit_code == 0, result.output
     assert "Left out: " in result.stdout and "the time budget" in " ".join(result.stdout.split())
 

@@ -301,7 +301,19 @@ def test_installed_command_errors(stock):
 
 def test_installed_command_to_a_pipe_without_unicode(stock, tmp_path):
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
-    args = (stock / "data.csv", "-t", "class", "--ignore", "id", "--method", "parzen", "--folds", "2", "--no-baselines")
+    args = (
+        stock / "data.csv",
+        "-t",
+        "class",
+        "--ignore",
+        "id",
+        "--method",
+        "parzen",
+        "--folds",
+        "2",
+        "--no-baselines",
+        "--no-page",
+    )
     result = shell("compare", *args, env=environment, cwd=tmp_path)
     assert result.returncode == 0 and "Traceback" not in result.stderr and result.stdout.isascii()
 

@@ -73,7 +73,9 @@ def test_once_per_fit_and_once_per_call(name, reads):
             assert reads["table"] == 1, method
 
 
-@pytest.mark.parametrize("method", ["mixture", "linear MED", "stack", "naive Bayes"])
+@pytest.mark.parametrize(
+    "method", ["mixture", "linear MED", pytest.param("stack", marks=pytest.mark.slow), "naive Bayes"]
+)
 def test_a_comparison_reads_its_table_once(method, reads):
     found = mixent.compare(
         TABLE, Y, methods=[method], baselines=False, folds=2, n_jobs=1, sample_weight=WEIGHT, categorical=["color"]
