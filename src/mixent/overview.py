@@ -19,18 +19,18 @@ PAGE = """# What each estimator can do
 {meanings}
 
 {table}
-Options may change a cell: `mixent.capabilities(model)` tells of an estimator with the options it has.
+Options may change a cell: `mixent.capabilities(model)` shows those of an estimator with its present options.
 
 ```python
 import mixent
 
 table = mixent.capabilities()  # this page; print it, or take table.frame()
 table["MaxEntClassifier", "explanations"].note  # 'by column'
-print(mixent.capabilities(mixent.MEDClassifier("precomputed")))  # a kernel matrix has no gaps
+print(mixent.capabilities(mixent.MEDClassifier("precomputed")))  # a kernel matrix has no missing values
 ```
 """
 ABOUT = """This page is made from the tags of the estimators (`python -m mixent.overview > docs/capabilities.md`), and
-each cell has a test in `tests/test_capabilities.py`: "yes" has the effect it claims; "no" is an error that says so, or
+each cell has a test in `tests/test_capabilities.py`: "yes" has the effect it claims; "no" is an error that states it, or
 a method that is not there, never a wrong answer; "–" is nothing to ask, as labels of an estimator that takes none. A
 number refers to the notes below the table. Where "out-of-core" is "no", `fit` holds all rows in memory; predictions
 are made row by row, and so in parts, everywhere."""
@@ -53,7 +53,7 @@ class CapabilityTable:
 
     def __iter__(self) -> Iterator[tuple[str, str, Can]]:
         """(estimator, capability, cell), row by row."""
-        return ((row, column, cell) for row, found in self.cells.items() for column, cell in found.items())
+        return ((row, column, cell) for row, cells in self.cells.items() for column, cell in cells.items())
 
     @property
     def notes(self) -> list[str]:
@@ -65,23 +65,23 @@ class CapabilityTable:
         import pandas
 
         return pandas.DataFrame(
-            {MEANINGS[name][0]: {row: str(found[name]) for row, found in self.cells.items()} for name in MEANINGS}
+            {MEANINGS[name][0]: {row: str(cells[name]) for row, cells in self.cells.items()} for name in MEANINGS}
         )
 
     def _short(self) -> list[list[str]]:
         """The table with numbers in place of notes."""
         number = {note: i + 1 for i, note in enumerate(self.notes)}
         rows = [["estimator", *(title for title, _ in MEANINGS.values())]]
-        for name, found in self.cells.items():
-            told = [MARKS[c.able] + (f" ({number[c.note]})" if c.note else "") for c in found.values()]
-            rows.append([name, *told])
+        for name, cells in self.cells.items():
+            marks = [MARKS[c.able] + (f" ({number[c.note]})" if c.note else "") for c in cells.values()]
+            rows.append([name, *marks])
         return rows
 
     def __str__(self) -> str:
         """Plain text, a line for each capability: there are more estimators than a line is wide."""
         lines = []
-        for name, found in self.cells.items():
-            lines += [name, *(f"  {MEANINGS[what][0]:<15} {cell}" for what, cell in found.items()), ""]
+        for name, cells in self.cells.items():
+            lines += [name, *(f"  {MEANINGS[what][0]:<15} {cell}" for what, cell in cells.items()), ""]
         return "\n".join(lines[:-1])
 
     def markdown(self) -> str:
@@ -94,7 +94,7 @@ class CapabilityTable:
 
 
 def capabilities(*estimators: Any) -> CapabilityTable:
-    """What estimators can do with data as they come: gaps, weights, labels in doubt, text beside numbers, and more.
+    """The capabilities of estimators: missing values, weights, uncertain labels, text beside numbers, and more.
 
     Parameters
     ----------
@@ -115,9 +115,10 @@ def capabilities(*estimators: Any) -> CapabilityTable:
     False
     """
     chosen = estimators or public_estimators()
-    names = [type(one).__name__ for one in chosen]
+    names = [type(model).__name__ for model in chosen]
     repeated = {name for name in names if names.count(name) > 1}
-    return CapabilityTable({repr(one) if name in repeated else name: cells_of(one) for name, one in zip(names, chosen)})
+    titles = [repr(model) if name in repeated else name for name, model in zip(names, chosen)]
+    return CapabilityTable({title: cells_of(model) for title, model in zip(titles, chosen)})
 
 
 def public_estimators() -> list[Any]:

@@ -288,7 +288,7 @@ CASES = [
                 "foreign must be 'skops' or None; got 'pickle'",
             ),
             "write an unknown kind": (lambda: write_frame(frame(), "x.doc"), "unknown kind of file '.doc'; use one of"),
-            "no such target": (lambda: split_target(frame(), "c"), "there is no column 'c'; the columns are 'a', 'b'"),
+            "no such target": (lambda: split_target(frame(), "c"), "unknown column 'c'; the columns are 'a', 'b'"),
             "misspelt target": (lambda: split_target(frame(size=1), "sizes"), "did you mean 'size'"),
             "only the target": (lambda: split_target(frame()[["a"]], "a"), "'a' is the only column"),
             "labels none of the classes": (

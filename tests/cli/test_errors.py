@@ -223,8 +223,8 @@ def test_bad_predict(fails, args, message):
     ("output", "message"),
     [
         ("folder.csv", "it is a folder"),
-        ("nowhere/out.csv", "there is no folder 'nowhere'"),
-        ("good.csv/out.csv", "there is no folder"),
+        ("nowhere/out.csv", "folder 'nowhere' does not exist"),
+        ("good.csv/out.csv", "does not exist"),
         ("out.xlsx", "unknown kind of file '.xlsx'"),
         ("clash.csv", "it is an input of this command"),
     ],

@@ -106,7 +106,7 @@ def test_many_parts_are_pooled(capsys):
 
 def test_rows_labels_and_files_that_are_not_there(fails):
     explain = ("explain", "{stock}/maxent.mixent", "{stock}/data.csv")
-    assert "data.csv has 60 rows, numbered from 0; there is no row 60" in fails(*explain, "--row", "60")
+    assert "data.csv has 60 rows, numbered from 0; got row 60" in fails(*explain, "--row", "60")
     assert "--label must be one of the classes 'no', 'yes'; got 'maybe'" in fails(*explain, "--label", "maybe")
     assert "unknown kind of file '.txt'" in fails(*explain, "-o", "why.txt")
     for row in ("-1", "x", "3-1", "1-x", ""):

@@ -157,7 +157,7 @@ def test_bad_paths(tmp_path):
         write_frame(frame, tmp_path / "t.txt")
     with pytest.raises(TypeError, match="only a DataFrame can be written; got a list"):
         write_frame([1], tmp_path / "t.csv")
-    with pytest.raises(FileNotFoundError, match="there is no folder .*; create it first"):
+    with pytest.raises(FileNotFoundError, match="folder .* does not exist; create it first"):
         write_frame(frame, tmp_path / "nowhere" / "t.csv")
     with pytest.raises(IsADirectoryError, match="it is a folder; give a file name"):
         write_frame(frame, tmp_path / "folder.csv")
@@ -268,9 +268,9 @@ def test_split_target():
     frame = pd.DataFrame({"size": [1], "class": ["a"]})
     features, y = split_target(frame, "class")
     assert list(features.columns) == ["size"] and y.tolist() == ["a"]
-    with pytest.raises(ValueError, match=r"there is no column 'clas'; did you mean 'class'\?"):
+    with pytest.raises(ValueError, match=r"unknown column 'clas'; did you mean 'class'\?"):
         split_target(frame, "clas")
-    with pytest.raises(ValueError, match="there is no column 'zzz'; the columns are 'size', 'class'"):
+    with pytest.raises(ValueError, match="unknown column 'zzz'; the columns are 'size', 'class'"):
         split_target(frame, "zzz")
     with pytest.raises(ValueError, match=r"the columns are 'c0', .*, 'c9', ... \(19 in all\)$"):
         split_target(pd.DataFrame(columns=[f"c{j}" for j in range(19)]), "zzz")

@@ -125,7 +125,7 @@ def test_a_tree_and_its_model_agree():
     refused(whole, "it is no part of a model of trees")
     forest.estimators_[0].tree_ = whole
     del forest.estimators_[0].n_features_in_  # scikit-learn would then take rows of any width
-    refused(forest, "it does not say how many columns it has")
+    refused(forest, "its number of columns is missing")
 
 
 def test_a_part_of_two_models_is_checked_for_both():
@@ -157,7 +157,7 @@ def place(**places):
         (place(feature_idx=-1), "it asks for a column that is not there"),
         (place(is_categorical=1, bitset_idx=2_000_000_000), "it asks for a category where there are numbers"),
         (lambda model: setattr(model, "n_features_in_", 4), "other columns than its model"),
-        (lambda model: delattr(model, "n_features_in_"), "does not say how many columns it has"),
+        (lambda model: delattr(model, "n_features_in_"), "its number of columns is missing"),
         (lambda model: setattr(model, "_preprocessor", OneHotEncoder()), "its columns are made in an unknown way"),
     ],
 )
@@ -234,7 +234,7 @@ def test_boosting_whose_trees_are_not_checked_needs_trust(tmp_path):
         ({"_y": lambda y: y[:, None]}, "rows and their classes do not agree"),
         ({"_fit_X": lambda rows: rows[:, :2]}, "its rows have other columns"),
         ({"effective_metric_params_": lambda _: {"Y_norm_squared": np.zeros(1)}}, "its rows have lengths"),
-        ({"n_features_in_": lambda _: None}, "it does not say how many columns it has"),
+        ({"n_features_in_": lambda _: None}, "its number of columns is missing"),
         ({"kneighbors": lambda _: 3}, "it sets 'kneighbors', which is not data"),
     ],
 )

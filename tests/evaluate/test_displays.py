@@ -243,9 +243,9 @@ def test_explanation_of_frames_and_of_rows_that_are_not_there():
     frame = pd.DataFrame(X, columns=list("abcd"))
     model = SharedMixtureClassifier(3, "VVI", random_state=0).fit(frame, Y)
     assert ExplanationDisplay.from_estimator(model, frame, 3).label == "setosa"
-    with pytest.raises(ValueError, match="X has 150 rows; there is no row 150"):
+    with pytest.raises(ValueError, match="X has 150 rows, numbered from 0; got row 150"):
         ExplanationDisplay.from_estimator(model, frame, 150)
-    with pytest.raises(ValueError, match="X has 1 row; there is no row -1"):
+    with pytest.raises(ValueError, match="X has 1 row, numbered from 0; got row -1"):
         ExplanationDisplay.from_estimator(model, frame[:1], -1)
     with pytest.raises(TypeError, match="has no explain; see the capability table"):
         ExplanationDisplay.from_estimator(QuadraticDiscriminantAnalysis().fit(X, Y), X)

@@ -326,7 +326,7 @@ def test_regions_of_more_columns_use_the_marginal():
         RegionsDisplay.from_estimator(QuadraticDiscriminantAnalysis().fit(X, Y), X, Y)
     with pytest.raises(ValueError, match="no column 'z'"):
         RegionsDisplay.from_estimator(model, frame, Y, columns=("a", "z"))
-    with pytest.raises(ValueError, match="there is no column 7"):
+    with pytest.raises(ValueError, match="got column 7"):
         RegionsDisplay.from_estimator(model, frame, Y, columns=(0, 7))
     with pytest.raises(ValueError, match="must name two columns"):
         RegionsDisplay.from_estimator(model, frame, Y, columns=(0,))

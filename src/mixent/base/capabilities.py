@@ -1,7 +1,7 @@
-"""What an estimator can do with data as they come: said once, in its tags, and shown as a table.
+"""What an estimator can do with data as they come: stated once, in its tags, and shown as a table.
 
-scikit-learn's tags say whether values may be missing (`input_tags.allow_nan`) and whether there may be more than two
-classes (`classifier_tags.multi_class`). `Capabilities` says the rest, beside them in the same object. Mixed columns are
+scikit-learn's tags state whether values may be missing (`input_tags.allow_nan`) and whether there may be more than two
+classes (`classifier_tags.multi_class`). `Capabilities` holds the rest, in the same object. Mixed columns are
 among the rest: scikit-learn's `input_tags.categorical` stands for columns of codes alone, and makes its checks round
 every number to a whole one.
 """
@@ -21,8 +21,8 @@ MEANINGS = {  # capability -> its title, and what "yes" means
     "multiclass": ("multi-class", "more than two classes"),
     "mixed": ("mixed columns", "text and numbers in one table, as they are"),
     "out_of_core": ("out-of-core", "`fit` reads more rows than fit into memory, and finds the same"),
-    "explanations": ("explanations", "`explain` says why, in parts that add up to the log-odds"),
-    "density": ("density", "`score_samples` says how probable a row is, in nats"),
+    "explanations": ("explanations", "`explain` gives the reasons, as parts that add up to the log-odds"),
+    "density": ("density", "`score_samples` returns the log-density of a row, in nats"),
     "sampling": ("sampling", "`sample` draws new rows"),
     "imputation": ("imputation", "`impute` fills missing values with what the model expects there"),
     "batches": ("batches", "`partial_fit` learns from new rows without the old ones"),
@@ -61,7 +61,7 @@ def no(note: str) -> Can:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What scikit-learn's own tags do not say; `missing` and `multiclass` are notes on what they do."""
+    """What scikit-learn's own tags do not cover; `missing` and `multiclass` are notes on those that do."""
 
     missing: str = ""
     weights: Can = NO
@@ -81,14 +81,14 @@ class Capabilities:
 
 @dataclass(slots=True)
 class CapableTags(Tags):
-    """scikit-learn's tags, and what an estimator of mixent can do beyond what they say."""
+    """scikit-learn's tags, and what an estimator of mixent can do beyond them."""
 
     capabilities: Capabilities = Capabilities()
     reads_tables: bool = False  # X may be a `mixent.data.Table`: every method reads X with `read_features`
 
 
 def able(tags: Tags, *, reads_tables: bool | None = None, **cells: Any) -> CapableTags:
-    """Tags that say this, too.
+    """Tags that include these capabilities.
 
     Parameters
     ----------
@@ -114,12 +114,12 @@ def cells_of(estimator: Any) -> dict[str, Can]:
     """
     tags = get_tags(estimator)
     if not isinstance(tags, CapableTags):
-        raise TypeError(f"{type(estimator).__name__} is no estimator of mixent: its tags do not say what it can do")
-    said = {f.name: getattr(tags.capabilities, f.name) for f in fields(tags.capabilities)}
+        raise TypeError(f"{type(estimator).__name__} is not an estimator of mixent: it has no tags for capabilities")
+    capabilities = {f.name: getattr(tags.capabilities, f.name) for f in fields(tags.capabilities)}
     several = None if tags.classifier_tags is None else tags.classifier_tags.multi_class
-    said["missing"] = Can(tags.input_tags.allow_nan, said["missing"])
-    said["multiclass"] = Can(several, said["multiclass"])
-    return {name: said[name] for name in MEANINGS}
+    capabilities["missing"] = Can(tags.input_tags.allow_nan, capabilities["missing"])
+    capabilities["multiclass"] = Can(several, capabilities["multiclass"])
+    return {name: capabilities[name] for name in MEANINGS}
 
 
 def is_able(estimator: Any, capability: str) -> bool:
@@ -140,14 +140,14 @@ def tags_of(estimator: Any) -> CapableTags | None:
 
 
 def of_bases(bases: list[Any]) -> dict[str, Can]:
-    """What depends on the classifiers that one hands its table on to; those of other libraries do not tell.
+    """Capabilities that depend on the classifiers to which the table is passed; those of other libraries are unknown.
 
     Parameters
     ----------
     bases : list of classifiers of any library
     """
     tags = [get_tags(base) for base in bases]
-    theirs = [one.capabilities for one in tags if isinstance(one, CapableTags)]
+    theirs = [tag.capabilities for tag in tags if isinstance(tag, CapableTags)]
     if len(theirs) < len(bases):
         return {"mixed": Can(None, "as the base has it"), "saved": FOREIGN}
     mixed = next((base.mixed for base in theirs if not base.mixed.able), YES)

@@ -117,7 +117,7 @@ class ProbabilisticClassifier(ClassifierMixin, Estimator):
         ----------
         X : table of n rows
         costs : (C, C) array, optional
-            `costs[i, j]` is what it costs to say class i when the truth is class j, in the order of `classes_`; a
+            `costs[i, j]` is the cost of predicting class i when the true class is j, in the order of `classes_`; a
             DataFrame is read by its row and column names. Default: 1 for any error.
         reject : float, optional
             The cost of not deciding. A row whose best class is expected to cost more is rejected.
@@ -159,21 +159,21 @@ class ProbabilisticClassifier(ClassifierMixin, Estimator):
 
         Returns
         -------
-        A copy with `class_prior_` of the batch; `prior_run_` tells how EM ended.
+        A copy with `class_prior_` of the batch; `prior_run_` states how EM ended.
         """
         if not isinstance(max_iter, Integral) or max_iter < 1:
             raise ValueError(f"max_iter must be a whole number >= 1; got {max_iter!r}")
         if not isinstance(tol, Real) or not 0 <= tol < np.inf:
             raise ValueError(f"tol must be a number >= 0; got {tol!r}")
         log_ratio = self.predict_log_proba(X) - np.log(np.maximum(self.class_prior_, 1e-300))
-        found = shifted_priors(
+        shift = shifted_priors(
             log_ratio, np.full(len(self.classes_), 1 / len(self.classes_)), tol=tol, max_iter=max_iter
         )
-        if not found.status.ok:
-            warnings.warn(f"adjust_priors did not converge: {found.message}", ConvergenceWarning, stacklevel=2)
+        if not shift.status.ok:
+            warnings.warn(f"adjust_priors did not converge: {shift.message}", ConvergenceWarning, stacklevel=2)
         other = copy.deepcopy(self)
-        other._set_class_prior(found.params)
-        other.prior_run_ = replace(found, last=None)
+        other._set_class_prior(shift.params)
+        other.prior_run_ = replace(shift, last=None)
         return other
 
     def _set_class_prior(self, prior: Array) -> None:
@@ -196,12 +196,12 @@ def least_cost(proba: Array, classes: np.ndarray, costs: Any = None, reject: flo
     return Decision(labels, least, rejected)
 
 
-def share_right(y: Any, said: np.ndarray, sample_weight: Any) -> float:
-    """Accuracy; labels of another type than the classes are refused, where scikit-learn before 1.9 says 0."""
+def share_right(y: Any, predicted: np.ndarray, sample_weight: Any) -> float:
+    """Accuracy; labels of another type than the classes are refused, where scikit-learn before 1.9 returns 0."""
     from sklearn.metrics import accuracy_score  # takes long to import
 
-    share = float(accuracy_score(y, said, sample_weight=sample_weight))
-    unique_labels(y, said)
+    share = float(accuracy_score(y, predicted, sample_weight=sample_weight))
+    unique_labels(y, predicted)
     return share
 
 
@@ -214,7 +214,7 @@ def _read_costs(costs: Any, classes: np.ndarray) -> Array:
         if set(costs.columns) != set(names) or set(costs.index) != set(names):
             raise ValueError(f"the rows and columns of costs must be named by the classes {names}")
         costs = costs.loc[names, names].to_numpy()
-    wanted = f"costs must be a {n_classes} x {n_classes} table of numbers, costs[said, true]"
+    wanted = f"costs must be a {n_classes} x {n_classes} table of numbers, costs[predicted, true]"
     try:
         table = np.asarray(costs)
         if table.dtype.kind not in "biufO":
@@ -225,6 +225,6 @@ def _read_costs(costs: Any, classes: np.ndarray) -> Array:
     if table.shape != (n_classes, n_classes):
         raise ValueError(f"{wanted}; got shape {table.shape}")
     if not np.isfinite(table).all():
-        said, true = np.argwhere(~np.isfinite(table))[0]
-        raise ValueError(f"costs must be finite numbers; costs[{said}, {true}] is {table[said, true]}")
+        predicted, true = np.argwhere(~np.isfinite(table))[0]
+        raise ValueError(f"costs must be finite numbers; costs[{predicted}, {true}] is {table[predicted, true]}")
     return table

@@ -20,7 +20,7 @@ COLUMNS, CONVERGENCE = "Columns", "Convergence"  # titles of sections
 
 
 def describe(model: Any) -> Document:
-    """The description of any fitted estimator; of one of another library, what its parameters tell.
+    """The description of any fitted estimator; for one of another library, its parameters.
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Spark:
-    """A histogram as high as a line of text; `alt` says what it shows."""
+    """A histogram as high as a line of text; `alt` describes what it shows."""
 
     shares: Sequence[float]
     alt: str

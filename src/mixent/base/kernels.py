@@ -256,7 +256,7 @@ def factor(K: Array) -> Array:
 
 
 def check_kernel_matrix(K: Array, what: str) -> None:
-    """Symmetric, and positive semi-definite on the rows tried; else the dual has no maximum to speak of."""
+    """Symmetric, and positive semi-definite on the rows tried; otherwise the dual has no maximum."""
     size = max(float(np.abs(K).max(initial=0.0)), 1e-300)
     if not np.allclose(K, K.T, rtol=0, atol=1e-8 * size):
         t, s = np.unravel_index(np.abs(K - K.T).argmax(), K.shape)

@@ -32,7 +32,7 @@ def find_columns(est: Any, X: Any, columns: Sequence[int | str]) -> tuple[tuple[
                 raise ValueError(f"X has no column {column!r}; its columns are {names}")
             where.append(names.index(column))
         elif not 0 <= column < len(names):
-            raise ValueError(f"X has {len(names)} column{'s' * (len(names) != 1)}; there is no column {column}")
+            raise ValueError(f"X has {len(names)} column{'s' * (len(names) != 1)}; got column {column}")
         else:
             where.append(int(column))
     return (names[where[0]], names[where[1]]), (where[0], where[1])

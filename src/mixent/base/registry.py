@@ -63,7 +63,7 @@ class Entry:
     state : fitted attribute -> its type or types; a file without one is damaged
     parts : classes of objects that its fitted attributes hold
     holds : attributes that may hold other estimators; models in the fitted ones are checked when a file is read
-    to_file : model -> copy without what a file cannot hold; raises TypeError, saying what and what to do instead
+    to_file : model -> copy without what a file cannot hold; raises TypeError with the reason and the remedy
     from_file : loaded model -> further models inside it, which are checked in turn; raises ValueError on damage
     recipes : how `compare` tries it
     example : () -> an unfitted estimator, where the class needs arguments
@@ -184,10 +184,10 @@ def entry_of(model: Any) -> Entry:
     ----------
     model : estimator of mixent or of a package that registers its own
     """
-    found = find(type(model))
-    if found is None:
+    entry = find(type(model))
+    if entry is None:
         raise TypeError(f"{type(model).__name__} is not a registered estimator of mixent")
-    return found
+    return entry
 
 
 def by_name(name: str) -> Entry:

@@ -149,7 +149,7 @@ def axes_or_new(ax: Any, size: tuple[float, float] = (5.2, 4.0)) -> Any:
 
 
 def _pyplot() -> Any:
-    """Import pyplot, or say how to get it."""
+    """Import pyplot, or raise an error that explains how to install it."""
     try:
         from matplotlib import pyplot
     except ImportError as error:

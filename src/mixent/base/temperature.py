@@ -28,6 +28,6 @@ def fit_temperature(density: Array, prior: Array, target: Array, weight: Array) 
     def loss(log_t: float) -> float:
         return float(weight @ row_losses(density, prior, float(np.exp(log_t)), target))
 
-    found = minimize_scalar(loss, bounds=(np.log(LOWEST), np.log(HIGHEST)), method="bounded", options={"xatol": 1e-3})
+    best = minimize_scalar(loss, bounds=(np.log(LOWEST), np.log(HIGHEST)), method="bounded", options={"xatol": 1e-3})
     raw = loss(0.0)
-    return (float(np.exp(found.x)), float(found.fun), raw) if found.fun < raw else (1.0, raw, raw)
+    return (float(np.exp(best.x)), float(best.fun), raw) if best.fun < raw else (1.0, raw, raw)

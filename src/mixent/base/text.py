@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 
-def count(n: Any, one: str, many: str | None = None) -> str:
+def count(n: Any, singular: str, many: str | None = None) -> str:
     """A number of things: `1 row`, `2 rows`, `2 passes`."""
     number = (
         f"{n:.3g}" if isinstance(n, float) and n != int(n) else f"{float(n):.0f}" if isinstance(n, float) else f"{n}"
     )
-    plural = many or (f"{one}es" if one.endswith("s") else f"{one}s")
-    return f"{number} {one if number == '1' else plural}"
+    plural = many or (f"{singular}es" if singular.endswith("s") else f"{singular}s")
+    return f"{number} {singular if number == '1' else plural}"
 
 
 def one_line(value: Any) -> str:

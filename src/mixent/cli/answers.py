@@ -51,11 +51,11 @@ def wide_sources(
 def _groups(columns: Sequence[str], classes: Sequence[Any]) -> dict[str, list[str]]:
     """Columns `name:symbol` by name, where some symbol is a class."""
     names = {str(label) for label in classes}
-    found: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for column in columns:
         if ":" in column:
-            found.setdefault(column.rsplit(":", 1)[0], []).append(column)
-    return {n: members for n, members in found.items() if any(c.rsplit(":", 1)[1] in names for c in members)}
+            groups.setdefault(column.rsplit(":", 1)[0], []).append(column)
+    return {n: members for n, members in groups.items() if any(c.rsplit(":", 1)[1] in names for c in members)}
 
 
 def _symbols(name: str, columns: list[str], classes: Sequence[Any]) -> tuple:
@@ -161,11 +161,12 @@ def of_items(frame: pd.DataFrame, item: str, column: str, option: str) -> pd.Ser
 def worded(calibrations: Mapping[str, Any]) -> dict[str, tuple]:
     """Columns of a wide table that hold words, which are to be read as they are written, and the words."""
     out = {}
-    for name, one in calibrations.items():
-        if one.edges is None and one.line is None and any(isinstance(s, str) for s in one.symbols):
-            out[name] = one.symbols
-        if one.cells is not None and any(isinstance(c, str) for c in one.cells):
-            out[f"{name}@"] = one.cells
+    for name, calibration in calibrations.items():
+        numbers = calibration.edges is not None or calibration.line is not None
+        if not numbers and any(isinstance(s, str) for s in calibration.symbols):
+            out[name] = calibration.symbols
+        if calibration.cells is not None and any(isinstance(c, str) for c in calibration.cells):
+            out[f"{name}@"] = calibration.cells
     return out
 
 
@@ -190,8 +191,8 @@ def read_wide(path: Path, calibrations: Mapping[str, Any], text: Sequence[str] =
 
 def need_sources(path: Path, columns: Sequence[str], calibrations: Mapping[str, Any], hint: str = "") -> None:
     """Every source needs its column, or its columns of probabilities."""
-    for name, one in calibrations.items():
-        if name not in columns and not all(f"{name}:{symbol}" in columns for symbol in one.symbols):
+    for name, calibration in calibrations.items():
+        if name not in columns and not all(f"{name}:{symbol}" in columns for symbol in calibration.symbols):
             try:
                 need_columns(path, columns, [name])
             except ValueError as error:

@@ -105,7 +105,7 @@ def explain(
         beyond = [n for n in numbers if n >= len(rows.frame)]
         if beyond:
             size = count(len(rows.frame), "row")
-            raise ValueError(f"{data} has {size}, numbered from 0; there is no row {beyond[0]}")
+            raise ValueError(f"{data} has {size}, numbered from 0; got row {beyond[0]}")
         X = rows.some(numbers)
         in_full = bool(asked) or len(numbers) <= FEW_ROWS
         if task == "novelty":

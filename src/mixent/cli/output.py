@@ -31,7 +31,7 @@ def check_output(path: Path | None, inputs: Sequence[Path], endings: Sequence[st
     if path.exists() and not path.is_file():  # it would be replaced, not written to
         raise ValueError(f"cannot write {path}: it is a device or a pipe; give a file name")
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"cannot write {path}: there is no folder {str(path.parent)!r}; create it first")
+        raise FileNotFoundError(f"cannot write {path}: folder {str(path.parent)!r} does not exist; create it first")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise PermissionError(f"cannot write {path}: no permission")
     for source in inputs:

@@ -41,14 +41,14 @@ def parameters(estimator: Any, without: Mapping[str, Any]) -> list[Parameter]:
     from mixent.base.options import option_classes
 
     groups, values = option_classes(estimator), estimator.get_params()
-    found = []
+    parameters = []
     for parameter in _of_class(type(estimator), "", values):
         if parameter.name not in without:
-            found.append(parameter)
+            parameters.append(parameter)
             for cls in groups.get(parameter.name, ()):
-                known = {other.name for other in found}
-                found += [part for part in _of_class(cls, f"{parameter.name}.", values) if part.name not in known]
-    return found
+                known = {other.name for other in parameters}
+                parameters += [part for part in _of_class(cls, f"{parameter.name}.", values) if part.name not in known]
+    return parameters
 
 
 def _of_class(cls: type, prefix: str, values: Mapping[str, Any]) -> Iterator[Parameter]:
@@ -74,13 +74,13 @@ def first_sentence(text: str) -> str:
 
 def documented_parameters(cls: type, seen: tuple[type, ...] = ()) -> dict[str, tuple[str, str]]:
     """Parameter -> allowed values and explanation, from the numpydoc section of the class and of those it refers to."""
-    found: dict[str, tuple[str, str]] = {}
+    texts: dict[str, tuple[str, str]] = {}
     for names, values, text in _entries_of(inspect.getdoc(cls) or ""):
         reference = REFERENCE.search(text)
         other = None if reference is None or values else _class_named(reference[1], cls)
         theirs = {} if other is None or other in seen else documented_parameters(other, (*seen, cls))
-        found |= {name: theirs.get(name, (values, text)) for name in names}
-    return found
+        texts |= {name: theirs.get(name, (values, text)) for name in names}
+    return texts
 
 
 def _entries_of(doc: str) -> Iterator[tuple[list[str], str, str]]:

@@ -51,9 +51,9 @@ class Wanted:
     def given(self) -> list[str]:
         """Options that were given, as they are typed."""
         on = {"--costs": self.costs, "--reject": self.reject, "--target": self.target, "--sequence": self.sequence}
-        found = [name for name, value in on.items() if value is not None]
+        given = [name for name, value in on.items() if value is not None]
         flags = {"--adjust-priors": self.adjust_priors, "--density": self.density, "--explain": self.explain}
-        return [*found, *(name for name, value in flags.items() if value), *([] if self.proba else ["--no-proba"])]
+        return [*given, *(name for name, value in flags.items() if value), *([] if self.proba else ["--no-proba"])]
 
 
 def predict(
@@ -137,7 +137,7 @@ def predict(
     whose expected cost is lowest, blank where not deciding is cheaper (`rejected` is true there).
 
     \b
-    costs.csv:   said,benign,malignant
+    costs.csv:   predicted,benign,malignant
                  benign,0,10
                  malignant,1,0
     """  # noqa: D301  (typer needs the backspace itself)

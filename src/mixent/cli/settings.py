@@ -162,8 +162,8 @@ def _with_names(value: Any) -> Any:
 
     if not isinstance(value, list):
         return value
-    found = [find(type(item)) for item in value]
-    return [item if entry is None else (entry.name, item) for item, entry in zip(value, found)]
+    registered = [find(type(item)) for item in value]
+    return [item if entry is None else (entry.name, item) for item, entry in zip(value, registered)]
 
 
 def check_can_save(estimator: Any) -> None:

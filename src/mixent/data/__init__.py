@@ -7,7 +7,7 @@ from mixent.data.checks import check_spread, few_numbers, problems
 from mixent.data.export import frame_like, integers_back, to_frame
 from mixent.data.features import Categorical, categorical_of, read_features
 from mixent.data.files import read_cells, read_frame, split_target, write_frame
-from mixent.data.frames import with_gaps
+from mixent.data.frames import with_missing_columns
 from mixent.data.labels import Labels, as_labels, classes_of, encode, labelled_rows, rare, read_labels
 from mixent.data.schema import Column, Schema, names_out
 from mixent.data.table import Table, n_rows_of, take_rows
@@ -44,6 +44,6 @@ __all__ = [
     "split_target",
     "take_rows",
     "to_frame",
-    "with_gaps",
+    "with_missing_columns",
     "write_frame",
 ]

@@ -71,21 +71,21 @@ def problems(table: Table, categorical: Collection[str] = ()) -> list[str]:
     list of str
         One sentence per problem, with the column and the remedy; empty when there is none.
     """
-    found = [
+    messages = [
         f"column name {name!r} is used {count} times: rename"
         for name, count in Counter(table.schema.names).items()
         if count > 1
     ]
     for place, j in enumerate(table.schema.continuous):
         values = table.X[:, place]
-        found += _column_problems(table.schema.columns[j], values[~np.isnan(values)], table.n_rows)
-        found += _row_number(table.schema.columns[j], values)
+        messages += _column_problems(table.schema.columns[j], values[~np.isnan(values)], table.n_rows)
+        messages += _row_number(table.schema.columns[j], values)
     for place, j in enumerate(table.schema.categorical):
         values = table.column_codes(place)
         column = table.schema.columns[j]
         odd = [] if column.name in categorical else _odd_words(column)
-        found += _column_problems(column, values[values >= 0], table.n_rows, odd)
-    return found
+        messages += _column_problems(column, values[values >= 0], table.n_rows, odd)
+    return messages
 
 
 def few_numbers(table: Table, most: int = 3) -> dict[str, list[int]]:
@@ -101,7 +101,7 @@ def few_numbers(table: Table, most: int = 3) -> dict[str, list[int]]:
     -------
     dict of column name -> its values
     """
-    found = {}
+    columns = {}
     for place, j in enumerate(table.schema.continuous):
         values = table.X[:, place]
         present = values[~np.isnan(values)]
@@ -109,30 +109,30 @@ def few_numbers(table: Table, most: int = 3) -> dict[str, list[int]]:
             continue
         distinct = np.unique(present)
         if 1 < len(distinct) <= most and (distinct == np.rint(distinct)).all():
-            found[table.schema.columns[j].name] = [int(value) for value in distinct]
-    return found
+            columns[table.schema.columns[j].name] = [int(value) for value in distinct]
+    return columns
 
 
 def _column_problems(column: Column, present: np.ndarray, n_rows: int, odd: Sequence[str] = ()) -> list[str]:
     if len(present) == 0:
         return [f"column {column.name!r} has no values: drop it"]
-    found = []
+    messages = []
     if present.min() == present.max():
         value = column.categories[present[0]] if column.categories else f"{present[0]:g}"
-        found.append(f"column {column.name!r} is constant ({value}): it carries no information, drop it")
+        messages.append(f"column {column.name!r} is constant ({value}): it carries no information, drop it")
     if len(present) < MOSTLY_MISSING * n_rows:
-        found.append(
+        messages.append(
             f"column {column.name!r} is {100 * (1 - len(present) / n_rows):.0f} % missing: it will contribute little"
         )
     if odd:
-        return [*found, _mostly_numbers(column, odd)]
+        return [*messages, _mostly_numbers(column, odd)]
     size = len(column.categories)
     if size > MANY_CATEGORIES or size > max(2, n_rows / 2):
-        found.append(
+        messages.append(
             f"column {column.name!r} has {size} categories in {n_rows} rows: "
             f"group the rare ones, or drop it if it is an identifier"
         )
-    return found
+    return messages
 
 
 def _odd_words(column: Column) -> list[str]:

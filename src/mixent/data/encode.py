@@ -21,9 +21,9 @@ def to_floats(raw: Raw) -> np.ndarray:
     """
     if raw.values.dtype.kind != "O":
         return raw.values.astype(np.float64, copy=False)
-    found = families(raw.values[~missing_mask(raw.values)])
-    refuse(raw, found)
-    if "text" in found:
+    types = families(raw.values[~missing_mask(raw.values)])
+    refuse(raw, types)
+    if "text" in types:
         row, value = first(raw.values, "text")
         raise ValueError(
             f"column {raw.name!r} held numbers at fit, but row {row} now holds the text {value!r}; "

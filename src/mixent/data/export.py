@@ -45,7 +45,7 @@ def to_frame(schema: Schema, X: np.ndarray, codes: np.ndarray | None = None) -> 
     Returns
     -------
     pandas.DataFrame
-        Integer columns are int64, or nullable Int64 where gaps remain.
+        Integer columns are int64, or nullable Int64 where values are still missing.
     """
     pandas = need_pandas("to build a DataFrame")
     X = integers_back(schema, X)

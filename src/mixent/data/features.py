@@ -76,29 +76,29 @@ def read_features(
 def _read(estimator: Any, X: Any, reset: bool, categorical: Any, new: bool) -> Table:
     """The user's table."""
     source = read_source(estimator, X, reset=reset)
-    forced: frozenset[int] = frozenset()
+    as_category: frozenset[int] = frozenset()
     if reset:
-        forced = _forced(categorical, [raw.name for raw in source.columns])
-        columns = tuple(type_column(raw, j in forced) for j, raw in enumerate(source.columns))
+        as_category = _declared_categorical(categorical, [raw.name for raw in source.columns])
+        columns = tuple(type_column(raw, j in as_category) for j, raw in enumerate(source.columns))
         schema = Schema(columns, source.named)
     else:
         schema = estimator.schema_
         source = _renamed(source, schema)
     codes, unseen = _codes(source, schema, new)
-    table = Table(_floats(source, schema), codes, schema, forced, unseen, as_given(X))
+    table = Table(_floats(source, schema), codes, schema, as_category, unseen, as_given(X))
     check_magnitude(table)
     return table
 
 
 def categorical_of(X: Any) -> Categorical:
     """The `categorical` that a Table was read with, for estimators without such an option; else "auto"."""
-    return X.forced if isinstance(X, Table) else "auto"
+    return X.as_category if isinstance(X, Table) else "auto"
 
 
 def _fitted_anew(estimator: Any, table: Table, categorical: Any) -> Table | None:
     """The table for `fit`: its categories are those of its rows. None where other columns are to be categorical."""
     schema = table.schema
-    if _forced(categorical, list(schema.names)) != table.forced:
+    if _declared_categorical(categorical, list(schema.names)) != table.as_category:
         return None
     estimator.n_features_in_ = len(schema.columns)
     if schema.named:
@@ -146,12 +146,12 @@ def _recoded(table: Table, schema: Schema, new: bool) -> Table | None:
 
 
 def _renamed(source: Source, schema: Schema) -> Source:
-    """Call the columns as at fit: an array has no names, and errors must speak of known ones."""
+    """Call the columns as at fit: an array has no names, and errors should use the known ones."""
     columns = [replace(raw, name=column.name) for raw, column in zip(source.columns, schema.columns)]
     return replace(source, columns=columns)
 
 
-def _forced(categorical: Any, names: list[str]) -> frozenset[int]:
+def _declared_categorical(categorical: Any, names: list[str]) -> frozenset[int]:
     if isinstance(categorical, str) or not np.iterable(categorical):
         if isinstance(categorical, str) and categorical == "auto":
             return frozenset()

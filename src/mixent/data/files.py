@@ -36,14 +36,14 @@ def read_frame(path: str | Path, text: Collection[str] = ()) -> Any:
     Returns
     -------
     pandas.DataFrame
-        Columns of whole numbers with gaps are nullable integers.
+        Columns of whole numbers with missing values are nullable integers.
 
     Raises
     ------
     OSError
         If the file cannot be opened.
     ValueError
-        If it does not hold a table; the message says where it goes wrong.
+        If it does not hold a table; the message states where it goes wrong.
     ImportError
         If pandas (or, for Parquet, pyarrow) is not installed.
     """
@@ -60,7 +60,7 @@ def read_frame(path: str | Path, text: Collection[str] = ()) -> Any:
         frame = _wide_integers(frame, set(text))
     if len(frame) == 0:
         raise ValueError(f"{path}: no rows below the header; a table needs at least one")
-    return _integers_with_gaps(frame)
+    return _nullable_integers(frame)
 
 
 def read_cells(path: str | Path) -> Any:
@@ -106,7 +106,7 @@ def write_frame(frame: Any, path: str | Path, plain: Collection[str] = ()) -> in
     path = Path(path)
     ending = _ending(path)
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"cannot write {path}: there is no folder {str(path.parent)!r}; create it first")
+        raise FileNotFoundError(f"cannot write {path}: folder {str(path.parent)!r} does not exist; create it first")
     if path.is_dir():
         raise IsADirectoryError(f"cannot write {path}: it is a folder; give a file name")
     pandas = need_pandas(f"to write {path.name}")
@@ -141,14 +141,14 @@ def split_target(frame: Any, target: str) -> tuple[Any, Any]:
     if target not in names:
         close = difflib.get_close_matches(str(target), [str(name) for name in names], n=3)
         hint = f"did you mean {', '.join(map(repr, close))}?" if close else f"the columns are {listed(names)}"
-        raise ValueError(f"there is no column {target!r}; {hint}")
+        raise ValueError(f"unknown column {target!r}; {hint}")
     if len(names) == 1:
         raise ValueError(f"{target!r} is the only column; features are needed beside the target")
     return frame.drop(columns=target), frame[target]
 
 
 def need_pandas(what: str) -> Any:
-    """Import pandas, or say how to get it."""
+    """Import pandas, or raise an error that explains how to install it."""
     try:
         import pandas
     except ImportError as error:
@@ -217,7 +217,7 @@ def _read_text(pandas: Any, path: Path, options: Mapping[str, Any], **how: Any) 
 
 
 def _every_digit(pandas: Any) -> dict[str, str]:
-    """Before 3.1, pandas gets the last digit of a third of all numbers wrong unless told; later it needs no telling."""
+    """Before 3.1, pandas rounds the last digit of a third of all numbers wrongly by default; later it does not."""
     release = tuple(int(part) for part in pandas.__version__.split(".")[:2])
     return {"float_precision": "round_trip"} if release < (3, 1) else {}
 
@@ -240,13 +240,13 @@ def _wide_integers(frame: Any, text: Collection[str]) -> Any:
     return frame
 
 
-def _integers_with_gaps(frame: Any) -> Any:
-    """Undo what pandas does to integers with gaps; whole floats without gaps were meant as floats."""
+def _nullable_integers(frame: Any) -> Any:
+    """Integer columns with missing values, which pandas reads as floats; complete columns of floats stay as they are."""
     for name in frame.columns[[str(kind) == "float64" for kind in frame.dtypes]]:
         values = frame[name].to_numpy()
         present = values[~np.isnan(values)]
-        gaps = 0 < len(present) < len(values)
-        if gaps and np.all(np.abs(present) <= 2.0**53) and np.all(present == np.rint(present)):
+        incomplete = 0 < len(present) < len(values)
+        if incomplete and np.all(np.abs(present) <= 2.0**53) and np.all(present == np.rint(present)):
             frame[name] = frame[name].astype("Int64")
     return frame
 

@@ -85,7 +85,7 @@ def _as_table(batch: Any) -> Any:
 
 
 def is_frame(X: Any) -> bool:
-    """Tell whether X is an eager DataFrame of any library, without importing one for an array."""
+    """Return whether X is an eager DataFrame of any library, without importing one for an array."""
     if isinstance(X, (np.ndarray, list, tuple)):
         return False
     if hasattr(X, "collect_schema") and not hasattr(X, "shape"):
@@ -108,10 +108,10 @@ def check_names(X: Any) -> list:
     return names
 
 
-def with_gaps(X: Any, names: Collection[str], known: Sequence[str]) -> Any:
+def with_missing_columns(X: Any, names: Collection[str], known: Sequence[str]) -> Any:
     """X with those of the columns `names` that it lacks, all missing, each in its place among the columns `known`.
 
-    What is no DataFrame is returned as it came: only a DataFrame says which columns it has.
+    Anything but a DataFrame is returned unchanged: only a DataFrame has names of columns.
     """
     X = unwrapped(X)
     if not is_frame(X):

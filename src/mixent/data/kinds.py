@@ -8,19 +8,19 @@ from mixent.data.encode import to_floats
 from mixent.data.schema import Column
 from mixent.data.values import Raw, families, first, is_missing, missing_mask, number, refuse
 
-WHOLE_LIMIT = 2.0**53  # above it, a float no longer tells one integer from the next
+WHOLE_LIMIT = 2.0**53  # above it, a float no longer distinguishes neighboring integers
 NUMERIC_TEXT_LIMIT = 50  # more distinct numbers-as-text than this is a measurement, not a category
 STRAY_WORDS = 0.1  # up to this share of other words among them is dirt
 PROBE_ROWS = 1000  # most columns are decided by their first rows
 
 
-def type_column(raw: Raw, forced: bool) -> Column:
+def type_column(raw: Raw, as_category: bool) -> Column:
     """Find the kind of a column from its values.
 
     Parameters
     ----------
     raw : Raw
-    forced : bool
+    as_category : bool
         Whether the user asked for this column to be categorical.
 
     Returns
@@ -30,8 +30,8 @@ def type_column(raw: Raw, forced: bool) -> Column:
     if raw.values.dtype.kind == "b":
         return Column(raw.name, "boolean", (False, True))
     if raw.values.dtype.kind == "f":
-        return _type_floats(raw, forced or raw.declared)
-    return _type_objects(raw, forced)
+        return _type_floats(raw, as_category or raw.declared)
+    return _type_objects(raw, as_category)
 
 
 def check_present(name: str, values: np.ndarray) -> None:
@@ -54,22 +54,22 @@ def _type_floats(raw: Raw, discrete: bool) -> Column:
         )
     if discrete:
         return Column(raw.name, "categorical", _number_categories(raw.values))
-    whole = _whole(raw.values) if raw.integer else _whole_with_gaps(raw.values)
+    whole = _whole(raw.values) if raw.integer else _whole_or_missing(raw.values)
     return Column(raw.name, "integer" if whole else "continuous")
 
 
-def _type_objects(raw: Raw, forced: bool) -> Column:
+def _type_objects(raw: Raw, as_category: bool) -> Column:
     present = raw.values[~missing_mask(raw.values)]
-    found = families(present)
-    refuse(raw, found)
-    if found == {"boolean"}:
+    types = families(present)
+    refuse(raw, types)
+    if types == {"boolean"}:
         return Column(raw.name, "boolean", (False, True))
-    if found == {"text"}:
-        return _type_text(raw.name, set(present), forced or raw.declared)
-    if "text" in found:
+    if types == {"text"}:
+        return _type_text(raw.name, set(present), as_category or raw.declared)
+    if "text" in types:
         raise ValueError(_mixture(raw))
-    floats = Raw(raw.name, to_floats(raw), integer=found == {"whole"}, declared=raw.declared)
-    return _type_floats(floats, forced or raw.declared)
+    floats = Raw(raw.name, to_floats(raw), integer=types == {"whole"}, declared=raw.declared)
+    return _type_floats(floats, as_category or raw.declared)
 
 
 def _type_text(name: str, distinct: set[str], wanted: bool) -> Column:
@@ -107,7 +107,7 @@ def _number_categories(values: np.ndarray) -> tuple[int, ...] | tuple[float, ...
     return tuple(float(v) for v in distinct)
 
 
-def _whole_with_gaps(values: np.ndarray) -> bool:
+def _whole_or_missing(values: np.ndarray) -> bool:
     """Whether these were integers before a gap made them floats; without a gap, floats were meant."""
     return _whole(values[:PROBE_ROWS]) and bool(np.isnan(values).any()) and _whole(values)
 

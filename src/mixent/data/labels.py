@@ -208,8 +208,8 @@ def _object_array(values: Sequence) -> np.ndarray:
 
 def _tidy(values: np.ndarray) -> np.ndarray:
     """An object array in its natural type when nothing is missing and one family fits all."""
-    found = families(values.ravel())
-    if found <= {"whole"} or found <= {"whole", "number"} or found <= {"boolean"} or found <= {"text"}:
+    types = families(values.ravel())
+    if types <= {"whole"} or types <= {"whole", "number"} or types <= {"boolean"} or types <= {"text"}:
         return np.array(values.tolist()) if values.size else values.astype(np.float64)
     return values
 
@@ -223,11 +223,11 @@ def _read_hard(y: np.ndarray, classes: np.ndarray | None, some: bool) -> Labels:
         raise ValueError(f"every label in y is absent (all {len(y)} rows); label some rows of each class")
     present = _present(y, absent)
     check_classification_targets(present)
-    found, places = np.unique(present, return_inverse=True)
+    distinct, places = np.unique(present, return_inverse=True)
     codes = np.full(len(y), -1, np.int32)
     if classes is None:
-        classes = found
-    codes[~absent] = _places_in(classes, found)[places]
+        classes = distinct
+    codes[~absent] = _places_in(classes, distinct)[places]
     likelihood = np.zeros((len(y), len(classes)))
     likelihood[absent] = 1.0
     known = np.flatnonzero(~absent)
@@ -243,12 +243,12 @@ def _check_kind(y: np.ndarray) -> None:
 
 
 def _present(y: np.ndarray, absent: np.ndarray) -> np.ndarray:
-    """Known labels in their natural type: gaps make integers floats or objects, and that is undone here."""
+    """Known labels in their natural type: missing labels turn integers into floats or objects, which is undone here."""
     present = y[~absent]
     if y.dtype.kind == "O":
-        found = families(present)
-        if not (found == {"text"} or found == {"boolean"} or found <= {"whole", "number"}):
-            raise ValueError(_mixed(present, found))
+        types = families(present)
+        if not (types == {"text"} or types == {"boolean"} or types <= {"whole", "number"}):
+            raise ValueError(_mixed(present, types))
         present = np.array(present.tolist())
         if present.dtype.kind == "O":  # decimals, fractions, integers of more than 64 bits
             raise ValueError(f"Unknown label type: y holds numbers such as {present[0]!r}; give them as text")
@@ -261,20 +261,20 @@ def _present(y: np.ndarray, absent: np.ndarray) -> np.ndarray:
     return present.astype(np.int64) if whole else present
 
 
-def _mixed(present: np.ndarray, found: set[str]) -> str:
-    if len(found) == 1:
+def _mixed(present: np.ndarray, types: set[str]) -> str:
+    if len(types) == 1:
         return f"Unknown label type: y holds {type(present[0]).__name__} values; give text, integers or bool"
     examples = {family(type(value)): value for value in reversed(present.tolist())}
     shown = ", ".join(repr(value) for value in examples.values())
     return f"Unknown label type: y mixes labels of different types ({shown}); make them all text or all integers"
 
 
-def _places_in(classes: np.ndarray, found: np.ndarray) -> np.ndarray:
+def _places_in(classes: np.ndarray, values: np.ndarray) -> np.ndarray:
     place = {value: i for i, value in enumerate(classes.tolist())}
-    strange = [value for value in found.tolist() if value not in place]
+    strange = [value for value in values.tolist() if value not in place]
     if strange:
         raise ValueError(f"y holds the label {strange[0]!r}, which is none of the classes [{listed(classes.tolist())}]")
-    return np.array([place[value] for value in found.tolist()], np.int32)
+    return np.array([place[value] for value in values.tolist()], np.int32)
 
 
 def _enough(labels: Labels, given: bool) -> Labels:

@@ -1,4 +1,4 @@
-"""Label probabilities: an (n, C) table that says how likely each class is in each row."""
+"""Label probabilities: an (n, C) table of the probability of each class in each row."""
 
 from __future__ import annotations
 
@@ -29,32 +29,32 @@ def read_probabilities(
     likelihood : ndarray, shape (n, C)
     codes : ndarray of int32, shape (n,), or None
     """
-    found, order = _classes(values.shape[1], columns, classes)
-    likelihood = _numbers(values, found[np.argsort(order)].tolist())[:, order]
+    names, order = _classes(values.shape[1], columns, classes)
+    likelihood = _numbers(values, names[np.argsort(order)].tolist())[:, order]
     absent = np.isnan(likelihood).all(axis=1) | (likelihood == 1.0).all(axis=1)
-    _check_rows(likelihood, absent, found)
+    _check_rows(likelihood, absent, names)
     if absent.all():
         raise ValueError(f"every label in y is absent (all {len(absent)} rows); label some rows of each class")
     likelihood[absent] = 1.0
     likelihood[~absent] /= likelihood[~absent].sum(axis=1, keepdims=True)
-    return found, likelihood, _codes(likelihood, absent)
+    return names, likelihood, _codes(likelihood, absent)
 
 
 def _classes(n_columns: int, columns: list | None, classes: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Sorted classes, and the order that sorts the columns."""
     if columns is None:
-        found = np.arange(n_columns) if classes is None else classes
-        order = np.arange(len(found))
+        names = np.arange(n_columns) if classes is None else classes
+        order = np.arange(len(names))
     else:
         if any(is_missing(name) for name in columns):
             raise ValueError(f"a label column of y has no name ({columns}); name each column by its class")
         if len({isinstance(name, str) for name in columns}) > 1:
             raise ValueError(f"the label columns of y mix text and other names ({columns}); make them all text")
-        found, order = np.unique(np.array(columns), return_index=True)
-    if len(found) != n_columns or (classes is not None and not np.array_equal(found, classes)):
+        names, order = np.unique(np.array(columns), return_index=True)
+    if len(names) != n_columns or (classes is not None and not np.array_equal(names, classes)):
         known = None if classes is None else classes.tolist()
-        raise ValueError(f"y has {n_columns} label columns ({found.tolist()}), but the classes are {known}")
-    return found, order
+        raise ValueError(f"y has {n_columns} label columns ({names.tolist()}), but the classes are {known}")
+    return names, order
 
 
 def _numbers(values: np.ndarray, names: list) -> np.ndarray:
@@ -76,7 +76,7 @@ def _numbers(values: np.ndarray, names: list) -> np.ndarray:
     return np.column_stack(columns)
 
 
-def _check_rows(likelihood: np.ndarray, absent: np.ndarray, found: np.ndarray) -> None:
+def _check_rows(likelihood: np.ndarray, absent: np.ndarray, names: np.ndarray) -> None:
     sums = likelihood.sum(axis=1)
     faults = (
         (np.isnan(sums), "has some probabilities missing; give all, or none for an absent label"),
@@ -87,7 +87,7 @@ def _check_rows(likelihood: np.ndarray, absent: np.ndarray, found: np.ndarray) -
         rows = np.flatnonzero(wrong & ~absent)
         if len(rows):
             row = int(rows[0])
-            shown = ", ".join(f"{name}: {p:.3g}" for name, p in zip(found.tolist()[:5], likelihood[row]))
+            shown = ", ".join(f"{name}: {p:.3g}" for name, p in zip(names.tolist()[:5], likelihood[row]))
             raise ValueError(f"label probabilities in y: row {row} ({shown}) {what}")
 
 

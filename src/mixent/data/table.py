@@ -27,7 +27,7 @@ class Table:
     codes : ndarray of int32, shape (n, m), or None
         The columns `schema.categorical` as positions among their categories; -1 is missing or unseen.
     schema : Schema
-    forced : frozenset of int
+    as_category : frozenset of int
         Positions of the columns that the option `categorical` named.
     unseen : bool
         Whether some values are -1 because they are not among the categories.
@@ -38,7 +38,7 @@ class Table:
     X: np.ndarray  # (n, d)
     codes: np.ndarray | None  # (n, m)
     schema: Schema
-    forced: frozenset[int] = frozenset()
+    as_category: frozenset[int] = frozenset()
     unseen: bool = False
     source: Any = None
 

@@ -28,12 +28,12 @@ class Raw:
 
     name: str
     values: np.ndarray  # (n,)
-    integer: bool = False  # the container said so
+    integer: bool = False  # as the container declares
     declared: bool = False  # the container's type is categorical
 
 
 def is_missing(value: Any) -> bool:
-    """Tell whether a value stands for nothing: None, NaN, NA, NaT or blank text."""
+    """Return whether a value is missing: None, NaN, NA, NaT or blank text."""
     if value is None:
         return True
     if isinstance(value, str):
@@ -73,15 +73,15 @@ def family(kind: type) -> str:
     return next((name for types, name in FAMILIES if issubclass(kind, types)), "other")
 
 
-def refuse(raw: Raw, found: set[str]) -> None:
+def refuse(raw: Raw, types: set[str]) -> None:
     """Raise on families of values no model here takes: complex numbers, dates, bytes, containers."""
-    if "complex" in found:
+    if "complex" in types:
         raise ValueError(f"Complex data not supported: column {raw.name!r} holds complex numbers; give real numbers")
-    if "date" in found:
+    if "date" in types:
         raise ValueError(refused_type(raw.name, "dates or times"))
-    if "bytes" in found:
+    if "bytes" in types:
         raise ValueError(f"column {raw.name!r} holds bytes; decode it to text first (e.g. .astype(str))")
-    if "other" in found:
+    if "other" in types:
         row, value = first(raw.values, "other")
         raise TypeError(
             f"column {raw.name!r}, row {row} holds a {type(value).__name__}; "
@@ -90,7 +90,7 @@ def refuse(raw: Raw, found: set[str]) -> None:
 
 
 def refused_type(name: str, what: str) -> str:
-    """Say that a column's type cannot be used, and what can."""
+    """The message that a column's type is not supported, with what is."""
     return (
         f"column {name!r} holds {what}, which are neither numbers nor categories; "
         f"turn it into numbers (e.g. days since a fixed date), or drop it"

@@ -67,7 +67,7 @@ def _check_finite(sample_weight: Any, n_rows: int) -> None:
 
 
 def _as_floats(sample_weight: Any) -> np.ndarray:
-    """Gaps as NaN; older pandas makes them from its nullable types only where it is told."""
+    """Missing values as NaN; older pandas converts its nullable types only on request."""
     if hasattr(sample_weight, "isna") and hasattr(sample_weight, "to_numpy"):
         return sample_weight.to_numpy(dtype=np.float64, na_value=np.nan)
     return np.asarray(sample_weight, dtype=np.float64)

@@ -7,7 +7,7 @@ In the letters of document 000, section IV: p(c | x) is the truth, q(c | x) the 
     D   = sum_c p log(p / q)         divergence, nats,
     (J - J*)^2 <= (E V)^2 <= E V^2 <= 2 E D    (theorem 4.1, whose first "=" is "<=").
 Labels alone estimate J and the log-loss H(Y | X) + E D, neither J* nor E D. The log-loss L bounds E D, but sqrt(2 L) as
-a bound of J - J* says nothing: a wrong decision has q(true) <= 1/2, so sqrt(2 L) >= sqrt(2 J log 2) > J >= J - J*. It
+a bound of J - J* is vacuous: a wrong decision has q(true) <= 1/2, so sqrt(2 L) >= sqrt(2 J log 2) > J >= J - J*. It
 is therefore not reported; sqrt(2 E D) is, where the truth is known.
 """
 
@@ -34,13 +34,13 @@ class Quantity:
 
     name: str
     value: float
-    std_error: float  # NaN where it cannot be told (one row)
+    std_error: float  # NaN where it cannot be estimated (one row)
     meaning: str
 
 
 @dataclass(frozen=True)
 class ErrorReport:
-    """What labelled rows say about a model's errors; print it for a table.
+    """Errors of a model estimated from labelled rows; print it for a table.
 
     p is the truth, q the model. The fields after `distance_bound` need p and are None without it. Standard errors take
     rows as independent; weights enter up to their scale, so that large weights do not pass for many rows.
@@ -64,8 +64,8 @@ class ErrorReport:
     @property
     def quantities(self) -> dict[str, Quantity]:
         """The quantities that are known, by field name."""
-        found = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: value for name, value in found.items() if isinstance(value, Quantity)}
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in values.items() if isinstance(value, Quantity)}
 
     @property
     def chain(self) -> tuple[float, float, float, float] | None:
@@ -194,7 +194,7 @@ def error_bounds(
     proba : (n, C) array
         Columns in the order of `classes`.
     classes : (C,) labels, optional
-        The sorted labels of `y` unless given.
+        Default: the sorted labels of `y`.
     true_proba : (n, C) array, optional
         The true p(class | x), in a simulation, or that of a trusted reference; columns as in `proba`.
     sample_weight : (n,) array, optional
@@ -204,10 +204,10 @@ def error_bounds(
     ErrorReport
     """
     true, q, p, weight = _labelled(y, proba, classes, true_proba, sample_weight)
-    found = _from_labels(true, q, weight)
+    quantities = _from_labels(true, q, weight)
     if p is not None:
-        found |= _from_truth(p, q, weight)
-    return ErrorReport(n_rows=len(true), **found)
+        quantities |= _from_truth(p, q, weight)
+    return ErrorReport(n_rows=len(true), **quantities)
 
 
 def _from_labels(true: np.ndarray, q: np.ndarray, weight: np.ndarray) -> dict[str, Quantity]:
@@ -292,7 +292,7 @@ def _labelled(
     _refuse_soft(y)
     y, q = as_labels(y), np.asarray(proba, dtype=float)
     known = labelled_rows(y)
-    classes = classes_of(y) if classes is None or not known.any() else classes  # says so where there is no label
+    classes = classes_of(y) if classes is None or not known.any() else classes
     weight = row_weights(sample_weight, len(y))
     if not weight[known].any():
         raise ValueError("every labelled row has sample_weight 0; there is nothing to score")

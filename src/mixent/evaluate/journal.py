@@ -103,10 +103,10 @@ def fingerprint_of_labels(y: np.ndarray, folds: np.ndarray, more: bytes = b"") -
         Whatever else the results depend on.
     """
     labels = [(type(value).__name__, str(value)) for value in map(label_value, y)]
-    found = hashlib.sha256(more)
-    found.update(json.dumps([labels, np.shape(folds)]).encode())
-    found.update(np.asarray(folds, dtype=np.int64).tobytes())
-    return found.hexdigest()[:16]
+    digest = hashlib.sha256(more)
+    digest.update(json.dumps([labels, np.shape(folds)]).encode())
+    digest.update(np.asarray(folds, dtype=np.int64).tobytes())
+    return digest.hexdigest()[:16]
 
 
 def _cells(X: Any) -> bytes:

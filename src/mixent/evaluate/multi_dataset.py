@@ -254,17 +254,17 @@ def _read_frame(frame: Any) -> tuple[np.ndarray, list[str], list[str]]:
 def _read_dict(scores: Mapping) -> tuple[np.ndarray, list[str], list[str]]:
     methods = [str(name) for name in scores]
     values = list(scores.values())
-    if values and all(isinstance(one, Mapping) for one in values):
+    if values and all(isinstance(scores, Mapping) for scores in values):
         sets = list(values[0])
-        for name, one in zip(methods, values):
-            if set(one) != set(sets):
-                odd = sorted(set(map(str, one)) ^ set(map(str, sets)))
+        for name, scores in zip(methods, values):
+            if set(scores) != set(sets):
+                odd = sorted(set(map(str, scores)) ^ set(map(str, sets)))
                 raise ValueError(f"every method needs a score on every set; {methods[0]} and {name} differ in {odd}")
-        return np.array([[one[s] for one in values] for s in sets], dtype=float), [str(s) for s in sets], methods
-    lengths = {name: np.size(one) for name, one in zip(methods, values)}
+        return np.array([[scores[s] for scores in values] for s in sets], dtype=float), [str(s) for s in sets], methods
+    lengths = {name: np.size(scores) for name, scores in zip(methods, values)}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"every method needs a score on every set; numbers of scores: {lengths}")
-    table = np.array([np.asarray(one, dtype=float).ravel() for one in values]).T
+    table = np.array([np.asarray(scores, dtype=float).ravel() for scores in values]).T
     return table, _numbered(len(table)), methods
 
 

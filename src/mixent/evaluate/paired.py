@@ -114,7 +114,7 @@ def five_by_two_f_test(
     metric : {"error", "balanced_error", "log_loss", "brier", "calibration"}
     sample_weight : (n,) weights for fitting and scoring, optional
     names : (str, str), optional
-        What to call them; the names of their classes unless given.
+        Names to show (default: the names of their classes).
     progress : callable(done, total, text), optional
 
     Returns

@@ -87,7 +87,7 @@ def signed_rank_test(a: Any, b: Any, *, names: tuple[str, str] = ("a", "b")) -> 
 def sign_test(a: Any, b: Any, *, names: tuple[str, str] = ("a", "b")) -> SetsTest:
     """Sign test of two methods over data sets: only who wins counts, not by how much. Ties are left out.
 
-    Weaker than `signed_rank_test`, and free of its demand that differences on all data sets have one scale.
+    Less powerful than `signed_rank_test`, but does not require that differences on all data sets have the same scale.
 
     Parameters
     ----------

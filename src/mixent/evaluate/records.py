@@ -24,11 +24,11 @@ class Recorded:
     @property
     def failures(self) -> dict[str, str]:
         """First error of every method that failed somewhere."""
-        found: dict[str, str] = {}
+        failures: dict[str, str] = {}
         for record in self.records:
             if record["failed"]:
-                found.setdefault(record["method"], record["failed"])
-        return found
+                failures.setdefault(record["method"], record["failed"])
+        return failures
 
     def check_some_worked(self, what: str) -> None:
         """Refuse a result in which every method failed everywhere.
@@ -121,8 +121,8 @@ class CrossValidation(Recorded):
         if len(gap) < 2:
             mean = float(gap.mean()) if len(gap) else float("nan")
             return {"mean": mean, "se": float("nan"), "p_value": float("nan")}
-        found = corrected_t_test(gap, float(np.mean([r["n_test"] / r["n_train"] for r in self.records])))
-        return {"mean": found.mean, "se": found.std_error, "p_value": found.p_value}
+        test = corrected_t_test(gap, float(np.mean([r["n_test"] / r["n_train"] for r in self.records])))
+        return {"mean": test.mean, "se": test.std_error, "p_value": test.p_value}
 
 
 def check_asked(method: str, methods: list[str], metric: str, metrics: tuple[str, ...]) -> None:

@@ -30,7 +30,7 @@ def balanced_error(y: Any, predicted: Any, *, sample_weight: Any = None) -> floa
 def log_loss(y: Any, proba: Any, classes: Any = None, *, sample_weight: Any = None) -> float:
     """Mean of -log p(true class), in nats.
 
-    `proba` (n, C) has its columns in the order of `classes` (the sorted labels of `y` unless given).
+    `proba` (n, C) has its columns in the order of `classes` (default: the sorted labels of `y`).
     A probability below 1e-15 counts as 1e-15, so that one impossible row costs 34.5 nats and not infinity.
     """
     return _log_loss(*read_predictions(y, proba, classes, sample_weight))
@@ -172,7 +172,7 @@ def check_proba(proba: np.ndarray) -> None:
 
 def _weights(sample_weight: Any, n_rows: int) -> np.ndarray:
     if n_rows == 0:
-        raise ValueError("there is no row to score")
+        raise ValueError("no rows to score")
     return row_weights(sample_weight, n_rows)
 
 

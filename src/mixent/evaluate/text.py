@@ -37,8 +37,8 @@ def words_of(metric: str | None) -> tuple[str, float, str, str]:
 def digits_of(values: Any, factor: float) -> int:
     """Decimals that show the largest of the values to two figures and the others to one, if that takes few more."""
     sizes = [abs(factor * v) for v in values if v] or [1.0]
-    two, one = (int(1 - np.floor(np.log10(size))) for size in (max(sizes), 10 * min(sizes)))
-    return int(np.clip(max(two, min(one, two + 2)), 2, 6))
+    first, last = (int(1 - np.floor(np.log10(size))) for size in (max(sizes), 10 * min(sizes)))
+    return int(np.clip(max(first, min(last, first + 2)), 2, 6))
 
 
 def better(mean: float, names: tuple[str, str], metric: str | None, scores: tuple[float, float] | None) -> str:

@@ -30,7 +30,7 @@ from mixent.data import (
     read_features,
     read_weights,
     to_frame,
-    with_gaps,
+    with_missing_columns,
 )
 from mixent.maxent.joint_inference import ColumnScore, RowInference, score_column
 from mixent.maxent.joint_prior import choose_variance
@@ -366,7 +366,7 @@ class MaxEntJoint(FittedByRun, Estimator):
         """The rows; columns `absent` may be missing from a DataFrame."""
         check_is_fitted(self)
         if absent and self.schema_.named:
-            X = with_gaps(X, [self.schema_.names[j] for j in absent], self.schema_.names)
+            X = with_missing_columns(X, [self.schema_.names[j] for j in absent], self.schema_.names)
         return read_features(self, X, reset=False)
 
     def _each(self, table: Table, function: Callable[[RowInference, Table], Any]) -> list:

@@ -103,6 +103,6 @@ def _errors(model: BayesMixture, table: Rows, codes: np.ndarray, pair: tuple[int
     """Errors of the model that has only these two columns."""
     places = [table.schema.continuous.index(j) for j in pair]
     schema = Schema(tuple(table.schema.columns[j] for j in pair), table.schema.named)
-    part = replace(table, X=table.X[:, places], codes=None, schema=schema, forced=frozenset(), source=None)
+    part = replace(table, X=table.X[:, places], codes=None, schema=schema, as_category=frozenset(), source=None)
     guess = model.marginal(pair).predict(part)
     return int(np.sum(encode(guess, model.classes_) != codes))

@@ -29,12 +29,12 @@ ABSENT = object()
 
 def known_classes() -> dict[str, type]:
     """Every class that a file may name: folder and class name -> class."""
-    found: dict[str, type] = {}
+    classes: dict[str, type] = {}
     for cls in (*COMMON, *(cls for entry in entries() for cls in (entry.cls, *entry.parts))):
         name = f"{family_of(cls)}.{cls.__name__}"
-        if found.setdefault(name, cls) is not cls:
+        if classes.setdefault(name, cls) is not cls:
             raise ValueError(f"two registered classes are called {name} in a file; rename one of them")
-    return found
+    return classes
 
 
 def save(model: Any, path: str | os.PathLike[str], *, foreign: str | None = None) -> None:
@@ -214,4 +214,4 @@ def _flat(values: Iterable[Any]) -> Iterable[Any]:
 
 def _name_of(kind: Any) -> str:
     """Of a class, or of several that would do."""
-    return " or ".join("None" if one is NoneType else one.__name__ for one in get_args(kind) or (kind,))
+    return " or ".join("None" if part is NoneType else part.__name__ for part in get_args(kind) or (kind,))

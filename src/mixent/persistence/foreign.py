@@ -45,7 +45,7 @@ def pack(value: Any) -> bytes | None:
 
 
 def _without_checks(value: Any) -> Any:
-    """Boosting told of categories keeps a function that checks rows, which no file should hold; ours are checked."""
+    """Boosting with declared categories without its function that checks rows: files hold no functions."""
     if getattr(value, "_preprocessor", None) is None:
         return value
     value = copy.deepcopy(value)
@@ -75,10 +75,10 @@ def unpacker(trusted: Sequence[str]) -> Callable[[list[bytes]], list[Any]]:
             )
         from mixent.persistence.foreign_checks import check_parts  # only now: it needs much of scikit-learn
 
-        found = [io.loads(data, trusted=names) for data, names in zip(parts, asked)]
-        for one in found:
-            check_parts(one, tuple(trusted))
-        return found
+        models = [io.loads(data, trusted=names) for data, names in zip(parts, asked)]
+        for model in models:
+            check_parts(model, tuple(trusted))
+        return models
 
     return unpack
 

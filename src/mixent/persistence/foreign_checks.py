@@ -56,8 +56,8 @@ def _parts(value: Any, owner: Any, seen: set[tuple[int, int]]) -> Iterator[tuple
     else:
         yield value, owner
         inner, owner = getattr(value, "__dict__", {}).values(), value
-    for one in inner:
-        yield from _parts(one, owner, seen)
+    for part in inner:
+        yield from _parts(part, owner, seen)
 
 
 def _need(holds: Any, part: Any, what: str) -> None:
@@ -76,7 +76,7 @@ def _check_data(part: Any) -> None:
 def _width(model: Any, part: Any) -> int:
     """The number of columns that scikit-learn itself wants of rows given to the model: without it, it wants none."""
     width = getattr(model, "n_features_in_", None)
-    _need(isinstance(width, Integral), part, "it does not say how many columns it has")
+    _need(isinstance(width, Integral), part, "its number of columns is missing")
     return int(width)  # type: ignore[arg-type]
 
 

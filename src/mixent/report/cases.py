@@ -74,15 +74,15 @@ def select_cases(
     true = np.full(len(rows), -1)
     true[known] = encode(labels[rows[known]], classes)
     guess = np.where(valid, np.nan_to_num(given).argmax(axis=1), -1)
-    found: dict[int, str] = {}
+    reasons: dict[int, str] = {}
     typed = with_categories(X, categorical)
     for c, place in _most_typical(typed, rows, true if known.any() else guess, guess, valid, len(classes)):
-        found.setdefault(place, f"A typical row of {class_name(classes[c])}")
+        reasons.setdefault(place, f"A typical row of {class_name(classes[c])}")
     for why, place in _unusual(model, X, rows, given, known & valid & (guess != true), valid):
-        found[place] = f"{found[place]}; {why[0].lower()}{why[1:]}" if place in found else why
+        reasons[place] = f"{reasons[place]}; {why[0].lower()}{why[1:]}" if place in reasons else why
     return [
         Case(why, int(rows[i]), labels[rows[i]] if known[i] else None, classes[guess[i]], float(given[i].max()))
-        for i, why in found.items()
+        for i, why in reasons.items()
         if valid[i]
     ]
 
@@ -125,15 +125,15 @@ def _unusual(
 
 def _described(model: Any, X: Any, case: Case, held_out: bool) -> tuple[list[Content], str]:
     """A case as content, and how its contributions were computed."""
-    one = _safe_indexing(X, [case.row])
-    ours, rival = _rivals(np.asarray(model.classes_), aligned_proba(model, one, model.classes_)[0], case)
+    row = _safe_indexing(X, [case.row])
+    ours, rival = _rivals(np.asarray(model.classes_), aligned_proba(model, row, model.classes_)[0], case)
     names = [class_name(model.classes_[c]) for c in (ours, rival)]
     when = " when it was not used for fitting" if held_out else ""
     text = f"Predicted: {class_name(case.predicted)}, with probability {probability_text(case.probability)}{when}"
     if case.label is not None:
         right = label_value(case.label) == label_value(case.predicted)
         text += ", which is its label" if right else f"; its label is {class_name(case.label)}"
-    odds = float(log_odds(model, one, ours, rival)[0])
+    odds = float(log_odds(model, row, ours, rival)[0])
     text += f". Log-odds of {names[0]} against {names[1]} in the model explained: {odds:+.2f} nats."
     parts, method = contributions(model, X, case.row, ours, rival)
     content: list[Content] = [Heading(f"{case.why}: row {case.row}"), Paragraph(text)]

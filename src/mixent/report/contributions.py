@@ -57,15 +57,15 @@ def contributions(model: Any, X: Any, row: int, ours: int, rival: int) -> tuple[
     return sorted(parts, key=lambda part: -abs(part[2])), method
 
 
-def _own_parts(model: Any, one: Any, ours: int, rival: int) -> list[Part] | None:
-    """By the model's own explanation; None without one, and where its parts are components, which no column names."""
+def _own_parts(model: Any, row: Any, ours: int, rival: int) -> list[Part] | None:
+    """By the model's own explanation; None without row, and where its parts are components, which no column names."""
     if not is_able(model, "explanations"):
         return None
-    found = model.explain(one, label=model.classes_[ours], rival=model.classes_[rival])
-    if found.by == "component":
+    explanation = model.explain(row, label=model.classes_[ours], rival=model.classes_[rival])
+    if explanation.by == "component":
         return None
-    parts = [(found.baseline_name, "", float(found.baseline[0]))]
-    return [*parts, *zip(found.names, found.values()[0], found.parts[0].tolist())]
+    parts = [(explanation.baseline_name, "", float(explanation.baseline[0]))]
+    return [*parts, *zip(explanation.names, explanation.values()[0], explanation.parts[0].tolist())]
 
 
 def log_odds(model: Any, X: Any, ours: int, rival: int) -> np.ndarray:
@@ -86,16 +86,16 @@ def without_values(model: Any, X: Any, row: int, ours: int, rival: int) -> np.nd
     return odds[0] - odds[1:]
 
 
-def _with_missing(one: Any, d: int) -> Any:
+def _with_missing(row: Any, d: int) -> Any:
     """The row, then a copy for each column that lacks its value."""
-    if not hasattr(one, "columns"):
-        values = np.asarray(one)
+    if not hasattr(row, "columns"):
+        values = np.asarray(row)
         copies = np.repeat(values.astype(object if values.dtype.kind not in "biuf" else float), d + 1, axis=0)
         copies[np.arange(1, d + 1), np.arange(d)] = np.nan
         return copies
     import narwhals as nw
 
-    frame = nw.from_native(one, eager_only=True)
+    frame = nw.from_native(row, eager_only=True)
     columns = {}
     for j, name in enumerate(frame.columns):
         value = frame[name].to_list()[0]

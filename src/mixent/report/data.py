@@ -99,12 +99,12 @@ def columns_section(X: Any, *, categorical: Categorical = "auto") -> list[Conten
     return [Paragraph(text), columns_table(table)]
 
 
-def problems_section(X: Any, found: Sequence[str] | None, notes: Sequence[str] = ()) -> list[Content]:
-    """Sentences on what may be wrong; `found`: as `data_problems` lists it, None to look for it here."""
-    if found is None:
+def problems_section(X: Any, messages: Sequence[str] | None, notes: Sequence[str] = ()) -> list[Content]:
+    """Sentences on what may be wrong; `messages`: as `data_problems` lists it, None to look for it here."""
+    if messages is None:
         table = read_table(X)
-        found = [] if table is None else problems(table)
-    items = [_sentence(text) for text in dict.fromkeys([*found, *notes])]
+        messages = [] if table is None else problems(table)
+    items = [_sentence(text) for text in dict.fromkeys([*messages, *notes])]
     nothing = "No problems were found: no constant, empty or suspicious column, no tiny class."
     return [Bullets(items)] if items else [Paragraph(nothing)]
 

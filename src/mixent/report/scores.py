@@ -40,10 +40,11 @@ def methods_table(cv: CrossValidation, kinds: Mapping[str, str] | None = None, m
     """Every method's mean scores with 95 % intervals, the best first; `kinds`: the kind of each method."""
     ranking = cv.ranking(metric)
     means = {(s["method"], s["metric"]): s["mean"] for s in cv.summary()}
-    best = {one: min((means[m, one] for m in ranking), default=None) for one in SHOWN}
+    best = {metric: min((means[m, metric] for m in ranking), default=None) for metric in SHOWN}
     rows = []
     for method in [*ranking, *(m for m in cv.methods if m not in ranking)]:
-        cells = [_score(cv, method, one, means[method, one], method in ranking and best[one]) for one in SHOWN]
+        ranked = method in ranking
+        cells = [_score(cv, method, metric, means[method, metric], ranked and best[metric]) for metric in SHOWN]
         rows.append([method, *([kinds.get(method, "")] if kinds else []), *cells])
     caption = (
         "Mean over the folds ± half the 95 % interval, corrected for the training rows that folds share (Nadeau and "

@@ -51,12 +51,12 @@ class ExplanationDisplay(Display):
         check_provides(est, ("explain",), "see the capability table for models that explain their decisions")
         n_rows = len(X)
         if not 0 <= row < n_rows:
-            raise ValueError(f"X has {n_rows} row{'s' * (n_rows != 1)}; there is no row {row}")
+            raise ValueError(f"X has {n_rows} row{'s' * (n_rows != 1)}, numbered from 0; got row {row}")
         case = _safe_indexing(X, [row])
-        found = est.explain(case, label=label)
-        display = cls.from_explanation(found)
-        display.probability = float(est.predict_proba(case)[0, est.classes_.tolist().index(found.label[0])])
-        display.names = [_with_value(*both, found.by) for both in zip(found.names, found.values()[0])]
+        explanation = est.explain(case, label=label)
+        display = cls.from_explanation(explanation)
+        display.probability = float(est.predict_proba(case)[0, est.classes_.tolist().index(explanation.label[0])])
+        display.names = [_with_value(*both, explanation.by) for both in zip(explanation.names, explanation.values()[0])]
         return display
 
     @classmethod

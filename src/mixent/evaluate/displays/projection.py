@@ -221,7 +221,7 @@ def local_mean(
     """
     squares = [((axis[:, None] - points[:, j]) / width[j]) ** 2 / 2 for j, axis in enumerate(axes)]
     mass = np.exp(-squares[1]) @ np.exp(-squares[0]).T
-    kernels = [np.maximum(np.exp(-one), 1e-60) for one in squares]  # so that no sum is zero
+    kernels = [np.maximum(np.exp(-square), 1e-60) for square in squares]  # so that no sum is zero
     weight = kernels[1] @ kernels[0].T
     sums = [(kernels[1] * values[:, c]) @ kernels[0].T for c in range(values.shape[1])]
     return np.stack(sums, axis=2) / weight[..., None], np.clip(mass / SEEN, 0, 1)

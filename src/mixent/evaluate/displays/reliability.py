@@ -88,10 +88,10 @@ class ReliabilityDisplay(Display):
             raise ValueError(f'kind must be "top", or "class" with the probabilities of one method; got {kind!r}')
         classes = classes_of(y) if classes is None else classes
         named = proba if isinstance(proba, Mapping) else {"most probable class": proba}
-        read = {name: read_predictions(y, one, classes, sample_weight) for name, one in named.items()}
+        read = {name: read_predictions(y, proba, classes, sample_weight) for name, proba in named.items()}
         true, first, weight = next(iter(read.values()))
         if kind == "top":
-            events = {name: (one.max(axis=1), one.argmax(axis=1) == true) for name, (_, one, _) in read.items()}
+            events = {name: (proba.max(axis=1), proba.argmax(axis=1) == true) for name, (_, proba, _) in read.items()}
             predicted, mass = first.max(axis=1), weight
         else:
             events = {class_name(label): (first[:, c], true == c) for c, label in enumerate(classes)}

@@ -122,8 +122,8 @@ class RocCurvesDisplay(Display):
         present, curves = _two_or_more(labels), {}
         for c, label in enumerate(classes):
             if label_value(label) in present:
-                one = cls.from_predictions(labels, log_odds(proba, c), pos_label=label, sample_weight=sample_weight)
-                curves[class_name(label)] = one.curves["scores"]
+                display = cls.from_predictions(labels, log_odds(proba, c), pos_label=label, sample_weight=sample_weight)
+                curves[class_name(label)] = display.curves["scores"]
         return cls(curves, None)
 
     def size(self) -> tuple[float, float]:
