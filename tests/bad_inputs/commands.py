@@ -134,7 +134,11 @@ REFUSED = {
     # outputs
     "write to a folder": (["fit", "good.csv", "-t", "y", "-o", "folder.csv"], 1, "it is a folder; give a file name"),
     "write to no name": (["fit", "good.csv", "-t", "y", "-o", ""], 1, "it is a folder; give a file name"),
-    "write to a missing folder": (["fit", "good.csv", "-t", "y", "-o", "no/m.mixent"], 1, "no folder 'no'; create it"),
+    "write to a missing folder": (
+        ["fit", "good.csv", "-t", "y", "-o", "no/m.mixent"],
+        1,
+        "folder 'no' does not exist; create it",
+    ),
     "write below a file": (["fit", "good.csv", "-t", "y", "-o", "good.csv/m"], 1, "folder 'good.csv' does not exist"),
     "write over the input": (["fit", "good.csv", "-t", "y", "-o", "good.csv"], 1, "it is an input of this command"),
     "write over the model": (["predict", "{model}", "new.csv", "-o", "new.csv"], 1, "it is an input of this command"),
@@ -143,7 +147,7 @@ REFUSED = {
     "report of an unknown kind": ([*COMPARE, "--report", "r.pdf"], 1, "unknown kind of file '.pdf'; use one of .html"),
     "scores of an unknown kind": ([*COMPARE, "--scores", "scores.txt"], 1, "unknown kind of file '.txt'"),
     "demo of an unknown kind": (["demo", "--out", "d.pdf"], 1, "unknown kind of file '.pdf'"),
-    "demo to a missing folder": (["demo", "--out", "no/d.html"], 1, "no folder 'no'"),
+    "demo to a missing folder": (["demo", "--out", "no/d.html"], 1, "folder 'no' does not exist"),
     # settings
     **{
         f"n_components={v}": ([*FIT[:-1], f"n_components={v}"], 1, "n_components must be")

@@ -243,7 +243,10 @@ CASES = [
                 "did you mean 'data.csv'",
             ),
             "read from a missing folder": (lambda: read_frame("no/data.csv"), "no such file"),
-            "write to a missing folder": (lambda: write_frame(frame(), "no/data.csv"), "no folder 'no'; create it"),
+            "write to a missing folder": (
+                lambda: write_frame(frame(), "no/data.csv"),
+                "folder 'no' does not exist; create it",
+            ),
             "load a missing file": lambda: load("none.mixent"),
             "save to a missing folder": lambda: save(fitted, "no/m.mixent"),
         },

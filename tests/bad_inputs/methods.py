@@ -151,7 +151,7 @@ CASES = [
     ),
     *refused(
         ValueError,
-        r"costs must be a 2 x 2 table of numbers, costs\[said, true\]; got",
+        r"costs must be a 2 x 2 table of numbers, costs\[predicted, true\]; got",
         costs(
             [[0, 1]], np.zeros((3, 3)), 3, [], "x", [["a", "b"], ["c", "d"]], [[0, 1], [1]], {"a": 1}, np.eye(2) + 1j
         ),

@@ -97,9 +97,13 @@ def test_class_labels_of_any_type_can_be_rejected():
 @pytest.mark.parametrize(
     ("costs", "reject", "message"),
     [
-        ([[0, 1], [1, 0]], None, r"costs must be a 3 x 3 table of numbers, costs\[said, true\]; got shape \(2, 2\)"),
-        (np.zeros(3), None, r"costs must be a 3 x 3 table of numbers, costs\[said, true\]; got shape \(3,\)"),
-        ([["a", "b"]], None, r"costs must be a 3 x 3 table of numbers, costs\[said, true\]; got \[\['a', 'b'\]\]"),
+        (
+            [[0, 1], [1, 0]],
+            None,
+            r"costs must be a 3 x 3 table of numbers, costs\[predicted, true\]; got shape \(2, 2\)",
+        ),
+        (np.zeros(3), None, r"costs must be a 3 x 3 table of numbers, costs\[predicted, true\]; got shape \(3,\)"),
+        ([["a", "b"]], None, r"costs must be a 3 x 3 table of numbers, costs\[predicted, true\]; got \[\['a', 'b'\]\]"),
         ([[0, 1], [1]], None, r"costs must be a 3 x 3 table of numbers"),
         ([[0, 1, np.nan], [1, 0, 1], [1, 1, 0]], None, r"costs must be finite numbers; costs\[0, 2\] is nan"),
         (None, np.inf, "reject must be a finite cost; got inf"),

@@ -236,11 +236,11 @@ def test_output_that_cannot_be_written(fails, output, message):
 
 def test_outputs_of_the_other_commands(fails):
     assert "it is an input" in fails("fit", "good.csv", "-t", "y", "-o", "good.csv")
-    assert "no folder" in fails("fit", "good.csv", "-t", "y", "-o", "nowhere/m.mixent")
-    assert "no folder" in fails("compare", "good.csv", "-t", "y", "--report", "nowhere/r.html")
+    assert "does not exist" in fails("fit", "good.csv", "-t", "y", "-o", "nowhere/m.mixent")
+    assert "does not exist" in fails("compare", "good.csv", "-t", "y", "--report", "nowhere/r.html")
     assert "unknown kind" in fails("compare", "good.csv", "-t", "y", "--report", "r.pdf")
     assert "unknown kind" in fails("compare", "good.csv", "-t", "y", "--scores", "scores.txt")
-    assert "no folder" in fails("demo", "--out", "nowhere/d.html")
+    assert "does not exist" in fails("demo", "--out", "nowhere/d.html")
 
 
 def test_no_permission(fails, monkeypatch):

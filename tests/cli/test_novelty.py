@@ -169,7 +169,7 @@ def test_values_that_the_estimator_refuses(fails):
 
 def test_outputs_are_checked_before_the_work(fails):
     assert "unknown kind of file '.pdf'; use one of .html" in fails(*NOVELTY, "--report", "r.pdf")
-    assert "no folder 'no'; create it" in fails(*NOVELTY[:-1], "no/d.mixent")
+    assert "folder 'no' does not exist; create it" in fails(*NOVELTY[:-1], "no/d.mixent")
     assert not Path("d.mixent").exists()
 
 

@@ -145,7 +145,7 @@ def test_pandas_and_polars_labels():
         ({"y": ["a", "z", "c"]}, "row 1 of y has the label 'z'"),
         ({"y": ["a", "b"]}, "y has 2 rows, proba has 3"),
         ({"y": [["a", "b"], ["a", "b"]]}, "one label per row"),
-        ({"y": [], "proba": np.zeros((0, 3))}, "no row to score"),
+        ({"y": [], "proba": np.zeros((0, 3))}, "no rows to score"),
         ({"proba": np.ones(3)}, "its shape is"),
         ({"proba": np.eye(3)[:, :2]}, "pass classes= in the order of the columns"),
         ({"proba": np.eye(3) * [1, 2, 1]}, "row 1 is"),

@@ -241,7 +241,7 @@ def _wide_integers(frame: Any, text: Collection[str]) -> Any:
 
 
 def _nullable_integers(frame: Any) -> Any:
-    """Integer columns with missing values, which pandas reads as floats; complete columns of floats stay as they are."""
+    """Integer columns with missing values, which pandas reads as floats; complete columns of floats are left alone."""
     for name in frame.columns[[str(kind) == "float64" for kind in frame.dtypes]]:
         values = frame[name].to_numpy()
         present = values[~np.isnan(values)]
