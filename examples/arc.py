@@ -66,9 +66,9 @@ for ax, (name, model) in zip(axes.flat, fitted.items()):
 plt.show()
 
 # %%
-# Which rows speak
-# ----------------
-# Of the cubic kernel: how many rows keep which margin, and how much each row says. The optimum comes with a
+# Which rows determine the boundary
+# ---------------------------------
+# For the cubic kernel: the distribution of the margins, and the multiplier of each row. The optimum comes with a
 # certificate, a bound on how far from it the fit can be.
 
 cubic = fitted["MED, cubic kernel"]
@@ -89,24 +89,24 @@ plt.show()
 def measure(seeds: Iterable[int] | None = None) -> dict[str, np.ndarray]:
     """Of every model (tables, 2): training and test error."""
     new_X, new_y = make_rows(N_TEST, TEST_SEED)
-    found: dict[str, list] = {}
+    errors_by_model: dict[str, list] = {}
     for seed in SEEDS if seeds is None else seeds:
         X, y = make_rows(N_ROWS, seed)
         for name, model in models(seed).items():
             model.fit(X, y)
-            found.setdefault(name, []).append([1 - model.score(X, y), 1 - model.score(new_X, new_y)])
-    return {name: np.array(errors) for name, errors in found.items()}
+            errors_by_model.setdefault(name, []).append([1 - model.score(X, y), 1 - model.score(new_X, new_y)])
+    return {name: np.array(errors) for name, errors in errors_by_model.items()}
 
 
-def show_table(found: dict[str, np.ndarray]) -> None:
+def show_table(results: dict[str, np.ndarray]) -> None:
     """Errors in per cent, mean and standard error."""
-    n = len(next(iter(found.values())))
+    n = len(next(iter(results.values())))
     print(f"Errors in %, mean ± standard error over {n} training tables of {N_ROWS} rows\n")
     print(f"{'':34}{'training':>14}{'test':>14}")
-    for name, errors in found.items():
+    for name, errors in results.items():
         spread = errors.std(axis=0, ddof=1) / np.sqrt(n)
         print(f"{name:34}" + "".join(f"{100 * m:8.2f} ± {100 * s:.2f}" for m, s in zip(errors.mean(axis=0), spread)))
 
 
-found = measure()
-show_table(found)
+results = measure()
+show_table(results)

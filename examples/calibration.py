@@ -4,7 +4,7 @@ Calibration, before and after
 
 "90 % sure" should be right in nine cases of ten. Scores of a margin classifier are no log-odds, and densities that take
 columns for independent count the same evidence again and again. This example looks at both, before and after the
-calibration that mixent does unless told otherwise.
+calibration that mixent does by default.
 """
 
 import matplotlib.pyplot as plt
@@ -22,7 +22,7 @@ y = np.where(cells.target == 0, "malignant", "benign")
 X, new, label, truth = train_test_split(cells.data, y, train_size=200, stratify=y, random_state=0)
 
 
-def told(model: MEDClassifier | MixtureClassifier) -> tuple[float, float, float]:
+def measures(model: MEDClassifier | MixtureClassifier) -> tuple[float, float, float]:
     """Error, log-loss (nats) and calibration error of a fitted model on new rows."""
     proba, classes = model.predict_proba(new), model.classes_
     error = error_rate(truth, classes[proba.argmax(axis=1)])
@@ -37,12 +37,12 @@ def told(model: MEDClassifier | MixtureClassifier) -> tuple[float, float, float]
 
 ways = (None, "temperature", "affine")
 margins = {way: MEDClassifier("rbf", C=1, calibration=way, random_state=0).fit(X, label) for way in ways}
-found = {way: told(model) for way, model in margins.items()}
-for way, (error, loss, off) in found.items():
+results = {way: measures(model) for way, model in margins.items()}
+for way, (error, loss, off) in results.items():
     print(f"{way!s:12} error {error:.1%}, log-loss {loss:.3f} nats, calibration error {off:.1%}")
 
 # %%
-# Left, the raw scores are too timid: rows said to be 70 % sure are nearly always right. Right, after.
+# Left, the raw scores are underconfident: rows with probability 70 % are nearly always right. Right, after calibration.
 
 figure, axes = plt.subplots(1, 2, figsize=(10.2, 5.4), layout="constrained")
 for ax, way in zip(axes, (None, "temperature")):
@@ -53,12 +53,12 @@ plt.show()
 # %%
 # Densities that are too sure
 # ---------------------------
-# Thirty columns that say much the same, taken for independent: the posterior is 0 or 1, also where it is wrong. With a
+# Thirty strongly dependent columns, treated as independent: the posterior is 0 or 1, also where it is wrong. With a
 # search (the default) mixent learns a temperature beside the structure, and the densities count for less.
 
 naive = MixtureClassifier(1, "VVI", random_state=0).fit(X, label)
 searched = MixtureClassifier("auto", ["VVI"], search=Search(max_components=2), random_state=0).fit(X, label)
-density = {"fixed structure": told(naive), "searched, with a temperature": told(searched)}
+density = {"fixed structure": measures(naive), "searched, with a temperature": measures(searched)}
 for name, (error, loss, off) in density.items():
     print(f"{name:30} error {error:.1%}, log-loss {loss:.3f} nats, calibration error {off:.1%}")
 

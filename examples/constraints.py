@@ -21,7 +21,7 @@ from mixent.evaluate import error_rate, log_loss
 # -----------------------
 # 442 patients of scikit-learn's diabetes data: age, sex, body mass index, blood pressure and six blood values. The
 # class is whether the disease progressed more than in half of the patients within a year. The coded column is made
-# words (the data do not tell which sex is which), and one patient in eight has no pressure on record.
+# words (the data do not state which sex is which), and one patient in eight has no pressure on record.
 
 bunch = load_diabetes(as_frame=True, scaled=False)
 names = {"bmi": "body mass index", "bp": "pressure", "s3": "HDL", "s5": "log triglycerides", "s6": "glucose"}
@@ -38,17 +38,17 @@ print(f"{len(new)} new patients: error {error:.1%}, log-loss {loss:.3f} nats")
 print(f"The fit is at most {model.gap_:.0e} nats per row below its optimum.")
 
 # %%
-# What each column says
-# ---------------------
+# The contribution of each column
+# -------------------------------
 # ``strength`` is how far a column moves the log-odds: the standard deviation, over the rows, of what it adds.
 
-found = model.constraints()
-for name, strength in sorted(found.strength.items(), key=lambda item: -item[1]):
+constraints = model.constraints()
+for name, strength in sorted(constraints.strength.items(), key=lambda item: -item[1]):
     print(f"{name:18}{strength:5.2f} nats")
 
 # %%
-# In the picture, each panel is a column: above zero its value speaks for slow progress, below for fast. The gray hill
-# shows where the rows are, the point at the right what a missing value says. Words have dots.
+# In the picture, each panel is a column: above zero its value is evidence for slow progress, below zero for fast. The
+# gray hill shows where the rows are, the point at the right the contribution of a missing value. Words have dots.
 
 ConstraintsDisplay.from_estimator(model, n_features=6).plot()
 plt.show()
@@ -57,7 +57,7 @@ plt.show()
 # The table behind it, for the column of words: share of the rows with this class and this value, in the data and in the
 # model.
 
-frame = found.frame()
+frame = constraints.frame()
 print(frame[frame["feature"] == "sex"].round(3).to_string(index=False))
 
 # %%

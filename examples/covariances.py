@@ -3,7 +3,7 @@ Covariance structures, and which to take
 ========================================
 
 A component of a Gaussian mixture has a volume, a shape and an orientation; each can be the same for all components or
-not. Three letters say which: E equal, V variable, I identity (round, or along the axes). Fewer free numbers need fewer
+not. Three letters: E equal, V variable, I identity (round, or along the axes). Fewer free numbers need fewer
 rows. This example shows what the letters look like, and lets BIC choose.
 """
 
@@ -29,7 +29,7 @@ def make_group(n: int, turn: float, volume: float, center: tuple[float, float]) 
     return center + np.sqrt(volume) * (rng.normal(size=(n, 2)) * [1.4, 0.35]) @ axes
 
 
-X = np.concatenate([make_group(100, *one) for one in zip(TURNS, VOLUMES, CENTERS)])
+X = np.concatenate([make_group(100, *group) for group in zip(TURNS, VOLUMES, CENTERS)])
 
 # %%
 # What the letters mean

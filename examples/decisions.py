@@ -1,6 +1,6 @@
 """
-Shifted priors, costs, and the right to say nothing
-===================================================
+Shifted priors, costs, and a reject option
+==========================================
 
 A classifier was trained where half of the rows were of one class; now it is one in ten, errors have different prices,
 and a person can look at doubtful cases. None of this needs training again: probabilities are corrected and decisions
@@ -19,8 +19,8 @@ from mixent.evaluate import error_rate, log_loss
 from mixent.studies import resample_priors
 
 # %%
-# Five measurements of a cell. In training half of the samples are malignant; in the batch one in ten is, and nobody
-# says so.
+# Five measurements of a cell. In training half of the samples are malignant; in the batch one in ten is, which is
+# not known.
 
 bunch = load_breast_cancer(as_frame=True)
 X, y = bunch.data.iloc[:, [0, 1, 4, 8, 9]], np.where(bunch.target == 0, "malignant", "benign")
@@ -31,10 +31,10 @@ batch, truth = X_two.iloc[rare], y_two[rare]
 
 model = MixtureClassifier(1, "EEE", random_state=0).fit(X_one.iloc[even], y_one[even])
 shifted = model.adjust_priors(batch)  # a copy; the batch needs no labels
-before, after = (log_loss(truth, one.predict_proba(batch), one.classes_) for one in (model, shifted))
+before, after = (log_loss(truth, m.predict_proba(batch), m.classes_) for m in (model, shifted))
 share = dict(zip(shifted.classes_, shifted.class_prior_))["malignant"]
 print(f"estimated share of malignant: {share:.1%}; in truth {(truth == 'malignant').mean():.1%}")
-wrong = [error_rate(truth, one.predict(batch)) for one in (model, shifted)]
+wrong = [error_rate(truth, m.predict(batch)) for m in (model, shifted)]
 print(f"as trained: log-loss {before:.3f} nats, error {wrong[0]:.1%}")
 print(f"adjusted:   log-loss {after:.3f} nats, error {wrong[1]:.1%}")
 
@@ -50,7 +50,7 @@ for true_share in shares:
     some = X_two.iloc[rows]
     follow = model.adjust_priors(some)
     estimates.append(follow.class_prior_[1])
-    losses.append([log_loss(y_two[rows], one.predict_proba(some), one.classes_) for one in (model, follow)])
+    losses.append([log_loss(y_two[rows], m.predict_proba(some), m.classes_) for m in (model, follow)])
 losses = np.array(losses)  # (shares, 2)
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.0), layout="constrained")
@@ -69,15 +69,15 @@ plt.show()
 # %%
 # Costs
 # -----
-# A cancer missed is twenty times as dear as a false alarm. ``costs`` has what was said in its rows and what is true in
-# its columns; a frame is read by name.
+# A cancer missed is twenty times as dear as a false alarm. ``costs`` has the predicted class in its rows and the true
+# one in its columns; a frame is read by name.
 
 costs = pd.DataFrame({"malignant": {"malignant": 0.0, "benign": 20.0}, "benign": {"malignant": 1.0, "benign": 0.0}})
 
 
 def mean_cost(labels: np.ndarray, reject: float = 0.0) -> float:
     """What these decisions cost in truth, per row."""
-    return float(np.mean([reject if said is None else costs.loc[said, true] for said, true in zip(labels, truth)]))
+    return float(np.mean([reject if label is None else costs.loc[label, true] for label, true in zip(labels, truth)]))
 
 
 plain, priced = shifted.predict(batch), shifted.decision(batch, costs=costs)
@@ -94,8 +94,8 @@ for ax, (name, labels) in zip(axes, (("most probable class", plain), ("least exp
 plt.show()
 
 # %%
-# Saying nothing
-# --------------
+# The reject option
+# -----------------
 # If a second look costs 0.3, rows whose best decision is expected to cost more are put aside (label None). The dearer
 # the second look, the fewer.
 

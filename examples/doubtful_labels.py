@@ -3,7 +3,7 @@ Labels in doubt, and rows that count
 ====================================
 
 Labels come from tired people, from rules of thumb, from two readers who disagree. If it is known how doubtful a label
-is, say so: instead of a column of labels pass a frame with the probability of each class. The model reads it as a
+is, state it: instead of a column of labels pass a frame with the probability of each class. The model reads it as a
 likelihood: the doubt is about the label, not about the row.
 """
 
@@ -28,20 +28,20 @@ test = make_orchestra(10_000, random_state=999)
 CARE = np.array([0.98, 0.80, 0.60])
 reader = rng.integers(3, size=len(rows.y))
 right = rng.random(len(rows.y)) < CARE[reader]
-said = np.where(right, rows.y, np.where(rows.y == "metal", "wood", "metal"))
-print(f"{(said != rows.y).mean():.0%} of the labels are wrong")
+labels = np.where(right, rows.y, np.where(rows.y == "metal", "wood", "metal"))
+print(f"{(labels != rows.y).mean():.0%} of the labels are wrong")
 
 # %%
 # Three ways to use them
 # ----------------------
 
-p_metal = np.where(said == "metal", CARE[reader], 1 - CARE[reader])
+p_metal = np.where(labels == "metal", CARE[reader], 1 - CARE[reader])
 doubt = pd.DataFrame({"metal": p_metal, "wood": 1 - p_metal})
 careful = reader == 0
 
 ways = {
-    "as if certain": (rows.X, said),
-    "the careful reader alone": (rows.X[careful], said[careful]),
+    "as if certain": (rows.X, labels),
+    "the careful reader alone": (rows.X[careful], labels[careful]),
     "with their doubt": (rows.X, doubt),
 }
 models, losses, off = {}, {}, {}
@@ -63,7 +63,7 @@ for ax, name in zip(axes, ("as if certain", "with their doubt")):
 plt.show()
 
 # %%
-RegionsDisplay.from_estimator(models["with their doubt"], rows.X, said).plot()
+RegionsDisplay.from_estimator(models["with their doubt"], rows.X, labels).plot()
 plt.title("boundary learned from labels of which many are wrong", loc="left", fontsize="medium")
 plt.show()
 
@@ -73,7 +73,7 @@ plt.show()
 # A row that stands for three is given weight 3, and the fit is the same as with the row three times.
 
 count = rng.integers(1, 4, size=len(rows.y))
-weighted = MixtureClassifier(1, "VVV", random_state=0).fit(rows.X, said, sample_weight=count)
-repeated = MixtureClassifier(1, "VVV", random_state=0).fit(np.repeat(rows.X, count, axis=0), np.repeat(said, count))
+weighted = MixtureClassifier(1, "VVV", random_state=0).fit(rows.X, labels, sample_weight=count)
+repeated = MixtureClassifier(1, "VVV", random_state=0).fit(np.repeat(rows.X, count, axis=0), np.repeat(labels, count))
 apart = np.abs(weighted.predict_proba(test.X) - repeated.predict_proba(test.X)).max()
 print(f"largest difference of two probabilities: {apart:.0e}")

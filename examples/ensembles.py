@@ -88,7 +88,7 @@ print(curves.difference("maximum entropy", "votes", size=6, metric="log_loss"))
 # Can it be chance?
 # -----------------
 # Folds share rows, and a plain t test of their differences finds whatever one likes. The 5x2cv F test halves the rows
-# five times. Errors are few here and tell little; the log-loss looks at every row's probability.
+# five times. Errors are few here, so that differences are noise; the log-loss looks at every row's probability.
 
 tests = {
     metric: five_by_two_f_test(

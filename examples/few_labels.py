@@ -3,7 +3,7 @@ Few labels, many rows
 =====================
 
 Labels are dear, rows are cheap. A mixture is a model of the rows, so rows without a label help to find the components,
-and the few labels only have to say which class they belong to. Pass the label column as it is: None where the class is
+and the few labels only have to assign them to classes. Pass the label column as it is: None where the class is
 not known.
 """
 
@@ -79,6 +79,6 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# This works because the components are about right for these rows. Where they are not, rows without a label can pull
+# This works because the components are about right for these rows. Where they are not, rows without a label can move
 # the model away from the boundary: compare on labelled rows that were held out, with
 # :func:`mixent.evaluate.cross_validate`, which leaves rows without a label in every training part.

@@ -20,7 +20,7 @@ from mixent.evaluate import error_rate
 
 
 def make_sequences(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """(n, 30) levels with gaps, and labels."""
+    """(n, 30) levels with missing values, and labels."""
     rng = np.random.default_rng(seed)
     fast = rng.random(n) < 0.5
     change = rng.random((n, 30)) < np.where(fast, 0.4, 0.12)[:, None]

@@ -53,11 +53,11 @@ prior = 400 / 40_400  # the true share of clients
 reports = {}
 for cost in (1, 10):
     for name, values in llr.items():
-        found = verification_report(new.truth, values, target="client", prior=prior, cost_false_alarm=cost)
-        reports[name, cost] = found
+        report = verification_report(new.truth, values, target="client", prior=prior, cost_false_alarm=cost)
+        reports[name, cost] = report
         print(
-            f"an impostor costs {cost:2}, {name:10}: {found.false_accepts:2} impostors in, "
-            f"{found.false_rejects:2} clients out, cost {found.normalized_dcf:.3f} of sending all away"
+            f"an impostor costs {cost:2}, {name:10}: {report.false_accepts:2} impostors in, "
+            f"{report.false_rejects:2} clients out, cost {report.normalized_dcf:.3f} of sending all away"
         )
 
 # %%

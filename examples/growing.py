@@ -3,7 +3,7 @@ Growing a mixture, and knowing when to stop
 ===========================================
 
 How many components? Too few miss what is there, too many fit noise. A mixture can grow by one component at a time, and
-a criterion tells where to stop: BIC and the robust DIC from the training rows, cross-validation from held-out ones.
+a criterion decides where to stop: BIC and the robust DIC from the training rows, cross-validation from held-out ones.
 """
 
 import matplotlib.pyplot as plt
@@ -40,7 +40,7 @@ growth.plot(right)
 plt.show()
 
 # %%
-# What was kept: the four groups, found from the classes' labels alone.
+# What was kept: the four groups, losses from the classes' labels alone.
 
 RegionsDisplay.from_estimator(grown, rows.X, rows.y).plot()
 plt.show()
@@ -52,20 +52,20 @@ plt.show()
 # density a class gives to the other's rows. Cross-validated log-loss, the default, asks what a user asks.
 
 figure, axes = plt.subplots(1, 3, figsize=(14.5, 4.4), layout="constrained")
-found = {}
+losses = {}
 for ax, criterion in zip(axes, ("bic", "dic_robust", "cv")):
     search = Search(criterion, 5, per_class=criterion != "cv")
     model = MixtureClassifier("auto", "VVV", search=search, random_state=0)
     model.fit(rows.X, rows.y)
-    found[criterion] = log_loss(test.y, model.predict_proba(test.X), model.classes_)
+    losses[criterion] = log_loss(test.y, model.predict_proba(test.X), model.classes_)
     SelectionDisplay.from_estimator(model).plot(ax)
-    ax.set_title(f"{criterion}: log-loss on new rows {found[criterion]:.3f}", loc="left", fontsize="medium")
+    ax.set_title(f"{criterion}: log-loss on new rows {losses[criterion]:.3f}", loc="left", fontsize="medium")
 plt.show()
 
 # %%
 # On new rows, beside the best possible log-loss and the shared components that grew above:
 
-found["shared, grown by BIC"] = log_loss(test.y, grown.predict_proba(test.X), grown.classes_)
-for name, loss in found.items():
+losses["shared, grown by BIC"] = log_loss(test.y, grown.predict_proba(test.X), grown.classes_)
+for name, loss in losses.items():
     print(f"{name:22}{loss:.3f} nats")
 print(f"{'exact posterior':22}{bayes_loss:.3f} nats")

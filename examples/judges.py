@@ -24,7 +24,7 @@ ACCURACY = {"A1": 0.72, "A2": 0.70, "A3": 0.72, "A4": 0.70, "B": 0.85, "C": 0.80
 
 
 def make_verdicts(n: int, share: float, seed: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """What is better, and what each judge says."""
+    """The better answer, and the verdict of each judge."""
     rng = np.random.default_rng(seed)
     truth = np.where(rng.random(n) < share, FIRST, SECOND)
     common = rng.random(n)
@@ -53,7 +53,7 @@ DependenceDisplay.from_estimator(fuser).plot()
 plt.show()
 
 # %%
-# Judges that repeat each other share their say.
+# Judges that repeat each other share their weight.
 
 TrustDisplay.from_estimator(fuser).plot()
 plt.show()
@@ -64,9 +64,9 @@ plt.show()
 
 errors, losses = {}, {}
 for method in ("majority", "product", "ml-product", "auto"):
-    one = Fuser(panel, method=method).fit(verdicts)
-    errors[method] = error_rate(truth, one.labels_)
-    losses[method] = log_loss(truth, np.maximum(one.posterior_, 1e-6), one.classes_)
+    fuser = Fuser(panel, method=method).fit(verdicts)
+    errors[method] = error_rate(truth, fuser.labels_)
+    losses[method] = log_loss(truth, np.maximum(fuser.posterior_, 1e-6), fuser.classes_)
     print(f"{method:12}{errors[method]:6.1%} wrong, log-loss {losses[method]:.2f} nats")
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.4), layout="constrained")
@@ -82,20 +82,20 @@ plt.show()
 # %%
 # A judge that has changed
 # ------------------------
-# Judge C gets a new version that says "first" whenever it would have said "second" in half of the cases. Each judge is
-# tested against all others: how often does it say "first", and how often should it? One that has drifted makes others
-# look off, too. So leave out the loudest, and look again.
+# Judge C gets a new version that answers "first" in half of the cases where it would have answered "second". Each judge
+# is tested against all others: how often does it answer "first", and how often should it? One that has drifted makes
+# others look off, too. So leave out the loudest, and look again.
 
 rng = np.random.default_rng(7)
 changed = dict(verdicts, C=np.where(rng.random(len(truth)) < 0.5, FIRST, verdicts["C"]))
 alarm = Fuser(panel).fit(changed)
-p_values = {name: found.p_value for name, found in alarm.drift_.items()}
+p_values = {name: test.p_value for name, test in alarm.drift_.items()}
 print({name: f"{p:.1e}" for name, p in p_values.items()})
 print(*alarm.warnings_, sep="\n")
 loudest = min(p_values, key=p_values.get)
 rest = {name: calibration for name, calibration in panel.items() if name != loudest}
 again = Fuser(rest).fit({name: changed[name] for name in rest})
-p_without = {name: found.p_value for name, found in again.drift_.items()}
+p_without = {name: test.p_value for name, test in again.drift_.items()}
 print(f"without {loudest}:", {name: f"{p:.2f}" for name, p in p_without.items()})
 
 figure, ax = plt.subplots(figsize=(6.4, 3.0), layout="constrained")

@@ -1,10 +1,10 @@
 """
-A table with categories and gaps
-================================
+A table with categories and missing values
+==========================================
 
 Numbers, words, and cells that nobody filled in: :class:`mixent.MixtureClassifier` takes the table as it is. A missing
-cell is not guessed but integrated out, so that a row says exactly as much as is known of it. This example fits, scores
-and reads such a model, and compares it with the habit of filling gaps first.
+cell is not guessed but integrated out, so that a row contributes exactly what is known of it. This example fits, scores
+and reads such a model, and compares it with the habit of filling missing values first.
 """
 
 import matplotlib.pyplot as plt
@@ -21,11 +21,11 @@ from mixent.options import Search
 # The rows
 # --------
 # Patients of a clinic: age (years) and blood pressure (mmHg) rise together, and in the ill the pressure is low for the
-# age. Neither number says much alone. A third of the pressures and a fifth of the answers were never written down.
+# age. Neither number is informative alone. A third of the pressures and a fifth of the answers were never written down.
 
 
 def make_patients(n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
-    """Rows with gaps, and their labels."""
+    """Rows with missing values, and their labels."""
     rng = np.random.default_rng(seed)
     ill = rng.random(n) < 0.4
     age = rng.normal(np.where(ill, 58, 50), 14)
@@ -48,7 +48,7 @@ print(f"{empty:.0%} of the cells are empty, {full:.0%} of the rows are full")
 # Fit and score
 # -------------
 # The model is the table's joint distribution in each class; how many components and which covariance structure is
-# chosen by cross-validated log-loss. ``run_.message`` says how the fit ended.
+# chosen by cross-validated log-loss. ``run_.message`` states how the fit ended.
 
 model = MixtureClassifier(search=Search(max_components=2), random_state=0).fit(table, label)
 print(model.run_.message)
@@ -68,8 +68,8 @@ def fill(rows: pd.DataFrame) -> pd.DataFrame:
 
 filled = MixtureClassifier(search=Search(max_components=2), random_state=0).fit(fill(table), label)
 as_it_is, after_filling = scores(model, new), scores(filled, fill(new))
-print(f"gaps integrated out: error {as_it_is[0]:.1%}, log-loss {as_it_is[1]:.3f} nats")
-print(f"gaps filled first:   error {after_filling[0]:.1%}, log-loss {after_filling[1]:.3f} nats")
+print(f"integrated out: error {as_it_is[0]:.1%}, log-loss {as_it_is[1]:.3f} nats")
+print(f"filled first:   error {after_filling[0]:.1%}, log-loss {after_filling[1]:.3f} nats")
 
 # %%
 # A filled gap is believed like a measurement: an old patient with the mean pressure looks ill. On 3000 new rows the
@@ -83,7 +83,7 @@ plt.show()
 # %%
 # Two numbers of four columns
 # ---------------------------
-# The map shows age and pressure with pain and smoking integrated out, exactly, by the same rule that serves the gaps.
+# The map shows age and pressure with pain and smoking integrated out, exactly, by the same rule as missing values.
 
 display = RegionsDisplay.from_estimator(model, table, label, columns=("age", "pressure")).plot()
 display.ax_.set(xlabel="age (years)", ylabel="pressure (mmHg)")

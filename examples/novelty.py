@@ -2,7 +2,7 @@
 Novelty: rows unlike all others
 ===============================
 
-A detector learns from typical rows alone and says of a new row how typical it is. :class:`mixent.MEDNoveltyDetector`
+A detector learns from typical rows alone and scores how typical a new row is. :class:`mixent.MEDNoveltyDetector`
 asks of every training row to be about as probable as a typical one; ``objective="bayes"`` is the same model fitted as
 usual. Here the typical rows are benign cells, and the malignant ones are never shown.
 """
@@ -43,8 +43,8 @@ plt.show()
 print(f"{len(detector.support_)} of {len(typical)} rows count")
 
 # %%
-# How well are they told apart?
-# -----------------------------
+# How well are they distinguished?
+# --------------------------------
 # The curve has every threshold. ``"product"`` takes columns as independent, ``"tree"`` sums over all trees of
 # columns, ``"gaussian"`` has all correlations. On these rows the usual fit does as well as the level set: a level
 # set helps where the model is too simple for the rows. ``objective`` lets you compare, if you have some rows of the
@@ -64,13 +64,13 @@ area = {name: curve.auc for name, curve in curves.curves.items()}
 print({name: round(value, 3) for name, value in area.items()})
 
 # %%
-# Rows with gaps
-# --------------
+# Rows with missing values
+# ------------------------
 # What is not known is not held against a row. With three cells in ten missing, no more of the benign samples are called
 # novel, and fewer of the malignant ones: there is less to see.
 
 rng = np.random.default_rng(0)
-with_gaps = {}
+with_missing = {}
 for name, whole in groups.items():
-    with_gaps[name] = (detector.predict(whole.mask(rng.random(whole.shape) < 0.3)) == -1).mean()
-    print(f"{name}: {with_gaps[name]:.1%} with gaps, {flagged[name]:.1%} without")
+    with_missing[name] = (detector.predict(whole.mask(rng.random(whole.shape) < 0.3)) == -1).mean()
+    print(f"{name}: {with_missing[name]:.1%} with missing values, {flagged[name]:.1%} without")

@@ -69,9 +69,9 @@ for ax, (name, title) in zip(
 plt.show()
 
 # %%
-# Which component speaks for which class
-# --------------------------------------
-# Two of them speak for both.
+# The classes of the components
+# -----------------------------
+# Two of them belong to both classes.
 
 ComponentsDisplay.from_estimator(MODELS["shared, 4"]).plot()
 plt.show()
@@ -93,7 +93,7 @@ def measure(
     """
     test = make_orchestra(N_TEST, random_state=999, return_posterior=True)
     rows, label = np.arange(N_TEST), np.searchsorted(test.classes, test.y)
-    found: dict[tuple[int, str], list] = {}
+    results: dict[tuple[int, str], list] = {}
     for size in sizes or SIZES:
         for seed in seeds or SEEDS:
             train = make_orchestra(size, random_state=seed)
@@ -102,8 +102,8 @@ def measure(
                 proba = fitted.predict_proba(test.X)
                 excess = test.true_proba.max(axis=1) - test.true_proba[rows, proba.argmax(axis=1)]
                 loss = -np.log(proba[rows, label])
-                found.setdefault((size, name), []).append((excess.mean(), loss.mean(), fitted.n_parameters_))
-    return {key: np.array(rows) for key, rows in found.items()}
+                results.setdefault((size, name), []).append((excess.mean(), loss.mean(), fitted.n_parameters_))
+    return {key: np.array(rows) for key, rows in results.items()}
 
 
 def mean_and_error(values: np.ndarray) -> tuple[float, float]:
@@ -111,24 +111,24 @@ def mean_and_error(values: np.ndarray) -> tuple[float, float]:
     return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
-def show_table(found: dict[tuple[int, str], np.ndarray], bayes: float) -> None:
+def show_table(results: dict[tuple[int, str], np.ndarray], bayes: float) -> None:
     """Print what was measured."""
     print(f"Exact Bayes error {100 * bayes:.2f} %. Mean and standard error over {len(SEEDS)} training tables:\n")
     print(f"{'rows':>5}  {'model':<17}{'parameters':>11}{'error %':>16}{'above Bayes %':>16}{'log-loss, nats':>19}")
-    for (size, name), rows in found.items():
+    for (size, name), rows in results.items():
         excess, se = mean_and_error(100 * rows[:, 0])
         loss, loss_se = mean_and_error(rows[:, 1])
         cells = f"{100 * bayes + excess:.2f} ± {se:.2f}", f"{excess:.2f}", f"{loss:.4f} ± {loss_se:.4f}"
         print(f"{size:>5}  {name:<17}{rows[0, 2]:>11.0f}{cells[0]:>16}{cells[1]:>16}{cells[2]:>19}")
 
 
-def draw_parameters(found: dict[tuple[int, str], np.ndarray], bayes: float) -> None:
+def draw_parameters(results: dict[tuple[int, str], np.ndarray], bayes: float) -> None:
     """Error against the number of parameters, a panel for each number of training rows."""
-    sizes = list(dict.fromkeys(size for size, _ in found))
+    sizes = list(dict.fromkeys(size for size, _ in results))
     figure, axes = plt.subplots(1, len(sizes), figsize=(3.4 * len(sizes), 3.6), layout="constrained", sharey=True)
     for ax, size in zip(np.atleast_1d(axes), sizes):
         for name, shade, mark in (("shared", "#D55E00", "D"), ("per class", "#0072B2", "o")):
-            rows = [r for (s, n), r in found.items() if s == size and n.startswith(name)]
+            rows = [r for (s, n), r in results.items() if s == size and n.startswith(name)]
             values = np.array([mean_and_error(100 * (bayes + r[:, 0])) for r in rows])
             n_free = [r[0, 2] for r in rows]
             label = "4 shared components" if name == "shared" else "1, 2, 3, 4 components per class"
@@ -140,16 +140,16 @@ def draw_parameters(found: dict[tuple[int, str], np.ndarray], bayes: float) -> N
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
 
 
-found = measure()
-show_table(found, rows.bayes_error)
-draw_parameters(found, rows.bayes_error)
+results = measure()
+show_table(results, rows.bayes_error)
+draw_parameters(results, rows.bayes_error)
 plt.show()
 
 # %%
 # Training for the decision
 # -------------------------
 # ``training="conditional"`` trains p(class | x) instead of the joint density. It gains where densities are wrong for
-# what parts the classes: here the components are forced to be round, which the groups are not.
+# what parts the classes: here the components are restricted to be spherical, which the groups are not.
 
 test = make_orchestra(N_TEST, random_state=999, return_posterior=True)
 losses = {}

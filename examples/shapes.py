@@ -1,11 +1,11 @@
 """
-Two shapes: what moments cannot tell
-====================================
+Two shapes: classes that moments cannot distinguish
+===================================================
 
 Each class has a density of three Gaussians. The densities are clearly different, but their means (0.02) and variances
-(55.30) are equal, as in Figure 2.1 of document 004 (section 2.4). Constraints on means and second moments then say
+(55.30) are equal, as in Figure 2.1 of document 004 (section 2.4). Constraints on means and second moments then carry
 nothing about the class, and the maximum entropy posterior is 1/2 everywhere: half of all rows are wrong. The hidden
-component of a mixture, as a probabilistic instance, says where on the axis a row lies, and the classifier comes close
+component of a mixture, as a probabilistic instance, locates a row on the axis, and the classifier comes close
 to the Bayes error.
 
 ``python examples/shapes.py --full`` repeats the table over 10 training tables instead of 2 (about 10 s).
@@ -113,18 +113,18 @@ def fit(kind: str, seed: int = 0) -> MaxEntClassifier:
 def draw_components(ax: plt.Axes, model: MaxEntClassifier) -> None:
     """Responsibilities of the fitted components; how far each leans to a class is its multiplier's difference."""
     (term,) = model.layout_.dense
-    found = model.constraints()
-    odds = found.multipliers[:, 1] - found.multipliers[:, 0]
+    constraints = model.constraints()
+    odds = constraints.multipliers[:, 1] - constraints.multipliers[:, 0]
     owner = np.repeat(list(SHAPES), [len(mixture.means) for mixture in term.mixtures])
     joint = np.concatenate([m.log_joint(GRID) + np.log(p) for m, p in zip(term.mixtures, term.shares)])
     for k, log_density in enumerate(joint):
         shade = BLUE if owner[k] == "first" else ORANGE
-        label = f"{found.values[k]}: {odds[k]:+.1f} nats".replace("-", "\N{MINUS SIGN}")
+        label = f"{constraints.values[k]}: {odds[k]:+.1f} nats".replace("-", "\N{MINUS SIGN}")
         ax.fill_between(GRID, np.exp(log_density), color=shade, alpha=0.25, lw=0)
         ax.plot(GRID, np.exp(log_density), color=shade, lw=1.2, ls=("-", "--", ":")[k % 3], label=label)
     ax.set(ylabel="weighted density")
-    told = 'components of "union", and the log-odds each adds for the second class'
-    ax.set_title(told, fontsize="medium", loc="left")
+    title = 'components of "union", and the log-odds each adds for the second class'
+    ax.set_title(title, fontsize="medium", loc="left")
 
 
 models = {kind: fit(kind) for kind in ("union", "moments")}
@@ -154,28 +154,28 @@ plt.show()
 
 def measure(kinds: Sequence[str] = KINDS, seeds: Sequence[int] = SEEDS) -> dict[str, np.ndarray]:
     """Kind: (seeds, 3) of the error on the training rows, on as many new rows, and the values the column became."""
-    found = {}
+    results = {}
     for kind in kinds:
         rows = []
         for seed in seeds:
             model = fit(kind, seed)
             errors = [1 - model.score(*make_rows(seed=number)) for number in (seed, 1000 + seed)]
             rows.append((*errors, len(model.constraints().values)))
-        found[kind] = np.array(rows)
-    return found
+        results[kind] = np.array(rows)
+    return results
 
 
-def show_table(found: dict[str, np.ndarray]) -> None:
+def show_table(results: dict[str, np.ndarray]) -> None:
     """Print what was measured."""
-    n = len(next(iter(found.values())))
+    n = len(next(iter(results.values())))
     print(f"Exact Bayes error {100 * bayes_error():.2f} %. {N_ROWS} training rows, {N_ROWS} test rows;")
     print(f"mean and standard error over {n} training tables:\n")
     print(f"{'features':<10}{'values':>8}{'training error %':>20}{'test error %':>18}")
-    for kind, rows in found.items():
+    for kind, rows in results.items():
         mean, error = 100 * rows.mean(axis=0), 100 * rows.std(axis=0, ddof=1) / np.sqrt(n)
         cells = [f"{mean[i]:.2f} ± {error[i]:.2f}" for i in (0, 1)]
         print(f"{kind:<10}{rows[:, 2].mean():>8.1f}{cells[0]:>20}{cells[1]:>18}")
 
 
-found = measure()
-show_table(found)
+results = measure()
+show_table(results)

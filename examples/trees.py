@@ -1,8 +1,8 @@
 """
-Trees over columns: the edges that tell classes apart
-=====================================================
+Trees over columns: the edges that separate the classes
+=======================================================
 
-Where columns depend on each other, the dependence may be what tells classes apart, and it need not be the dependence
+Where columns depend on each other, the dependence may be what separates the classes, and it need not be the dependence
 that strikes the eye. :class:`mixent.MEDTreeClassifier` gives every tree over the columns a probability in each class
 and trains these for the decision; Chow and Liu's trees are trained to describe the rows.
 """
@@ -49,7 +49,7 @@ new, truth = make_sites(2000, seed=1000)
 
 margin = MEDTreeClassifier(C=1, calibration=None, margin=Margin("laplace", target=2)).fit(X, y)
 likely = MEDTreeClassifier(objective="likelihood", calibration=None).fit(X, y)
-errors = {name: 1 - one.score(new, truth) for name, one in (("margins", margin), ("likelihood", likely))}
+errors = {name: 1 - model.score(new, truth) for name, model in (("margins", margin), ("likelihood", likely))}
 for name, error in errors.items():
     print(f"trees by {name}: {error:.1%} of {len(new)} new rows wrong")
 for u, v in FAR:
@@ -59,8 +59,8 @@ p, information = margin.edge_marginals_[1][0, 1], margin.mutual_information_[1][
 print(f"edge 0 - 1, neighbors:      probability {p:.2f}, mutual information {information:.2f} nats")
 
 # %%
-# What strikes the eye, and what tells
-# ------------------------------------
+# The strongest dependence, and the one that separates
+# ----------------------------------------------------
 # Below the diagonal of each square is the mutual information of two columns: the dark band is the neighbors. Above it
 # are the weights after training for the decision: the band has faded, and the far pairs stand out.
 

@@ -23,7 +23,7 @@ edges = [0.02, 0.1, 0.3, 0.6, 0.9]
 vendors = {
     name: Calibration.from_scores(truth, proba[:, 1], edges=edges) for name, (truth, proba) in hospital.labelled.items()
 }
-answers = {name: proba[:, 1] for name, proba in hospital.answers.items()}  # P(ill) as each vendor says it
+answers = {name: proba[:, 1] for name, proba in hospital.answers.items()}  # P(ill) as each vendor states it
 
 # %%
 # How many are ill?
@@ -43,7 +43,7 @@ plt.show()
 # How much of each vendor's word counts?
 # --------------------------------------
 # The programs agree more than their own records explain, because they see some measurements in common. So each counts
-# for less than one; nobody had to say so.
+# for less than one; nobody had to declare it.
 
 print(f"method: {fuser.method_}; together worth {fuser.dependence_.n_effective:.2f} independent sources")
 TrustDisplay.from_estimator(fuser).plot()
@@ -56,9 +56,9 @@ plt.show()
 # measurements, which no fusion of two answers can.
 
 mean = sum(hospital.answers.values()) / 2
-said = {**hospital.answers, "mean of both": mean, "fused": fuser.posterior_, "exact": hospital.true_proba}
+predictions = {**hospital.answers, "mean of both": mean, "fused": fuser.posterior_, "exact": hospital.true_proba}
 errors, losses = {}, {}
-for name, proba in said.items():
+for name, proba in predictions.items():
     labels = hospital.classes[proba.argmax(axis=1)]
     errors[name], losses[name] = error_rate(hospital.truth, labels), log_loss(hospital.truth, proba, hospital.classes)
     n_ill = (labels == "ill").sum()
@@ -67,6 +67,6 @@ for name, proba in said.items():
 # %%
 figure, axes = plt.subplots(1, 2, figsize=(10.2, 5.4), layout="constrained")
 for ax, name in zip(axes, ("mean of both", "fused")):
-    ReliabilityDisplay.from_predictions(hospital.truth, said[name], hospital.classes).plot(ax)
+    ReliabilityDisplay.from_predictions(hospital.truth, predictions[name], hospital.classes).plot(ax)
     ax.set_title(name, loc="left", fontsize="medium")
 plt.show()

@@ -537,7 +537,7 @@ def test_gaps_that_contradict_each_other_come_to_rest(strength):
     np.testing.assert_allclose(phi[2:4], again.one(1), atol=1e-5)
 
 
-def test_filling_gaps_together_beats_leaving_them_out():
+def test_imputation_together_beats_leaving_them_out():
     X = frame(400, seed=11)
     model = MaxEntJoint(prior_variance=1.0, random_state=0).fit(X)
     new = frame(400, seed=12)

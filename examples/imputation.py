@@ -1,9 +1,9 @@
 """
-Filling gaps, and predicting any column
-=======================================
+Imputation, and prediction of any column
+========================================
 
 :class:`mixent.MaxEntJoint` is one model of a whole table. No column is the target until you ask: any column, or two
-together, is predicted from whatever else the row has, and gaps are filled together so that they fit each other.
+together, is predicted from whatever else the row has, and missing values are filled in jointly.
 """
 
 import matplotlib.pyplot as plt
@@ -46,7 +46,7 @@ guessed = whole["cultivar"][lost].value_counts(normalize=True).iloc[0]
 print(f"cultivar: {restored:.0%} of {lost.sum()} lost labels restored; the most frequent one fits {guessed:.0%}")
 
 # %%
-# A column that hangs on others is restored well, one that says only its own, less so.
+# A column that depends on others is restored well, an independent one less so.
 
 figure, axes = plt.subplots(2, 3, figsize=(10.5, 6.6), layout="constrained")
 colors = dict(zip(("first", "second", "third"), ("#0072B2", "#D55E00", "#009E73")))
@@ -72,13 +72,13 @@ plt.show()
 # %%
 # Any column from the others
 # --------------------------
-# ``accuracy_by_column`` asks for each column in turn, from all others: of a number it says how much of the variance is
+# ``accuracy_by_column`` predicts each column in turn from all others: for a number it returns the share of the variance
 # explained, of a category how often it is wrong. (Most of these cells were seen in the fit: for an honest number
 # give it other rows.)
 
 accuracy = joint.accuracy_by_column(whole)
-for name, told in accuracy.items():
-    print(f"{name:18}", f"{told.r2:.0%} of the variance" if told.error is None else f"{told.error:.1%} wrong")
+for name, quality in accuracy.items():
+    print(f"{name:18}", f"{quality.r2:.0%} of the variance" if quality.error is None else f"{quality.error:.1%} wrong")
 
 # %%
 # Probabilities instead of a value, and two columns at once (of a number, the center of its most probable component):
@@ -86,5 +86,5 @@ for name, told in accuracy.items():
 some = table.iloc[[0, 70, 150]]
 answers = joint.predict_proba(some, target="cultivar"), joint.predict(some, target=("cultivar", "proline"))
 for proba, (cultivar, proline) in zip(*answers):
-    said = ", ".join(f"{name} {p:.2f}" for name, p in zip(joint.values("cultivar"), proba))
-    print(f"{said}; together: {cultivar}, proline about {proline:.0f}")
+    text = ", ".join(f"{name} {p:.2f}" for name, p in zip(joint.values("cultivar"), proba))
+    print(f"{text}; together: {cultivar}, proline about {proline:.0f}")
