@@ -39,7 +39,7 @@ from .cases import (
 FOUR = [0, 1, 0, 1]
 tall = rng.normal(size=(4, 60))
 twice = np.column_stack([X, 2 * X[:, 0] + 1])  # collinear
-flat = (ConvergenceWarning, "give a prior")
+flat = (ConvergenceWarning, "use a prior")
 starved = (ConvergenceWarning, "starved")
 
 

@@ -36,9 +36,9 @@ def check_cover(source, whole, classes=None):
                 assert part is None
             else:
                 np.testing.assert_array_equal(part, full[at])
-        n_gaps = np.isnan(block.X).sum(axis=1)
-        assert (n_gaps == 0).all() if block.complete else (n_gaps > 0).all()
-        assert (np.diff(n_gaps) >= 0).all()  # in order, so that rows alike stand together
+        n_missing = np.isnan(block.X).sum(axis=1)
+        assert (n_missing == 0).all() if block.complete else (n_missing > 0).all()
+        assert (np.diff(n_missing) >= 0).all()  # in order, so that rows alike stand together
         if classes is None:
             assert block.known is None
         else:
@@ -50,27 +50,27 @@ def check_cover(source, whole, classes=None):
     n=st.integers(1, 90),
     d=st.integers(0, 11),
     block_rows=st.integers(1, 100),
-    gap_rows=st.integers(1, 40),
+    incomplete_rows=st.integers(1, 40),
     gaps=st.sampled_from([0.0, 0.2, 0.9, 1.0]),
     known=st.booleans(),
     seed=st.integers(0, 99),
 )
-def test_blocks_cover_every_row_once_and_hold_rows_alike(n, d, block_rows, gap_rows, gaps, known, seed):
+def test_blocks_cover_every_row_once_and_hold_rows_alike(n, d, block_rows, incomplete_rows, gaps, known, seed):
     rng = np.random.default_rng(seed)
     whole = table(rng, n, d, gaps, weights=bool(seed % 2), codes=seed % 3, n_classes=2 * (seed % 2))
     classes = rng.integers(-1, 2, n) if known else None
-    source = ArrayBlocks(whole, block_rows, gap_rows, classes)
+    source = ArrayBlocks(whole, block_rows, incomplete_rows, classes)
     check_cover(source, whole, classes)
     assert source.n_rows == n
-    assert source.has_gaps == bool(np.isnan(whole.X).any())
+    assert source.has_missing == bool(np.isnan(whole.X).any())
     for i in range(len(source)):
-        assert source[i].n_rows <= (block_rows if source[i].complete else gap_rows)
+        assert source[i].n_rows <= (block_rows if source[i].complete else incomplete_rows)
     again = source.reblock(7, 3)
     check_cover(again, whole, classes)
     joined = [np.concatenate([positions(s[i]) for i in range(len(s))]) for s in (source, again)]
     np.testing.assert_array_equal(*joined)  # other cuts, the same order
     check_cover(source, whole, classes)  # the first is as it was
-    assert all(source[i].n_rows <= max(block_rows, gap_rows) for i in range(len(source)))
+    assert all(source[i].n_rows <= max(block_rows, incomplete_rows) for i in range(len(source)))
 
 
 def test_complete_rows_are_views():
@@ -115,4 +115,4 @@ def test_huge_values_are_not_gaps_and_do_not_warn():
     X[2:] *= -1
     source = ArrayBlocks(Block(X))
     check_cover(source, Block(X))
-    assert not source.has_gaps
+    assert not source.has_missing

@@ -11,7 +11,7 @@ from mixent.core import lbfgs
 from mixent.core.blocks import ArrayBlocks, Block
 from mixent.core.driver import Halt, OutsideDomainError, Problem, Status, Stop, rounding, run
 from mixent.core.executors import Serial, Threads
-from mixent.core.lbfgs import NOT_THERE, ascend
+from mixent.core.lbfgs import NO_ASCENT, run_lbfgs
 from mixent.core.observers import EarlyStop
 from mixent.core.stats import Stats
 from mixent.mixtures.chart import MixtureChart
@@ -76,7 +76,7 @@ class Plain:
 
 def climb(problem, start=(0.0,), chart=None, **options):
     options.setdefault("stop", TIGHT)
-    result = ascend(problem, SOURCE, chart or Plain(), np.array(start), executor=Serial(), **options)
+    result = run_lbfgs(problem, SOURCE, chart or Plain(), np.array(start), executor=Serial(), **options)
     check(result)
     return result
 
@@ -193,7 +193,7 @@ def test_a_start_without_a_finite_objective_or_gradient(value):
 
 def test_a_false_gradient_is_caught_and_the_best_parameters_are_kept():
     result = climb(Valley(), (0.0, 1.0), Plain(-1.0))
-    assert result.status is Status.DECREASED and result.message == NOT_THERE
+    assert result.status is Status.DECREASED and result.message == NO_ASCENT
     assert result.params.tolist() == [0.0, 1.0] and result.objective == -52.0
 
 
@@ -265,7 +265,9 @@ def test_a_certified_gap_ends_it():
 def test_the_same_optimum_as_em_from_the_same_start(make_mixture, gaps):
     problem, source, params = make_mixture(seed=3, n=300, d=3, K=2, gap=1.6, gaps=gaps)
     em = run(problem, source, params, stop=Stop(1e-11, 5000), executor=Serial())
-    result = ascend(problem, source, MixtureChart(problem, params), params, stop=Stop(1e-11, 5000), executor=Serial())
+    result = run_lbfgs(
+        problem, source, MixtureChart(problem, params), params, stop=Stop(1e-11, 5000), executor=Serial()
+    )
     check(result, source.total_weight)
     assert em.status is result.status is Status.CONVERGED
     assert result.objective == pytest.approx(em.objective, abs=1e-6 * source.total_weight)
@@ -278,17 +280,17 @@ def test_threads_change_no_bit_and_memory_is_used(make_mixture):
     problem, source, params = make_mixture(seed=3, n=400, d=2, K=2, gap=0.9)
     chart = MixtureChart(problem, params)
     one, four = (
-        ascend(problem, source, chart, params, stop=Stop(1e-9, 500), executor=executor)
+        run_lbfgs(problem, source, chart, params, stop=Stop(1e-9, 500), executor=executor)
         for executor in (Serial(), Threads(4))
     )
     assert [replace(s, seconds=0, gain=0) for s in one.trace] == [replace(s, seconds=0, gain=0) for s in four.trace]
-    short = ascend(problem, source, chart, params, stop=Stop(1e-9, 500), executor=Serial(), memory=1)
+    short = run_lbfgs(problem, source, chart, params, stop=Stop(1e-9, 500), executor=Serial(), memory=1)
     assert short.n_passes > one.n_passes
 
 
 def test_em_goes_on_from_where_it_ended(make_mixture):
     problem, source, params = make_mixture(seed=1, n=300)
-    part = ascend(problem, source, MixtureChart(problem, params), params, stop=Stop(0.0, 12), executor=Serial())
+    part = run_lbfgs(problem, source, MixtureChart(problem, params), params, stop=Stop(0.0, 12), executor=Serial())
     rest = run(problem, source, resume=part.last, stop=Stop(1e-9, 500), executor=Serial())
     assert rest.status is Status.CONVERGED and rest.trace[: len(part.last.trace)] == part.last.trace
     assert rest.objective > part.objective

@@ -56,7 +56,7 @@ def test_equal_numbers_of_any_kind_add_and_are_not_taken_for_a_tag(number):
 
 def test_statistics_about_different_things_do_not_add():
     rng = np.random.default_rng(0)
-    with pytest.raises(ValueError, match="about 'center' cannot be added to statistics about 'means'"):
+    with pytest.raises(ValueError, match="cannot be added: one is about 'center', the other about 'means'"):
         outer(rng) + outer(rng, "means")
     with pytest.raises(ValueError, match="cannot be added"):
         Outer(None, (), 1, 1.0) + outer(rng)

@@ -387,7 +387,7 @@ def test_one_component_on_identical_rows_ends_with_a_status_not_an_exception():
             result = run(
                 problem, ArrayBlocks(Block(np.ones((20, 2)))), params, stop=Stop(1e-6, 50), propose=propose
             )  # fmt: skip
-            assert result.status is Status.NOT_FINITE and "give a prior" in result.message
+            assert result.status is Status.NOT_FINITE and "use a prior" in result.message
             assert np.isfinite(result.objective)
 
 

@@ -196,7 +196,7 @@ def test_the_class_term_is_met_and_the_history_tells_of_it(solver):
 def test_a_certified_gain_may_end_a_run(solver):
     cells, rows, _, variance = random_table(1)
     found = solved(rows, cells, solver, variance, Stop(-np.inf, 5000, gain=1e-8))
-    assert found.run.message == "the certified gain per row fell below the one asked for"
+    assert found.run.message == "the certified gain per row fell below its tolerance"
     assert found.run.status.ok and 0 <= found.gain < 1e-7  # the class term has moved since
     assert found.run.n_passes < solved(rows, cells, solver, variance, Stop(-np.inf, 5000, gain=1e-12)).run.n_passes
 

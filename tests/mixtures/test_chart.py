@@ -10,7 +10,7 @@ import pytest
 from mixent.core.blocks import ArrayBlocks, Block
 from mixent.core.driver import OutsideDomainError, Status, Stop, rounding, run
 from mixent.core.executors import Serial
-from mixent.core.lbfgs import ascend
+from mixent.core.lbfgs import run_lbfgs
 from mixent.families.categorical import CategoricalFamily, Categoricals
 from mixent.families.gaussian.family import GaussianFamily, Gaussians, Group
 from mixent.families.gaussian.prior import Prior
@@ -145,7 +145,7 @@ def test_the_gradient_vanishes_where_em_stands_still_and_both_find_the_same_opti
     chart = MixtureChart(problem, em.params)
     gradient = chart.gradient(em.params, total_of(problem, source, em.params))
     assert np.abs(gradient).max() < 1e-3 * source.total_weight
-    result = ascend(problem, source, MixtureChart(problem, params), params, stop=stop, executor=Serial())
+    result = run_lbfgs(problem, source, MixtureChart(problem, params), params, stop=stop, executor=Serial())
     assert result.status is Status.CONVERGED, result.message
     accepted = [s.objective for s in result.trace if s.accepted]
     assert all(b >= a - rounding(a, source.total_weight) for a, b in pairwise(accepted))
@@ -174,7 +174,7 @@ def test_axes_turn_far_from_the_start(name, degrees):
     )
     source, stop = ArrayBlocks(Block(X)), Stop(1e-12, 2000)
     em = run(problem, source, params, stop=stop, executor=Serial())
-    result = ascend(problem, source, MixtureChart(problem, params), params, stop=stop, executor=Serial())
+    result = run_lbfgs(problem, source, MixtureChart(problem, params), params, stop=stop, executor=Serial())
     assert result.status is Status.CONVERGED
     assert result.objective >= em.objective - 1e-6 * 300
 
@@ -186,7 +186,7 @@ def test_a_component_that_collapses_is_told_and_not_called_an_optimum():
     means[1], covs[1] = source.table.X[0] - problem.family.gaussian.center, 1e-5 * covs[1]
     spike = replace(gaussian, means=means, covs=covs)
     params = replace(params, components=replace(params.components, gaussian=spike))
-    result = ascend(problem, source, MixtureChart(problem, params), params, stop=Stop(1e-6, 3000), executor=Serial())
+    result = run_lbfgs(problem, source, MixtureChart(problem, params), params, stop=Stop(1e-6, 3000), executor=Serial())
     assert result.status is Status.NOT_FINITE
-    assert "collapsed onto too few distinct rows" in result.message and "give a prior" in result.message
+    assert "collapsed onto too few distinct rows" in result.message and "use a prior" in result.message
     assert not problem.family.broken(result.params.components).any()

@@ -1,1 +1,1 @@
-"""The engine: one driver over additive statistics. Knows no model and no file format."""
+"""Optimization of objectives with additive statistics, independent of models; serialization of objects."""

@@ -1,4 +1,4 @@
-"""Array operations behind which the numpy kernels live: scratch memory, sums of exponentials in place."""
+"""Array operations: scratch memory, logarithms of sums of exponentials, weighted quantiles."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ Array = NDArray[np.float64]
 
 
 class Scratch(threading.local):
-    """Named work arrays, one set per thread, reused from block to block.
+    """Named work arrays, one set per thread, reused for all blocks.
 
-    Fresh megabyte-sized arrays cost page faults at every block; these stay in the cache.
+    Allocating arrays of megabytes for every block costs page faults; reused arrays stay in the cache.
     """
 
     def __init__(self) -> None:
         self._arrays: dict[str, Array] = {}
 
     def get(self, name: str, shape: tuple[int, ...]) -> Array:
-        """An uninitialized C-ordered array of this shape; valid until the same name is asked for again."""
+        """Return an uninitialized C-ordered array of this shape, valid until the next call with the same name."""
         size = math.prod(shape)
         flat = self._arrays.get(name)
         if flat is None or flat.size < size:
@@ -36,12 +36,12 @@ scratch = Scratch()
 
 @contextmanager
 def long_rows() -> Iterator[None]:
-    """Let ufuncs run along the rows of a matrix as they are.
+    """Make ufuncs work on the rows of a matrix without copying them.
 
-    With its default buffer numpy first copies several rows of up to some thousand numbers together when an operand is
-    broadcast or padded, which costs twice the operation itself.
+    With its default buffer size, numpy copies several rows of up to some thousand numbers into a buffer when an operand
+    is broadcast or padded, which takes twice as long as the operation itself.
     """
-    size = np.setbufsize(512)  # of this thread
+    size = np.setbufsize(512)  # applies to this thread only
     try:
         yield
     finally:
@@ -49,11 +49,11 @@ def long_rows() -> Iterator[None]:
 
 
 def softmax_columns(log_joint: Array) -> Array:
-    """Turn log p(k, x) (K, n) into p(k | x) in place; return log p(x) (n,).
+    """Replace log p(k, x), (K, n), by p(k | x) in place and return log p(x), (n,).
 
-    A column that is -inf throughout gives -inf and zeros, not NaN.
+    A column of -inf gives -inf and zeros, not NaN.
     """
-    top = log_joint.max(axis=0, initial=-np.inf)  # without components nothing has any density
+    top = log_joint.max(axis=0, initial=-np.inf)  # without components the density is zero
     possible = True if top.min(initial=0.0) > -np.inf else ~np.isneginf(top)
     if possible is not True:
         top = np.where(possible, top, 0.0)
@@ -68,7 +68,7 @@ def softmax_columns(log_joint: Array) -> Array:
 
 
 def log_sum_exp(values: Array, axis: int) -> Array:
-    """Logarithm of a sum of exponentials along an axis; an empty or all -inf slice gives -inf."""
+    """Return the logarithm of the sum of exponentials along an axis; -inf for a slice that is empty or all -inf."""
     top = values.max(axis=axis, keepdims=True, initial=-np.inf)
     top = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(divide="ignore"):
@@ -77,14 +77,14 @@ def log_sum_exp(values: Array, axis: int) -> Array:
 
 
 def safe_log(values: Array) -> Array:
-    """Logarithm with log 0 = -inf and no warning: a zero weight is a mask."""
+    """Return the logarithm, with log 0 = -inf and no warning (a zero weight masks a row)."""
     with np.errstate(divide="ignore"):
         return np.log(values)
 
 
 def weighted_quantile(values: Array, weight: Array, share: float) -> float:
-    """Smallest value with at least that share of the weight at or below it."""
+    """Return the smallest value with at least this share of the weight at or below it."""
     order = np.argsort(values, kind="stable")
-    reached = np.cumsum(weight[order])
-    at = int(np.searchsorted(reached, share * reached[-1] * (1.0 - 1e-12)))
-    return float(values[order][min(at, len(order) - 1)])
+    cumulative = np.cumsum(weight[order])
+    position = int(np.searchsorted(cumulative, share * cumulative[-1] * (1.0 - 1e-12)))
+    return float(values[order][min(position, len(order) - 1)])

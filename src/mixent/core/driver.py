@@ -1,8 +1,8 @@
-"""The only loop over passes.
+"""The optimization loop that all models share.
 
-A model gives `statistics` that add over rows, a closed-form `update`, and an `objective` the update provably
-does not lower. `run` owns the rest: convergence, the guard against a falling objective, step control, repair,
-acceleration, history, observers, stop and resume.
+A model provides `stats` that are additive over rows, a closed-form `update`, and an `objective` that the update
+provably does not decrease. `run` does the rest: convergence, the check that the objective does not decrease, step
+size control, repair, acceleration, history, observers, stop and resume.
 """
 
 from __future__ import annotations
@@ -20,124 +20,125 @@ from mixent.core.executors import Executor, Threads
 from mixent.core.stats import Stats
 
 P = TypeVar("P")  # parameters: a frozen dataclass of arrays
-R = TypeVar("R")  # what `prepare` makes of them once per pass
+R = TypeVar("R")  # the result of `prepare`, computed once per pass
 S = TypeVar("S", bound=Stats)
 
 
 class OutsideDomainError(ArithmeticError):
-    """`prepare` met parameters at which the objective does not exist; the driver rejects the step."""
+    """The objective is undefined at these parameters; the driver rejects the step."""
 
 
 class Problem(ABC, Generic[P, R, S]):
-    """What is maximized, and how one pass raises it."""
+    """An objective to maximize, and an update that increases it."""
 
-    first_step: float = 1.0
-    safe_step: float = 1.0  # update is provably monotone for step <= safe_step
-    longest_step: float | None = None  # to which steps grow while the objective rises; None: the first
+    first_step: float = 1.0  # initial step size
+    safe_step: float = 1.0  # the update provably does not decrease the objective for step <= safe_step
+    longest_step: float | None = None  # limit to which the step size grows while the objective increases; None: first
 
     @abstractmethod
     def prepare(self, params: P) -> R:
-        """Do what a pass needs once: factorize, lay out columns."""
+        """Compute what depends on the parameters only, once per pass: factorizations, layout of columns."""
 
     @abstractmethod
     def stats(self, ready: R, block: Block) -> S:
-        """Statistics of one block; additive over rows."""
+        """Return the statistics of a block of rows; they are additive over rows."""
 
     @abstractmethod
     def objective(self, params: P, total: S) -> float:
-        """What the update provably does not lower, prior included."""
+        """Return the objective, log prior included, which the update provably does not decrease."""
 
     @abstractmethod
     def update(self, params: P, total: S, step: float) -> P:
-        """The next parameters in closed form."""
+        """Return the next parameters in closed form."""
 
     def gap(self, params: P, total: S) -> float | None:
-        """An upper bound of (maximum - objective), where one is known."""
+        """Return an upper bound on (maximum - objective), or None if none is available."""
         return None
 
     def certified_gain(self, params: P, total: S) -> float | None:
-        """What the next plain update gains at least, where it is known: a lower bound of (maximum - objective)."""
+        """Return a lower bound on the gain of the next plain update, or None if none is available."""
         return None
 
     def repair(self, params: P, total: S) -> tuple[P, str] | None:
-        """Mend parameters the update has broken, with the reason in words; None when they are sound."""
+        """Return repaired parameters and the reason when the update gave degenerate ones, else None."""
         return None
 
     def pack(self, params: P) -> Any:
-        """Parameters as a vector in which extrapolation makes sense; None: not to be accelerated."""
+        """Return the parameters as a vector suited for extrapolation; None: acceleration is not available."""
         return None
 
     def unpack(self, vector: Any, like: P) -> P | None:
-        """Parameters from such a vector; None when it lies outside the domain."""
+        """Return the parameters of such a vector; None when it lies outside the domain."""
         return None
 
 
 class Status(Enum):
-    """How a run ended; the value is the remedy."""
+    """How a run ended; the value is a message with the remedy."""
 
     CONVERGED = "converged: the gain per row fell below tol"
     MAX_PASSES = "max_iter was reached first; raise it, or loosen tol"
     DECREASED = (
-        "the objective fell beyond rounding; the best parameters are kept; if columns are collinear, give a prior"
+        "the objective decreased by more than rounding error; the best parameters are kept; "
+        "if columns are collinear, use a prior"
     )
-    NOT_FINITE = "the objective is not finite; check for huge values, or give a prior"
+    NOT_FINITE = "the objective is not finite; check for huge values, or use a prior"
     STOPPED = "an observer stopped the run"
 
     @property
     def failed(self) -> bool:
-        """Did the run break off where no optimum is near?"""
+        """Whether the run failed before it came near an optimum."""
         return self in (Status.DECREASED, Status.NOT_FINITE)
 
     @property
     def ok(self) -> bool:
-        """Is the answer to be trusted as an optimum (or as what the observer asked for)?"""
+        """Whether the result is an optimum (or what the observer asked for)."""
         return self in (Status.CONVERGED, Status.STOPPED)
 
 
 @dataclass(frozen=True)
 class Stop:
-    """When to stop: gain per unit of weight on a plain update below `tol`, or `max_passes` passes.
+    """Stopping rule: the gain per unit of weight of a plain update is below `tol`, or `max_passes` are done.
 
-    On a step shortened to some share of the full one, below as large a share of `tol`.
+    For a shortened step, `tol` is multiplied by the ratio of its size to the full one.
     """
 
     tol: float = 1e-6
     max_passes: int = 1000
-    gap: float | None = None  # stop when the certified gap per unit of weight is below this
-    gain: float | None = None  # stop when the next update's certified gain per unit of weight is below this
+    gap: float | None = None  # stop when the certified gap per unit of weight is below this value
+    gain: float | None = None  # stop when the next update's certified gain per unit of weight is below this value
 
 
 @dataclass(frozen=True)
 class Step:
-    """One line of the history: a pass over the data and what became of it."""
+    """An entry of the history: one pass over the data and its result."""
 
     n_pass: int
     objective: float
-    gain: float  # against the parameters accepted before; NaN at a start or after a repair
+    gain: float  # relative to the previously accepted parameters; NaN at a start or after a repair
     step: float
-    kind: str  # "start", "plain", "proposal", "repair"; "line": a trial of `ascend`
+    kind: str  # "start", "plain", "proposal", "repair"; "line": a trial point of `run_lbfgs`
     accepted: bool
-    segment: int  # a repair opens a new one; within a segment the objective never falls
-    seconds: float  # since the run began
+    segment: int  # a repair begins a new one; within a segment the objective never decreases
+    seconds: float  # since the start of the run
     note: str = ""
 
 
 @dataclass(frozen=True)
 class Event(Generic[P]):
-    """The state after an accepted pass: what an observer sees, and all that `run` needs to go on from here."""
+    """The state after an accepted pass, passed to observers; `run` can resume from it."""
 
     params: P
     objective: float
     n_pass: int
     step: float
-    memory: Any  # the proposal's own
+    memory: Any  # state of the proposal
     trace: tuple[Step, ...]
-    total: Any = None  # None: computed again on resume
+    total: Any = None  # None: recomputed on resume
 
 
 @dataclass(frozen=True)
 class Halt(Generic[P]):
-    """An observer's answer: stop now, and return these parameters (None: the current ones)."""
+    """Returned by an observer to stop the run with these parameters (None: the current ones)."""
 
     reason: str
     params: P | None = None
@@ -147,15 +148,15 @@ Observer = Callable[[Event[Any]], Halt[Any] | None]
 
 
 class Proposal(Protocol):
-    """A bolder step than the plain update; the driver takes it only if the objective rises."""
+    """An extrapolated step; the driver accepts it only if it increases the objective."""
 
     def __call__(self, problem: Problem[Any, Any, Any], memory: Any, params: Any, plain: Any) -> tuple[Any | None, Any]:
-        """(candidate or None, memory) from the accepted params and their plain update."""
+        """Return (candidate or None, memory), given the accepted parameters and their plain update."""
 
 
 @dataclass(frozen=True)
 class Run(Generic[P]):
-    """What happened: parameters, the objective of exactly these parameters, status, history."""
+    """Result of a run: parameters, the objective at these parameters, status, history."""
 
     params: P
     objective: float
@@ -163,11 +164,11 @@ class Run(Generic[P]):
     trace: tuple[Step, ...]
     n_passes: int
     message: str
-    last: Event[P] | None = None  # resume from here
+    last: Event[P] | None = None  # state to resume from
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What repairs did, in words."""
+        """Descriptions of the repairs."""
         return tuple(s.note for s in self.trace if s.note and s.kind == "repair")
 
 
@@ -182,18 +183,17 @@ def run(
     propose: Proposal | None = None,
     resume: Event[P] | None = None,
 ) -> Run[P]:
-    """Raise the objective until it stands still.
+    """Maximize the objective until it converges.
 
-    Give `params` to start, or the `Event` of an earlier run to go on from exactly there. The parameters
-    returned are always the last accepted ones, up to rounding those with the highest objective of the last segment,
-    and `objective` is theirs.
+    Pass `params` to start, or the `Event` of an earlier run to resume it. The returned parameters are the last
+    accepted ones, which have the highest objective of the last segment up to rounding; `objective` is their value.
     """
     with executor or Threads() as workers:
         return _Loop(problem, source, stop, workers, observers, propose).go(params, resume)
 
 
 class _Loop(Generic[P, R, S]):
-    """The accepted state and the moves that change it."""
+    """The state after the last accepted step, and the steps that change it."""
 
     def __init__(
         self,
@@ -226,7 +226,7 @@ class _Loop(Generic[P, R, S]):
             self.total: S = self._statistics(self.params) if resume.total is None else resume.total
             return None
         if params is None:
-            raise ValueError("run needs starting params, or resume=")
+            raise ValueError("run needs initial parameters: pass params or resume")
         self.params, self.memory = params, None
         self.n_pass, self.segment, self.step, self.trace = 0, 0, self.problem.first_step, []
         self._mark()
@@ -238,50 +238,50 @@ class _Loop(Generic[P, R, S]):
         return self._observe()
 
     def _mark(self) -> None:
-        """Remember where the step now beginning set out: a step cut short is taken again in full on resume."""
+        """Store the state at the start of this step: an interrupted step is repeated on resume."""
         self.mark = self.n_pass, self.step, self.memory, len(self.trace)
 
     def _advance(self) -> Status | None:
-        """One accepted step, or the reason to stop."""
+        """Take one accepted step, or return the reason to stop."""
         self._mark()
         if self._certified():
             return Status.CONVERGED
         if self.n_pass >= self.stop.max_passes:
             return Status.MAX_PASSES
         plain = self.problem.update(self.params, self.total, self.step)
-        mended = self.problem.repair(plain, self.total)
-        if mended is not None:
-            return self._take_repaired(*mended)
+        repaired = self.problem.repair(plain, self.total)
+        if repaired is not None:
+            return self._take_repaired(*repaired)
         if self.propose is not None:
-            bold, self.memory = self.propose(self.problem, self.memory, self.params, plain)
-            if bold is not None:
-                if self._try(bold, "proposal", slack=0.0) is not None:
+            candidate, self.memory = self.propose(self.problem, self.memory, self.params, plain)
+            if candidate is not None:
+                if self._try(candidate, "proposal", slack=0.0) is not None:
                     return self._observe()
                 if self.n_pass >= self.stop.max_passes:
                     return Status.MAX_PASSES
         return self._take_plain(plain)
 
     def _certified(self) -> bool:
-        """Does the problem itself say that little is left to gain? `message` then says which way."""
+        """Whether a bound of the problem on the remaining gain is below its tolerance; sets `message`."""
         bounds = (("gap", self.stop.gap, self.problem.gap), ("gain", self.stop.gain, self.problem.certified_gain))
-        for name, wanted, bound in bounds:
-            value = None if wanted is None else bound(self.params, self.total)
-            if wanted is None or value is None:
+        for name, tolerance, bound in bounds:
+            value = None if tolerance is None else bound(self.params, self.total)
+            if tolerance is None or value is None:
                 continue
-            # a bound below zero by more than rounding is none: the update has lost its way
-            if -rounding(self.objective, self.weight) <= value <= wanted * self.weight:
-                self.message = f"the certified {name} per row fell below the one asked for"
+            # a bound below zero by more than rounding is not valid: the update has diverged
+            if -rounding(self.objective, self.weight) <= value <= tolerance * self.weight:
+                self.message = f"the certified {name} per row fell below its tolerance"
                 return True
         return False
 
     def _take_plain(self, plain: P) -> Status | None:
         while True:
-            bold = self.step > self.problem.first_step  # which must raise the objective, as a proposal must
-            gain = self._try(plain, "plain", 0.0 if bold else rounding(self.objective, self.weight))
+            extended = self.step > self.problem.first_step  # must increase the objective, like a proposal
+            gain = self._try(plain, "plain", 0.0 if extended else rounding(self.objective, self.weight))
             if gain is not None:
-                share = self.step / self.problem.first_step  # a short step gains little wherever it is taken
+                share = self.step / self.problem.first_step  # a short step has a small gain everywhere
                 longest = self.problem.longest_step or self.problem.first_step
-                self.step = min(1.5 * self.step, longest)  # a step that had to shrink recovers
+                self.step = min(1.5 * self.step, longest)  # a reduced step size grows again
                 halted = self._observe()
                 return Status.CONVERGED if halted is None and gain <= share * self.stop.tol * self.weight else halted
             if self.step <= self.problem.safe_step:
@@ -292,7 +292,7 @@ class _Loop(Generic[P, R, S]):
             plain = self.problem.update(self.params, self.total, self.step)
 
     def _take_repaired(self, params: P, reason: str) -> Status | None:
-        """A repair may lower the objective: it opens a new segment of the history."""
+        """Accept repaired parameters; the objective may decrease, so a new segment of the history begins."""
         self.segment += 1
         total, objective, _ = self._evaluate(params)
         self._record(objective, float("nan"), "repair", isfinite(objective), reason)
@@ -302,7 +302,7 @@ class _Loop(Generic[P, R, S]):
         return self._observe()
 
     def _try(self, params: P, kind: str, slack: float) -> float | None:
-        """Evaluate; accept and return the gain unless the objective falls by more than `slack`."""
+        """Evaluate the parameters; accept them and return the gain unless it is below -`slack`."""
         total, objective, note = self._evaluate(params)
         gain = objective - self.objective
         accepted = isfinite(objective) and gain >= -slack
@@ -313,7 +313,7 @@ class _Loop(Generic[P, R, S]):
         return gain
 
     def _evaluate(self, params: P) -> tuple[S | None, float, str]:
-        """Spend a pass: statistics and objective, or (None, -inf, the reason) outside the domain."""
+        """Compute statistics and objective in one pass; (None, -inf, reason) outside the domain."""
         self.n_pass += 1
         try:
             total = self._statistics(params)
@@ -344,7 +344,7 @@ class _Loop(Generic[P, R, S]):
         if self.trace[-1].accepted:
             self._mark()
         n_pass, step, memory, n_trace = self.mark
-        # without its total, which can be large and comes back with one pass
+        # without the statistics, which can be large and are recomputed in one pass
         trace = tuple(self.trace[:n_trace])
         last = Event(self.params, self.objective, n_pass, step, memory, trace) if trace else None
         message = self.message or status.value if self.halt is None else self.halt.reason
@@ -358,5 +358,5 @@ class _Loop(Generic[P, R, S]):
 
 
 def rounding(objective: float, weight: float) -> float:
-    """How far the objective may seem to fall by rounding alone."""
+    """Return the largest apparent decrease of the objective that rounding explains."""
     return 1e-11 * weight + 1e-12 * abs(objective)

@@ -1,13 +1,14 @@
-"""Concave dual ascent on a box, with or without one equality: coordinate by coordinate, or pair by pair.
+"""Maximization of a concave dual function with box constraints and at most one equality constraint.
 
     maximize  J(l) = sum_t w_t u(l_t) - a^T K a / 2,    a_t = w_t e_t l_t,    0 <= l_t < upper,   [sum_t a_t = 0]
 
-over multipliers l, u concave (`Potential`), e_t in [-1, 1] the direction in which row t pulls. With the equality two
-coordinates move against each other (a_i + d, a_j - d), chosen where the slopes contradict the optimum most; without
-it, one. Every move maximizes J along its line, so J never falls. Rows that have nothing to say for now are set aside
-(shrinking) and looked at again before the end.
+over the multipliers l, with u concave (`Potential`) and e_t in [-1, 1] the expected label of row t. Without the
+equality constraint this is coordinate ascent; with it, two coordinates change at a time (a_i + d, a_j - d), as in
+sequential minimal optimization: the pair that violates the optimality conditions most. Every step maximizes J along its
+line, so J never decreases. Rows whose multiplier is zero and would stay zero are set aside (shrinking) and checked
+again before the end.
 
-The certificate is the dual's own dual: with f = K a and the best constant b, J* <= a^T K a / 2 + sum_t w_t
+The certificate is the primal objective: with f = K a and the best constant b, J* <= a^T K a / 2 + sum_t w_t
 loss(e_t (f_t + b)), loss(m) = max_l u(l) - l m.
 """
 
@@ -27,36 +28,36 @@ from mixent.core.blocks import Blocks, NumberedRows
 from mixent.core.driver import Problem
 from mixent.core.stats import Stats
 
-LEAST = 200  # moves of a sweep
-ASIDE = 0.7  # copy the kernel of the rows at work once they are less than this share of those it was copied for
-NEAR = 0.99  # of the upper end a start may reach
-SOLVED = 1e-6  # relative: a line's maximum is found so well; the next move mends the rest
+MIN_STEPS = 200  # steps of a sweep
+SHRINK = 0.7  # copy the kernel of the active rows when they are less than this share of those of the last copy
+NEAR = 0.99  # share of the upper bound that initial multipliers may reach
+SOLVED = 1e-6  # relative accuracy of the maximum along a line; the next step corrects the rest
 
 
 class Potential(Protocol):
-    """A concave function of one multiplier; numbers and arrays alike."""
+    """A concave function u of one multiplier, for numbers and arrays."""
 
     @property
     def upper(self) -> float:
-        """Where it ends; its slope is -inf there unless that is inf."""
+        """Upper end of the domain; the slope is -inf there unless it is inf."""
 
     def potential(self, multiplier: Array) -> Array: ...
     def mean(self, multiplier: float) -> float:
-        """Its slope."""
+        """Return the slope of u."""
 
     def curvature(self, multiplier: float) -> float:
-        """Minus its second derivative."""
+        """Return minus the second derivative of u."""
 
     def multiplier(self, margin: Array) -> Array:
-        """The l that maximizes u(l) - l m."""
+        """Return the l that maximizes u(l) - l m."""
 
     def loss(self, margin: Array) -> Array:
-        """max u(l) - l m."""
+        """Return max_l u(l) - l m."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """Multipliers and the field they make."""
+    """Multipliers and the resulting discriminant function, without its constant."""
 
     lam: Array  # (n,)
     f: Array  # (n,) K a
@@ -70,28 +71,28 @@ class Parts(Stats):
 
 @dataclass(frozen=True)
 class BoxDual(Problem[Point, Point, Parts]):
-    """J over the box; `update` is a sweep of half as many moves as there are rows, 200 at least."""
+    """J over the box; `update` is a sweep of max(200, n / 2) steps."""
 
     kernel: Array  # (n, n)
-    pull: Array  # (n,) e_t, zero: the row cannot pull
+    direction: Array  # (n,) e_t; a row with zero has no effect
     weight: Array  # (n,)
     potential: Potential
-    balanced: bool  # with the equality
-    tol: float = 1e-10  # largest slope left
-    work: list[_Work] = field(default_factory=list, repr=False)  # the kernel of the rows at work: a memo
+    balanced: bool  # with the equality constraint
+    tol: float = 1e-10  # largest remaining slope
+    cache: list[_ActiveRows] = field(default_factory=list, repr=False)  # kernel of all rows, and of the active rows
 
     def start(self, alpha: Array | None = None) -> Point:
-        """Nothing, or as near to what rows added to the field in another problem as this one allows."""
-        n = len(self.pull)
+        """Return zero, or the feasible point nearest to the coefficients `alpha` of another problem."""
+        n = len(self.direction)
         if alpha is None:
             return Point(np.zeros(n), np.zeros(n))
-        scale = self.weight * self.pull
+        scale = self.weight * self.direction
         lam = np.divide(alpha, scale, out=np.zeros(n), where=scale != 0)
         lam = np.clip(lam, 0.0, NEAR * self.potential.upper)
         if self.balanced:
-            up, down = float((scale * lam)[scale > 0].sum()), -float((scale * lam)[scale < 0].sum())
-            lam[scale > 0] *= min(1.0, down / up) if up > 0 else 0.0
-            lam[scale < 0] *= min(1.0, up / down) if down > 0 else 0.0
+            positive, negative = float((scale * lam)[scale > 0].sum()), -float((scale * lam)[scale < 0].sum())
+            lam[scale > 0] *= min(1.0, negative / positive) if positive > 0 else 0.0
+            lam[scale < 0] *= min(1.0, positive / negative) if negative > 0 else 0.0
         return Point(lam, np.asarray(self.kernel @ (scale * lam)))
 
     def source(self) -> Blocks:
@@ -109,211 +110,234 @@ class BoxDual(Problem[Point, Point, Parts]):
         return total.potential - 0.5 * total.energy
 
     def alpha(self, params: Point) -> Array:
-        """(n,) what each row adds to the field."""
-        return np.asarray(self.weight * self.pull * params.lam)
+        """Return the coefficients a_t, (n,)."""
+        return np.asarray(self.weight * self.direction * params.lam)
 
     def update(self, params: Point, total: Parts, step: float) -> Point:
         slope = self._slope(params)
-        rising, falling = self._may_move(params.lam)
-        rows = self._at_work(params.lam, slope, rising, falling)
+        increasing, decreasing = self._free_directions(params.lam)
+        rows = self._active_rows(params.lam, slope, increasing, decreasing)
         if len(rows) == 0:
             return params
-        work = self._work(rows)
-        lam, n_moves = params.lam.copy(), max(LEAST, len(self.pull) // 2)
-        moved = _Moves(self, work, lam[work.rows], params.f[work.rows])
-        (moved.in_pairs if self.balanced else moved.one_by_one)(n_moves)
-        lam[work.rows] = moved.lam
+        active = self._active_kernel(rows)
+        lam, n_steps = params.lam.copy(), max(MIN_STEPS, len(self.direction) // 2)
+        sweep = _Sweep(self, active, lam[active.rows], params.f[active.rows])
+        (sweep.change_pairs if self.balanced else sweep.change_single)(n_steps)
+        lam[active.rows] = sweep.lam
         change = np.zeros(len(lam))
-        change[work.rows] = self.weight[work.rows] * self.pull[work.rows] * (moved.lam - params.lam[work.rows])
+        change[active.rows] = (
+            self.weight[active.rows] * self.direction[active.rows] * (sweep.lam - params.lam[active.rows])
+        )
         return Point(lam, params.f + self.kernel @ change)
 
     def _slope(self, params: Point) -> Array:
-        """(n,) of J in a_t; inf for rows that cannot pull, which `_may_move` leaves out."""
+        """Return the derivatives of J by a_t, (n,); inf for rows with e_t = 0, which `_free_directions` excludes."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(self.potential.mean(params.lam) / self.pull - params.f)  # type: ignore[arg-type]
+            return np.asarray(self.potential.mean(params.lam) / self.direction - params.f)  # type: ignore[arg-type]
 
-    def _may_move(self, lam: Array) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Rows whose a_t may rise, and may fall."""
+    def _free_directions(self, lam: Array) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return the rows whose a_t may increase, and those whose a_t may decrease."""
         usable = self.weight > 0
-        rising = usable & ((self.pull > 0) | ((self.pull < 0) & (lam > 0)))
-        return rising, usable & ((self.pull < 0) | ((self.pull > 0) & (lam > 0)))
+        increasing = usable & ((self.direction > 0) | ((self.direction < 0) & (lam > 0)))
+        return increasing, usable & ((self.direction < 0) | ((self.direction > 0) & (lam > 0)))
 
-    def _at_work(
-        self, lam: Array, slope: Array, rising: NDArray[np.bool_], falling: NDArray[np.bool_]
+    def _active_rows(
+        self, lam: Array, slope: Array, increasing: NDArray[np.bool_], decreasing: NDArray[np.bool_]
     ) -> NDArray[np.intp]:
-        """Rows with a multiplier, and those that want one at some constant now possible."""
+        """Return the rows whose multiplier is positive, or would become so for a possible value of the constant."""
         low = high = 0.0
         if self.balanced:
-            if not rising.any() or not falling.any():
+            if not increasing.any() or not decreasing.any():
                 return np.empty(0, dtype=np.intp)
-            high = float(slope[rising].max())  # the constant is somewhere between
-            low = float(slope[falling].min())
-        wanting = (rising & (slope >= min(low, high))) | (falling & (slope <= max(low, high)))
-        return np.flatnonzero((lam > 0) & (rising | falling) | wanting)
+            high = float(slope[increasing].max())  # the constant is between these two
+            low = float(slope[decreasing].min())
+        violating = (increasing & (slope >= min(low, high))) | (decreasing & (slope <= max(low, high)))
+        return np.flatnonzero((lam > 0) & (increasing | decreasing) | violating)
 
-    def _work(self, rows: NDArray[np.intp]) -> _Work:
-        """The kernel among these rows (and a few more, where that saves a copy)."""
-        if not self.work:
-            everything = np.flatnonzero((self.weight > 0) & (self.pull != 0))
-            whole = len(everything) == len(self.pull)
-            self.work.append(_Work.of(self, everything, self.kernel if whole else None))
-        known = self.work[-1]
-        covered = np.isin(rows, known.rows, assume_unique=True).all()
+    def _active_kernel(self, rows: NDArray[np.intp]) -> _ActiveRows:
+        """Return the kernel of these rows (and a few more, where that saves a copy)."""
+        if not self.cache:
+            usable = np.flatnonzero((self.weight > 0) & (self.direction != 0))
+            all_usable = len(usable) == len(self.direction)
+            self.cache.append(_ActiveRows.of(self, usable, self.kernel if all_usable else None))
+        active = self.cache[-1]
+        covered = np.isin(rows, active.rows, assume_unique=True).all()
         if not covered:
-            del self.work[1:]
-            known = self.work[0]
-        if len(rows) < ASIDE * len(known.rows):
-            del self.work[1:]
-            known = _Work.of(self, rows)
-            self.work.append(known)
-        return known
+            del self.cache[1:]
+            active = self.cache[0]
+        if len(rows) < SHRINK * len(active.rows):
+            del self.cache[1:]
+            active = _ActiveRows.of(self, rows)
+            self.cache.append(active)
+        return active
 
     def constant(self, params: Point) -> float:
-        """The b that minimizes the certificate: the bias."""
+        """Return the bias: the b that minimizes the certificate."""
         if not self.balanced:
             return 0.0
-        return best_constant(self.potential, params.f, self.pull, self.weight, self._guess(params))
+        return best_constant(self.potential, params.f, self.direction, self.weight, self._initial_constant(params))
 
-    def _guess(self, params: Point) -> float:
-        """Median of what the active rows say: there the slope of J in a_t is the constant (001, section 5, mended)."""
-        speaks = (params.lam > 0) & (self.pull != 0) & (self.weight > 0)
-        return float(np.median(self._slope(params)[speaks])) if speaks.any() else 0.0
+    def _initial_constant(self, params: Point) -> float:
+        """Return the median slope of J in a_t of the active rows, which at the optimum is the constant.
+
+        (001, section 5, corrected.)
+        """
+        active = (params.lam > 0) & (self.direction != 0) & (self.weight > 0)
+        return float(np.median(self._slope(params)[active])) if active.any() else 0.0
 
     def gap(self, params: Point, total: Parts) -> float | None:
-        speaks = self.pull != 0
-        margin = (self.pull * (params.f + self.constant(params)))[speaks]
-        loss = float(self.weight[speaks] @ self.potential.loss(margin))
+        directed = self.direction != 0
+        margin = (self.direction * (params.f + self.constant(params)))[directed]
+        loss = float(self.weight[directed] @ self.potential.loss(margin))
         return 0.5 * total.energy + loss - (total.potential - 0.5 * total.energy)
 
 
 @dataclass(frozen=True)
-class _Work:
-    """The rows at work, and what moving them takes."""
+class _ActiveRows:
+    """The active rows, their kernel and what their steps need."""
 
     rows: NDArray[np.intp]
     kernel: Array  # (m, m)
     diagonal: list[float]
-    rate: list[float]  # by which l_t moves when a_t moves by one: 1 / (w_t e_t)
+    rate: list[float]  # change of l_t per unit change of a_t: 1 / (w_t e_t)
     weight: list[float]
 
     @classmethod
-    def of(cls, dual: BoxDual, rows: NDArray[np.intp], kernel: Array | None = None) -> _Work:
+    def of(cls, dual: BoxDual, rows: NDArray[np.intp], kernel: Array | None = None) -> _ActiveRows:
         if kernel is None:
             kernel = dual.kernel[np.ix_(rows, rows)]
-        rate = 1.0 / (dual.weight[rows] * dual.pull[rows])
+        rate = 1.0 / (dual.weight[rows] * dual.direction[rows])
         return cls(rows, kernel, np.diagonal(kernel).tolist(), rate.tolist(), dual.weight[rows].tolist())
 
 
-class _Moves:
-    """One sweep: multipliers of the rows at work, and the slope of J in each a_t."""
+class _Sweep:
+    """A sweep of steps: multipliers of the active rows, and the slope of J in each a_t."""
 
-    def __init__(self, dual: BoxDual, work: _Work, lam: Array, f: Array) -> None:
-        self.dual, self.work, self.lam = dual, work, lam
-        pull = dual.pull[work.rows]
-        self.slope = np.asarray(dual.potential.mean(lam) / pull - f)  # type: ignore[arg-type]
-        self.positive = (pull > 0).tolist()
-        self.pull = pull.tolist()
-        # slopes of the rows that may rise, and of those that may fall; the others out of reach
-        self.rising = np.where((pull > 0) | (lam > 0), self.slope, -inf)
-        self.falling = np.where((pull < 0) | (lam > 0), self.slope, inf)
+    def __init__(self, dual: BoxDual, active: _ActiveRows, lam: Array, f: Array) -> None:
+        self.dual, self.active, self.lam = dual, active, lam
+        direction = dual.direction[active.rows]
+        self.slope = np.asarray(dual.potential.mean(lam) / direction - f)  # type: ignore[arg-type]
+        self.positive = (direction > 0).tolist()
+        self.direction = direction.tolist()
+        # slopes of the rows whose a_t may increase, and of those whose a_t may decrease; infinite for the others
+        self.increasing = np.where((direction > 0) | (lam > 0), self.slope, -inf)
+        self.decreasing = np.where((direction < 0) | (lam > 0), self.slope, inf)
 
-    def in_pairs(self, n_moves: int) -> None:
-        """Move the two rows whose slopes contradict each other most; the sum of all a_t stays."""
-        K, diagonal, between = self.work.kernel, self.work.diagonal, np.empty(len(self.lam))
-        for _ in range(n_moves):
-            i, j = int(self.rising.argmax()), int(self.falling.argmin())
-            steep = float(self.rising[i] - self.falling[j])
-            if not steep > self.dual.tol:
+    def change_pairs(self, n_steps: int) -> None:
+        """Change the pair that violates the optimality conditions most; the sum of all a_t remains the same."""
+        K, diagonal, between = self.active.kernel, self.active.diagonal, np.empty(len(self.lam))
+        for _ in range(n_steps):
+            i, j = int(self.increasing.argmax()), int(self.decreasing.argmin())
+            slope = float(self.increasing[i] - self.decreasing[j])
+            if not slope > self.dual.tol:
                 return
             row, other = K[i], K[j]
-            bend = max(diagonal[i] + diagonal[j] - 2.0 * float(row[j]), 0.0)
-            length = self._line((i, 1.0), (j, -1.0), steep, bend)
+            curvature = max(diagonal[i] + diagonal[j] - 2.0 * float(row[j]), 0.0)
+            length = self._maximize_line((i, 1.0), (j, -1.0), slope, curvature)
             if length == 0.0:
                 return
             np.subtract(row, other, out=between)
-            self._feel(between, -length)
-            self._settle(i)
-            self._settle(j)
+            self._add_to_slopes(between, -length)
+            self._set_limits(i)
+            self._set_limits(j)
 
-    def one_by_one(self, n_moves: int) -> None:
-        """Move the row with the steepest slope."""
-        for _ in range(n_moves):
-            i, j = int(self.rising.argmax()), int(self.falling.argmin())
-            if self.rising[i] >= -self.falling[j]:
-                t, way, steep = i, 1.0, float(self.rising[i])
+    def change_single(self, n_steps: int) -> None:
+        """Change the coefficient with the largest slope."""
+        for _ in range(n_steps):
+            i, j = int(self.increasing.argmax()), int(self.decreasing.argmin())
+            if self.increasing[i] >= -self.decreasing[j]:
+                t, sign, slope = i, 1.0, float(self.increasing[i])
             else:
-                t, way, steep = j, -1.0, -float(self.falling[j])
-            if not steep > self.dual.tol:
+                t, sign, slope = j, -1.0, -float(self.decreasing[j])
+            if not slope > self.dual.tol:
                 return
-            length = self._line((t, way), None, steep, max(self.work.diagonal[t], 0.0))
+            length = self._maximize_line((t, sign), None, slope, max(self.active.diagonal[t], 0.0))
             if length == 0.0:
                 return
-            self._feel(self.work.kernel[t], -way * length)
-            self._settle(t)
+            self._add_to_slopes(self.active.kernel[t], -sign * length)
+            self._set_limits(t)
 
-    def _feel(self, column: Array, amount: float) -> None:
-        """All slopes change with the field."""
-        for values in (self.slope, self.rising, self.falling):
+    def _add_to_slopes(self, column: Array, amount: float) -> None:
+        """Update all slopes after f has changed."""
+        for values in (self.slope, self.increasing, self.decreasing):
             daxpy(column, values, a=amount)
 
-    def _settle(self, t: int) -> None:
-        """The moved row's own slope, and which way it may go now."""
-        slope, some = self.slope[t], self.lam[t] > 0
-        self.rising[t] = slope if self.positive[t] or some else -inf
-        self.falling[t] = slope if not self.positive[t] or some else inf
+    def _set_limits(self, t: int) -> None:
+        """Update the slope of a changed row in the directions in which it may change again."""
+        slope, positive_multiplier = self.slope[t], self.lam[t] > 0
+        self.increasing[t] = slope if self.positive[t] or positive_multiplier else -inf
+        self.decreasing[t] = slope if not self.positive[t] or positive_multiplier else inf
 
-    def _line(self, first: tuple[int, float], second: tuple[int, float] | None, steep: float, bend: float) -> float:
-        """How far to move, at least 0: maximize J along the line whose slope at 0 is `steep`; multipliers are set."""
-        one = self._mover(*first)
-        two = _Mover(-1, 0.0, 0.0, 0.0) if second is None else self._mover(*second)
+    def _maximize_line(
+        self, first: tuple[int, float], second: tuple[int, float] | None, slope: float, curvature: float
+    ) -> float:
+        """Maximize J along the line with this slope at 0, set the multipliers and return the step length, >= 0."""
+        a = self._coordinate(*first)
+        b = _Coordinate(-1, 0.0, 0.0, 0.0) if second is None else self._coordinate(*second)
         upper = self.dual.potential.upper
-        stop = min(one.zero, two.zero)  # the first multiplier to reach zero ends the line
-        end = min(one.end(upper), two.end(upper))  # where one would reach its upper end; never attained
-        length = self._top(one, two, steep, bend, stop, end)
-        for mover in (one, two):
-            if mover.row >= 0:
-                now = 0.0 if length == stop == mover.zero else max(mover.lam + mover.rate * length, 0.0)
+        zero = min(a.zero, b.zero)  # the line ends where the first multiplier reaches zero
+        end = min(a.end(upper), b.end(upper))  # where the first would reach its upper bound; never attained
+        length = self._best_length(a, b, slope, curvature, zero, end)
+        for coordinate in (a, b):
+            if coordinate.row >= 0:
+                at_zero = length == zero == coordinate.zero
+                lam = 0.0 if at_zero else max(coordinate.lam + coordinate.rate * length, 0.0)
                 mean = self.dual.potential.mean
-                self.lam[mover.row] = now
-                self.slope[mover.row] += (mean(now) - mean(mover.lam)) / self.pull[mover.row]
+                self.lam[coordinate.row] = lam
+                self.slope[coordinate.row] += (mean(lam) - mean(coordinate.lam)) / self.direction[coordinate.row]
         return length
 
-    def _mover(self, t: int, way: float) -> _Mover:
-        rate = way * self.work.rate[t]
-        return _Mover(t, float(self.lam[t]), rate, rate * self.work.weight[t])
+    def _coordinate(self, t: int, sign: float) -> _Coordinate:
+        rate = sign * self.active.rate[t]
+        return _Coordinate(t, float(self.lam[t]), rate, rate * self.active.weight[t])
 
-    def _top(self, one: _Mover, two: _Mover, steep: float, bend: float, stop: float, end: float) -> float:
-        """Where on the line J is highest: Newton's method, kept between what is known to be too short and too long."""
+    def _best_length(
+        self,
+        first: _Coordinate,
+        second: _Coordinate,
+        initial_slope: float,
+        kernel_curvature: float,
+        zero: float,
+        end: float,
+    ) -> float:
+        """Return the step length that maximizes J: Newton's method, safeguarded by an interval around the maximum."""
         mean, curvature = self.dual.potential.mean, self.dual.potential.curvature
-        a, rate_a, share_a = one.lam, one.rate, one.share
-        b, rate_b, share_b = two.lam, two.rate, two.share
-        level = steep - share_a * mean(a) - share_b * mean(b)  # slope of all but the potentials
-        if stop < end:
-            there = level - bend * stop + share_a * mean(a + rate_a * stop) + share_b * mean(b + rate_b * stop)
-            if there >= 0:
-                return stop
-        low, high, at, slope = 0.0, min(stop, end), 0.0, steep
+        a, rate_a, share_a = first.lam, first.rate, first.share
+        b, rate_b, share_b = second.lam, second.rate, second.share
+        rest = initial_slope - share_a * mean(a) - share_b * mean(b)  # slope without the potentials
+        if zero < end:
+            slope = (
+                rest - kernel_curvature * zero + share_a * mean(a + rate_a * zero) + share_b * mean(b + rate_b * zero)
+            )
+            if slope >= 0:
+                return zero
+        low, high, length, slope = 0.0, min(zero, end), 0.0, initial_slope
         for _ in range(60):
-            x, y = a + rate_a * at, b + rate_b * at
-            curve = bend + share_a * rate_a * curvature(x) + share_b * rate_b * curvature(y)
-            ahead = at + slope / curve if curve > 0 else inf
-            if not low < ahead < high:
-                ahead = 0.5 * (low + high) if high < inf else 2.0 * at + 1.0
-            near = abs(ahead - at) <= SOLVED * ahead
-            at = ahead
-            if near:
+            x, y = a + rate_a * length, b + rate_b * length
+            total_curvature = kernel_curvature + share_a * rate_a * curvature(x) + share_b * rate_b * curvature(y)
+            proposed = length + slope / total_curvature if total_curvature > 0 else inf
+            if not low < proposed < high:
+                proposed = 0.5 * (low + high) if high < inf else 2.0 * length + 1.0
+            converged = abs(proposed - length) <= SOLVED * proposed
+            length = proposed
+            if converged:
                 break
-            slope = level - bend * at + share_a * mean(a + rate_a * at) + share_b * mean(b + rate_b * at)
+            slope = (
+                rest
+                - kernel_curvature * length
+                + share_a * mean(a + rate_a * length)
+                + share_b * mean(b + rate_b * length)
+            )
             if slope > 0:
-                low = at
+                low = length
             else:
-                high = at
-        return at
+                high = length
+        return length
 
 
 @dataclass(frozen=True, slots=True)
-class _Mover:
-    """A multiplier on the move: l + rate * length."""
+class _Coordinate:
+    """A multiplier along a line: lam + rate * length."""
 
     row: int
     lam: float
@@ -322,30 +346,30 @@ class _Mover:
 
     @property
     def zero(self) -> float:
-        """Where the multiplier reaches zero."""
+        """Length at which the multiplier reaches zero."""
         return -self.lam / self.rate if self.rate < 0 else inf
 
     def end(self, upper: float) -> float:
-        """Where it reaches its upper end."""
+        """Return the length at which the multiplier reaches its upper bound."""
         return (upper - self.lam) / self.rate if self.rate > 0 else inf
 
 
-def best_constant(potential: Potential, f: Array, pull: Array, weight: Array, guess: float) -> float:
-    """The b that minimizes  sum_t w_t loss(e_t (f_t + b)): convex; where its slope is zero, near a guess."""
+def best_constant(potential: Potential, f: Array, direction: Array, weight: Array, start: float) -> float:
+    """Return the b that minimizes the convex function  sum_t w_t loss(e_t (f_t + b)),  searched around `start`."""
 
     def slope(b: float) -> float:
-        return -float((weight * pull) @ potential.multiplier(pull * (f + b)))
+        return -float((weight * direction) @ potential.multiplier(direction * (f + b)))
 
-    width = 1e-3 * (1.0 + abs(guess))
-    low, high = guess - width, guess + width
+    width = 1e-3 * (1.0 + abs(start))
+    low, high = start - width, start + width
     while slope(low) > 0 and width < 1e12:
         width *= 4
-        low = guess - width
+        low = start - width
     while slope(high) < 0 and width < 1e12:
         width *= 4
-        high = guess + width
+        high = start + width
     for end in (low, high):
-        if slope(end) == 0:  # level there: all rows are content
+        if slope(end) == 0:  # no row has a positive loss
             return end
     if not slope(low) < 0 < slope(high):
         return 0.5 * (low + high)

@@ -1,4 +1,4 @@
-"""Who computes the blocks. The sum is the same to the last bit whoever does."""
+"""Serial and multithreaded computation of blocks, with sums that are identical to the last bit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ A = TypeVar("A")
 
 
 class Executor(Protocol):
-    """Applies a function to every block; a context while BLAS is held to one thread."""
+    """Applies a function to every block; a context manager that limits BLAS to one thread."""
 
     def __enter__(self) -> Self: ...
     def __exit__(
@@ -35,10 +35,10 @@ class Executor(Protocol):
 
 
 class _OneBlasThread:
-    """BLAS held to one thread while anybody needs it so: with two, a GEMM sums in another order, and blocks are slow.
+    """Limits BLAS to one thread: with two, a GEMM sums in a different order, and small blocks are slow.
 
-    The limit belongs to the process, so contexts that overlap (nested, or in two threads) are counted: the first sets
-    it, the last restores what was there.
+    The limit applies to the whole process, so overlapping contexts (nested, or in two threads) are counted: the first
+    sets it, the last restores the previous value.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ _one_blas_thread = _OneBlasThread()
 
 
 class Serial:
-    """One thread, the caller's own."""
+    """Computation in the calling thread."""
 
     def __enter__(self) -> Self:
         _one_blas_thread.hold()
@@ -76,11 +76,11 @@ class Serial:
         return tree_sum(_sum_span(stats, source, a, b) for a, b in _spans(len(source)))
 
     def map(self, function: Callable[[Block], T], source: BlockSource) -> list[T]:
-        return [_one(function, source, i) for i in range(len(source))]
+        return [_apply(function, source, i) for i in range(len(source))]
 
 
 class Threads(Serial):
-    """A pool of threads; numpy and BLAS release the interpreter lock, so blocks run side by side."""
+    """Computation in a pool of threads; numpy and BLAS release the interpreter lock, so blocks run in parallel."""
 
     def __init__(self, n_threads: int | None = None) -> None:
         self.n_threads = n_threads or available_threads()
@@ -89,23 +89,23 @@ class Threads(Serial):
         if self.n_threads == 1 or len(source) == 1:
             return super().total(stats, source)
         spans = list(_spans(len(source)))
-        return tree_sum(_share(lambda span: _sum_span(stats, source, *span), spans, self.n_threads))
+        return tree_sum(_map_in_threads(lambda span: _sum_span(stats, source, *span), spans, self.n_threads))
 
     def map(self, function: Callable[[Block], T], source: BlockSource) -> list[T]:
         if self.n_threads == 1 or len(source) == 1:
             return super().map(function, source)
-        return _share(lambda i: _one(function, source, i), range(len(source)), self.n_threads)
+        return _map_in_threads(lambda i: _apply(function, source, i), range(len(source)), self.n_threads)
 
 
 def available_threads() -> int:
-    """Cores this process may use, or fewer when OMP_NUM_THREADS says so (as joblib sets it in its workers)."""
+    """Return the number of cores this process may use, at most OMP_NUM_THREADS (which joblib sets in its workers)."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    asked = os.environ.get("OMP_NUM_THREADS", "")
-    return min(cores, int(asked)) if asked.isdigit() and int(asked) > 0 else cores
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    return min(cores, int(limit)) if limit.isdigit() and int(limit) > 0 else cores
 
 
 def _spans(n_blocks: int) -> Iterator[tuple[int, int]]:
-    """Runs of blocks summed in one go: a function of the number of blocks alone, never of the threads."""
+    """Return the runs of blocks that are summed together; they depend on the number of blocks only."""
     length = max(1, -(-n_blocks // 64))
     return ((a, min(a + length, n_blocks)) for a in range(0, n_blocks, length))
 
@@ -118,21 +118,21 @@ def _sum_span(stats: Callable[[Block], S], source: BlockSource, start: int, end:
     return total
 
 
-def _one(function: Callable[[Block], T], source: BlockSource, i: int) -> T:
+def _apply(function: Callable[[Block], T], source: BlockSource, i: int) -> T:
     with long_rows():
         return function(source[i])
 
 
-def _share(function: Callable[[A], T], items: Sequence[A], n_threads: int) -> list[T]:
-    """Results in the order of the items. The caller works too: a short job is not handed over and back."""
+def _map_in_threads(function: Callable[[A], T], items: Sequence[A], n_threads: int) -> list[T]:
+    """Return the results in the order of the items; the calling thread computes too, which is faster for few items."""
     results: dict[int, T] = {}
-    waiting = deque(range(len(items)))
+    pending = deque(range(len(items)))
 
     def work() -> None:
-        while waiting:
+        while pending:
             try:
-                i = waiting.popleft()
-            except IndexError:  # another thread was faster
+                i = pending.popleft()
+            except IndexError:  # another thread took the last item
                 return
             results[i] = function(items[i])
 
@@ -140,7 +140,7 @@ def _share(function: Callable[[A], T], items: Sequence[A], n_threads: int) -> li
     try:
         work()
     finally:
-        waiting.clear()  # after an error nobody starts another
+        pending.clear()  # after an error no thread starts another item
         for helper in helpers:
             if not helper.cancel():
                 helper.result()
@@ -149,7 +149,7 @@ def _share(function: Callable[[A], T], items: Sequence[A], n_threads: int) -> li
 
 @cache
 def _controller() -> ThreadpoolController:
-    return ThreadpoolController()  # scans the loaded libraries: once per process
+    return ThreadpoolController()  # searches the loaded libraries, once per process
 
 
 @cache
@@ -158,4 +158,4 @@ def _pool(n_threads: int) -> ThreadPoolExecutor:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # a forked child has the pool but not its threads
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # a forked process has the pool but not its threads

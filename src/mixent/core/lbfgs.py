@@ -1,8 +1,7 @@
-"""L-BFGS on the same statistics: for objectives whose update is slow, or is not known to ascend.
+"""Maximization by L-BFGS, for objectives whose update converges slowly or is not guaranteed to increase them.
 
-The statistics of a pass give the gradient as they give the update (Fisher's identity), so a problem needs nothing more
-than a `Chart`: coordinates in which every vector is a set of parameters. Passes, history, observers and statuses are
-those of `run`.
+The statistics of a pass give the gradient as well as the update (Fisher's identity), so a problem only needs a `Chart`:
+unconstrained coordinates of its parameters. Passes, history, observers and statuses are those of `run`.
 """
 
 from __future__ import annotations
@@ -25,28 +24,29 @@ P = TypeVar("P")
 R = TypeVar("R")
 S = TypeVar("S", bound=Stats)
 
-# lines in succession cut short by the domain's edge with hardly a gain: the objective rises towards the edge
-CUT = 2
-NOT_THERE = (
-    "no step along the gradient raises the objective as far as the gradient promises; the best parameters are kept; "
-    "if columns are collinear, give a prior"
+# line searches in succession with little gain that the boundary of the domain cut short: the objective increases
+# towards the boundary
+MAX_CUT = 2
+NO_ASCENT = (
+    "no step along the search direction increases the objective as much as its gradient predicts; the best parameters "
+    "are kept; if columns are collinear, use a prior"
 )
 
 
 class Chart(Protocol[P]):
-    """Parameters as unconstrained vectors."""
+    """A coordinate chart: parameters as unconstrained vectors."""
 
     def vector(self, params: P) -> Array:
-        """The coordinates of these parameters (of the nearest the chart knows)."""
+        """Return the coordinates of these parameters (of the nearest ones within the chart)."""
 
     def params(self, vector: Array) -> P:
-        """The parameters at these coordinates; an OutsideDomainError where numbers fail."""
+        """Return the parameters at these coordinates; raise OutsideDomainError where they are not computable."""
 
     def gradient(self, params: P, total: Any) -> Array:
-        """Gradient of the problem's objective in these coordinates, from the statistics at `params`."""
+        """Return the gradient of the problem's objective in these coordinates, from the statistics at `params`."""
 
 
-def ascend(
+def run_lbfgs(
     problem: Problem[P, R, S],
     source: BlockSource,
     chart: Chart[P],
@@ -57,18 +57,18 @@ def ascend(
     observers: Sequence[Observer] = (),
     memory: int = 10,
 ) -> Run[P]:
-    """Raise the objective by L-BFGS (Liu & Nocedal 1989) until one iteration gains less than `stop.tol` per row.
+    """Maximize the objective by L-BFGS (Liu & Nocedal 1989) until an iteration gains less than `stop.tol` per row.
 
-    Every evaluation is a pass and a line of the history; those L-BFGS moves to are the accepted ones, and observers
-    see these. The start is what the chart makes of `params`. `run(resume=result.last)` goes on by EM from the result.
+    Every evaluation is a pass and an entry of the history; the iterates of L-BFGS are the accepted ones, and are passed
+    to observers. The start is the chart's representation of `params`. `run(resume=result.last)` continues with EM.
     """
     with executor or Threads() as workers:
-        return _Ascent(problem, source, chart, stop, workers, observers, memory).climb(params)
+        return _LbfgsLoop(problem, source, chart, stop, workers, observers, memory).maximize(params)
 
 
 @dataclass(frozen=True)
 class _Point(Generic[P, S]):
-    """Parameters whose objective and gradient are known."""
+    """Parameters with their objective and gradient."""
 
     vector: Array
     params: P
@@ -79,20 +79,20 @@ class _Point(Generic[P, S]):
 
 @dataclass(frozen=True)
 class _Trial:
-    """A point the line search has tried in vain, or the one it moves to."""
+    """A trial point of the line search."""
 
-    promise: float  # what the gradient where the line sets out says of the gain
+    predicted: float  # the gain predicted by the gradient at the start of the line
     gain: float
-    outside: str  # why there is no objective; empty where there is one
+    outside: str  # why the objective is undefined; empty where it is defined
 
 
-class _Over(Exception):  # noqa: N818  (no error: it leaves scipy's loop)
+class _Finished(Exception):  # noqa: N818  (not an error: it ends scipy's loop)
     def __init__(self, status: Status) -> None:
         self.status = status
 
 
-class _Ascent(_Loop[P, R, S]):
-    """The driver's state, moved by L-BFGS instead of updates."""
+class _LbfgsLoop(_Loop[P, R, S]):
+    """The driver's loop with steps of L-BFGS instead of updates."""
 
     def __init__(
         self,
@@ -106,30 +106,30 @@ class _Ascent(_Loop[P, R, S]):
     ) -> None:
         super().__init__(problem, source, stop, executor, observers, None)
         self.chart, self.n_pairs = chart, n_pairs
-        self.trials: list[_Trial] = []  # along the present line
-        self.n_cut = 0  # lines in succession cut short by the edge
+        self.trials: list[_Trial] = []  # along the current line
+        self.n_cut = 0  # line searches in succession cut short by the boundary of the domain
 
-    def climb(self, params: P) -> Run[P]:
+    def maximize(self, params: P) -> Run[P]:
         try:
             return self._result(self._search(params))
-        except _Over as over:
-            return self._result(over.status)
+        except _Finished as finished:
+            return self._result(finished.status)
 
     def _search(self, params: P) -> Status:
-        vector = self._settle(params)
+        vector = self._start(params)
         slope = self.chart.gradient(self.params, self.total)
         if not np.isfinite(slope).all():
             self.message = f"the gradient at the start is not finite; {Status.NOT_FINITE.value}"
             return Status.NOT_FINITE
-        self.at = self.tried = _Point(vector, self.params, self.total, self.objective, slope)
-        self._go_on(gain=float("inf"))
-        # our own rules end it; scipy's, at zero, only where there is nothing left to gain at all
+        self.current = self.last_trial = _Point(vector, self.params, self.total, self.objective, slope)
+        self._next_line(gain=float("inf"))
+        # the rules of this class end the run; those of scipy, at zero, only where no gain is possible
         limits = {"maxcor": self.n_pairs, "ftol": 0.0, "gtol": 0.0, "maxiter": 10**9, "maxfun": 10**9}
         minimize(self._value, vector, jac=True, method="L-BFGS-B", callback=self._accept, options=limits)
-        return self._stuck()
+        return self._judge_line()
 
-    def _settle(self, params: P) -> Array:
-        """Spend the first pass; the coordinates of the start."""
+    def _start(self, params: P) -> Array:
+        """Do the first pass and return the coordinates of the start."""
         outside = ""
         try:
             vector = self.chart.vector(params)
@@ -140,29 +140,29 @@ class _Ascent(_Loop[P, R, S]):
         if status is None and outside:
             status, self.message = Status.NOT_FINITE, f"{outside}; {Status.NOT_FINITE.value}"
         if status is not None:
-            raise _Over(status)
+            raise _Finished(status)
         return vector
 
     def _value(self, vector: Array) -> tuple[float, Array]:
-        """What scipy minimizes: minus the objective per unit of weight, and its gradient."""
-        if np.array_equal(vector, self.at.vector):
-            return -self.at.objective / self.weight, -self.at.slope / self.weight
+        """Return minus the objective per unit of weight, which scipy minimizes, and its gradient."""
+        if np.array_equal(vector, self.current.vector):
+            return -self.current.objective / self.weight, -self.current.slope / self.weight
         if self.n_pass >= self.stop.max_passes:
-            raise _Over(Status.MAX_PASSES)
-        promise = float(self.at.slope @ (vector - self.at.vector))
-        point, objective, note = self._visit(vector)
+            raise _Finished(Status.MAX_PASSES)
+        predicted = float(self.current.slope @ (vector - self.current.vector))
+        point, objective, note = self._point(vector)
         self._record(objective, objective - self.objective, "line", False, note)
         outside = "" if point is not None else note or "the objective is not finite"
-        self.trials.append(_Trial(promise, objective - self.objective, outside))
+        self.trials.append(_Trial(predicted, objective - self.objective, outside))
         if point is None:
-            # as far below as the gradient promised above, and level: the line search's cubic then takes a ninth of
-            # the step. Infinity would give NaN, and a huge number no step at all.
-            return (abs(promise) - self.objective) / self.weight, np.zeros_like(vector)
-        self.tried = point
+            # as far below the start as the gradient predicted above it, with slope zero: the cubic interpolation of the
+            # line search then takes a ninth of the step. Infinity would give NaN, and a huge number a step of zero.
+            return (abs(predicted) - self.objective) / self.weight, np.zeros_like(vector)
+        self.last_trial = point
         return -objective / self.weight, -point.slope / self.weight
 
-    def _visit(self, vector: Array) -> tuple[_Point[P, S] | None, float, str]:
-        """Spend a pass: the point (None outside the domain), its objective, the reason."""
+    def _point(self, vector: Array) -> tuple[_Point[P, S] | None, float, str]:
+        """Evaluate a point in one pass: the point (None outside the domain), its objective, the reason."""
         try:
             params = self.chart.params(vector)
         except OutsideDomainError as error:
@@ -177,59 +177,59 @@ class _Ascent(_Loop[P, R, S]):
         return _Point(vector.copy(), params, total, objective, slope), objective, note
 
     def _accept(self, vector: Array) -> None:
-        """L-BFGS has moved to the point tried last."""
-        if np.array_equal(vector, self.at.vector):
-            raise _Over(self._stuck())
-        gain = self.tried.objective - self.objective
+        """Accept the last trial point as the new iterate."""
+        if np.array_equal(vector, self.current.vector):
+            raise _Finished(self._judge_line())
+        gain = self.last_trial.objective - self.objective
         if gain < -rounding(self.objective, self.weight):
-            raise _Over(Status.DECREASED)
+            raise _Finished(Status.DECREASED)
         self.trace[-1] = replace(self.trace[-1], accepted=True)
-        self.at = self.tried
-        self.params, self.total, self.objective = self.at.params, self.at.total, self.at.objective
+        self.current = self.last_trial
+        self.params, self.total, self.objective = self.current.params, self.current.total, self.current.objective
         halted = self._observe()
         if halted is not None:
-            raise _Over(halted)
-        self._go_on(gain)
+            raise _Finished(halted)
+        self._next_line(gain)
 
-    def _go_on(self, gain: float) -> None:
-        """Leave if this is the end; else a new line begins."""
+    def _next_line(self, gain: float) -> None:
+        """Finish if a stopping rule holds, else begin a new line search."""
         if self._certified():
-            raise _Over(Status.CONVERGED)
+            raise _Finished(Status.CONVERGED)
         if gain > self.stop.tol * self.weight:
             self.n_cut = 0
-        elif not self._edge():
-            raise _Over(Status.CONVERGED)
-        else:  # little gain along a line cut short by the domain's edge is no optimum
+        elif not self._outside_reason():
+            raise _Finished(Status.CONVERGED)
+        else:  # a small gain along a line that the boundary of the domain cut short does not indicate an optimum
             self.n_cut += 1
-            if self.n_cut == CUT:
-                raise _Over(self._at_the_edge())
+            if self.n_cut == MAX_CUT:
+                raise _Finished(self._domain_edge())
         self.trials = []
         self._mark()
 
-    def _edge(self) -> str:
-        """Why the domain ended on the present line; empty when the line stayed inside."""
+    def _outside_reason(self) -> str:
+        """Return why the current line left the domain; empty when it did not."""
         return next((trial.outside for trial in reversed(self.trials) if trial.outside), "")
 
-    def _at_the_edge(self) -> Status:
-        if not self.trace[-1].note:  # else the result's message begins with it anyway
-            self.message = f"{self._edge()}; {Status.NOT_FINITE.value}"
+    def _domain_edge(self) -> Status:
+        if not self.trace[-1].note:  # otherwise the result's message begins with it
+            self.message = f"{self._outside_reason()}; {Status.NOT_FINITE.value}"
         return Status.NOT_FINITE
 
-    def _stuck(self) -> Status:
-        """Judge a line along which nothing was found: was there nothing left to gain, or is the promise broken?"""
-        blur = rounding(self.objective, self.weight)
-        clear = [trial for trial in self.trials if trial.promise > 100 * blur]
-        nearest = min(clear, key=lambda trial: trial.promise, default=None)
-        small = max(self.stop.tol * self.weight, 10 * blur)
+    def _judge_line(self) -> Status:
+        """Return the status after a line search without gain: converged, or the gradient's prediction failed."""
+        noise = rounding(self.objective, self.weight)
+        clear = [trial for trial in self.trials if trial.predicted > 100 * noise]
+        nearest = min(clear, key=lambda trial: trial.predicted, default=None)
+        small = max(self.stop.tol * self.weight, 10 * noise)
         if nearest is None:
             return Status.CONVERGED
         if nearest.outside:
-            beyond = max(trial.promise for trial in clear if trial.outside)
-            return self._at_the_edge() if beyond > small else Status.CONVERGED
-        if self._edge() and nearest.gain >= 0.5 * nearest.promise:  # it rises as promised, but there is no room
-            return self._at_the_edge()
-        # the top of the parabola through both points is lower than `small`
-        if nearest.promise**2 <= 4 * small * (nearest.promise - nearest.gain):
+            beyond = max(trial.predicted for trial in clear if trial.outside)
+            return self._domain_edge() if beyond > small else Status.CONVERGED
+        if self._outside_reason() and nearest.gain >= 0.5 * nearest.predicted:  # as predicted up to the boundary
+            return self._domain_edge()
+        # the maximum of the parabola through both points is lower than `small`
+        if nearest.predicted**2 <= 4 * small * (nearest.predicted - nearest.gain):
             return Status.CONVERGED
-        self.message = NOT_THERE
+        self.message = NO_ASCENT
         return Status.DECREASED

@@ -1,4 +1,4 @@
-"""Linear algebra on the edge of what floating point allows."""
+"""Linear systems whose matrix may be nearly singular."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from mixent.core.arrays import Array
 
 
 def solver_of(matrix: Array, ridge: float = 1e-13) -> Callable[[Array], Array]:
-    """right -> matrix^-1 right for a matrix that should be positive definite; it is overwritten.
+    """Return the function right -> matrix^-1 right of a positive definite matrix, which is overwritten.
 
-    It is brought to a diagonal of ones, for its unknowns may have any units, and as little is added to that as it
-    takes: `ridge` at first, for some directions may be free.
+    The matrix is scaled to a diagonal of ones, since the unknowns may have any units. Then `ridge` is added to the
+    diagonal, and increased until the Cholesky factorization succeeds, since the matrix may be nearly singular.
     """
     diagonal = np.diagonal(matrix)
     top = float(diagonal.max(initial=0.0)) or 1.0
@@ -37,5 +37,5 @@ def solver_of(matrix: Array, ridge: float = 1e-13) -> Callable[[Array], Array]:
 
 
 def solve_positive(matrix: Array, right: Array, ridge: float = 1e-13) -> Array:
-    """matrix^-1 right, once; see `solver_of`."""
+    """Return matrix^-1 right; see `solver_of`."""
     return solver_of(matrix, ridge)(right)

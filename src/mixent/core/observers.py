@@ -1,4 +1,4 @@
-"""Observers a run may carry: progress, checkpoints, early stopping on a validation score."""
+"""Observers of a run: progress, checkpoints, early stopping on a validation score."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 from mixent.core.driver import Event, Halt
 
-Progress = Callable[[int, int, str], None]  # done, total, what
+Progress = Callable[[int, int, str], None]  # done, total, description
 
 
 @dataclass
 class ShowProgress:
-    """Tell a progress bar after every accepted pass."""
+    """Report to a progress bar after every accepted pass."""
 
     show: Progress
     total: int
@@ -24,20 +24,20 @@ class ShowProgress:
 
 @dataclass
 class Checkpoint:
-    """Hand the state to `write` every so many passes; `run(resume=state)` goes on from it, bit for bit."""
+    """Pass the state to `write` every `every` passes; `run(resume=state)` then gives the same result bit for bit."""
 
     write: Callable[[Event[Any]], None]
     every: int = 10
-    written: int = 0  # the pass of the last one
+    written: int = 0  # pass number of the last checkpoint
 
     def __call__(self, event: Event[Any]) -> None:
-        if event.n_pass // self.every > self.written // self.every:  # a rejected pass may be the one that divides
+        if event.n_pass // self.every > self.written // self.every:  # the multiple of `every` may be a rejected pass
             self.written = event.n_pass
             self.write(replace(event, total=None))
 
 
 class EarlyStop:
-    """Stop when `score(params)` on held-out rows has not risen for `patience` passes; return the best seen."""
+    """Stop when `score(params)` on held-out rows has not improved for `patience` passes; return the best parameters."""
 
     def __init__(self, score: Callable[[Any], float], patience: int = 5) -> None:
         self.score, self.patience = score, patience
@@ -51,4 +51,4 @@ class EarlyStop:
         self.waited += 1
         if self.waited < self.patience:
             return None
-        return Halt(f"the validation score has not risen for {self.patience} passes", self.best)
+        return Halt(f"the validation score has not improved for {self.patience} passes", self.best)

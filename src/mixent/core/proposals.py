@@ -1,4 +1,4 @@
-"""Acceleration as proposals: the driver accepts one only if the objective rises."""
+"""Acceleration by proposals; the driver accepts a proposal only if it increases the objective."""
 
 from __future__ import annotations
 
@@ -13,57 +13,57 @@ class Squarem:
     """Squared extrapolation (Varadhan and Roland 2008).
 
     With t0, t1 = M(t0), t2 = M(t1), r = t1 - t0, v = t2 - 2 t1 + t0, it proposes
-    t0 - 2 a r + a^2 v with a = -|r| / |v|. Two plain steps for each proposal, so every other
-    step is plain and convergence is judged on a plain step.
+    t0 - 2 a r + a^2 v with a = -|r| / |v|. Each proposal needs two plain steps, and convergence is judged by the
+    gain of a plain step.
     """
 
-    longest = 1e4  # of -a
+    max_length = 1e4  # upper limit of -a
 
     def __call__(self, problem: Problem[Any, Any, Any], memory: Any, params: Any, plain: Any) -> tuple[Any | None, Any]:
-        bold, memory = self._extrapolate(problem, memory, params, plain, self.longest)
-        return None if bold is None else problem.unpack(bold, plain), memory
+        vector, memory = self._extrapolate(problem, memory, params, plain, self.max_length)
+        return None if vector is None else problem.unpack(vector, plain), memory
 
     def _extrapolate(
-        self, problem: Problem[Any, Any, Any], pair: Any, params: Any, plain: Any, most: float
+        self, problem: Problem[Any, Any, Any], pair: Any, params: Any, plain: Any, max_length: float
     ) -> tuple[Any | None, Any]:
-        """(vector to be proposed or None, what to remember of the pair of plain steps)."""
+        """Return (proposed vector or None, state of the pair of plain steps)."""
         try:
-            here, there = problem.pack(params), problem.pack(plain)
+            current, updated = problem.pack(params), problem.pack(plain)
         except OutsideDomainError:
             return None, None
-        if here is None or there is None or len(here) != len(there):  # a weight has just become zero
+        if current is None or updated is None or len(current) != len(updated):  # a weight has just become zero
             return None, None
-        if pair is None:  # first plain step of the pair: remember it
-            return None, (here, there - here)
+        if pair is None:  # first plain step of the pair: store it
+            return None, (current, updated - current)
         start, r = pair
-        if len(start) != len(here):
+        if len(start) != len(current):
             return None, None
-        v = (there - here) - r
+        v = (updated - current) - r
         size = float(np.linalg.norm(v))
         if size == 0.0:
             return None, None
-        stretch = min(float(np.linalg.norm(r)) / size, most)
-        if stretch <= 1.0:  # a = -1 is the plain step itself
+        length = min(float(np.linalg.norm(r)) / size, max_length)  # -a
+        if length <= 1.0:  # a = -1 is the plain step itself
             return None, None
-        return start + 2 * stretch * r + stretch**2 * v, None
+        return start + 2 * length * r + length**2 * v, None
 
 
 class SteadySquarem(Squarem):
-    """Squared extrapolation whose stretch is held to what has lately been accepted.
+    """Squared extrapolation with an adaptive upper limit of the step length -a.
 
-    Far from quadratic, |r| / |v| is often too bold, and each rejected proposal costs a pass. A rejection divides the
-    most that -a may be by four, an accepted proposal multiplies it.
+    Where the objective is far from quadratic, |r| / |v| is often too large, and each rejected proposal costs a pass.
+    A rejected proposal divides the limit by four, an accepted one multiplies it by four.
     """
 
-    first, least = 4.0, 1.5
+    first_limit, min_limit = 4.0, 1.5
 
     def __call__(self, problem: Problem[Any, Any, Any], memory: Any, params: Any, plain: Any) -> tuple[Any | None, Any]:
-        most, pair, tried = (self.first, None, None) if memory is None else memory
-        if tried is not None:
-            taken = np.array_equal(tried, problem.pack(params))
-            most = min(4 * most, self.longest) if taken else max(most / 4, self.least)
-        bold, pair = self._extrapolate(problem, pair, params, plain, most)
-        if bold is None:
-            return None, (most, pair, None)
-        proposed = problem.unpack(bold, plain)
-        return proposed, (most, None, None if proposed is None else problem.pack(proposed))
+        limit, pair, previous = (self.first_limit, None, None) if memory is None else memory
+        if previous is not None:
+            accepted = np.array_equal(previous, problem.pack(params))
+            limit = min(4 * limit, self.max_length) if accepted else max(limit / 4, self.min_limit)
+        vector, pair = self._extrapolate(problem, pair, params, plain, limit)
+        if vector is None:
+            return None, (limit, pair, None)
+        proposed = problem.unpack(vector, plain)
+        return proposed, (limit, None, None if proposed is None else problem.pack(proposed))

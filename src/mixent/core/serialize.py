@@ -1,9 +1,9 @@
-"""Models in one file that is safe to open: a zip of a JSON header and plain arrays. Never pickle.
+"""Serialization of models to a zip file of a JSON header and plain arrays, without pickle.
 
-The header is a tree of JSON values; objects in it are named, and only names in the caller's whitelist are ever
-built. Reading allocates no more than `max_bytes`, whatever the file claims. An object held in several places is
-written once, if it is of a class of which that matters. What the whitelist does not know may be packed into bytes by
-the caller, who alone unpacks them again.
+The header is a tree of JSON values. Objects in it have names, and only objects whose names are in the caller's
+whitelist are built. Reading never allocates more than `max_bytes`, even if the file is manipulated. An object of a
+`shared` class that is referenced several times is written once. Objects that are not in the whitelist are converted to
+bytes and back by functions of the caller.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-FORMAT = 3  # the only one that is read: formats 1 and 2 were written by versions that were never released
+FORMAT = 3  # the only supported version: formats 1 and 2 were never released
 MAX_BYTES = 2 << 30
 _HEADER = "header.json"
 _HEADER_LIMIT = 64 << 20
 NUMBERED = (
     "$object",
     "$foreign",
-)  # what may be held in several places; containers of containers could grow without end
-_STAMP = (1980, 1, 1, 0, 0, 0)  # same model, same bytes
+)  # what may be referenced several times; references to containers could expand without limit
+_STAMP = (1980, 1, 1, 0, 0, 0)  # a fixed time, so that the same model gives the same bytes
 
 
 class SavedFileError(ValueError):
-    """The file is not a mixent model, is damaged, or needs another version."""
+    """The file is not a mixent model, is damaged, or needs a different version of mixent."""
 
 
 Pack = Callable[[Any], bytes | None]
@@ -58,10 +58,10 @@ def save(
     ----------
     path : file name
     tree : object
-    classes : name -> every type it may hold
-    about : goes into the header as it is
-    shared : classes of which one object in two places is one object again when it is read
-    pack : callable(object) -> bytes, or None to refuse, for objects of no known class
+    classes : mapping of names to the types the tree may contain
+    about : entries added to the header
+    shared : classes whose objects keep their identity: two references to one object remain so after `load`
+    pack : callable(object) -> bytes, or None to refuse, for objects of other classes
     """
     writer = _Writer(_Names(classes), shared, pack)
     body = writer.encode(tree, "model")
@@ -70,7 +70,7 @@ def save(
     path = Path(path)
     if path.exists() and not path.is_file():
         kind = IsADirectoryError if path.is_dir() else OSError
-        raise kind(f"{path} is not a regular file; give a file name to write the model to")
+        raise kind(f"{path} is not a regular file; pass the name of a file to write the model to")
     part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
     try:
         with part.open("xb") as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as pack_file:
@@ -82,7 +82,7 @@ def save(
                 buffer = io.BytesIO()
                 np.lib.format.write_array(buffer, values, version=(1, 0), allow_pickle=False)
                 pack_file.writestr(zipfile.ZipInfo(_array_name(i), _STAMP), buffer.getvalue(), zipfile.ZIP_DEFLATED)
-        part.replace(path)  # a reader sees the old file or the new one, never half of one
+        part.replace(path)  # atomic: a reader never sees an incomplete file
     except BaseException:
         part.unlink(missing_ok=True)
         raise
@@ -95,14 +95,14 @@ def load(
     max_bytes: int = MAX_BYTES,
     unpack: Unpack | None = None,
 ) -> Any:
-    """Read what `save` wrote. Can never run code from the file; a damaged file raises `SavedFileError`.
+    """Read a file written by `save`, without running code from it; a damaged file raises `SavedFileError`.
 
     Parameters
     ----------
     path : file name
-    classes : name -> every type that may be built
-    max_bytes : refuse files that unpack to more
-    unpack : callable(list of bytes) -> list of objects, for foreign parts; that it is safe is its own affair
+    classes : mapping of names to the types that may be built
+    max_bytes : refuse files that are larger when uncompressed
+    unpack : callable(list of bytes) -> list of objects, for foreign parts; it must be safe itself
     """
     with Path(path).open("rb") as stream:
         try:
@@ -112,7 +112,7 @@ def load(
             raise SavedFileError(f"{path}: {error}") from None
         except (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError, OSError) as error:
             raise SavedFileError(f"{path} is not a mixent file, or it is damaged or cut short ({error})") from None
-        except Exception as error:  # whatever a file contrives to raise, the caller hears one thing
+        except Exception as error:  # a manipulated file may raise anything; callers get one type of exception
             raise SavedFileError(f"{path}: the contents are damaged ({type(error).__name__}: {error})") from None
 
 
@@ -120,12 +120,12 @@ def _unpacked(foreign: list[bytes], unpack: Unpack | None) -> list[Any]:
     if not foreign:
         return []
     if unpack is None:
-        raise SavedFileError("holds a foreign part, which cannot be read here")
+        raise SavedFileError("contains a part of another library, which cannot be read here")
     return unpack(foreign)
 
 
 def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a file says about itself, without building anything."""
+    """Return the header of a file, without building any object."""
     with Path(path).open("rb") as stream:
         try:
             with zipfile.ZipFile(stream) as pack:
@@ -152,13 +152,13 @@ def _check_size(pack: zipfile.ZipFile, max_bytes: int) -> int:
     claimed = sum(info.file_size for info in pack.infolist())
     if claimed > max_bytes:
         raise SavedFileError(
-            f"holds {claimed:,} bytes, more than max_bytes={max_bytes:,}; raise it if you trust the file"
+            f"contains {claimed:,} bytes, more than max_bytes={max_bytes:,}; increase max_bytes if you trust the file"
         )
     return claimed
 
 
 def _check_inner(data: bytes, max_bytes: int) -> int:
-    """Bytes that a foreign part which is a zip itself unpacks to: no more than it says, and no more than allowed."""
+    """Return the uncompressed size of a foreign part that is a zip file, after checking it against the limit."""
     if not zipfile.is_zipfile(io.BytesIO(data)):
         return 0
     with zipfile.ZipFile(io.BytesIO(data)) as pack:
@@ -180,17 +180,17 @@ def _read_header(pack: zipfile.ZipFile) -> dict[str, Any]:
     if version != FORMAT:
         newer = isinstance(version, int) and version > FORMAT
         remedy = "install a newer mixent" if newer else "fit the model again and save it with this version"
-        raise SavedFileError(f"has format version {version!r}, this mixent reads format version {FORMAT}; {remedy}")
+        raise SavedFileError(f"has format version {version!r}; this mixent reads format version {FORMAT}; {remedy}")
     return header
 
 
 def _member(pack: zipfile.ZipFile, name: str) -> bytes:
-    """A file of the zip, never more of it than it said it holds; its CRC is checked on the way.
+    """Return a member of the zip file, at most as many bytes as its header declares, with its CRC checked.
 
-    In steps, since ZipFile.read() unpacks all there is before it looks at the size.
+    It is read in chunks, since ZipFile.read() uncompresses everything before it checks the size.
     """
     if pack.getinfo(name).compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise SavedFileError(f"{name} is packed in a way mixent does not write")
+        raise SavedFileError(f"{name} uses a compression method that mixent does not write")
     with pack.open(name) as stream:
         return b"".join(iter(lambda: stream.read(1 << 20), b""))
 
@@ -202,10 +202,10 @@ def _read_array(pack: zipfile.ZipFile, name: str) -> np.ndarray:
         raise SavedFileError(f"array {name} has npy version {version}, expected (1, 0)")
     shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
     if dtype.kind not in "biufU":
-        raise SavedFileError(f"array {name} holds {dtype}")
+        raise SavedFileError(f"array {name} has dtype {dtype}")
     data = stream.read()
-    if math.prod(shape) * dtype.itemsize != len(data):  # before anything is allocated for it
-        raise SavedFileError(f"array {name} claims shape {shape} but holds {len(data)} bytes")
+    if math.prod(shape) * dtype.itemsize != len(data):  # checked before memory is allocated
+        raise SavedFileError(f"array {name} declares shape {shape} but contains {len(data)} bytes")
     flat = np.frombuffer(data, dtype=dtype).copy()
     return flat.reshape(shape, order="F" if fortran else "C")
 
@@ -219,7 +219,7 @@ def _foreign_name(i: int) -> str:
 
 
 class _Names:
-    """The whitelist, both ways."""
+    """The whitelist: types by name, and names by type."""
 
     def __init__(self, classes: Mapping[str, type]) -> None:
         self.types = dict(classes)
@@ -228,15 +228,15 @@ class _Names:
     def type_of(self, name: Any) -> type:
         if not isinstance(name, str) or name not in self.types:
             raise SavedFileError(
-                f"names an object {name!r} this mixent does not know; it was written by another version, or with a "
-                "plug-in that is not installed here"
+                f"contains an object of unknown type {name!r}; it was written by a different version of mixent, or "
+                "with a plug-in that is not installed here"
             )
         return self.types[name]
 
 
 @dataclass
 class _Writer:
-    """JSON for values; arrays and foreign parts are set aside and replaced by their number."""
+    """Converts values to JSON; arrays and foreign parts are stored separately and replaced by their number."""
 
     names: _Names
     shared: tuple[type, ...]
@@ -276,10 +276,10 @@ class _Writer:
 
     def _object(self, value: Any, where: str) -> Any:
         if id(value) in self.seen:
-            return self._again(self.seen[id(value)][1])
+            return self._reference(self.seen[id(value)][1])
         name = self.names.names.get(type(value))
         if name is None:
-            return self._keep(value, self._foreign(value, where))
+            return self._remember(value, self._foreign(value, where))
         if isinstance(value, Enum):
             return {"$enum": name, "value": value.name}
         if is_dataclass(value):
@@ -290,7 +290,7 @@ class _Writer:
             _check_data(type(value), attributes)
         state = {k: self.encode(v, f"{where}.{k}") for k, v in attributes.items()}
         written = {"$object": name, "state": state}
-        return self._keep(value, written) if isinstance(value, self.shared) else written
+        return self._remember(value, written) if isinstance(value, self.shared) else written
 
     def _foreign(self, value: Any, where: str) -> dict[str, Any]:
         data = None if self.pack is None else self.pack(value)
@@ -301,12 +301,12 @@ class _Writer:
         self.foreign.append(data)
         return {"$foreign": len(self.foreign) - 1}
 
-    def _keep(self, value: Any, written: dict[str, Any]) -> dict[str, Any]:
+    def _remember(self, value: Any, written: dict[str, Any]) -> dict[str, Any]:
         self.seen[id(value)] = value, written
         return written
 
-    def _again(self, first: dict[str, Any]) -> dict[str, Any]:
-        """Number the first where it stands, and point to it."""
+    def _reference(self, first: dict[str, Any]) -> dict[str, Any]:
+        """Number the first occurrence of an object and return a reference to it."""
         if "number" not in first:
             first["number"] = self.n_shared
             self.n_shared += 1
@@ -315,7 +315,7 @@ class _Writer:
 
 @dataclass
 class _Reader:
-    """Values from JSON."""
+    """Converts JSON to values."""
 
     names: _Names
     arrays: list[np.ndarray]
@@ -333,13 +333,13 @@ class _Reader:
                 if "number" in value and key in NUMBERED:
                     self.shared[value["number"]] = built
                 return built
-        raise SavedFileError("the header holds an unknown kind of value")
+        raise SavedFileError("the header contains an unknown kind of value")
 
 
 def _build_objects(value: dict[str, Any], reader: _Reader) -> np.ndarray:
     items = [reader.decode(v) for v in value["$objects"]]
     built = np.empty(len(items), dtype=object)
-    for i, item in enumerate(items):  # one by one, lest numpy take tuples for rows
+    for i, item in enumerate(items):  # one at a time, since numpy would convert tuples to rows
         built[i] = item
     return built.reshape(value["shape"])
 
@@ -350,7 +350,7 @@ def _build_object(value: dict[str, Any], reader: _Reader) -> Any:
     if is_dataclass(cls):
         return cls(**state)
     if issubclass(cls, Enum):
-        raise SavedFileError(f"builds {cls.__name__}, an enumeration, anew")
+        raise SavedFileError(f"creates a new object of the enumeration {cls.__name__}")
     _check_data(cls, state)
     built: Any = object.__new__(cls)
     vars(built).update(state)
@@ -362,10 +362,10 @@ def _build_foreign(value: dict[str, Any], reader: _Reader) -> Any:
 
 
 def _check_data(cls: type, state: Mapping[str, Any]) -> None:
-    """An attribute may not hide a method, a property or anything of Python's own."""
+    """Check that no attribute hides a method, a property or a special attribute of Python."""
     for name in state:
-        there = getattr(cls, name, None)
-        hides = callable(there) or hasattr(there, "__get__")
+        attribute = getattr(cls, name, None)
+        hides = callable(attribute) or hasattr(attribute, "__get__")
         if hides or name.startswith("__") or not name.isidentifier():
             raise SavedFileError(f"sets {name!r} of {cls.__name__}, which is not data")
 
@@ -373,7 +373,7 @@ def _check_data(cls: type, state: Mapping[str, Any]) -> None:
 def _build_enum(value: dict[str, Any], reader: _Reader) -> Any:
     cls = reader.names.type_of(value["$enum"])
     if not issubclass(cls, Enum):
-        raise SavedFileError(f"names {value['$enum']!r} as an enumeration")
+        raise SavedFileError(f"uses {value['$enum']!r} as an enumeration")
     return cls[value["value"]]
 
 

@@ -1,4 +1,4 @@
-"""Many short runs, then one long run from the best of them."""
+"""Several short runs, then one long run from the best of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ P = TypeVar("P")
 
 @dataclass(frozen=True)
 class Starts(Generic[P]):
-    """Every start and how far it came; `run` is the long run from the best."""
+    """The short runs from all starts; `run` is the long run from the best."""
 
     short: tuple[Run[P], ...]  # empty when there was only one start
     best: int
@@ -34,7 +34,7 @@ def best_of(
     observers: Sequence[Observer] = (),
     propose: Proposal | None = None,
 ) -> Starts[P]:
-    """Run each start for a few passes, keep them all, and run on from the one with the highest objective."""
+    """Run each start for a few passes, then continue from the one with the highest objective."""
     starts = list(starts)
     if len(starts) == 1:
         only = run(problem, source, starts[0], stop=stop, executor=executor, observers=observers, propose=propose)

@@ -1,4 +1,4 @@
-"""Statistics that add, and a sum whose order never changes."""
+"""Additive statistics, and their sum in a fixed order."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 
 
 class Stats:
-    """Base of every statistics class: a frozen dataclass whose fields add one by one.
+    """Base class of statistics: a frozen dataclass that is added field by field.
 
-    A field is an array, a number, another `Stats`, a tuple of these, or None. A string field is a tag
-    (what the numbers are about): both sides must carry the same one.
+    A field is an array, a number, another `Stats`, a tuple of these, or None. A string field is a tag that describes
+    the other fields: only statistics with the same tag can be added.
     """
 
     def __add__(self, other: Self) -> Self:
@@ -29,28 +29,28 @@ def _add(a: Any, b: Any) -> Any:
         return tuple(_add(x, y) for x, y in zip(a, b, strict=True))
     if (a is None and b is None) or (isinstance(a, str) and a == b):  # absent, or the same tag
         return a
-    raise ValueError(f"statistics about {a!r} cannot be added to statistics about {b!r}")
+    raise ValueError(f"these statistics cannot be added: one is about {a!r}, the other about {b!r}")
 
 
 S = TypeVar("S", bound=Stats)
 
 
 def tree_sum(parts: Iterable[S]) -> S:
-    """Sum pairwise in an order fixed by position alone, keeping O(log n) partial sums.
+    """Return the pairwise sum, in an order that depends on the positions only, with O(log n) partial sums.
 
-    The order does not depend on who computed the parts or when, so threads change no bit;
-    and rounding grows with log n, not n.
+    The order does not depend on the threads that computed the parts, so the result is identical to the last bit for
+    any number of threads; rounding errors grow with log n, not n.
     """
-    waiting: list[tuple[int, S]] = []  # (height of the subtree, its sum), heights falling
+    partial: list[tuple[int, S]] = []  # (height of the subtree, its sum), in order of decreasing height
     for part in parts:
         height = 0
-        while waiting and waiting[-1][0] == height:
-            part = waiting.pop()[1] + part
+        while partial and partial[-1][0] == height:
+            part = partial.pop()[1] + part
             height += 1
-        waiting.append((height, part))
-    if not waiting:
-        raise ValueError("nothing to sum: the source has no blocks")
-    total = waiting.pop()[1]
-    while waiting:
-        total = waiting.pop()[1] + total
+        partial.append((height, part))
+    if not partial:
+        raise ValueError("there is nothing to sum: the source has no blocks")
+    total = partial.pop()[1]
+    while partial:
+        total = partial.pop()[1] + total
     return total

@@ -292,6 +292,6 @@ def solve(
     params = problem.start() if first is None else first
     if solver == "iis":
         return run(problem, rows, params, stop=stop, executor=executor, observers=observers, propose=Squarem())
-    from mixent.core.lbfgs import ascend  # imports scipy.optimize
+    from mixent.core.lbfgs import run_lbfgs  # imports scipy.optimize
 
-    return ascend(problem, rows, WhiteChart(problem), params, stop=stop, executor=executor, observers=observers)
+    return run_lbfgs(problem, rows, WhiteChart(problem), params, stop=stop, executor=executor, observers=observers)

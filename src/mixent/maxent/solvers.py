@@ -224,7 +224,7 @@ def _ascend(
     a sixth where they hardly do, and needs no Gram matrix of all rows. With many rows the problem is first solved for a
     sample of them; the sample's Hessian there halves the passes once more, or better.
     """
-    from mixent.core.lbfgs import ascend  # imports scipy.optimize
+    from mixent.core.lbfgs import run_lbfgs  # imports scipy.optimize
 
     white: Curvature | Diagonal | Hessian
     if not sums.matrices:
@@ -235,7 +235,7 @@ def _ascend(
     if sums.matrices and problem.mask is None and _many(sums):
         sample = sums.sample
         small = replace(problem, truth=count_truth(problem.cells, sample, executor))
-        near = ascend(small, sample, WhiteChart(small, white), params, stop=Stop(1e-3, PRESOLVED), executor=executor)
+        near = run_lbfgs(small, sample, WhiteChart(small, white), params, stop=Stop(1e-3, PRESOLVED), executor=executor)
         if not near.status.failed:
             params = near.params
             rows = sample.rows.part(slice(None, None, 2))  # half of them will do
@@ -243,7 +243,7 @@ def _ascend(
             post = np.exp(problem.log_posterior(params, rows))
             with suppress(np.linalg.LinAlgError):  # beyond single precision: the coordinates above will do
                 chart = WhiteChart(problem, Hessian(problem.cells, rows, post, problem.variance))
-    return ascend(problem, sums.source, chart, params, stop=stop, executor=executor, observers=observers)
+    return run_lbfgs(problem, sums.source, chart, params, stop=stop, executor=executor, observers=observers)
 
 
 def _many(sums: Sums) -> bool:

@@ -28,8 +28,8 @@ def blocks(table: Block, n_components: int, axis_aligned: bool, classes: np.ndar
     d = table.X.shape[1]
     width = 1 + 2 * d if axis_aligned else (1 + d + d * (d + 1) // 2 if quadratic_pays(n_components, d) else 2 * d)
     rows = int(np.clip(FEATURE_BYTES // (8 * (width + n_components)), 512, 16384))
-    gap_rows = int(np.clip(FEATURE_BYTES * 2 // (8 * n_components * d * max(1, d // 3) + 1), 64, 2048))
-    return ArrayBlocks(table, rows, gap_rows, classes)
+    incomplete_rows = int(np.clip(FEATURE_BYTES * 2 // (8 * n_components * d * max(1, d // 3) + 1), 64, 2048))
+    return ArrayBlocks(table, rows, incomplete_rows, classes)
 
 
 def make_family(

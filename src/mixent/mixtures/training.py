@@ -119,11 +119,11 @@ def _solve(job: Job, begun: Begun, training: Plan, passes: int, observers: Seque
     source, stop = job.source(problem.family, n_components), Stop(job.est.tol, passes)
     with job.executor(n_components) as executor:
         if training.solver == "lbfgs":
-            from mixent.core.lbfgs import ascend  # imports scipy.optimize
+            from mixent.core.lbfgs import run_lbfgs  # imports scipy.optimize
             from mixent.mixtures.chart import MixtureChart
 
             chart = MixtureChart(problem, start)
-            return ascend(problem, source, chart, start, stop=stop, executor=executor, observers=observers)
+            return run_lbfgs(problem, source, chart, start, stop=stop, executor=executor, observers=observers)
         propose = Squarem() if job.est.accelerate else None
         return run(problem, source, start, stop=stop, executor=executor, observers=observers, propose=propose)
 
