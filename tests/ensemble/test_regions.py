@@ -11,8 +11,8 @@ from sklearn.naive_bayes import GaussianNB
 from mixent import GaussianMixture, MaxEntStackingClassifier, MixtureClassifier
 from mixent.core.executors import Serial
 from mixent.ensemble.inputs import Inputs
-from mixent.ensemble.options import KINDS
 from mixent.ensemble.regions import RegionMixture, fit_regions, place_columns
+from mixent.maxent.options import KINDS
 from mixent.mixtures.fitting import blocks
 from mixent.mixtures.model import taking_part
 

@@ -11,14 +11,9 @@ import pytest
 from mixent.displays import CriticalDifferenceDisplay
 from mixent.evaluate import compare_over_sets
 
+from ..drawing import drawn
+
 LONG = "an ensemble of_very_many $members$ with a name to match"
-
-
-def drawn(display, ax=None, **options):
-    assert display.plot(ax, **options) is display
-    assert display.figure_ is display.ax_.figure
-    display.figure_.canvas.draw()
-    return display.ax_
 
 
 def comparison(k, n=14, step=0.4, names=None, seed=0):

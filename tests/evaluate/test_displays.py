@@ -22,6 +22,8 @@ from mixent.displays import (
 from mixent.evaluate import calibration_error
 from mixent.options import Search
 
+from ..drawing import drawn, texts
+
 X, CODES = load_iris(return_X_y=True)
 Y = np.array(["setosa", "versicolor", "virginica"])[CODES]
 NASTY = np.array(["$\\bad", "_hidden", "<script>"])
@@ -40,18 +42,6 @@ class Gaussians(QuadraticDiscriminantAnalysis):
     def marginal(self, columns):
         X, y = self.data_
         return Gaussians().fit(X.iloc[:, list(columns)] if hasattr(X, "iloc") else X[:, list(columns)], y)
-
-
-def drawn(display, ax=None):
-    shown = display.plot(ax)
-    assert shown is display
-    assert display.figure_ is display.ax_.figure
-    display.figure_.canvas.draw()
-    return display.ax_
-
-
-def texts(ax):
-    return [t.get_text() for t in ax.get_legend().get_texts()]
 
 
 def step(n_pass, objective, kind="plain", accepted=True, segment=0):

@@ -12,19 +12,10 @@ from sklearn.naive_bayes import GaussianNB
 from mixent import GaussianMixture, MEDClassifier, MEDNoveltyDetector, MixtureClassifier
 from mixent.displays import RocCurvesDisplay
 
+from ..drawing import drawn, texts
+
 IRIS, KIND = load_iris(return_X_y=True)
 X, Y = IRIS[50:], np.where(KIND[50:] == 1, "versicolor", "$virginica_")
-
-
-def drawn(display, ax=None):
-    assert display.plot(ax) is display
-    assert display.figure_ is display.ax_.figure
-    display.figure_.canvas.draw()
-    return display.ax_
-
-
-def texts(ax):
-    return [t.get_text() for t in ax.get_legend().get_texts()]
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,8 @@ from sklearn.linear_model import LogisticRegression
 from mixent.displays import DependenceDisplay, PriorsDisplay, TrustDisplay
 from mixent.fusion import Calibration, Fuser
 
+from ..drawing import drawn
+
 LABELS = np.array(["$a_", "b", "c"])
 
 
@@ -40,13 +42,6 @@ SOURCES, VOTES = panel()
 @pytest.fixture(scope="module")
 def fuser():
     return Fuser(SOURCES, method="pool").fit(VOTES)
-
-
-def drawn(display, ax=None):
-    assert display.plot(ax) is display
-    assert display.figure_ is display.ax_.figure
-    display.figure_.canvas.draw()
-    return display.ax_
 
 
 def test_priors_with_intervals_beside_those_of_the_training(fuser):

@@ -8,6 +8,8 @@ from sklearn.linear_model import LogisticRegression
 from mixent import HiddenMarkovModel, HMMClassifier
 from mixent.displays import StatesDisplay
 
+from ..drawing import drawn_panels
+
 RNG = np.random.default_rng(0)
 STATE = np.cumsum(RNG.random((30, 12)) < 0.2, axis=1) % 2
 X = 4.0 * STATE + RNG.normal(size=STATE.shape)
@@ -15,13 +17,6 @@ X[1, 3] = np.nan
 WORDS = np.where(X > 2, "$high", "low")
 STEPS = pd.DataFrame({"level": X.ravel(), "same": 1.0, "alarm": WORDS.ravel()})
 LENGTHS = np.full(30, 12)
-
-
-def drawn(display, ax=None):
-    assert display.plot(ax) is display
-    assert display.figure_ is display.ax_.figure
-    display.figure_.canvas.draw()
-    return display.axes_
 
 
 def points(ax, n_states):
@@ -37,7 +32,7 @@ def numbers():
 
 def test_transitions_emissions_and_the_path_are_the_models(numbers):
     display = StatesDisplay.from_estimator(numbers, X, sequence=1)
-    matrix, emits, path = drawn(display)
+    matrix, emits, path = drawn_panels(display)
     np.testing.assert_allclose(matrix.images[0].get_array(), np.vstack([numbers.start_, numbers.transitions_]))
     assert [t.get_text() for t in matrix.get_yticklabels()] == ["start", "0", "1"]
     assert (matrix.get_xlabel(), matrix.get_ylabel()) == ("next state", "state")
@@ -53,7 +48,7 @@ def test_transitions_emissions_and_the_path_are_the_models(numbers):
 
 def test_the_last_sequence_and_none_at_all(numbers):
     np.testing.assert_array_equal(StatesDisplay.from_estimator(numbers, X, -1).path, numbers.decode(X)[-1])
-    assert len(drawn(StatesDisplay.from_estimator(numbers))) == 2
+    assert len(drawn_panels(StatesDisplay.from_estimator(numbers))) == 2
     for wrong in (30, -31):
         with pytest.raises(ValueError, match=f"sequence must be one of the 30 in X; got {wrong}"):
             StatesDisplay.from_estimator(numbers, X, wrong)
@@ -62,7 +57,7 @@ def test_the_last_sequence_and_none_at_all(numbers):
 def test_categories_have_a_table(numbers):
     model = HiddenMarkovModel(2).fit(WORDS)
     display = StatesDisplay.from_estimator(model, WORDS)
-    _, emits, path = drawn(display)
+    _, emits, path = drawn_panels(display)
     np.testing.assert_allclose(emits.images[0].get_array(), model.tables_["value"])
     assert [t.get_text() for t in emits.get_xticklabels()] == ["\\$high", "low"]
     assert [t.get_text() for t in path.get_yticklabels()] == ["\\$high", "low"]
@@ -79,7 +74,7 @@ def test_one_variable_of_several_in_sequences_of_rows(by):
         display = StatesDisplay.from_estimator(model, table, 2, variable=variable, **where)
         np.testing.assert_array_equal(display.steps, values)
         assert (display.path == STATE[2]).mean() > 0.8 or (display.path != STATE[2]).mean() > 0.8
-        assert drawn(display)[1].get_title(loc="left") == f"emits: {variable}"
+        assert drawn_panels(display)[1].get_title(loc="left") == f"emits: {variable}"
     assert StatesDisplay.from_estimator(model).emitted.name == "level"
     with pytest.raises(ValueError, match="variable must be one of those emitted, .'level', 'same', 'alarm'.; got 'x'"):
         StatesDisplay.from_estimator(model, variable="x")
@@ -89,11 +84,11 @@ def test_matrices_of_each_step_are_averaged_and_given_emissions_left_out():
     model = HiddenMarkovModel(2, transitions="per_step").fit(X)
     display = StatesDisplay.from_estimator(model, X)
     np.testing.assert_allclose(display.transitions, model.transitions_.mean(axis=0))
-    assert drawn(display)[0].get_title(loc="left") == "transitions, mean of 11 steps"
+    assert drawn_panels(display)[0].get_title(loc="left") == "transitions, mean of 11 steps"
     said = np.log(np.where(STATE[:, :, None] == np.arange(2), 0.8, 0.2)).reshape(-1, 2)
     given = HiddenMarkovModel(2, emissions="precomputed").fit(said, lengths=LENGTHS)
     display = StatesDisplay.from_estimator(given, said, 3, lengths=LENGTHS)
-    panels = drawn(display)
+    panels = drawn_panels(display)
     assert len(panels) == 2 and display.emitted is None and display.steps is None
     assert panels[1].get_ylabel() == "state"
     np.testing.assert_array_equal(display.path, given.decode(said, lengths=LENGTHS)[36:48])
@@ -103,7 +98,7 @@ def test_many_states_and_values_still_fit():
     rng = np.random.default_rng(0)
     text = rng.choice(list("abcdefghijklmnopqrstuvwxyz"), size=(20, 40))
     display = StatesDisplay.from_estimator(HiddenMarkovModel(12, max_iter=500, tol=1e-2).fit(text), text)
-    matrix, emits, path = drawn(display)
+    matrix, emits, path = drawn_panels(display)
     assert not matrix.texts and len(emits.get_xticks()) == 12 and len(path.get_yticks()) <= 12
 
 
@@ -111,10 +106,10 @@ def test_what_has_no_states_says_so_and_a_display_is_a_line(numbers):
     classifier = HMMClassifier(2).fit(X, STATE[:, 0])
     with pytest.raises(ValueError, match="HMMClassifier has a model for each class; give one of its models_"):
         StatesDisplay.from_estimator(classifier)
-    drawn(StatesDisplay.from_estimator(classifier.models_[0], X))
+    drawn_panels(StatesDisplay.from_estimator(classifier.models_[0], X))
     with pytest.raises(ValueError, match="LogisticRegression has no transitions_; give a fitted HiddenMarkovModel"):
         StatesDisplay.from_estimator(LogisticRegression())
     from matplotlib.figure import Figure
 
     display = StatesDisplay.from_estimator(numbers, X)
-    assert len(repr(display)) < 400 and len(drawn(display, Figure(figsize=(9, 3)).subplots())) == 3
+    assert len(repr(display)) < 400 and len(drawn_panels(display, Figure(figsize=(9, 3)).subplots())) == 3

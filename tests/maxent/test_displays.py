@@ -18,16 +18,11 @@ from mixent.maxent.contributions import (
 )
 from mixent.options import BinFeatures, ComponentFeatures, Search
 
+from ..drawing import drawn
+
 X, CODES = load_iris(return_X_y=True)
 Y = np.array(["setosa", "versicolor", "virginica"])[CODES]
 LONG = "a column whose name is a whole sentence ($ per _unit_)"
-
-
-def drawn(display, ax=None, **options):
-    assert display.plot(ax, **options) is display
-    assert display.figure_ is display.ax_.figure
-    display.figure_.canvas.draw()
-    return display.ax_
 
 
 def frame(n=240, seed=0):

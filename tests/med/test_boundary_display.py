@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
@@ -14,39 +13,15 @@ from mixent import (
     MixtureClassifier,
 )
 from mixent.displays import BoundaryDisplay
-from mixent.options import Margin
 
-IRIS, KIND = load_iris(return_X_y=True)
-PETALS = IRIS[:, 2:]
-X, Y = PETALS[50:], np.where(KIND[50:] == 1, "versicolor", "$virginica_")
-NAMED = pd.DataFrame(X, columns=["length", "width"])
-
-
-def drawn(display, ax=None):
-    assert display.plot(ax) is display
-    assert display.figure_ is display.ax_.figure
-    display.figure_.canvas.draw()
-    return display.ax_
-
-
-def texts(ax):
-    return [t.get_text() for t in ax.get_legend().get_texts()]
+from ..drawing import drawn, texts
+from .petals import IRIS, KIND, NAMED, PETALS, X, Y
 
 
 def lines(ax, width):
     """Vertices of the contours of this line width."""
     found = [c for c in ax.collections if len(c.get_linewidths()) and c.get_linewidths()[0] == width]
     return [np.concatenate([path.vertices for path in c.get_paths()]) for c in found]
-
-
-@pytest.fixture(scope="module")
-def curved():
-    return MEDClassifier("rbf", C=5, calibration=None).fit(X, Y)
-
-
-@pytest.fixture(scope="module")
-def gauss():
-    return MEDGaussianClassifier(C=5, calibration=None, margin=Margin("laplace", quantile=0.2)).fit(NAMED, Y)
 
 
 @pytest.mark.parametrize("margin", ["laplace", "exponential", "gaussian"])

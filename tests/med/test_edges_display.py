@@ -11,6 +11,8 @@ from mixent import MEDTreeClassifier
 from mixent.displays import EdgeWeightsDisplay
 from mixent.options import Margin, Trees
 
+from ..drawing import drawn_panels
+
 LETTERS = np.array(list("ACGT"))
 
 
@@ -27,13 +29,6 @@ def rows(n, columns, seed=0):
 X, Y = rows(120, 5)
 
 
-def drawn(display, ax=None):
-    assert display.plot(ax) is display
-    assert display.figure_ is display.ax_.figure
-    display.figure_.canvas.draw()
-    return display.axes_
-
-
 def halves(ax):
     """What is seen above and below the diagonal."""
     return [image.get_array() for image in ax.images]
@@ -46,7 +41,7 @@ def trees():
 
 def test_weights_are_above_the_diagonal_and_information_below(trees):
     display = EdgeWeightsDisplay.from_estimator(trees)
-    panels = drawn(display)
+    panels = drawn_panels(display)
     assert len(panels) == 2 and display.kind == "information"
     above = np.triu(np.ones((5, 5), dtype=bool), 1)
     for s, ax in enumerate(panels):
@@ -60,7 +55,7 @@ def test_weights_are_above_the_diagonal_and_information_below(trees):
 
 
 def test_both_squares_have_one_scale_for_each_half_and_labels(trees):
-    panels = drawn(EdgeWeightsDisplay.from_estimator(trees))
+    panels = drawn_panels(EdgeWeightsDisplay.from_estimator(trees))
     for one, other in zip(panels[0].images, panels[1].images):
         assert one.get_clim() == other.get_clim()
     assert panels[0].images[1].get_clim()[0] == 0  # no information
@@ -76,7 +71,7 @@ def test_both_squares_have_one_scale_for_each_half_and_labels(trees):
 def test_the_edge_that_tells_the_classes_apart_is_the_darkest_above(trees):
     display = EdgeWeightsDisplay.from_estimator(trees, label="b")
     assert len(display.weights) == 1 and display.titles == ["b"]
-    (ax,) = drawn(display)
+    (ax,) = drawn_panels(display)
     assert ax is display.ax_
     weights, information = halves(ax)
     assert np.unravel_index(weights.argmax(), weights.shape) == (2, 3)
@@ -88,13 +83,13 @@ def test_integrated_tables_have_marginals_below():
     display = EdgeWeightsDisplay.from_estimator(model)
     assert display.kind == "marginals"
     np.testing.assert_array_equal(display.below[0], model.edge_marginals_[0])
-    assert drawn(display)[-1].child_axes[1].get_ylabel() == "Probability of the edge"
+    assert drawn_panels(display)[-1].child_axes[1].get_ylabel() == "Probability of the edge"
 
 
 def test_a_shared_structure_has_one_square_and_mixtures_one_for_each_component():
     shared = MEDTreeClassifier(C=1, calibration=None, trees="shared").fit(X, Y)
     display = EdgeWeightsDisplay.from_estimator(shared)
-    assert display.titles == ["all classes"] and len(drawn(display)) == 1
+    assert display.titles == ["all classes"] and len(drawn_panels(display)) == 1
     mean = sum(share * one for share, one in zip(shared.class_prior_, shared.mutual_information_))
     np.testing.assert_allclose(display.below[0], mean)
     with pytest.raises(ValueError, match="all classes share one structure; leave label='b' out"):
@@ -102,14 +97,14 @@ def test_a_shared_structure_has_one_square_and_mixtures_one_for_each_component()
     mixture = MEDTreeClassifier(C=1, calibration=None, random_state=0, trees=Trees(n_trees=2)).fit(X, Y)
     display = EdgeWeightsDisplay.from_estimator(mixture)
     assert display.titles == ["$a_, tree 0", "$a_, tree 1", "b, tree 0", "b, tree 1"]
-    assert len(drawn(display)) == 4
+    assert len(drawn_panels(display)) == 4
     assert EdgeWeightsDisplay.from_estimator(mixture, label="b").titles == display.titles[2:]
 
 
 @pytest.mark.parametrize(("columns", "named"), [(25, 25), (40, 20), (60, 30)])
 def test_names_of_many_columns_do_not_run_into_each_other(columns, named):
     wide, y = rows(80, columns)
-    panels = drawn(EdgeWeightsDisplay.from_estimator(MEDTreeClassifier(C=0.1, calibration=None).fit(wide, y)))
+    panels = drawn_panels(EdgeWeightsDisplay.from_estimator(MEDTreeClassifier(C=0.1, calibration=None).fit(wide, y)))
     labels = panels[0].get_yticklabels()
     assert len(labels) == named
     boxes = sorted((label.get_window_extent() for label in labels), key=lambda box: box.y0)
@@ -136,7 +131,7 @@ def test_it_shows_itself_in_a_line_and_fits_into_given_axes(trees):
     assert len(repr(display)) < 300 and "array(" not in repr(display)
     figure = Figure(figsize=(10, 4))
     left, right = figure.subplots(1, 2)
-    drawn(display, left)
-    assert len(drawn(EdgeWeightsDisplay.from_estimator(trees, label="b"), right)) == 1
+    drawn_panels(display, left)
+    assert len(drawn_panels(EdgeWeightsDisplay.from_estimator(trees, label="b"), right)) == 1
     with pytest.raises(ValueError, match="2 panels need axes that can be divided: make ax with plt.subplots"):
         display.plot(figure.add_axes((0, 0, 1, 1)))

@@ -1,7 +1,6 @@
 """Newton's method for families of natural statistics, beside a general maximization of the dual."""
 
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
@@ -20,26 +19,12 @@ from mixent.med.features import Counted, Edges, Matrix
 from mixent.med.margins import Exponential, Fixed, Gaussian, Laplace
 from mixent.med.solving import Search
 
+from .enumeration import every_tree
+
 SIZES = (2, 3, 2, 2)
 EDGES = list(zip(*np.triu_indices(4, 1)))
 STARTS = np.concatenate([[0], np.cumsum(SIZES)])
 MARGINS = {"laplace": Laplace(0.8, 2.0), "exponential": Exponential(2.0, 2.0), "gaussian": Gaussian(0.6, 2.0)}
-
-
-def every_tree(n):
-    """All trees of n vertices, decoded from Pruefer's words: lists of edges u < v."""
-    trees = []
-    for word in product(range(n), repeat=n - 2):
-        degree = [1 + word.count(v) for v in range(n)]
-        edges = []
-        for v in word:
-            leaf = degree.index(1)
-            edges.append((min(leaf, v), max(leaf, v)))
-            degree[leaf] -= 1
-            degree[v] -= 1
-        edges.append(tuple(v for v in range(n) if degree[v] == 1))
-        trees.append(edges)
-    return trees
 
 
 MEMBER = np.array([[edge in tree for edge in EDGES] for tree in every_tree(4)], dtype=float)  # (16, 6)

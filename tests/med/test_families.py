@@ -1,7 +1,5 @@
 """Families known by natural statistics, and the rows they see, beside enumeration and plain loops."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -11,23 +9,7 @@ from mixent.core.driver import OutsideDomainError
 from mixent.med.families import CellLayout, Dirichlets, Product, SingleTree, TreeDistribution, TreeTables
 from mixent.med.features import Counted, Edges, Matrix
 
-
-def every_tree(n):
-    """All trees of n vertices, decoded from Pruefer's words: lists of edges u < v."""
-    if n < 2:
-        return [[]] * n
-    trees = []
-    for word in product(range(n), repeat=n - 2):
-        degree = [1 + word.count(v) for v in range(n)]
-        edges = []
-        for v in word:
-            leaf = degree.index(1)
-            edges.append((min(leaf, v), max(leaf, v)))
-            degree[leaf] -= 1
-            degree[v] -= 1
-        edges.append(tuple(v for v in range(n) if degree[v] == 1))
-        trees.append(edges)
-    return trees
+from .enumeration import every_tree
 
 
 def one_hot(codes, sizes):

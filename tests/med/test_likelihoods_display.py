@@ -7,16 +7,11 @@ from sklearn.ensemble import IsolationForest
 from mixent import MEDNoveltyDetector
 from mixent.displays import LikelihoodsDisplay
 
+from ..drawing import drawn
+
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 2))
 LETTERS = np.array(list("ACGT"))[np.minimum(RNG.geometric(0.5, size=(150, 6)) - 1, 3)]
-
-
-def drawn(display, ax=None):
-    assert display.plot(ax) is display
-    assert display.figure_ is display.ax_.figure
-    display.figure_.canvas.draw()
-    return display.ax_
 
 
 @pytest.mark.parametrize(("model", "rows"), [("product", LETTERS), ("gaussian", X)])

@@ -14,6 +14,8 @@ from mixent import (
 from mixent.displays import MarginsDisplay
 from mixent.options import Margin
 
+from ..drawing import drawn
+
 X, CODES = load_iris(return_X_y=True)
 Y = np.array(["setosa", "versicolor", "virginica"])[CODES]
 TWO = np.where(CODES == 2, "yes", "no")
@@ -28,12 +30,6 @@ def three():
 @pytest.fixture(scope="module")
 def two():
     return MEDClassifier("rbf", **OPTIONS).fit(X, TWO)
-
-
-def drawn(display, ax=None):
-    assert display.plot(ax) is display and display.figure_ is display.ax_.figure
-    display.figure_.canvas.draw()
-    return display.ax_
 
 
 def test_margins_are_those_of_the_scores(two, three):

@@ -1,46 +1,19 @@
 """Displays of multipliers: the heights drawn are the model's."""
 
 import numpy as np
-import pandas as pd
 import pytest
-from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 
 from mixent import (
     MEDBayesNetClassifier,
     MEDClassifier,
-    MEDGaussianClassifier,
     MEDNoveltyDetector,
     MEDTreeClassifier,
 )
 from mixent.displays import MultipliersDisplay
-from mixent.options import Margin
 
-IRIS, KIND = load_iris(return_X_y=True)
-PETALS = IRIS[:, 2:]
-X, Y = PETALS[50:], np.where(KIND[50:] == 1, "versicolor", "$virginica_")
-NAMED = pd.DataFrame(X, columns=["length", "width"])
-
-
-def drawn(display, ax=None):
-    assert display.plot(ax) is display
-    assert display.figure_ is display.ax_.figure
-    display.figure_.canvas.draw()
-    return display.ax_
-
-
-def texts(ax):
-    return [t.get_text() for t in ax.get_legend().get_texts()]
-
-
-@pytest.fixture(scope="module")
-def curved():
-    return MEDClassifier("rbf", C=5, calibration=None).fit(X, Y)
-
-
-@pytest.fixture(scope="module")
-def gauss():
-    return MEDGaussianClassifier(C=5, calibration=None, margin=Margin("laplace", quantile=0.2)).fit(NAMED, Y)
+from ..drawing import drawn, texts
+from .petals import KIND, PETALS, X, Y
 
 
 def test_multipliers_fall_and_their_share_is_the_estimate(curved, gauss):

@@ -2,10 +2,8 @@
 
 import json
 import zipfile
-from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
@@ -18,27 +16,9 @@ from mixent.options import RBF, Margin, Polynomial
 from mixent.persistence import SavedFileError
 from mixent.persistence.files import known_classes
 
+from .saving import mixed_table, same_classifier, saved_twice
 
-def table(n=90, seed=0):
-    """Numbers with gaps, categories with gaps; two and three classes, and labels of which some are absent."""
-    rng = np.random.default_rng(seed)
-    codes = rng.integers(3, size=n)
-    frame = pd.DataFrame(
-        {
-            "size": rng.normal(size=n) + 2 * codes,
-            "color": np.array(["red", "blue", "green"])[(codes + rng.integers(2, size=n)) % 3],
-            "count": rng.integers(10, size=n) + codes,
-        }
-    )
-    frame.loc[::7, "size"] = np.nan
-    frame.loc[::5, "color"] = None
-    three = np.array(["low", "mid", "top"])[codes]
-    partly = three.astype(object)
-    partly[::4] = None
-    return frame, {"two": np.where(codes > 1, "yes", "no"), "three": three, "partly": partly}
-
-
-X, LABELS = table()
+X, LABELS = mixed_table(90)
 MIXTURE = GaussianMixture(2, "EII", random_state=0)
 OPTIONS = {"C": 3.0, "cv": 2, "tol": 1e-3, "random_state": 0}
 MODELS = {
@@ -61,35 +41,18 @@ MODELS = {
 }
 
 
-def same(a, b, rows=X):
-    """Predictions and what was found, to the bit."""
-    np.testing.assert_array_equal(a.predict_proba(rows), b.predict_proba(rows))
-    np.testing.assert_array_equal(a.decision_function(rows), b.decision_function(rows))
-    for name in ("multipliers_", "support_", "label_posterior_", "classes_", "class_prior_"):
-        np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
-    for name in ("C_", "C_tried_", "gap_", "objective_", "loo_estimate_", "margin_", "schema_", "pairs_"):
-        assert getattr(a, name) == getattr(b, name), name
-    assert replace(a.run_, trace=()) == replace(b.run_, trace=()) and len(a.run_.trace) == len(b.run_.trace)
-
-
 @pytest.mark.parametrize("labels", list(LABELS))
 @pytest.mark.parametrize("name", list(MODELS))
 def test_a_loaded_classifier_is_the_saved_one(name, labels, tmp_path):
     model = MODELS[name].fit(X, LABELS[labels])
-    watched = model.progress
-    mixent.save(model, tmp_path / "m.mixent")
-    again = mixent.load(tmp_path / "m.mixent")
-    assert type(again) is type(model) and again.progress is False and model.progress is watched
-    same(again, model)
-    mixent.save(again, tmp_path / "twice.mixent")
-    assert (tmp_path / "twice.mixent").read_bytes() == (tmp_path / "m.mixent").read_bytes()
+    same_classifier(saved_twice(model, tmp_path), model, X)
 
 
 def test_a_precomputed_kernel(tmp_path):
     Z = np.random.default_rng(0).normal(size=(60, 3))
     model = MEDClassifier("precomputed", **OPTIONS).fit(Z @ Z.T, Z[:, 0] > 0)
     mixent.save(model, tmp_path / "m.mixent")
-    same(mixent.load(tmp_path / "m.mixent"), model, Z[:7] @ Z.T)
+    same_classifier(mixent.load(tmp_path / "m.mixent"), model, Z[:7] @ Z.T)
 
 
 def test_a_margin_that_is_certain(tmp_path):
@@ -98,7 +61,7 @@ def test_a_margin_that_is_certain(tmp_path):
     Z[:, 0] += np.where(y, 1.0, -1.0)
     model = MEDClassifier(margin="fixed", cv=2, random_state=0).fit(Z, y)
     mixent.save(model, tmp_path / "m.mixent")
-    same(mixent.load(tmp_path / "m.mixent"), model, Z)
+    same_classifier(mixent.load(tmp_path / "m.mixent"), model, Z)
 
 
 def test_what_is_computed_on_the_way_is_not_written(tmp_path):
@@ -156,7 +119,7 @@ def test_a_fisher_kernel_of_a_classifier_and_one_that_was_fitted_before(tmp_path
         model = MEDClassifier(given, **OPTIONS).fit(X, y)
         mixent.save(model, tmp_path / "m.mixent")
         again = mixent.load(tmp_path / "m.mixent")
-        same(again, model)
+        same_classifier(again, model, X)
         assert type(again.map_) is FisherKernel
 
 

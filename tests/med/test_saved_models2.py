@@ -3,11 +3,10 @@
 import json
 import warnings
 import zipfile
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from functools import cached_property
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator
 
@@ -18,28 +17,9 @@ from mixent.options import Margin, Tables, Trees
 from mixent.persistence import SavedFileError
 from mixent.persistence.files import known_classes
 
+from .saving import mixed_table, same_classifier, same_run, saved_twice
 
-def table(n=80, seed=0):
-    """Numbers with gaps, categories with gaps; two and three classes, and labels of which some are absent."""
-    rng = np.random.default_rng(seed)
-    codes = rng.integers(3, size=n)
-    frame = pd.DataFrame(
-        {
-            "size": rng.normal(size=n) + 2 * codes,
-            "color": np.array(["red", "blue", "green"])[(codes + rng.integers(2, size=n)) % 3],
-            "shape": np.where(rng.random(n) < 0.7, np.where(codes > 0, "round", "long"), "flat"),
-            "count": rng.integers(10, size=n) + codes,
-        }
-    )
-    frame.loc[::7, "size"] = np.nan
-    frame.loc[::5, "color"] = None
-    three = np.array(["low", "mid", "top"])[codes]
-    partly = three.astype(object)
-    partly[::4] = None
-    return frame, {"two": np.where(codes > 1, "yes", "no"), "three": three, "partly": partly}
-
-
-X, LABELS = table()
+X, LABELS = mixed_table(80, shape=True)
 TEXT = X[["color", "shape"]].assign(count=X["count"].astype(str))
 OPTIONS = {"C": 0.5, "cv": 2, "tol": 1e-3, "random_state": 0}
 ALONE = {"cv": 2, "tol": 1e-3, "random_state": 0}
@@ -95,22 +75,6 @@ def _quietly(model, *rows):
         return model.fit(*rows)
 
 
-def saved_twice(model, folder):
-    """The model read back; what is read and written again is the same file."""
-    watched = model.progress
-    mixent.save(model, folder / "m.mixent")
-    again = mixent.load(folder / "m.mixent")
-    assert type(again) is type(model) and again.progress is False and model.progress is watched
-    mixent.save(again, folder / "twice.mixent")
-    assert (folder / "twice.mixent").read_bytes() == (folder / "m.mixent").read_bytes()
-    return again
-
-
-def same_run(a, b):
-    assert a.run_.params is None and b.run_.params is None
-    assert replace(a.run_, trace=()) == replace(b.run_, trace=()) and len(a.run_.trace) == len(b.run_.trace)
-
-
 @pytest.mark.parametrize(
     ("name", "labels"),
     [(name, labels) for name in CLASSIFIERS for labels in LABELS if labels != "partly" or name not in NO_GUESSES],
@@ -119,13 +83,7 @@ def test_a_loaded_classifier_is_the_saved_one(name, labels, tmp_path):
     model = fitted(name, labels)
     again = saved_twice(model, tmp_path)
     for rows in (X, X.iloc[::-1].assign(color=None), X.iloc[:1]):
-        np.testing.assert_array_equal(again.predict_proba(rows), model.predict_proba(rows))
-        np.testing.assert_array_equal(again.decision_function(rows), model.decision_function(rows))
-    for attribute in ("multipliers_", "support_", "label_posterior_", "classes_", "class_prior_"):
-        np.testing.assert_array_equal(getattr(again, attribute), getattr(model, attribute), err_msg=attribute)
-    for attribute in ("C_", "C_tried_", "gap_", "objective_", "loo_estimate_", "margin_", "schema_", "pairs_"):
-        assert getattr(again, attribute) == getattr(model, attribute), attribute
-    same_run(again, model)
+        same_classifier(again, model, rows)
     if isinstance(model, MEDTreeClassifier):
         assert again.trees_ == model.trees_
         np.testing.assert_array_equal(again.edge_marginals_, model.edge_marginals_)

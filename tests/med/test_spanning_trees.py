@@ -1,7 +1,6 @@
 """Distributions over spanning trees, beside the list of all n^(n-2) of them."""
 
 from decimal import Decimal, localcontext
-from itertools import product
 
 import numpy as np
 import pytest
@@ -9,25 +8,9 @@ import pytest
 from mixent.core.driver import OutsideDomainError
 from mixent.med.spanning_trees import SpanningTrees, heaviest_tree, n_edges, n_vertices, packed, unpacked
 
+from .enumeration import every_tree
+
 DIGITS = 600
-
-
-def every_tree(n):
-    """All trees of n vertices, decoded from Pruefer's words: lists of edges u < v."""
-    if n < 2:
-        return [[]] * n
-    trees = []
-    for word in product(range(n), repeat=n - 2):
-        degree = [1 + word.count(v) for v in range(n)]
-        edges = []
-        for v in word:
-            leaf = degree.index(1)
-            edges.append((min(leaf, v), max(leaf, v)))
-            degree[leaf] -= 1
-            degree[v] -= 1
-        edges.append(tuple(v for v in range(n) if degree[v] == 1))
-        trees.append(edges)
-    return trees
 
 
 class Listed:

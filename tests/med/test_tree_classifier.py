@@ -1,7 +1,5 @@
 """MEDTreeClassifier as a user meets it."""
 
-from itertools import product
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +10,8 @@ from mixent import MEDTreeClassifier
 from mixent.core.driver import Status
 from mixent.med.spanning_trees import SpanningTrees, packed
 from mixent.options import Margin, Tables, Trees
+
+from .enumeration import every_tree
 
 CHECKED = [
     {"C": 1.0},
@@ -35,22 +35,6 @@ def test_scikit_learn_checks(options):
 def test_scikit_learn_checks_with_all_that_is_chosen(options):
     results = check_estimator(MEDTreeClassifier(**options), on_fail=None, on_skip=None)
     assert not [(one["check_name"], one["exception"]) for one in results if one["status"] == "failed"]
-
-
-def every_tree(n):
-    """All trees of n vertices, decoded from Pruefer's words: lists of edges u < v."""
-    trees = []
-    for word in product(range(n), repeat=n - 2):
-        degree = [1 + word.count(v) for v in range(n)]
-        edges = []
-        for v in word:
-            leaf = degree.index(1)
-            edges.append((min(leaf, v), max(leaf, v)))
-            degree[leaf] -= 1
-            degree[v] -= 1
-        edges.append(tuple(v for v in range(n) if degree[v] == 1))
-        trees.append(edges)
-    return trees
 
 
 def words(n=120, n_classes=2, seed=0):

@@ -14,27 +14,13 @@ from mixent.med.families import CellLayout
 from mixent.med.tree_columns import CodedColumn, PowersColumn, SoftColumn, TreeColumns
 from mixent.med.tree_tables import ROWS, best_tree, counted_tables, fixed_tables
 
+from .enumeration import every_tree
+
 RNG = np.random.default_rng
 
 
 def read_table(X):
     return read_features(MEDTreeClassifier(), X, reset=True)
-
-
-def every_tree(n):
-    """All trees of n vertices, decoded from Pruefer's words: lists of edges u < v."""
-    trees = []
-    for word in product(range(n), repeat=n - 2):
-        degree = [1 + word.count(v) for v in range(n)]
-        edges = []
-        for v in word:
-            leaf = degree.index(1)
-            edges.append((min(leaf, v), max(leaf, v)))
-            degree[leaf] -= 1
-            degree[v] -= 1
-        edges.append(tuple(v for v in range(n) if degree[v] == 1))
-        trees.append(edges)
-    return trees
 
 
 def words(n=60, seed=0, gaps=0.0):

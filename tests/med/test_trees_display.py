@@ -14,18 +14,13 @@ from mixent.displays import TreeDisplay
 from mixent.med.displays.trees import THICK, THIN, outline
 from mixent.options import Margin, Trees
 
+from ..drawing import drawn_panels
+
 RNG = np.random.default_rng(0)
 CODE = RNG.integers(3, size=(90, 6))
 CODE[:, 1] = np.where(RNG.random(90) < 0.8, CODE[:, 0], CODE[:, 1])
 X = pd.DataFrame(CODE.astype(str), columns=["$one", "two", "_three", "four", "a column with a very long name", "six"])
 Y = np.where(RNG.random(90) < 0.5, "yes", "no")
-
-
-def drawn(display, ax=None):
-    assert display.plot(ax) is display
-    assert display.figure_ is display.ax_.figure
-    display.figure_.canvas.draw()
-    return display.axes_
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +64,7 @@ def test_the_longest_path_is_the_first_lane():
 
 def test_every_edge_is_drawn_as_wide_as_its_probability(trees):
     display = TreeDisplay.from_estimator(trees)
-    for s, ax in enumerate(drawn(display)):
+    for s, ax in enumerate(drawn_panels(display)):
         names = [(X.columns[u], X.columns[v]) for u, v in display.edges[s]]
         assert names == trees.trees_[s]
         wanted = [trees.edge_marginals_[s][u, v] for u, v in display.edges[s]]
@@ -83,7 +78,7 @@ def test_every_edge_is_drawn_as_wide_as_its_probability(trees):
 
 
 def test_names_stand_beside_their_vertices_and_apart(trees):
-    for ax in drawn(TreeDisplay.from_estimator(trees)):
+    for ax in drawn_panels(TreeDisplay.from_estimator(trees)):
         texts = [text.get_text() for text in ax.texts]
         assert sorted(texts) == sorted(["\\$one", "two", "_three", "four", "a column with a very …", "six"])
         boxes = sorted((text.get_window_extent() for text in ax.texts), key=lambda box: box.y0)
@@ -95,7 +90,7 @@ def test_trees_of_highest_likelihood_are_certain_and_shared_ones_drawn_once():
     likely = MEDTreeClassifier(objective="likelihood", calibration=None).fit(X, Y)
     display = TreeDisplay.from_estimator(likely, label="yes")
     assert display.titles == ["yes"] and (display.marginals[0] == 1).all()
-    assert len(drawn(display)) == 1
+    assert len(drawn_panels(display)) == 1
     shared = MEDTreeClassifier(objective="likelihood", calibration=None, trees="shared").fit(X, Y)
     assert TreeDisplay.from_estimator(shared).titles == ["all classes"]
 
@@ -103,14 +98,14 @@ def test_trees_of_highest_likelihood_are_certain_and_shared_ones_drawn_once():
 def test_a_mixture_has_a_tree_for_each_component():
     mixture = MEDTreeClassifier(C=0.5, calibration=None, random_state=0, trees=Trees(n_trees=2)).fit(X, Y)
     display = TreeDisplay.from_estimator(mixture)
-    assert len(drawn(display)) == 4 and display.titles[1] == "no, tree 1"
+    assert len(drawn_panels(display)) == 4 and display.titles[1] == "no, tree 1"
 
 
 def test_a_bayes_net_has_arrows_from_parents_to_children():
     structure = {"yes": [("$one", "four"), ("two", "four"), ("four", "six")], "no": "naive"}
     model = MEDBayesNetClassifier(structure, C=1, calibration=None).fit(X, Y)
     display = TreeDisplay.from_estimator(model)
-    no, yes = drawn(display)
+    no, yes = drawn_panels(display)
     assert display.marginals is None and not no.patches and len(yes.patches) == 3
     height = {text.get_text(): text.get_position()[1] for text in yes.texts}
     assert height["\\$one"] > height["four"] > height["six"]  # parents first
@@ -135,5 +130,5 @@ def test_it_fits_into_given_axes(trees):
     from matplotlib.figure import Figure
 
     left, right = Figure(figsize=(9, 3)).subplots(1, 2)
-    assert len(drawn(TreeDisplay.from_estimator(trees), left)) == 2
-    assert drawn(TreeDisplay.from_estimator(trees, label="no"), right) == [right]
+    assert len(drawn_panels(TreeDisplay.from_estimator(trees), left)) == 2
+    assert drawn_panels(TreeDisplay.from_estimator(trees, label="no"), right) == [right]

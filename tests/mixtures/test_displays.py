@@ -14,19 +14,10 @@ from mixent import MixtureClassifier, SharedMixtureClassifier
 from mixent.displays import ComponentsDisplay, GrowthDisplay, RegionsDisplay, SelectionDisplay
 from mixent.options import Search
 
+from ..drawing import drawn, texts
+
 X, CODES = load_iris(return_X_y=True)
 Y = np.array(["setosa", "versicolor", "virginica"])[CODES]
-
-
-def drawn(display, ax=None):
-    assert display.plot(ax) is display
-    assert display.figure_ is display.ax_.figure
-    display.figure_.canvas.draw()
-    return display.ax_
-
-
-def texts(ax):
-    return [t.get_text() for t in ax.get_legend().get_texts()]
 
 
 def gaussians(**options):

@@ -191,7 +191,7 @@ def test_the_metric_of_the_comparison_has_its_diagram_first(found, metric):
 
 
 def shown_metric(heading):
-    return next(metric for metric, (name, _, _) in scores.SHOWN.items() if name.lower() == heading.lower())
+    return next(metric for metric, (name, _, _) in scores.SCALES.items() if name.lower() == heading.lower())
 
 
 def made(values):

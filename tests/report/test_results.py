@@ -102,7 +102,7 @@ def test_observed_and_expected_errors_are_those_of_the_library(cv):
 
 def test_the_best_of_each_column_is_marked(cv):
     table = scores.methods_table(cv)
-    for place, (metric, (heading, factor, digits)) in enumerate(scores.SHOWN.items(), start=1):
+    for place, (metric, (heading, factor, digits)) in enumerate(scores.SCALES.items(), start=1):
         assert table.header[place] == heading
         best = min(cv.values(m, metric).mean() for m in cv.methods)
         marked = [row[place].text for row in table.rows if row[place].best]

@@ -9,12 +9,7 @@ from sklearn.naive_bayes import GaussianNB
 from mixent.displays import EnsembleSizeDisplay
 from mixent.studies import size_curves
 
-
-def drawn(display, ax=None, **options):
-    assert display.plot(ax, **options) is display
-    assert display.figure_ is display.ax_.figure
-    display.figure_.canvas.draw()
-    return display.ax_
+from ..drawing import drawn
 
 
 @pytest.fixture(scope="module")

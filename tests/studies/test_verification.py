@@ -23,6 +23,8 @@ from mixent.studies import (
 )
 from mixent.studies.verification import _operating_points
 
+from ..drawing import drawn
+
 RNG = np.random.default_rng(0)
 TRUTH = RNG.permutation(np.repeat(["client", "impostor"], [60, 300]))
 CLIENT = TRUTH == "client"
@@ -272,13 +274,6 @@ def test_options_that_cannot_be_say_what_is_wanted():
         verification_rates(TRUTH, [0.5, 1.5], threshold=0, **AS_CLIENT)
     with pytest.raises(ValueError, match="row 1 of y has the label 'unsure', which is not among the classes"):
         verification_rates(["c", "i"], ["c", "unsure"], target="c")
-
-
-def drawn(display, ax=None):
-    assert display.plot(ax) is display
-    assert display.figure_ is display.ax_.figure
-    display.figure_.canvas.draw()
-    return display.ax_
 
 
 def test_det_draws_the_rates_as_normal_deviates():

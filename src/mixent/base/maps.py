@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixent.base.style import color, marker, plain
+from mixent.base.style import color, legend, marker, plain, tidy
 from mixent.base.text import class_name
 from mixent.data import frame_like
 from mixent.data.labels import as_labels, encode, labelled_rows
@@ -17,6 +17,10 @@ MANY_POINTS = 2000  # above this points are drawn as a picture, small and pale
 FEW_VALUES = 10  # a column with no more different values is jittered
 OUTERMOST = (0.005, 0.995)  # quantiles of the values that a map spans, so that outliers do not squeeze all others
 UNLABELLED = "#555555"
+SIZE = (5.8, 4.4)  # inches: of a figure with a map and its legend
+
+Grid = tuple[np.ndarray, np.ndarray]  # (G,) first and (G,) second column
+Entry = tuple[Any, str]  # of a legend: handle and label
 
 
 def find_columns(est: Any, X: Any, columns: Sequence[int | str]) -> tuple[tuple[str, str], tuple[int, int]]:
@@ -70,9 +74,7 @@ def column_values(X: Any, where: tuple[int, int]) -> np.ndarray:
         raise ValueError(f"the two columns of a map must be numbers: {error}") from None
 
 
-def map_grid(
-    points: np.ndarray, names: tuple[str, str], size: int
-) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray], np.ndarray]:
+def map_grid(points: np.ndarray, names: tuple[str, str], size: int) -> tuple[np.ndarray, Grid, np.ndarray]:
     """Rows with both values (n,), the two axes of a grid that spans them, and its points (size^2, 2)."""
     shown = np.isfinite(points).all(axis=1)
     if not shown.any():
@@ -127,6 +129,37 @@ def gaussian_components(model: Any) -> tuple[np.ndarray | None, np.ndarray | Non
     return np.asarray(means), np.asarray(covs)
 
 
+def draw_classes(ax: Any, grid: Grid, codes: np.ndarray, strength: ArrayLike, **look: Any) -> None:
+    """Color the map by class (G, G), from white (strength 0) to full color (1)."""
+    ends = [*grid[0][[0, -1]], *grid[1][[0, -1]]]
+    ax.imshow(shaded(codes, strength), extent=ends, origin="lower", aspect="auto", zorder=0, **look)
+
+
+def draw_posterior(ax: Any, grid: Grid, posterior: np.ndarray, near: ArrayLike = 1.0) -> None:
+    """Color the map by the most probable class, from white (all equally probable) to the color of the class (certain).
+
+    `posterior` is (G, G, C); `near`, (G, G) from 0 to 1, fades what is far from the data.
+    """
+    top, n_classes = posterior.max(axis=2), posterior.shape[2]
+    sure = np.clip((top - 1 / n_classes) / (1 - 1 / n_classes), 0, 1) if n_classes > 1 else np.full_like(top, 0.67)
+    draw_classes(ax, grid, posterior.argmax(axis=2), 0.45 * sure * np.asarray(near), interpolation="bilinear")
+
+
+def draw_level(ax: Any, grid: Grid, values: np.ndarray, level: float, **look: Any) -> None:
+    """The contour where the values (G, G) equal `level`, if they do anywhere: otherwise matplotlib would warn."""
+    if values.min() < level < values.max():
+        ax.contour(*grid, values, levels=[level], **look)
+
+
+def draw_frame(ax: Any, grid: Grid, names: tuple[str, str], entries: Sequence[Entry], beside: bool = True) -> None:
+    """Limits and labels of the axes, and a legend; `beside` the map, so that it covers no point."""
+    ax.set(xlim=grid[0][[0, -1]], ylim=grid[1][[0, -1]])
+    ax.set(xlabel=plain(names[0]), ylabel=plain(names[1]))
+    handles, labels = [handle for handle, _ in entries], [label for _, label in entries]
+    legend(ax, len(labels), handles=handles, labels=labels, beside=beside)
+    tidy(ax)
+
+
 def draw_points(ax: Any, points: np.ndarray, codes: np.ndarray) -> None:
     """Rows (n, 2) by class; -1 without a label."""
     many = len(points) > MANY_POINTS
@@ -149,7 +182,7 @@ def draw_gaussian(ax: Any, mean: np.ndarray, cov: np.ndarray, shade: Any, widths
     ax.plot(*mean, marker="+", color=shade, ms=8, mew=1.6, zorder=3)
 
 
-def class_entries(classes: Iterable[Any], codes: np.ndarray) -> list[tuple[Any, str]]:
+def class_entries(classes: Iterable[Any], codes: np.ndarray) -> list[Entry]:
     """Handles and labels of a legend: every class, and rows without a label where there are any."""
     from matplotlib.lines import Line2D
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from mixent.base.options import Options, one_of
-from mixent.base.params import check_choice, check_count
+from mixent.base.options import one_of
 from mixent.families.gaussian.structures import get_structure
+from mixent.maxent.options import ComponentOptions
 
-KINDS = ("union", "class", "pooled")
 
-
-class InputRegions(Options):
+class InputRegions(ComponentOptions):
     """Regions of the input space: the components of a mixture of the columns, their number chosen by BIC.
 
     Parameters
@@ -32,8 +30,6 @@ class InputRegions(Options):
     2
     """
 
-    short_forms = {"union": {}, "class": {"kind": "class"}, "pooled": {"kind": "pooled"}}
-
     def __init__(self, kind: str = "union", *, max_components: int = 6, covariance: str = "VVV") -> None:
         self.kind = kind
         self.max_components = max_components
@@ -41,8 +37,7 @@ class InputRegions(Options):
 
     def check(self) -> None:
         """Refuse values that are not allowed."""
-        check_choice("kind", self.kind, KINDS)
-        check_count("max_components", self.max_components)
+        super().check()
         get_structure(self.covariance)
 
 

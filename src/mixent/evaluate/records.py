@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from mixent.base.params import check_choice
-from mixent.evaluate.scores import METRICS
+from mixent.evaluate.scores import METRICS, SCALES
 from mixent.evaluate.text import without_rounding
 
 TIMED = (*METRICS, "fit_seconds", "predict_seconds")
-# metric, factor and decimals of the short table
-SHOWN = (("error", 100, 1), ("log_loss", 1, 3), ("brier", 1, 3), ("calibration", 100, 1), ("fit_seconds", 1, 2))
+SHOWN = ("error", "log_loss", "brier", "calibration", "fit_seconds")  # in the short table
 
 
 class Recorded:
@@ -99,9 +98,9 @@ class CrossValidation(Recorded):
         means = {(s["method"], s["metric"]): s["mean"] for s in self.summary()}
         lines = ["method                       error %  log-loss     Brier  calib. %     fit s"]
         for method in [*self.ranking(), *(m for m in self.methods if m not in self.ranking())]:
-            cells = [factor * means[method, metric] for metric, factor, _ in SHOWN]
-            texts = [f"{v:.{d}f}" if np.isfinite(v) else "failed" for v, (_, _, d) in zip(cells, SHOWN)]
-            lines.append(f"{method:<26}" + "".join(f"{cell:>10}" for cell in texts))
+            values = {metric: means[method, metric] for metric in SHOWN}
+            cells = [SCALES[metric].text(v) if np.isfinite(v) else "failed" for metric, v in values.items()]
+            lines.append(f"{method:<26}" + "".join(f"{cell:>10}" for cell in cells))
         return "\n".join(lines)
 
     def difference(self, a: str, b: str, metric: str = "log_loss") -> dict[str, float]:

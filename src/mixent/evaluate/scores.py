@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,29 @@ from mixent.data.labels import label_value
 
 SMALLEST = 1e-15  # probabilities below this count as this in log_loss
 METRICS = ("error", "balanced_error", "log_loss", "brier", "calibration")
+
+
+class Scale(NamedTuple):
+    """How a metric is shown."""
+
+    heading: str  # its name and unit
+    factor: float
+    digits: int  # decimals
+
+    def text(self, value: float) -> str:
+        """The value without its unit."""
+        return f"{self.factor * value:.{self.digits}f}"
+
+
+SCALES = {
+    "error": Scale("error (%)", 100, 1),
+    "balanced_error": Scale("balanced error (%)", 100, 1),
+    "log_loss": Scale("log-loss (nats)", 1, 3),
+    "brier": Scale("Brier score", 1, 3),
+    "calibration": Scale("calibration error (%)", 100, 1),
+    "fit_seconds": Scale("fit (s)", 1, 2),
+    "predict_seconds": Scale("predict (s)", 1, 2),
+}
 
 
 def error_rate(y: Any, predicted: Any, *, sample_weight: Any = None) -> float:

@@ -12,7 +12,21 @@ STRATEGIES = ("quantile", "uniform", "entropy")
 CRITERIA = ("bic", "validation")
 
 
-class ComponentFeatures(Options):
+class ComponentOptions(Options):
+    """Components of mixtures of the columns, the number chosen by BIC: what features and regions share."""
+
+    short_forms = {kind: {"kind": kind} for kind in KINDS}
+
+    kind: str
+    max_components: int
+
+    def check(self) -> None:
+        """Refuse values that are not allowed."""
+        check_choice("kind", self.kind, KINDS)
+        check_count("max_components", self.max_components)
+
+
+class ComponentFeatures(ComponentOptions):
     """A numeric column becomes the hidden component of a mixture: a pmf over components, given the value.
 
     The number of components is chosen by BIC.
@@ -38,8 +52,6 @@ class ComponentFeatures(Options):
     [[2, 3]]
     """
 
-    short_forms = {"union": {}, "class": {"kind": "class"}, "pooled": {"kind": "pooled"}}
-
     def __init__(self, kind: str = "union", *, max_components: int = 6, means: bool = True, groups: Any = None) -> None:
         self.kind = kind
         self.max_components = max_components
@@ -48,8 +60,7 @@ class ComponentFeatures(Options):
 
     def check(self) -> None:
         """Refuse values that are not allowed."""
-        check_choice("kind", self.kind, KINDS)
-        check_count("max_components", self.max_components)
+        super().check()
         check_flag("means", self.means)
 
 

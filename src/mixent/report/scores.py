@@ -13,26 +13,16 @@ from mixent.displays import MethodScoresDisplay
 from mixent.evaluate.bounds import ErrorReport, error_bounds
 from mixent.evaluate.paired import corrected_t_test
 from mixent.evaluate.records import CrossValidation
-from mixent.evaluate.scores import score_table
+from mixent.evaluate.scores import METRICS, SCALES, Scale, score_table
 from mixent.evaluate.text import without_rounding
 from mixent.report.results import Predictions, out_of_fold
 
-SHOWN = {  # metric: (heading, factor, decimals)
-    "error": ("error (%)", 100, 1),
-    "balanced_error": ("balanced error (%)", 100, 1),
-    "log_loss": ("log-loss (nats)", 1, 3),
-    "brier": ("Brier", 1, 3),
-    "calibration": ("calibration (%)", 100, 1),
-    "fit_seconds": ("fit (s)", 1, 2),
-    "predict_seconds": ("predict (s)", 1, 2),
-}
-SECONDS = ("fit_seconds", "predict_seconds")
-BOUNDS = {  # quantity of an ErrorReport: (heading, factor, decimals)
-    "error": ("error (%)", 100, 1),
-    "expected_error": ("expected error (%)", 100, 1),
-    "log_loss": ("log-loss (nats)", 1, 3),
-    "entropy": ("own entropy (nats)", 1, 3),
-    "overconfidence": ("overconfidence (nats)", 1, 3),
+BOUNDS = {  # quantities of an ErrorReport
+    "error": SCALES["error"],
+    "expected_error": Scale("expected error (%)", 100, 1),
+    "log_loss": SCALES["log_loss"],
+    "entropy": Scale("own entropy (nats)", 1, 3),
+    "overconfidence": Scale("overconfidence (nats)", 1, 3),
 }
 
 
@@ -40,26 +30,26 @@ def methods_table(cv: CrossValidation, kinds: Mapping[str, str] | None = None, m
     """Every method's mean scores with 95 % intervals, the best first; `kinds`: the kind of each method."""
     ranking = cv.ranking(metric)
     means = {(s["method"], s["metric"]): s["mean"] for s in cv.summary()}
-    best = {metric: min((means[m, metric] for m in ranking), default=None) for metric in SHOWN}
+    best = {metric: min((means[m, metric] for m in ranking), default=None) for metric in SCALES}
     rows = []
     for method in [*ranking, *(m for m in cv.methods if m not in ranking)]:
         ranked = method in ranking
-        cells = [_score(cv, method, metric, means[method, metric], ranked and best[metric]) for metric in SHOWN]
+        cells = [_score(cv, method, metric, means[method, metric], ranked and best[metric]) for metric in SCALES]
         rows.append([method, *([kinds.get(method, "")] if kinds else []), *cells])
     caption = (
         "Mean over the folds ± half the 95 % interval, corrected for the training rows that folds share (Nadeau and "
         "Bengio 2003); seconds are means per fold. Lower is better; the best of each column is marked"
     )
-    return Table(caption, ["method", *(["kind"] if kinds else []), *(h for h, _, _ in SHOWN.values())], rows)
+    return Table(caption, ["method", *(["kind"] if kinds else []), *(scale.heading for scale in SCALES.values())], rows)
 
 
 def _score(cv: CrossValidation, method: str, metric: str, mean: float, best: Any) -> Number | None:
-    _, factor, digits = SHOWN[metric]
     if not np.isfinite(mean):
         return None
-    text, half = f"{factor * mean:.{digits}f}", half_width(cv, method, metric)
-    if np.isfinite(half) and metric not in SECONDS:
-        text += f" ± {factor * half:.{digits}f}"
+    scale, half = SCALES[metric], half_width(cv, method, metric)
+    text = scale.text(mean)
+    if np.isfinite(half) and metric in METRICS:
+        text += f" ± {scale.text(half)}"
     return Number(text, best=best is not False and not without_rounding(mean - best, mean, best))
 
 
@@ -90,8 +80,7 @@ def differences(comparison: Comparison) -> list[Content]:
 
 
 def _alt(display: MethodScoresDisplay) -> str:
-    factor, digits = display.scale
-    listed = ", ".join(f"{name} {factor * mean:.{digits}f}" for name, mean in zip(display.names, display.means))
+    listed = ", ".join(f"{name} {display.scale.text(mean)}" for name, mean in zip(display.names, display.means))
     return f"Methods by mean {display.heading}, best first: {listed}. {display.text()}"
 
 
@@ -110,11 +99,7 @@ def scored(predictions: Predictions) -> list[Content]:
     """The scores of one model on labelled rows, observed and expected."""
     given = predictions.y, predictions.proba, predictions.classes
     values = score_table(*given, predictions.weight)
-    rows: list = [
-        [heading, Number(f"{factor * values[metric]:.{digits}f}")]
-        for metric, (heading, factor, digits) in SHOWN.items()
-        if metric not in SECONDS
-    ]
+    rows: list = [[SCALES[metric].heading, Number(SCALES[metric].text(values[metric]))] for metric in METRICS]
     report = error_bounds(*given, sample_weight=predictions.weight)
     table = Table(f"Scores of the labelled {predictions.rows}; lower is better", ["score", "value"], rows)
     return [table, *bounds_of({predictions.name: report}, predictions.rows)]
@@ -135,18 +120,17 @@ def bounds_of(reports: Mapping[str, ErrorReport], rows_are: str) -> list[Content
     head = next(iter(reports.values()))
     rows: list = [[method, *(_quantity(report, name) for name in BOUNDS)] for method, report in reports.items()]
     caption = f"Value ± standard error on {head.n_rows} {rows_are}; taken as independent"
-    meanings = [f"{BOUNDS[name][0].split(' (')[0]}: {head.quantities[name].meaning}" for name in BOUNDS]
+    meanings = [f"{BOUNDS[name].heading.split(' (')[0]}: {head.quantities[name].meaning}" for name in BOUNDS]
     text = (
         "Here p is the true distribution, q a method's probabilities, J the error of its decisions, H the entropy, and "
         "E D the expected divergence of q from p. The log-loss is H(Y|X), which no method can lower, plus E D, which a "
         "better one could; the labels alone do not determine the Bayes error."
     )
-    table = Table(caption, ["method", *(heading for heading, _, _ in BOUNDS.values())], rows)
+    table = Table(caption, ["method", *(scale.heading for scale in BOUNDS.values())], rows)
     return [table, Paragraph(text), Bullets(meanings)]
 
 
 def _quantity(report: ErrorReport, name: str) -> Number:
-    _, factor, digits = BOUNDS[name]
-    quantity = report.quantities[name]
-    spread = f" ± {factor * quantity.std_error:.{digits}f}" if np.isfinite(quantity.std_error) else ""
-    return Number(f"{factor * quantity.value:.{digits}f}{spread}")
+    scale, quantity = BOUNDS[name], report.quantities[name]
+    spread = f" ± {scale.text(quantity.std_error)}" if np.isfinite(quantity.std_error) else ""
+    return Number(f"{scale.text(quantity.value)}{spread}")

@@ -12,14 +12,8 @@ from mixent.base.multiple_tests import adjusted_p_values, homogeneous_groups
 from mixent.base.params import check_choice
 from mixent.base.style import FAINT, INK, Display, color, plain, stacked_bars, tidy
 from mixent.base.text import listing
+from mixent.evaluate.scores import METRICS, SCALES, Scale
 
-SCALES = {  # metric: (its name, factor, decimals)
-    "error": ("Error (%)", 100, 1),
-    "balanced_error": ("Balanced error (%)", 100, 1),
-    "log_loss": ("Log-loss (nats)", 1, 3),
-    "brier": ("Brier score", 1, 3),
-    "calibration": ("Calibration error (%)", 100, 1),
-}
 ROW, LETTER = 0.3, 0.078  # inches: of a method, of a letter
 WIDE = 10.0  # worst over best mean: beyond, the axis is logarithmic
 
@@ -56,7 +50,7 @@ class MethodScoresDisplay(Display):
         cv = getattr(comparison, "cv", comparison)
         if not hasattr(cv, "ranking") or not hasattr(cv, "difference"):
             raise TypeError(f"this display needs the result of compare or cross_validate; got {comparison!r}")
-        check_choice("metric", metric, tuple(SCALES))
+        check_choice("metric", metric, METRICS)
         if not 0 < alpha < 1:
             raise ValueError(f"alpha must be between 0 and 1; got {alpha}")
         names = cv.ranking(metric)
@@ -76,12 +70,13 @@ class MethodScoresDisplay(Display):
     @property
     def heading(self) -> str:
         """The name of the metric, with its unit."""
-        return SCALES[self.metric][0]
+        heading = self.scale.heading
+        return heading[0].upper() + heading[1:]
 
     @property
-    def scale(self) -> tuple[float, int]:
-        """Factor and decimals of a score as it is shown."""
-        return SCALES[self.metric][1:]
+    def scale(self) -> Scale:
+        """How a score is shown."""
+        return SCALES[self.metric]
 
     def text(self) -> str:
         """Which methods do not differ significantly from the best, in a sentence."""
@@ -102,7 +97,7 @@ class MethodScoresDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         """A line for each method: its folds, their mean, and the bars beside."""
-        factor = self.scale[0]
+        factor = self.scale.factor
         at = np.arange(len(self.names))
         for i, scores in enumerate(factor * self.values):
             ax.plot(scores, np.full(len(scores), i), ls="none", marker="o", ms=3, mfc=FAINT, mec="none", alpha=0.7)
@@ -121,8 +116,7 @@ class MethodScoresDisplay(Display):
         ax.set_axisbelow(True)
 
     def _labels(self) -> list[str]:
-        factor, digits = self.scale
-        return [f"{plain(name, 32).strip()}  {factor * mean:.{digits}f}" for name, mean in zip(self.names, self.means)]
+        return [f"{plain(name, 32).strip()}  {self.scale.text(mean)}" for name, mean in zip(self.names, self.means)]
 
     def _scale_axis(self, ax: Any) -> None:
         """Logarithmic where one bad method would squeeze all others together; ticks without exponents."""
@@ -135,8 +129,8 @@ class MethodScoresDisplay(Display):
             ax.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
             ax.xaxis.set_minor_formatter(NullFormatter())
         elif low >= 0:
-            room = 0.04 * self.scale[0] * (high - low)
-            ax.set_xlim(left=max(self.scale[0] * low - room, -room))
+            room = 0.04 * self.scale.factor * (high - low)
+            ax.set_xlim(left=max(self.scale.factor * low - room, -room))
 
     def _levels(self) -> list[list[list[int]]]:
         return stacked_bars(self.groups, lambda before, group: before[-1] < group[0])

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixent.base.delegation import aligned_proba
-from mixent.base.maps import MANY_POINTS, class_entries, draw_points, shaded, span
+from mixent.base.maps import MANY_POINTS, class_entries, draw_points, draw_posterior, span
 from mixent.base.style import INK, Display, beside_width, legend, plain, tidy
 from mixent.data.labels import as_labels, encode, labelled_rows
 
@@ -101,7 +101,7 @@ class ProjectionDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         """The map, the rows, and a cross through those that are misclassified."""
-        self._draw_map(ax)
+        draw_posterior(ax, self.grid, self.posterior, self.near)
         self._draw_points(ax)
         ax.set(xlim=self.grid[0][[0, -1]], ylim=self.grid[1][[0, -1]], xticks=[], yticks=[])
         ax.set_xlabel(plain(self.names[0], 90), fontsize="small")
@@ -111,13 +111,6 @@ class ProjectionDisplay(Display):
         how = {} if many else {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": min(len(labels), 4)}
         legend(ax, len(labels), handles=handles, labels=labels, beside=many, **how)
         tidy(ax)
-
-    def _draw_map(self, ax: Any) -> None:
-        n_classes, top = self.posterior.shape[2], self.posterior.max(axis=2)
-        sure = np.clip((top - 1 / n_classes) / (1 - 1 / n_classes), 0, 1)
-        image = shaded(self.posterior.argmax(axis=2), 0.45 * sure * self.near)
-        ends = [*self.grid[0][[0, -1]], *self.grid[1][[0, -1]]]
-        ax.imshow(image, extent=ends, origin="lower", aspect="auto", interpolation="bilinear", zorder=0)
 
     def _draw_points(self, ax: Any) -> None:
         many = len(self.points) > MANY_POINTS

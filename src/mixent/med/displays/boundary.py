@@ -12,10 +12,16 @@ from numpy.typing import ArrayLike
 from mixent.base.delegation import aligned_proba
 from mixent.base.maps import (
     MANY_POINTS,
+    SIZE,
+    Entry,
+    Grid,
     class_entries,
     column_values,
     darker,
+    draw_classes,
+    draw_frame,
     draw_gaussian,
+    draw_level,
     draw_points,
     find_columns,
     gaussian_components,
@@ -24,9 +30,8 @@ from mixent.base.maps import (
     on_two_columns,
     point_classes,
     refuse_categories,
-    shaded,
 )
-from mixent.base.style import INK, Display, Short, color, legend, plain, tidy
+from mixent.base.style import INK, Display, Short, color
 from mixent.med.estimator import MEDBase
 from mixent.med.gaussian_classifier import MEDGaussianClassifier
 
@@ -52,7 +57,7 @@ class BoundaryDisplay(Display):
     the threshold ("affine", "predictive", `adjust_priors`) is not included.
     """
 
-    grid: tuple[np.ndarray, np.ndarray]  # (G,) first and (G,) second column
+    grid: Grid  # (G,) first and (G,) second column
     scores: np.ndarray  # (G, G) f of two classes, else (G, G, C); at [second, first]
     margin: float | None  # prior expectation of the margin; None: not known, or more than two classes
     points: np.ndarray  # (n, 2)
@@ -119,7 +124,7 @@ class BoundaryDisplay(Display):
 
     def size(self) -> tuple[float, float]:
         """Width and height of a figure of its own, in inches."""
-        return 5.8, 4.4
+        return SIZE
 
     def _draw(self, ax: Any) -> None:
         if self.scores.ndim == 2:
@@ -131,11 +136,7 @@ class BoundaryDisplay(Display):
             if ellipses is not None:
                 for c, (mean, cov) in enumerate(zip(ellipses.means, ellipses.covariances)):
                     draw_gaussian(ax, mean, cov, darker(color(c)), (1.4,), ls=style, zorder=4)
-        ax.set(xlim=self.grid[0][[0, -1]], ylim=self.grid[1][[0, -1]])
-        ax.set(xlabel=plain(self.names[0]), ylabel=plain(self.names[1]))
-        handles, labels = self._legend_entries()
-        legend(ax, len(labels), handles=handles, labels=labels, beside=True)
-        tidy(ax)
+        draw_frame(ax, self.grid, self.names, self._legend_entries())
 
     def _draw_boundary(self, ax: Any) -> None:
         f = self.scores
@@ -143,19 +144,18 @@ class BoundaryDisplay(Display):
             level = [f.min() - 1, 0] if side == 0 else [0, f.max() + 1]
             if level[0] < level[1]:
                 ax.contourf(*self.grid, f, levels=level, colors=[color(side)], alpha=0.1, zorder=0)
-        _contour(ax, self.grid, f, 0.0, colors=INK, linewidths=1.8, zorder=3)
+        draw_level(ax, self.grid, f, 0.0, colors=INK, linewidths=1.8, zorder=3)
         if self._has_margins():
             for side, sign in enumerate((-1, 1)):
                 style = {"colors": [darker(color(side))], "linewidths": 1.1, "linestyles": [(0, (1, 1.5))]}
-                _contour(ax, self.grid, f, sign * self.margin, zorder=3, **style)  # type: ignore[operator]
+                draw_level(ax, self.grid, f, sign * self.margin, zorder=3, **style)  # type: ignore[operator]
 
     def _draw_regions(self, ax: Any) -> None:
         best = self.scores.argmax(axis=2)
-        ends = [*self.grid[0][[0, -1]], *self.grid[1][[0, -1]]]
-        ax.imshow(shaded(best, np.full(best.shape, 0.12)), extent=ends, origin="lower", aspect="auto", zorder=0)
+        draw_classes(ax, self.grid, best, np.full(best.shape, 0.12))
         for c in range(self.scores.shape[2]):  # where it leads, by how much over the best of the others
             lead = self.scores[..., c] - np.delete(self.scores, c, axis=2).max(axis=2)
-            _contour(ax, self.grid, lead, 0.0, colors=INK, linewidths=1.4, zorder=3)
+            draw_level(ax, self.grid, lead, 0.0, colors=INK, linewidths=1.4, zorder=3)
 
     def _draw_points(self, ax: Any) -> None:
         many = len(self.points) > MANY_POINTS
@@ -167,7 +167,7 @@ class BoundaryDisplay(Display):
     def _has_margins(self) -> bool:
         return self.margin is not None and self.margin != 0.0 and self.scores.ndim == 2
 
-    def _legend_entries(self) -> tuple[list, list[str]]:
+    def _legend_entries(self) -> list[Entry]:
         from matplotlib.lines import Line2D
 
         entries = class_entries(self.classes, self.point_class)
@@ -183,7 +183,7 @@ class BoundaryDisplay(Display):
             if ellipses is not None:
                 text = "1σ of a class" + (f", {when}" if self.before is not None else "")
                 entries.append((Line2D([], [], color=INK, lw=1.4, ls=style, marker="+", ms=7), text))
-        return [handle for handle, _ in entries], [label for _, label in entries]
+        return entries
 
 
 def _scores(model: Any, mesh: Any) -> np.ndarray:
@@ -240,8 +240,3 @@ def _in_units(model: Any, gaussians: Any, turned: bool) -> Ellipses:
 
 def _turned(found: Ellipses, turned: bool) -> Ellipses:
     return Ellipses(found.means[:, ::-1], found.covariances[:, ::-1, ::-1]) if turned else found
-
-
-def _contour(ax: Any, grid: Any, values: np.ndarray, level: float, **look: Any) -> None:
-    if values.min() < level < values.max():  # else matplotlib warns
-        ax.contour(*grid, values, levels=[level], **look)

@@ -10,11 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixent.base.maps import (
+    SIZE,
+    Entry,
+    Grid,
     class_entries,
     column_values,
     darker,
+    draw_frame,
     draw_gaussian,
+    draw_level,
     draw_points,
+    draw_posterior,
     find_columns,
     gaussian_components,
     jittered,
@@ -23,9 +29,8 @@ from mixent.base.maps import (
     on_two_columns,
     point_classes,
     refuse_categories,
-    shaded,
 )
-from mixent.base.style import INK, Display, color, legend, plain, tidy
+from mixent.base.style import INK, Display, color
 
 
 @dataclass(repr=False)
@@ -38,7 +43,7 @@ class RegionsDisplay(Display):
     at least `sure`. Ellipses are at 1 and 2 standard deviations of each component.
     """
 
-    grid: tuple[np.ndarray, np.ndarray]  # (G,) first and (G,) second column
+    grid: Grid  # (G,) first and (G,) second column
     posterior: Any  # (G, G, C) at [second, first]; None for a density
     log_density: Any  # (G, G) nats; None for a classifier
     points: np.ndarray  # (n, 2)
@@ -96,7 +101,8 @@ class RegionsDisplay(Display):
         return int(np.sum(((self.points < low) | (self.points > high)).any(axis=1)))
 
     def size(self) -> tuple[float, float]:
-        return 5.8, 4.4
+        """Width and height of a figure of its own, in inches."""
+        return SIZE
 
     def _draw(self, ax: Any) -> None:
         """The map, the points and the ellipses."""
@@ -109,21 +115,12 @@ class RegionsDisplay(Display):
         for k, mean in enumerate([] if self.means is None else self.means):
             shade = color(1) if self.component_class is None else color(int(self.component_class[k]))
             draw_gaussian(ax, mean, self.covariances[k], darker(shade), (1.8, 1.0))
-        ax.set(xlim=self.grid[0][[0, -1]], ylim=self.grid[1][[0, -1]])
-        ax.set(xlabel=plain(self.names[0]), ylabel=plain(self.names[1]))
-        handles, labels = self._legend_entries()
-        # never over the points: the whole area is map
-        legend(ax, len(labels), handles=handles, labels=labels, beside=self.posterior is not None)
-        tidy(ax)
+        draw_frame(ax, self.grid, self.names, self._legend_entries(), beside=self.posterior is not None)
 
     def _draw_regions(self, ax: Any) -> None:
-        top, n_classes = self.posterior.max(axis=2), self.posterior.shape[2]
-        sure = np.clip((top - 1 / n_classes) / (1 - 1 / n_classes), 0, 1) if n_classes > 1 else np.full_like(top, 0.67)
-        ends = [*self.grid[0][[0, -1]], *self.grid[1][[0, -1]]]
-        image = shaded(self.posterior.argmax(axis=2), 0.45 * sure)
-        ax.imshow(image, extent=ends, origin="lower", aspect="auto", interpolation="bilinear", zorder=0)
-        if top.min() < self.sure < top.max():
-            ax.contour(*self.grid, top, levels=[self.sure], colors=INK, linewidths=0.9, linestyles="--", zorder=1)
+        draw_posterior(ax, self.grid, self.posterior)
+        top = self.posterior.max(axis=2)
+        draw_level(ax, self.grid, top, self.sure, colors=INK, linewidths=0.9, linestyles="--", zorder=1)
 
     def _draw_density(self, ax: Any) -> None:
         top = self.log_density.max()
@@ -133,14 +130,14 @@ class RegionsDisplay(Display):
         bar = ax.figure.colorbar(filled, ax=ax, label="Log density (nats)", format="%.1f")
         bar.outline.set_visible(False)
 
-    def _legend_entries(self) -> tuple[list, list[str]]:
+    def _legend_entries(self) -> list[Entry]:
         from matplotlib.lines import Line2D
 
         if self.posterior is None:
-            return [], []
+            return []
         entries = class_entries(self.classes, self.point_class)
         if self.posterior.max(axis=2).min() < self.sure < self.posterior.max():
             entries.append((Line2D([], [], color=INK, ls="--", lw=0.9), f"posterior {self.sure:g}"))
         if self.means is not None:
             entries.append((Line2D([], [], color=INK, lw=1.6, marker="+", ms=8), "component, 1σ and 2σ"))
-        return [handle for handle, _ in entries], [label for _, label in entries]
+        return entries
