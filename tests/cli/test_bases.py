@@ -125,3 +125,5 @@ def test_jobs(mixent, table):
 def test_a_word_that_is_neither_a_model_nor_a_column(fails):
     found = fails(*FIT, "stack", "--set", "estimators=mixtur,maxent")
     assert "'mixtur' is neither a model nor an input column of the table; did you mean the model 'mixture'?" in found
+    compare = ("compare", *FIT[1:4], "--method", "stack", "--set", "estimators=mixtur,maxent", "--no-baselines")
+    assert "'mixtur' is neither a model nor an input column of the table" in fails(*compare)

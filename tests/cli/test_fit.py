@@ -107,10 +107,10 @@ CLASSIFIERS = [e for e in entries() if e.task == "classification" and e.listed]
 @pytest.mark.parametrize("entry", CLASSIFIERS, ids=lambda entry: entry.name)
 def test_what_is_done_with_rows_without_a_label_is_what_the_capability_table_states(entry, stock):
     from mixent.base.capabilities import LEFT_OUT, cells_of
-    from mixent.cli.data import read_data
+    from mixent.cli.data import Roles, read_data
     from mixent.cli.fit import absent_labels
 
-    table = read_data(stock / "some.csv", "class", screen=Screen(True), ignore=["id,w"])
+    table = read_data(stock / "some.csv", Roles("class", ignore=["id,w"]), screen=Screen(True))
     cell = cells_of(entry.make())["absent_labels"]
     note = cell.note if cell.able else LEFT_OUT.note
     assert note and absent_labels(table, "class", entry.make()) == f"10 of 60 rows have no label in 'class': {note}"

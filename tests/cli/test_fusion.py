@@ -256,7 +256,7 @@ def test_fusion_of_all_kinds_with_report_and_model(files):
     summary = expected.summary()
     assert "new.csv: 150 items, 5 sources" in text and " ".join(summary.text(80).split()) in text
     for warning in summary.facts["warnings"]:
-        assert f"Warning: {warning}" in result.stderr
+        assert " ".join(result.output.split()).count(warning[1:]) == 1
     page = Path("f.html").read_text()
     assert (
         "Fusion of new.csv" in page
@@ -343,7 +343,7 @@ def test_guesses_without_calibrations_and_standard_output(files):
     assert result.exit_code == 0, result.output
     head, first = result.stdout.splitlines()[:2]
     assert head == "case,predicted,p(healthy),p(ill),majority,changed" and first.startswith("c000,")
-    assert "dawid-skene" in result.stderr and "Warning: the sources have not been calibrated" in result.stderr
+    assert "dawid-skene" in result.stderr and result.stderr.count("The sources have not been calibrated") == 1
     assert len(result.stdout.splitlines()) == 151
 
 

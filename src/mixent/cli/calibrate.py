@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +16,7 @@ from mixent.cli.answers import FEW_ROWS, Given, as_objects, as_text, column_give
 from mixent.cli.console import Screen, grid, session, shown
 from mixent.cli.data import listed, names_of, need_columns, read_table
 from mixent.cli.output import check_output
-from mixent.cli.parsing import by_class, column_names, long_columns, refuse, shares_of
+from mixent.cli.parsing import by_class, long_columns, names_in, refuse, shares_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -119,54 +119,86 @@ def calibrate(
     """  # noqa: D301  (typer needs the backspace itself)
     with session(quiet=quiet, debug=debug) as screen:
         check_output(output, [data], (".json",))
-        columns = None if long is None else long_columns(long)
-        if columns is not None:
-            _refuse_long(item, target, columns)
-        lines = [name for text in ratio for name in column_names(text)]
-        scores = [*(name for text in score for name in column_names(text)), *lines]
-        if columns is None:
-            truth, given = _read_wide(data, target, item, ignore, scores)
-        else:
-            truth, given = _read_long(data, target, columns, ignore, scores)
-        soft = [name for name, source in given.items() if source.kind == "probabilities"]
-        rescaled = soft if list(scaled) == ["all"] else [name for text in scaled for name in column_names(text)]
-        refuse((list(scaled) == ["all"] and not soft, "--scaled is not used: no source gives probabilities"))
-        _check_options(given, scores, lines, rescaled, context, bins)
-        made = {
-            name: _calibration(
-                name, truth, source, name in lines, bins, name in context, name in rescaled, set_name or data.name
-            )
-            for name, source in given.items()
-        }
+        lines = names_in(ratio)
+        scores = [*names_in(score), *lines]
+        truth, given = _read(data, target, item, long, ignore, scores)
+        reading = Reading(scores, lines, _rescaled(scaled, given), context, bins, set_name or data.name)
+        reading.check(given)
+        made = {name: reading.calibration(name, truth, source) for name, source in given.items()}
         made = _with_priors(_with_copies(made, copy), priors)
         before = _before(output) if add else {}
         _write(screen, data, truth, before, made, output)
-        _print_sources(screen, made, soft)
+        _print_sources(screen, made, _probabilistic(given))
         _print_changes(screen, before, made, output)
 
 
-def _check_options(
-    given: dict[str, Given],
-    scores: Sequence[str],
-    lines: Sequence[str],
-    rescaled: Sequence[str],
-    context: Sequence[str],
-    bins: int | None,
-) -> None:
-    """Refuse options for sources that do not exist, or that give something else."""
-    for option, names in (("--score", scores), ("--context", context), ("--scaled", rescaled)):
-        _check_names(option, names, given)
-    binned = [name for name, source in given.items() if source.kind == "scores" and name not in lines]
-    kinds = {name: source.kind for name, source in given.items()}
-    refuse(
-        (bins is not None and not binned, "--bins is not used: no source gives scores to be put into bins"),
-        *((kinds[n] != "scores", f"--score and --ratio are not used: {n!r} gives {kinds[n]}") for n in scores),
-        *((kinds[n] != "probabilities", f"--scaled is not used: {n!r} gives {kinds[n]}") for n in rescaled),
-        *(
-            (given[name].cells is None, f"--context is not used: {name!r} has no cells (column {name + '@'!r})")
-            for name in context
-        ),
-    )
+@dataclass(frozen=True)
+class Reading:
+    """How the answers of sources are read: names of sources, as the options give them."""
+
+    scores: Sequence[str]
+    lines: Sequence[str]  # scores that are log-likelihood ratios on a line; all others are put into bins
+    rescaled: Sequence[str]
+    context: Sequence[str]
+    bins: int | None
+    set_name: str
+
+    def check(self, given: dict[str, Given]) -> None:
+        """Refuse options for sources that do not exist, or that give something else."""
+        for option, names in (("--score", self.scores), ("--context", self.context), ("--scaled", self.rescaled)):
+            _check_names(option, names, given)
+        kinds = {name: source.kind for name, source in given.items()}
+        binned = [name for name, kind in kinds.items() if kind == "scores" and name not in self.lines]
+        refuse(
+            (self.bins is not None and not binned, "--bins is not used: no source gives scores to be put into bins"),
+            *((kinds[n] != "scores", f"--score and --ratio are not used: {n!r} gives {kinds[n]}") for n in self.scores),
+            *((kinds[n] != "probabilities", f"--scaled is not used: {n!r} gives {kinds[n]}") for n in self.rescaled),
+            *(
+                (given[name].cells is None, f"--context is not used: {name!r} has no cells (column {name + '@'!r})")
+                for name in self.context
+            ),
+        )
+
+    def calibration(self, name: str, truth: pd.Series, given: Given) -> Any:
+        """The calibration of a source by its answers to rows of known class."""
+        try:
+            made = self._scores(name, truth, given) if given.kind == "scores" else self._answers(name, truth, given)
+        except ValueError as error:
+            raise ValueError(f"source {name!r}: {error}") from error
+        return made if given.cell_names is None else replace(made, cells=given.cell_names)
+
+    def _scores(self, name: str, truth: pd.Series, given: Given) -> Any:
+        from mixent.fusion import Calibration
+
+        if given.cells is not None:
+            raise ValueError("scores cannot have cells; give it labels or probabilities")
+        how = {"ratio": True} if name in self.lines else {} if self.bins is None else {"bins": self.bins}
+        return Calibration.from_scores(as_objects(truth), given.values, calibration_set=self.set_name, **how)
+
+    def _answers(self, name: str, truth: pd.Series, given: Given) -> Any:
+        from mixent.fusion import Calibration
+
+        return Calibration.from_predictions(
+            as_objects(truth),
+            given.values,
+            given.symbols,
+            cells=given.cells,
+            context=name in self.context,
+            scaled=name in self.rescaled,
+            calibration_set=self.set_name,
+        )
+
+
+def _probabilistic(given: dict[str, Given]) -> list[str]:
+    return [name for name, source in given.items() if source.kind == "probabilities"]
+
+
+def _rescaled(scaled: Sequence[str], given: dict[str, Given]) -> list[str]:
+    if list(scaled) != ["all"]:
+        return names_in(scaled)
+    names = _probabilistic(given)
+    refuse((not names, "--scaled is not used: no source gives probabilities"))
+    return names
 
 
 def _refuse_long(item: str | None, target: str, columns: list[str]) -> None:
@@ -180,6 +212,17 @@ def _check_names(option: str, names: Sequence[str], given: dict[str, Given]) -> 
     strange = [name for name in names if name not in given]
     if strange:
         raise typer.BadParameter(f"{option} {strange[0]}: unknown source; the sources are {listed(list(given))}")
+
+
+def _read(
+    path: Path, target: str, item: str | None, long: str | None, ignore: Sequence[str], scores: Sequence[str]
+) -> tuple[pd.Series, dict[str, Given]]:
+    """The true classes, and the answers of each source."""
+    if long is None:
+        return _read_wide(path, target, item, ignore, scores)
+    columns = long_columns(long)
+    _refuse_long(item, target, columns)
+    return _read_long(path, target, columns, ignore, scores)
 
 
 def _read_wide(
@@ -262,33 +305,6 @@ def _long_given(values: np.ndarray, name: str, classes: Sequence[Any], score: bo
         if numbers.notna().equals(column.notna()):  # older pandas finds the numbers but rounds their last digit
             column = column.astype(float) if numbers.dtype.kind == "f" else numbers
     return column_given(column, name, classes, score)
-
-
-def _calibration(
-    name: str,
-    truth: pd.Series,
-    given: Given,
-    on_a_line: bool,
-    bins: int | None,
-    context: bool,
-    scaled: bool,
-    set_name: str,
-) -> Any:
-    from mixent.fusion import Calibration
-
-    more: dict[str, Any] = {"calibration_set": set_name}
-    try:
-        if given.kind == "scores":
-            if given.cells is not None:
-                raise ValueError("scores cannot have cells; give it labels or probabilities")
-            how = {"ratio": True} if on_a_line else {} if bins is None else {"bins": bins}
-            return Calibration.from_scores(as_objects(truth), given.values, **how, **more)
-        made = Calibration.from_predictions(
-            as_objects(truth), given.values, given.symbols, cells=given.cells, context=context, scaled=scaled, **more
-        )
-    except ValueError as error:
-        raise ValueError(f"source {name!r}: {error}") from error
-    return made if given.cell_names is None else replace(made, cells=given.cell_names)
 
 
 def _with_copies(made: dict[str, Any], copies: Sequence[str]) -> dict[str, Any]:

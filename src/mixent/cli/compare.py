@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,11 +12,11 @@ import typer
 
 from mixent.cli import options as opt
 from mixent.cli.console import Screen, grid, session, shown
-from mixent.cli.data import Data, read_data
+from mixent.cli.data import Data, Roles, read_data
 from mixent.cli.fit import words_in
 from mixent.cli.output import PAGE, check_output, check_table_output, write_records
-from mixent.cli.parsing import column_names, one_of, read_settings, refuse, unknown
-from mixent.cli.settings import make_estimator, models, parameters_of
+from mixent.cli.parsing import names_in, one_of, read_settings, refuse, unknown
+from mixent.cli.settings import check_columns, make_estimator, models, parameters_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 MANY = 20  # rows from which a column of different texts is one of names
 STEPS = 10  # lines of progress in a pipe
-COLUMNS = {  # metric: (heading, factor, decimals)
-    "error": ("error\n%", 100, 1),
-    "balanced_error": ("balanced\nerror %", 100, 1),
-    "log_loss": ("log-loss\nnats", 1, 3),
-    "brier": ("Brier\nscore", 1, 3),
-    "calibration": ("calib.\nerror %", 100, 1),
+HEADINGS = {  # of the metrics, on two lines
+    "error": "error\n%",
+    "balanced_error": "balanced\nerror %",
+    "log_loss": "log-loss\nnats",
+    "brier": "Brier\nscore",
+    "calibration": "calib.\nerror %",
 }
 METRICS = ("log_loss", "error", "balanced_error", "brier")
 
@@ -118,43 +118,52 @@ def compare(
         one_of("--metric", metric, METRICS)
         seconds = None if budget is None else read_time(budget)
         refuse((report is not None and not page, "--report is not used with --no-page; leave one of them out"))
-        output = output or Path(f"{_stem(data)}-winner.mixent")
-        report = (report or Path(f"{_stem(data)}-comparison.html")) if page else None
         given = read_settings(settings)
-        chosen = chosen_methods([name for text in methods for name in column_names(text)], given, seed)
-        _check_outputs(data, output, report, scores, journal)
+        chosen = chosen_methods(names_in(methods), given, seed)
+        files = Files.of(data, output, report, page, scores, journal)
+        files.check(data)
         _check_can_save(chosen, baselines)
-        table = read_data(
-            data,
-            target,
-            screen=screen,
-            ignore=ignore,
-            weight=weight,
-            categorical=categorical,
-            named=words_in(given),
-        )
+        table = read_data(data, Roles(target, ignore, categorical, weight), screen=screen, named=words_in(given))
         table = without_names(screen, table)
-        kept = journal or Path(f"{_stem(data)}.compare.jsonl")
-        comparison = _compared(
-            screen,
-            table,
-            kept,
-            journal is not None,
-            methods=chosen,
-            baselines=baselines,
-            folds=folds,
-            repeats=repeats,
-            metric=metric,
-            budget=seconds,
-            n_jobs=jobs,
-            random_state=seed,
-            categorical=table.categorical or "auto",
-        )
+        _check_words(chosen, table)
+        options: dict[str, Any] = {"methods": chosen, "baselines": baselines, "metric": metric}
+        options |= {"folds": folds, "repeats": repeats, "budget": seconds, "n_jobs": jobs, "random_state": seed}
+        comparison = _compared(screen, table, files, options)
         print_comparison(screen, comparison)
-        _write(screen, comparison, output, report, scores, f"{target} in {data.name}", ctx.obj or "")
-        if journal is None:
-            kept.unlink(missing_ok=True)
-        screen.print(f"Next:  mixent predict {shown(output)} new.csv -o predicted.csv")
+        _write(screen, comparison, files, f"{target} in {data.name}", ctx.obj or "")
+        screen.print(f"Next:  mixent predict {shown(files.model)} new.csv -o predicted.csv")
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files that the command writes."""
+
+    model: Path
+    page: Path | None
+    scores: Path | None
+    journal: Path
+    keeps_journal: bool  # it was asked for: it must be of this table, and stays
+
+    @classmethod
+    def of(
+        cls, data: Path, model: Path | None, report: Path | None, page: bool, scores: Path | None, journal: Path | None
+    ) -> Files:
+        """The files as they were given, or named after the table."""
+        stem = data.name.removesuffix(".gz").rpartition(".")[0] or data.name
+        return cls(
+            model or Path(f"{stem}-winner.mixent"),
+            (report or Path(f"{stem}-comparison.html")) if page else None,
+            scores,
+            journal or Path(f"{stem}.compare.jsonl"),
+            journal is not None,
+        )
+
+    def check(self, data: Path) -> None:
+        """Refuse before the work what could not be written after it."""
+        check_output(self.model, [data])
+        check_output(self.page, [data, self.model], PAGE)
+        check_table_output(self.scores, [data, self.model])
+        check_output(self.journal if self.keeps_journal else None, [data, self.model])
 
 
 def chosen_methods(names: Sequence[str], settings: Mapping[str, Any], seed: int) -> str | dict[str, Any]:
@@ -203,17 +212,6 @@ def read_time(text: str) -> float:
     return float(match[1]) * UNITS[match[2]]
 
 
-def _stem(data: Path) -> str:
-    return data.name.removesuffix(".gz").rpartition(".")[0] or data.name
-
-
-def _check_outputs(data: Path, output: Path, report: Path | None, scores: Path | None, journal: Path | None) -> None:
-    check_output(output, [data])
-    check_output(report, [data, output], PAGE)
-    check_table_output(scores, [data, output])
-    check_output(journal, [data, output])
-
-
 def _check_can_save(chosen: str | dict[str, Any], baselines: bool) -> None:
     """Refuse before the work what could not be written after it."""
     from importlib.util import find_spec
@@ -225,19 +223,28 @@ def _check_can_save(chosen: str | dict[str, Any], baselines: bool) -> None:
         )
 
 
-def _compared(screen: Screen, table: Data, journal: Path, given: bool, **options: Any) -> Comparison:
+def _check_words(chosen: str | dict[str, Any], table: Data) -> None:
+    """Refuse words in the settings of a method that name neither a model nor a column."""
+    for name, estimator in {} if isinstance(chosen, str) else chosen.items():
+        if estimator is not None:
+            check_columns(estimator, name, table.X.columns)
+
+
+def _compared(screen: Screen, table: Data, files: Files, options: dict[str, Any]) -> Comparison:
     """Run the comparison; only a journal that was given must be of this table and these options."""
     from mixent import compare as run
     from mixent.evaluate.journal import OtherJournalError
 
-    options |= {"sample_weight": table.weight, "journal": journal, "progress": live_on(screen)}
+    journal = files.journal
+    options = options | {"sample_weight": table.weight, "categorical": table.categorical or "auto"}
+    options |= {"journal": journal, "progress": live_on(screen)}
     if journal.exists():
         screen.print(f"Finished folds are read from [bold]{shown(journal)}[/]; delete it to start again")
     try:
         try:
             return run(table.X, table.y, **options)
         except OtherJournalError:
-            if given:
+            if files.keeps_journal:
                 raise
             screen.print("They are of another table or other options: starting again")
             journal.unlink()
@@ -308,10 +315,10 @@ def print_comparison(screen: Screen, comparison: Comparison) -> None:
 def _scores(comparison: Comparison) -> Table:
     cv, ranking = comparison.cv, comparison.ranking()
     means = {(entry["method"], entry["metric"]): entry["mean"] for entry in cv.summary()}
-    best = {metric: min(means[method, metric] for method in ranking) for metric in COLUMNS}
-    table = grid("\nmethod", *(heading for heading, _, _ in COLUMNS.values()), "fit\ns")
+    best = {metric: min(means[method, metric] for method in ranking) for metric in HEADINGS}
+    table = grid("\nmethod", *HEADINGS.values(), "fit\ns")
     for method in [*ranking, *(m for m in cv.methods if m not in ranking)]:
-        cells = [_score(means[method, metric], metric, best[metric]) for metric in COLUMNS]
+        cells = [_score(means[method, metric], metric, best[metric]) for metric in HEADINGS]
         seconds = means[method, "fit_seconds"]
         star = " *" if comparison.candidates[method].ours else ""
         table.add_row(shown(method) + star, *cells, f"{seconds:.2f}" if seconds == seconds else "")
@@ -319,30 +326,25 @@ def _scores(comparison: Comparison) -> Table:
 
 
 def _score(mean: float, metric: str, best: float) -> str:
-    _, factor, digits = COLUMNS[metric]
+    from mixent.evaluate.scores import SCALES
+
     if mean != mean:
         return "failed"
-    text = f"{factor * mean:.{digits}f}"
+    text = SCALES[metric].text(mean)
     return f"[bold green]{text}[/]" if mean == best else text
 
 
-def _write(
-    screen: Screen,
-    comparison: Comparison,
-    output: Path,
-    report: Path | None,
-    scores: Path | None,
-    title: str,
-    commands: str,
-) -> None:
+def _write(screen: Screen, comparison: Comparison, files: Files, title: str, commands: str) -> None:
     from mixent import save
 
-    if scores is not None:
-        write_records(screen, comparison.cv.records, scores)
-        screen.wrote(scores)
-    if report is not None:
-        comparison.report(report, title=title, commands=commands)
-        screen.wrote(report, "; open it in a browser")
+    if files.scores is not None:
+        write_records(screen, comparison.cv.records, files.scores)
+        screen.wrote(files.scores)
+    if files.page is not None:
+        comparison.report(files.page, title=title, commands=commands)
+        screen.wrote(files.page, "; open it in a browser")
     if comparison.winner is not None:
-        save(comparison.winner, output, foreign="skops")
-        screen.wrote(output, f": {comparison.recommended}, fitted to all rows")
+        save(comparison.winner, files.model, foreign="skops")
+        screen.wrote(files.model, f": {comparison.recommended}, fitted to all rows")
+    if not files.keeps_journal:
+        files.journal.unlink(missing_ok=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mixent.base.text import count
 from mixent.cli.console import Screen, shown
-from mixent.cli.parsing import column_names
+from mixent.cli.parsing import column_names, names_in
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,6 +42,41 @@ class Data:
         return values if self.groups is None else values[pd.factorize(self.groups)[0]]
 
 
+@dataclass(frozen=True)
+class Roles:
+    """What columns are for, as the options give them."""
+
+    target: str | None  # labels
+    ignore: Sequence[str] = ()  # left out
+    categorical: Sequence[str] = ()  # codes, which are read as they are written
+    weight: str | None = None  # of the rows
+    sequence: str | None = None  # names the sequence each row is a step of
+
+    @property
+    def single(self) -> list[str]:
+        """Columns with a role of their own."""
+        return [name for name in (self.target, self.weight, self.sequence) if name is not None]
+
+    @property
+    def as_written(self) -> list[str]:
+        """Columns that are read as text whatever they hold."""
+        return [*self.categorical, *names_in(self.categorical), *([] if self.sequence is None else [self.sequence])]
+
+    def within(self, columns: Iterable[str]) -> Roles:
+        """The same, with lists such as A,B taken apart where no column is called so."""
+        columns = list(columns)
+        ignore, categorical = names_of(self.ignore, columns), names_of(self.categorical, columns)
+        return replace(self, ignore=ignore, categorical=categorical)
+
+    def check(self) -> None:
+        """Refuse a target that has another role too."""
+        others: dict[str, Sequence[str | None]] = {"--ignore": self.ignore, "--categorical": self.categorical}
+        others |= {"--weight": [self.weight], "--sequence": [self.sequence]}
+        for option, names in others.items():
+            if self.target is not None and self.target in names:
+                raise ValueError(f"{self.target!r} is the --target and cannot be given to {option} too")
+
+
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
@@ -57,46 +92,28 @@ def read_table(path: Path, text: Iterable[str] = ()) -> pd.DataFrame:
     return frame
 
 
-def read_data(
-    path: Path,
-    target: str | None,
-    *,
-    screen: Screen,
-    ignore: Sequence[str] = (),
-    weight: str | None = None,
-    categorical: Sequence[str] = (),
-    sequence: str | None = None,
-    named: Iterable[str] = (),
-) -> Data:
+def read_data(path: Path, roles: Roles, *, screen: Screen, named: Iterable[str] = ()) -> Data:
     """Read a table and split it into features, labels and weights; print its size, problems and hints.
 
     Parameters
     ----------
     path : file
-    target : column of the labels, or None
+    roles : of its columns
     screen : where to print
-    ignore : columns to leave out
-    weight : column of row weights
-    categorical : columns of codes, which are read as they are written
-    sequence : column that names the sequence each row is a step of
     named : columns that the settings of the model name; they hold what was asked for, and get no hint
     """
-    typed = [*categorical, *(part for name in categorical for part in column_names(name))]
-    frame = read_table(path, [*typed, *([] if sequence is None else [sequence])])
-    ignore, categorical = names_of(ignore, frame.columns), names_of(categorical, frame.columns)
-    single = [name for name in (target, weight, sequence) if name is not None]
-    need_columns(path, frame.columns, [*single, *ignore])
-    others: dict[str, Sequence[str | None]] = {"--ignore": ignore, "--categorical": categorical}
-    others |= {"--weight": [weight], "--sequence": [sequence]}
-    for option, names in others.items():
-        if target is not None and target in names:
-            raise ValueError(f"{target!r} is the --target and cannot be given to {option} too")
+    frame = read_table(path, roles.as_written)
+    roles = roles.within(frame.columns)
+    need_columns(path, frame.columns, [*roles.single, *roles.ignore])
+    roles.check()
+    target, weight, sequence, categorical = roles.target, roles.weight, roles.sequence, list(roles.categorical)
     weights = None if weight is None else weight_column(frame[weight], weight)
-    X, y = _features(path, frame.drop(columns=[*dict.fromkeys([*ignore, *([weight] if weight else [])])]), target)
+    left_out = [*dict.fromkeys([*roles.ignore, *([weight] if weight else [])])]
+    X, y = _features(path, frame.drop(columns=left_out), target)
     need_columns(path, X.columns, categorical)
     table = _typed(X, categorical)
     _print_size(screen, path, table)
-    for hint in [*_number_for_class(y, target), *_codes(table, {*named, *single})]:
+    for hint in [*_number_for_class(y, target), *_codes(table, {*named, *roles.single})]:
         screen.print(shown(hint))
     notes = _problems(table, categorical, y, target)
     for note in notes:
@@ -169,6 +186,14 @@ def weight_column(column: pd.Series, name: str) -> np.ndarray:
         raise ValueError(f"column {name!r} (--weight): {error}") from error
     assert weights is not None
     return weights
+
+
+def weights_in(frame: pd.DataFrame, path: Path, name: str | None) -> np.ndarray | None:
+    """The column of row weights of a table, where one is named."""
+    if name is None:
+        return None
+    need_columns(path, frame.columns, [name])
+    return weight_column(frame[name], name)
 
 
 # --- columns ----------------------------------------------------------------------------------------------------------

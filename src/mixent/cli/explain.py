@@ -102,20 +102,13 @@ def explain(
         _check_explains(fitted, task, model, label)
         rows = read_rows(fitted, data, model)
         numbers = asked or list(range(len(rows.frame)))
-        beyond = [n for n in numbers if n >= len(rows.frame)]
-        if beyond:
-            size = count(len(rows.frame), "row")
-            raise ValueError(f"{data} has {size}, numbered from 0; got row {beyond[0]}")
-        X = rows.some(numbers)
+        _check_rows(numbers, len(rows.frame), data)
         in_full = bool(asked) or len(numbers) <= FEW_ROWS
         if task == "novelty":
-            from mixent.cli.novelty import explain_scores
-
-            records = explain_scores(screen, fitted, X, numbers, in_full and output != STDOUT)
-            if output is not None:
-                write_records(screen, records, output)
+            _explain_scores(screen, fitted, rows.some(numbers), numbers, in_full, output)
         else:
-            cases = read_cases(fitted, X, numbers, None if label is None else _label(label, fitted.classes_))
+            named_class = None if label is None else _label(label, fitted.classes_)
+            cases = read_cases(fitted, rows.some(numbers), numbers, named_class)
             _print_cases(screen, cases, in_full, output)
             if output is not None:
                 write_cases(screen, cases, output, fitted.classes_)
@@ -153,6 +146,12 @@ def _rows(texts: list[str]) -> list[int]:
     return list(dict.fromkeys(numbers))
 
 
+def _check_rows(numbers: list[int], n_rows: int, data: Path) -> None:
+    beyond = [n for n in numbers if n >= n_rows]
+    if beyond:
+        raise ValueError(f"{data} has {count(n_rows, 'row')}, numbered from 0; got row {beyond[0]}")
+
+
 def _label(text: str, classes: np.ndarray) -> Any:
     """The class that is written like this."""
     names = {str(c): c for c in classes.tolist()}
@@ -173,6 +172,16 @@ def read_cases(fitted: Any, X: pd.DataFrame | np.ndarray, rows: list[int], label
         probability = float(proba[i, classes[ours]])
         cases.append(Case(n, ours, probability, theirs, float(why.log_odds[i]), why.by, parts))
     return cases
+
+
+def _explain_scores(
+    screen: Screen, fitted: Any, X: pd.DataFrame | np.ndarray, rows: list[int], in_full: bool, output: Path | None
+) -> None:
+    from mixent.cli.novelty import explain_scores
+
+    records = explain_scores(screen, fitted, X, rows, in_full and output != STDOUT)
+    if output is not None:
+        write_records(screen, records, output)
 
 
 # --- output -----------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import typer
 from mixent.base.text import count
 from mixent.cli import options as opt
 from mixent.cli.console import Screen, session, shown
-from mixent.cli.data import Data, read_data
+from mixent.cli.data import Data, Roles, read_data
 from mixent.cli.output import check_output
 from mixent.cli.parsing import read_settings, refuse
 from mixent.cli.settings import DEFAULTS, check_can_save, check_columns, make_estimator, model_entry, models, set_common
@@ -69,20 +69,8 @@ def fit(
     with session(quiet=quiet, debug=debug) as screen:
         name = model or DEFAULTS[target is not None]
         _check_target(model_entry(name), target)
-        fit_model(
-            screen,
-            data,
-            output,
-            name,
-            settings,
-            target=target,
-            sequence=sequence,
-            ignore=ignore,
-            categorical=categorical,
-            weight=weight,
-            seed=seed,
-            jobs=jobs,
-        )
+        roles = Roles(target, ignore, categorical, weight, sequence)
+        fit_model(screen, data, output, name, settings, roles, seed=seed, jobs=jobs)
 
 
 def _check_target(entry: Entry, target: str | None) -> None:
@@ -101,12 +89,8 @@ def fit_model(
     output: Path,
     name: str,
     settings: Sequence[str],
+    roles: Roles,
     *,
-    target: str | None,
-    sequence: str | None,
-    ignore: Sequence[str],
-    categorical: Sequence[str],
-    weight: str | None,
     seed: int,
     jobs: int | None,
 ) -> tuple[Any, Data]:
@@ -115,34 +99,21 @@ def fit_model(
 
     given = read_settings(settings)
     estimator = make_estimator(name, given, {"random_state": seed, "n_jobs": jobs})
-    check_use(name, estimator, weight=weight, sequence=sequence)
+    check_use(name, estimator, weight=roles.weight, sequence=roles.sequence)
     check_can_save(estimator)
     check_output(output, [data])
-    table = read_data(
-        data,
-        target,
-        screen=screen,
-        ignore=ignore,
-        weight=weight,
-        categorical=categorical,
-        sequence=sequence,
-        named=words_in(given),
-    )
+    table = read_data(data, roles, screen=screen, named=words_in(given))
     check_columns(estimator, name, table.X.columns)
     if table.categorical:
         set_common(estimator, {"categorical": table.categorical})
     if table.groups is not None:
-        screen.print(f"{count(len(set(table.groups)), 'sequence')}: rows with the same {shown(sequence)}")
-    if note := absent_labels(table, target, estimator):
+        screen.print(f"{count(len(set(table.groups)), 'sequence')}: rows with the same {shown(roles.sequence)}")
+    if note := absent_labels(table, roles.target, estimator):
         screen.warn(note)
     seconds = fit_with_bar(screen, estimator, table)
     save(estimator, output, foreign="skops")
-    entry = model_entry(name)
     screen.print(f"Fitted in {seconds:.1f} s")
-    screen.print()
-    screen.text(entry.describe(estimator).text(screen.width))
-    screen.print()
-    _print_training_rows(screen, entry, estimator, table)
+    _print_fitted(screen, model_entry(name), estimator, table)
     screen.wrote(output, f" ({output.stat().st_size / 1000:.0f} kB)")
     return estimator, table
 
@@ -211,6 +182,14 @@ def _usable(estimator: Any, table: Data) -> Data:
     groups = None if table.groups is None else table.groups[steps]
     weight = None if table.weight is None else table.weight[known]
     return replace(table, X=table.X[steps], y=table.y[known], weight=weight, groups=groups)
+
+
+def _print_fitted(screen: Screen, entry: Entry, estimator: Any, table: Data) -> None:
+    """The model, and how it does on the rows it was fitted to."""
+    screen.print()
+    screen.text(entry.describe(estimator).text(screen.width))
+    screen.print()
+    _print_training_rows(screen, entry, estimator, table)
 
 
 def _print_training_rows(screen: Screen, entry: Entry, estimator: Any, table: Data) -> None:

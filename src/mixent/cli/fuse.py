@@ -117,13 +117,9 @@ def fuse(
         share("--confidence", confidence)
         columns = None if long is None else long_columns(long)
         refuse((bool(columns and item), "--item is not used with --long, which names the column of the items"))
-        inputs = [data, *([calibration] if calibration else [])]
-        _check_outputs(output, report, save, inputs)
+        _check_outputs(output, report, save, [data, *([calibration] if calibration else [])])
         sources = None if calibration is None else _sources(calibration, ignore)
-        if columns is None:
-            table = _read_wide(data, sources, item, labels, weight, ignore)
-        else:
-            table = _read_long(data, sources, columns, labels, weight, ignore)
+        table = _read(data, sources, columns, item, labels, weight, ignore)
         prior = _class_prior(class_prior, sources)
         fuser = model_for("fusion").cls(sources, method=method, class_prior=prior, confidence=confidence)
         _fit(fuser, table, labels)
@@ -176,6 +172,21 @@ def _class_prior(text: str | None, sources: Mapping[str, Any] | None) -> Any:
     if sources is None:
         raise typer.BadParameter("--class-prior needs --calibration to know the classes; or take uniform")
     return by_class("--class-prior", shares, _classes(sources))
+
+
+def _read(
+    path: Path,
+    sources: dict[str, Any] | None,
+    columns: Sequence[str] | None,
+    item: str | None,
+    labels: str | None,
+    weight: str | None,
+    ignore: Sequence[str],
+) -> Answers:
+    """A wide table, or a long one of these columns."""
+    if columns is None:
+        return _read_wide(path, sources, item, labels, weight, ignore)
+    return _read_long(path, sources, columns, labels, weight, ignore)
 
 
 def _read_wide(
@@ -302,8 +313,6 @@ def _describe(screen: Screen, fuser: Any) -> None:
     screen.print()
     screen.text(document.text(screen.width))
     screen.print()
-    for text in document.facts.get("warnings", ()):
-        screen.warn(text)
 
 
 def _keep(

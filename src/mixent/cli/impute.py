@@ -9,7 +9,7 @@ import typer
 
 from mixent.base.text import count, listing
 from mixent.cli import options as opt
-from mixent.cli.console import session, shown
+from mixent.cli.console import Screen, session, shown
 from mixent.cli.data import listed
 from mixent.cli.output import check_table_output, write_table
 from mixent.cli.rows import Rows, read_rows
@@ -48,28 +48,27 @@ def impute(
     """  # noqa: D301  (typer needs the backspace itself)
     with session(quiet=quiet, debug=debug) as screen:
         from mixent import load
-        from mixent.base.capabilities import cells_of
         from mixent.data import read_cells
 
         check_table_output(output, [model, data])
         fitted = load(model)
-        if not cells_of(fitted)["imputation"].able:
-            raise ValueError(
-                f"{model} holds a {type(fitted).__name__}, which has no model of the columns to fill them from; fit "
-                "one with --model joint, or a mixture"
-            )
+        _check_imputes(fitted, model)
         rows = read_rows(fitted, data, model)
         cells = None if output.suffix.lower() == ".parquet" else read_cells(data)
         filled, missing = fill(fitted, rows, cells)
         write_table(screen, filled, output, set() if cells is None else _texts(cells))
-        total = sum(missing.values())
-        counts = listing([f"{shown(name)}: {n}" for name, n in missing.items()])
-        size = f"{count(len(rows.frame), 'row')}; filled {count(total, 'cell')}"
-        screen.print(f"{size} in {count(len(missing), 'column')} ({counts})" if total else f"{size}: none is missing")
-        left = [name for name in rows.frame if name not in fitted.schema_.names and rows.frame[name].isna().any()]
-        if left:
-            screen.warn(f"columns the model does not have keep their missing values: {listed(left)}")
+        _print_filled(screen, fitted, rows, missing)
         screen.wrote(output)
+
+
+def _check_imputes(fitted: Any, model: Path) -> None:
+    from mixent.base.capabilities import cells_of
+
+    if not cells_of(fitted)["imputation"].able:
+        raise ValueError(
+            f"{model} holds a {type(fitted).__name__}, which has no model of the columns to fill them from; fit "
+            "one with --model joint, or a mixture"
+        )
 
 
 def fill(fitted: Any, rows: Rows, cells: pd.DataFrame | None = None) -> tuple[pd.DataFrame, dict[str, int]]:
@@ -90,6 +89,17 @@ def fill(fitted: Any, rows: Rows, cells: pd.DataFrame | None = None) -> tuple[pd
             values[absent] = expected[name].astype(object).to_numpy()[absent]
             filled[name] = pd.Series(values, index=rows.frame.index, dtype=object).infer_objects()
     return filled, missing
+
+
+def _print_filled(screen: Screen, fitted: Any, rows: Rows, missing: dict[str, int]) -> None:
+    """How many cells were filled, and columns that were left as they are."""
+    total = sum(missing.values())
+    counts = listing([f"{shown(name)}: {n}" for name, n in missing.items()])
+    size = f"{count(len(rows.frame), 'row')}; filled {count(total, 'cell')}"
+    screen.print(f"{size} in {count(len(missing), 'column')} ({counts})" if total else f"{size}: none is missing")
+    left = [name for name in rows.frame if name not in fitted.schema_.names and rows.frame[name].isna().any()]
+    if left:
+        screen.warn(f"columns the model does not have keep their missing values: {listed(left)}")
 
 
 def _texts(cells: pd.DataFrame) -> set[str]:

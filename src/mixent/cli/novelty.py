@@ -10,6 +10,7 @@ import typer
 from mixent.base.text import count
 from mixent.cli import options as opt
 from mixent.cli.console import Screen, grid, session, shown
+from mixent.cli.data import Roles
 from mixent.cli.fit import fit_model
 from mixent.cli.output import PAGE, check_output
 from mixent.cli.settings import model_for
@@ -52,20 +53,8 @@ def novelty(
     """  # noqa: D301  (typer needs the backspace itself)
     with session(quiet=quiet, debug=debug) as screen:
         check_output(report, [data, output], PAGE)
-        estimator, table = fit_model(
-            screen,
-            data,
-            output,
-            model_for("novelty").name,
-            settings,
-            target=None,
-            sequence=None,
-            ignore=ignore,
-            categorical=categorical,
-            weight=weight,
-            seed=seed,
-            jobs=jobs,
-        )
+        name, roles = model_for("novelty").name, Roles(None, ignore, categorical, weight)
+        estimator, table = fit_model(screen, data, output, name, settings, roles, seed=seed, jobs=jobs)
         if report is not None:
             from mixent.report import model_report
 

@@ -91,6 +91,11 @@ def column_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
+def names_in(texts: Sequence[str]) -> list[str]:
+    """All names in several lists such as A,B."""
+    return [name for text in texts for name in column_names(text)]
+
+
 def shares_of(option: str, text: str) -> dict[str, float]:
     """Classes with their shares: healthy=0.9,ill=0.1."""
     message = f"{option} must be classes with their shares, such as healthy=0.9,ill=0.1; got {text!r}"

@@ -157,12 +157,7 @@ def predict(
         names = list(rows.frame.columns) if keep_all else names_of(keep, rows.frame.columns)
         kept = _kept(rows, data, output, [*dict.fromkeys([*([sequence] if sequence else []), *names])])
         _write(screen, data, kept, columns, output, labels)
-        if task == "novelty":
-            from mixent.cli.novelty import print_scored
-
-            print_scored(screen, fitted, columns)
-        else:
-            _print_counts(screen, columns)
+        _print_predicted(screen, fitted, task, columns)
         if output != STDOUT:
             screen.wrote(output)
 
@@ -312,6 +307,15 @@ def print_priors(screen: Screen, classes: np.ndarray, priors: np.ndarray) -> Non
     """Print the class priors of a table."""
     shares = ", ".join(f"{named(c)}: {p:.3f}" for c, p in zip(classes, priors))
     screen.print(f"Class priors of this table: {shares}")
+
+
+def _print_predicted(screen: Screen, fitted: Any, task: str, columns: dict[str, Any]) -> None:
+    if task == "novelty":
+        from mixent.cli.novelty import print_scored
+
+        print_scored(screen, fitted, columns)
+    else:
+        _print_counts(screen, columns)
 
 
 def _print_counts(screen: Screen, columns: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ import typer
 from mixent.base.text import count
 from mixent.cli import options as opt
 from mixent.cli.console import session, shown
-from mixent.cli.data import need_columns, weight_column
+from mixent.cli.data import weights_in
 from mixent.cli.output import PAGE, check_output
 from mixent.cli.parsing import refuse
 from mixent.cli.rows import class_labels, read_rows
@@ -58,23 +58,30 @@ def report(
         task = entry_of(fitted).task
         heading = title or (model.name if data is None else f"{model.name} on {data.name}")
         page = {"title": heading, "commands": ctx.obj or ""}
+        _check_options(task, model, target, weight, sequence)
         if task == "fusion":
-            refuse(
-                (weight is not None, f"--weight is not used: {model} holds a fusion"),
-                (sequence is not None, f"--sequence is not used: {model} holds a fusion"),
-            )
             _of_fusion(fitted, model, data, output, target, page)
         elif data is None:
             raise typer.BadParameter(f"DATA is needed: {model} holds a {type(fitted).__name__}; name a table")
         else:
-            classes = task == "classification"
-            refuse(
-                (target is not None and not classes, f"--target is only used with classifiers; {model} holds none"),
-                (weight is not None and target is None, "--weight is only used with --target, for the scores"),
-            )
             n_rows = _of_rows(fitted, model, data, output, target, weight, sequence, page)
             screen.print(f"[bold]{shown(model)}[/] on {count(n_rows, 'row')} of {shown(data)}")
         screen.wrote(output, f" ({output.stat().st_size / 1000:.0f} kB); open it in a browser")
+
+
+def _check_options(task: str, model: Path, target: str | None, weight: str | None, sequence: str | None) -> None:
+    """Refuse options that the model has no use for."""
+    if task == "fusion":
+        refuse(
+            (weight is not None, f"--weight is not used: {model} holds a fusion"),
+            (sequence is not None, f"--sequence is not used: {model} holds a fusion"),
+        )
+        return
+    classes = task == "classification"
+    refuse(
+        (target is not None and not classes, f"--target is only used with classifiers; {model} holds none"),
+        (weight is not None and target is None, "--weight is only used with --target, for the scores"),
+    )
 
 
 def _of_fusion(fuser: Any, model: Path, data: Path | None, output: Path, target: str | None, page: dict) -> None:
@@ -105,9 +112,8 @@ def _of_rows(
     from mixent.report import model_report
 
     rows = read_rows(fitted, data, model, target=target, sequence=sequence)
-    need_columns(data, rows.frame.columns, [] if weight is None else [weight])
+    weights = weights_in(rows.frame, data, weight)
     y = None if target is None else class_labels(rows.frame, data, target, fitted.classes_.tolist(), model)
-    weights = None if weight is None else weight_column(rows.frame[weight], weight)
     if y is not None:
         y = y.iloc[rows.first_steps].reset_index(drop=True)
     if weights is not None:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mixent.base.text import count
 from mixent.cli import options as opt
 from mixent.cli.console import session, shown
-from mixent.cli.data import need_columns, weight_column
+from mixent.cli.data import weights_in
 from mixent.cli.output import check_output
 from mixent.cli.parsing import read_settings, refuse
-from mixent.cli.rows import class_labels, read_rows
+from mixent.cli.rows import Rows, class_labels, read_rows
 from mixent.cli.settings import apply_settings
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
 
 
 def update(
@@ -44,37 +48,55 @@ def update(
       mixent update m.mixent week2.csv -t class -o m2.mixent --set forgetting=0.1
     """  # noqa: D301  (typer needs the backspace itself)
     with session(quiet=quiet, debug=debug) as screen:
-        from sklearn.base import clone
-
         from mixent import load, save
-        from mixent.base.capabilities import cells_of
         from mixent.base.registry import entry_of
 
         check_output(output, [data])
         fitted = load(model)
-        entry, cell = entry_of(fitted), cells_of(fitted)["batches"]
-        if entry.task == "fusion":
-            raise ValueError(f"{model} holds a fusion; fuse the new items together with the old ones: mixent fuse")
-        if not cell.able:
-            only = f" (only {cell.note})" if cell.note else ""
-            what = f"{model} holds a {type(fitted).__name__}, which cannot be updated with new rows"
-            raise ValueError(f"{what}{only}; fit it again on all rows")
-        classifier = entry.task == "classification"
-        refuse(
-            (classifier and target is None, f"--target is needed: {model} holds a classifier"),
-            (not classifier and target is not None, f"--target is only used with classifiers; {model} holds clusters"),
-        )
+        entry = entry_of(fitted)
+        _check_updates(fitted, entry.task, model, target)
         rows = read_rows(fitted, data, model, target=target)
-        need_columns(data, rows.frame.columns, [name for name in (weight,) if name is not None])
-        weights = None if weight is None else weight_column(rows.frame[weight], weight)
+        weights = weights_in(rows.frame, data, weight)
         y = None if target is None else class_labels(rows.frame, data, target, fitted.classes_.tolist(), model)
-        before = clone(fitted).get_params(deep=False)
-        apply_settings(fitted, entry.name, read_settings(settings))
-        fitted.partial_fit(rows.X, y, sample_weight=weights)
-        fitted.set_params(**before)
+        _update(fitted, entry.name, read_settings(settings), rows, y, weights)
         save(fitted, output or model)
         screen.print(f"Updated with {count(len(rows.frame), 'row')} of [bold]{shown(data)}[/]")
         screen.print()
         screen.text(entry.describe(fitted).text(screen.width))
         screen.print()
         screen.wrote(output or model)
+
+
+def _check_updates(fitted: Any, task: str, model: Path, target: str | None) -> None:
+    """Refuse a model that cannot be updated, and a target that is missing or has no use."""
+    from mixent.base.capabilities import cells_of
+
+    cell = cells_of(fitted)["batches"]
+    if task == "fusion":
+        raise ValueError(f"{model} holds a fusion; fuse the new items together with the old ones: mixent fuse")
+    if not cell.able:
+        only = f" (only {cell.note})" if cell.note else ""
+        what = f"{model} holds a {type(fitted).__name__}, which cannot be updated with new rows"
+        raise ValueError(f"{what}{only}; fit it again on all rows")
+    classifier = task == "classification"
+    refuse(
+        (classifier and target is None, f"--target is needed: {model} holds a classifier"),
+        (not classifier and target is not None, f"--target is only used with classifiers; {model} holds clusters"),
+    )
+
+
+def _update(
+    fitted: Any,
+    name: str,
+    settings: dict[str, Any],
+    rows: Rows,
+    y: pd.Series | None,
+    weights: np.ndarray | None,
+) -> None:
+    """Update the model; the settings hold for this time only."""
+    from sklearn.base import clone
+
+    before = clone(fitted).get_params(deep=False)
+    apply_settings(fitted, name, settings)
+    fitted.partial_fit(rows.X, y, sample_weight=weights)
+    fitted.set_params(**before)

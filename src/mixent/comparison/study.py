@@ -119,10 +119,7 @@ def compare(
         runner = _runner(tried, samples, places, journal=kept, n_jobs=workers, budget=budget, watch=watch)
         cv = gathered(runner, samples, places, random_state)
     _check_some_finished(cv, runner, metric)
-    estimate = chosen_estimate(cv, cv.ranking(metric), metric)
-    advice = recommend(cv, tried, metric, estimate)
-    odd = table_problems(table, samples.labels, categorical)
-    winner, trouble = _refitted(tried[advice.method].estimator, samples) if refit else (None, "")
+    problems = table_problems(table, samples.labels, categorical)
     options = {"folds": folds, "repeats": repeats, "random_state": random_state, "metric": metric, "budget": budget}
     options |= {"methods": _written(methods), "baselines": baselines, "categorical": categorical}
     return Comparison(
@@ -130,14 +127,12 @@ def compare(
         candidates=tried,
         skipped=skipped | runner.dropped,
         shape=shape,
-        problems=odd,
+        problems=problems,
         metric=metric,
-        recommendation=advice.with_points(_caveats(list(runner.dropped), trouble, leaks(odd))),
-        estimate=estimate,
-        winner=winner,
         fingerprint=mark,
         data=(X, cv.y, samples.weight),
         options=options,
+        **_conclusion(cv, tried, metric, samples if refit else None, list(runner.dropped), leaks(problems)),
     )
 
 
@@ -145,6 +140,22 @@ def _runner(candidates: Mapping[str, Candidate], samples: Samples, folds: np.nda
     """Runs the folds of all methods; a method that fails in a fold is given up, since it cannot be ranked."""
     methods = {name: Method(c.estimator, settings_of(c.estimator), c.cost) for name, c in candidates.items()}
     return Runner(methods, Quiet(partial(score_fold, samples)), splits_of(folds), give_up=True, **options)
+
+
+def _conclusion(
+    cv: CrossValidation,
+    tried: Mapping[str, Candidate],
+    metric: str,
+    samples: Samples | None,
+    late: list[str],
+    leaking: list[str],
+) -> dict[str, Any]:
+    """The recommendation with its estimate, and the recommended method fitted to the samples, where these are given."""
+    estimate = chosen_estimate(cv, cv.ranking(metric), metric)
+    advice = recommend(cv, tried, metric, estimate)
+    winner, trouble = (None, "") if samples is None else _refitted(tried[advice.method].estimator, samples)
+    recommendation = advice.with_points(_caveats(late, trouble, leaking))
+    return {"recommendation": recommendation, "estimate": estimate, "winner": winner}
 
 
 def _check_some_finished(cv: CrossValidation, runner: Runner, metric: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from mixent.data.scan import is_number
 from mixent.data.schema import Column
 from mixent.data.table import Table
 
@@ -139,16 +140,8 @@ def _odd_words(column: Column) -> list[str]:
     """The values that are no numbers, where most are: one bad cell makes a column of numbers text."""
     if not column.categories or not all(isinstance(value, str) for value in column.categories):
         return []
-    odd = [value for value in column.categories if not _is_number(value)]
+    odd = [value for value in column.categories if not is_number(value)]
     return odd if len(odd) <= (1 - MOSTLY_NUMBERS) * len(column.categories) + 1e-9 else []
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _mostly_numbers(column: Column, odd: Sequence[str], most: int = 3) -> str:

@@ -70,7 +70,7 @@ def _header(path: Path, rows: Iterable[list[str]], separator: str) -> tuple[list
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise ValueError(f"{path}: the column name {repeated[0]!r} appears {names.count(repeated[0])} times; rename")
-    if all(_is_number(name) for name in names):
+    if all(is_number(name) for name in names):
         raise ValueError(f"{path}: the first line holds only numbers; a header line with column names is needed")
     return names, n_blank
 
@@ -89,7 +89,8 @@ def _check_lengths(path: Path, rows: Any, n_columns: int) -> None:
         )
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether a text can be read as a number."""
     try:
         float(text)
     except ValueError:

@@ -198,30 +198,34 @@ class GaussianMixture(DensityMixin, MixtureModel):
                 counts = [k for k in counts if k <= table.n_rows]
             else:
                 raise ValueError(f"n_components={counts[-1]} needs at least as many rows; X has {table.n_rows}")
-        records: list[dict] = []
-        path: list[Stage] = []
         with progress_bar(self.progress, "mixture") as show:
-            if len(counts) * len(names) > 1:
-                from mixent.mixtures.clustering_search import search  # loaded when used
-
-                found, starts, records, path = search(job, counts, names, show)
-            elif job.search.grown:
-                from mixent.mixtures.clustering_search import keep_by
-                from mixent.mixtures.growth import grow
-
-                path = list(grow(job, plain_candidate(job, 1, names[0]), counts[0], by=keep_by(job), show=show))
-                found, starts = path[-1].fitted, None
-            else:
-                candidate = plain_candidate(job, counts[0], names[0])
-                partitions = starts_of(job, counts[0])
-                problem = job.problem(candidate, partitions[0])
-                again = self.warm_start and hasattr(self, "params_")
-                warm = _continued(self, problem, table.schema, varying, counts[0]) if again else None
-                found, starts = job.fit(candidate, show, starts=partitions, warm=warm)
+            found, starts, records, path = self._search(job, counts, names, table.schema, varying, show)
         self._keep(found, starts, table.schema, job)
         self.varying_, self.constants_, self.search_, self.path_ = varying, constants, records, path
         warn_unconverged(found.run, type(self).__name__, searched=self.n_components == "auto")
         return self
+
+    def _search(
+        self, job: Job, counts: list[int], names: list[str], schema: Schema, varying: np.ndarray, show: Any
+    ) -> tuple[Fitted, Starts | None, list[dict], list[Stage]]:
+        """The best fit, the starts of a single fit, the records of a search, and the stages of growth."""
+        if len(counts) * len(names) > 1:
+            from mixent.mixtures.clustering_search import search  # loaded when used
+
+            return search(job, counts, names, show)
+        if job.search.grown:
+            from mixent.mixtures.clustering_search import keep_by
+            from mixent.mixtures.growth import grow
+
+            path = list(grow(job, plain_candidate(job, 1, names[0]), counts[0], by=keep_by(job), show=show))
+            return path[-1].fitted, None, [], path
+        candidate = plain_candidate(job, counts[0], names[0])
+        partitions = starts_of(job, counts[0])
+        problem = job.problem(candidate, partitions[0])
+        again = self.warm_start and hasattr(self, "params_")
+        warm = _continued(self, problem, schema, varying, counts[0]) if again else None
+        found, starts = job.fit(candidate, show, starts=partitions, warm=warm)
+        return found, starts, [], []
 
     def _check(self) -> tuple[list[int], list[str]]:
         """The numbers of components and structures to try."""

@@ -286,12 +286,7 @@ def prior_shift_study(
     index = np.full(len(shares), np.nan)
     if source_priors is not None:
         index = np.array([prior_mismatch(source_priors, one) for one in shares])
-    rng = check_random_state(random_state)
-    batches = [
-        Split(repeat, s, np.empty(0, dtype=int), resample_priors(y, prior, size, rng))
-        for s, prior in enumerate(settings)
-        for repeat in range(n_repeats)
-    ]
+    batches = _batches(y, settings, n_repeats, size, random_state)
     runner = Runner(
         {str(name): Method(method) for name, method in methods.items()},
         partial(_score_batch, y, classes),
@@ -305,6 +300,18 @@ def prior_shift_study(
     study = PriorShiftStudy(records, shares, index, list(runner.methods), classes, size)
     study.check_some_worked("on every batch")
     return study
+
+
+def _batches(
+    y: np.ndarray, settings: list[Priors], n_repeats: int, size: int, random_state: RandomState
+) -> list[Split]:
+    """Rows drawn at each prior, so often; the engine counts priors as folds, and there are no training rows."""
+    rng, none = check_random_state(random_state), np.empty(0, dtype=int)
+    return [
+        Split(repeat, s, none, resample_priors(y, prior, size, rng))
+        for s, prior in enumerate(settings)
+        for repeat in range(n_repeats)
+    ]
 
 
 def _fingerprint(y: np.ndarray, batches: list[Split], n_priors: int) -> str:
