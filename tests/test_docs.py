@@ -62,7 +62,7 @@ def test_the_page_on_discrimination_runs_as_printed():
     assert errors["MED Gaussians"] < errors["Gaussians by maximum likelihood"]
     estimates = [f"{one.loo_estimate_:.2f}" for one in names["four"].values() if hasattr(one, "loo_estimate_")]
     assert "{}, {} and {}".format(*estimates) in (ROOT / "docs/discrimination.md").read_text()
-    np.testing.assert_allclose(names["hard"].margin_.at, 1.0)
+    np.testing.assert_allclose(names["hard"].margin_.target, 1.0)
     same = names["as_kernel"].decision_function(X), names["in_line"].decision_function(X)
     np.testing.assert_allclose(*same, rtol=1e-6)
     np.testing.assert_allclose(names["uncertain"].label_posterior_.sum(axis=1), 1)
@@ -84,7 +84,7 @@ def test_the_page_on_trees_runs_as_printed():
     information = [f"{model.mutual_information_[1][u, v]:.2f}" for u, v in far]
     assert "nats against {}, {} and {}".format(*information) in page
     usual = MEDTreeClassifier(C=1, calibration=None).fit(names["X"], names["y"])
-    assert usual.margin_.at == 2 and "but at least 2 nats" in page  # the quantile itself is negative here
+    assert usual.margin_.target == 2 and "but at least 2 nats" in page  # the quantile itself is negative here
     found = {name: rows[0][1] for name, rows in names["found"].items()}
     assert found["MED trees"] < found["MED trees, shared"] < found["Chow-Liu"] < found["TAN"]
     assert [error > 1 for error in names["off"].values()] == [False, False, True, True]

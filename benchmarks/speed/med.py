@@ -151,8 +151,8 @@ def _solver(setting: Setting, X: np.ndarray, y: np.ndarray, margin: str) -> Fit:
     else:
         discriminant = KernelDiscriminant(RBF(setting.gamma).square(X, Serial()), 2, np.inf)
     began, used = time.perf_counter(), time.process_time()
-    contests = PairConstraints.of(np.eye(2)[y], np.ones(len(y)))
-    found = discriminant.solve(contests, margin_prior(margin, C), Search(TOL, 1000, Serial()))
+    constraints = PairConstraints.of(np.eye(2)[y], np.ones(len(y)))
+    found = discriminant.solve(constraints, margin_prior(margin, C), Search(TOL, 1000, Serial()))
     seconds, cpu = time.perf_counter() - began, time.process_time() - used
     return Fit(seconds, cpu, int(found.multipliers.any(axis=1).sum()), found.gap, found.dual)
 

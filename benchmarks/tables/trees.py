@@ -125,8 +125,8 @@ def largest_margin(known: MEDTreeClassifier, X: Any, y: np.ndarray) -> float:
     """
     model = known.model_
     sign = np.where(y == known.classes_[0], 1.0, -1.0)
-    views = model.views(model.columns(read_features(known, X, reset=False)))
-    phi = [s * view.features().T for s, view in zip((sign, -sign), views)]  # (E, n) what an edge adds to each margin
+    views = model.features(model.columns(read_features(known, X, reset=False)))
+    phi = [s * view.to_array().T for s, view in zip((sign, -sign), views)]  # (E, n) what an edge adds to each margin
     offset = sign * (views[0].offset - views[1].offset)
     kept = [(one.likeliest.mean @ f)[None] for one, f in zip(model.tables or (), phi)]  # (trees, n)
     center, value, bound = None, -np.inf, np.inf
@@ -231,7 +231,7 @@ def chosen(name: str) -> Callable[[Letters], float | None]:
 def gamma(model: Letters) -> float | None:
     margin = getattr(model.model, "margin_", None)
     none = getattr(model.model, "objective", None) == "likelihood"
-    return None if margin is None or none else round(float(margin.at), 3)
+    return None if margin is None or none else round(float(margin.target), 3)
 
 
 def least_error(model: Letters, X: Any, y: np.ndarray) -> float:

@@ -112,7 +112,7 @@ def test_largest_margin_can_be_kept_and_no_more(tables):
     model = trees(margin=Margin("fixed", target=0.95 * largest), calibration=None).fit(X, y)
     kept = np.where(y == model.classes_[1], 1, -1) * model.decision_function(X)
     assert kept.min() == pytest.approx(0.95 * largest, rel=1e-3)
-    with pytest.raises(ValueError, match="no solution keeps the fixed margin"):
+    with pytest.raises(ValueError, match="no solution satisfies the fixed margin"):
         trees(margin=Margin("fixed", target=1.2 * (largest + PRECISE)), calibration=None).fit(X, y)
 
 
@@ -121,7 +121,7 @@ def test_documents_gamma_is_the_largest_that_can_be_kept(tables, monkeypatch):
     train, _ = sites(False)(data, 0)
     X, y = data.X.iloc[train][list(WINDOW[4:])], data.y[train]
     monkeypatch.setattr("benchmarks.tables.trees.largest_margin", lambda known, X, y: 0.7)
-    assert LargestMargin().fit(X, y).margin_.at == 0.5
+    assert LargestMargin().fit(X, y).margin_.target == 0.5
 
 
 def test_least_error_is_that_of_the_best_threshold():

@@ -16,15 +16,15 @@ from mixent import MEDBayesNetClassifier
 from mixent.data import Column, Schema, Table
 from mixent.med import bayes_net as module
 from mixent.med import training_sets
-from mixent.med.bayes_net import Net, NetModel, NetSpace, across, cells_of
+from mixent.med.bayes_net import Net, NetModel, NetTrainingSet, across, cells_of
 from mixent.med.constraints import PairConstraints, contrasts, pairs
-from mixent.med.exponential_family import Joint
-from mixent.med.exponential_family_solving import push_of
+from mixent.med.exponential_family import JointDistribution
+from mixent.med.exponential_family_solving import stats_at
 from mixent.med.families import Dirichlets
 from mixent.med.margins import Gaussian, Laplace
 from mixent.med.net_structure import find_cycle
 from mixent.med.solving import Search
-from mixent.med.training_sets import Part
+from mixent.med.training_sets import Subset
 from mixent.med.tree_columns import CodedColumn
 from mixent.options import Margin
 
@@ -65,9 +65,9 @@ def discriminant(Z, y, edges, ess=10.0, bias_variance=1.0):
     columns = tuple(Column(f"v{v}", "categorical", tuple(range(size))) for v, size in enumerate(SIZES))
     table = Table(np.empty((len(Z), 0)), Z.astype(np.int32), Schema(columns, True))
     n_classes = y.max() + 1
-    space = NetSpace(table, (parents_of(edges),) * n_classes, ess, False, False)
-    part = Part(np.arange(len(y)), np.eye(n_classes)[y], np.ones(len(y), bool), np.ones(len(y)), False)
-    return space.discriminant(part, bias_variance), PairConstraints.of(part.prior, part.weight)
+    training_set = NetTrainingSet(table, (parents_of(edges),) * n_classes, ess, False, False)
+    part = Subset(np.arange(len(y)), np.eye(n_classes)[y], np.ones(len(y), bool), np.ones(len(y)), False)
+    return training_set.discriminant(part, bias_variance), PairConstraints.of(part.prior, part.weight)
 
 
 def log_z(weights, Z, edges, ess):
@@ -93,9 +93,13 @@ def dual(lam, Z, y, edges, ess, margin, bias_variance):
         alpha[:, a[k]] += sign[:, k] * lam[:, k]
         alpha[:, b[k]] -= sign[:, k] * lam[:, k]
     M = contrasts(n_classes)
-    drift = alpha.sum(axis=0) @ M
+    bias_gradient = alpha.sum(axis=0) @ M
     start = 2.0 * M.T @ np.log(own.sum(axis=0))
-    value = margin.potential(lam)[sign != 0].sum() - drift @ start - 0.5 * bias_variance * drift @ drift
+    value = (
+        margin.potential(lam)[sign != 0].sum()
+        - bias_gradient @ start
+        - 0.5 * bias_variance * bias_gradient @ bias_gradient
+    )
     for s in range(n_classes):
         value -= log_z(own[:, s] + alpha[:, s], Z, edges, ess) - log_z(own[:, s], Z, edges, ess)
     return value
@@ -135,10 +139,10 @@ def test_cells_of_categories_are_those_written_out():
 def test_a_row_adds_one_to_one_cell_of_every_table():
     Z, y = draw()
     found, _ = discriminant(Z, y, DENSE)
-    net, view = found.model.nets[0], found.views[0]
-    assert view is found.views[1]  # of equal structure
+    net, row_features = found.model.nets[0], found.features[0]
+    assert row_features is found.features[1]  # of equal structure
     assert net.shapes == ((2,), (3,), (2, 3, 2), (2, 4)) and net.n_cells == 25 == len(net.group)
-    tables = net.tables(view.gather(np.ones(len(Z))))
+    tables = net.tables(row_features.weighted_sum(np.ones(len(Z))))
     for at in np.ndindex(2, 3, 2):
         assert tables[2][at] == (Z[:, [0, 1, 2]] == at).all(axis=1).sum()
     for at in np.ndindex(2, 4):
@@ -152,28 +156,28 @@ def test_a_row_adds_one_to_one_cell_of_every_table():
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_dual_is_that_of_the_docstring(edges, n_classes):
     Z, y = draw(60, n_classes)
-    found, contests = discriminant(Z, y, edges)
-    problem = found.problem(contests, Laplace(0.5, 1.0))
+    found, constraints = discriminant(Z, y, edges)
+    problem = found.problem(constraints, Laplace(0.5, 1.0))
     rng = np.random.default_rng(1)
-    lam = np.where(contests.open, rng.uniform(0, 0.05, contests.signs.shape), 0.0)
-    ours = problem.dual(found.prior, push_of(problem, lam))
+    lam = np.where(constraints.imposed, rng.uniform(0, 0.05, constraints.signs.shape), 0.0)
+    ours = problem.dual(found.prior, stats_at(problem, lam))
     assert ours == pytest.approx(dual(lam, Z, y, edges, 10.0, problem.margin, 1.0), rel=1e-10)
 
 
 @pytest.mark.parametrize("edges", [[], DENSE])
 def test_the_gradient_of_the_dual_is_margin_asked_less_margin_kept(edges):
     Z, y = draw(50, 3)
-    found, contests = discriminant(Z, y, edges)
-    problem = found.problem(contests, Laplace(0.5, 1.0))
-    lam = np.where(contests.open, np.random.default_rng(2).uniform(0.01, 0.05, contests.signs.shape), 0.0)
-    push = push_of(problem, lam)
-    parts = tuple(one.at(one.T + force) for one, force in zip(found.prior.parts, push.force))
-    joint = Joint(parts, found.prior.bias + problem.bias_variance * push.drift)
-    gradient = np.where(contests.open, problem.margin.mean(lam) - problem.margins(joint), 0.0)
-    for t, k in np.argwhere(contests.open)[::9]:
+    found, constraints = discriminant(Z, y, edges)
+    problem = found.problem(constraints, Laplace(0.5, 1.0))
+    lam = np.where(constraints.imposed, np.random.default_rng(2).uniform(0.01, 0.05, constraints.signs.shape), 0.0)
+    push = stats_at(problem, lam)
+    parts = tuple(one.with_statistics(one.T + gradient) for one, gradient in zip(found.prior.parts, push.gradient))
+    joint = JointDistribution(parts, found.prior.bias + problem.bias_variance * push.bias_gradient)
+    gradient = np.where(constraints.imposed, problem.margin.mean(lam) - problem.margins(joint), 0.0)
+    for t, k in np.argwhere(constraints.imposed)[::9]:
         step = np.zeros_like(lam)
         step[t, k] = 1e-5
-        values = [problem.dual(found.prior, push_of(problem, lam + sign * step)) for sign in (1, -1)]
+        values = [problem.dual(found.prior, stats_at(problem, lam + sign * step)) for sign in (1, -1)]
         assert (values[0] - values[1]) / 2e-5 == pytest.approx(gradient[t, k], abs=1e-6)
 
 
@@ -181,9 +185,9 @@ def test_the_gradient_of_the_dual_is_margin_asked_less_margin_kept(edges):
 @pytest.mark.parametrize("margin", [Laplace(0.4, 1.0), Gaussian(0.3, 1.0)])
 def test_the_optimum_is_that_of_a_general_optimizer(n_classes, edges, margin):
     Z, y = draw(24, n_classes, seed=3)
-    found, contests = discriminant(Z, y, edges, ess=30.0)
-    solution = found.solve(contests, margin, Search(1e-12))
-    where = contests.open
+    found, constraints = discriminant(Z, y, edges, ess=30.0)
+    solution = found.solve(constraints, margin, Search(1e-12))
+    where = constraints.imposed
 
     def minus(x):
         lam = np.zeros(where.shape)
@@ -221,8 +225,8 @@ def test_a_tree_is_the_same_from_every_root(n_classes):
         [(2, 1), (1, 0), (1, 3)],
         [(3, 1), (1, 0), (1, 2)],
     ):
-        found, contests = discriminant(Z, y, edges, ess=2.0)
-        solution = found.solve(contests, Laplace(0.3, 1.0), Search(1e-12))
+        found, constraints = discriminant(Z, y, edges, ess=2.0)
+        solution = found.solve(constraints, Laplace(0.3, 1.0), Search(1e-12))
         answers.append(([one.log_partition for one in found.prior.parts], solution.scores, solution.dual))
     for log_partitions, scores, value in answers[1:]:
         np.testing.assert_allclose(log_partitions, answers[0][0], rtol=1e-12)
@@ -381,9 +385,9 @@ def test_a_table_without_its_value_or_a_parents_says_nothing():
     model = MEDBayesNetClassifier([(0, 2), (1, 2)], **OPTIONS).fit(X, y)
     gaps = X.copy()
     gaps.loc[:, "v0"] = None
-    nets = zip(model.model_.nets, model.joint_.parts)
+    nets = zip(model.model_.nets, model.distribution_.parts)
     mean = [dict(zip(model.column_names_, net.tables(one.mean))) for net, one in nets]
-    shift = contrasts(2) @ model.joint_.bias
+    shift = contrasts(2) @ model.distribution_.bias
     by_hand = [mean[s]["v1"][Z[:, 1]] + mean[s]["v3"][Z[:, 3]] + shift[s] for s in range(2)]
     np.testing.assert_allclose(model.decision_function(gaps), by_hand[1] - by_hand[0], atol=1e-12)
     empty = X.iloc[:3].copy()
@@ -471,7 +475,7 @@ def test_a_fixed_margin_is_kept_or_refused():
     model = MEDBayesNetClassifier(margin=Margin("fixed", target=1.0), calibration=None).fit(X, y)
     assert (np.where(y == 1, 1, -1) * model.decision_function(X)).min() > 1 - 1e-4
     noisy, labels = draw(100, noise=0.9, seed=16)
-    with pytest.raises(ValueError, match="no solution keeps the fixed margin 1 in every row"):
+    with pytest.raises(ValueError, match="no solution satisfies the fixed margin 1 for every row"):
         MEDBayesNetClassifier(margin=Margin("fixed", target=1.0), calibration=None).fit(words(noisy), labels)
 
 
@@ -481,11 +485,11 @@ def test_the_usual_margin_is_a_quantile_between_bounds():
     prior = MEDBayesNetClassifier(objective="likelihood", calibration=None).fit(X, y)
     kept = np.sort(np.where(y == 1, 1, -1) * prior.decision_function(X))
     model = MEDBayesNetClassifier(C=1.0, calibration=None, margin=Margin("laplace", quantile=0.3)).fit(X, y)
-    assert model.margin_.at == pytest.approx(kept[44]) and 0.1 < kept[44] < 2
+    assert model.margin_.target == pytest.approx(kept[44]) and 0.1 < kept[44] < 2
     model = MEDBayesNetClassifier(C=1.0, calibration=None, margin=Margin("laplace", quantile=1.0)).fit(X, y)
-    assert model.margin_.at == 2.0 < kept[-1]
+    assert model.margin_.target == 2.0 < kept[-1]
     model = MEDBayesNetClassifier(C=1.0, calibration=None, margin=Margin("laplace", quantile=0.0)).fit(X, y)
-    assert model.margin_.at == 0.1 > kept[0]
+    assert model.margin_.target == 0.1 > kept[0]
 
 
 def test_c_is_chosen_and_probabilities_are_calibrated():
@@ -516,7 +520,7 @@ def test_scores_in_parts_are_the_same(monkeypatch):
     X = words(Z)
     model = MEDBayesNetClassifier(DENSE, **OPTIONS).fit(X, y)
     whole = model.decision_function(X)
-    monkeypatch.setattr(training_sets, "AT_ONCE", 7)
+    monkeypatch.setattr(training_sets, "BATCH_ROWS", 7)
     np.testing.assert_array_equal(model.decision_function(X), whole)
     assert isinstance(model.model_, NetModel)
 

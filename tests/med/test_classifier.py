@@ -371,7 +371,7 @@ def test_c_at_most_one_is_refused_where_and_only_where_no_row_would_speak(two):
 
 def test_a_fixed_margin_that_cannot_be_kept_is_an_error(two):
     X, y = two
-    with pytest.raises(ValueError, match="no solution keeps the fixed margin 1 in every row"):
+    with pytest.raises(ValueError, match="no solution satisfies the fixed margin 1 for every row"):
         MEDClassifier(margin="fixed", calibration=None).fit(X, y)
     apart = X + 20.0 * (y == "yes")[:, None]
     assert MEDClassifier(margin=Margin("fixed", 2.0), calibration=None).fit(apart, y).score(apart, y) == 1.0

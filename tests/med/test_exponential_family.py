@@ -12,10 +12,15 @@ from mixent.core.driver import Status
 from mixent.core.executors import Serial, Threads
 from mixent.med import exponential_family, exponential_family_solving
 from mixent.med.constraints import Constraints, PairConstraints, contrasts
-from mixent.med.exponential_family import Active, ExponentialFamilyProblem, ExponentialFamilySequential, Joint
-from mixent.med.exponential_family_solving import balanced, climb, push_of, solve
+from mixent.med.exponential_family import (
+    ActiveSet,
+    ExponentialFamilyProblem,
+    JointDistribution,
+    SequentialFamilyProblem,
+)
+from mixent.med.exponential_family_solving import balance_multipliers, maximize, solve, stats_at
 from mixent.med.families import CellLayout, Dirichlets, TreeDistribution, TreeTables
-from mixent.med.features import Counted, Edges, Matrix
+from mixent.med.features import CountFeatures, EdgeFeatures, FeatureMatrix
 from mixent.med.margins import Exponential, Fixed, Gaussian, Laplace
 from mixent.med.solving import Search
 
@@ -54,21 +59,25 @@ def problem_of(kind, margin, n_classes=2, bias_variance=np.inf, n=14, seed=0, we
     layout = CellLayout(SIZES)
     weight = rng.uniform(0.5, 1.5, size=n) if weight is None else weight
     R = sum(SIZES)
-    views, parts = [], []
+    features, parts = [], []
     for s in range(n_classes):
         if kind == "fixed":
             table = rng.normal(size=(R, R)) * 1.5
-            views.append(Edges(cells, np.where(layout.apart, table + table.T, 0.0), rng.normal(size=R), layout))
+            features.append(
+                EdgeFeatures(cells, np.where(layout.apart, table + table.T, 0.0), rng.normal(size=R), layout)
+            )
             parts.append(TreeDistribution(0.5 * rng.normal(size=6)))
         else:
             spread = np.concatenate([[1.0], 1.0 / np.repeat(SIZES, SIZES)])
-            views.append(Counted.of(cells).shifted(float(rng.normal())))
-            own = views[-1].gather((label == s) * weight) + 6.0 * np.outer(spread, spread).ravel()
+            features.append(CountFeatures.of(cells).add_offset(float(rng.normal())))
+            own = features[-1].weighted_sum((label == s) * weight) + 6.0 * np.outer(spread, spread).ravel()
             parts.append(TreeTables(own, layout, rng.normal(size=6)).uniform)
-    demands = Constraints.between_classes(PairConstraints.of(np.eye(n_classes)[label], weight))
-    owner = (0,) * n_classes if shared else tuple(range(n_classes))
-    prior = Joint(tuple(parts[: max(owner) + 1]), 0.3 * rng.normal(size=n_classes - 1))
-    return ExponentialFamilyProblem(tuple(views), owner, demands, margin, prior, contrasts(n_classes), bias_variance)
+    constraints = Constraints.between_classes(PairConstraints.of(np.eye(n_classes)[label], weight))
+    family_of = (0,) * n_classes if shared else tuple(range(n_classes))
+    prior = JointDistribution(tuple(parts[: max(family_of) + 1]), 0.3 * rng.normal(size=n_classes - 1))
+    return ExponentialFamilyProblem(
+        tuple(features), family_of, constraints, margin, prior, contrasts(n_classes), bias_variance
+    )
 
 
 class Dual:
@@ -76,18 +85,18 @@ class Dual:
 
     def __init__(self, problem):
         self.problem = problem
-        asked = problem.demands
-        self.t, self.k = np.nonzero(asked.speaks & (asked.weight > 0)[:, None])
-        self.w, self.coef = asked.weight[self.t], asked.coef[self.t, self.k]
-        self.features = [view.features()[self.t] for view in problem.views]
-        known = np.column_stack([view.offset for view in problem.views])[self.t]
-        self.known = (self.coef * known).sum(axis=1) + asked.given[self.t, self.k]
+        constraints = problem.constraints
+        self.t, self.k = np.nonzero(constraints.effective & (constraints.weight > 0)[:, None])
+        self.w, self.coef = constraints.weight[self.t], constraints.coef[self.t, self.k]
+        self.features = [row_features.to_array()[self.t] for row_features in problem.features]
+        known = np.column_stack([row_features.offset for row_features in problem.features])[self.t]
+        self.known = (self.coef * known).sum(axis=1) + constraints.offset[self.t, self.k]
         self.silent = 0.0
         if not isinstance(problem.margin, Fixed):
-            loss = np.where(asked.open & ~asked.speaks, problem.margin.loss(asked.given), 0.0)
-            self.silent = float(asked.weight @ loss.sum(axis=1))
+            loss = np.where(constraints.imposed & ~constraints.effective, problem.margin.loss(constraints.offset), 0.0)
+            self.silent = float(constraints.weight @ loss.sum(axis=1))
 
-    def drift(self, lam):
+    def bias_gradient(self, lam):
         return (self.w * lam) @ self.coef @ self.problem.contrast
 
     def __call__(self, lam):
@@ -95,12 +104,14 @@ class Dual:
         value = float(self.w @ (problem.margin.potential(lam) - lam * self.known)) + self.silent
         for f, part in enumerate(problem.prior.parts):
             T = part.T.copy()
-            for s in (s for s, owner in enumerate(problem.owner) if owner == f):
+            for s in (s for s, family_of in enumerate(problem.family_of) if family_of == f):
                 T = T + (self.w * lam * self.coef[:, s]) @ self.features[s]
             value -= log_partition(part, T) - log_partition(part, part.T)
         if np.isfinite(problem.bias_variance):
-            drift = self.drift(lam)
-            value -= 0.5 * problem.bias_variance * float(drift @ drift) + float(drift @ problem.prior.bias)
+            bias_gradient = self.bias_gradient(lam)
+            value -= 0.5 * problem.bias_variance * float(bias_gradient @ bias_gradient) + float(
+                bias_gradient @ problem.prior.bias
+            )
         return value
 
     def maximum(self):
@@ -110,11 +121,11 @@ class Dual:
             lambda lam: min(-self(lam), 1e6),
             np.full(len(self.t), 0.1 * min(upper, 1.0)),
             bounds=[(0.0, upper)] * len(self.t),
-            constraints=[{"type": "eq", "fun": self.drift}] if flat else [],
+            constraints=[{"type": "eq", "fun": self.bias_gradient}] if flat else [],
             method="SLSQP",
             options={"ftol": 1e-13, "maxiter": 500},
         )
-        assert not flat or np.abs(self.drift(found.x)).max() < 1e-7
+        assert not flat or np.abs(self.bias_gradient(found.x)).max() < 1e-7
         return -found.fun
 
 
@@ -129,10 +140,10 @@ def objective_at(problem, joint):
 def elsewhere(problem, seed=0, size=0.3):
     """Distributions that are not optimal, within the rows' reach."""
     rng = np.random.default_rng(seed)
-    lam = size * rng.random(problem.demands.open.shape) * problem.demands.speaks
-    total = push_of(problem, lam)
-    parts = tuple(one.at(one.T + force) for one, force in zip(problem.prior.parts, total.force))
-    return Joint(parts, problem.prior.bias + 0.2 * rng.normal(size=problem.prior.bias.shape))
+    lam = size * rng.random(problem.constraints.imposed.shape) * problem.constraints.effective
+    total = stats_at(problem, lam)
+    parts = tuple(one.with_statistics(one.T + gradient) for one, gradient in zip(problem.prior.parts, total.gradient))
+    return JointDistribution(parts, problem.prior.bias + 0.2 * rng.normal(size=problem.prior.bias.shape))
 
 
 @pytest.mark.parametrize("bias_variance", [np.inf, 2.0])
@@ -170,13 +181,16 @@ def test_the_objective_is_minus_relative_entropy_and_loss(kind, margin):
         slope = (log_partition(prior, one.T + h * away) - log_partition(prior, one.T - h * away)) / (2 * h)
         wanted += slope - log_partition(prior, one.T) + log_partition(prior, prior.T)
     wanted += 0.25 * float(((joint.bias - problem.prior.bias) ** 2).sum())
-    scores = [view.features() @ one.mean + view.offset for view, one in zip(problem.views, joint.parts)]
+    scores = [
+        row_features.to_array() @ one.mean + row_features.offset
+        for row_features, one in zip(problem.features, joint.parts)
+    ]
     scores = np.column_stack(scores) + problem.contrast @ joint.bias
     label = np.arange(14) % 3
     for t in range(14):
         for rival in {0, 1, 2} - {label[t]}:
             m = scores[t, label[t]] - scores[t, rival]
-            wanted += problem.demands.weight[t] * float(problem.margin.loss(np.array(m)))
+            wanted += problem.constraints.weight[t] * float(problem.margin.loss(np.array(m)))
     objective, _ = objective_at(problem, joint)
     assert objective == pytest.approx(-wanted, rel=1e-7)
     np.testing.assert_allclose(problem.training_scores(joint), scores, rtol=1e-11)
@@ -215,14 +229,14 @@ def test_every_way_leads_to_the_same_optimum(kind, n_classes, bias_variance, mon
         other = problem.training_scores(joint)
         np.testing.assert_allclose(other - other.mean(axis=1, keepdims=True), scores, atol=atol)
 
-    local = SHARP.run(ExponentialFamilySequential(problem, 1e-13), problem.source(), problem.prior)
+    local = SHARP.run(SequentialFamilyProblem(problem, 1e-13), problem.source(), problem.prior)
     assert local.status is Status.CONVERGED and -local.objective == pytest.approx(direct.minimum, abs=1e-9)
     same(local.params, 1e-4)
     assert np.diff([step.objective for step in local.trace if step.accepted]).min() > -1e-9
     from_afar = solve(problem, SHARP, elsewhere(problem))
     assert from_afar.minimum == pytest.approx(direct.minimum, abs=1e-9)
     same(from_afar.joint, 1e-4)
-    monkeypatch.setattr(exponential_family, "WRITTEN", 0)
+    monkeypatch.setattr(exponential_family, "MAX_DIRECT", 0)
     by_gradients = solve(problem, SHARP)
     assert by_gradients.minimum == pytest.approx(direct.minimum, abs=1e-9)
     same(by_gradients.joint, 1e-4)
@@ -234,14 +248,16 @@ def test_both_solvers_of_the_step_solve_its_system(kind, bias_variance, monkeypa
     monkeypatch.setattr(exponential_family, "EXACT", 1e-24)
     problem = problem_of(kind, MARGINS["gaussian"], 3, bias_variance, n=20)
     joint = elsewhere(problem)
-    stiff = np.where(problem.demands.speaks, np.random.default_rng(0).uniform(0.2, 1.0, problem.demands.open.shape), 0)
-    active = Active(problem, joint, stiff)
-    K, B = active.gram(), active.push
-    np.testing.assert_allclose(K, np.array([active.kernel(e) for e in np.eye(len(K))]).T, rtol=1e-8, atol=1e-10)
+    stiff = np.where(
+        problem.constraints.effective, np.random.default_rng(0).uniform(0.2, 1.0, problem.constraints.imposed.shape), 0
+    )
+    active = ActiveSet(problem, joint, stiff)
+    K, B = active.gram(), active.B
+    np.testing.assert_allclose(K, np.array([active.kernel_product(e) for e in np.eye(len(K))]).T, rtol=1e-8, atol=1e-10)
     right, slope, held = np.random.default_rng(1).normal(size=len(K)), np.array([0.3, -0.7]), 0.05
-    for solver in (active._directly, active._by_gradients):
+    for solver in (active._solve_directly, active._solve_by_conjugate_gradients):
         z, bias = solver(right, slope, held)
-        np.testing.assert_allclose(active.soft * z + K @ z - B @ bias, right, atol=1e-8)
+        np.testing.assert_allclose(active.inverse_curvature * z + K @ z - B @ bias, right, atol=1e-8)
         np.testing.assert_allclose(B.T @ z + held * bias, slope, atol=1e-8)
 
 
@@ -251,8 +267,8 @@ def test_a_step_that_few_demands_make_is_that_of_newton():
     best = solve(problem, Search(gap=1e-14))
     errors = []
     for size in (1e-2, 1e-3):
-        parts = tuple(one.at(one.T * (1 + size)) for one in best.joint.parts)
-        near = Joint(parts, best.joint.bias)
+        parts = tuple(one.with_statistics(one.T * (1 + size)) for one in best.joint.parts)
+        near = JointDistribution(parts, best.joint.bias)
         total = Serial().total(lambda block, near=near: problem.stats(near, block), problem.source())
         after = problem.update(near, total, 1.0)
         errors.append(-best.minimum - objective_at(problem, after)[0])
@@ -264,7 +280,7 @@ def test_blocks_and_threads_change_nothing(kind):
     problem = problem_of(kind, MARGINS["laplace"], 3, 2.0, n=1100)
     joint = elsewhere(problem, size=0.01)
     whole = Serial().total(lambda block: problem.stats(joint, block), problem.source())
-    cut = Blocks(NumberedRows.of(problem.demands.weight), 1, 7)
+    cut = Blocks(NumberedRows.of(problem.constraints.weight), 1, 7)
     assert len(cut) > 4 and len(problem.source()) == 1
     serial = Serial().total(lambda block: problem.stats(joint, block), cut)
     with Threads(2) as threads:
@@ -272,10 +288,10 @@ def test_blocks_and_threads_change_nothing(kind):
     for name in ("loss", "potential", "weight"):
         assert getattr(serial, name) == getattr(threaded, name)  # to the last bit
         assert getattr(serial, name) == pytest.approx(getattr(whole, name), rel=1e-12)
-    for a, b, c in zip(serial.force, threaded.force, whole.force):
+    for a, b, c in zip(serial.gradient, threaded.gradient, whole.gradient):
         np.testing.assert_array_equal(a, b)
         np.testing.assert_allclose(a, c, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(serial.drift, whole.drift, rtol=1e-10)
+    np.testing.assert_allclose(serial.bias_gradient, whole.bias_gradient, rtol=1e-10)
 
 
 @pytest.mark.parametrize("kind", ["fixed", "integrated"])
@@ -297,18 +313,22 @@ def test_the_rows_push_is_the_slope_of_the_loss(kind):
 
     def loss(step):
         parts = tuple(Moved(one, step * way) for one, way in zip(joint.parts, ways))
-        there = Joint(parts, joint.bias + step * tilt)
+        there = JointDistribution(parts, joint.bias + step * tilt)
         return Serial().total(lambda block: problem.stats(there, block), problem.source()).loss
 
     wanted = -(loss(h) - loss(-h)) / (2 * h)
-    assert sum(f @ w for f, w in zip(total.force, ways)) + total.drift @ tilt == pytest.approx(wanted, rel=1e-6)
+    assert sum(f @ w for f, w in zip(total.gradient, ways)) + total.bias_gradient @ tilt == pytest.approx(
+        wanted, rel=1e-6
+    )
 
 
 def part_of(problem, rows, weight=None):
-    demands = problem.demands.part(rows)
+    constraints = problem.constraints.part(rows)
     if weight is not None:
-        demands = replace(demands, weight=weight)
-    return replace(problem, views=tuple(view.take(rows) for view in problem.views), demands=demands)
+        constraints = replace(constraints, weight=weight)
+    return replace(
+        problem, features=tuple(row_features.take(rows) for row_features in problem.features), constraints=constraints
+    )
 
 
 @pytest.mark.parametrize("kind", ["fixed", "integrated"])
@@ -326,7 +346,7 @@ def test_weight_two_is_the_row_twice_and_rows_have_no_order(kind):
 
 def test_a_row_without_weight_says_nothing():
     problem = problem_of("fixed", MARGINS["laplace"])
-    weight = problem.demands.weight.copy()
+    weight = problem.constraints.weight.copy()
     weight[3] = 0.0
     without = solve(part_of(problem, np.delete(np.arange(14), 3)), SHARP)
     silent = solve(part_of(problem, slice(None), weight), SHARP)
@@ -340,7 +360,7 @@ def test_a_row_without_weight_says_nothing():
 def tight(kind, n_classes, bias_variance):
     """A margin that can be kept, but not by the prior and any bias."""
     problem = problem_of(kind, Laplace(20.0, 2.0), n_classes, bias_variance, n=6, seed=7)
-    near = problem.margins(solve(problem, SHARP).joint)[problem.demands.speaks].min()
+    near = problem.margins(solve(problem, SHARP).joint)[problem.constraints.effective].min()
     return replace(problem, margin=Fixed(near - 0.05))
 
 
@@ -349,28 +369,28 @@ def tight(kind, n_classes, bias_variance):
 def test_a_certain_margin_is_kept_by_all_rows_and_only_tight_ones_speak(kind, n_classes, bias_variance):
     problem = tight(kind, n_classes, bias_variance)
     found = solve(problem, SHARP)
-    live = problem.demands.speaks
-    over = (problem.margins(found.joint) - problem.margin.at)[live]
+    live = problem.constraints.effective
+    over = (problem.margins(found.joint) - problem.margin.target)[live]
     lam = found.multipliers[live]
     assert over.min() >= -1e-6 and lam.max() > 1e-3 and found.minimum > 1e-3
     assert (lam >= 0).all() and (over > 1e-4).any() and (lam[over > 1e-4] < 1e-6).all()
     assert found.minimum == pytest.approx(problem.divergence(found.joint), rel=1e-12)
     assert found.dual == pytest.approx(found.minimum, abs=2e-5)
-    total = push_of(problem, found.multipliers)
-    for one, prior, force in zip(found.joint.parts, problem.prior.parts, total.force):
-        np.testing.assert_allclose(one.T, prior.T + force, atol=1e-3)
+    total = stats_at(problem, found.multipliers)
+    for one, prior, gradient in zip(found.joint.parts, problem.prior.parts, total.gradient):
+        np.testing.assert_allclose(one.T, prior.T + gradient, atol=1e-3)
     if np.isinf(bias_variance):
-        np.testing.assert_allclose(total.drift, 0.0, atol=1e-5)
+        np.testing.assert_allclose(total.bias_gradient, 0.0, atol=1e-5)
     assert found.minimum == pytest.approx(Dual(problem).maximum(), abs=1e-5)
 
 
 def test_a_certain_margin_is_reached_by_moving_the_prior_not_by_stiffness_alone(monkeypatch):
     """A Gaussian that stays where it is leaves every tight row short of the margin by l / stiffness^2."""
-    monkeypatch.setattr(exponential_family_solving, "SOFT", 10.0)
-    monkeypatch.setattr(exponential_family_solving, "HARDER", 1.0)
+    monkeypatch.setattr(exponential_family_solving, "SMALL_C", 10.0)
+    monkeypatch.setattr(exponential_family_solving, "GROWTH", 1.0)
     problem = tight("fixed", 2, np.inf)
     found = solve(problem, SHARP)
-    over = (problem.margins(found.joint) - problem.margin.at)[problem.demands.speaks]
+    over = (problem.margins(found.joint) - problem.margin.target)[problem.constraints.effective]
     assert found.multipliers.max() / 10.0**2 > 1e-4  # what a Gaussian that stays would leave
     assert over.min() >= -1e-7
 
@@ -379,9 +399,11 @@ def test_a_certain_margin_is_reached_by_moving_the_prior_not_by_stiffness_alone(
 def test_a_margin_that_no_distribution_keeps_is_refused_in_words(kind):
     """The same row in both classes."""
     problem = problem_of(kind, Fixed(1.0), n=6)
-    same = tuple(view.take(np.zeros(6, dtype=int)) for view in problem.views)
-    with pytest.raises(ValueError, match=r"no solution keeps the fixed margin 1 in every row \(largest shortfall \d"):
-        solve(replace(problem, views=same), Search(gap=1e-9))
+    same = tuple(row_features.take(np.zeros(6, dtype=int)) for row_features in problem.features)
+    with pytest.raises(
+        ValueError, match=r"no solution satisfies the fixed margin 1 for every row \(largest shortfall \d"
+    ):
+        solve(replace(problem, features=same), Search(gap=1e-9))
 
 
 # --- demands --------------------------------------------------------------------------------------------------------
@@ -390,44 +412,46 @@ def test_a_margin_that_no_distribution_keeps_is_refused_in_words(kind):
 def test_contests_are_demands_of_differences():
     belief = np.array([[1.0, 0.0, 0.0], [0.0, 0.3, 0.7], [1 / 3, 1 / 3, 1 / 3]])
     weight = np.array([1.0, 2.0, 0.5])
-    asked = Constraints.between_classes(PairConstraints.of(belief, weight))
-    np.testing.assert_allclose(asked.coef[1, 2], [0.0, -0.4, 0.4])  # (q_b - q_c)(F_b - F_c)
-    np.testing.assert_allclose(asked.coef[0, 0], [1.0, -1.0, 0.0])
-    assert asked.n_rows == 3 and not asked.given.any()
-    assert asked.open.tolist() == [[True, True, False], [True, True, True], [True, True, True]]
-    assert asked.speaks.tolist() == [[True, True, False], [True, True, True], [False, False, False]]
-    part = asked.part(np.array([2, 0]))
-    assert part.weight.tolist() == [0.5, 1.0] and part.speaks.sum() == 2
+    constraints = Constraints.between_classes(PairConstraints.of(belief, weight))
+    np.testing.assert_allclose(constraints.coef[1, 2], [0.0, -0.4, 0.4])  # (q_b - q_c)(F_b - F_c)
+    np.testing.assert_allclose(constraints.coef[0, 0], [1.0, -1.0, 0.0])
+    assert constraints.n_rows == 3 and not constraints.offset.any()
+    assert constraints.imposed.tolist() == [[True, True, False], [True, True, True], [True, True, True]]
+    assert constraints.effective.tolist() == [[True, True, False], [True, True, True], [False, False, False]]
+    part = constraints.part(np.array([2, 0]))
+    assert part.weight.tolist() == [0.5, 1.0] and part.effective.sum() == 2
 
 
 def test_what_demands_keep_and_push_are_transposes_of_their_coefficients():
     rng = np.random.default_rng(0)
     own = rng.dirichlet(np.ones(3), size=5)
     rival = rng.random((5, 3)) < 0.5
-    for asked in (
+    for constraints in (
         Constraints.between_classes(PairConstraints.of(own, np.ones(5))),
-        Constraints.rivals(own, rival, np.ones(5), np.zeros((5, 3))),
-        Constraints.alone(np.ones(5)),
+        Constraints.against_rivals(own, rival, np.ones(5), np.zeros((5, 3))),
+        Constraints.single_output(np.ones(5)),
     ):
-        coef = asked.coef
+        coef = constraints.coef
         scores, pushed = rng.normal(size=(5, coef.shape[2])), rng.normal(size=(5, coef.shape[1]))
-        np.testing.assert_allclose(asked.kept(scores), np.einsum("nps,ns->np", coef, scores), atol=1e-12)
-        np.testing.assert_allclose(asked.pushes(pushed), np.einsum("np,nps->ns", pushed, coef), atol=1e-12)
+        np.testing.assert_allclose(constraints.margins(scores), np.einsum("nps,ns->np", coef, scores), atol=1e-12)
+        np.testing.assert_allclose(
+            constraints.output_weights(pushed), np.einsum("np,nps->ns", pushed, coef), atol=1e-12
+        )
         rows, k = np.array([4, 0, 4]), np.zeros(3, dtype=int)
-        np.testing.assert_array_equal(asked.of(rows, k), coef[rows, k])
-        np.testing.assert_array_equal(asked.part(rows).coef, coef[rows])
-    np.testing.assert_allclose(Constraints.rivals(own, rival, np.ones(5), own).coef[2, 1], own[2] - [0, 1, 0])
+        np.testing.assert_array_equal(constraints.coefficients(rows, k), coef[rows, k])
+        np.testing.assert_array_equal(constraints.part(rows).coef, coef[rows])
+    np.testing.assert_allclose(Constraints.against_rivals(own, rival, np.ones(5), own).coef[2, 1], own[2] - [0, 1, 0])
 
 
 def test_demands_that_cannot_speak_count_all_the_same():
     problem = problem_of("fixed", MARGINS["laplace"], 2, 2.0)
     belief = np.eye(2)[np.arange(14) % 2]
     belief[[2, 5]] = 0.5
-    asked = Constraints.between_classes(PairConstraints.of(belief, problem.demands.weight))
-    doubtful = replace(problem, demands=asked)
+    constraints = Constraints.between_classes(PairConstraints.of(belief, problem.constraints.weight))
+    doubtful = replace(problem, constraints=constraints)
     found = solve(doubtful, SHARP)
     without = solve(part_of(doubtful, np.delete(np.arange(14), [2, 5])), SHARP)
-    lost = float(problem.demands.weight[[2, 5]].sum() * problem.margin.loss(np.zeros(1))[0])
+    lost = float(problem.constraints.weight[[2, 5]].sum() * problem.margin.loss(np.zeros(1))[0])
     assert found.minimum == pytest.approx(without.minimum + lost, rel=1e-10)
     assert found.dual == pytest.approx(without.dual + lost, rel=1e-9)
     assert not found.multipliers[[2, 5]].any()
@@ -438,10 +462,16 @@ def test_a_single_output_may_be_asked_to_be_large():
     rng = np.random.default_rng(0)
     phi = (rng.random((9, 5)) < 0.4).astype(float)
     given = rng.normal(size=9)
-    asked = Constraints.alone(np.ones(9), given)
-    assert asked.open.all() and asked.given.shape == (9, 1) and not Constraints.alone(np.zeros(2)).open.any()
-    prior = Joint((Dirichlets(rng.uniform(1, 2, size=5), np.array([0, 0, 1, 1, 1])),), np.zeros(0))
-    problem = ExponentialFamilyProblem((Matrix(phi),), (0,), asked, Laplace(1.0, 0.5), prior, np.zeros((1, 0)), np.inf)
+    constraints = Constraints.single_output(np.ones(9), given)
+    assert (
+        constraints.imposed.all()
+        and constraints.offset.shape == (9, 1)
+        and not Constraints.single_output(np.zeros(2)).imposed.any()
+    )
+    prior = JointDistribution((Dirichlets(rng.uniform(1, 2, size=5), np.array([0, 0, 1, 1, 1])),), np.zeros(0))
+    problem = ExponentialFamilyProblem(
+        (FeatureMatrix(phi),), (0,), constraints, Laplace(1.0, 0.5), prior, np.zeros((1, 0)), np.inf
+    )
     found = solve(problem, SHARP)
 
     def dual(lam):
@@ -463,17 +493,17 @@ def test_nothing_to_ask_leaves_the_prior():
 def test_balanced_multipliers_keep_the_equality_of_a_flat_bias():
     problem = problem_of("fixed", MARGINS["laplace"])
     lam = 0.7 * np.random.default_rng(0).random((14, 1))
-    even = balanced(problem, lam)
-    np.testing.assert_allclose(push_of(problem, even).drift, 0.0, atol=1e-12)
+    even = balance_multipliers(problem, lam)
+    np.testing.assert_allclose(stats_at(problem, even).bias_gradient, 0.0, atol=1e-12)
     assert (even <= lam).all() and (even == lam).any()
-    assert balanced(replace(problem, bias_variance=1.0), lam) is lam
-    assert balanced(problem_of("fixed", MARGINS["laplace"], 3), np.zeros((14, 3))).shape == (14, 3)
+    assert balance_multipliers(replace(problem, bias_variance=1.0), lam) is lam
+    assert balance_multipliers(problem_of("fixed", MARGINS["laplace"], 3), np.zeros((14, 3))).shape == (14, 3)
 
 
 def test_a_move_out_of_the_domain_is_halved():
     problem = problem_of("integrated", MARGINS["laplace"])
     out = tuple(-1.5 * one.T for one in problem.prior.parts)
-    moved = problem.moved(problem.prior, out, np.ones(1))
+    moved = problem.step(problem.prior, out, np.ones(1))
     np.testing.assert_allclose(moved.parts[0].T, 0.25 * problem.prior.parts[0].T)
     np.testing.assert_allclose(moved.bias, problem.prior.bias + 0.5)
 
@@ -481,9 +511,9 @@ def test_a_move_out_of_the_domain_is_halved():
 def test_local_problems_take_over_where_newton_does_not_arrive(monkeypatch):
     problem = problem_of("fixed", MARGINS["gaussian"])
     best = solve(problem, SHARP)
-    monkeypatch.setattr(exponential_family_solving, "NEWTON", 2)
-    found = climb(problem, SHARP, problem.prior)
+    monkeypatch.setattr(exponential_family_solving, "NEWTON_STEPS", 2)
+    found = maximize(problem, SHARP, problem.prior)
     assert found.status is Status.CONVERGED and found.n_passes > 2
     assert -found.objective == pytest.approx(best.minimum, rel=1e-9)
-    short = climb(problem, replace(SHARP, max_iter=2), problem.prior)
+    short = maximize(problem, replace(SHARP, max_iter=2), problem.prior)
     assert short.status is Status.MAX_PASSES and short.n_passes == 2

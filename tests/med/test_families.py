@@ -7,7 +7,7 @@ from scipy.special import betaln, gammaln, logsumexp, polygamma, psi
 
 from mixent.core.driver import OutsideDomainError
 from mixent.med.families import CellLayout, Dirichlets, Product, SingleTree, TreeDistribution, TreeTables
-from mixent.med.features import Counted, Edges, Matrix
+from mixent.med.features import CountFeatures, EdgeFeatures, FeatureMatrix
 
 from .enumeration import every_tree
 
@@ -37,7 +37,10 @@ class Listed:
         self.place = {edge: e for e, edge in enumerate(zip(*np.triu_indices(self.n, 1)))}
         spread = np.concatenate([[1.0], 1.0 / np.repeat(sizes, sizes)])
         self.layout = CellLayout(sizes)
-        self.T = Counted.of(one_hot(self.codes, sizes)).gather(self.weight) + 2.0 * np.outer(spread, spread).ravel()
+        self.T = (
+            CountFeatures.of(one_hot(self.codes, sizes)).weighted_sum(self.weight)
+            + 2.0 * np.outer(spread, spread).ravel()
+        )
         self.tables = TreeTables(self.T, self.layout, self.structure)
 
     def pair(self, u, v):
@@ -119,9 +122,9 @@ def test_expected_log_probabilities_are_those_of_equations_67_and_68(sizes):
     rows = np.random.default_rng(3).integers(0, sizes, size=(6, len(sizes)))
     p = listed.probability
     wanted = [sum(q * listed.log_prob(tree, x) for q, tree in zip(p, listed.trees)) for x in rows]
-    view = Counted.of(one_hot(rows, sizes))
-    np.testing.assert_allclose(view.dot(listed.tables.mean), wanted, rtol=1e-10)
-    np.testing.assert_allclose(view.features() @ listed.tables.mean, wanted, rtol=1e-10)
+    row_features = CountFeatures.of(one_hot(rows, sizes))
+    np.testing.assert_allclose(row_features.dot(listed.tables.mean), wanted, rtol=1e-10)
+    np.testing.assert_allclose(row_features.to_array() @ listed.tables.mean, wanted, rtol=1e-10)
 
 
 @pytest.mark.parametrize("sizes", SIZES)
@@ -135,9 +138,11 @@ def test_the_metric_is_the_covariance_of_log_probabilities(sizes):
     wanted = (about * p[:, None]).T @ about
     for q, tree in zip(p, listed.trees):
         wanted += q * np.array([[listed.covariance(tree, x, z) for z in rows] for x in rows])
-    phi = Counted.of(one_hot(rows, sizes)).features()
+    phi = CountFeatures.of(one_hot(rows, sizes)).to_array()
     np.testing.assert_allclose(listed.tables.gram(phi), wanted, rtol=1e-9, atol=1e-11)
-    np.testing.assert_allclose(phi @ np.array([listed.tables.metric(f) for f in phi]).T, wanted, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(
+        phi @ np.array([listed.tables.hessian_product(f) for f in phi]).T, wanted, rtol=1e-9, atol=1e-11
+    )
 
 
 @pytest.mark.parametrize("sizes", SIZES)
@@ -149,17 +154,19 @@ def test_gradient_and_hessian_of_tables_equal_finite_differences(sizes):
     for _ in range(3):
         f = rng.normal(size=(width, width))
         f = 0.1 * (f + f.T).ravel()
-        slope = derivative(lambda T: tables.at(T).log_partition, T, f)
+        slope = derivative(lambda T: tables.with_statistics(T).log_partition, T, f)
         assert tables.mean @ f == pytest.approx(slope, rel=1e-6)
-        np.testing.assert_allclose(tables.metric(f), derivative(lambda T: tables.at(T).mean, T, f), atol=1e-6)
+        np.testing.assert_allclose(
+            tables.hessian_product(f), derivative(lambda T: tables.with_statistics(T).mean, T, f), atol=1e-6
+        )
 
 
 def test_soft_rows_are_counted_as_they_are():
     """A row spread over cells adds the products of its shares."""
     rng = np.random.default_rng(0)
     cells = np.concatenate([rng.dirichlet(np.ones(3), size=5), rng.dirichlet(np.ones(2), size=5)], axis=1)
-    view, alpha = Counted.of(cells), rng.normal(size=5)
-    counts = view.gather(alpha).reshape(6, 6)
+    row_features, alpha = CountFeatures.of(cells), rng.normal(size=5)
+    counts = row_features.weighted_sum(alpha).reshape(6, 6)
     assert counts[0, 0] == pytest.approx(alpha.sum())
     np.testing.assert_allclose(counts[0, 1:], alpha @ cells)
     np.testing.assert_allclose(counts[1:4, 4:], sum(a * np.outer(c[:3], c[3:]) for a, c in zip(alpha, cells)))
@@ -172,7 +179,7 @@ def test_to_begin_with_all_trees_are_equally_probable_where_that_is_asked(sizes)
     even = listed.tables.uniform
     np.testing.assert_allclose(even.trees.mean, np.full(len(even.structure), 2 / max(len(sizes), 1)), rtol=1e-10)
     np.testing.assert_array_equal(even.T, listed.T)
-    moved = even.at(1.7 * listed.T)
+    moved = even.with_statistics(1.7 * listed.T)
     np.testing.assert_array_equal(moved.structure, even.structure)
     again = [
         sum(moved._evidence[listed.place[e]] - listed.tables._evidence[listed.place[e]] for e in tree)
@@ -211,10 +218,10 @@ def test_counts_that_are_not_positive_are_outside(where):
     at = {"rows": (0, 0), "cell": (0, 3), "pair": (2, 4), "nan": (2, 5), "zero": (1, 7)}[where]
     T[at] = T[at[::-1]] = {"nan": np.nan, "zero": 0.0}.get(where, -0.5)
     with pytest.raises(OutsideDomainError, match="a count would not be positive"):
-        listed.tables.at(T.ravel())
+        listed.tables.with_statistics(T.ravel())
     T = listed.T.reshape(8, 8).copy()
     T[1, 2] = T[2, 1] = 0.0  # cells of one column count nothing
-    assert listed.tables.at(T.ravel()).log_partition == listed.tables.log_partition
+    assert listed.tables.with_statistics(T.ravel()).log_partition == listed.tables.log_partition
 
 
 # --- known tables ---------------------------------------------------------------------------------------------------
@@ -235,19 +242,19 @@ def test_trees_are_what_enumeration_says():
     cov = (member.T * p) @ member - np.outer(p @ member, p @ member)
     F = rng.normal(size=(3, 10))
     np.testing.assert_allclose(ours.gram(F), F @ cov @ F.T, rtol=1e-10)
-    np.testing.assert_allclose(F @ np.array([ours.metric(f) for f in F]).T, F @ cov @ F.T, rtol=1e-10)
+    np.testing.assert_allclose(F @ np.array([ours.hessian_product(f) for f in F]).T, F @ cov @ F.T, rtol=1e-10)
     assert ours.divergence(before) == pytest.approx(p @ np.log(p / q), rel=1e-11)
-    assert before.farthest == pytest.approx(-np.log(q.min()), rel=1e-11)
-    assert ours.divergence(before) < before.farthest
+    assert before.max_divergence == pytest.approx(-np.log(q.min()), rel=1e-11)
+    assert ours.divergence(before) < before.max_divergence
     with pytest.raises(OutsideDomainError, match="a tree's edge weights are not finite"):
-        ours.at(np.where(np.arange(10) == 3, np.inf, T))
+        ours.with_statistics(np.where(np.arange(10) == 3, np.inf, T))
 
 
 def test_a_tree_that_is_certain_stays():
     tree = SingleTree(np.array([1.0, 0.0, 1.0, 0.0, 0.0, 1.0]))  # 0-1, 0-3, 2-3
     assert tree.edges.tolist() == [[0, 1], [0, 3], [2, 3]]
-    assert tree.log_partition == 0.0 and tree.mean is tree.T and tree.at(np.full(6, np.nan)) is tree
-    assert not tree.metric(np.ones(6)).any() and not tree.gram(np.ones((2, 6))).any()
+    assert tree.log_partition == 0.0 and tree.mean is tree.T and tree.with_statistics(np.full(6, np.nan)) is tree
+    assert not tree.hessian_product(np.ones(6)).any() and not tree.gram(np.ones((2, 6))).any()
     assert tree.divergence(tree) == 0.0
     assert SingleTree(np.zeros(0)).edges.shape == (0, 2)
 
@@ -265,10 +272,12 @@ def test_dirichlets_side_by_side():
     assert ours.log_partition == pytest.approx(logs, rel=1e-12)
     assert Dirichlets(np.array([2.5, 0.7]), np.zeros(2, int)).log_partition == pytest.approx(betaln(2.5, 0.7))
     f = rng.normal(size=7)
-    assert ours.mean @ f == pytest.approx(derivative(lambda T: ours.at(T).log_partition, T, f), rel=1e-7)
-    np.testing.assert_allclose(ours.metric(f), derivative(lambda T: ours.at(T).mean, T, f), rtol=1e-6)
+    assert ours.mean @ f == pytest.approx(derivative(lambda T: ours.with_statistics(T).log_partition, T, f), rel=1e-7)
+    np.testing.assert_allclose(
+        ours.hessian_product(f), derivative(lambda T: ours.with_statistics(T).mean, T, f), rtol=1e-6
+    )
     F = rng.normal(size=(4, 7))
-    np.testing.assert_allclose(ours.gram(F), F @ np.array([ours.metric(g) for g in F]).T, rtol=1e-12)
+    np.testing.assert_allclose(ours.gram(F), F @ np.array([ours.hessian_product(g) for g in F]).T, rtol=1e-12)
     parts = [(T[group == g], prior[group == g]) for g in range(3)]
     assert ours.divergence(before) == pytest.approx(sum(_dirichlet_divergence(a, b) for a, b in parts), rel=1e-10)
     np.testing.assert_allclose(np.bincount(group, np.exp(ours.log_predictive)), 1.0, rtol=1e-12)
@@ -279,15 +288,15 @@ def test_the_mean_of_a_dirichlet_is_the_expected_logarithm():
     a = np.array([3.0, 1.5, 2.0])
     sample = np.random.default_rng(0).dirichlet(a, size=200_000)
     np.testing.assert_allclose(Dirichlets(a, np.zeros(3, int)).mean, np.log(sample).mean(axis=0), atol=0.01)
-    metric = [Dirichlets(a, np.zeros(3, int)).metric(e) for e in np.eye(3)]
-    np.testing.assert_allclose(metric, np.cov(np.log(sample).T), atol=0.02)
+    hessian_product = [Dirichlets(a, np.zeros(3, int)).hessian_product(e) for e in np.eye(3)]
+    np.testing.assert_allclose(hessian_product, np.cov(np.log(sample).T), atol=0.02)
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf])
 def test_dirichlet_counts_are_positive(bad):
     good = Dirichlets(np.ones(3), np.array([0, 0, 1]))
     with pytest.raises(OutsideDomainError, match="a count would not be positive"):
-        good.at(np.array([1.0, bad, 1.0]))
+        good.with_statistics(np.array([1.0, bad, 1.0]))
 
 
 # --- products -------------------------------------------------------------------------------------------------------
@@ -301,15 +310,17 @@ def test_a_product_is_its_parts():
     assert both.log_partition == parts[0].log_partition + parts[1].log_partition
     np.testing.assert_array_equal(both.T, np.r_[parts[0].T, parts[1].T])
     np.testing.assert_array_equal(both.mean, np.r_[parts[0].mean, parts[1].mean])
-    np.testing.assert_array_equal(both.metric(f), np.r_[parts[0].metric(f[:6]), parts[1].metric(f[6:])])
-    np.testing.assert_allclose(both.gram(F), F @ np.array([both.metric(g) for g in F]).T, rtol=1e-11)
+    np.testing.assert_array_equal(
+        both.hessian_product(f), np.r_[parts[0].hessian_product(f[:6]), parts[1].hessian_product(f[6:])]
+    )
+    np.testing.assert_allclose(both.gram(F), F @ np.array([both.hessian_product(g) for g in F]).T, rtol=1e-11)
     T = both.T + 0.1
-    other = both.at(T)
+    other = both.with_statistics(T)
     np.testing.assert_array_equal(other.T, T)
-    wanted = sum(one.at(own).divergence(one) for one, own in zip(parts, (T[:6], T[6:])))
+    wanted = sum(one.with_statistics(own).divergence(one) for one, own in zip(parts, (T[:6], T[6:])))
     assert other.divergence(both) == pytest.approx(wanted, rel=1e-10)
     with pytest.raises(OutsideDomainError):
-        both.at(T - 5.0)
+        both.with_statistics(T - 5.0)
 
 
 # --- views ----------------------------------------------------------------------------------------------------------
@@ -320,58 +331,60 @@ def _edges(seed=0, n=9, sizes=(2, 3, 1, 3)):
     layout = CellLayout(sizes)
     table = rng.normal(size=(9, 9))
     table = np.where(layout.apart, table + table.T, 0.0)
-    return Edges(rng.normal(size=(n, 9)), table, rng.normal(size=9), layout)
+    return EdgeFeatures(rng.normal(size=(n, 9)), table, rng.normal(size=9), layout)
 
 
-def _views():
+def _kinds():
     rng = np.random.default_rng(1)
     phi = rng.normal(size=(9, 6)) * (rng.random((9, 6)) < 0.5)
     return {
-        "dense": Matrix(phi, rng.normal(size=9)),
-        "sparse": Matrix(sp.csr_array(phi)),
+        "dense": FeatureMatrix(phi, rng.normal(size=9)),
+        "sparse": FeatureMatrix(sp.csr_array(phi)),
         "edges": _edges(),
-        "counted": Counted.of(rng.normal(size=(9, 4))).shifted(2.5),
+        "counted": CountFeatures.of(rng.normal(size=(9, 4))).add_offset(2.5),
     }
 
 
 @pytest.mark.parametrize("name", ["dense", "sparse", "edges", "counted"])
 def test_every_view_is_a_matrix_of_features(name):
-    view = _views()[name]
-    phi = view.features()
+    row_features = _kinds()[name]
+    phi = row_features.to_array()
     rng = np.random.default_rng(2)
     alpha, mean = rng.normal(size=9), rng.normal(size=phi.shape[1])
-    assert view.n_rows == 9 == len(view.offset) and view.row_bytes > 0
-    np.testing.assert_allclose(view.dot(mean), phi @ mean, rtol=1e-11, atol=1e-12)
-    np.testing.assert_allclose(view.gather(alpha), phi.T @ alpha, rtol=1e-11, atol=1e-12)
-    assert alpha @ view.dot(mean) == pytest.approx(view.gather(alpha) @ mean, rel=1e-11)  # transposes
+    assert row_features.n_rows == 9 == len(row_features.offset) and row_features.row_bytes > 0
+    np.testing.assert_allclose(row_features.dot(mean), phi @ mean, rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(row_features.weighted_sum(alpha), phi.T @ alpha, rtol=1e-11, atol=1e-12)
+    assert alpha @ row_features.dot(mean) == pytest.approx(
+        row_features.weighted_sum(alpha) @ mean, rel=1e-11
+    )  # transposes
     for rows in (slice(2, 5), np.array([7, 0, 0])):
-        part = view.take(rows)
-        np.testing.assert_allclose(part.features(), phi[rows], rtol=1e-12)
-        np.testing.assert_array_equal(part.offset, view.offset[rows])
+        part = row_features.take(rows)
+        np.testing.assert_allclose(part.to_array(), phi[rows], rtol=1e-12)
+        np.testing.assert_array_equal(part.offset, row_features.offset[rows])
         np.testing.assert_allclose(part.dot(mean), phi[rows] @ mean, rtol=1e-11, atol=1e-12)
 
 
 def test_the_features_of_edges_are_sums_over_pairs_of_cells():
-    view = _edges()
-    start = view.layout.starts
-    for t in range(view.n_rows):
+    row_features = _edges()
+    start = row_features.layout.starts
+    for t in range(row_features.n_rows):
         wanted = [
             sum(
-                view.cells[t, i] * view.table[i, j] * view.cells[t, j]
-                for i in range(start[u], start[u] + view.layout.sizes[u])
-                for j in range(start[v], start[v] + view.layout.sizes[v])
+                row_features.cells[t, i] * row_features.table[i, j] * row_features.cells[t, j]
+                for i in range(start[u], start[u] + row_features.layout.sizes[u])
+                for j in range(start[v], start[v] + row_features.layout.sizes[v])
             )
             for u, v in zip(*np.triu_indices(4, 1))
         ]
-        np.testing.assert_allclose(view.features()[t], wanted, rtol=1e-11)
-    np.testing.assert_allclose(view.offset, view.cells @ view.alone)
+        np.testing.assert_allclose(row_features.to_array()[t], wanted, rtol=1e-11)
+    np.testing.assert_allclose(row_features.offset, row_features.cells @ row_features.alone)
 
 
 def test_counted_rows_are_products_of_cells():
     cells = np.random.default_rng(5).normal(size=(3, 2))
     rows = np.column_stack([np.ones(3), cells])
-    np.testing.assert_array_equal(Counted.of(cells).features(), [np.outer(r, r).ravel() for r in rows])
-    assert Counted.of(cells).shifted(-1.5).offset.tolist() == [-1.5] * 3
+    np.testing.assert_array_equal(CountFeatures.of(cells).to_array(), [np.outer(r, r).ravel() for r in rows])
+    assert CountFeatures.of(cells).add_offset(-1.5).offset.tolist() == [-1.5] * 3
 
 
 def test_the_layout_sums_what_it_spreads():

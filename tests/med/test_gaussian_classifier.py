@@ -210,7 +210,7 @@ def test_bad_data_is_refused_in_words(ring, monkeypatch):
     assert MEDGaussianClassifier(C=1.0, calibration=None).fit(flat, y).score(flat, y) > 0.9  # by the prior
     few = np.r_[0:3, 60:140]
     wide = np.random.default_rng(5).normal(size=(140, 6))
-    with pytest.raises(ValueError, match="class in counts 3 rows, and 6 columns take more than 5"):
+    with pytest.raises(ValueError, match="class in has a total weight of 3; 6 columns need more than 5"):
         MEDGaussianClassifier(C=1.0, prior=0.0).fit(wide[few], y[few])
     monkeypatch.setattr(module, "MOST_COLUMNS", 5)
     with pytest.raises(ValueError, match="Gaussians of 6 encoded columns have 28 numbers each; the most are 5 columns"):

@@ -11,11 +11,11 @@ from scipy.stats import invgamma, invwishart, multivariate_normal, multivariate_
 
 from mixent.core.driver import OutsideDomainError, Status, rounding
 from mixent.med.constraints import PairConstraints, contrasts
-from mixent.med.gaussians import Ensemble, GaussianProblem, NormalWishart, class_statistics
+from mixent.med.gaussians import ClassNormalWisharts, GaussianProblem, NormalWishart, class_statistics
 from mixent.med.margins import Exponential, Gaussian, Laplace
 from mixent.med.problem import row_blocks
 from mixent.med.solving import GaussianDiscriminant, Search
-from mixent.med.training_sets import GaussianSpace, Part
+from mixent.med.training_sets import GaussianTrainingSet, Subset
 
 TIGHT = Search(gap=1e-11, max_iter=3000)
 
@@ -28,7 +28,7 @@ def some(d, seed=0, rows=9.5):
 
 def tilted(one, X, weight):
     """The distribution times prod_t N(x_t; mean, V)^w_t."""
-    return one.at(one.seen_from(one) + weight @ one.features(X))
+    return one.with_statistics(one.statistics_in(one) + weight @ one.features(X))
 
 
 # --- one class --------------------------------------------------------------------------------------------------------
@@ -85,12 +85,12 @@ def test_equation_16_is_the_log_partition():
 @pytest.mark.parametrize("d", [1, 2, 4])
 def test_gradient_and_metric_are_the_log_partitions_derivatives(d):
     one = some(d, d)
-    here = one.seen_from(one)
+    here = one.statistics_in(one)
     size = len(here)
     assert size == (d + 1) * (d + 2) // 2
 
     def A(statistics):
-        return one.at(statistics).log_partition(one)
+        return one.with_statistics(statistics).log_partition(one)
 
     def gradient(statistics):
         """In the coordinates of `one`, by differences of A."""
@@ -98,17 +98,20 @@ def test_gradient_and_metric_are_the_log_partitions_derivatives(d):
 
     np.testing.assert_allclose(one.gradient, gradient(here), rtol=1e-6, atol=1e-6)
     hessian = np.array([(gradient(here + e) - gradient(here - e)) / 2e-3 for e in 1e-3 * np.eye(size)])
-    np.testing.assert_allclose(one.metric_inverse @ hessian, np.eye(size), atol=1e-4)
+    np.testing.assert_allclose(one.hessian_inverse @ hessian, np.eye(size), atol=1e-4)
 
 
 def test_coordinates_of_any_distribution_tell_the_same():
     one, other = some(3, 0), some(3, 1, rows=6.0)
-    back = other.at(one.seen_from(other))
+    back = other.with_statistics(one.statistics_in(other))
     np.testing.assert_allclose(back.mean, one.mean, rtol=1e-12)
     np.testing.assert_allclose(back.root, one.root, rtol=1e-10)
     X = np.random.default_rng(0).normal(size=(5, 3))
     weight = np.array([0.4, -0.1, 0.3, -0.2, 1.0])
-    by_one, by_other = tilted(one, X, weight), other.at(one.seen_from(other) + weight @ other.features(X))
+    by_one, by_other = (
+        tilted(one, X, weight),
+        other.with_statistics(one.statistics_in(other) + weight @ other.features(X)),
+    )
     np.testing.assert_allclose(by_other.mean, by_one.mean, rtol=1e-10)
     np.testing.assert_allclose(by_other.root, by_one.root, rtol=1e-9)
 
@@ -177,8 +180,8 @@ def test_the_divergence_is_zero_only_at_the_prior(d):
         for _ in range(5):
             X = prior.mean + rng.normal(size=(4, d))
             other = tilted(prior, X, size * rng.normal(size=4) if size < 1 else rng.random(4))
-            small = other.seen_from(prior) - prior.seen_from(prior)
-            second = 0.5 * small @ np.linalg.solve(prior.metric_inverse, small)
+            small = other.statistics_in(prior) - prior.statistics_in(prior)
+            second = 0.5 * small @ np.linalg.solve(prior.hessian_inverse, small)
             assert other.divergence(prior) > 0
             if size == 1e-3:
                 assert other.divergence(prior) == pytest.approx(second, rel=0.05)
@@ -186,14 +189,14 @@ def test_the_divergence_is_zero_only_at_the_prior(d):
 
 def test_the_domain_ends_where_the_rows_or_the_scatter_do():
     one = some(3, rows=4.0)
-    few = one.seen_from(one)
+    few = one.statistics_in(one)
     few[0] = 2.0
-    with pytest.raises(OutsideDomainError, match="a class would count 2 rows, and 3 columns take more than 2"):
-        one.at(few)
-    flat = one.seen_from(one)
+    with pytest.raises(OutsideDomainError, match="a class would have a total weight of 2; 3 columns need more than 2"):
+        one.with_statistics(few)
+    flat = one.statistics_in(one)
     flat[4] = -0.1
     with pytest.raises(OutsideDomainError, match="the scatter of a class would not be positive definite"):
-        one.at(flat)
+        one.with_statistics(flat)
 
 
 def test_class_statistics_pool_the_prior_and_the_rows():
@@ -226,7 +229,7 @@ def draw(seed=0, n=24, d=1, C=2, *, apart=1.0):
 def prior_of(X, y, C, k=3.0, bias=None):
     mean, cov = X.mean(axis=0), np.atleast_2d(np.cov(X.T))
     classes = tuple(class_statistics(X, (y == s).astype(float), k, mean, cov) for s in range(C))
-    return Ensemble(classes, np.zeros(C - 1) if bias is None else bias), mean, cov
+    return ClassNormalWisharts(classes, np.zeros(C - 1) if bias is None else bias), mean, cov
 
 
 class Equation18:
@@ -275,9 +278,9 @@ class Equation18:
         return self.weight[:, None] * (self.margin.mean(lam) - kept)
 
 
-def by_class(contests, multipliers, y):
+def by_class(constraints, multipliers, y):
     """(n, C): the multiplier of the pair {y_t, s}."""
-    n, C = len(y), contests.n_classes
+    n, C = len(y), constraints.n_classes
     out = np.zeros((n, C))
     for k, (a, b) in enumerate(combinations(range(C), 2)):
         out[y == a, b] = multipliers[y == a, k]
@@ -318,8 +321,8 @@ def test_the_solution_maximizes_equation_18(d, C, margin, bias_variance):
     X, y = draw(d, d=d, C=C, n=12 * C)
     prior, mean, cov = prior_of(X, y, C)
     weight = np.random.default_rng(8).uniform(0.5, 1.5, size=len(y))
-    contests = PairConstraints.of(np.eye(C)[y], weight)
-    found = GaussianDiscriminant(X, prior, bias_variance).solve(contests, margin, TIGHT)
+    constraints = PairConstraints.of(np.eye(C)[y], weight)
+    found = GaussianDiscriminant(X, prior, bias_variance).solve(constraints, margin, TIGHT)
     assert found.run.status is Status.CONVERGED
     J = Equation18(X, y, C, margin, 3.0, mean, cov, weight)
     t, s = np.nonzero(np.arange(C) != y[:, None])
@@ -330,24 +333,24 @@ def test_the_solution_maximizes_equation_18(d, C, margin, bias_variance):
         lam[t, s] = v
         return lam
 
-    def drift(v):
+    def bias_gradient(v):
         """(C - 1,) what the multipliers add to each bias function; zero under a flat prior."""
         lam = spread(v)
         pulls = np.stack([J.weights(lam, s) - (y == s) for s in range(C)], axis=1)
         return pulls.sum(axis=0) @ M
 
-    jacobian = np.array([drift(e) for e in np.eye(len(t))]).T
+    jacobian = np.array([bias_gradient(e) for e in np.eye(len(t))]).T
     ridge = 0.0 if np.isinf(bias_variance) else bias_variance
 
     def fall(v):
-        return -J(spread(v)) + 0.5 * ridge * drift(v) @ drift(v)
+        return -J(spread(v)) + 0.5 * ridge * bias_gradient(v) @ bias_gradient(v)
 
     def slope(v):
-        return -J.slope(spread(v))[t, s] + ridge * jacobian.T @ drift(v)
+        return -J.slope(spread(v))[t, s] + ridge * jacobian.T @ bias_gradient(v)
 
     high = None if np.isinf(margin.upper) else margin.upper * (1 - 1e-9)
-    own = by_class(contests, found.multipliers, y)[t, s]
-    equality = [{"type": "eq", "fun": drift, "jac": lambda v: jacobian}] if np.isinf(bias_variance) else []
+    own = by_class(constraints, found.multipliers, y)[t, s]
+    equality = [{"type": "eq", "fun": bias_gradient, "jac": lambda v: jacobian}] if np.isinf(bias_variance) else []
     peer = minimize(
         fall,
         0.5 * own,  # inside the domain, which is convex and holds zero
@@ -362,12 +365,12 @@ def test_the_solution_maximizes_equation_18(d, C, margin, bias_variance):
     assert found.dual == pytest.approx(-peer.fun, rel=1e-6)
     assert found.gap <= 1e-8
     assert found.minimum > 1e-2  # something was asked for
-    np.testing.assert_allclose(drift(own) if equality else 0.0, 0.0, atol=1e-6)
+    np.testing.assert_allclose(bias_gradient(own) if equality else 0.0, 0.0, atol=1e-6)
     # the discriminant is equation 19 at these multipliers, and its bias that of the prior's
     F = J.scores(spread(own)) + M @ found.state.bias
     np.testing.assert_allclose(F, found.scores, atol=1e-5)
     if not equality:
-        np.testing.assert_allclose(found.state.bias, bias_variance * drift(own), atol=1e-5)
+        np.testing.assert_allclose(found.state.bias, bias_variance * bias_gradient(own), atol=1e-5)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -376,12 +379,12 @@ def test_steps_stay_inside_the_domain_and_the_objective_never_falls(seed):
     d, C = 3, 2 + seed % 2
     X, y = draw(seed, n=10 * C, d=d, C=C, apart=0.5)
     prior, _, _ = prior_of(X, y, C, k=0.1)
-    contests = PairConstraints.of(np.eye(C)[y], np.ones(len(y)))
+    constraints = PairConstraints.of(np.eye(C)[y], np.ones(len(y)))
     for margin in (Exponential(50.0, 5.0), Laplace(20.0, 5.0), Gaussian(10.0, 5.0)):
         seen = []
         watch = lambda event, seen=seen: seen.append(event.params)  # noqa: E731
         search = Search(gap=1e-9, max_iter=2000, observers=[watch])
-        found = GaussianDiscriminant(X, prior, np.inf).solve(contests, margin, search)
+        found = GaussianDiscriminant(X, prior, np.inf).solve(constraints, margin, search)
         assert found.run.status is Status.CONVERGED
         accepted = [step.objective for step in found.run.trace if step.accepted]
         assert all(b >= a - rounding(a, len(y)) for a, b in pairwise(accepted))
@@ -395,11 +398,11 @@ def test_steps_stay_inside_the_domain_and_the_objective_never_falls(seed):
 def test_a_step_beyond_the_border_is_shortened():
     X, y = draw(1, d=2)
     prior, _, _ = prior_of(X, y, 2)
-    contests = PairConstraints.of(np.eye(2)[y], np.ones(len(y)))
-    problem = GaussianProblem(contests.differences, Exponential(2.0), np.inf, prior, contrasts(2))
+    constraints = PairConstraints.of(np.eye(2)[y], np.ones(len(y)))
+    problem = GaussianProblem(constraints.differences, Exponential(2.0), np.inf, prior, contrasts(2))
     move = np.zeros(2 * 6 + 1)
     move[0] = -1e9  # rows of the first class
-    moved = problem.moved(prior, move)
+    moved = problem.step(prior, move)
     assert 1 < moved.classes[0].rows < prior.classes[0].rows
 
 
@@ -407,19 +410,19 @@ def test_the_newton_step_is_the_objectives_second_order_step():
     """In mean parameters: the objective along the step has the slope and bend that the parts say."""
     X, y = draw(2, d=2, C=3)
     prior, _, _ = prior_of(X, y, 3)
-    contests = PairConstraints.of(np.eye(3)[y], np.random.default_rng(9).uniform(0.5, 1.5, size=len(y)))
-    rows = row_blocks(X, contests).rows
+    constraints = PairConstraints.of(np.eye(3)[y], np.random.default_rng(9).uniform(0.5, 1.5, size=len(y)))
+    rows = row_blocks(X, constraints).rows
     for bias_variance in (np.inf, 2.0):
-        problem = GaussianProblem(contests.differences, Laplace(1.0, 0.5), bias_variance, prior, contrasts(3))
+        problem = GaussianProblem(constraints.differences, Laplace(1.0, 0.5), bias_variance, prior, contrasts(3))
         rng = np.random.default_rng(10)
-        here = problem.moved(prior, 0.02 * rng.normal(size=3 * 6 + 2))
+        here = problem.step(prior, 0.02 * rng.normal(size=3 * 6 + 2))
         total = problem.stats(here, rows)
         local = problem.local(here, rows)
-        g, reach = local.g, problem._reach(here)
-        slope = reach.T @ np.concatenate(total.force) - g
+        g, jacobian = local.g, problem._jacobian(here)
+        slope = jacobian.T @ np.concatenate(total.gradient) - g
 
         def along(v, here=here, problem=problem):
-            there = problem.moved(here, v)
+            there = problem.step(here, v)
             return problem.objective(there, problem.stats(there, rows))
 
         for _ in range(6):
@@ -427,21 +430,21 @@ def test_the_newton_step_is_the_objectives_second_order_step():
             numeric = (along(1e-4 * way) - along(-1e-4 * way)) / 2e-4
             assert slope @ way == pytest.approx(numeric, rel=1e-4, abs=1e-4)
         push = local.A.T @ (local.weight * problem.margin.multiplier(local.margins))
-        np.testing.assert_allclose(push, reach.T @ np.concatenate(total.force), atol=1e-9)
+        np.testing.assert_allclose(push, jacobian.T @ np.concatenate(total.gradient), atol=1e-9)
         gap = problem.gap(here, total)
-        best = GaussianDiscriminant(X, prior, bias_variance).solve(contests, problem.margin, TIGHT).minimum
+        best = GaussianDiscriminant(X, prior, bias_variance).solve(constraints, problem.margin, TIGHT).minimum
         assert gap is None or gap >= -problem.objective(here, total) - best - 1e-9
 
 
 @pytest.mark.parametrize("C", [2, 3])
 def test_shifted_scaled_and_turned_columns_give_the_same_classifier(C):
     X, y = draw(3, n=45, d=2, C=C)
-    contests = PairConstraints.of(np.eye(C)[y], np.ones(len(y)))
+    constraints = PairConstraints.of(np.eye(C)[y], np.ones(len(y)))
     turn = np.array([[2e3, 1.0], [-0.5, 1e-2]])
     moved = X @ turn.T + [1e4, -3.0]
     for margin in (Exponential(3.0, 1.0), Gaussian(1.0, 1.0)):
         one, other = (
-            GaussianDiscriminant(Z, prior_of(Z, y, C)[0], np.inf).solve(contests, margin, TIGHT) for Z in (X, moved)
+            GaussianDiscriminant(Z, prior_of(Z, y, C)[0], np.inf).solve(constraints, margin, TIGHT) for Z in (X, moved)
         )
         assert one.minimum == pytest.approx(other.minimum, rel=1e-7)
         np.testing.assert_allclose(one.multipliers, other.multipliers, atol=1e-4)
@@ -459,7 +462,7 @@ def test_rows_classes_and_weights_of_gaussians():
     prior, _, _ = prior_of(X, y, 3)
     one = solve(X, y, np.ones(36), prior)
     rows, classes = np.random.default_rng(0).permutation(36), np.array([2, 0, 1])
-    turned = Ensemble(tuple(prior.classes[s] for s in np.argsort(classes)), np.zeros(2))
+    turned = ClassNormalWisharts(tuple(prior.classes[s] for s in np.argsort(classes)), np.zeros(2))
     other = solve(X[rows], classes[y[rows]], np.ones(36), turned)
     np.testing.assert_allclose(other.scores[:, classes], one.scores[rows], atol=1e-5)
     weight = 1.0 + (np.arange(36) % 4 == 0)
@@ -487,10 +490,10 @@ def test_rows_that_keep_their_margin_leave_the_prior_as_it_is():
 def test_the_solutions_relative_entropy_adds_up():
     X, y = draw(6, d=2)
     prior, _, _ = prior_of(X, y, 2, bias=np.array([0.3]))
-    margin, contests = Exponential(3.0, 1.0), PairConstraints.of(np.eye(2)[y], np.ones(len(y)))
+    margin, constraints = Exponential(3.0, 1.0), PairConstraints.of(np.eye(2)[y], np.ones(len(y)))
     for bias_variance in (np.inf, 2.0):
         one = GaussianDiscriminant(X, prior, bias_variance)
-        found = one.solve(contests, margin, TIGHT)
+        found = one.solve(constraints, margin, TIGHT)
         kept = np.where(y == 0, 1, -1) * (found.scores[:, 0] - found.scores[:, 1])
         assert one.divergence(found) + margin.loss(kept).sum() == pytest.approx(found.minimum, rel=1e-9)
         assert found.dual == pytest.approx(found.minimum, rel=1e-8)
@@ -499,20 +502,20 @@ def test_the_solutions_relative_entropy_adds_up():
 # --- the door ---------------------------------------------------------------------------------------------------------
 
 
-def space(X, k=1.0):
-    return GaussianSpace(X, k, None, None, np.array(["cat", "dog"]))
+def training_set(X, k=1.0):
+    return GaussianTrainingSet(X, k, None, None, np.array(["cat", "dog"]))
 
 
 def part(y, weight=None):
     n = len(y)
-    return Part(np.arange(n), np.eye(2)[y], np.ones(n, dtype=bool), np.ones(n) if weight is None else weight, False)
+    return Subset(np.arange(n), np.eye(2)[y], np.ones(n, dtype=bool), np.ones(n) if weight is None else weight, False)
 
 
 def test_the_space_pools_the_classes_and_starts_from_their_shares():
     X, y = draw(7, n=30, d=2)
     y[:6] = 1
     weight = np.random.default_rng(0).random(30)
-    found = space(X).discriminant(part(y, weight), np.inf)
+    found = training_set(X).discriminant(part(y, weight), np.inf)
     share = np.array([weight[y == s].sum() for s in (0, 1)])
     np.testing.assert_allclose(np.diff(found.contrast @ found.prior.bias), np.log(share[1] / share[0]))
     within = sum(np.cov(X[y == s].T, aweights=weight[y == s], ddof=0) * share[s] for s in (0, 1)) / weight.sum()
@@ -525,11 +528,11 @@ def test_the_space_pools_the_classes_and_starts_from_their_shares():
 
 def test_scores_of_other_rows_are_those_of_the_training_rows():
     X, y = draw(8, n=30, d=2)
-    here = space(X)
+    here = training_set(X)
     one = here.discriminant(part(y), np.inf)
-    contests = PairConstraints.of(np.eye(2)[y], np.ones(30))
-    found = one.solve(contests, Exponential(3.0), TIGHT)
-    np.testing.assert_allclose(here.scores(part(y), one, found, contests, np.arange(5, 9)), found.scores[5:9])
+    constraints = PairConstraints.of(np.eye(2)[y], np.ones(30))
+    found = one.solve(constraints, Exponential(3.0), TIGHT)
+    np.testing.assert_allclose(here.scores(part(y), one, found, constraints, np.arange(5, 9)), found.scores[5:9])
 
 
 def test_a_class_too_small_for_its_columns_is_named():
@@ -538,19 +541,19 @@ def test_a_class_too_small_for_its_columns_is_named():
     y[:2] = 1
     with pytest.raises(
         ValueError,
-        match=r"class dog counts 2\.5 rows, and 4 columns take more than 3: .*larger prior \(now 0\.5\)",
+        match=r"class dog has a total weight of 2\.5; 4 columns need more than 3: .*larger prior \(now 0\.5\)",
     ):
-        space(X, 0.5).discriminant(part(y), np.inf)
+        training_set(X, 0.5).discriminant(part(y), np.inf)
 
 
 def test_columns_that_depend_on_each_other_are_named_with_the_class():
     X, y = draw(10, n=30, d=2)
-    given = GaussianSpace(np.column_stack([X, X.sum(axis=1)]), 1e-12, None, None, np.array(["cat", "dog"]))
+    given = GaussianTrainingSet(np.column_stack([X, X.sum(axis=1)]), 1e-12, None, None, np.array(["cat", "dog"]))
     with pytest.raises(ValueError, match=r"class cat has columns that are constant or depend on each other"):
         given.discriminant(part(y), np.inf)
     X[:, 1] = 4.0
     with pytest.raises(ValueError, match=r"class cat has columns that are constant or depend on each other"):
-        GaussianSpace(X, 1e-18, None, np.zeros((2, 2)), np.array(["cat", "dog"])).discriminant(part(y), np.inf)
+        GaussianTrainingSet(X, 1e-18, None, np.zeros((2, 2)), np.array(["cat", "dog"])).discriminant(part(y), np.inf)
 
 
 def test_multivariate_normal_is_the_limit_of_many_rows():

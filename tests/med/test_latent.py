@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mixent.core.driver import Status
-from mixent.med.latent import Guess, LatentProblem, two_steps
+from mixent.med.latent import LatentProblem, LatentSolution, alternate_steps
 from mixent.med.solving import Search
 
 
@@ -28,12 +28,12 @@ class Quadratic:
 def go(start=0.0, tol=1e-12, max_iter=100, observers=()):
     game = Quadratic()
     problem = LatentProblem(game.solve, game.reveal)
-    return game, two_steps(problem, start, np.ones(5), Search(1e-6, max_iter, observers=observers), tol)
+    return game, alternate_steps(problem, start, np.ones(5), Search(1e-6, max_iter, observers=observers), tol)
 
 
 def test_the_steps_alternate_and_the_relative_entropy_never_rises():
     _, found = go()
-    assert found.status is Status.CONVERGED and isinstance(found.params, Guess)
+    assert found.status is Status.CONVERGED and isinstance(found.params, LatentSolution)
     entropy = np.array([-step.objective for step in found.trace])
     assert (np.diff(entropy) <= 0).all() and all(step.accepted for step in found.trace)
     h, expected = 0.0, []
@@ -65,7 +65,7 @@ def test_a_step_that_raises_the_relative_entropy_is_refused():
     """Were the theorem broken, the run would say so."""
     game = Quadratic()
     wrong = LatentProblem(game.solve, lambda found: -10.0 * abs(found.x) - 10.0)
-    found = two_steps(wrong, 2.0, np.ones(5), Search(1e-6, 100), 1e-9)
+    found = alternate_steps(wrong, 2.0, np.ones(5), Search(1e-6, 100), 1e-9)
     assert found.status is Status.DECREASED and found.params.hidden == 2.0
 
 

@@ -14,12 +14,12 @@ SHARES = (0.0, 0.05, 0.4, 0.9)  # of the upper end, or of c where there is none
 
 
 def multipliers(margin):
-    return [share * min(margin.upper, margin.c) for share in SHARES]
+    return [share * min(margin.upper, margin.C) for share in SHARES]
 
 
 def density(margin, g):
     """P0(g), as 001 has it."""
-    c, at = margin.c, margin.at
+    c, at = margin.C, margin.target
     if isinstance(margin, Exponential):
         return c * np.exp(-c * (at - g)) if g <= at else 0.0
     if isinstance(margin, Laplace):
@@ -34,10 +34,12 @@ def moment(margin, lam, power):
         return density(margin, g) * g**power * np.exp(-lam * g)
 
     # tails fall like exp(-(c - l) |g|), or are a Gaussian's about at - l / c^2
-    far = 45.0 / (margin.c - lam) if margin.upper < np.inf else lam / margin.c**2 + 12.0 / margin.c
-    left, right = margin.at - far, margin.at + 45.0 / margin.c
-    below = quad(integrand, left, margin.at, epsabs=0, epsrel=1e-11, limit=400)[0]
-    above = 0.0 if isinstance(margin, Exponential) else quad(integrand, margin.at, right, epsabs=1e-16, limit=400)[0]
+    far = 45.0 / (margin.C - lam) if margin.upper < np.inf else lam / margin.C**2 + 12.0 / margin.C
+    left, right = margin.target - far, margin.target + 45.0 / margin.C
+    below = quad(integrand, left, margin.target, epsabs=0, epsrel=1e-11, limit=400)[0]
+    above = (
+        0.0 if isinstance(margin, Exponential) else quad(integrand, margin.target, right, epsabs=1e-16, limit=400)[0]
+    )
     return below + above
 
 
@@ -58,11 +60,11 @@ def test_the_mean_is_the_margin_expected_under_the_tilted_prior_and_the_curvatur
 @pytest.mark.parametrize("margin", PRIORS, ids=repr)
 def test_mean_and_curvature_are_slopes_of_the_potential(margin):
     for lam in multipliers(margin)[1:]:
-        h = 1e-5 * min(lam, margin.c - lam)
+        h = 1e-5 * min(lam, margin.C - lam)
         slope = (margin.potential(lam + h) - margin.potential(lam - h)) / (2 * h)
-        bend = (margin.mean(lam + h) - margin.mean(lam - h)) / (2 * h)
+        loss_curvature = (margin.mean(lam + h) - margin.mean(lam - h)) / (2 * h)
         assert margin.mean(lam) == pytest.approx(slope, rel=1e-6, abs=1e-6)
-        assert margin.curvature(lam) == pytest.approx(-bend, rel=1e-6)
+        assert margin.curvature(lam) == pytest.approx(-loss_curvature, rel=1e-6)
 
 
 @pytest.mark.parametrize("margin", PRIORS, ids=repr)
@@ -75,8 +77,8 @@ def test_the_multiplier_undoes_the_mean(margin):
 
 @pytest.mark.parametrize("margin", PRIORS, ids=repr)
 def test_the_loss_is_the_potentials_conjugate(margin):
-    high = margin.upper * (1 - 1e-12) if margin.upper < np.inf else 100.0 * margin.c**2
-    for m in np.linspace(margin.at - 4.0, margin.at + 1.0, 23):
+    high = margin.upper * (1 - 1e-12) if margin.upper < np.inf else 100.0 * margin.C**2
+    for m in np.linspace(margin.target - 4.0, margin.target + 1.0, 23):
         best = minimize_scalar(
             lambda lam, m=m: lam * m - margin.potential(lam),
             bounds=(0.0, high),
@@ -96,7 +98,7 @@ def test_the_loss_is_convex_its_slope_minus_the_multiplier_its_second_the_bend(m
     assert (low + high - 2 * here >= -1e-14 * (1 + np.abs(here))).all()
     np.testing.assert_allclose((high - low) / (2 * h), -margin.multiplier(m), rtol=1e-6, atol=1e-9)
     second = -(margin.multiplier(m + h) - margin.multiplier(m - h)) / (2 * h)
-    np.testing.assert_allclose(margin.bend(margin.multiplier(m)), second, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(margin.loss_curvature(margin.multiplier(m)), second, rtol=1e-6, atol=1e-9)
     assert (margin.loss(m) >= 0).all()
     assert (margin.loss(m[m >= margin.mean(0.0)]) == 0).all()
 
@@ -104,8 +106,8 @@ def test_the_loss_is_convex_its_slope_minus_the_multiplier_its_second_the_bend(m
 @pytest.mark.parametrize("margin", PRIORS, ids=repr)
 def test_the_bend_is_one_over_the_curvature(margin):
     lam = np.array(multipliers(margin)[1:])
-    np.testing.assert_allclose(margin.bend(lam), 1.0 / margin.curvature(lam), rtol=1e-12)
-    assert margin.bend(np.zeros(2)).tolist() == [0.0, 0.0]
+    np.testing.assert_allclose(margin.loss_curvature(lam), 1.0 / margin.curvature(lam), rtol=1e-12)
+    assert margin.loss_curvature(np.zeros(2)).tolist() == [0.0, 0.0]
 
 
 def test_bounded_multipliers_stay_below_c_and_the_mean_falls_without_end_there():

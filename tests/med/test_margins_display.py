@@ -110,5 +110,5 @@ def test_margins_of_trees_and_nets(model):
     sign = np.where(some[1] == model.classes_[1], 1, -1)
     np.testing.assert_allclose(display.margin, sign * model.decision_function(some[0]))
     np.testing.assert_array_equal(np.flatnonzero(display.support), model.support_)
-    assert display.expected == pytest.approx(model.margin_.at)
+    assert display.expected == pytest.approx(model.margin_.target)
     drawn(display)

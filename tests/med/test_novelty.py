@@ -24,7 +24,7 @@ from mixent.data import read_features
 from mixent.med import novelty, training_sets
 from mixent.med.gaussians import NormalWishart
 from mixent.med.novelty_models import NoveltyChain, NoveltyMixture, NoveltyTrees, Scale
-from mixent.med.novelty_problem import BayesProblem, bayes, level_set
+from mixent.med.novelty_problem import PosteriorProblem, fit_posterior, level_set
 from mixent.med.solving import Search
 from mixent.options import Margin
 
@@ -96,7 +96,7 @@ def gaussian_of(T, d):
 def fitted(model, data, weight=None):
     """Away from the prior: some rows count."""
     weight = np.ones(len(data.X if hasattr(data, "X") else data.lengths)) if weight is None else weight
-    return bayes(model, data, weight, Search(1e-6, 30)).params
+    return fit_posterior(model, data, weight, Search(1e-6, 30)).params
 
 
 def test_a_product_sums_expected_log_probabilities():
@@ -118,11 +118,11 @@ def test_a_product_sums_expected_log_probabilities():
             # -1 and 1, half each, have mean 0 and variance 1: all that the average of a quadratic form takes
             stands = np.array([[-1.0], [1.0]]) if np.isnan(Z[t, j]) else Z[t, j].reshape(1, 1)
             expected[t] += gaussian_of(gaussians[j].T, 1).expected_log_prob(stands).mean()
-    look = model.look(P, data)
-    np.testing.assert_allclose(look.bound, expected, rtol=1e-10)
-    np.testing.assert_allclose(look.view.offset, -volume, rtol=1e-9)  # nothing is hidden: H(Q) = 0
-    np.testing.assert_array_equal(look.blur, 0.0)
-    assert not model.hides(data)
+    evaluation = model.evaluate(P, data)
+    np.testing.assert_allclose(evaluation.bound, expected, rtol=1e-10)
+    np.testing.assert_allclose(evaluation.features.offset, -volume, rtol=1e-9)  # nothing is hidden: H(Q) = 0
+    np.testing.assert_array_equal(evaluation.missing_gain, 0.0)
+    assert not model.has_hidden(data)
 
 
 def test_a_joint_gaussian_is_the_expected_log_density():
@@ -132,7 +132,7 @@ def test_a_joint_gaussian_is_the_expected_log_density():
     P = fitted(model, model.read(table))
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     expected = gaussian_of(P.parts[1].parts[0].T, 3).expected_log_prob(Z) - np.log(X.std(axis=0)).sum()
-    np.testing.assert_allclose(model.look(P, model.read(table)).bound, expected, rtol=1e-10)
+    np.testing.assert_allclose(model.evaluate(P, model.read(table)).bound, expected, rtol=1e-10)
 
 
 def test_missing_numbers_are_integrated_out():
@@ -145,16 +145,18 @@ def test_missing_numbers_are_integrated_out():
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     gappy = X.copy()
     gappy[0, 1] = gappy[1, [0, 2]] = np.nan
-    look = model.look(P, model.read(read(gappy)))
+    evaluation = model.evaluate(P, model.read(read(gappy)))
     volume = np.log(X.std(axis=0)).sum()
     inner = quad(lambda z: np.exp(one.expected_log_prob(np.array([[Z[0, 0], z, Z[0, 2]]]))[0]), -12, 12, epsabs=1e-13)[
         0
     ]
-    assert look.bound[0] + volume == pytest.approx(np.log(inner), rel=1e-9)
+    assert evaluation.bound[0] + volume == pytest.approx(np.log(inner), rel=1e-9)
     grid = np.linspace(-12, 12, 801)
     both = np.column_stack([part.ravel() for part in np.meshgrid(grid, [Z[1, 1]], grid, indexing="ij")])
     step = grid[1] - grid[0]
-    assert look.bound[1] + volume == pytest.approx(logsumexp(one.expected_log_prob(both)) + 2 * np.log(step), rel=1e-9)
+    assert evaluation.bound[1] + volume == pytest.approx(
+        logsumexp(one.expected_log_prob(both)) + 2 * np.log(step), rel=1e-9
+    )
     # H(Q): of a Gaussian with the precision that the quadratic form has
     precision = one.rows * np.linalg.inv(one.root @ one.root.T)
     gaps = (1, 2)
@@ -162,10 +164,10 @@ def test_missing_numbers_are_integrated_out():
         0.5 * k * np.log(2 * np.pi * np.e) - 0.5 * np.linalg.slogdet(precision[np.ix_(which, which)])[1]
         for k, which in zip(gaps, ([1], [0, 2]))
     ]
-    np.testing.assert_allclose(look.view.offset[:2] + volume, entropy, rtol=1e-8)
-    np.testing.assert_allclose(look.blur[:2], entropy, rtol=1e-8)
-    np.testing.assert_array_equal(look.blur[2:], 0.0)
-    assert model.hides(model.read(read(gappy))) and not model.hides(model.read(table))
+    np.testing.assert_allclose(evaluation.features.offset[:2] + volume, entropy, rtol=1e-8)
+    np.testing.assert_allclose(evaluation.missing_gain[:2], entropy, rtol=1e-8)
+    np.testing.assert_array_equal(evaluation.missing_gain[2:], 0.0)
+    assert model.has_hidden(model.read(read(gappy))) and not model.has_hidden(model.read(table))
 
 
 @pytest.mark.parametrize("gaps", [False, True])
@@ -179,18 +181,20 @@ def test_a_mixture_is_a_log_sum(gaps):
     alone = [component_by_hand(part, table.codes, Z) for part in P.parts[1:]]
     joint, inner = np.stack(alone, axis=2)
     joint = joint + shares
-    look = model.look(P, data)
+    evaluation = model.evaluate(P, data)
     volume = np.log(np.nanstd(table.X, axis=0)).sum()
     assert model.scale.log_volume == pytest.approx(volume, rel=1e-12)
-    np.testing.assert_allclose(look.bound, logsumexp(joint, axis=1) - volume, rtol=1e-10)
+    np.testing.assert_allclose(evaluation.bound, logsumexp(joint, axis=1) - volume, rtol=1e-10)
     resp = np.exp(joint - logsumexp(joint, axis=1)[:, None])
-    np.testing.assert_allclose(look.view.resp, resp, atol=1e-11)
-    np.testing.assert_allclose(look.blur, (resp * inner).sum(axis=1), atol=1e-10)
-    assert look.blur.any() == gaps
+    np.testing.assert_allclose(evaluation.features.resp, resp, atol=1e-11)
+    np.testing.assert_allclose(evaluation.missing_gain, (resp * inner).sum(axis=1), atol=1e-10)
+    assert evaluation.missing_gain.any() == gaps
     entropy = (resp * (inner - np.log(resp + 1e-300))).sum(axis=1)  # of what is missing, and of the component
-    np.testing.assert_allclose(look.view.offset + volume, entropy, atol=1e-8)
-    np.testing.assert_allclose(look.view.dot(P.mean) + look.view.offset, look.bound, atol=1e-9)
-    assert model.hides(data)
+    np.testing.assert_allclose(evaluation.features.offset + volume, entropy, atol=1e-8)
+    np.testing.assert_allclose(
+        evaluation.features.dot(P.mean) + evaluation.features.offset, evaluation.bound, atol=1e-9
+    )
+    assert model.has_hidden(data)
 
 
 def completed_by_hand(one, z):
@@ -225,23 +229,25 @@ def test_a_view_of_components_is_linear(kind, joint, K):
     table = read(frame[{"mixed": list(frame), "words": ["r", "s"], "numbers": ["p", "q"]}[kind]])
     model = NoveltyMixture.of(table, np.ones(24), K, joint, 1.0)
     data = model.read(table)
-    view = model.look(fitted(model, data), data).view
-    features, rng = view.features(), np.random.default_rng(0)
-    assert features.shape == (24, len(model.prior.T)) and view.n_rows == 24
+    row_features = model.evaluate(fitted(model, data), data).features
+    features, rng = row_features.to_array(), np.random.default_rng(0)
+    assert features.shape == (24, len(model.prior.T)) and row_features.n_rows == 24
     for _ in range(3):
         mean, alpha = rng.normal(size=features.shape[1]), rng.normal(size=24)
-        np.testing.assert_allclose(view.dot(mean), features @ mean, atol=1e-12)
-        np.testing.assert_allclose(view.gather(alpha), features.T @ alpha, atol=1e-12)
+        np.testing.assert_allclose(row_features.dot(mean), features @ mean, atol=1e-12)
+        np.testing.assert_allclose(row_features.weighted_sum(alpha), features.T @ alpha, atol=1e-12)
     for rows in (slice(3, 17), np.array([5, 0, 5, 23]), np.arange(24) % 3 == 0):
-        some = view.take(rows)
-        np.testing.assert_array_equal(some.features(), features[rows])
-        np.testing.assert_array_equal(some.offset, view.offset[rows])
-        np.testing.assert_allclose(some.gather(alpha[rows]), features[rows].T @ alpha[rows], atol=1e-12)
+        some = row_features.take(rows)
+        np.testing.assert_array_equal(some.to_array(), features[rows])
+        np.testing.assert_array_equal(some.offset, row_features.offset[rows])
+        np.testing.assert_allclose(some.weighted_sum(alpha[rows]), features[rows].T @ alpha[rows], atol=1e-12)
     t = 1  # lacks nothing: its features are known
     z, bits = data.X[t], data.bits[t]
     powers = np.column_stack([np.ones_like(z), z, z**2]).ravel()
     own = np.r_[bits, np.ones(min(len(z), 1)), z, np.outer(z, z).ravel()] if joint else np.r_[bits, powers]
-    np.testing.assert_allclose(features[t], np.r_[view.resp[t], np.outer(view.resp[t], own).ravel()], atol=1e-13)
+    np.testing.assert_allclose(
+        features[t], np.r_[row_features.resp[t], np.outer(row_features.resp[t], own).ravel()], atol=1e-13
+    )
 
 
 def test_rows_are_scaled_and_gaps_have_the_shares_of_their_column():
@@ -292,12 +298,12 @@ def test_a_hidden_markov_model_is_a_sum_over_all_paths(letters):
         ]
     )
     np.testing.assert_allclose(detector.scores_, logsumexp(log_path, axis=1) - volume, rtol=1e-10)
-    look = model.look(P, model.read(novelty.one_alphabet(read(X))))
+    evaluation = model.evaluate(P, model.read(novelty.one_alphabet(read(X))))
     share = np.exp(log_path - logsumexp(log_path, axis=1)[:, None])
     entropy = -(share * np.log(share)).sum(axis=1)
-    np.testing.assert_allclose(look.view.offset + volume, entropy, atol=1e-9)
+    np.testing.assert_allclose(evaluation.features.offset + volume, entropy, atol=1e-9)
     visits = np.array([[sum(p for p, z in zip(row, paths) if z[0] == s) for s in range(S)] for row in share])
-    np.testing.assert_allclose(look.view.phi[:, :S], visits, atol=1e-12)
+    np.testing.assert_allclose(evaluation.features.phi[:, :S], visits, atol=1e-12)
 
 
 def test_trees_are_averaged_over_all_of_them():
@@ -328,7 +334,7 @@ def test_trees_are_averaged_over_all_of_them():
     share = np.exp(weight - logsumexp(weight))
     expected = sum(psi(alone[v][codes[:, v]]) for v in range(3)) - psi(N)
     expected = expected + sum(p * sum(terms[e] for e in tree) for p, tree in zip(share, trees))
-    np.testing.assert_allclose(model.look(P, model.read(table)).bound, expected, rtol=1e-9)
+    np.testing.assert_allclose(model.evaluate(P, model.read(table)).bound, expected, rtol=1e-9)
 
 
 # --- the Bayesian fit -----------------------------------------------------------------------------------------------
@@ -352,8 +358,8 @@ def test_where_nothing_is_hidden_the_objective_is_the_log_evidence():
             one = NormalWishart(k, np.zeros(d), np.sqrt(k) * np.eye(d))
             for z in Z:
                 evidence += one.predictive_log_prob(z[None])[0]
-                one = one.at(one.seen_from(one) + one.features(z[None])[0])
-        found = bayes(model, data, np.ones(n), Search(1e-6, 50))
+                one = one.with_statistics(one.statistics_in(one) + one.features(z[None])[0])
+        found = fit_posterior(model, data, np.ones(n), Search(1e-6, 50))
         assert found.objective == pytest.approx(evidence, rel=1e-10)
         assert found.status is Status.CONVERGED and found.n_passes <= 3
 
@@ -363,7 +369,7 @@ def test_the_objective_of_a_mixture_is_below_its_log_evidence():
     X = words(7, 2, seed=3)
     table = read(X)
     model = NoveltyMixture.of(table, np.ones(7), 2, False, 1.0)
-    found = bayes(model, model.read(table), np.ones(7), Search(1e-9, 500))
+    found = fit_posterior(model, model.read(table), np.ones(7), Search(1e-9, 500))
     sizes = [size + 1 for size in table.schema.sizes]
 
     def log_dirichlet(counts, prior):
@@ -393,13 +399,15 @@ def test_the_bayesian_fit_counts_every_row_once(name):
     weight = np.random.default_rng(5).integers(0, 3, size=30).astype(float)
     model = MEDNoveltyDetector(**options(name, objective="bayes", max_iter=5000)).fit(X, sample_weight=weight)
     table = novelty.one_alphabet(read(X)) if name == "hmm" else read(X)
-    look = model.model_.look(model.bayes_, model.model_.read(table))
-    counted = model.model_.prior.T + look.view.gather(weight)
+    evaluation = model.model_.evaluate(model.bayes_, model.model_.read(table))
+    counted = model.model_.prior.T + evaluation.features.weighted_sum(weight)
     close = {"rtol": 1e-10} if name in ("product", "tree", "gaussian") else {"rtol": 1e-2, "atol": 2e-2}
     np.testing.assert_allclose(model.bayes_.T, counted, **close)
     objective = [step.objective for step in model.run_.trace]
     assert model.converged_ and np.diff(objective).min(initial=0.0) > -1e-9
-    assert model.run_.objective == pytest.approx(weight @ look.bound - model.bayes_.divergence(model.model_.prior))
+    assert model.run_.objective == pytest.approx(
+        weight @ evaluation.bound - model.bayes_.divergence(model.model_.prior)
+    )
     np.testing.assert_array_equal(model.multipliers_, np.minimum(weight, 1))
 
 
@@ -415,11 +423,13 @@ def test_a_broken_update_is_caught():
     model = NoveltyMixture.of(table, np.ones(20), 1, True, 1.0)
     data = model.read(table)
 
-    class Broken(BayesProblem):
+    class Broken(PosteriorProblem):
         def update(self, params, total, step):
-            return params.at(self.model.prior.T + 0.1 * total.sums)
+            return params.with_statistics(self.model.prior.T + 0.1 * total.sums)
 
-    start = model.prior.at(model.prior.T + model.look(model.prior, data).view.gather(np.ones(20)))
+    start = model.prior.with_statistics(
+        model.prior.T + model.evaluate(model.prior, data).features.weighted_sum(np.ones(20))
+    )
     source = Blocks(NumberedRows.of(np.ones(20)), 8, 1 << 40)
     assert run(Broken(model, data, np.ones(20)), source, start, stop=Stop(1e-8, 50)).status is Status.DECREASED
 
@@ -451,9 +461,9 @@ def test_the_solution_keeps_the_conditions_of_an_optimum(name, margin):
     assert (model.support_ == np.flatnonzero(lam)).all()
     if not hidden:  # the distribution is the prior with every row counted so often
         table = read(TABLES[name](40))
-        look = model.model_.look(model.distribution_, model.model_.read(table))
+        evaluation = model.model_.evaluate(model.distribution_, model.model_.read(table))
         np.testing.assert_allclose(
-            model.distribution_.T, model.model_.prior.T + look.view.gather(lam), rtol=1e-3, atol=1e-3
+            model.distribution_.T, model.model_.prior.T + evaluation.features.weighted_sum(lam), rtol=1e-3, atol=1e-3
         )
 
 
@@ -888,7 +898,7 @@ def test_rows_are_scored_in_blocks(name, monkeypatch):
     X = mixed(50, gaps=True)
     model = MEDNoveltyDetector(**options(name)).fit(X)
     whole = model.score_samples(X)
-    monkeypatch.setattr(training_sets, "AT_ONCE", 7)
+    monkeypatch.setattr(training_sets, "BATCH_ROWS", 7)
     np.testing.assert_allclose(model.score_samples(X), whole, rtol=1e-12)
 
 
@@ -917,7 +927,7 @@ def test_the_level_is_a_quantile_of_the_bayesian_scores(alpha):
     with pytest.warns(UserWarning, match="no row has a multiplier") if alpha == 0 else nullcontext():
         model = MEDNoveltyDetector("gaussian", margin=Margin("exponential", quantile=alpha)).fit(numbers(30, 2))
     assert model.level_ == np.sort(model.bayes_scores_)[max(int(np.ceil(alpha * 30)) - 1, 0)]
-    assert model.gap_ <= 30 * 1e-6 and model.margin_.at == model.level_
+    assert model.gap_ <= 30 * 1e-6 and model.margin_.target == model.level_
 
 
 def test_a_level_set_by_itself():
@@ -925,14 +935,14 @@ def test_a_level_set_by_itself():
     table = read(numbers(25, 2))
     model = NoveltyMixture.of(table, np.ones(25), 1, True, 1.0)
     data, search = model.read(table), Search(1e-10, 200)
-    posterior = bayes(model, data, np.ones(25), search).params
-    margin = novelty.MARGINS["exponential"](1.0, float(np.median(model.look(posterior, data).bound)))
+    posterior = fit_posterior(model, data, np.ones(25), search).params
+    margin = novelty.MARGINS["exponential"](1.0, float(np.median(model.evaluate(posterior, data).bound)))
     given = np.random.default_rng(0).normal(size=25)
     one, _ = level_set(model, data, np.ones(25), margin, search, posterior, given)
     two, _ = level_set(model, data, np.ones(25), margin, search, model.prior, given)
     assert one.minimum == pytest.approx(two.minimum, abs=1e-7)
     np.testing.assert_allclose(one.multipliers, two.multipliers, atol=1e-4)
-    lam, kept = one.multipliers[:, 0], model.look(one.joint.parts[0], data).bound + given
+    lam, kept = one.multipliers[:, 0], model.evaluate(one.joint.parts[0], data).bound + given
     assert lam.any() and not lam.all()
     np.testing.assert_allclose(kept[lam > 0], margin.mean(lam[lam > 0]), atol=1e-4)
     assert (kept[lam == 0] >= margin.mean(0.0) - 1e-4).all()
@@ -974,9 +984,9 @@ def test_the_entropy_of_gaps_is_taken_off():
     X, _ = half_with_gaps(numbers(60, 4))
     model = MEDNoveltyDetector("gaussian", tol=1e-8, max_iter=5000).fit(X)
     data, table = model.model_.read(read(X)), read(X)
-    first, last = (model.model_.look(P, data) for P in (model.bayes_, model.distribution_))
-    np.testing.assert_allclose(model.bayes_scores_, first.bound - first.blur, rtol=1e-12)
-    np.testing.assert_allclose(model.scores_, last.bound - first.blur, rtol=1e-12)
+    first, last = (model.model_.evaluate(P, data) for P in (model.bayes_, model.distribution_))
+    np.testing.assert_allclose(model.bayes_scores_, first.bound - first.missing_gain, rtol=1e-12)
+    np.testing.assert_allclose(model.scores_, last.bound - first.missing_gain, rtol=1e-12)
     np.testing.assert_allclose(model.score_samples(X), model.scores_, rtol=1e-10)
     one = gaussian_of(model.bayes_.parts[1].parts[0].T, 4)
     Z = (table.X - np.nanmean(X, axis=0)) / np.nanstd(X, axis=0)
@@ -984,7 +994,7 @@ def test_the_entropy_of_gaps_is_taken_off():
     gaps = np.isnan(X).sum(axis=1)
     expected = one.expected_log_prob(best) - 0.5 * gaps - np.log(np.nanstd(X, axis=0)).sum()
     np.testing.assert_allclose(model.bayes_scores_, expected, rtol=1e-9)
-    np.testing.assert_array_equal(first.blur != 0, gaps > 0)
+    np.testing.assert_array_equal(first.missing_gain != 0, gaps > 0)
     # and so the level set has it: the scores keep the margins
     lam = model.multipliers_
     assert lam[gaps > 0].any() and not lam.all()
@@ -1001,7 +1011,7 @@ def test_where_the_prior_is_enough_no_row_counts_and_that_is_told(name, margin):
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")
             model = MEDNoveltyDetector(name, margin=Margin(margin, quantile=0.0), C=c, ess=ess).fit(X)
-        prior = model.model_.look(model.model_.prior, model.model_.read(read(X))).bound
+        prior = model.model_.evaluate(model.model_.prior, model.model_.read(read(X))).bound
         wanted = model.level_ - (1 / c if margin == "exponential" else 0.0)
         told.append(any("no row has a multiplier" in str(one.message) for one in seen))
         assert told[-1] == bool((prior >= wanted).all()) == (not model.multipliers_.any())

@@ -72,7 +72,7 @@ def test_what_is_computed_on_the_way_is_not_written(tmp_path):
     assert {"constant", "log_det"} & set(vars(one))
     mixent.save(model, tmp_path / "a.mixent")
     state = json.loads(zipfile.ZipFile(tmp_path / "a.mixent").read("header.json"))["model"]["state"]
-    assert set(state["ensemble_"]["state"]["classes"]["$tuple"][0]["state"]) == {"rows", "mean", "root"}
+    assert set(state["distribution_"]["state"]["classes"]["$tuple"][0]["state"]) == {"rows", "mean", "root"}
     for each in (*model.gaussians_, *model.prior_gaussians_):
         for name in set(vars(each)) - {"rows", "mean", "root"}:
             del vars(each)[name]
@@ -168,7 +168,7 @@ def test_a_margin_that_mixent_does_not_know_is_refused(tmp_path):
         ("linear", "margin_", "no MarginPrior"),
         ("linear", "schema_", "no Schema"),
         ("linear", "run_", "no Run"),
-        ("Gaussians", "ensemble_", "no Ensemble"),
+        ("Gaussians", "distribution_", "no ClassNormalWisharts"),
         ("Gaussians", "encoder_", "no Encoder"),
         ("Gaussians, rbf", "components_", "no KernelComponents or None"),
     ],

@@ -219,7 +219,7 @@ MARGINAL = {
     "calibration_": "Calibration",
     "margin_": "MarginPrior",
     "run_": "Run",
-    "joint_": "Joint",
+    "distribution_": "JointDistribution",
 }
 NEEDED = {
     "tree": MARGINAL | {"model_": "TreeModel"},
@@ -269,7 +269,7 @@ def test_counts_that_no_distribution_has_are_refused(name, tmp_path):
 
 def _first_counts(tree):
     """The array of the first T in a file."""
-    for key in ("joint_", "distribution_"):
+    for key in ("distribution_",):
         if key in tree["state"]:
             found = tree["state"][key]
             while "T" not in found["state"]:

@@ -14,8 +14,8 @@ from mixent.med import solving
 from mixent.med.constraints import PairConstraints, contrasts, pairs
 from mixent.med.interior_point import local_minimum
 from mixent.med.margins import Exponential, Fixed, Gaussian, Laplace
-from mixent.med.problem import LinearProblem, Plane, Sequential, row_blocks
-from mixent.med.solving import KernelDiscriminant, LinearDiscriminant, Search, row_pulls
+from mixent.med.problem import LinearProblem, Plane, SequentialProblem, row_blocks
+from mixent.med.solving import KernelDiscriminant, LinearDiscriminant, Search, dual_coefficients
 
 MARGINS = [Exponential(3.0), Laplace(2.0), Gaussian(1.5)]
 TIGHT = Search(gap=1e-12, max_iter=3000)
@@ -78,13 +78,13 @@ def searched(X, belief, weight, margin, bias_variance):
 
 
 def linear(X, belief, weight, margin, bias_variance=np.inf, search=TIGHT):
-    contests = PairConstraints.of(belief, weight)
-    return LinearDiscriminant(X, belief.shape[1], bias_variance).solve(contests, margin, search)
+    constraints = PairConstraints.of(belief, weight)
+    return LinearDiscriminant(X, belief.shape[1], bias_variance).solve(constraints, margin, search)
 
 
 def kernel(X, belief, weight, margin, bias_variance=np.inf, search=TIGHT):
-    contests = PairConstraints.of(belief, weight)
-    return KernelDiscriminant(X @ X.T, belief.shape[1], bias_variance).solve(contests, margin, search)
+    constraints = PairConstraints.of(belief, weight)
+    return KernelDiscriminant(X @ X.T, belief.shape[1], bias_variance).solve(constraints, margin, search)
 
 
 # --- the prior over functions and the constraints -----------------------------------------------------------------
@@ -103,15 +103,15 @@ def test_differences_of_class_functions_have_the_prior_of_theorem_2_and_their_su
 
 def test_a_known_label_has_the_m_minus_1_constraints_of_equation_5():
     C = 4
-    contests = PairConstraints.of(np.eye(C), np.ones(C))
+    constraints = PairConstraints.of(np.eye(C), np.ones(C))
     a, b = pairs(C)
     for y in range(C):
-        speaks = contests.open[y] & (contests.signs[y] != 0)
-        assert speaks.sum() == C - 1
-        for k in np.flatnonzero(speaks):
-            wins = np.where(contests.signs[y, k] > 0, a[k], b[k])
+        effective = constraints.imposed[y] & (constraints.signs[y] != 0)
+        assert effective.sum() == C - 1
+        for k in np.flatnonzero(effective):
+            wins = np.where(constraints.signs[y, k] > 0, a[k], b[k])
             assert wins == y
-            assert set(contests.differences[k]) == {-1.0, 0.0, 1.0}
+            assert set(constraints.differences[k]) == {-1.0, 0.0, 1.0}
 
 
 # --- one optimum ------------------------------------------------------------------------------------------------------
@@ -145,21 +145,21 @@ def test_the_solution_says_its_relative_entropy_and_its_dual(margin, bias_varian
     """Minimum = D + losses from the scores alone; dual = sum w u(l) - a K a / 2 from the multipliers alone."""
     for C in (2, 3):
         X, belief, weight = draw(3, C=C, weights=True, soft=True)
-        contests = PairConstraints.of(belief, weight)
+        constraints = PairConstraints.of(belief, weight)
         for one in (LinearDiscriminant(X, C, bias_variance), KernelDiscriminant(X @ X.T, C, bias_variance)):
-            found = one.solve(contests, margin, TIGHT)
+            found = one.solve(constraints, margin, TIGHT)
             losses = 0.0
             for k, (a, b) in enumerate(zip(*pairs(C))):
-                kept = contests.signs[:, k] * (found.scores[:, a] - found.scores[:, b])
-                losses += weight @ (margin.loss(kept) * contests.open[:, k])
+                kept = constraints.signs[:, k] * (found.scores[:, a] - found.scores[:, b])
+                losses += weight @ (margin.loss(kept) * constraints.imposed[:, k])
                 np.testing.assert_allclose(
-                    np.where(contests.signs[:, k] != 0, margin.multiplier(kept), 0.0),
+                    np.where(constraints.signs[:, k] != 0, margin.multiplier(kept), 0.0),
                     found.multipliers[:, k],
                     atol=1e-3,
                 )
             assert one.divergence(found) + losses == pytest.approx(found.minimum, rel=1e-9)
-            alpha = row_pulls(found, contests, contrasts(C))
-            quiet = contests.open & (contests.signs == 0)  # the loss at margin zero, whatever the function
+            alpha = dual_coefficients(found, constraints, contrasts(C))
+            quiet = constraints.imposed & (constraints.signs == 0)  # the loss at margin zero, whatever the function
             J = (weight[:, None] * np.where(quiet, margin.loss(0.0), margin.potential(found.multipliers))).sum()
             J -= 0.5 * np.einsum("tg,ts,sg->", alpha, X @ X.T, alpha)
             if np.isfinite(bias_variance):
@@ -227,13 +227,13 @@ def test_with_known_labels_many_classes_keep_equation_5_and_no_other_constraint(
 def test_more_columns_than_rows_go_through_a_factor_to_the_same(margin, C):
     X, belief, weight = draw(6, n=15, d=40, C=C, apart=0.4)
     one = LinearDiscriminant(X, C, np.inf)
-    assert one.narrow.shape[1] <= 15
-    contests = PairConstraints.of(belief, weight)
-    found = one.solve(contests, margin, TIGHT)
+    assert one.reduced.shape[1] <= 15
+    constraints = PairConstraints.of(belief, weight)
+    found = one.solve(constraints, margin, TIGHT)
     value, scores = searched(X, belief, weight, margin, np.inf)
     assert found.minimum == pytest.approx(value, rel=1e-9)
     np.testing.assert_allclose(found.scores, scores, atol=1e-5)
-    plane = one.plane(found, contests)  # in the columns themselves
+    plane = one.plane(found, constraints)  # in the columns themselves
     np.testing.assert_allclose((X @ plane.coef.T + plane.bias) @ contrasts(C).T, scores, atol=1e-4)
 
 
@@ -289,9 +289,9 @@ def test_threads_change_no_bit():
 @pytest.mark.parametrize("bias_variance", BIASES, ids=["flat", "gaussian"])
 def test_force_and_curvature_are_the_objectives_slopes(margin, bias_variance):
     X, belief, weight = draw(13, C=3, weights=True, soft=True)
-    contests = PairConstraints.of(belief, weight)
-    problem = LinearProblem(contests.differences @ contrasts(3), margin, bias_variance)
-    rows = row_blocks(X, contests).rows
+    constraints = PairConstraints.of(belief, weight)
+    problem = LinearProblem(constraints.differences @ contrasts(3), margin, bias_variance)
+    rows = row_blocks(X, constraints).rows
     rng = np.random.default_rng(2)
     v = 0.3 * rng.normal(size=8)
 
@@ -302,7 +302,7 @@ def test_force_and_curvature_are_the_objectives_slopes(margin, bias_variance):
     def slope(v):
         plane, total = at(v)
         held = np.column_stack([plane.coef, plane.bias / bias_variance])
-        return np.concatenate(total.force) - held.ravel()
+        return np.concatenate(total.gradient) - held.ravel()
 
     plane, total = at(v)
     assert problem.objective(plane, total) == pytest.approx(-objective(X, belief, weight, margin, bias_variance)(v)[0])
@@ -316,13 +316,13 @@ def test_force_and_curvature_are_the_objectives_slopes(margin, bias_variance):
 
 def test_at_any_point_the_gap_bounds_the_distance_to_the_optimum():
     X, belief, weight = draw(14, C=3, weights=True, soft=True)
-    contests = PairConstraints.of(belief, weight)
-    rows = row_blocks(X, contests).rows
+    constraints = PairConstraints.of(belief, weight)
+    rows = row_blocks(X, constraints).rows
     rng = np.random.default_rng(3)
     for margin in MARGINS:
         for bias_variance in BIASES:
             best = linear(X, belief, weight, margin, bias_variance).minimum
-            problem = LinearProblem(contests.differences @ contrasts(3), margin, bias_variance)
+            problem = LinearProblem(constraints.differences @ contrasts(3), margin, bias_variance)
             for size in (0.01, 0.3, 3.0):
                 plane = Plane(size * rng.normal(size=(2, 3)), size * rng.normal(size=2))
                 total = problem.stats(plane, rows)
@@ -333,14 +333,14 @@ def test_the_gap_holds_where_multipliers_miss_the_bias_equality():
     """Far from the origin the bias is large, and so is what an unbalanced dual value would promise too much."""
     X, belief, weight = draw(14, C=2, weights=True)
     X = X + 5.0
-    contests = PairConstraints.of(belief, weight)
-    rows = row_blocks(X, contests).rows
+    constraints = PairConstraints.of(belief, weight)
+    rows = row_blocks(X, constraints).rows
     rng = np.random.default_rng(5)
     for margin in MARGINS:
         fitted = LinearDiscriminant(X, 2, np.inf)
-        best = fitted.solve(contests, margin, TIGHT)
-        there = fitted.plane(best, contests)
-        problem = LinearProblem(contests.differences @ contrasts(2), margin, np.inf)
+        best = fitted.solve(constraints, margin, TIGHT)
+        there = fitted.plane(best, constraints)
+        problem = LinearProblem(constraints.differences @ contrasts(2), margin, np.inf)
         assert abs(there.bias[0]) > 1
         for _ in range(40):
             size = 10.0 ** rng.uniform(-4, -1)
@@ -356,8 +356,8 @@ def test_local_problems_solved_as_they_are_end_where_newtons_steps_do(margin, bi
     X, belief, weight = draw(15, C=C, weights=True, soft=True)
     newton = linear(X, belief, weight, margin, bias_variance, replace(TIGHT, gap=1e-10))
     seen = []
-    update = Sequential.update
-    monkeypatch.setattr(Sequential, "update", lambda self, *args: seen.append(1) or update(self, *args))
+    update = SequentialProblem.update
+    monkeypatch.setattr(SequentialProblem, "update", lambda self, *args: seen.append(1) or update(self, *args))
     monkeypatch.setattr(LinearProblem, "newton_steps", 1)
     local = linear(X, belief, weight, margin, bias_variance, replace(TIGHT, gap=1e-10))
     assert seen
@@ -381,10 +381,10 @@ def test_rows_that_cannot_be_separated_are_solved_for_large_multipliers_too(seed
 def test_the_local_problem_at_a_point_is_the_problem_moved_there():
     X, belief, weight = draw(16, C=3, weights=True, soft=True)
     weight = with_zero(weight)
-    contests = PairConstraints.of(belief, weight)
-    problem = LinearProblem(contests.differences @ contrasts(3), Laplace(2.0), 4.0)
+    constraints = PairConstraints.of(belief, weight)
+    problem = LinearProblem(constraints.differences @ contrasts(3), Laplace(2.0), 4.0)
     rng = np.random.default_rng(4)
-    rows = row_blocks(X, contests, 0.3 * rng.random(contests.signs.shape)).rows
+    rows = row_blocks(X, constraints, 0.3 * rng.random(constraints.signs.shape)).rows
     plane = Plane(rng.normal(size=(2, 3)), rng.normal(size=2))
     here = problem.local(plane, rows)
 
@@ -393,7 +393,7 @@ def test_the_local_problem_at_a_point_is_the_problem_moved_there():
         return 0.5 * v @ here.Q @ v + here.g @ v + loss
 
     def itself(v):
-        moved = problem.moved(plane, v)
+        moved = problem.step(plane, v)
         return -problem.objective(moved, problem.stats(moved, rows))
 
     origin = np.zeros(8)
@@ -407,7 +407,7 @@ def test_the_local_problem_at_a_point_is_the_problem_moved_there():
 # --- interior points ----------------------------------------------------------------------------------------------
 
 
-class Local:
+class LocalProblem:
     """A random local problem, Q all but singular for seed 0."""
 
     def __init__(self, seed, margin, K=40, p=5):
@@ -441,7 +441,7 @@ class Local:
 @pytest.mark.parametrize("margin", [*MARGINS, Gaussian(1e2), Exponential(0.5, 0.2)], ids=repr)
 @pytest.mark.parametrize("seed", range(3))
 def test_the_local_minimum_is_a_generic_solvers(margin, seed):
-    here = Local(seed, margin)
+    here = LocalProblem(seed, margin)
     found, peer = here.solved(), here.searched()
     assert here.value(found) <= here.value(peer) + 1e-9 * (1 + abs(here.value(peer)))
     np.testing.assert_allclose(found, peer, atol=1e-4)
@@ -454,7 +454,7 @@ def test_the_local_minimum_is_a_generic_solvers(margin, seed):
 def test_the_local_minimum_is_found_where_losses_all_but_break(margin):
     """Rows that cannot be separated: many multipliers are next to their upper end."""
     for seed in (1, 2, 10, 11, 15, 17, 24, 27, 32):
-        here = Local(seed, margin)
+        here = LocalProblem(seed, margin)
         best = here.value(here.searched())
         assert here.value(here.solved()) <= best + 1e-6 * (1 + abs(best)), f"seed {seed}"
 
@@ -536,8 +536,8 @@ def test_a_certain_margin_is_the_hard_margin_machine():
     np.testing.assert_allclose(wider.scores, 4 * found.scores, atol=1e-5)
     K = rbf(rings()[0])
     machine = SVC(C=1e9, kernel="precomputed", tol=1e-10).fit(K, rings()[2])
-    contests = PairConstraints.of(rings()[1], np.ones(len(K)))
-    round_one = KernelDiscriminant(K, 2, np.inf).solve(contests, Fixed(1.0), TIGHT)
+    constraints = PairConstraints.of(rings()[1], np.ones(len(K)))
+    round_one = KernelDiscriminant(K, 2, np.inf).solve(constraints, Fixed(1.0), TIGHT)
     np.testing.assert_allclose(decision(round_one), machine.decision_function(K), atol=1e-6)
 
 
@@ -569,7 +569,9 @@ def test_many_classes_keep_a_certain_margin_and_no_smaller_function_does():
 @pytest.mark.parametrize("solve", [linear, kernel])
 def test_a_certain_margin_that_cannot_be_kept_is_refused_with_the_reason(solve):
     X, belief, weight = draw(0)
-    with pytest.raises(ValueError, match=r"no solution keeps the fixed margin 2 in every row .*set a smaller target"):
+    with pytest.raises(
+        ValueError, match=r"no solution satisfies the fixed margin 2 for every row .*set a smaller target"
+    ):
         solve(X, belief, weight, Fixed(2.0))
 
 
@@ -583,7 +585,7 @@ def test_a_row_of_no_weight_need_not_keep_a_certain_margin():
 
 def test_nearly_hard_margins_of_linear_discriminants_go_through_the_kernel_to_the_same():
     X, belief, weight = draw(18, n=20, weights=True)
-    margin = Exponential(solving.HARD)
+    margin = Exponential(solving.LARGE_C)
     through = linear(X, belief, weight, margin)
     problem = LinearProblem(PairConstraints.of(belief, weight).differences @ contrasts(2), margin, np.inf)
     source = row_blocks(X, PairConstraints.of(belief, weight))

@@ -95,8 +95,8 @@ def test_averages_and_second_moments_are_those_of_lemmas_4_and_5(n, span):
     assert ours.average(f) == pytest.approx(p @ (member @ f), rel=1e-10)
     second = p @ ((member @ f) * (member @ g))
     assert ours.covariance(f, g) + ours.average(f) * ours.average(g) == pytest.approx(second, rel=1e-10)
-    np.testing.assert_allclose(ours.metric(f), cov @ f, rtol=1e-10, atol=1e-13)
-    np.testing.assert_allclose([ours.metric(e) for e in np.eye(listed.E)], cov, rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(ours.hessian_product(f), cov @ f, rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose([ours.hessian_product(e) for e in np.eye(listed.E)], cov, rtol=1e-10, atol=1e-13)
     F = rng.normal(size=(4, listed.E))
     np.testing.assert_allclose(ours.gram(F), F @ cov @ F.T, rtol=1e-10, atol=1e-12)
 
@@ -105,7 +105,7 @@ def test_two_edges_exclude_each_other_to_the_last_digit():
     """Covariances of different edges are never positive (Rayleigh), and even the least have their digits."""
     log_weights = log_weights_of(5, 200.0, 3)
     cov = Listed(log_weights, 5).covariances()
-    ours = np.array([SpanningTrees(log_weights).metric(e) for e in np.eye(10)])
+    ours = np.array([SpanningTrees(log_weights).hessian_product(e) for e in np.eye(10)])
     apart = ~np.eye(10, dtype=bool)
     assert (cov[apart] <= 0).all() and cov[apart].max() > -1e-60
     np.testing.assert_allclose(ours[apart], cov[apart], rtol=1e-10)
@@ -138,7 +138,7 @@ def test_edges_without_weight_are_in_no_tree():
     np.testing.assert_allclose(ours.mean, listed.mean, rtol=1e-10)
     assert (ours.mean[[0, 4, 7]] == 0).all()
     f = np.arange(10.0)
-    np.testing.assert_allclose(ours.metric(f), listed.covariances() @ f, rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(ours.hessian_product(f), listed.covariances() @ f, rtol=1e-10, atol=1e-13)
 
 
 def test_a_graph_that_is_itself_a_tree_has_one():
@@ -147,7 +147,7 @@ def test_a_graph_that_is_itself_a_tree_has_one():
     ours = SpanningTrees(log_weights)
     assert ours.log_partition == -196.0
     np.testing.assert_array_equal(ours.mean, np.isfinite(log_weights))
-    assert not ours.metric(np.arange(10.0)).any()
+    assert not ours.hessian_product(np.arange(10.0)).any()
 
 
 def test_no_tree_spans_a_graph_in_two_pieces():
@@ -165,7 +165,7 @@ def test_one_vertex_has_one_tree_and_two_have_one():
     assert one.n == 1 and one.log_partition == 0.0 and one.mean.shape == (0,) and one.best.shape == (0, 2)
     assert one.average(np.zeros(0)) == 0.0 and one.gram(np.zeros((2, 0))).tolist() == [[0.0, 0.0]] * 2
     assert two.n == 2 and two.log_partition == -3.0 and two.mean.tolist() == [1.0] and two.best.tolist() == [[0, 1]]
-    assert two.metric(np.ones(1)).tolist() == [0.0]
+    assert two.hessian_product(np.ones(1)).tolist() == [0.0]
 
 
 @pytest.mark.parametrize(("n", "span"), [(100, 4.0), (200, 4.0), (100, 1000.0), (200, 30.0)])
@@ -176,7 +176,7 @@ def test_many_vertices(n, span):
     assert (ours.mean >= 0).all() and (ours.mean <= 1 + 1e-12).all()
     f = np.random.default_rng(0).normal(size=len(log_weights))
     assert ours.covariance(f, f) >= 0
-    assert abs(ours.metric(np.ones_like(f))).max() < 1e-10  # every tree has n - 1 edges
+    assert abs(ours.hessian_product(np.ones_like(f))).max() < 1e-10  # every tree has n - 1 edges
     assert n_vertices(n_edges(n)) == n
     if span <= 4.0:  # the determinant itself
         W = unpacked(np.exp(log_weights), n)
@@ -210,7 +210,7 @@ def test_the_gradient_and_the_hessian_equal_finite_differences():
     ahead, back = SpanningTrees(log_weights + h * f), SpanningTrees(log_weights - h * f)
     here = SpanningTrees(log_weights)
     assert here.average(f) == pytest.approx((ahead.log_partition - back.log_partition) / (2 * h), rel=1e-8)
-    np.testing.assert_allclose(here.metric(f), (ahead.mean - back.mean) / (2 * h), atol=1e-9)
+    np.testing.assert_allclose(here.hessian_product(f), (ahead.mean - back.mean) / (2 * h), atol=1e-9)
 
 
 def test_edges_are_packed_row_by_row():

@@ -129,7 +129,7 @@ def test_unknown_tables_have_the_counts_of_equation_63():
     sizes = codes.max(axis=0) + 1
     starts = np.r_[0, np.cumsum(sizes)]
     for s, label in enumerate(model.classes_):
-        part = model.joint_.parts[s]
+        part = model.distribution_.parts[s]
         w = np.where(y == label, 1 + lam, -lam)
         assert part.rows == pytest.approx(w.sum() + 2.0, rel=1e-6)
         for u, v in zip(*np.triu_indices(4, 1)):
@@ -140,7 +140,7 @@ def test_unknown_tables_have_the_counts_of_equation_63():
             np.testing.assert_allclose(got.sum(axis=1), part.cells[starts[u] : starts[u + 1]], rtol=1e-9)  # (41)
     # the rule (39) with the digammas of (67) and (68)
     scores = []
-    for part, edges in zip(model.joint_.parts, model.edge_marginals_):
+    for part, edges in zip(model.distribution_.parts, model.edge_marginals_):
         cells, pairs = part.cells, part.pairs
         at = starts[:-1] + codes
         total = psi(cells[at]).sum(axis=1) - psi(part.rows)
@@ -160,7 +160,7 @@ def test_a_certain_margin_is_kept_and_one_too_large_refused(tables):
     kept = np.where(y == "yes", 1, -1) * model.decision_function(X.assign(f=y))
     assert kept.min() > 0.05 - 1e-5 and model.C_ is None and model.C_tried_ == []
     if tables == "fixed":
-        with pytest.raises(ValueError, match="no solution keeps the fixed margin 1e\\+03 in every row"):
+        with pytest.raises(ValueError, match="no solution satisfies the fixed margin 1e\\+03 for every row"):
             MEDTreeClassifier(tables, margin=Margin("fixed", target=1e3), calibration=None).fit(X, y)
 
 
@@ -170,10 +170,10 @@ def test_the_margin_is_what_some_rows_do_not_reach_before():
     kept = np.where(y == "yes", 1, -1) * prior.decision_function(X)
     for alpha in (0.1, 0.9):
         model = MEDTreeClassifier(margin=Margin("laplace", quantile=alpha), **PLAIN).fit(X, y)
-        at = model.margin_.at
+        at = model.margin_.target
         quantile = np.sort(kept)[int(alpha * len(kept))]
         assert at == pytest.approx(max(quantile, 2.0), abs=0.05)
-        assert model.margin_.c == 1.0
+        assert model.margin_.C == 1.0
 
 
 # --- baselines ------------------------------------------------------------------------------------------------------
@@ -371,9 +371,9 @@ def test_a_gap_counts_as_the_tree_of_the_other_columns():
     X, y = words()
     model = MEDTreeClassifier(**PLAIN).fit(X, y)
     row = X.head(1).copy()
-    full = model.model_.outputs(model.joint_, model.model_.columns(_table(model, row)))
+    full = model.model_.outputs(model.distribution_, model.model_.columns(_table(model, row)))
     row.loc[0, "b"] = None
-    cut = model.model_.outputs(model.joint_, model.model_.columns(_table(model, row)))
+    cut = model.model_.outputs(model.distribution_, model.model_.columns(_table(model, row)))
     cells = model.model_.columns(_table(model, X.head(1)))[0]
     start, size = model.model_.columns.layout.starts[1], model.model_.columns.layout.sizes[1]
     b = slice(start, start + size)

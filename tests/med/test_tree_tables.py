@@ -81,12 +81,12 @@ def test_every_tree_of_known_tables_is_a_distribution():
     tables = fixed_tables(cells, np.ones(60), columns, 1.0, np.zeros(4))
     grid = np.array([np.concatenate([np.eye(s)[x] for s, x in zip((3, 2, 2, 2), xs)]) for xs in
                      product(range(3), range(2), range(2), range(2))])  # fmt: skip
-    view = tables.view(grid, columns.layout)
+    row_features = tables.features(grid, columns.layout)
     place = list(zip(*np.triu_indices(4, 1)))
     for tree in every_tree(4):
-        log_prob = view.dot(np.array([edge in tree for edge in place], dtype=float)) + view.offset
+        log_prob = row_features.dot(np.array([edge in tree for edge in place], dtype=float)) + row_features.offset
         assert np.exp(log_prob).sum() == pytest.approx(1.0, rel=1e-12)
-    assert tables.view(grid, columns.layout, -2.0).offset == pytest.approx(view.offset - 2.0)
+    assert tables.features(grid, columns.layout, -2.0).offset == pytest.approx(row_features.offset - 2.0)
 
 
 def log_likelihood(X, weight, tree, ess):
@@ -132,8 +132,8 @@ def test_with_next_to_no_prior_rows_the_likelihood_is_the_empirical_one():
     X, weight = words(), np.ones(60)
     columns, cells = columns_of(X)
     tables = fixed_tables(cells, weight, columns, 1e-9, np.zeros(4))
-    view = tables.view(cells, columns.layout)
-    ours = float((view.offset + view.dot(tables.likeliest.mean)).sum())
+    row_features = tables.features(cells, columns.layout)
+    ours = float((row_features.offset + row_features.dot(tables.likeliest.mean)).sum())
     assert ours == pytest.approx(max(log_likelihood(X, weight, tree, 0.0) for tree in every_tree(4)), rel=1e-7)
 
 
@@ -147,7 +147,7 @@ def test_a_row_with_a_gap_scores_as_its_seen_columns_do():
     columns, cells = columns_of(X)
     tables = fixed_tables(cells, np.ones(80), columns, 1.0, np.zeros(4))
     mean = RNG(0).random(6)
-    scores = tables.view(cells, columns.layout)
+    scores = tables.features(cells, columns.layout)
     scores = scores.offset + scores.dot(mean)
     weights = np.zeros((4, 4))
     weights[np.triu_indices(4, 1)] = mean
@@ -206,7 +206,7 @@ def test_pairs_of_numbers_are_bivariate_normal():
     tables = fixed_tables(cells, weight, columns, 1.0, np.ones(3))
     mean = weight @ Z / N
     var = (weight @ Z**2 + ROWS) / N - mean**2
-    features, offset = tables.view(cells, columns.layout).features(), tables.view(cells, columns.layout).offset
+    features, offset = tables.features(cells, columns.layout).to_array(), tables.features(cells, columns.layout).offset
     np.testing.assert_allclose(offset, norm.logpdf(Z, mean, np.sqrt(var)).sum(axis=1), rtol=1e-9)
     first = (weight @ Z + ROWS * mean) / N
     second = ((Z * weight[:, None]).T @ Z + ROWS * (np.outer(mean, mean) + np.diag(var))) / N - np.outer(first, first)
@@ -228,7 +228,7 @@ def test_a_number_given_a_category_is_normal():
     z = ((X.x - X.x.mean()) / X.x.std(ddof=0)).to_numpy()
     weight = 0.3 + (z > 0)  # a class whose mean is not that of all rows
     tables = fixed_tables(cells, weight, columns, 1.0, np.full(3, 0.5))
-    view = tables.view(cells, columns.layout)
+    row_features = tables.features(cells, columns.layout)
     mean = weight @ z / (weight.sum() + ROWS)
     var = (weight @ z**2 + ROWS * 0.5) / (weight.sum() + ROWS) - mean**2
     for k in "uvw":
@@ -237,7 +237,7 @@ def test_a_number_given_a_category_is_normal():
         m = (weight[own] @ z[own] + ROWS * mean) / N
         v = (weight[own] @ z[own] ** 2 + ROWS * (var + mean**2)) / N - m**2
         wanted = norm.logpdf(z[own], m, np.sqrt(v)) - norm.logpdf(z[own], mean, np.sqrt(var))
-        np.testing.assert_allclose(view.features()[own, 0], wanted, rtol=1e-9, atol=1e-10)
+        np.testing.assert_allclose(row_features.to_array()[own, 0], wanted, rtol=1e-9, atol=1e-10)
     assert np.abs(tables.table - tables.table.T).max() < 1e-12
     assert not tables.table[~columns.layout.apart].any()
 
@@ -246,12 +246,12 @@ def test_a_number_that_is_missing_drops_out():
     X = numbers(100).mask(RNG(0).random((100, 3)) < 0.2)
     columns, cells = columns_of(X)
     tables = fixed_tables(cells, np.ones(100), columns, 1.0, np.ones(3))
-    view = tables.view(cells, columns.layout)
+    row_features = tables.features(cells, columns.layout)
     gap = X.x.isna().to_numpy()
-    assert gap.any() and not view.features()[gap][:, :2].any()  # edges of x
+    assert gap.any() and not row_features.to_array()[gap][:, :2].any()  # edges of x
     assert not cells[gap][:, :3].any() and (cells[~gap, 0] == 1).all()
     one = X.notna().to_numpy().sum(axis=1) == 1
-    assert one.any() and not view.features()[one].any()
+    assert one.any() and not row_features.to_array()[one].any()
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e8])
@@ -278,7 +278,7 @@ def test_equal_columns_have_finite_tables():
     X = numbers(50)[["x"]].assign(again=lambda X: X.x, back=lambda X: -X.x)
     columns, cells = columns_of(X)
     tables = fixed_tables(cells, np.ones(50), columns, 1.0, np.ones(3))
-    assert np.isfinite(tables.view(cells, columns.layout).features()).all() and tables.gains.min() > 50
+    assert np.isfinite(tables.features(cells, columns.layout).to_array()).all() and tables.gains.min() > 50
 
 
 # --- cells ----------------------------------------------------------------------------------------------------------

@@ -16,16 +16,16 @@ from mixent.data import read_features
 from mixent.med import model_training_sets, training_sets
 from mixent.med import trees as module
 from mixent.med.constraints import Constraints, PairConstraints, contrasts
-from mixent.med.exponential_family_solving import Found, solve
+from mixent.med.exponential_family_solving import JointSolution, solve
 from mixent.med.families import SingleTree, TreeDistribution, TreeTables
-from mixent.med.latent import LatentProblem, two_steps
+from mixent.med.latent import LatentProblem, alternate_steps
 from mixent.med.margins import Fixed, Laplace
 from mixent.med.solving import Search
-from mixent.med.training_sets import Part
+from mixent.med.training_sets import Subset
 from mixent.med.tree_columns import TreeColumns
 from mixent.med.tree_mixture import TreeMixtureProblem, fit_tree_mixture
 from mixent.med.tree_tables import fixed_tables
-from mixent.med.trees import TreeSpace
+from mixent.med.trees import TreeTrainingSet
 from mixent.options import Tables, Trees
 
 
@@ -55,12 +55,12 @@ def space_of(X, **options):
         "seed": 0,
         "known": {},
     }
-    return TreeSpace(table, **{**plain, **options})
+    return TreeTrainingSet(table, **{**plain, **options})
 
 
 def part_of(y, weight=None):
     weight = np.ones(len(y)) if weight is None else weight
-    return Part(np.arange(len(y)), np.eye(y.max() + 1)[y], np.ones(len(y), dtype=bool), weight, False)
+    return Subset(np.arange(len(y)), np.eye(y.max() + 1)[y], np.ones(len(y), dtype=bool), weight, False)
 
 
 def cells_of(X):
@@ -95,10 +95,10 @@ def test_em_never_falls_and_its_objective_is_what_it_says(seed):
     even = np.concatenate([np.full(s, 1 / s) for s in columns.layout.sizes])[None]
     log_joint, prior = [], 0.0
     for share, tables, tree in zip(found.params.log_shares, found.params.tables, found.params.trees):
-        edges = tables.view(cells, columns.layout)
-        log_joint.append(share + cells @ tables.alone + edges.features() @ tree.T)
-        at_even = tables.view(even, columns.layout)
-        prior += share + 1.5 * float(even[0] @ tables.alone + at_even.features()[0] @ tree.T)
+        edges = tables.features(cells, columns.layout)
+        log_joint.append(share + cells @ tables.alone + edges.to_array() @ tree.T)
+        at_even = tables.features(even, columns.layout)
+        prior += share + 1.5 * float(even[0] @ tables.alone + at_even.to_array()[0] @ tree.T)
     wanted = float(weight @ logsumexp(log_joint, axis=0)) + prior
     assert found.objective == pytest.approx(wanted, rel=1e-10)
     assert np.exp(found.params.log_shares).sum() == pytest.approx(1.0)
@@ -178,8 +178,8 @@ def test_two_trees_explain_what_one_cannot():
 def test_the_relative_entropy_of_the_bound_never_rises(tables, n_classes):
     """Theorem 6."""
     X, y = rows_of(60, n_classes)
-    space = space_of(X, n_trees=2, tables=tables)
-    discriminant = space.discriminant(part_of(y), np.inf)
+    training_set = space_of(X, n_trees=2, tables=tables)
+    discriminant = training_set.discriminant(part_of(y), np.inf)
     found = discriminant.solve(contests_of(y), Laplace(1.0, 3.0), replace(SHARP, gap=1e-7))
     entropy = [-step.objective for step in found.run.trace]
     assert found.run.status is Status.CONVERGED and len(entropy) > 3
@@ -207,18 +207,18 @@ def test_the_bound_touches_the_log_probability():
     discriminant = space_of(X, n_trees=2).discriminant(part_of(y), 2.0)
     outputs = discriminant.model.outputs(discriminant.prior, discriminant.cells)
     whole = discriminant.model.merged(outputs)
-    contests = contests_of(y)
-    tight = discriminant._demands(discriminant._hidden(discriminant.prior, y), y, contests)
-    loose = discriminant._demands((discriminant.model.class_of == y[:, None]) / 2.0, y, contests)
-    for asked, slack in ((tight, 0.0), (loose, 1e-3)):
-        kept = np.einsum("nps,ns->np", asked.coef, outputs) + asked.given
+    constraints = contests_of(y)
+    tight = discriminant._mixture_constraints(discriminant._hidden(discriminant.prior, y), y, constraints)
+    loose = discriminant._mixture_constraints((discriminant.model.class_of == y[:, None]) / 2.0, y, constraints)
+    for constraints, slack in ((tight, 0.0), (loose, 1e-3)):
+        kept = np.einsum("nps,ns->np", constraints.coef, outputs) + constraints.offset
         for k, s in enumerate(discriminant.model.class_of):
             rival = y != s
-            assert (asked.open[:, k] == rival).all()
+            assert (constraints.imposed[:, k] == rival).all()
             truth = whole[np.arange(60), y] - outputs[:, k]
             assert (kept[rival, k] <= truth[rival] + 1e-9).all()
             assert (np.abs(kept - truth[:, None])[rival, k].max() < 1e-9) == (slack == 0.0)
-    np.testing.assert_allclose(loose.given, np.log(2.0))
+    np.testing.assert_allclose(loose.offset, np.log(2.0))
 
 
 @pytest.mark.parametrize("margin", [Laplace(1.0, 2.0), Fixed(-2.5)])
@@ -235,8 +235,8 @@ def test_a_mixture_of_one_component_is_no_mixture(n_classes, margin):
 
 def test_a_mixture_keeps_certain_margins():
     X, y = rows_of(40)
-    space = space_of(X, n_trees=2)
-    discriminant = space.discriminant(part_of(y), np.inf)
+    training_set = space_of(X, n_trees=2)
+    discriminant = training_set.discriminant(part_of(y), np.inf)
     soft = discriminant.solve(contests_of(y), Laplace(5.0, 1.0), SHARP)
     sign = np.where(y == 1, 1, -1)
     at = float((sign * (soft.scores[:, 1] - soft.scores[:, 0])).min()) - 0.3
@@ -250,10 +250,10 @@ def test_two_steps_stop_where_nothing_is_revealed():
 
     def step(hidden, before):
         calls.append(hidden)
-        return Found(None, None, np.zeros((2, 1)), 1.0 / hidden, 0.0)
+        return JointSolution(None, None, np.zeros((2, 1)), 1.0 / hidden, 0.0)
 
     problem = LatentProblem(step, lambda found: min(1.0 / found.minimum + 1.0, 4.0))
-    found = two_steps(problem, 1.0, np.ones(2), Search(), 1e-9)
+    found = alternate_steps(problem, 1.0, np.ones(2), Search(), 1e-9)
     assert calls == [1.0, 2.0, 3.0, 4.0, 4.0] and found.params.hidden == 4.0
     assert [step.objective for step in found.trace] == pytest.approx([-1.0, -1 / 2, -1 / 3, -1 / 4, -1 / 4])
 
@@ -265,8 +265,8 @@ def test_two_steps_stop_where_nothing_is_revealed():
 def test_the_prior_is_each_class_alone_and_the_bias_its_share(tables):
     X, y = rows_of(91, 3)
     weight = np.random.default_rng(0).uniform(size=91)
-    space = space_of(X, tables=tables)
-    discriminant = space.discriminant(part_of(y, weight), np.inf)
+    training_set = space_of(X, tables=tables)
+    discriminant = training_set.discriminant(part_of(y, weight), np.inf)
     shares = np.array([weight[y == s].sum() for s in range(3)])
     log_shares = contrasts(3) @ discriminant.prior.bias
     np.testing.assert_allclose(log_shares - log_shares.mean(), np.log(shares) - np.log(shares).mean(), atol=1e-12)
@@ -277,8 +277,8 @@ def test_the_prior_is_each_class_alone_and_the_bias_its_share(tables):
             np.testing.assert_allclose(tables.table, own.table, rtol=1e-12)
     else:
         assert [p.rows for p in discriminant.prior.parts] == pytest.approx(shares + 1.0)
-    assert space.discriminant(part_of(y, weight), np.inf) is discriminant
-    assert space.discriminant(part_of(y), np.inf) is not discriminant
+    assert training_set.discriminant(part_of(y, weight), np.inf) is discriminant
+    assert training_set.discriminant(part_of(y), np.inf) is not discriminant
 
 
 def test_margins_before_discrimination_are_differences_of_expected_log_probabilities():
@@ -286,11 +286,11 @@ def test_margins_before_discrimination_are_differences_of_expected_log_probabili
     discriminant = space_of(X).discriminant(part_of(y), np.inf)
     scores = []
     for tables, own in zip(discriminant.model.tables, contrasts(3) @ discriminant.prior.bias):
-        features = tables.view(discriminant.cells, discriminant.model.columns.layout).features()
+        features = tables.features(discriminant.cells, discriminant.model.columns.layout).to_array()
         scores.append(discriminant.cells @ tables.alone + features.sum(axis=1) / 2 + own)  # an edge has 2 / n
     scores = np.array(scores).T
-    contests = contests_of(y)
-    kept = discriminant.prior_margins(contests)
+    constraints = contests_of(y)
+    kept = discriminant.prior_margins(constraints)
     for k, (a, b) in enumerate([(0, 1), (0, 2), (1, 2)]):
         for t in np.flatnonzero((y == a) | (y == b)):
             sign = 1 if y[t] == a else -1
@@ -299,11 +299,11 @@ def test_margins_before_discrimination_are_differences_of_expected_log_probabili
 
 def test_scores_come_in_portions_of_any_size(monkeypatch):
     X, y = rows_of(60, gaps=0.1)
-    space = space_of(X, n_trees=2)
-    discriminant = space.discriminant(part_of(y), np.inf)
-    whole = discriminant.model.scores(discriminant.prior, space.table)
-    monkeypatch.setattr(training_sets, "AT_ONCE", 7)
-    np.testing.assert_allclose(discriminant.model.scores(discriminant.prior, space.table), whole, rtol=1e-12)
+    training_set = space_of(X, n_trees=2)
+    discriminant = training_set.discriminant(part_of(y), np.inf)
+    whole = discriminant.model.scores(discriminant.prior, training_set.table)
+    monkeypatch.setattr(training_sets, "BATCH_ROWS", 7)
+    np.testing.assert_allclose(discriminant.model.scores(discriminant.prior, training_set.table), whole, rtol=1e-12)
     assert whole.shape == (60, 2)
 
 
@@ -311,7 +311,7 @@ def test_scores_come_in_portions_of_any_size(monkeypatch):
 def test_a_shared_structure_is_one(objective):
     X, y = rows_of(60, 3)
     discriminant = space_of(X, sharing="shared", objective=objective).discriminant(part_of(y), np.inf)
-    assert len(discriminant.prior.parts) == 1 and discriminant.owner == (0, 0, 0)
+    assert len(discriminant.prior.parts) == 1 and discriminant.family_of == (0, 0, 0)
     assert discriminant.certain == (objective == "likelihood")
     if objective == "likelihood":
         gains = sum(tables.gains for tables in discriminant.model.tables)
@@ -327,8 +327,8 @@ def test_a_shared_structure_is_one(objective):
 @pytest.mark.parametrize("tables", ["fixed", "integrated"])
 def test_trees_are_as_probable_as_asked_to_begin_with(tables, structure_prior):
     X, y = rows_of()
-    space = space_of(X, tables=tables, structure_prior=structure_prior)
-    for part in space.discriminant(part_of(y), np.inf).prior.parts:
+    training_set = space_of(X, tables=tables, structure_prior=structure_prior)
+    for part in training_set.discriminant(part_of(y), np.inf).prior.parts:
         assert np.allclose(part.trees.mean, 0.5) == (structure_prior == "uniform")
 
 
@@ -339,7 +339,7 @@ def test_divergence_is_that_of_all_parts():
     found = discriminant.solve(contests_of(y), margin, SHARP)
     problem = discriminant.problem(Constraints.between_classes(contests_of(y)), margin)
     assert discriminant.divergence(found) == pytest.approx(problem.divergence(found.state), rel=1e-12)
-    loss = margin.loss(problem.margins(found.state))[problem.demands.open].sum()
+    loss = margin.loss(problem.margins(found.state))[problem.constraints.imposed].sum()
     assert discriminant.divergence(found) + loss == pytest.approx(found.minimum, rel=1e-10)
     assert solve(problem, SHARP).minimum == pytest.approx(found.minimum, rel=1e-12)
 
@@ -367,11 +367,11 @@ def test_entropies_are_given():
     X, y = rows_of(40)
     discriminant = space_of(X, n_trees=2).discriminant(part_of(y), np.inf)
     hidden = discriminant._hidden(discriminant.prior, y)
-    asked = discriminant._demands(hidden, y, contests_of(y))
-    np.testing.assert_allclose(asked.given[:, 0], -xlogy(hidden, hidden).sum(axis=1), rtol=1e-12)
+    constraints = discriminant._mixture_constraints(hidden, y, contests_of(y))
+    np.testing.assert_allclose(constraints.offset[:, 0], -xlogy(hidden, hidden).sum(axis=1), rtol=1e-12)
     rivals = discriminant.model.class_of != y[:, None]
-    np.testing.assert_allclose(asked.coef.sum(axis=2), 0.0, atol=1e-12)
-    np.testing.assert_array_equal(asked.speaks, rivals)
+    np.testing.assert_allclose(constraints.coef.sum(axis=2), 0.0, atol=1e-12)
+    np.testing.assert_array_equal(constraints.effective, rivals)
     lam = np.random.default_rng(0).uniform(size=rivals.shape) * rivals
     np.testing.assert_allclose(discriminant._by_pair(lam, y)[:, 0], lam.sum(axis=1), rtol=1e-12)
 
@@ -381,7 +381,7 @@ def test_a_fitted_model_keeps_nothing_it_can_compute_again():
     model = MEDTreeClassifier(C=1, calibration=None).fit(X, X[:, 0])
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
-    assert len(pickle.dumps(model.joint_)) < 4 * 8 * sum(len(part.T) for part in model.joint_.parts)
+    assert len(pickle.dumps(model.distribution_)) < 4 * 8 * sum(len(part.T) for part in model.distribution_.parts)
 
 
 def test_mutual_information_is_that_of_rows_that_have_both():

@@ -11,10 +11,10 @@ from scipy.special import rel_entr, softmax
 from mixent.core.driver import rounding
 from mixent.med.calibration import Calibration, fit_calibration, log_loss, penalty, usual_lead
 from mixent.med.constraints import PairConstraints
-from mixent.med.gaussians import Ensemble, class_statistics
+from mixent.med.gaussians import ClassNormalWisharts, class_statistics
 from mixent.med.margins import Exponential, Fixed, Gaussian, Laplace
 from mixent.med.solving import GaussianDiscriminant, KernelDiscriminant, LinearDiscriminant, Search
-from mixent.med.uncertain_labels import LabelProblem, best_labels, with_uncertain_labels
+from mixent.med.uncertain_labels import LabelProblem, best_labels, solve_uncertain_labels
 
 MARGINS = [Exponential(3.0), Laplace(2.0), Gaussian(1.5)]
 SEARCH = Search(gap=1e-10, max_iter=3000)
@@ -56,7 +56,7 @@ def test_the_best_labels_are_a_generic_solvers(margin, C):
         )
         mine = row_value(scores[t], prior[t], margin, q[t])
         assert mine <= best.fun + 1e-6 * (1 + abs(best.fun))
-        if margin.c < 10:  # where a loss all but breaks the generic solver stops short
+        if margin.C < 10:  # where a loss all but breaks the generic solver stops short
             np.testing.assert_allclose(q[t], softmax(np.append(best.x, 0.0)), atol=2e-4)
 
 
@@ -141,7 +141,7 @@ def discriminants(X, prior, C, bias_variance=np.inf):
     return {
         "linear": LinearDiscriminant(X, C, bias_variance),
         "kernel": KernelDiscriminant(K, C, bias_variance),
-        "gaussian": GaussianDiscriminant(X, Ensemble(gaussians, np.zeros(C - 1)), bias_variance),
+        "gaussian": GaussianDiscriminant(X, ClassNormalWisharts(gaussians, np.zeros(C - 1)), bias_variance),
     }
 
 
@@ -159,7 +159,7 @@ def test_theorem_7_the_relative_entropy_never_rises(kind, C, relaxation):
     margin = Exponential(3.0)
     discriminant = discriminants(X, prior, C)[kind]
     seen = []
-    found = with_uncertain_labels(
+    found = solve_uncertain_labels(
         discriminant,
         margin,
         prior,
@@ -213,7 +213,7 @@ def test_the_end_is_a_fixed_point_of_both_steps_whatever_the_relaxation():
     ends = []
     for relaxation in (0.5, 1.0):
         discriminant = discriminants(X, prior, 2)["linear"]
-        found = with_uncertain_labels(
+        found = solve_uncertain_labels(
             discriminant, Laplace(2.0), prior, weight, SEARCH, relaxation=relaxation, tol=1e-11, max_rounds=2000
         )
         q = found.params.q
@@ -230,7 +230,7 @@ def test_known_labels_give_the_plain_solution(kind):
     prior = np.eye(3)[y]
     discriminant = discriminants(X, prior, 3)[kind]
     plain = discriminant.solve(PairConstraints.of(prior, weight), Exponential(3.0), SEARCH)
-    found = with_uncertain_labels(
+    found = solve_uncertain_labels(
         discriminant, Exponential(3.0), prior, weight, SEARCH, relaxation=1.0, tol=1e-8, max_rounds=50
     )
     np.testing.assert_array_equal(found.params.q, prior)
@@ -242,7 +242,7 @@ def test_turns_by_newton_or_by_pairs_end_in_the_same():
     X, _, prior, weight = draw(n=24, seed=3)
     K = X @ X.T
     ends = [
-        with_uncertain_labels(one, Exponential(3.0), prior, weight, SEARCH, relaxation=1.0, tol=1e-8, max_rounds=500)
+        solve_uncertain_labels(one, Exponential(3.0), prior, weight, SEARCH, relaxation=1.0, tol=1e-8, max_rounds=500)
         for one in (
             KernelDiscriminant(K, 2, np.inf),
             KernelDiscriminant(K, 2, np.inf),
@@ -257,7 +257,7 @@ def test_turns_by_newton_or_by_pairs_end_in_the_same():
 def test_a_row_in_doubt_cannot_keep_a_certain_margin():
     X, _, prior, weight = draw()
     with pytest.raises(ValueError, match="margin='fixed' needs certain labels, .*give every label"):
-        with_uncertain_labels(
+        solve_uncertain_labels(
             LinearDiscriminant(X, 2, np.inf), Fixed(1.0), prior, weight, SEARCH, relaxation=1.0, tol=1e-8, max_rounds=9
         )
 

@@ -68,9 +68,9 @@ def test_log_partitions_differ_as_those_of_the_other_class(d):
 def test_the_mean_is_the_gradient_and_the_metric_the_hessian(d):
     one, h = some(d), 1e-5
     for f in moves(d, 6):
-        up, down = one.at(one.T + h * f), one.at(one.T - h * f)
+        up, down = one.with_statistics(one.T + h * f), one.with_statistics(one.T - h * f)
         assert one.mean @ f == pytest.approx((up.log_partition - down.log_partition) / (2 * h), rel=1e-6, abs=1e-8)
-        np.testing.assert_allclose(one.metric(f), (up.mean - down.mean) / (2 * h), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(one.hessian_product(f), (up.mean - down.mean) / (2 * h), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("d", [1, 2, 5])
@@ -79,7 +79,7 @@ def test_the_metric_is_symmetric_and_positive_and_the_gram_matrix_its_own(d):
     F = np.array(list(moves(d, 7)))
     gram = one.gram(F)
     np.testing.assert_allclose(gram, gram.T, rtol=1e-10, atol=1e-10)
-    np.testing.assert_allclose(gram, [[f @ one.metric(g) for g in F] for f in F], rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(gram, [[f @ one.hessian_product(g) for g in F] for f in F], rtol=1e-10, atol=1e-12)
     assert np.linalg.eigvalsh(gram)[-min(7, (d + 1) * (d + 2) // 2)] > 0
 
 
@@ -100,7 +100,7 @@ def test_the_divergence_is_that_of_the_other_class(d):
 def test_rows_add_up():
     X = np.random.default_rng(4).normal(size=(6, 2))
     one = some(2)
-    more = one.at(one.T + sum(features(x) for x in X))
+    more = one.with_statistics(one.T + sum(features(x) for x in X))
     assert more.rows == one.rows + 6
     m = (one.rows * one.center + X.sum(axis=0)) / more.rows
     np.testing.assert_allclose(more.center, m)
@@ -125,7 +125,7 @@ def test_outside_the_domain(T, message):
     with pytest.raises(OutsideDomainError, match=message):
         Wishart(T, 2)
     with pytest.raises(OutsideDomainError, match=message):
-        some(2).at(T)
+        some(2).with_statistics(T)
 
 
 def test_the_border_of_the_domain():

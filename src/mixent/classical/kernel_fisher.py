@@ -25,7 +25,7 @@ from mixent.classical.training import Rows, read_rows, spread_out
 from mixent.core.arrays import Array
 from mixent.data import Table, read_features
 from mixent.med.encoding import FILLED, Encoder
-from mixent.med.training_sets import in_parts
+from mixent.med.training_sets import in_batches
 
 GAMMAS = 2.0 ** np.array([-6, -4, -3, -2, -1, 0, 1, 2])  # times gamma="scale"
 SHRINKAGES = 10.0 ** np.arange(-5, 2.5, 0.5)
@@ -233,7 +233,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         def scores(part: Table) -> Array:
             return self.basis_(self.encoder_(part)) @ self.coefficients_ + self.intercept_
 
-        out = in_parts(table, scores)
+        out = in_batches(table, scores)
         lost = ~np.isfinite(out).all(axis=1)
         if lost.any():
             raise ValueError(f"row {int(lost.argmax())} is so far from the training rows that its kernel overflows")

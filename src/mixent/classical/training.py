@@ -9,7 +9,7 @@ import numpy as np
 
 from mixent.core.arrays import Array
 from mixent.data import Table, check_spread, read_features, read_labels, read_weights
-from mixent.med.estimator import read_part
+from mixent.med.estimator import read_subset
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def read_rows(est: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
     table = read_features(est, X, reset=True, categorical=est.categorical)
     check_spread(table)
     labels = read_labels(y, table.n_rows)
-    part = read_part(labels, read_weights(sample_weight, table.n_rows))
+    part = read_subset(labels, read_weights(sample_weight, table.n_rows))
     at = np.flatnonzero(part.labelled & (part.weight > 0))
     est.schema_, est.n_rows_, est.classes_ = table.schema, table.n_rows, labels.classes
     return Rows(table.take(at), at, part.prior[at], part.weight[at])

@@ -13,15 +13,15 @@ from scipy.sparse import csr_array, hstack
 from mixent.core.arrays import Array
 from mixent.data import Table
 from mixent.med.constraints import Constraints, PairConstraints, contrasts
-from mixent.med.exponential_family import ExponentialFamilyProblem, Joint
+from mixent.med.exponential_family import ExponentialFamilyProblem, JointDistribution
 from mixent.med.exponential_family_solving import solve
 from mixent.med.families import Dirichlets
-from mixent.med.features import Matrix
+from mixent.med.features import FeatureMatrix
 from mixent.med.margins import MarginPrior
-from mixent.med.model_training_sets import ModelDiscriminant, ModelSpace, members, prior_bias
+from mixent.med.model_training_sets import ModelDiscriminant, ModelTrainingSet, members, prior_bias
 from mixent.med.net_structure import Parents
 from mixent.med.solving import Search, Solution
-from mixent.med.training_sets import Part, in_parts
+from mixent.med.training_sets import Subset, in_batches
 from mixent.med.tree_columns import CodedColumn, TreeColumns
 
 MOST_CELLS = 10**5  # of one column's table
@@ -59,7 +59,7 @@ class Net:
         cells = np.array([prod(shape) for shape in self.shapes])
         return np.repeat(1.0 / np.maximum(cells, 1), cells)
 
-    def view(self, cells: tuple[csr_array, ...]) -> Matrix:
+    def features(self, cells: tuple[csr_array, ...]) -> FeatureMatrix:
         """Rows whose columns have these cells: a table's cell is the product of its values' cells."""
         parts = []
         for v, above in enumerate(self.parents):
@@ -67,7 +67,7 @@ class Net:
             for u in reversed(above):
                 part = across(cells[u], part)
             parts.append(part)
-        return Matrix(hstack(parts, format="csr"))
+        return FeatureMatrix(hstack(parts, format="csr"))
 
     def tables(self, line: Array) -> list[Array]:
         """What is in a line (M,), as each column's table."""
@@ -121,49 +121,54 @@ class NetModel:
         """(C, C - 1)."""
         return contrasts(len(self.nets))
 
-    def views(self, table: Table) -> tuple[Matrix, ...]:
+    def features(self, table: Table) -> tuple[FeatureMatrix, ...]:
         """Of each class; a row adds 1 to one cell of every table, nothing where the value or a parent's is missing."""
         cells = tuple(cells_of(column, table) for column in self.columns.columns)
-        seen = {net: net.view(cells) for net in dict.fromkeys(self.nets)}
+        seen = {net: net.features(cells) for net in dict.fromkeys(self.nets)}
         return tuple(seen[net] for net in self.nets)
 
-    def outputs(self, joint: Joint, views: tuple[Matrix, ...]) -> Array:
+    def outputs(self, joint: JointDistribution, features: tuple[FeatureMatrix, ...]) -> Array:
         """(n, C) expected log-probabilities, and bias."""
-        parts = [view.dot(one.mean) for view, one in zip(views, joint.parts)]
+        parts = [phi.dot(one.mean) for phi, one in zip(features, joint.parts)]
         return np.column_stack(parts) + self.contrast @ joint.bias
 
-    def scores(self, joint: Joint, table: Table) -> Array:
+    def scores(self, joint: JointDistribution, table: Table) -> Array:
         """(n, C)."""
-        return self._by_parts(table, lambda views: self.outputs(joint, views))
+        return self._by_parts(table, lambda features: self.outputs(joint, features))
 
-    def predictive_scores(self, joint: Joint, table: Table, shares: Array) -> Array:
+    def predictive_scores(self, joint: JointDistribution, table: Table, shares: Array) -> Array:
         """(n, C) log p(class) + log E p(x | class)."""
         predictive = [one.log_predictive for one in joint.parts if isinstance(one, Dirichlets)]
 
-        def of(views: tuple[Matrix, ...]) -> Array:
-            return np.column_stack([view.dot(one) for view, one in zip(views, predictive)]) + np.log(shares)
+        def of(features: tuple[FeatureMatrix, ...]) -> Array:
+            return np.column_stack([phi.dot(one) for phi, one in zip(features, predictive)]) + np.log(shares)
 
         return self._by_parts(table, of)
 
     def _by_parts(self, table: Table, function: Any) -> Array:
-        return in_parts(table, lambda rows: function(self.views(rows)))
+        return in_batches(table, lambda rows: function(self.features(rows)))
 
 
 class NetDiscriminant(ModelDiscriminant):
     """On some rows; `certain`: the prior stays, whatever rows say."""
 
     def __init__(
-        self, model: NetModel, views: tuple[Matrix, ...], prior: Joint, bias_variance: float, certain: bool = False
+        self,
+        model: NetModel,
+        features: tuple[FeatureMatrix, ...],
+        prior: JointDistribution,
+        bias_variance: float,
+        certain: bool = False,
     ) -> None:
-        self.model, self.views, self.prior, self.bias_variance = model, views, prior, bias_variance
+        self.model, self.features, self.prior, self.bias_variance = model, features, prior, bias_variance
         self.certain = certain
 
-    def problem(self, contests: PairConstraints, margin: MarginPrior) -> ExponentialFamilyProblem:
+    def problem(self, constraints: PairConstraints, margin: MarginPrior) -> ExponentialFamilyProblem:
         """The dual's dual for these constraints."""
         return ExponentialFamilyProblem(
-            self.views,
-            tuple(range(len(self.views))),
-            Constraints.between_classes(contests),
+            self.features,
+            tuple(range(len(self.features))),
+            Constraints.between_classes(constraints),
             margin,
             self.prior,
             self.model.contrast,
@@ -171,18 +176,18 @@ class NetDiscriminant(ModelDiscriminant):
         )
 
     def prior_scores(self) -> Array:
-        return self.model.outputs(self.prior, self.views)
+        return self.model.outputs(self.prior, self.features)
 
-    def solve(self, contests: PairConstraints, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
+    def solve(self, constraints: PairConstraints, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
         if self.certain:
-            contests = replace(contests, open=np.zeros_like(contests.open))
-        found = solve(self.problem(contests, margin), search, start)
-        scores = self.model.outputs(found.joint, self.views)
+            constraints = replace(constraints, imposed=np.zeros_like(constraints.imposed))
+        found = solve(self.problem(constraints, margin), search, start)
+        scores = self.model.outputs(found.joint, self.features)
         return Solution(scores, found.multipliers, found.minimum, found.dual, found.run, found.joint)
 
 
 @dataclass(frozen=True)
-class NetSpace(ModelSpace):
+class NetTrainingSet(ModelTrainingSet):
     """A Bayes net of every class."""
 
     parents: tuple[Parents, ...]  # of each class
@@ -190,7 +195,7 @@ class NetSpace(ModelSpace):
     certain: bool  # no discrimination: the prior is the answer
     predictive: bool  # scores are those of Bayes' rule with predictive probabilities
 
-    def made(self, part: Part, bias_variance: float) -> NetDiscriminant:
+    def made(self, part: Subset, bias_variance: float) -> NetDiscriminant:
         member = members(part)
         table = self.table.take(part.rows)
         columns = TreeColumns.read(table, member, part.weight, "quantized")
@@ -198,12 +203,14 @@ class NetSpace(ModelSpace):
         for net in nets:
             net.check(columns.names)
         model = NetModel(columns, nets)
-        views = model.views(table)
-        counts = [view.gather(own) + self.ess * net.even for net, view, own in zip(nets, views, member.T)]
+        features = model.features(table)
+        counts = [phi.weighted_sum(own) + self.ess * net.even for net, phi, own in zip(nets, features, member.T)]
         parts = tuple(Dirichlets(T, net.group) for net, T in zip(nets, counts))
-        return NetDiscriminant(model, views, Joint(parts, prior_bias(member)), bias_variance, self.certain)
+        return NetDiscriminant(
+            model, features, JointDistribution(parts, prior_bias(member)), bias_variance, self.certain
+        )
 
-    def scores(self, part, fitted, solution, contests, rows):
+    def scores(self, part, fitted, solution, constraints, rows):
         table = self.table.take(rows)
         if self.predictive:
             member = members(part).sum(axis=0)

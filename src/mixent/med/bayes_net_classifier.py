@@ -12,13 +12,13 @@ from mixent.base.capabilities import able, no
 from mixent.base.params import check_positive
 from mixent.core.arrays import Array
 from mixent.data import Table, check_spread, read_features
-from mixent.med.bayes_net import NetDiscriminant, NetModel, NetSpace
+from mixent.med.bayes_net import NetDiscriminant, NetModel, NetTrainingSet
 from mixent.med.estimator import CALIBRATIONS, Trained
-from mixent.med.exponential_family import Joint
+from mixent.med.exponential_family import JointDistribution
 from mixent.med.families import Dirichlets
 from mixent.med.model_estimator import MEDOfModels
 from mixent.med.net_structure import check_structure, read_structure
-from mixent.med.training_sets import Part, Space
+from mixent.med.training_sets import Subset, TrainingSet
 
 GRID = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 LEAST, ENOUGH = 0.1, 2.0  # nats: to be right is asked at least; classes that are apart already need no more
@@ -177,9 +177,9 @@ class MEDBayesNetClassifier(MEDOfModels):
 
     # --- one fit ------------------------------------------------------------------------------------------------
 
-    def _space(self, X: Any, y: Any, table: Table, part: Part, executor: Any) -> NetSpace:
+    def _training_set(self, X: Any, y: Any, table: Table, subset: Subset, executor: Any) -> NetTrainingSet:
         check_spread(table)
-        return NetSpace(
+        return NetTrainingSet(
             table,
             read_structure(self.structure, table.schema.names, self.classes_.tolist()),
             float(self.ess),
@@ -187,9 +187,9 @@ class MEDBayesNetClassifier(MEDOfModels):
             self.calibration == "predictive",
         )
 
-    def _keep_function(self, space: Space, trained: Trained) -> None:
+    def _keep_function(self, training_set: TrainingSet, trained: Trained) -> None:
         assert isinstance(trained.discriminant, NetDiscriminant)
-        self.joint_: Joint = trained.solution.state
+        self.distribution_: JointDistribution = trained.solution.state
         self.model_: NetModel = trained.discriminant.model
         self.shares_ = self.class_prior_.copy()  # of the training rows
 
@@ -216,20 +216,22 @@ class MEDBayesNetClassifier(MEDOfModels):
     def counts_(self) -> list[dict[str, Array]]:
         """Parameters of the Dirichlet distributions, of each class and column."""
         check_is_fitted(self)
-        return self._laid_out([one.T.copy() for one in self.joint_.parts])
+        return self._laid_out([one.T.copy() for one in self.distribution_.parts])
 
     @property
     def tables_(self) -> list[dict[str, Array]]:
         """Expected probabilities, of each class and column."""
         check_is_fitted(self)
-        return self._laid_out([np.exp(one.log_predictive) for one in self.joint_.parts if isinstance(one, Dirichlets)])
+        return self._laid_out(
+            [np.exp(one.log_predictive) for one in self.distribution_.parts if isinstance(one, Dirichlets)]
+        )
 
     def _scores(self, X: Any) -> Array:
         check_is_fitted(self)
-        return self.model_.scores(self.joint_, read_features(self, X, reset=False))
+        return self.model_.scores(self.distribution_, read_features(self, X, reset=False))
 
     def _log_joint(self, X: Any) -> Array:
         if self.calibration != "predictive":
             return super()._log_joint(X)
         table = read_features(self, X, reset=False)
-        return self.calibration_(self.model_.predictive_scores(self.joint_, table, self.shares_))
+        return self.calibration_(self.model_.predictive_scores(self.distribution_, table, self.shares_))

@@ -35,8 +35,8 @@ from mixent.med.encoding import FILLED, Encoder
 from mixent.med.estimator import MEDBase, Trained
 from mixent.med.margins import MarginPrior, check_some_margin
 from mixent.med.problem import Plane
-from mixent.med.solving import Discriminant, row_pulls
-from mixent.med.training_sets import FeatureSpace, KernelSpace, Part, Space, in_parts
+from mixent.med.solving import Discriminant, dual_coefficients
+from mixent.med.training_sets import FeatureTrainingSet, KernelTrainingSet, Subset, TrainingSet, in_batches
 
 GRIDS = {  # of C, for C="auto"; the exponential prior near 1 expects hardly any margin, which regularizes as a small C
     "exponential": (1.1, 1.3, 1.8, 4.0, 12.0, 40.0, 150.0, 500.0),
@@ -205,7 +205,7 @@ class MEDClassifier(MEDBase):
         target = self._group("margin").target
         return 1.0 if target is None else float(target)
 
-    def _margin(self, c: float | None, discriminant: Discriminant, contests: PairConstraints) -> MarginPrior:
+    def _margin(self, c: float | None, discriminant: Discriminant, constraints: PairConstraints) -> MarginPrior:
         return self._group("margin").prior(c, self._target())
 
     def _quantile_in_use(self) -> None:
@@ -216,46 +216,46 @@ class MEDClassifier(MEDBase):
 
     # --- spaces -------------------------------------------------------------------------------------------------
 
-    def _space(self, X: Any, y: Any, table: Table, part: Part, executor: Any) -> Space:
+    def _training_set(self, X: Any, y: Any, table: Table, subset: Subset, executor: Any) -> TrainingSet:
         self.encoder_: Encoder | None = None
         self.kernel_: Kernel | None = None
         self.map_: Any = None
         kernel = self._group("kernel")
         if isinstance(kernel, Precomputed):
-            return KernelSpace(_square_matrix(table))
+            return KernelTrainingSet(_square_matrix(table))
         check_spread(table)
         if not isinstance(kernel, Kernel):
-            self.map_ = _fitted_map(kernel, table, y, part.weight)
-            return FeatureSpace(_mapped(self.map_, table))
-        self.encoder_ = Encoder.of(table, part.weight, bool(self.standardize))
+            self.map_ = _fitted_map(kernel, table, y, subset.weight)
+            return FeatureTrainingSet(_mapped(self.map_, table))
+        self.encoder_ = Encoder.of(table, subset.weight, bool(self.standardize))
         Z = self.encoder_(table)
-        self.kernel_ = kernel.resolved(Z, part.weight)
+        self.kernel_ = kernel.resolved(Z, subset.weight)
         if isinstance(self.kernel_, Linear):
-            return FeatureSpace(Z)
-        n_landmarks = self.kernel_.count_landmarks(len(part.rows), _usual_landmarks(part))
+            return FeatureTrainingSet(Z)
+        n_landmarks = self.kernel_.count_landmarks(len(subset.rows), _usual_landmarks(subset))
         if n_landmarks is not None:
             rng = check_random_state(self.random_state)
-            chosen = np.sort(rng.permutation(part.rows[part.weight > 0])[:n_landmarks])
+            chosen = np.sort(rng.permutation(subset.rows[subset.weight > 0])[:n_landmarks])
             self.map_ = Nystrom.of(self.kernel_, Z[chosen])
-            return FeatureSpace(self.map_(Z))
+            return FeatureTrainingSet(self.map_(Z))
         K = self.kernel_.square(Z, executor)
         if isinstance(self.kernel_, KernelFunction):
             check_kernel_matrix(K, "the matrix of the kernel function")
-        return KernelSpace(K, Z)
+        return KernelTrainingSet(K, Z)
 
-    def _keep_function(self, space: Space, trained: Trained) -> None:
+    def _keep_function(self, training_set: TrainingSet, trained: Trained) -> None:
         """All that predictions need: a plane, or the rows that support the function."""
-        contests, solution = trained.contests, trained.solution
-        contrast = contrasts(contests.n_classes)
-        if isinstance(space, FeatureSpace):
-            plane: Plane = trained.discriminant.plane(solution, contests)  # type: ignore[attr-defined]
+        constraints, solution = trained.constraints, trained.solution
+        contrast = contrasts(constraints.n_classes)
+        if isinstance(training_set, FeatureTrainingSet):
+            plane: Plane = trained.discriminant.plane(solution, constraints)  # type: ignore[attr-defined]
             self.function_ = Function(plane.coef.T @ contrast.T, contrast @ plane.bias)
             return
-        pulls = row_pulls(solution, contests, contrast)
+        pulls = dual_coefficients(solution, constraints, contrast)
         used = np.flatnonzero(pulls.any(axis=1))
-        rows = trained.part.rows[used]
-        assert isinstance(space, KernelSpace)
-        vectors = None if space.encoded is None else space.encoded[rows]
+        rows = trained.subset.rows[used]
+        assert isinstance(training_set, KernelTrainingSet)
+        vectors = None if training_set.encoded is None else training_set.encoded[rows]
         self.function_ = Function(pulls[used] @ contrast.T, contrast @ solution.state.bias, rows, vectors)
 
     # --- predictions --------------------------------------------------------------------------------------------
@@ -268,7 +268,7 @@ class MEDClassifier(MEDBase):
             return function.plane(_mapped(self.map_, table))
         if self.encoder_ is None:
             return function.plane(_complete(table.X)[:, function.rows])
-        out = in_parts(table, self._planes)
+        out = in_batches(table, self._planes)
         lost = ~np.isfinite(out).all(axis=1)
         if lost.any():
             raise ValueError(f"row {int(lost.argmax())} is so far from the training rows that its kernel overflows")
@@ -338,10 +338,10 @@ def _encodes(kernel: Any) -> bool:
     return isinstance(kernel, Kernel) and not isinstance(kernel, Precomputed)
 
 
-def _usual_landmarks(part: Part) -> int | None:
+def _usual_landmarks(subset: Subset) -> int | None:
     """Nyström features where the user leaves their number to us."""
-    many = part.n_classes > 2 or part.uncertain
-    return LANDMARKS if len(part.rows) > (MOST_JOINT if many else MOST_PAIRS) else None
+    many = subset.n_classes > 2 or subset.uncertain
+    return LANDMARKS if len(subset.rows) > (MOST_JOINT if many else MOST_PAIRS) else None
 
 
 def _complete(X: Array) -> Array:

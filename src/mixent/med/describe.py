@@ -39,7 +39,7 @@ def describe_classifier(model: MEDClassifier) -> Document:
 
 def describe_gaussians(model: MEDGaussianClassifier) -> Document:
     """Gaussians of the classes."""
-    n = len(model.ensemble_.classes[0].mean)
+    n = len(model.distribution_.classes[0].mean)
     text, kernel = f"Gaussians of {count(n, 'encoded column')}", None
     if model.components_ is not None:
         inner, kernel = _kernel(model.components_.nystrom.kernel)

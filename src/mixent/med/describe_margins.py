@@ -65,7 +65,7 @@ def margin_facts(model: MEDBase) -> Facts:
         "C": _bound(model),
         "margin": {
             "distribution": type(model.margin_).__name__.lower(),
-            "target": float(model.margin_.at),
+            "target": float(model.margin_.target),
             "quantile": model._quantile_in_use(),
         },
         "bias": model.bias if isinstance(model.bias, str) else float(model.bias),

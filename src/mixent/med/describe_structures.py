@@ -79,9 +79,9 @@ def describe_net(model: MEDBayesNetClassifier) -> Document:
 def _trees(model: MEDTreeClassifier) -> list[Facts]:
     """The most probable tree of each class (of all, where they share it; several of a mixture), and its edges."""
     names, owners = list(model.column_names_), model.model_.class_of.tolist()
-    shared = len(model.joint_.parts) < len(owners)
+    shared = len(model.distribution_.parts) < len(owners)
     trees = []
-    for i, (edges, marginal, part) in enumerate(zip(model.trees_, model.edge_marginals_, model.joint_.parts)):
+    for i, (edges, marginal, part) in enumerate(zip(model.trees_, model.edge_marginals_, model.distribution_.parts)):
         tree: Facts = {"class": None if shared else plain(model.classes_[owners[i]])}
         if model.model_.mixed:
             share = float(np.exp(model.model_.log_shares[i]))
@@ -100,7 +100,7 @@ def _tree_probability(part: Any) -> float:
 
 
 def _trees_text(model: MEDTreeClassifier) -> str:
-    n, n_trees = len(model.column_names_), len(model.joint_.parts)
+    n, n_trees = len(model.column_names_), len(model.distribution_.parts)
     whose = "shared by all classes" if n_trees < len(model.classes_) else "one per class"
     if model.model_.mixed:
         whose = f"{n_trees // len(model.classes_)} per class"

@@ -28,8 +28,8 @@ from mixent.med.constraints import PairConstraints, pairs
 from mixent.med.margins import MARGINS, MarginPrior
 from mixent.med.options import DISTRIBUTIONS, Margin
 from mixent.med.solving import Discriminant, Search, Solution
-from mixent.med.training_sets import Part, Space
-from mixent.med.uncertain_labels import Beliefs, with_uncertain_labels
+from mixent.med.training_sets import Subset, TrainingSet
+from mixent.med.uncertain_labels import LabelSolution, solve_uncertain_labels
 
 FEATURES = 20  # of a row, about: what decides whether threads pay
 Folds = list[tuple[np.ndarray, np.ndarray]]
@@ -44,17 +44,17 @@ class Trained:
     """A solution with all it was found from."""
 
     def __init__(
-        self, part: Part, discriminant: Discriminant, margin: MarginPrior, found: Solution, labels: Run | None
+        self, subset: Subset, discriminant: Discriminant, margin: MarginPrior, found: Solution, labels: Run | None
     ):
-        self.part, self.discriminant, self.margin, self.solution, self.labels = (
-            part,
+        self.subset, self.discriminant, self.margin, self.solution, self.labels = (
+            subset,
             discriminant,
             margin,
             found,
             labels,
         )
-        self.q = part.prior if labels is None else labels.params.q
-        self.contests = PairConstraints.of(self.q, part.weight, part.prior)
+        self.q = subset.prior if labels is None else labels.params.q
+        self.constraints = PairConstraints.of(self.q, subset.weight, subset.prior)
 
 
 class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
@@ -102,13 +102,13 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
         self._check()
         table = read_features(self, X, reset=True, categorical=self.categorical)
         labels = read_labels(y, table.n_rows)
-        part = read_part(labels, read_weights(sample_weight, table.n_rows))
+        subset = read_subset(labels, read_weights(sample_weight, table.n_rows))
         self.schema_, self.n_rows_, self.classes_ = table.schema, table.n_rows, labels.classes
         workers = choose_executor(self.n_jobs, table.n_rows, FEATURES)
         with progress_bar(self.progress, "discrimination") as show, workers as executor:
-            space = self._space(X, y, table, part, executor)
+            training_set = self._training_set(X, y, table, subset, executor)
             search = Search(float(self.tol), int(self.max_iter), executor)
-            self._keep_function(space, self._fit_space(space, part, search, show))
+            self._keep_function(training_set, self._fit_training_set(training_set, subset, search, show))
         return self
 
     @abstractmethod
@@ -116,11 +116,11 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
         """Refuse bad options."""
 
     @abstractmethod
-    def _space(self, X: Any, y: Any, table: Table, part: Part, executor: Any) -> Space:
+    def _training_set(self, X: Any, y: Any, table: Table, subset: Subset, executor: Any) -> TrainingSet:
         """The rows as the discriminant sees them; `encoder_` and the like are set."""
 
     @abstractmethod
-    def _keep_function(self, space: Space, trained: Trained) -> None:
+    def _keep_function(self, training_set: TrainingSet, trained: Trained) -> None:
         """Keep all that predictions need."""
 
     def _check_common(self) -> None:
@@ -150,26 +150,26 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
     def _bias_variance(self) -> float:
         return np.inf if isinstance(self.bias, str) else float(self.bias)
 
-    def _margin(self, c: float | None, discriminant: Discriminant, contests: PairConstraints) -> MarginPrior:
+    def _margin(self, c: float | None, discriminant: Discriminant, constraints: PairConstraints) -> MarginPrior:
         """The margin prior at this `C`."""
         margin = self._group("margin")
         target = margin.target
         if target is None:
             quantile = self._quantile if margin.quantile is None else float(margin.quantile)
-            usual = usual_margin(self._prior_margins(discriminant, contests), contests, quantile)
+            usual = margin_quantile(self._prior_margins(discriminant, constraints), constraints, quantile)
             target = min(max(usual, self._bounds[0]), self._bounds[1])
         return margin.prior(c, float(target))
 
     def _quantile_in_use(self) -> float | None:
         """The quantile of the margins before discrimination that the target is; None: it is given, or a bound."""
         margin = self._group("margin")
-        if margin.target is not None or self.margin_.at in self._bounds:
+        if margin.target is not None or self.margin_.target in self._bounds:
             return None
         return self._quantile if margin.quantile is None else float(margin.quantile)
 
-    def _prior_margins(self, discriminant: Any, contests: PairConstraints) -> Array:
+    def _prior_margins(self, discriminant: Any, constraints: PairConstraints) -> Array:
         """(n, pairs) before discrimination."""
-        return discriminant.prior_margins(contests)
+        return discriminant.prior_margins(constraints)
 
     def _needs_c(self) -> bool:
         return isinstance(self.C, str) and self._group("margin").distribution in MARGINS and self._asks()
@@ -184,50 +184,52 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
 
     # --- one fit ------------------------------------------------------------------------------------------------
 
-    def _train(self, space: Space, part: Part, c: float | None, search: Search, start: Any = None) -> Trained:
-        discriminant = space.discriminant(part, self._bias_variance())
-        contests = PairConstraints.of(part.prior, part.weight)
-        margin = self._margin(c, discriminant, contests)
-        if not part.uncertain or not self._asks():
-            return Trained(part, discriminant, margin, discriminant.solve(contests, margin, search, start), None)
-        found = with_uncertain_labels(
+    def _train(
+        self, training_set: TrainingSet, subset: Subset, c: float | None, search: Search, start: Any = None
+    ) -> Trained:
+        discriminant = training_set.discriminant(subset, self._bias_variance())
+        constraints = PairConstraints.of(subset.prior, subset.weight)
+        margin = self._margin(c, discriminant, constraints)
+        if not subset.uncertain or not self._asks():
+            return Trained(subset, discriminant, margin, discriminant.solve(constraints, margin, search, start), None)
+        found = solve_uncertain_labels(
             discriminant,
             margin,
-            part.prior,
-            part.weight,
+            subset.prior,
+            subset.weight,
             search,
             relaxation=float(self.relaxation),
             tol=10.0 * float(self.tol),
             max_rounds=self.max_iter,
         )
-        beliefs: Beliefs = found.params
-        return Trained(part, discriminant, margin, beliefs.solution, replace(found, last=None))
+        beliefs: LabelSolution = found.params
+        return Trained(subset, discriminant, margin, beliefs.solution, replace(found, last=None))
 
-    def _fit_space(
-        self, space: Space, part: Part, search: Search, show: Any, rounds: list[Folds] | None = None
+    def _fit_training_set(
+        self, training_set: TrainingSet, subset: Subset, search: Search, show: Any, rounds: list[Folds] | None = None
     ) -> Trained:
         """Choose `C`, train on all rows, calibrate; set the attributes all such classifiers have."""
-        rounds = self._folds(part) if rounds is None else rounds
-        c, self.C_tried_, held = self._choose(space, part, rounds, search, show)
+        rounds = self._folds(subset) if rounds is None else rounds
+        c, self.C_tried_, held = self._choose(training_set, subset, rounds, search, show)
         self.C_ = c
-        trained = self._train(space, part, c, _watched(search, show))
-        known = part.labelled & (part.weight > 0)
-        shares = (part.prior[known] * part.weight[known, None]).sum(axis=0)
+        trained = self._train(training_set, subset, c, _watched(search, show))
+        known = subset.labelled & (subset.weight > 0)
+        shares = (subset.prior[known] * subset.weight[known, None]).sum(axis=0)
         self.class_prior_ = shares / shares.sum()
-        self.calibration_ = self._calibrate(space, part, rounds, c, held, search, show)
+        self.calibration_ = self._calibrate(training_set, subset, rounds, c, held, search, show)
         self._keep(trained)
         return trained
 
-    def _folds(self, part: Part) -> list[Folds]:
+    def _folds(self, subset: Subset) -> list[Folds]:
         """Folds, drawn more than once where rows are few; each time every labelled row is held out once."""
         if not self._needs_c() and self.calibration not in CALIBRATIONS:
             return []
-        codes = np.where(part.labelled, part.prior.argmax(axis=1), -1)
-        counted = np.where(part.weight > 0, codes, -1)
+        codes = np.where(subset.labelled, subset.prior.argmax(axis=1), -1)
+        counted = np.where(subset.weight > 0, codes, -1)
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=REPEATS)
         often = min(REPEATS, max(1, round(REPEATED / max((counted >= 0).sum(), 1)))) if self._draws() else 1
         drawn = [label_folds(codes, counted >= 0, int(seed), self.cv) for seed in seeds[:often]]
-        sound = [[fold for fold in folds if _sound(counted, fold, part.n_classes)] for folds in drawn]
+        sound = [[fold for fold in folds if _sound(counted, fold, subset.n_classes)] for folds in drawn]
         if not self._draws() and len(sound[0]) < len(drawn[0]):
             raise ValueError(
                 "cv must train on rows of every class and hold out rows with a label and a weight; "
@@ -240,35 +242,35 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
         return isinstance(self.cv, (int, np.integer))
 
     def _choose(
-        self, space: Space, part: Part, rounds: list[Folds], search: Search, show: Any
+        self, training_set: TrainingSet, subset: Subset, rounds: list[Folds], search: Search, show: Any
     ) -> tuple[float | None, list[dict], list[Array] | None]:
         """`C`, what was tried, and the held-out scores at it (None: none of use)."""
         if not self._needs_c():
             return (None if isinstance(self.C, str) else float(self.C)), [], None
         grid = self._grid()
-        if part.uncertain:
+        if subset.uncertain:
             grid = tuple(c for c in grid if c <= DOUBTFUL)
         if not rounds:
             return grid[len(grid) // 2], [], None
-        rough = space.for_folds(search)
+        rough = training_set.for_folds(search)
         states: dict = {}
         tried: list[dict] = []
         best: tuple[float, float, list[Array] | None] = (np.inf, grid[0], None)
         for i, c in enumerate(grid):
             if show is not None:
                 show(i, len(grid), f"C = {c:g}")
-            held = self._held_scores(space, part, rounds, c, rough, states, labelled_only=True)
-            loss = self._stacked_loss(held, part)
+            held = self._held_scores(training_set, subset, rounds, c, rough, states, labelled_only=True)
+            loss = self._stacked_loss(held, subset)
             tried.append({"C": c, "log_loss": loss})
             if loss < best[0]:
                 best = (loss, c, held)
             elif i - grid.index(best[1]) >= self._patience:
                 break
-        return best[1], tried, None if part.uncertain else best[2]
+        return best[1], tried, None if subset.uncertain else best[2]
 
-    def _stacked_loss(self, held: list[Array], part: Part) -> float:
+    def _stacked_loss(self, held: list[Array], subset: Subset) -> float:
         """Of all rounds."""
-        scores, target, weight = _stacked(held, part)
+        scores, target, weight = _stacked(held, subset)
         return self._held_loss(scores, target, weight / len(held))
 
     def _held_loss(self, scores: Array, target: Array, weight: Array) -> float:
@@ -279,8 +281,8 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
 
     def _held_scores(
         self,
-        space: Space,
-        part: Part,
+        training_set: TrainingSet,
+        subset: Subset,
         rounds: list[Folds],
         c: float | None,
         search: Search,
@@ -295,22 +297,22 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
         out = []
         states = {} if states is None else states
         for r, folds in enumerate(rounds):
-            scores = np.full(part.prior.shape, np.nan)
+            scores = np.full(subset.prior.shape, np.nan)
             for f, (train, held) in enumerate(folds):
                 if labelled_only:
-                    train = train[part.labelled[train]]
-                sub = sub_part(part, train)
-                trained = self._train(space, sub, c, search, states.get((r, f)))
+                    train = train[subset.labelled[train]]
+                sub = take_subset(subset, train)
+                trained = self._train(training_set, sub, c, search, states.get((r, f)))
                 states[r, f] = trained.solution.state
-                fitted = trained.discriminant, trained.solution, trained.contests
-                scores[held] = space.scores(sub, *fitted, part.rows[held])
+                fitted = trained.discriminant, trained.solution, trained.constraints
+                scores[held] = training_set.scores(sub, *fitted, subset.rows[held])
             out.append(scores)
         return out
 
     def _calibrate(
         self,
-        space: Space,
-        part: Part,
+        training_set: TrainingSet,
+        subset: Subset,
         rounds: list[Folds],
         c: float | None,
         held: list[Array] | None,
@@ -318,33 +320,33 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
         show: Any,
     ) -> Calibration:
         if self.calibration not in CALIBRATIONS or not rounds:
-            return Calibration(1.0, np.zeros(part.n_classes))
+            return Calibration(1.0, np.zeros(subset.n_classes))
         if show is not None:
             show(0, 1, "calibration")
         if held is None:
-            held = self._held_scores(space, part, rounds[:1], c, space.for_folds(search))
-        scores, target, weight = _stacked(held, part)
+            held = self._held_scores(training_set, subset, rounds[:1], c, training_set.for_folds(search))
+        scores, target, weight = _stacked(held, subset)
         return fit_calibration(scores, target, weight / len(held), affine=self.calibration == "affine")
 
     def _keep(self, trained: Trained) -> None:
         """What the solution says of the training rows."""
-        solution, part, n = trained.solution, trained.part, self.n_rows_
+        solution, subset, n = trained.solution, trained.subset, self.n_rows_
         self.run_ = replace(solution.run, last=None) if trained.labels is None else trained.labels
         self.run_ = replace(self.run_, params=None)
         self.objective_, self.gap_ = solution.dual, solution.gap
         self.margin_ = trained.margin
         lam = np.zeros((n, solution.multipliers.shape[1]))
-        lam[part.rows] = solution.multipliers
+        lam[subset.rows] = solution.multipliers
         self.support_ = np.flatnonzero(lam.any(axis=1))
         self.multipliers_ = lam[:, 0] if lam.shape[1] == 1 else lam
-        used = part.weight > 0
-        known = used & part.labelled  # a row without a label cannot be wrong
-        self.loo_estimate_ = float(np.average(solution.multipliers[known].any(axis=1), weights=part.weight[known]))
-        a, b = pairs(part.n_classes)
+        used = subset.weight > 0
+        known = used & subset.labelled  # a row without a label cannot be wrong
+        self.loo_estimate_ = float(np.average(solution.multipliers[known].any(axis=1), weights=subset.weight[known]))
+        a, b = pairs(subset.n_classes)
         self.pairs_ = [(self.classes_[i], self.classes_[j]) for i, j in zip(a, b)]
-        self.label_posterior_ = np.full((n, part.n_classes), np.nan)
-        self.label_posterior_[part.rows[used]] = trained.q[used]
-        self._tell(float(part.weight.sum()))
+        self.label_posterior_ = np.full((n, subset.n_classes), np.nan)
+        self.label_posterior_[subset.rows[used]] = trained.q[used]
+        self._tell(float(subset.weight.sum()))
 
     def _tell(self, weight: float) -> None:
         if self.run_.status.ok and self.gap_ is not None and self.gap_ > max(WIDE * self.tol, VISIBLE) * weight:
@@ -426,24 +428,24 @@ def _apart(folds: Folds) -> list[Folds]:
     return rounds
 
 
-def _stacked(rounds: list[Array], part: Part) -> tuple[Array, Array, Array]:
+def _stacked(rounds: list[Array], subset: Subset) -> tuple[Array, Array, Array]:
     """Held-out scores of all rounds, with their labels and weights."""
-    at = [np.flatnonzero(~np.isnan(scores[:, 0]) & (part.weight > 0)) for scores in rounds]
+    at = [np.flatnonzero(~np.isnan(scores[:, 0]) & (subset.weight > 0)) for scores in rounds]
     every = np.concatenate(at)
-    return np.concatenate([s[rows] for s, rows in zip(rounds, at)]), part.prior[every], part.weight[every]
+    return np.concatenate([s[rows] for s, rows in zip(rounds, at)]), subset.prior[every], subset.weight[every]
 
 
-def usual_margin(kept: Array, contests: PairConstraints, share: float) -> float:
+def margin_quantile(kept: Array, constraints: PairConstraints, share: float) -> float:
     """The margin that this share of the labelled rows does not reach; kept (n, pairs)."""
-    live = contests.open & (np.abs(contests.signs) > 0)
-    weight = np.broadcast_to(contests.weight[:, None], kept.shape)
+    live = constraints.imposed & (np.abs(constraints.signs) > 0)
+    weight = np.broadcast_to(constraints.weight[:, None], kept.shape)
     return weighted_quantile(kept[live], weight[live], share)
 
 
-def sub_part(part: Part, at: np.ndarray) -> Part:
+def take_subset(subset: Subset, at: np.ndarray) -> Subset:
     """Some of the rows of a part."""
-    prior, weight = part.prior[at], part.weight[at]
-    return Part(part.rows[at], prior, part.labelled[at], weight, bool(in_doubt(prior[weight > 0]).any()))
+    prior, weight = subset.prior[at], subset.weight[at]
+    return Subset(subset.rows[at], prior, subset.labelled[at], weight, bool(in_doubt(prior[weight > 0]).any()))
 
 
 def in_doubt(prior: Array) -> np.ndarray:
@@ -451,7 +453,7 @@ def in_doubt(prior: Array) -> np.ndarray:
     return (prior > 0).sum(axis=1) > 1
 
 
-def read_part(labels: Labels, weight: Array | None) -> Part:
+def read_subset(labels: Labels, weight: Array | None) -> Subset:
     """All rows, their label distributions; even ones for a row without a label."""
     likelihood = labels.likelihood
     absent = likelihood.min(axis=1) == 1.0
@@ -466,7 +468,7 @@ def read_part(labels: Labels, weight: Array | None) -> Part:
             f"no row with a weight has the label {missing[0]!r}, certain or most probable; label some rows of "
             f"each class"
         )
-    return Part(np.arange(len(prior)), prior, labelled, weight, bool(in_doubt(prior[weight > 0]).any()))
+    return Subset(np.arange(len(prior)), prior, labelled, weight, bool(in_doubt(prior[weight > 0]).any()))
 
 
 def _watched(search: Search, show: Any) -> Search:

@@ -1,13 +1,14 @@
-"""Newton's method for families known by natural statistics, in the multipliers' space and without a matrix.
+"""Newton's method for exponential families with many natural parameters, solved in the space of the multipliers.
 
-As in `newton`, what is minimized is  D(P || P0) + sum_k w_k loss(m_k),  m_k = coef_k F(x_k) + given_k,  the dual's own
-dual; but a family may have tens of thousands of statistics T. With H the Hessian of the log-partitions, Phi the
-demands' features, and S the losses' curvatures, the step is
+As in `problem`, the minimized function is  D(P || P0) + sum_k w_k loss(m_k),  m_k = coef_k F(x_k) + offset_k,  the dual
+of J(lambda); but a family may have tens of thousands of natural parameters T. With H the Hessian of the log-partition
+functions, Phi the features of the constraints, and S the curvatures of the losses, the Newton step is
 
-    d_T = r - Phi^T z,    (S^-1 + Phi H Phi^T) z = Phi H r,     r = T0 + Phi^T l - T,
+    d_T = r - Phi^T z,    (S^-1 + Phi H Phi^T) z = Phi H r,     r = T0 + Phi^T lambda - T.
 
-solved as it stands where few rows speak, else by conjugate gradients: a product with H and two passes over these rows.
-The bias b, if any, is an unknown beside it, with the metric of its prior.
+The linear system is solved directly if few constraints are active, else by conjugate gradients, where an iteration
+takes one product with H and two passes over the rows of these constraints. The bias b, if any, is one more unknown,
+with the Hessian of its prior.
 """
 
 from __future__ import annotations
@@ -25,288 +26,301 @@ from mixent.core.linalg import solver_of
 from mixent.core.stats import Stats
 from mixent.med.constraints import Constraints
 from mixent.med.families import Distribution
-from mixent.med.features import View
+from mixent.med.features import RowFeatures
 from mixent.med.interior_point import local_minimum
 from mixent.med.margins import MarginPrior
-from mixent.med.problem import PROXIMAL, unbalanced
+from mixent.med.problem import PROXIMAL, imbalance_penalty
 
-MOST = 100  # conjugate gradient steps
-EXACT, LOOSE = 1e-10, 1e-5  # of them: square of the residual, relative; the second with many rows, where steps are dear
+MAX_ITER = 100  # conjugate gradient iterations
+EXACT, LOOSE = 1e-10, 1e-5  # their relative squared residual; the second from MANY rows on, where steps are expensive
 MANY = 1000
-WRITTEN, NUMBERS = 600, 2 * 10**5  # demands, and numbers in their features, up to which the kernel is written out
-CUT = 1e-14  # eigenvalues of the kernel that are none
+MAX_DIRECT, MAX_ENTRIES = 600, 2 * 10**5  # constraints, and entries of their features, of a system solved directly
+CUT = 1e-14  # relative eigenvalues of the kernel matrix that count as zero
 
 
 @dataclass(frozen=True)
-class Joint:
-    """Distributions of all families, and the mean of the bias."""
+class JointDistribution:
+    """The distributions of all families, and the mean of the bias."""
 
     parts: tuple[Distribution, ...]
     bias: Array  # (G,)
 
-    def divergence(self, prior: Joint, bias_variance: float) -> float:
-        """D(P || P0), nats."""
-        away = self.bias - prior.bias
-        parts = [one.divergence(before) for one, before in zip(self.parts, prior.parts)]
-        return sum(parts) + 0.5 * float(away @ away) / bias_variance
+    def divergence(self, prior: JointDistribution, bias_variance: float) -> float:
+        """D(P || P0), in nats."""
+        shift = self.bias - prior.bias
+        parts = [part.divergence(prior_part) for part, prior_part in zip(self.parts, prior.parts)]
+        return sum(parts) + 0.5 * float(shift @ shift) / bias_variance
 
 
 @dataclass(frozen=True)
-class Push(Stats):
-    """What the rows do at some distributions."""
+class FamilyStats(Stats):
+    """Loss, potential and gradients of the rows at some distributions."""
 
     loss: float
-    potential: float  # sum w (u(l) - l (what no family decides))
+    potential: float  # sum w (u(lambda) - lambda (constant part of the margin))
     weight: float
-    force: tuple[Array, ...]  # per family (M,): Phi^T l
-    drift: Array  # (G,)
+    gradient: tuple[Array, ...]  # per family (M,): Phi^T lambda, minus the gradient of the loss
+    bias_gradient: Array  # (G,) the same for the bias
 
 
 @dataclass(frozen=True)
-class ExponentialFamilyProblem(Problem[Joint, Joint, Push]):
+class ExponentialFamilyProblem(Problem[JointDistribution, JointDistribution, FamilyStats]):
     """max  - sum_f D(P_f || P0_f) - |b - b0|^2 / (2 bias_variance) - sum w loss."""
 
-    views: tuple[View, ...]  # of each output
-    owner: tuple[int, ...]  # which family gives each output its score
-    demands: Constraints
+    features: tuple[RowFeatures, ...]  # of each output
+    family_of: tuple[int, ...]  # position of the family of each output
+    constraints: Constraints
     margin: MarginPrior
-    prior: Joint
-    contrast: Array  # (S, G) what the bias adds to each output
-    bias_variance: float  # inf: flat
+    prior: JointDistribution
+    contrast: Array  # (S, G) coefficients of the bias in each output
+    bias_variance: float  # inf: flat prior
     safe_step: float = 2.0**-30
 
     def source(self) -> Blocks:
-        widest = max(view.row_bytes for view in self.views)
-        return Blocks(NumberedRows.of(self.demands.weight), 32 * self.demands.signs.shape[1] + widest)
+        widest = max(phi.row_bytes for phi in self.features)
+        return Blocks(NumberedRows.of(self.constraints.weight), 32 * self.constraints.signs.shape[1] + widest)
 
-    def prepare(self, params: Joint) -> Joint:
+    def prepare(self, params: JointDistribution) -> JointDistribution:
         return params
 
-    def scores(self, params: Joint, views: tuple[View, ...]) -> Array:
-        """(n, S) of the rows in these views."""
-        free = [view.dot(params.parts[f].mean) + view.offset for view, f in zip(views, self.owner)]
-        return np.column_stack(free) + self.contrast @ params.bias
+    def scores(self, params: JointDistribution, features: tuple[RowFeatures, ...]) -> Array:
+        """(n, S) expected outputs of the rows with these features."""
+        without_bias = [phi.dot(params.parts[f].mean) + phi.offset for phi, f in zip(features, self.family_of)]
+        return np.column_stack(without_bias) + self.contrast @ params.bias
 
-    def training_scores(self, params: Joint) -> Array:
-        """(n, S)."""
-        return self.scores(params, self.views)
+    def training_scores(self, params: JointDistribution) -> Array:
+        """(n, S) expected outputs of the training rows."""
+        return self.scores(params, self.features)
 
-    def margins(self, params: Joint) -> Array:
-        """(n, P) kept by every row."""
-        return self.demands.kept(self.training_scores(params)) + self.demands.given
+    def margins(self, params: JointDistribution) -> Array:
+        """(n, P) expected margins of the training rows."""
+        return self.constraints.margins(self.training_scores(params)) + self.constraints.offset
 
-    def multipliers(self, params: Joint) -> Array:
+    def multipliers(self, params: JointDistribution) -> Array:
         """(n, P)."""
-        return np.where(self.demands.speaks, self.margin.multiplier(self.margins(params)), 0.0)
+        return np.where(self.constraints.effective, self.margin.multiplier(self.margins(params)), 0.0)
 
-    def stats(self, ready: Joint, block: NumberedRows) -> Push:  # type: ignore[override]
+    def stats(self, ready: JointDistribution, block: NumberedRows) -> FamilyStats:  # type: ignore[override]
         rows = slice(int(block.index[0]), int(block.index[-1]) + 1)
-        views = tuple(view.take(rows) for view in self.views)
-        asked = self.demands.part(rows)
-        m = asked.kept(self.scores(ready, views)) + asked.given
-        lam = np.where(asked.speaks, self.margin.multiplier(m), 0.0)
-        return self.pushed(lam, asked, views, np.where(asked.open, self.margin.loss(m), 0.0))
+        features = tuple(phi.take(rows) for phi in self.features)
+        constraints = self.constraints.part(rows)
+        m = constraints.margins(self.scores(ready, features)) + constraints.offset
+        lam = np.where(constraints.effective, self.margin.multiplier(m), 0.0)
+        return self.stats_of(lam, constraints, features, np.where(constraints.imposed, self.margin.loss(m), 0.0))
 
-    def pushed(self, lam: Array, asked: Constraints, views: tuple[View, ...], loss: Array) -> Push:
-        """Statistics at these multipliers (n, P); `loss` (n, P) is the constant of demands that cannot speak."""
-        alpha = asked.pushes(asked.weight[:, None] * lam)
-        known = asked.kept(np.column_stack([view.offset for view in views])) + asked.given
-        potential = np.where(asked.speaks, self.margin.potential(lam) - lam * known, loss)
-        force = self.gathered(alpha, views)
-        weight = asked.weight
-        return Push(
+    def stats_of(
+        self, lam: Array, constraints: Constraints, features: tuple[RowFeatures, ...], loss: Array
+    ) -> FamilyStats:
+        """Statistics at these multipliers (n, P); `loss` (n, P) is the potential of constraints without effect."""
+        alpha = constraints.output_weights(constraints.weight[:, None] * lam)
+        constant = constraints.margins(np.column_stack([phi.offset for phi in features])) + constraints.offset
+        potential = np.where(constraints.effective, self.margin.potential(lam) - lam * constant, loss)
+        gradient = self.weighted_features(alpha, features)
+        weight = constraints.weight
+        return FamilyStats(
             float(weight @ loss.sum(axis=1)),
             float(weight @ potential.sum(axis=1)),
             float(weight.sum()),
-            force,
+            gradient,
             alpha.sum(axis=0) @ self.contrast,
         )
 
-    def gathered(self, alpha: Array, views: tuple[View, ...]) -> tuple[Array, ...]:
-        """What rows with these coefficients (n, S) add to each family."""
-        force = [np.zeros_like(part.T) for part in self.prior.parts]
-        for s, (view, f) in enumerate(zip(views, self.owner)):
-            force[f] += view.gather(alpha[:, s])
-        return tuple(force)
+    def weighted_features(self, alpha: Array, features: tuple[RowFeatures, ...]) -> tuple[Array, ...]:
+        """sum_t alpha_ts phi_s(x_t), added up for each family; alpha (n, S)."""
+        sums = [np.zeros_like(part.T) for part in self.prior.parts]
+        for s, (phi, f) in enumerate(zip(features, self.family_of)):
+            sums[f] += phi.weighted_sum(alpha[:, s])
+        return tuple(sums)
 
-    def objective(self, params: Joint, total: Push) -> float:
+    def objective(self, params: JointDistribution, total: FamilyStats) -> float:
         return -(self.divergence(params) + total.loss)
 
-    def divergence(self, params: Joint) -> float:
-        """D(P || P0), nats."""
+    def divergence(self, params: JointDistribution) -> float:
+        """D(P || P0), in nats."""
         return params.divergence(self.prior, self.bias_variance)
 
-    def dual(self, params: Joint, total: Push) -> float | None:
-        """J at the multipliers of these statistics; None where there is none."""
-        value = total.potential
+    def dual(self, params: JointDistribution, total: FamilyStats) -> float | None:
+        """J(lambda) = -log Z(lambda) at the multipliers of these statistics; None where Z does not exist."""
+        value, slope = total.potential, total.bias_gradient
         if np.isfinite(self.bias_variance):
-            value -= 0.5 * self.bias_variance * float(total.drift @ total.drift) + float(total.drift @ self.prior.bias)
+            value -= 0.5 * self.bias_variance * float(slope @ slope) + float(slope @ self.prior.bias)
         else:
-            value -= unbalanced(total.drift, params.bias)
+            value -= imbalance_penalty(slope, params.bias)
         try:
-            for prior, force in zip(self.prior.parts, total.force):
-                value -= prior.at(prior.T + force).log_partition - prior.log_partition
+            for prior, gradient in zip(self.prior.parts, total.gradient):
+                value -= prior.with_statistics(prior.T + gradient).log_partition - prior.log_partition
         except OutsideDomainError:
             return None
         return value
 
-    def gap(self, params: Joint, total: Push) -> float | None:
+    def gap(self, params: JointDistribution, total: FamilyStats) -> float | None:
         dual = self.dual(params, total)
         return None if dual is None else -self.objective(params, total) - dual
 
     # --- one step -----------------------------------------------------------------------------------------------
 
-    def update(self, params: Joint, total: Push, step: float) -> Joint:
-        pull = tuple(p.T + f - one.T for p, f, one in zip(self.prior.parts, total.force, params.parts))
-        lam = self.multipliers(params)
-        stiff = self.demands.weight[:, None] * np.where(self.demands.speaks, self.margin.bend(lam), 0.0)
-        active = Active(self, params, stiff)
-        held = 1.0 / self.bias_variance + PROXIMAL * total.weight
-        slope = total.drift - (params.bias - self.prior.bias) / self.bias_variance
-        right = active.along([one.metric(r) for one, r in zip(params.parts, pull)])
-        z, bias = active.solve(right, slope, held)
-        back = active.gathered(z)
-        return self.moved(params, tuple(step * (r - b) for r, b in zip(pull, back)), step * bias)
+    def update(self, params: JointDistribution, total: FamilyStats, step: float) -> JointDistribution:
+        prior, constraints = self.prior, self.constraints
+        residuals = tuple(p.T + g - part.T for p, g, part in zip(prior.parts, total.gradient, params.parts))
+        loss_curvature = self.margin.loss_curvature(self.multipliers(params))
+        curvature = constraints.weight[:, None] * np.where(constraints.effective, loss_curvature, 0.0)
+        active = ActiveSet(self, params, curvature)
+        bias_residual = total.bias_gradient - (params.bias - prior.bias) / self.bias_variance
+        bias_curvature = 1.0 / self.bias_variance + PROXIMAL * total.weight
+        right = active.dot([part.hessian_product(r) for part, r in zip(params.parts, residuals)])
+        z, bias_step = active.solve(right, bias_residual, bias_curvature)
+        correction = active.weighted_features(z)
+        return self.step(params, tuple(step * (r - c) for r, c in zip(residuals, correction)), step * bias_step)
 
-    def moved(self, params: Joint, moves: tuple[Array, ...], bias: Array) -> Joint:
-        """After a move, halved until it stays in the domain: the objective falls to -inf at the border."""
-        if not all(np.isfinite(move).all() for move in (*moves, bias)):
+    def step(self, params: JointDistribution, steps: tuple[Array, ...], bias_step: Array) -> JointDistribution:
+        """The distributions after a step, halved until it stays in the domain (the objective is -inf at its border)."""
+        if not all(np.isfinite(step).all() for step in (*steps, bias_step)):
             raise OutsideDomainError("a step is not finite")
         while True:
             try:
-                parts = tuple(one.at(one.T + move) for one, move in zip(params.parts, moves))
-                return Joint(parts, params.bias + bias)
+                parts = tuple(part.with_statistics(part.T + step) for part, step in zip(params.parts, steps))
+                return JointDistribution(parts, params.bias + bias_step)
             except OutsideDomainError:
-                moves, bias = tuple(0.5 * move for move in moves), 0.5 * bias
+                steps, bias_step = tuple(0.5 * step for step in steps), 0.5 * bias_step
 
 
-class Active:
-    """Constraints whose multipliers can move, and the system they make."""
+class ActiveSet:
+    """The constraints with a positive curvature, and the linear system of their Newton step."""
 
-    def __init__(self, problem: ExponentialFamilyProblem, params: Joint, stiff: Array) -> None:
-        """`stiff` (n, P): the curvature S of each demand, zero where it does not move."""
+    def __init__(self, problem: ExponentialFamilyProblem, params: JointDistribution, curvature: Array) -> None:
+        """`curvature` (n, P) is the diagonal of S, zero for constraints that are not active."""
         self.problem, self.params = problem, params
-        self.which = rows, k = np.nonzero(stiff > 0)
-        self.rows, self.at = np.unique(rows, return_inverse=True)
-        self.views = tuple(view.take(self.rows) for view in problem.views)
-        self.coef = problem.demands.of(rows, k)  # (K, S)
-        self.soft = 1.0 / stiff[rows, k]  # S^-1
-        self.push = self.coef @ problem.contrast  # B (K, G)
+        self.index = rows, k = np.nonzero(curvature > 0)
+        self.rows, self.row_of = np.unique(rows, return_inverse=True)  # row_of (K,): positions among `rows`
+        self.features = tuple(phi.take(self.rows) for phi in problem.features)
+        self.coef = problem.constraints.coefficients(rows, k)  # (K, S)
+        self.inverse_curvature = 1.0 / curvature[rows, k]  # S^-1
+        self.B = self.coef @ problem.contrast  # (K, G) coefficients of the bias
 
-    def gathered(self, z: Array) -> tuple[Array, ...]:
+    def weighted_features(self, z: Array) -> tuple[Array, ...]:
         """Phi^T z, per family."""
         alpha = np.zeros((len(self.rows), self.coef.shape[1]))
-        np.add.at(alpha, self.at, z[:, None] * self.coef)
-        return self.problem.gathered(alpha, self.views)
+        np.add.at(alpha, self.row_of, z[:, None] * self.coef)
+        return self.problem.weighted_features(alpha, self.features)
 
-    def along(self, moves: list[Array]) -> Array:
-        """(K,) Phi times a move of the mean parameters."""
-        scores = np.column_stack([view.dot(moves[f]) for view, f in zip(self.views, self.problem.owner)])
-        return np.asarray((scores[self.at] * self.coef).sum(axis=1))
+    def dot(self, mean_steps: list[Array]) -> Array:
+        """(K,) Phi times a step of the mean parameters."""
+        scores = np.column_stack([phi.dot(mean_steps[f]) for phi, f in zip(self.features, self.problem.family_of)])
+        return np.asarray((scores[self.row_of] * self.coef).sum(axis=1))
 
-    def kernel(self, z: Array) -> Array:
-        """Phi H Phi^T z."""
-        return self.along([one.metric(f) for one, f in zip(self.params.parts, self.gathered(z))])
+    def kernel_product(self, z: Array) -> Array:
+        """K z with the kernel matrix K = Phi H Phi^T, which is not formed."""
+        return self.dot([part.hessian_product(f) for part, f in zip(self.params.parts, self.weighted_features(z))])
 
     @property
-    def few(self) -> bool:
-        """Can the kernel be written out?"""
-        widest = max(len(part.T) for part in self.params.parts)
-        return len(self.soft) <= WRITTEN and len(self.soft) * widest <= NUMBERS
+    def is_small(self) -> bool:
+        """Whether the kernel matrix is small enough to be formed."""
+        n_parameters = max(len(part.T) for part in self.params.parts)
+        n = len(self.inverse_curvature)
+        return n <= MAX_DIRECT and n * n_parameters <= MAX_ENTRIES
 
     def gram(self) -> Array:
-        """(K, K) Phi H Phi^T, written out."""
-        K = np.zeros((len(self.at), len(self.at)))
-        for f, one in enumerate(self.params.parts):
+        """(K, K) the kernel matrix Phi H Phi^T."""
+        K = np.zeros((len(self.row_of), len(self.row_of)))
+        for f, part in enumerate(self.params.parts):
             phi: Any = 0.0
-            for s in (s for s, owner in enumerate(self.problem.owner) if owner == f):
-                phi = phi + self.views[s].features()[self.at] * self.coef[:, s, None]
-            K += one.gram(phi)
+            for s in (s for s, family in enumerate(self.problem.family_of) if family == f):
+                phi = phi + self.features[s].to_array()[self.row_of] * self.coef[:, s, None]
+            K += part.gram(phi)
         return K
 
-    def solve(self, right: Array, slope: Array, held: float) -> tuple[Array, Array]:
-        """z and the bias' move:  (S^-1 + K) z - B b = right,   B^T z + held b = slope."""
+    def solve(self, right: Array, bias_right: Array, bias_curvature: float) -> tuple[Array, Array]:
+        """z and the step b of the bias:  (S^-1 + K) z - B b = right,   B^T z + bias_curvature b = bias_right."""
         if len(right) == 0:
-            return np.zeros(0), slope / held
-        return self._directly(right, slope, held) if self.few else self._by_gradients(right, slope, held)
+            return np.zeros(0), bias_right / bias_curvature
+        solve = self._solve_directly if self.is_small else self._solve_by_conjugate_gradients
+        return solve(right, bias_right, bias_curvature)
 
-    def _directly(self, right: Array, slope: Array, held: float) -> tuple[Array, Array]:
+    def _solve_directly(self, right: Array, bias_right: Array, bias_curvature: float) -> tuple[Array, Array]:
+        B = self.B
         matrix = self.gram()
-        matrix[np.diag_indices_from(matrix)] += self.soft
+        matrix[np.diag_indices_from(matrix)] += self.inverse_curvature
         solve = solver_of(matrix)
-        across = solve(self.push)  # (K, G)
-        inner = self.push.T @ across + held * np.eye(self.push.shape[1])
-        alone = solve(right)
-        bias = np.asarray(np.linalg.solve(inner, slope - self.push.T @ alone)) if len(slope) else slope
-        return np.asarray(alone + across @ bias), bias
+        solved_B = solve(B)  # (K, G)
+        schur = B.T @ solved_B + bias_curvature * np.eye(B.shape[1])
+        z = solve(right)
+        b = np.asarray(np.linalg.solve(schur, bias_right - B.T @ z)) if len(bias_right) else bias_right
+        return np.asarray(z + solved_B @ b), b
 
-    def _by_gradients(self, right: Array, slope: Array, held: float) -> tuple[Array, Array]:
-        """Conjugate gradients, preconditioned by the same system with a multiple of 1 for K.
+    def _solve_by_conjugate_gradients(
+        self, right: Array, bias_right: Array, bias_curvature: float
+    ) -> tuple[Array, Array]:
+        """Conjugate gradients, preconditioned by the same system with a multiple of the identity in place of K.
 
-        So the second line holds from the start and in every step, however little the bias is held.
+        The second equation then holds at the start and after every iteration, however small the bias curvature is.
         """
-        n, G = self.push.shape
+        B, G = self.B, self.B.shape[1]
+        n = len(B)
         signs = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
-        D = self.soft + max(float(signs @ self.kernel(signs)) / n, 0.0)
-        scaled = self.push / D[:, None]
-        inner = np.linalg.inv(self.push.T @ scaled + held * np.eye(G)) if G else np.zeros((0, 0))
+        D = self.inverse_curvature + max(float(signs @ self.kernel_product(signs)) / n, 0.0)
+        scaled_B = B / D[:, None]
+        inverse_schur = np.linalg.inv(B.T @ scaled_B + bias_curvature * np.eye(G)) if G else np.zeros((0, 0))
 
-        def smooth(r: Array) -> tuple[Array, Array]:
-            y = inner @ (scaled.T @ r)
-            return r / D - scaled @ y, y
+        def precondition(r: Array) -> tuple[Array, Array]:
+            y = inverse_schur @ (scaled_B.T @ r)
+            return r / D - scaled_B @ y, y
 
-        bias = inner @ slope
-        z = scaled @ bias
-        r = right + self.push @ bias - self.soft * z - self.kernel(z)
-        p, y = smooth(r)
+        b = inverse_schur @ bias_right
+        z = scaled_B @ b
+        r = right + B @ b - self.inverse_curvature * z - self.kernel_product(z)
+        p, y = precondition(r)
         first = size = float(r @ p)
-        exact = EXACT if self.problem.demands.n_rows < MANY else LOOSE
-        for _ in range(MOST):
-            if not size > exact * first:
+        tol = EXACT if self.problem.constraints.n_rows < MANY else LOOSE
+        for _ in range(MAX_ITER):
+            if not size > tol * first:
                 break
-            q = self.soft * p + self.kernel(p) + self.push @ y
+            q = self.inverse_curvature * p + self.kernel_product(p) + B @ y
             length = size / float(p @ q)
-            z, bias, r = z + length * p, bias - length * y, r - length * q
-            next_p, next_y = smooth(r)
-            size, before = float(r @ next_p), size
-            p, y = next_p + (size / before) * p, next_y + (size / before) * y
-        return z, bias
+            z, b, r = z + length * p, b - length * y, r - length * q
+            next_p, next_y = precondition(r)
+            size, previous = float(r @ next_p), size
+            p, y = next_p + (size / previous) * p, next_y + (size / previous) * y
+        return z, b
 
 
 @dataclass(frozen=True)
-class ExponentialFamilySequential(Problem[Joint, Joint, Push]):
-    """The same problem, each update the minimum of the local one: for losses that all but break."""
+class SequentialFamilyProblem(Problem[JointDistribution, JointDistribution, FamilyStats]):
+    """The same problem; each update is the exact minimum of the local problem, for losses that are nearly kinked."""
 
     whole: ExponentialFamilyProblem
-    precise: float
+    precision: float
     safe_step: float = 2.0**-30
 
-    def prepare(self, params: Joint) -> Joint:
+    def prepare(self, params: JointDistribution) -> JointDistribution:
         return params
 
-    def stats(self, ready: Joint, block: NumberedRows) -> Push:  # type: ignore[override]
+    def stats(self, ready: JointDistribution, block: NumberedRows) -> FamilyStats:  # type: ignore[override]
         return self.whole.stats(ready, block)
 
-    def objective(self, params: Joint, total: Push) -> float:
+    def objective(self, params: JointDistribution, total: FamilyStats) -> float:
         return self.whole.objective(params, total)
 
-    def gap(self, params: Joint, total: Push) -> float | None:
+    def gap(self, params: JointDistribution, total: FamilyStats) -> float | None:
         return self.whole.gap(params, total)
 
-    def update(self, params: Joint, total: Push, step: float) -> Joint:
-        """D is quadratic and margins are linear in a move  T0 - T + Phi^T z:  the kernel's factor takes z's place."""
+    def update(self, params: JointDistribution, total: FamilyStats, step: float) -> JointDistribution:
+        """Minimize over steps  T0 - T + Phi^T z,  in which D is quadratic and the margins are linear.
+
+        K = V diag(root^2) V^T is the kernel matrix of all constraints; the unknowns are diag(root) V^T z and the bias.
+        """
         whole = self.whole
-        asked = whole.demands
-        every = Active(whole, params, np.where(asked.speaks, asked.weight[:, None], 0.0))
-        back = [p.T - one.T for p, one in zip(whole.prior.parts, params.parts)]
-        m = whole.margins(params)[every.which] + every.along([one.metric(b) for one, b in zip(params.parts, back)])
+        constraints = whole.constraints
+        every = ActiveSet(whole, params, np.where(constraints.effective, constraints.weight[:, None], 0.0))
+        to_prior = [p.T - part.T for p, part in zip(whole.prior.parts, params.parts)]
+        m = whole.margins(params)[every.index]
+        m = m + every.dot([part.hessian_product(t) for part, t in zip(params.parts, to_prior)])
         values, vectors = eigh(every.gram())
-        kept = values > CUT * max(float(values.max(initial=0.0)), 1e-300)
-        root = np.sqrt(values[kept])
+        positive = values > CUT * max(float(values.max(initial=0.0)), 1e-300)
+        root, vectors = np.sqrt(values[positive]), vectors[:, positive]
         r, G = len(root), len(params.bias)
         Q = np.diag(np.r_[np.ones(r), np.full(G, 1.0 / whole.bias_variance + PROXIMAL * total.weight)])
         g = np.r_[np.zeros(r), (params.bias - whole.prior.bias) / whole.bias_variance]
-        A = np.concatenate([vectors[:, kept] * root, every.push], axis=1)
-        move = local_minimum(Q, g, A, m, asked.weight[every.which[0]], whole.margin, self.precise)
-        towards = every.gathered(vectors[:, kept] @ (move[:r] / root))
-        return whole.moved(params, tuple(step * (b + t) for b, t in zip(back, towards)), step * move[r:])
+        A = np.concatenate([vectors * root, every.B], axis=1)
+        v = local_minimum(Q, g, A, m, constraints.weight[every.index[0]], whole.margin, self.precision)
+        from_prior = every.weighted_features(vectors @ (v[:r] / root))
+        return whole.step(params, tuple(step * (a + b) for a, b in zip(to_prior, from_prior)), step * v[r:])

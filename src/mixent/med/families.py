@@ -36,22 +36,22 @@ class Distribution(ABC):
         """(M,) gradient of A."""
 
     @abstractmethod
-    def metric(self, f: Array) -> Array:
+    def hessian_product(self, f: Array) -> Array:
         """(M,) Hessian of A times f."""
 
     def gram(self, F: Array) -> Array:
         """(K, K) F Hessian F^T for the rows of F (K, M)."""
-        return F @ np.array([self.metric(f) for f in F]).T
+        return F @ np.array([self.hessian_product(f) for f in F]).T
 
     @abstractmethod
-    def at(self, T: Array) -> Distribution:
+    def with_statistics(self, T: Array) -> Distribution:
         """The member with these statistics; an OutsideDomainError where there is none."""
 
     def __getstate__(self) -> dict[str, Any]:
         return declared(self)
 
     @property
-    def farthest(self) -> float:
+    def max_divergence(self) -> float:
         """No distribution of the family is farther from this one, in nats of relative entropy."""
         return float("inf")
 
@@ -80,17 +80,17 @@ class TreeDistribution(Distribution):
         return self.trees.mean
 
     @property
-    def farthest(self) -> float:
+    def max_divergence(self) -> float:
         """From the least probable tree."""
         return self.log_partition + float(SpanningTrees(-self.T).tree_weights.sum())
 
-    def metric(self, f: Array) -> Array:
-        return self.trees.metric(f)
+    def hessian_product(self, f: Array) -> Array:
+        return self.trees.hessian_product(f)
 
     def gram(self, F: Array) -> Array:
         return self.trees.gram(F)
 
-    def at(self, T: Array) -> TreeDistribution:
+    def with_statistics(self, T: Array) -> TreeDistribution:
         if not np.isfinite(T).all():
             raise OutsideDomainError("a tree's edge weights are not finite")
         return TreeDistribution(T)
@@ -115,10 +115,10 @@ class SingleTree(Distribution):
     def mean(self) -> Array:
         return self.T
 
-    def metric(self, f: Array) -> Array:
+    def hessian_product(self, f: Array) -> Array:
         return np.zeros_like(f)
 
-    def at(self, T: Array) -> SingleTree:
+    def with_statistics(self, T: Array) -> SingleTree:
         return self
 
 
@@ -150,7 +150,7 @@ class Dirichlets(Distribution):
     def _curvatures(self) -> tuple[Array, Array]:
         return polygamma(1, self.T), polygamma(1, self.totals)
 
-    def metric(self, f: Array) -> Array:
+    def hessian_product(self, f: Array) -> Array:
         own, whole = self._curvatures
         return own * f - (whole * np.bincount(self.group, f))[self.group]
 
@@ -160,7 +160,7 @@ class Dirichlets(Distribution):
         np.add.at(sums.T, self.group, F.T)
         return (F * own) @ F.T - (sums * whole) @ sums.T
 
-    def at(self, T: Array) -> Dirichlets:
+    def with_statistics(self, T: Array) -> Dirichlets:
         return Dirichlets(T, self.group)
 
     @property
@@ -312,10 +312,12 @@ class TreeTables(Distribution):
         cells = digamma * (1.0 - self.layout.spread(self._edges.sum(axis=1)))
         return self._laid_out(-float(psi(self.rows)), cells, digammas * self.layout.spread_pairs(self._edges))
 
-    def metric(self, f: Array) -> Array:
+    def hessian_product(self, f: Array) -> Array:
         f = f.reshape(self.table.shape)
         (digamma, digammas), (trigamma, trigammas) = self._digammas, self._trigammas
-        moved = unpacked(self.trees.metric(self._edge_sums(digammas * f[1:, 1:], digamma * f[0, 1:])), self.layout.n)
+        moved = unpacked(
+            self.trees.hessian_product(self._edge_sums(digammas * f[1:, 1:], digamma * f[0, 1:])), self.layout.n
+        )
         spread = self.layout.spread
         cells = trigamma * f[0, 1:] * (1.0 - spread(self._edges.sum(axis=1))) - digamma * spread(moved.sum(axis=1))
         pairs = trigammas * f[1:, 1:] * self.layout.spread_pairs(self._edges)
@@ -335,7 +337,7 @@ class TreeTables(Distribution):
         out += (flat * (0.5 * trigammas * self.layout.spread_pairs(self._edges)).ravel()) @ flat.T
         return out - polygamma(1, self.rows) * np.outer(F[:, 0], F[:, 0])
 
-    def at(self, T: Array) -> TreeTables:
+    def with_statistics(self, T: Array) -> TreeTables:
         return TreeTables(T, self.layout, self.structure)
 
 
@@ -361,12 +363,12 @@ class Product(Distribution):
     def mean(self) -> Array:
         return np.concatenate([part.mean for part in self.parts])
 
-    def metric(self, f: Array) -> Array:
-        return np.concatenate([part.metric(own) for part, own in zip(self.parts, np.split(f, self.cuts))])
+    def hessian_product(self, f: Array) -> Array:
+        return np.concatenate([part.hessian_product(own) for part, own in zip(self.parts, np.split(f, self.cuts))])
 
     def gram(self, F: Array) -> Array:
         grams = [part.gram(own) for part, own in zip(self.parts, np.split(F, self.cuts, axis=1))]
         return np.asarray(np.sum(grams, axis=0))
 
-    def at(self, T: Array) -> Product:
-        return Product(tuple(part.at(own) for part, own in zip(self.parts, np.split(T, self.cuts))))
+    def with_statistics(self, T: Array) -> Product:
+        return Product(tuple(part.with_statistics(own) for part, own in zip(self.parts, np.split(T, self.cuts))))

@@ -15,7 +15,7 @@ from mixent.med.families import CellLayout
 from mixent.med.spanning_trees import packed, unpacked
 
 
-class View(ABC):
+class RowFeatures(ABC):
     """Features phi (n, M) of rows, and what a row's log-probability has beside them."""
 
     offset: Array  # (n,) known parts of the log-probability
@@ -34,19 +34,19 @@ class View(ABC):
         """(n,) phi mean."""
 
     @abstractmethod
-    def gather(self, alpha: Array) -> Array:
+    def weighted_sum(self, alpha: Array) -> Array:
         """(M,) sum_t alpha_t phi_t."""
 
     @abstractmethod
-    def take(self, rows: Any) -> View:
+    def take(self, rows: Any) -> RowFeatures:
         """Some rows."""
 
     @abstractmethod
-    def features(self) -> Array:
+    def to_array(self) -> Array:
         """(n, M) written out."""
 
 
-class Matrix(View):
+class FeatureMatrix(RowFeatures):
     """Features written out, dense or sparse."""
 
     def __init__(self, phi: Any, offset: Array | None = None) -> None:
@@ -60,17 +60,17 @@ class Matrix(View):
     def dot(self, mean: Array) -> Array:
         return np.asarray(self.phi @ mean)
 
-    def gather(self, alpha: Array) -> Array:
+    def weighted_sum(self, alpha: Array) -> Array:
         return np.asarray(self.phi.T @ alpha)
 
-    def take(self, rows: Any) -> Matrix:
-        return Matrix(self.phi[rows], self.offset[rows])
+    def take(self, rows: Any) -> FeatureMatrix:
+        return FeatureMatrix(self.phi[rows], self.offset[rows])
 
-    def features(self) -> Array:
+    def to_array(self) -> Array:
         return self.phi if isinstance(self.phi, np.ndarray) else self.phi.toarray()
 
 
-class Edges(View):
+class EdgeFeatures(RowFeatures):
     """Of known tables: a row's feature of edge uv is w_uv(x) = sum_ij o_u(i) table_uv(i, j) o_v(j) (28).
 
     o are the row's cells: ones where a category is, nothing where it is missing, probabilities where a number is
@@ -92,14 +92,14 @@ class Edges(View):
         weights = self.table * self.layout.spread_pairs(0.5 * unpacked(mean, self.layout.n))
         return np.asarray(np.einsum("nr,nr->n", self.cells @ weights, self.cells))
 
-    def gather(self, alpha: Array) -> Array:
+    def weighted_sum(self, alpha: Array) -> Array:
         counts = (self.cells.T * alpha) @ self.cells
         return packed(self.layout.by_pair(self.table * counts))
 
-    def take(self, rows: Any) -> Edges:
-        return Edges(self.cells[rows], self.table, self.alone, self.layout, self.offset[rows])
+    def take(self, rows: Any) -> EdgeFeatures:
+        return EdgeFeatures(self.cells[rows], self.table, self.alone, self.layout, self.offset[rows])
 
-    def features(self) -> Array:
+    def to_array(self) -> Array:
         n, starts = self.layout.n, self.layout.starts
         out = np.empty((self.n_rows, n, n))
         for v, size in enumerate(self.layout.sizes):
@@ -110,7 +110,7 @@ class Edges(View):
         return out[:, rows, columns]
 
 
-class Counted(View):
+class CountFeatures(RowFeatures):
     """Of tables that are not known: a row adds (1, cells)^T (1, cells) to the counts (63)."""
 
     def __init__(self, cells: Array, offset: Array) -> None:
@@ -118,13 +118,13 @@ class Counted(View):
         self.cells, self.offset = cells, offset
 
     @classmethod
-    def of(cls, cells: Array) -> Counted:
+    def of(cls, cells: Array) -> CountFeatures:
         """From the cells (n, R) themselves."""
         return cls(np.concatenate([np.ones((len(cells), 1)), cells], axis=1), np.zeros(len(cells)))
 
-    def shifted(self, by: Any) -> Counted:
+    def add_offset(self, by: Any) -> CountFeatures:
         """The same rows, their log-probabilities larger by so much."""
-        return Counted(self.cells, self.offset + by)
+        return CountFeatures(self.cells, self.offset + by)
 
     @property
     def row_bytes(self) -> int:
@@ -134,11 +134,11 @@ class Counted(View):
         width = self.cells.shape[1]
         return np.asarray(np.einsum("nr,nr->n", self.cells @ mean.reshape(width, width), self.cells))
 
-    def gather(self, alpha: Array) -> Array:
+    def weighted_sum(self, alpha: Array) -> Array:
         return ((self.cells.T * alpha) @ self.cells).ravel()
 
-    def take(self, rows: Any) -> Counted:
-        return Counted(self.cells[rows], self.offset[rows])
+    def take(self, rows: Any) -> CountFeatures:
+        return CountFeatures(self.cells[rows], self.offset[rows])
 
-    def features(self) -> Array:
+    def to_array(self) -> Array:
         return (self.cells[:, :, None] * self.cells[:, None, :]).reshape(self.n_rows, -1)

@@ -20,11 +20,11 @@ from mixent.data import Table, check_spread, read_features
 from mixent.med.constraints import PairConstraints, contrasts
 from mixent.med.encoding import FILLED, Encoder
 from mixent.med.estimator import CALIBRATIONS, MEDBase, Trained
-from mixent.med.gaussians import Ensemble
+from mixent.med.gaussians import ClassNormalWisharts
 from mixent.med.margins import MARGINS
 from mixent.med.options import GaussianPrior
 from mixent.med.solving import GaussianDiscriminant
-from mixent.med.training_sets import GaussianSpace, Part, Space, predictive_scores
+from mixent.med.training_sets import GaussianTrainingSet, Subset, TrainingSet, predictive_scores
 
 GRID = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 LANDMARKS = 500
@@ -163,12 +163,12 @@ class MEDGaussianClassifier(MEDBase):
     def __sklearn_tags__(self):
         return able(super().__sklearn_tags__(), missing=FILLED)
 
-    def _space(self, X: Any, y: Any, table: Table, part: Part, executor: Any) -> GaussianSpace:
+    def _training_set(self, X: Any, y: Any, table: Table, subset: Subset, executor: Any) -> GaussianTrainingSet:
         check_spread(table)
-        Z = self._encode(table, part)
+        Z = self._encode(table, subset)
         prior, predictive = self._group("prior"), self.calibration == "predictive"
         mean_and_cov = self._encoded_prior(prior, Z.shape[1])
-        return GaussianSpace(Z, prior.n_rows, *mean_and_cov, self.classes_, self._floor(), predictive)
+        return GaussianTrainingSet(Z, prior.n_rows, *mean_and_cov, self.classes_, self._floor(), predictive)
 
     def _check(self) -> None:
         self._check_common()
@@ -198,14 +198,14 @@ class MEDGaussianClassifier(MEDBase):
             floor[len(self.encoder_.center) :] = BIT
         return floor
 
-    def _prior_margins(self, discriminant: Any, contests: PairConstraints) -> Array:
-        problem = discriminant.problem(contests, MARGINS["laplace"](1.0, 1.0))  # scores do not depend on the margin
-        return contests.signs * (problem.scores(discriminant.prior, discriminant.X) @ contests.differences.T)
+    def _prior_margins(self, discriminant: Any, constraints: PairConstraints) -> Array:
+        problem = discriminant.problem(constraints, MARGINS["laplace"](1.0, 1.0))  # scores do not depend on the margin
+        return constraints.signs * (problem.scores(discriminant.prior, discriminant.X) @ constraints.differences.T)
 
     # --- columns ------------------------------------------------------------------------------------------------
 
-    def _encode(self, table: Table, part: Part) -> Array:
-        weight = part.weight
+    def _encode(self, table: Table, subset: Subset) -> Array:
+        weight = subset.weight
         self.encoder_ = Encoder.of(table, weight, True)
         Z = self.encoder_(table)
         self.components_ = None
@@ -238,8 +238,8 @@ class MEDGaussianClassifier(MEDBase):
                 raise ValueError("cov of the prior must be symmetric and positive definite")
         return mean, cov
 
-    def _keep_function(self, space: Space, trained: Trained) -> None:
-        self.ensemble_: Ensemble = trained.solution.state
+    def _keep_function(self, training_set: TrainingSet, trained: Trained) -> None:
+        self.distribution_: ClassNormalWisharts = trained.solution.state
         self.shares_ = self.class_prior_.copy()  # of the training rows
         assert isinstance(trained.discriminant, GaussianDiscriminant)
         self.prior_gaussians_ = list(trained.discriminant.prior.classes)
@@ -250,7 +250,7 @@ class MEDGaussianClassifier(MEDBase):
     def gaussians_(self) -> list:
         """The distribution over each class's Gaussian."""
         check_is_fitted(self)
-        return list(self.ensemble_.classes)
+        return list(self.distribution_.classes)
 
     @property
     def means_(self) -> list[Array]:
@@ -268,7 +268,7 @@ class MEDGaussianClassifier(MEDBase):
         return Z if self.components_ is None else self.components_(Z)
 
     def _bias(self) -> Array:
-        return contrasts(len(self.classes_)) @ self.ensemble_.bias
+        return contrasts(len(self.classes_)) @ self.distribution_.bias
 
     def _scores(self, X: Any) -> Array:
         Z = self._read(X)
@@ -277,7 +277,7 @@ class MEDGaussianClassifier(MEDBase):
     def _log_joint(self, X: Any) -> Array:
         if self.calibration != "predictive":
             return super()._log_joint(X)
-        return self.calibration_(predictive_scores(self.ensemble_.classes, self._read(X), self.shares_[None]))
+        return self.calibration_(predictive_scores(self.distribution_.classes, self._read(X), self.shares_[None]))
 
 
 @dataclass(frozen=True)

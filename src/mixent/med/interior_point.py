@@ -72,7 +72,7 @@ class _Interior:
     def _look(self) -> None:
         """What lacks of each condition here."""
         at = self.at
-        apart, self.bend = self.margin.apart(at.lam)
+        apart, self.loss_curvature = self.margin.apart(at.lam)
         self.kept = self.m + self.A @ at.v
         self.dual = self.Q @ at.v + self.g - self.A.T @ (self.weight * at.lam)
         self.lacking = self.kept - apart + at.h - at.z
@@ -84,7 +84,7 @@ class _Interior:
         """One step: Mehrotra's, or where that is short one to the middle."""
         at = self.at
         ratio = at.h / at.left
-        self.stiff = at.z + at.lam * (self.bend + ratio)
+        self.stiff = at.z + at.lam * (self.loss_curvature + ratio)
         self.solve = solver_of(self.Q + (self.A * (self.weight * at.lam / self.stiff)[:, None]).T @ self.A)
         # how far the plain step gets tells how much to center, and what to correct
         plain = self._direction(0.0, None)

@@ -17,16 +17,16 @@ from mixent.core.blocks import NumberedRows, Whole
 from mixent.core.driver import Problem, Run, Stop, run
 from mixent.core.executors import Serial
 from mixent.core.stats import Stats
-from mixent.med.exponential_family_solving import Found
+from mixent.med.exponential_family_solving import JointSolution
 from mixent.med.solving import Search
 
 
 @dataclass(frozen=True)
-class Guess:
+class LatentSolution:
     """What is hidden in each row, and the solution for it."""
 
     hidden: Any
-    found: Found
+    found: JointSolution
 
 
 @dataclass(frozen=True)
@@ -35,30 +35,30 @@ class Nothing(Stats):
 
 
 @dataclass(frozen=True)
-class LatentProblem(Problem[Guess, Guess, Nothing]):
+class LatentProblem(Problem[LatentSolution, LatentSolution, Nothing]):
     """Maximizes minus the relative entropy; one update is both steps."""
 
-    solve: Callable[[Any, Found | None], Found]  # step 1, from an earlier solution
-    reveal: Callable[[Found], Any]  # step 2
+    solve: Callable[[Any, JointSolution | None], JointSolution]  # step 1, from an earlier solution
+    reveal: Callable[[JointSolution], Any]  # step 2
 
-    def start(self, hidden: Any) -> Guess:
-        return Guess(hidden, self.solve(hidden, None))
+    def start(self, hidden: Any) -> LatentSolution:
+        return LatentSolution(hidden, self.solve(hidden, None))
 
-    def prepare(self, params: Guess) -> Guess:
+    def prepare(self, params: LatentSolution) -> LatentSolution:
         return params
 
-    def stats(self, ready: Guess, block: NumberedRows) -> Nothing:  # type: ignore[override]
+    def stats(self, ready: LatentSolution, block: NumberedRows) -> Nothing:  # type: ignore[override]
         return Nothing(float(block.weight.sum()))
 
-    def objective(self, params: Guess, total: Nothing) -> float:
+    def objective(self, params: LatentSolution, total: Nothing) -> float:
         return -params.found.minimum
 
-    def update(self, params: Guess, total: Nothing, step: float) -> Guess:
+    def update(self, params: LatentSolution, total: Nothing, step: float) -> LatentSolution:
         hidden = self.reveal(params.found)
-        return Guess(hidden, self.solve(hidden, params.found))
+        return LatentSolution(hidden, self.solve(hidden, params.found))
 
 
-def two_steps(problem: LatentProblem, hidden: Any, weight: np.ndarray, search: Search, tol: float) -> Run:
+def alternate_steps(problem: LatentProblem, hidden: Any, weight: np.ndarray, search: Search, tol: float) -> Run:
     """Both steps until the relative entropy stands still; the run's params are a `Guess`."""
     return run(
         problem,

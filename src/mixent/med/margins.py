@@ -27,7 +27,7 @@ from mixent.core.arrays import Array
 class MarginPrior(ABC):
     """Potential, mean and loss of a prior of the margins; of numbers and arrays alike."""
 
-    at: float  # where the prior has its mode: the margin that is wanted
+    target: float  # where the prior has its mode: the margin that is wanted
 
     @property
     def upper(self) -> float:
@@ -59,7 +59,7 @@ class MarginPrior(ABC):
         """u'(l) without the part -1 / (upper - l) that keeps l from its bound, and minus its slope."""
         return self.mean(multiplier), self.curvature(multiplier)
 
-    def bend(self, multiplier: Array) -> Array:
+    def loss_curvature(self, multiplier: Array) -> Array:
         """loss''(m) where the multiplier is l; zero where the row does not speak."""
         return np.where(multiplier > 0, 1.0 / self.curvature(multiplier), 0.0)
 
@@ -78,36 +78,36 @@ class Exponential(MarginPrior):
         Largest margin the prior allows.
     """
 
-    c: float
-    at: float = 1.0
+    C: float
+    target: float = 1.0
 
     @property
     def upper(self) -> float:
-        return self.c
+        return self.C
 
     def potential(self, multiplier: Any) -> Any:
-        return self.at * multiplier + np.log1p(-multiplier / self.c)
+        return self.target * multiplier + np.log1p(-multiplier / self.C)
 
     def mean(self, multiplier: Any) -> Any:
-        return self.at - 1.0 / (self.c - multiplier)
+        return self.target - 1.0 / (self.C - multiplier)
 
     def curvature(self, multiplier: Any) -> Any:
-        return 1.0 / (self.c - multiplier) ** 2
+        return 1.0 / (self.C - multiplier) ** 2
 
     def multiplier(self, margin: Array) -> Array:
-        lacking = np.maximum(self.at - margin, 1.0 / self.c)
-        return np.where(self.at - margin > 1.0 / self.c, np.maximum(self.c - 1.0 / lacking, 0.0), 0.0)
+        lacking = np.maximum(self.target - margin, 1.0 / self.C)
+        return np.where(self.target - margin > 1.0 / self.C, np.maximum(self.C - 1.0 / lacking, 0.0), 0.0)
 
     def loss(self, margin: Array) -> Array:
         # in what is lacking: 1 - l/c would lose its digits where l is next to c
-        lacking = np.maximum(self.at - margin, 1.0 / self.c)
-        return np.where(self.at - margin > 1.0 / self.c, self.c * lacking - 1.0 - np.log(self.c * lacking), 0.0)
+        lacking = np.maximum(self.target - margin, 1.0 / self.C)
+        return np.where(self.target - margin > 1.0 / self.C, self.C * lacking - 1.0 - np.log(self.C * lacking), 0.0)
 
     def apart(self, multiplier: Array) -> tuple[Array, Array]:
-        return self.at + 0.0 * multiplier, 0.0 * multiplier
+        return self.target + 0.0 * multiplier, 0.0 * multiplier
 
-    def bend(self, multiplier: Array) -> Array:
-        return np.where(multiplier > 0, (self.c - multiplier) ** 2, 0.0)
+    def loss_curvature(self, multiplier: Array) -> Array:
+        return np.where(multiplier > 0, (self.C - multiplier) ** 2, 0.0)
 
 
 @dataclass(frozen=True)
@@ -122,37 +122,37 @@ class Laplace(MarginPrior):
         The prior's mean.
     """
 
-    c: float
-    at: float = 1.0
+    C: float
+    target: float = 1.0
 
     @property
     def upper(self) -> float:
-        return self.c
+        return self.C
 
     def potential(self, multiplier: Any) -> Any:
-        return self.at * multiplier + np.log1p(-((multiplier / self.c) ** 2))
+        return self.target * multiplier + np.log1p(-((multiplier / self.C) ** 2))
 
     def mean(self, multiplier: Any) -> Any:
-        return self.at - 2.0 * multiplier / ((self.c - multiplier) * (self.c + multiplier))
+        return self.target - 2.0 * multiplier / ((self.C - multiplier) * (self.C + multiplier))
 
     def curvature(self, multiplier: Any) -> Any:
-        return 2.0 * (self.c**2 + multiplier**2) / ((self.c - multiplier) * (self.c + multiplier)) ** 2
+        return 2.0 * (self.C**2 + multiplier**2) / ((self.C - multiplier) * (self.C + multiplier)) ** 2
 
     def multiplier(self, margin: Array) -> Array:
-        lacking = np.maximum(self.at - margin, 0.0)
-        return lacking * self.c**2 / (1.0 + np.hypot(1.0, lacking * self.c))  # no cancellation near zero
+        lacking = np.maximum(self.target - margin, 0.0)
+        return lacking * self.C**2 / (1.0 + np.hypot(1.0, lacking * self.C))  # no cancellation near zero
 
     def loss(self, margin: Array) -> Array:
         # in what is lacking: 1 - (l/c)^2 would lose its digits where l is next to c
-        root = np.hypot(1.0, self.c * np.maximum(self.at - margin, 0.0))
+        root = np.hypot(1.0, self.C * np.maximum(self.target - margin, 0.0))
         return root - 1.0 + np.log(2.0 / (1.0 + root))
 
     def apart(self, multiplier: Array) -> tuple[Array, Array]:
-        return self.at + 1.0 / (self.c + multiplier), 1.0 / (self.c + multiplier) ** 2
+        return self.target + 1.0 / (self.C + multiplier), 1.0 / (self.C + multiplier) ** 2
 
-    def bend(self, multiplier: Array) -> Array:
-        square = ((self.c - multiplier) * (self.c + multiplier)) ** 2
-        return np.where(multiplier > 0, square / (2.0 * (self.c**2 + multiplier**2)), 0.0)
+    def loss_curvature(self, multiplier: Array) -> Array:
+        square = ((self.C - multiplier) * (self.C + multiplier)) ** 2
+        return np.where(multiplier > 0, square / (2.0 * (self.C**2 + multiplier**2)), 0.0)
 
 
 @dataclass(frozen=True)
@@ -167,20 +167,20 @@ class Gaussian(MarginPrior):
         The prior's mean.
     """
 
-    c: float
-    at: float = 1.0
+    C: float
+    target: float = 1.0
 
     def potential(self, multiplier: Any) -> Any:
-        return self.at * multiplier - 0.5 * (multiplier / self.c) ** 2
+        return self.target * multiplier - 0.5 * (multiplier / self.C) ** 2
 
     def mean(self, multiplier: Any) -> Any:
-        return self.at - multiplier / self.c**2
+        return self.target - multiplier / self.C**2
 
     def curvature(self, multiplier: Any) -> Any:
-        return 0.0 * multiplier + 1.0 / self.c**2
+        return 0.0 * multiplier + 1.0 / self.C**2
 
     def multiplier(self, margin: Array) -> Array:
-        return self.c**2 * np.maximum(self.at - margin, 0.0)
+        return self.C**2 * np.maximum(self.target - margin, 0.0)
 
 
 @dataclass(frozen=True)
@@ -193,13 +193,13 @@ class Fixed(MarginPrior):
         The margin.
     """
 
-    at: float = 1.0
+    target: float = 1.0
 
     def potential(self, multiplier: Any) -> Any:
-        return self.at * multiplier
+        return self.target * multiplier
 
     def mean(self, multiplier: Any) -> Any:
-        return self.at + 0.0 * multiplier
+        return self.target + 0.0 * multiplier
 
     def curvature(self, multiplier: Any) -> Any:
         return 0.0 * multiplier
@@ -226,7 +226,7 @@ def check_some_margin(margin: MarginPrior) -> None:
     """Refuse a prior whose expected margin a discriminant function of zero already has."""
     if isinstance(margin, Exponential) and not margin.mean(0.0) > 0:
         raise ValueError(
-            f"with C={margin.c!r} and margin='exponential' the expected margin is {margin.mean(0.0):.3g} "
+            f"with C={margin.C!r} and margin='exponential' the expected margin is {margin.mean(0.0):.3g} "
             f"(target - 1/C), which a discriminant function of zero already has: every multiplier would be 0, and "
-            f"there would be no classifier; take C > {1 / margin.at:.3g}, or margin='laplace' or 'gaussian'"
+            f"there would be no classifier; take C > {1 / margin.target:.3g}, or margin='laplace' or 'gaussian'"
         )

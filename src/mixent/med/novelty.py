@@ -24,10 +24,10 @@ from mixent.hmm.sequences import one_alphabet
 from mixent.med.families import Distribution
 from mixent.med.margins import MARGINS
 from mixent.med.novelty_models import NoveltyChain, NoveltyMixture, NoveltyModel, NoveltyTrees
-from mixent.med.novelty_problem import bayes, level_set
+from mixent.med.novelty_problem import fit_posterior, level_set
 from mixent.med.options import Margin
 from mixent.med.solving import Search
-from mixent.med.training_sets import in_parts
+from mixent.med.training_sets import in_batches
 from mixent.med.tree_columns import MOST_CELLS, MOST_VERTICES
 
 DENSITIES = ("auto", "product", "tree", "gaussian", "mixture", "hmm")
@@ -244,20 +244,20 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
     def _search(self, data: Any, weight: Array, show: Any) -> None:
         watch = () if show is None else (_watching(show, int(self.max_iter)),)
         search = Search(float(self.tol), int(self.max_iter), observers=watch)
-        start = bayes(self.model_, data, weight, search)
+        start = fit_posterior(self.model_, data, weight, search)
         self.bayes_: Distribution = start.params
-        first = self.model_.look(self.bayes_, data)
-        self.bayes_scores_ = first.bound - first.blur
+        first = self.model_.evaluate(self.bayes_, data)
+        self.bayes_scores_ = first.bound - first.missing_gain
         self.level_ = weighted_quantile(self.bayes_scores_, weight, self._quantile())
         self.margin_ = None if self.objective == "bayes" else self._group("margin").prior(float(self.C), self.level_)
         if self.margin_ is None:
             self.distribution_, run, inner, lam = self.bayes_, start, start, np.where(weight > 0, 1.0, 0.0)
             minimum, dual = self.bayes_.divergence(self.model_.prior), None
         else:
-            found, run = level_set(self.model_, data, weight, self.margin_, search, self.bayes_, -first.blur)
+            found, run = level_set(self.model_, data, weight, self.margin_, search, self.bayes_, -first.missing_gain)
             self.distribution_, inner, lam = found.joint.parts[0], found.run, found.multipliers[:, 0]
             minimum, dual = found.minimum, found.dual
-        self.hidden_ = self.model_.hides(data)
+        self.hidden_ = self.model_.has_hidden(data)
         self.relative_entropy_, self.objective_ = minimum, dual
         self.gap_ = None if dual is None else max(minimum - dual, 0.0)
         self.run_ = replace(run, last=None, params=None)
@@ -302,12 +302,12 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         """
         check_is_fitted(self)
         table = read_features(self, X, reset=False, new=True)
-        return in_parts(table, lambda rows: self._scored(self.model_.read(rows)))
+        return in_batches(table, lambda rows: self._scored(self.model_.read(rows)))
 
     def _scored(self, data: Any) -> Array:
         """(n,) what gaps bring, as the Bayesian fit has it, is taken off: they make no row more typical."""
-        blur = self.model_.look(self.bayes_, data).blur if self.model_.hides(data) else 0.0
-        return self.model_.look(self.distribution_, data).bound - blur
+        missing_gain = self.model_.evaluate(self.bayes_, data).missing_gain if self.model_.has_hidden(data) else 0.0
+        return self.model_.evaluate(self.distribution_, data).bound - missing_gain
 
     def decision_function(self, X: Any) -> Array:
         """`score_samples` minus `offset_`: negative for outliers.

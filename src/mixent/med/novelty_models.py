@@ -21,7 +21,7 @@ from mixent.hmm.lattice import forward_backward
 from mixent.hmm.sequences import from_rows, step_schema
 from mixent.med.encoding import Encoder
 from mixent.med.families import Dirichlets, Distribution, Product, TreeTables
-from mixent.med.features import Counted, Matrix, View
+from mixent.med.features import CountFeatures, FeatureMatrix, RowFeatures
 from mixent.med.tree_columns import TreeColumns
 from mixent.med.tree_tables import counted_tables
 from mixent.med.wishart import Wishart
@@ -31,12 +31,12 @@ SPARE = 1  # cells of a category for values not seen in training: they are new, 
 
 
 @dataclass(frozen=True)
-class Look:
+class Evaluation:
     """Rows seen with some expected log-parameters."""
 
-    view: View  # its offset is H(Q), what the bound has beside the statistics
+    features: RowFeatures  # its offset is H(Q), what the bound has beside the statistics
     bound: Array  # (n,) of each row's log-probability
-    blur: Array  # (n,) what the row has too much, for not having all its values
+    missing_gain: Array  # (n,) what the row has too much, for not having all its values
 
 
 class NoveltyModel(ABC):
@@ -44,7 +44,7 @@ class NoveltyModel(ABC):
 
     prior: Distribution
 
-    def hides(self, data: Any) -> bool:
+    def has_hidden(self, data: Any) -> bool:
         """Is something hidden in these rows, so that views change with the parameters?"""
         return True
 
@@ -53,7 +53,7 @@ class NoveltyModel(ABC):
         """Rows as this model needs them."""
 
     @abstractmethod
-    def look(self, distribution: Distribution, data: Any) -> Look:
+    def evaluate(self, distribution: Distribution, data: Any) -> Evaluation:
         """Rows under a distribution of the parameters."""
 
     def start(self, data: Any, weight: Array) -> Distribution:
@@ -165,7 +165,7 @@ def complete(X: Array, b: Array, C: Array) -> Completed:
     return Completed(first, pattern, covs, entropy[pattern])
 
 
-class Mixed(View):
+class MixtureFeatures(RowFeatures):
     """Rows that belong to components in shares: T = (shares, statistics of each component)."""
 
     def __init__(self, emission: Emission, resp: Array, bits: Array, seen: list[Completed], offset: Array) -> None:
@@ -184,15 +184,15 @@ class Mixed(View):
             out += share * (self.bits @ a + seen.form(b0, b, C))
         return out
 
-    def gather(self, alpha: Array) -> Array:
+    def weighted_sum(self, alpha: Array) -> Array:
         each = [self.emission.statistics(alpha * share, self.bits, seen) for share, seen in zip(self.resp.T, self.seen)]
         return np.concatenate([alpha @ self.resp, *each])
 
-    def take(self, rows: Any) -> Mixed:
+    def take(self, rows: Any) -> MixtureFeatures:
         seen = [one.take(rows) for one in self.seen]
-        return Mixed(self.emission, self.resp[rows], self.bits[rows], seen, self.offset[rows])
+        return MixtureFeatures(self.emission, self.resp[rows], self.bits[rows], seen, self.offset[rows])
 
-    def features(self) -> Array:
+    def to_array(self) -> Array:
         emission, ones = self.emission, np.ones((self.n_rows, 1))
         parts = [self.resp]
         for share, seen in zip(self.resp.T, self.seen):
@@ -314,23 +314,23 @@ class NoveltyMixture(NoveltyModel):
         prior = Product((shares, *[emission.prior(ess)] * n_components))
         return cls(Scale.of(table, weight), emission, n_components, prior)
 
-    def hides(self, data: Rows) -> bool:
+    def has_hidden(self, data: Rows) -> bool:
         return self.n_components > 1 or (self.emission.joint and bool(np.isnan(data.X).any()))
 
     def read(self, table: Table) -> Rows:
         return self.scale(table)
 
-    def look(self, distribution: Distribution, data: Rows) -> Look:
+    def evaluate(self, distribution: Distribution, data: Rows) -> Evaluation:
         assert isinstance(distribution, Product)
         shares, *parts = distribution.parts
         seen = [self.emission.completed(data.X, part.mean) for part in parts]
         joint = np.column_stack([one.bound(self.emission, data.bits, p.mean) for one, p in zip(seen, parts)])
         joint += shares.mean
         resp = np.exp(log_softmax(joint, axis=1))
-        blur = sum(share * one.entropy for share, one in zip(resp.T, seen))
+        missing_gain = sum(share * one.entropy for share, one in zip(resp.T, seen))
         mixing = -xlogy(resp, resp).sum(axis=1)
-        view = Mixed(self.emission, resp, data.bits, seen, mixing + blur - self.scale.log_volume)
-        return Look(view, logsumexp(joint, axis=1) - self.scale.log_volume, np.asarray(blur))
+        features = MixtureFeatures(self.emission, resp, data.bits, seen, mixing + missing_gain - self.scale.log_volume)
+        return Evaluation(features, logsumexp(joint, axis=1) - self.scale.log_volume, np.asarray(missing_gain))
 
     def start(self, data: Rows, weight: Array) -> Distribution:
         if self.n_components == 1:
@@ -338,8 +338,8 @@ class NoveltyMixture(NoveltyModel):
         member = _grouped(data.X, data.bits, weight, self.n_components)
         seen = self.emission.completed(data.X, self.prior.parts[1].mean)
         resp = np.eye(self.n_components)[member]
-        view = Mixed(self.emission, resp, data.bits, [seen] * self.n_components, np.zeros(len(member)))
-        return self.prior.at(self.prior.T + view.gather(weight))
+        features = MixtureFeatures(self.emission, resp, data.bits, [seen] * self.n_components, np.zeros(len(member)))
+        return self.prior.with_statistics(self.prior.T + features.weighted_sum(weight))
 
 
 @dataclass(frozen=True)
@@ -381,7 +381,7 @@ class NoveltyChain(NoveltyModel):
         steps, lengths = steps_of(table)
         return Steps(self.scale(steps), lengths)
 
-    def look(self, distribution: Distribution, data: Steps) -> Look:
+    def evaluate(self, distribution: Distribution, data: Steps) -> Evaluation:
         assert isinstance(distribution, Product)
         first, moves, *parts = distribution.parts
         S, rows, emitted = self.n_states, data.rows, data.rows.any[:, None]
@@ -390,23 +390,27 @@ class NoveltyChain(NoveltyModel):
         log_trans = moves.mean.reshape(S, S)
         found = forward_backward(first.mean, log_trans, np.where(emitted, emit, 0.0), data.lengths, pairs="sequence")
         begins = np.cumsum(data.lengths) - data.lengths
-        view = Mixed(self.emission, found.states * emitted, rows.bits, [seen] * S, np.zeros(len(rows.bits)))
-        sums = np.add.reduceat(view.features()[:, S:], begins, axis=0)
+        features = MixtureFeatures(
+            self.emission, found.states * emitted, rows.bits, [seen] * S, np.zeros(len(rows.bits))
+        )
+        sums = np.add.reduceat(features.to_array()[:, S:], begins, axis=0)
         phi = np.concatenate([found.states[begins], found.pairs.reshape(len(begins), -1), sums], axis=1)
         there = np.add.reduceat(rows.any.astype(float), begins)
         bound = found.log_lik - there * self.scale.log_volume
-        blur = -bound * (data.lengths - there) / np.maximum(there, 1.0)  # gaps as usual as the row's other steps
+        missing_gain = (
+            -bound * (data.lengths - there) / np.maximum(there, 1.0)
+        )  # gaps as usual as the row's other steps
         # H(Q) is what the bound has beside the statistics, whatever Q is
-        return Look(Matrix(phi, bound - phi @ distribution.mean), bound, blur)
+        return Evaluation(FeatureMatrix(phi, bound - phi @ distribution.mean), bound, missing_gain)
 
     def start(self, data: Steps, weight: Array) -> Distribution:
         S, rows, by_step = self.n_states, data.rows, np.repeat(weight, data.lengths) * data.rows.any
         member = _grouped(rows.X, rows.bits, by_step, S)
         seen = self.emission.completed(rows.X, self.prior.parts[2].mean)
-        view = Mixed(self.emission, np.eye(S)[member], rows.bits, [seen] * S, np.zeros(len(member)))
+        features = MixtureFeatures(self.emission, np.eye(S)[member], rows.bits, [seen] * S, np.zeros(len(member)))
         T = self.prior.T.copy()
-        T[S + S * S :] += view.gather(by_step)[S:]
-        return self.prior.at(T)
+        T[S + S * S :] += features.weighted_sum(by_step)[S:]
+        return self.prior.with_statistics(T)
 
 
 # --- trees ----------------------------------------------------------------------------------------------------------
@@ -433,13 +437,13 @@ class NoveltyTrees(NoveltyModel):
         nobody = np.zeros((0, columns.layout.n_cells))
         return cls(columns, counted_tables(nobody, np.zeros(0), columns.layout, ess, "uniform"))
 
-    def hides(self, data: Cells) -> bool:
+    def has_hidden(self, data: Cells) -> bool:
         return False
 
     def read(self, table: Table) -> Cells:
         cells = self.columns(table)
         return Cells(cells, self.columns.log_density(table, cells))
 
-    def look(self, distribution: Distribution, data: Cells) -> Look:
-        view = Counted.of(data.cells).shifted(data.density)
-        return Look(view, view.dot(distribution.mean) + view.offset, np.zeros(len(data.density)))
+    def evaluate(self, distribution: Distribution, data: Cells) -> Evaluation:
+        features = CountFeatures.of(data.cells).add_offset(data.density)
+        return Evaluation(features, features.dot(distribution.mean) + features.offset, np.zeros(len(data.density)))

@@ -13,23 +13,23 @@ from mixent.core.driver import Problem, Run, Stop, run
 from mixent.core.executors import Serial
 from mixent.core.stats import Stats
 from mixent.med.constraints import Constraints
-from mixent.med.exponential_family import ExponentialFamilyProblem, Joint
-from mixent.med.exponential_family_solving import Found, solve
+from mixent.med.exponential_family import ExponentialFamilyProblem, JointDistribution
+from mixent.med.exponential_family_solving import JointSolution, solve
 from mixent.med.families import Distribution
-from mixent.med.latent import LatentProblem, two_steps
+from mixent.med.latent import LatentProblem, alternate_steps
 from mixent.med.margins import MarginPrior
-from mixent.med.novelty_models import Look, NoveltyModel
+from mixent.med.novelty_models import Evaluation, NoveltyModel
 from mixent.med.solving import Search
 
 
 @dataclass(frozen=True)
-class Seen(Stats):
+class PosteriorStats(Stats):
     bound: float  # sum of weighted bounds
     sums: Array  # (M,) sum of weighted statistics
 
 
 @dataclass(frozen=True)
-class BayesProblem(Problem[Distribution, Look, Seen]):
+class PosteriorProblem(Problem[Distribution, Evaluation, PosteriorStats]):
     """Every row counts as what it weighs: the posterior, or its variational approximation where something is hidden.
 
     Maximizes  sum_t w_t (bound of log p(x_t)) - D(P || P0),  a lower bound of the log evidence; each update is the
@@ -40,22 +40,22 @@ class BayesProblem(Problem[Distribution, Look, Seen]):
     data: Any
     weight: Array
 
-    def prepare(self, params: Distribution) -> Look:
-        return self.model.look(params, self.data)
+    def prepare(self, params: Distribution) -> Evaluation:
+        return self.model.evaluate(params, self.data)
 
-    def stats(self, ready: Look, block: NumberedRows) -> Seen:  # type: ignore[override]
-        return Seen(float(self.weight @ ready.bound), ready.view.gather(self.weight))
+    def stats(self, ready: Evaluation, block: NumberedRows) -> PosteriorStats:  # type: ignore[override]
+        return PosteriorStats(float(self.weight @ ready.bound), ready.features.weighted_sum(self.weight))
 
-    def objective(self, params: Distribution, total: Seen) -> float:
+    def objective(self, params: Distribution, total: PosteriorStats) -> float:
         return total.bound - params.divergence(self.model.prior)
 
-    def update(self, params: Distribution, total: Seen, step: float) -> Distribution:
-        return params.at(self.model.prior.T + total.sums)
+    def update(self, params: Distribution, total: PosteriorStats, step: float) -> Distribution:
+        return params.with_statistics(self.model.prior.T + total.sums)
 
 
-def bayes(model: NoveltyModel, data: Any, weight: Array, search: Search) -> Run:
+def fit_posterior(model: NoveltyModel, data: Any, weight: Array, search: Search) -> Run:
     """The posterior, or the variational one next to the model's start."""
-    problem = BayesProblem(model, data, weight)
+    problem = PosteriorProblem(model, data, weight)
     start = model.start(data, weight)
     return run(problem, Whole(weight), start, stop=Stop(1e-8, search.max_iter), executor=Serial())
 
@@ -68,25 +68,25 @@ def level_set(
     search: Search,
     start: Distribution,
     given: Array,
-) -> tuple[Found, Run]:
+) -> tuple[JointSolution, Run]:
     """The distribution of least relative entropy to the prior under which every row is as probable as its margin.
 
     `given` (n,) is added to every row's log-probability.
     """
 
-    def step(hidden: Look, before: Found | None) -> Found:
-        prior = Joint((model.prior,), np.zeros(0))
+    def step(hidden: Evaluation, before: JointSolution | None) -> JointSolution:
+        prior = JointDistribution((model.prior,), np.zeros(0))
         problem = ExponentialFamilyProblem(
-            (hidden.view,), (0,), Constraints.alone(weight, given), margin, prior, np.zeros((1, 0)), np.inf
+            (hidden.features,), (0,), Constraints.single_output(weight, given), margin, prior, np.zeros((1, 0)), np.inf
         )
-        return solve(problem, search, Joint((start,), np.zeros(0)) if before is None else before.joint)
+        return solve(problem, search, JointDistribution((start,), np.zeros(0)) if before is None else before.joint)
 
-    def reveal(found: Found) -> Look:
-        return model.look(found.joint.parts[0], data)
+    def reveal(found: JointSolution) -> Evaluation:
+        return model.evaluate(found.joint.parts[0], data)
 
-    first = model.look(start, data)
-    if not model.hides(data):
+    first = model.evaluate(start, data)
+    if not model.has_hidden(data):
         found = step(first, None)
         return found, found.run
-    whole = two_steps(LatentProblem(step, reveal), first, weight, search, 10.0 * search.gap)
+    whole = alternate_steps(LatentProblem(step, reveal), first, weight, search, 10.0 * search.gap)
     return whole.params.found, whole

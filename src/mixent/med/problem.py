@@ -1,12 +1,13 @@
-"""Newton's method in the parameters' few dimensions, for every discriminant that is linear in mean parameters.
+"""Newton's method in the parameters, for discriminant functions that are linear in their mean parameters.
 
-The dual  max_l  sum_k w_k u(l_k) - log Z(l)  has as many unknowns as there are constraints. Its own dual,
+The dual  max_lambda  J(lambda) = sum_k w_k u(lambda_k) - log Z(lambda)  has one unknown per constraint. Its own dual,
 
-    min  D(P || P0) + sum_k w_k loss(m_k),     m_k = p_k sum_s e_ks E_P[F_s(x_k)],
+    min_P  D(P || P0) + sum_k w_k loss(m_k),     m_k = p_k sum_s e_ks E_P[F_s(x_k)],
 
-has as many as P has parameters: d + 1 for the linear discriminant, d (d + 3) / 2 + 1 per class for Gaussians. What is
-maximized is minus this; statistics are sums over rows, the update is one Newton step, and the driver shortens a step
-that would lower the objective. The multipliers at any P are l_k = multiplier(m_k), and they give the dual's value.
+has one unknown per parameter of P: d + 1 for the linear discriminant, d (d + 3) / 2 + 1 per class for Gaussians. The
+objective of the driver is minus this. The statistics are sums over rows, the update is one Newton step, and the driver
+shortens a step that would lower the objective. The multipliers at any P are lambda_k = multiplier(m_k); they give the
+value of the dual.
 """
 
 from __future__ import annotations
@@ -27,103 +28,107 @@ from mixent.med.interior_point import local_minimum
 from mixent.med.margins import MarginPrior
 
 P = TypeVar("P")
-# a step is held back so much, per unit of weight, where nothing else holds a flat bias: else rounding would move it
-PROXIMAL = 1e-8
+PROXIMAL = 1e-8  # curvature added for a flat bias, per unit of weight: without any, rounding errors would move it
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Some rows with their constraints."""
+    """Rows and their margin constraints."""
 
     X: Array  # (n, d)
     signs: Array  # (n, pairs)
-    open: np.ndarray  # (n, pairs) bool
+    imposed: np.ndarray  # (n, pairs) bool
     weight: Array  # (n,)
     shift: Array | None = None  # (n, pairs) subtracted from each margin
-    lam: Array | None = None  # (n, pairs) multipliers, where they are not those of the margins
+    lam: Array | None = None  # (n, pairs) multipliers; None: those of the margins
 
     @property
     def n_rows(self) -> int:
         return len(self.weight)
 
+    @property
+    def effective(self) -> np.ndarray:
+        """(n, pairs) bool: constraints that depend on the discriminant functions; only these have a multiplier."""
+        return self.imposed & (self.signs != 0)
+
     def part(self, rows: slice | np.ndarray) -> Rows:
         shift = None if self.shift is None else self.shift[rows]
         lam = None if self.lam is None else self.lam[rows]
-        return Rows(self.X[rows], self.signs[rows], self.open[rows], self.weight[rows], shift, lam)
+        return Rows(self.X[rows], self.signs[rows], self.imposed[rows], self.weight[rows], shift, lam)
 
 
-def row_blocks(X: Array, contests: PairConstraints, shift: Array | None = None, width: int = 0) -> Blocks:
-    """Blocks for the driver; `width`: numbers a row's features take."""
-    rows = Rows(X, contests.signs, contests.open, contests.weight, shift)
-    return Blocks(rows, 8 * (2 * max(width, X.shape[1]) + 4 * contests.signs.shape[1]))
+def row_blocks(X: Array, constraints: PairConstraints, shift: Array | None = None, width: int = 0) -> Blocks:
+    """Blocks of rows for the driver; `width` is the number of features of a row."""
+    rows = Rows(X, constraints.signs, constraints.imposed, constraints.weight, shift)
+    return Blocks(rows, 8 * (2 * max(width, X.shape[1]) + 4 * constraints.signs.shape[1]))
 
 
 @dataclass(frozen=True)
-class Pull(Stats):
-    """What the rows do at some parameters; outputs s, features of output s."""
+class MarginStats(Stats):
+    """Loss, potential, gradient and curvature of the rows at some parameters, for outputs s with features psi_s."""
 
     loss: float
-    potential: float  # sum w (u(l) + l shift)
+    potential: float  # sum w (u(lambda) + lambda shift)
     weight: float  # sum w
-    force: tuple[Array, ...]  # per output s (m_s,): sum w l p e_s psi_s
-    curvature: Array  # (M, M) over the features of all outputs
+    gradient: tuple[Array, ...]  # per output s (m_s,): sum w lambda p e_s psi_s, minus the gradient of the loss
+    curvature: Array  # (M, M) Hessian of the loss over the features of all outputs
 
 
-def pull(rows: Rows, scores: Array, features: list[Array], outputs: Array, margin: MarginPrior) -> Pull:
-    """Statistics of some rows from their scores (n, S), features S x (n, m_s) and outputs (pairs, S)."""
-    kept = rows.signs * (scores @ outputs.T)
-    m = kept if rows.shift is None else kept - rows.shift
-    speaks = rows.open & (rows.signs != 0)
+def margin_stats(rows: Rows, scores: Array, features: list[Array], outputs: Array, margin: MarginPrior) -> MarginStats:
+    """Statistics of rows from their scores (n, S), features S x (n, m_s) and outputs (pairs, S)."""
+    unshifted = rows.signs * (scores @ outputs.T)
+    m = unshifted if rows.shift is None else unshifted - rows.shift
+    effective = rows.effective
     weight = rows.weight[:, None]
     lam = margin.multiplier(m) if rows.lam is None else rows.lam
-    loss = np.where(rows.open, margin.loss(m), 0.0)
-    pushed = np.where(speaks, weight * lam, 0.0)
-    alpha = (pushed * rows.signs) @ outputs  # (n, S)
-    stiff = np.where(speaks, weight * rows.signs**2 * margin.bend(lam), 0.0)
-    force = tuple(phi.T @ alpha[:, s] for s, phi in enumerate(features))
+    loss = np.where(rows.imposed, margin.loss(m), 0.0)
+    weighted_lam = np.where(effective, weight * lam, 0.0)
+    alpha = (weighted_lam * rows.signs) @ outputs  # (n, S)
+    curvature = np.where(effective, weight * rows.signs**2 * margin.loss_curvature(lam), 0.0)
+    gradient = tuple(phi.T @ alpha[:, s] for s, phi in enumerate(features))
     if rows.lam is None:
-        potential = loss + np.where(speaks, lam * kept, 0.0)
+        potential = loss + np.where(effective, lam * unshifted, 0.0)
     else:
-        potential = np.where(speaks, margin.potential(lam), loss)
-    return Pull(
+        potential = np.where(effective, margin.potential(lam), loss)
+    return MarginStats(
         float((weight * loss).sum()),
         float((weight * potential).sum()),
         float(rows.weight.sum()),
-        force,
-        _curvature(stiff, features, outputs),
+        gradient,
+        _hessian(curvature, features, outputs),
     )
 
 
-def _curvature(stiff: Array, features: list[Array], outputs: Array) -> Array:
-    """sum_t sum_pairs stiff e_s e_s' psi_s psi_s'^T, rows that say nothing left out."""
-    some = np.flatnonzero(stiff.any(axis=1))
-    stiff = stiff[some]
-    kept = {id(phi): phi[some] for phi in features}
-    parts = [kept[id(phi)] for phi in features]
+def _hessian(curvature: Array, features: list[Array], outputs: Array) -> Array:
+    """sum_t sum_pairs curvature e_s e_s' psi_s psi_s'^T, from the rows with a positive curvature (n, pairs)."""
+    used = np.flatnonzero(curvature.any(axis=1))
+    curvature = curvature[used]
+    of_used_rows = {id(phi): phi[used] for phi in features}  # outputs may share their features
+    parts = [of_used_rows[id(phi)] for phi in features]
     S = len(parts)
     blocks: list[list[Any]] = [[None] * S for _ in range(S)]
     for s in range(S):
         for other in range(s + 1):
-            by_row = stiff @ (outputs[:, s] * outputs[:, other])
-            blocks[s][other] = (parts[s] * by_row[:, None]).T @ parts[other]
+            row_weights = curvature @ (outputs[:, s] * outputs[:, other])
+            blocks[s][other] = (parts[s] * row_weights[:, None]).T @ parts[other]
             blocks[other][s] = blocks[s][other].T
     return np.block(blocks)
 
 
-class MedProblem(Problem[P, Any, Pull]):
-    """What linear and Gaussian discriminants have in common."""
+class MedProblem(Problem[P, Any, MarginStats]):
+    """The common part of the problems of linear and Gaussian discriminants."""
 
-    safe_step = 2.0**-30  # a step shortened so far descends, or the numbers are at their end
-    newton_steps = 20  # before local problems are solved as they are
+    safe_step = 2.0**-30  # a step this short lowers the loss, or the limit of the floating-point numbers is reached
+    newton_steps = 20  # Newton steps before the local problems are solved exactly
     margin: MarginPrior
-    bias_variance: float  # inf: flat
+    bias_variance: float  # inf: flat prior
     outputs: Array  # (pairs, S)
 
     @abstractmethod
     def scores(self, params: P, X: Array) -> Array:
         """(n, S): expected discriminant functions."""
 
-    def objective(self, params: P, total: Pull) -> float:
+    def objective(self, params: P, total: MarginStats) -> float:
         return -(self.divergence(params) + total.loss)
 
     @abstractmethod
@@ -131,18 +136,18 @@ class MedProblem(Problem[P, Any, Pull]):
         """D(P || P0), in nats."""
 
     @abstractmethod
-    def dual(self, params: P, total: Pull) -> float | None:
-        """-log Z at the multipliers of these parameters; None where it does not exist."""
+    def dual(self, params: P, total: MarginStats) -> float | None:
+        """J(lambda) = -log Z(lambda) at the multipliers of these parameters; None where Z does not exist."""
 
     @abstractmethod
-    def local(self, params: P, rows: Rows) -> Local:
-        """The problem about these parameters."""
+    def local(self, params: P, rows: Rows) -> LocalProblem:
+        """The local problem at these parameters."""
 
     @abstractmethod
-    def moved(self, params: P, move: Array) -> P:
-        """The parameters after a move v."""
+    def step(self, params: P, v: Array) -> P:
+        """The parameters after a step v."""
 
-    def gap(self, params: P, total: Pull) -> float | None:
+    def gap(self, params: P, total: MarginStats) -> float | None:
         dual = self.dual(params, total)
         return None if dual is None else -self.objective(params, total) - dual
 
@@ -151,32 +156,35 @@ class MedProblem(Problem[P, Any, Pull]):
         m = rows.signs * (self.scores(params, rows.X) @ self.outputs.T)
         if rows.shift is not None:
             m = m - rows.shift
-        return np.where(rows.open & (rows.signs != 0), self.margin.multiplier(m), 0.0)
+        return np.where(rows.effective, self.margin.multiplier(m), 0.0)
 
 
-def balanced(lam: Array, contests: PairConstraints) -> Array:
-    """Multipliers of two classes that keep the bias equality."""
-    return lam * evened((contests.weight[:, None] * contests.signs * lam) * contests.open)
+def balance_multipliers(lam: Array, constraints: PairConstraints) -> Array:
+    """The multipliers of two classes, scaled down until  sum_t w_t p_t lambda_t = 0  as a flat bias requires."""
+    return lam * balancing_factors((constraints.weight[:, None] * constraints.signs * lam) * constraints.imposed)
 
 
-def evened(pushed: Array) -> Array:
-    """What to multiply each with that all add up to zero: the heavier side takes back what it has too much."""
-    up, down = float(pushed[pushed > 0].sum()), -float(pushed[pushed < 0].sum())
-    return np.where(pushed > 0, down / up if up > down else 1.0, up / down if down > up else 1.0)
+def balancing_factors(terms: Array) -> Array:
+    """Factors at most 1 with which the terms add up to zero: those of the sign with the larger sum are scaled down."""
+    up, down = float(terms[terms > 0].sum()), -float(terms[terms < 0].sum())
+    return np.where(terms > 0, down / up if up > down else 1.0, up / down if down > up else 1.0)
 
 
-def unbalanced(drift: Array, bias: Array) -> float:
-    """What the dual's value is worth less when the multipliers miss the bias equality.
+def imbalance_penalty(bias_gradient: Array, bias: Array) -> float:
+    """The amount to subtract from the dual's value where the multipliers violate the equality of a flat bias.
 
-    The bound is short of  drift * (optimal bias), taken to be no farther out than twice the present one and one more:
-    enough to tell a search when to stop. Of two classes the result is judged by `balanced` multipliers.
+    The exact amount is  bias_gradient * (optimal bias).  The optimal bias is assumed to be at most 1 + 2 |bias|, which
+    is accurate enough for a stopping rule. For two classes the final gap uses `balance_multipliers` instead.
     """
-    return float(np.abs(drift) @ (1.0 + 2.0 * np.abs(bias)))
+    return float(np.abs(bias_gradient) @ (1.0 + 2.0 * np.abs(bias)))
 
 
 @dataclass(frozen=True)
-class Local:
-    """The problem about some parameters: D as a quadratic function of a move v, margins as linear ones."""
+class LocalProblem:
+    """D as a quadratic function, and the margins as linear functions, of a step v from some parameters.
+
+    minimize  v^T Q v / 2 + g^T v + sum_k w_k loss(m_k + A_k v)
+    """
 
     Q: Array  # (p, p)
     g: Array  # (p,)
@@ -185,9 +193,9 @@ class Local:
     weight: Array  # (K,)
 
 
-def spoken(rows: Rows, scores: Array, features: list[Array], outputs: Array) -> tuple[Array, Array, Array]:
-    """A (K, M), margins (K,) and weights (K,) of all constraints that can speak, rows in order."""
-    t, k = np.nonzero(rows.open & (rows.signs != 0) & (rows.weight > 0)[:, None])
+def linearized_margins(rows: Rows, scores: Array, features: list[Array], outputs: Array) -> tuple[Array, Array, Array]:
+    """A (K, M), margins (K,) and weights (K,) of all effective constraints, in the order of the rows."""
+    t, k = np.nonzero(rows.effective & (rows.weight > 0)[:, None])
     sign = rows.signs[t, k]
     m = sign * (scores[t] * outputs[k]).sum(axis=1)
     if rows.shift is not None:
@@ -197,30 +205,30 @@ def spoken(rows: Rows, scores: Array, features: list[Array], outputs: Array) -> 
 
 
 @dataclass(frozen=True)
-class Sequential(Problem[P, Any, Pull]):
-    """The same problem, each update the minimum of the local one: for losses that all but break."""
+class SequentialProblem(Problem[P, Any, MarginStats]):
+    """The same problem; each update is the exact minimum of the local problem, for losses that are nearly kinked."""
 
     whole: Any  # a MedProblem
     rows: Rows
-    precise: float
+    precision: float
     safe_step: float = 2.0**-30
 
     def prepare(self, params: P) -> Any:
         return self.whole.prepare(params)
 
-    def stats(self, ready: Any, block: Rows) -> Pull:  # type: ignore[override]
+    def stats(self, ready: Any, block: Rows) -> MarginStats:  # type: ignore[override]
         return self.whole.stats(ready, block)
 
-    def objective(self, params: P, total: Pull) -> float:
+    def objective(self, params: P, total: MarginStats) -> float:
         return self.whole.objective(params, total)
 
-    def gap(self, params: P, total: Pull) -> float | None:
+    def gap(self, params: P, total: MarginStats) -> float | None:
         return self.whole.gap(params, total)
 
-    def update(self, params: P, total: Pull, step: float) -> P:
-        here = self.whole.local(params, self.rows)
-        move = local_minimum(here.Q, here.g, here.A, here.margins, here.weight, self.whole.margin, self.precise)
-        return self.whole.moved(params, step * move)
+    def update(self, params: P, total: MarginStats, step: float) -> P:
+        local = self.whole.local(params, self.rows)
+        v = local_minimum(local.Q, local.g, local.A, local.margins, local.weight, self.whole.margin, self.precision)
+        return self.whole.step(params, step * v)
 
 
 @dataclass(frozen=True)
@@ -237,7 +245,7 @@ class LinearProblem(MedProblem[Plane]):
 
     outputs: Array  # (pairs, G)
     margin: MarginPrior
-    bias_variance: float  # inf: flat
+    bias_variance: float  # inf: flat prior
 
     def start(self, d: int) -> Plane:
         n_outputs = self.outputs.shape[1]
@@ -249,42 +257,43 @@ class LinearProblem(MedProblem[Plane]):
     def prepare(self, params: Plane) -> Plane:
         return params
 
-    def stats(self, ready: Plane, block: Rows) -> Pull:  # type: ignore[override]
+    def stats(self, ready: Plane, block: Rows) -> MarginStats:  # type: ignore[override]
         features = np.concatenate([block.X, np.ones((block.n_rows, 1))], axis=1)
         n_outputs = self.outputs.shape[1]
-        return pull(block, self.scores(ready, block.X), [features] * n_outputs, self.outputs, self.margin)
+        return margin_stats(block, self.scores(ready, block.X), [features] * n_outputs, self.outputs, self.margin)
 
     def divergence(self, params: Plane) -> float:
         return 0.5 * float((params.coef**2).sum() + (params.bias**2).sum() / self.bias_variance)
 
-    def update(self, params: Plane, total: Pull, step: float) -> Plane:
-        force = np.array(total.force)  # (G, d + 1)
-        held, pulled = self._held(params, total.weight)
-        matrix = total.curvature + np.diag(held)
-        return self.moved(params, step * solve_positive(matrix, force.ravel() - pulled))
+    def update(self, params: Plane, total: MarginStats, step: float) -> Plane:
+        gradient = np.array(total.gradient)  # (G, d + 1)
+        diagonal, divergence_gradient = self._divergence_derivatives(params, total.weight)
+        hessian = total.curvature + np.diag(diagonal)
+        return self.step(params, step * solve_positive(hessian, gradient.ravel() - divergence_gradient))
 
-    def _held(self, params: Plane, weight: float) -> tuple[Array, Array]:
-        """Curvature (its diagonal) and slope of D."""
-        held = np.ones((len(params.bias), params.coef.shape[1] + 1))
-        held[:, -1] = 1.0 / self.bias_variance
-        slope = held * np.column_stack([params.coef, params.bias])
-        held[:, -1] += PROXIMAL * weight
-        return held.ravel(), slope.ravel()
+    def _divergence_derivatives(self, params: Plane, weight: float) -> tuple[Array, Array]:
+        """The diagonal of the Hessian of D, and its gradient."""
+        diagonal = np.ones((len(params.bias), params.coef.shape[1] + 1))
+        diagonal[:, -1] = 1.0 / self.bias_variance
+        gradient = diagonal * np.column_stack([params.coef, params.bias])
+        diagonal[:, -1] += PROXIMAL * weight
+        return diagonal.ravel(), gradient.ravel()
 
-    def moved(self, params: Plane, move: Array) -> Plane:
-        move = move.reshape(len(params.bias), -1)
-        return Plane(params.coef + move[:, :-1], params.bias + move[:, -1])
+    def step(self, params: Plane, v: Array) -> Plane:
+        v = v.reshape(len(params.bias), -1)
+        return Plane(params.coef + v[:, :-1], params.bias + v[:, -1])
 
-    def local(self, params: Plane, rows: Rows) -> Local:
+    def local(self, params: Plane, rows: Rows) -> LocalProblem:
         features = np.concatenate([rows.X, np.ones((rows.n_rows, 1))], axis=1)
-        A, m, weight = spoken(rows, self.scores(params, rows.X), [features] * len(params.bias), self.outputs)
-        held, pulled = self._held(params, float(rows.weight.sum()))
-        return Local(np.diag(held), pulled, A, m, weight)
+        scores = self.scores(params, rows.X)
+        A, m, weight = linearized_margins(rows, scores, [features] * len(params.bias), self.outputs)
+        diagonal, gradient = self._divergence_derivatives(params, float(rows.weight.sum()))
+        return LocalProblem(np.diag(diagonal), gradient, A, m, weight)
 
-    def dual(self, params: Plane, total: Pull) -> float | None:
-        force = np.array(total.force)
-        drift = force[:, -1]
-        value = total.potential - 0.5 * float((force[:, :-1] ** 2).sum())
+    def dual(self, params: Plane, total: MarginStats) -> float | None:
+        gradient = np.array(total.gradient)
+        bias_gradient = gradient[:, -1]
+        value = total.potential - 0.5 * float((gradient[:, :-1] ** 2).sum())
         if np.isfinite(self.bias_variance):
-            return value - 0.5 * self.bias_variance * float(drift @ drift)
-        return value - unbalanced(drift, params.bias)
+            return value - 0.5 * self.bias_variance * float(bias_gradient @ bias_gradient)
+        return value - imbalance_penalty(bias_gradient, params.bias)

@@ -22,11 +22,11 @@ from mixent.med.describe_margins import margins_on_rows
 from mixent.med.describe_novelty import describe_novelty, novelty_on_rows
 from mixent.med.describe_structures import describe_net, describe_trees
 from mixent.med.encoding import Encoder
-from mixent.med.exponential_family import Joint
+from mixent.med.exponential_family import JointDistribution
 from mixent.med.families import CellLayout, Dirichlets, Distribution, Product, SingleTree, TreeDistribution, TreeTables
 from mixent.med.fisher import FisherKernel
 from mixent.med.gaussian_classifier import KernelComponents, MEDGaussianClassifier
-from mixent.med.gaussians import Ensemble, NormalWishart
+from mixent.med.gaussians import ClassNormalWisharts, NormalWishart
 from mixent.med.margins import Exponential, Fixed, Gaussian, Laplace, MarginPrior
 from mixent.med.novelty import MEDNoveltyDetector
 from mixent.med.novelty_models import Emission, NoveltyChain, NoveltyMixture, NoveltyModel, NoveltyTrees, Scale
@@ -140,7 +140,7 @@ register(
         Fixed,
         Function,
         Gaussian,
-        Joint,
+        JointDistribution,
         Laplace,
         Linear,
         Margin,
@@ -162,8 +162,8 @@ register(
     title="Gaussians by maximum entropy discrimination",
     describe=describe_gaussians,
     on_rows=margins_on_rows,
-    state={**STATE, "ensemble_": Ensemble, "encoder_": Encoder, "components_": KernelComponents | None},
-    parts=(Ensemble, GaussianPrior, KernelComponents, NormalWishart, Wishart),
+    state={**STATE, "distribution_": ClassNormalWisharts, "encoder_": Encoder, "components_": KernelComponents | None},
+    parts=(ClassNormalWisharts, GaussianPrior, KernelComponents, NormalWishart, Wishart),
     to_file=storable_kernel,
     recipes=(
         Recipe(
@@ -181,7 +181,7 @@ register(
     title="Distributions over trees by maximum entropy discrimination",
     describe=describe_trees,
     on_rows=margins_on_rows,
-    state={**STATE, "joint_": Joint, "model_": TreeModel},
+    state={**STATE, "distribution_": JointDistribution, "model_": TreeModel},
     parts=(
         CellLayout,
         CodedColumn,
@@ -214,7 +214,7 @@ register(
     title="Bayes nets by maximum entropy discrimination",
     describe=describe_net,
     on_rows=margins_on_rows,
-    state={**STATE, "joint_": Joint, "model_": NetModel, "shares_": np.ndarray},
+    state={**STATE, "distribution_": JointDistribution, "model_": NetModel, "shares_": np.ndarray},
     parts=(Net, NetModel),
     to_file=storable_structure,
 )(MEDBayesNetClassifier)

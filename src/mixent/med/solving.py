@@ -1,6 +1,7 @@
-"""Discriminant functions and how each is solved: linear, with a kernel, Gaussian.
+"""Linear, kernel and Gaussian discriminant functions, and the solvers of their optimization problems.
 
-All say the same of a solution: expected scores, multipliers, the minimum, the dual's value and the gap between.
+Every solver returns a `Solution`: the expected scores, the multipliers, the minimum of the relative entropy, the value
+of the dual, and the gap between the two.
 """
 
 from __future__ import annotations
@@ -19,24 +20,25 @@ from mixent.core.driver import Observer, Run, Status, Stop, run
 from mixent.core.dual import BoxDual
 from mixent.core.executors import Executor, Serial
 from mixent.med.constraints import PairConstraints, contrasts
-from mixent.med.gaussians import Ensemble, GaussianProblem
+from mixent.med.gaussians import ClassNormalWisharts, GaussianProblem
 from mixent.med.margins import Fixed, Gaussian, MarginPrior
-from mixent.med.problem import LinearProblem, MedProblem, Plane, Sequential, balanced, row_blocks
+from mixent.med.problem import LinearProblem, MedProblem, Plane, SequentialProblem, balance_multipliers, row_blocks
 
-MOST_LOCAL = 10**8  # numbers of a local problem, written out
-HARD = 1e4  # bound of the multipliers from which two classes are solved in them
-SQUARE = 5000  # most rows for that
-STIFF = 1e3  # how a margin that is certain is approached: c of the Gaussian prior about it, for features of size 1
-FACTOR, SWEEPS = 3000, 200  # rows up to which so many sweeps of pairs are enough before Newton takes over
-ROUNDS = 60  # most approaches
-HELD = 1e-8  # what may lack of a margin that is certain, relative
-SLOW, HARDEST = 0.25, 1e5  # where so much is still lacking it is made stiffer, up to so many times
-BROKEN = 1e-4  # what lacks of one that cannot be kept
+MAX_LOCAL_ENTRIES = 10**8  # entries of the matrix of a local problem up to which it is formed
+LARGE_C = 1e4  # from this bound on the multipliers, two classes are solved in the multipliers
+MAX_KERNEL_ROWS = 5000  # most rows for that
+FACTOR_ROWS, MAX_SWEEPS = 3000, 200  # up to so many rows, Newton's method takes over after so many sweeps of pairs
+# The method of multipliers for a fixed margin:
+FIRST_C = 1e3  # first C of the Gaussian prior, for features of norm 1
+MAX_GROWTH = 1e5  # of C
+MAX_ROUNDS = 60
+SLOW = 0.25  # C grows where a round leaves more than this fraction of the shortfall
+FEASIBLE, INFEASIBLE = 1e-8, 1e-4  # relative shortfalls at which it stops, and above which it fails
 
 
 @dataclass(frozen=True)
 class Search:
-    """How long to search, who computes, who watches."""
+    """Stopping rule, executor and observers of an optimization."""
 
     gap: float = 1e-6  # nats per unit of weight
     max_iter: int = 1000
@@ -48,7 +50,7 @@ class Search:
         return Stop(1e-14, self.max_iter, gap=self.gap)
 
     def run(self, problem: Any, source: Blocks, start: Any) -> Run:
-        """One run of the driver."""
+        """Run the driver."""
         return run(
             problem,
             source,
@@ -61,26 +63,26 @@ class Search:
 
 @dataclass(frozen=True)
 class Solution:
-    """Where a search ended."""
+    """The result of an optimization."""
 
-    scores: Array  # (n, C) expected discriminant functions at the training rows; differences count
+    scores: Array  # (n, C) expected discriminant functions at the training rows; only their differences matter
     multipliers: Array  # (n, pairs)
-    minimum: float  # D(P || P0) + sum w loss: the least relative entropy, from above
-    dual: float | None  # J(l): from below
+    minimum: float  # D(P || P0) + sum w loss, an upper bound on the minimum relative entropy
+    dual: float | None  # J(lambda), a lower bound on it
     run: Run
-    state: Any  # what the next search may start from, and predictions need
+    state: Any  # the fitted parameters: for predictions, and to start another optimization from
 
     @property
     def gap(self) -> float | None:
-        """Nats by which the solution may miss the optimum."""
+        """Duality gap in nats: an upper bound on the distance from the optimum."""
         return None if self.dual is None else max(self.minimum - self.dual, 0.0)
 
 
 class Discriminant(ABC):
-    """A family of discriminant functions with a prior, on given rows."""
+    """A family of discriminant functions with a prior distribution, on given rows."""
 
     @abstractmethod
-    def solve(self, contests: PairConstraints, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
+    def solve(self, constraints: PairConstraints, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
         """The minimum relative entropy solution for these constraints."""
 
     @abstractmethod
@@ -91,219 +93,227 @@ class Discriminant(ABC):
 def _newton(
     problem: MedProblem,
     X: Array,
-    contests: PairConstraints,
+    constraints: PairConstraints,
     margin: MarginPrior,
     search: Search,
     start: Any,
     width: int,
 ) -> tuple[Run, Array, float, float | None]:
-    """Run; multipliers, minimum and dual value at its end."""
+    """Newton's method: the run, and its multipliers, minimum and dual value."""
     if isinstance(margin, Fixed):
-        return _by_multipliers(problem, X, contests, margin, search, start, width)
-    source = row_blocks(X, contests, width=width)
-    found = _run(problem, source, search, start)
-    lam = problem.multipliers(found.params, source.rows)
-    if contests.n_classes == 2 and np.isinf(problem.bias_variance):
-        lam = balanced(lam, contests)
+        return _solve_fixed_margin(problem, X, constraints, margin, search, start, width)
+    source = row_blocks(X, constraints, width=width)
+    run = _run(problem, source, search, start)
+    lam = problem.multipliers(run.params, source.rows)
+    if constraints.n_classes == 2 and np.isinf(problem.bias_variance):
+        lam = balance_multipliers(lam, constraints)
         source = Blocks(replace(source.rows, lam=lam), source.row_bytes)
-    total = (search.executor or Serial()).total(lambda block: problem.stats(found.params, block), source)
-    return found, lam, -found.objective, problem.dual(found.params, total)
+    total = (search.executor or Serial()).total(lambda block: problem.stats(run.params, block), source)
+    return run, lam, -run.objective, problem.dual(run.params, total)
 
 
 def _run(problem: Any, source: Blocks, search: Search, start: Any) -> Run:
-    """Newton's steps while they serve, then one local problem after the other."""
+    """Newton steps, then, if they do not converge, exact minima of local problems."""
     first = replace(search, max_iter=min(problem.newton_steps, search.max_iter)).run(problem, source, start)
     if first.status is Status.CONVERGED or first.n_passes >= search.max_iter:
         return first
-    if np.count_nonzero(source.rows.signs) * source.rows.X.shape[1] * problem.outputs.shape[1] > MOST_LOCAL:
+    if np.count_nonzero(source.rows.signs) * source.rows.X.shape[1] * problem.outputs.shape[1] > MAX_LOCAL_ENTRIES:
         rest = search.run(problem, source, first.params)
         return replace(rest, n_passes=first.n_passes + rest.n_passes)
-    precise = float(np.clip(1e-6 * search.gap, 1e-13, 1e-10))
-    more = replace(search, max_iter=search.max_iter - first.n_passes)
-    second = more.run(Sequential(problem, source.rows, precise), source, first.params)
+    precision = float(np.clip(1e-6 * search.gap, 1e-13, 1e-10))
+    remaining = replace(search, max_iter=search.max_iter - first.n_passes)
+    second = remaining.run(SequentialProblem(problem, source.rows, precision), source, first.params)
     return replace(second, n_passes=first.n_passes + second.n_passes)
 
 
-def approach(
-    margin: Fixed, live: np.ndarray, step: Callable[..., Any], stiff: float, harder: float, hardest: float
+def method_of_multipliers(
+    margin: Fixed, required: np.ndarray, solve: Callable[..., Any], C: float, growth: float, max_C: float
 ) -> tuple[Run, Array, float, Any]:
-    """A certain margin by the method of multipliers: a stiff Gaussian about it, moved until no row lacks anything.
+    """Solve for a fixed margin by the method of multipliers (augmented Lagrangian), with the penalty C^2 / 2.
 
-    `step(stiff, l)` solves with the Gaussian moved by l / stiff^2 and tells the run, the multipliers (n, P), what is
-    kept (n, P), and what else is wanted of the last step; `live` (n, P) says which margins must be kept.
+    `solve(C, lam)` solves with the Gaussian prior N(target + lam / C^2, 1 / C^2) instead. It returns the run, the new
+    multipliers (n, P), the margins (n, P) and anything else, of which the last is returned. C grows by `growth` up to
+    `max_C`. `required` (n, P) selects the margins that must reach the target.
     """
-    lam, lacking = np.zeros(live.shape), np.inf
-    for _ in range(ROUNDS):
-        found, lam, kept, rest = step(stiff, lam)
-        before, lacking = lacking, float((margin.at - kept)[live].max(initial=0.0))
-        if lacking <= HELD * abs(margin.at) or found.status is Status.STOPPED:
+    lam, shortfall = np.zeros(required.shape), np.inf
+    for _ in range(MAX_ROUNDS):
+        run, lam, margins, extra = solve(C, lam)
+        previous, shortfall = shortfall, float((margin.target - margins)[required].max(initial=0.0))
+        if shortfall <= FEASIBLE * abs(margin.target) or run.status is Status.STOPPED:
             break
-        if lacking > SLOW * before:
-            if stiff >= hardest:
+        if shortfall > SLOW * previous:
+            if max_C <= C:
                 break
-            stiff *= harder
-    if lacking > BROKEN * abs(margin.at):
+            C *= growth
+    if shortfall > INFEASIBLE * abs(margin.target):
         raise ValueError(
-            f"no solution keeps the fixed margin {margin.at:.3g} in every row (largest shortfall {lacking:.3g}): "
-            f"the rows cannot be separated by that much; set a smaller target, or margin='laplace'"
+            f"no solution satisfies the fixed margin {margin.target:.3g} for every row (largest shortfall "
+            f"{shortfall:.3g}): the rows cannot be separated by that margin; set a smaller target, or margin='laplace'"
         )
-    return found, lam, stiff, rest
+    return run, lam, C, extra
 
 
-def _by_multipliers(
-    problem: Any, X: Array, contests: PairConstraints, margin: Fixed, search: Search, start: Any, width: int
+def _solve_fixed_margin(
+    problem: Any, X: Array, constraints: PairConstraints, margin: Fixed, search: Search, start: Any, width: int
 ) -> tuple[Run, Array, float, float | None]:
-    """A certain margin."""
-    size = float(np.sqrt((X**2).sum(axis=1).mean())) if isinstance(problem, LinearProblem) else 1.0
-    stiff = STIFF * abs(margin.at) / max(size, 1e-150)  # multipliers grow as the features shrink
-    hardest = HARDEST * stiff
-    live = contests.open & (contests.signs != 0) & (contests.weight > 0)[:, None]
-    at = start
+    """The solution for a fixed margin: the run, the multipliers, the divergence and the dual value."""
+    norm = float(np.sqrt((X**2).sum(axis=1).mean())) if isinstance(problem, LinearProblem) else 1.0
+    C = FIRST_C * abs(margin.target) / max(norm, 1e-150)  # multipliers grow as the features shrink
+    required = constraints.imposed & (constraints.signs != 0) & (constraints.weight > 0)[:, None]
+    params = start
 
-    def step(stiff: float, lam: Array) -> tuple[Run, Array, Array, tuple[Any, Blocks]]:
-        nonlocal at
-        soft = replace(problem, margin=Gaussian(stiff, margin.at))
-        source = row_blocks(X, contests, lam / stiff**2, width)
-        found = _run(soft, source, search, at)
-        at = found.params
-        kept = contests.signs * (soft.scores(at, X) @ soft.outputs.T)
-        return found, soft.multipliers(at, source.rows), kept, (soft, source)
+    def solve(C: float, lam: Array) -> tuple[Run, Array, Array, tuple[Any, Blocks]]:
+        nonlocal params
+        penalized = replace(problem, margin=Gaussian(C, margin.target))
+        source = row_blocks(X, constraints, lam / C**2, width)
+        run = _run(penalized, source, search, params)
+        params = run.params
+        margins = constraints.signs * (penalized.scores(params, X) @ penalized.outputs.T)
+        return run, penalized.multipliers(params, source.rows), margins, (penalized, source)
 
-    found, lam, stiff, (soft, source) = approach(margin, live, step, stiff, 10.0, hardest)
-    total = (search.executor or Serial()).total(lambda block: soft.stats(found.params, block), source)
-    dual = soft.dual(found.params, total)
-    if dual is not None:  # at l alone, without the stiff prior's part and the shift
-        pushed = contests.weight[:, None] * lam
-        dual += 0.5 * float((pushed * lam).sum()) / stiff**2 - float((pushed * source.rows.shift).sum())
-    return found, lam, soft.divergence(found.params), dual
+    run, lam, C, (penalized, source) = method_of_multipliers(margin, required, solve, C, 10.0, MAX_GROWTH * C)
+    total = (search.executor or Serial()).total(lambda block: penalized.stats(run.params, block), source)
+    dual = penalized.dual(run.params, total)
+    if dual is not None:  # of the fixed margin: without the terms of the Gaussian prior and its shift
+        weighted_lam = constraints.weight[:, None] * lam
+        dual += 0.5 * float((weighted_lam * lam).sum()) / C**2 - float((weighted_lam * source.rows.shift).sum())
+    return run, lam, penalized.divergence(run.params), dual
 
 
 class LinearDiscriminant(Discriminant):
-    """f(x) = theta x + b, theta ~ N(0, 1), on rows of features."""
+    """Linear functions f(x) = theta x + b of features, theta ~ N(0, 1)."""
 
     def __init__(self, X: Array, n_classes: int, bias_variance: float) -> None:
         self.n_classes, self.bias_variance = n_classes, bias_variance
         self.contrast = contrasts(n_classes)
-        # a flat bias takes up any shift of the features; far from zero they would cost it its digits
+        # a flat bias absorbs any shift of the features; features far from zero would lose precision
         self.center = X.mean(axis=0) if np.isinf(bias_variance) else np.zeros(X.shape[1])
         self.X = X - self.center
         n, d = X.shape
-        self.narrow = factor(self.X @ self.X.T) if d > n else self.X  # as many features as rows suffice
+        self.reduced = factor(self.X @ self.X.T) if d > n else self.X  # at most as many features as rows
 
-    def solve(self, contests: PairConstraints, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
-        hard = HARD <= margin.upper < np.inf and len(self.X) <= SQUARE
-        if self.n_classes == 2 and hard:
-            return self._through_the_kernel(contests, margin, search)
-        problem = LinearProblem(contests.differences @ self.contrast, margin, self.bias_variance)
-        plane = problem.start(self.narrow.shape[1]) if start is None else start
-        found, lam, minimum, dual = _newton(problem, self.narrow, contests, margin, search, plane, 0)
-        scores = problem.scores(found.params, self.narrow) @ self.contrast.T
-        return Solution(scores, lam, minimum, dual, found, found.params)
+    def solve(self, constraints: PairConstraints, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
+        nearly_hard = LARGE_C <= margin.upper < np.inf and len(self.X) <= MAX_KERNEL_ROWS
+        if self.n_classes == 2 and nearly_hard:
+            return self._solve_in_multipliers(constraints, margin, search)
+        problem = LinearProblem(constraints.differences @ self.contrast, margin, self.bias_variance)
+        plane = problem.start(self.reduced.shape[1]) if start is None else start
+        run, lam, minimum, dual = _newton(problem, self.reduced, constraints, margin, search, plane, 0)
+        scores = problem.scores(run.params, self.reduced) @ self.contrast.T
+        return Solution(scores, lam, minimum, dual, run, run.params)
 
-    def _through_the_kernel(self, contests: PairConstraints, margin: MarginPrior, search: Search) -> Solution:
-        """All but a hard margin: the loss is a kink, and the multipliers are what has digits."""
-        kernel = KernelDiscriminant(self.narrow @ self.narrow.T, self.n_classes, self.bias_variance)
-        found = kernel.solve(contests, margin, search)
-        return replace(found, state=Plane(found.state.alpha.T @ self.narrow, found.state.bias))
+    def _solve_in_multipliers(self, constraints: PairConstraints, margin: MarginPrior, search: Search) -> Solution:
+        """For a nearly hard margin, where the loss has almost a kink and only the multipliers are precise."""
+        kernel = KernelDiscriminant(self.reduced @ self.reduced.T, self.n_classes, self.bias_variance)
+        solution = kernel.solve(constraints, margin, search)
+        expansion = solution.state
+        return replace(solution, state=Plane(expansion.alpha.T @ self.reduced, expansion.bias))
 
     def divergence(self, solution: Solution) -> float:
         plane = solution.state
         return 0.5 * float((plane.coef**2).sum() + (plane.bias**2).sum() / self.bias_variance)
 
-    def plane(self, solution: Solution, contests: PairConstraints) -> Plane:
-        """The solution in the features themselves."""
+    def plane(self, solution: Solution, constraints: PairConstraints) -> Plane:
+        """The solution as coefficients of the original features."""
         coef = solution.state.coef
-        if self.narrow is not self.X:
-            coef = row_pulls(solution, contests, self.contrast).T @ self.X
+        if self.reduced is not self.X:
+            coef = dual_coefficients(solution, constraints, self.contrast).T @ self.X
         return Plane(coef, solution.state.bias - coef @ self.center)
 
 
-def row_pulls(solution: Solution, contests: PairConstraints, contrast: Array) -> Array:
-    """(n, G): what each row adds to each function, w l p e."""
-    pushed = contests.weight[:, None] * solution.multipliers * contests.signs
-    return pushed @ (contests.differences @ contrast)
+def dual_coefficients(solution: Solution, constraints: PairConstraints, contrast: Array) -> Array:
+    """(n, G) coefficients of the rows in the functions:  f_g = sum_t alpha_tg k(x_t, .),  alpha = w lambda p e."""
+    signed = constraints.weight[:, None] * solution.multipliers * constraints.signs
+    return signed @ (constraints.differences @ contrast)
 
 
 @dataclass(frozen=True)
-class Field:
-    """A function in a kernel's space: what the rows pull, and the bias."""
+class KernelExpansion:
+    """Functions f_g = sum_t alpha_tg k(x_t, .) + bias_g."""
 
     alpha: Array  # (n, G)
     bias: Array  # (G,)
-    plane: Plane | None = None  # where Newton's method may start again
+    plane: Plane | None = None  # the same functions as Newton's method has them, to start it from
 
 
 class KernelDiscriminant(Discriminant):
-    """f ~ a Gaussian process with this kernel. Two classes: pairs of multipliers; more: Newton on a factor of it."""
+    """Functions f ~ Gaussian process with kernel matrix K.
+
+    Two classes are solved by ascent in pairs of multipliers, more classes by Newton's method on a factor of K.
+    """
 
     def __init__(self, K: Array, n_classes: int, bias_variance: float) -> None:
         self.K, self.contrast, self.bias_variance = K, contrasts(n_classes), bias_variance
         self._linear: LinearDiscriminant | None = None
 
-    def solve(self, contests: PairConstraints, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
-        if contests.n_classes == 2 and not isinstance(margin, Fixed):
-            return self._in_pairs(contests, margin, search, start)
-        return self._by_newton(contests, margin, search, start)
+    def solve(self, constraints: PairConstraints, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
+        if constraints.n_classes == 2 and not isinstance(margin, Fixed):
+            return self._solve_in_pairs(constraints, margin, search, start)
+        return self._solve_by_newton(constraints, margin, search, start)
 
-    def _by_newton(self, contests: PairConstraints, margin: MarginPrior, search: Search, start: Any) -> Solution:
+    def _solve_by_newton(
+        self, constraints: PairConstraints, margin: MarginPrior, search: Search, start: Any
+    ) -> Solution:
         if self._linear is None:
-            self._linear = LinearDiscriminant(factor(self.K), contests.n_classes, self.bias_variance)
-        found = self._linear.solve(contests, margin, search, None if start is None else start.plane)
-        alpha = row_pulls(found, contests, self.contrast)
-        bias = self._linear.plane(found, contests).bias
-        return replace(found, state=Field(alpha, bias, plane=found.state))
+            self._linear = LinearDiscriminant(factor(self.K), constraints.n_classes, self.bias_variance)
+        solution = self._linear.solve(constraints, margin, search, None if start is None else start.plane)
+        alpha = dual_coefficients(solution, constraints, self.contrast)
+        bias = self._linear.plane(solution, constraints).bias
+        return replace(solution, state=KernelExpansion(alpha, bias, plane=solution.state))
 
-    def _in_pairs(self, contests: PairConstraints, margin: MarginPrior, search: Search, start: Any) -> Solution:
-        pull = -contests.signs[:, 0] * contests.open[:, 0]  # f = F_1 - F_0
+    def _solve_in_pairs(
+        self, constraints: PairConstraints, margin: MarginPrior, search: Search, start: Any
+    ) -> Solution:
+        imposed, weight = constraints.imposed[:, 0], constraints.weight
+        sign = -constraints.signs[:, 0] * imposed  # f = F_1 - F_0
         flat = bool(np.isinf(self.bias_variance))
         kernel = self.K if flat else self.K + self.bias_variance
-        dual = BoxDual(kernel, pull, contests.weight, margin, balanced=flat)
+        dual = BoxDual(kernel, sign, weight, margin, balanced=flat)
         point = dual.start(None if start is None or start.alpha is None else start.alpha[:, 0])
-        few = len(self.K) <= FACTOR
-        found = (replace(search, max_iter=min(SWEEPS, search.max_iter)) if few else search).run(
-            dual, dual.source(), point
-        )
-        if found.status is Status.MAX_PASSES and few and search.max_iter > SWEEPS:
-            return self._by_newton(contests, margin, search, None)
-        end = found.params
+        newton_may_follow = len(self.K) <= FACTOR_ROWS
+        sweeps = min(MAX_SWEEPS, search.max_iter) if newton_may_follow else search.max_iter
+        run = replace(search, max_iter=sweeps).run(dual, dual.source(), point)
+        if run.status is Status.MAX_PASSES and newton_may_follow and search.max_iter > MAX_SWEEPS:
+            return self._solve_by_newton(constraints, margin, search, None)
+        end = run.params
         alpha = dual.alpha(end)
         constant = dual.constant(end)
         bias = constant if dual.balanced else self.bias_variance * float(alpha.sum())
         f = end.f + constant
-        energy = 0.5 * float(alpha @ end.f)
-        loss = float(contests.weight @ np.where(contests.open[:, 0], margin.loss(pull * f), 0.0))
-        silent = contests.weight @ np.where(contests.open[:, 0] & (pull == 0), margin.loss(0.0 * f), 0.0)
-        lam = np.where(pull != 0, end.lam, 0.0)[:, None]
-        field = Field(alpha[:, None], np.array([bias]))
+        divergence = 0.5 * float(alpha @ end.f)
+        loss = float(weight @ np.where(imposed, margin.loss(sign * f), 0.0))
+        constant_loss = weight @ np.where(imposed & (sign == 0), margin.loss(0.0 * f), 0.0)
+        lam = np.where(sign != 0, end.lam, 0.0)[:, None]
+        expansion = KernelExpansion(alpha[:, None], np.array([bias]))
         scores = f[:, None] * self.contrast.T
-        return Solution(scores, lam, energy + loss, found.objective + float(silent), found, field)
+        return Solution(scores, lam, divergence + loss, run.objective + float(constant_loss), run, expansion)
 
     def divergence(self, solution: Solution) -> float:
-        field = solution.state
-        energy = float((field.alpha * (self.K @ field.alpha)).sum())
-        return 0.5 * (energy + float(field.bias @ field.bias) / self.bias_variance)
+        alpha, bias = solution.state.alpha, solution.state.bias
+        squared_norm = float((alpha * (self.K @ alpha)).sum())
+        return 0.5 * (squared_norm + float(bias @ bias) / self.bias_variance)
 
 
 class GaussianDiscriminant(Discriminant):
     """Log-ratios of Gaussians with Normal-Wishart distributions."""
 
-    def __init__(self, X: Array, prior: Ensemble, bias_variance: float) -> None:
+    def __init__(self, X: Array, prior: ClassNormalWisharts, bias_variance: float) -> None:
         self.X, self.prior, self.bias_variance = X, prior, bias_variance
         self.contrast = contrasts(len(prior.classes))
 
-    def problem(self, contests: PairConstraints, margin: MarginPrior) -> GaussianProblem:
+    def problem(self, constraints: PairConstraints, margin: MarginPrior) -> GaussianProblem:
         """Equation 18 for these constraints."""
-        return GaussianProblem(contests.differences, margin, self.bias_variance, self.prior, self.contrast)
+        return GaussianProblem(constraints.differences, margin, self.bias_variance, self.prior, self.contrast)
 
-    def solve(self, contests: PairConstraints, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
-        problem = self.problem(contests, margin)
+    def solve(self, constraints: PairConstraints, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
+        problem = self.problem(constraints, margin)
         d = self.X.shape[1]
         width = len(self.prior.classes) * (d + 1) * (d + 2) // 2
-        begin = self.prior if start is None else start
-        found, lam, minimum, dual = _newton(problem, self.X, contests, margin, search, begin, width)
-        return Solution(problem.scores(found.params, self.X), lam, minimum, dual, found, found.params)
+        start = self.prior if start is None else start
+        run, lam, minimum, dual = _newton(problem, self.X, constraints, margin, search, start, width)
+        return Solution(problem.scores(run.params, self.X), lam, minimum, dual, run, run.params)
 
     def divergence(self, solution: Solution) -> float:
-        away = solution.state.bias - self.prior.bias
-        parts = [one.divergence(prior) for one, prior in zip(solution.state.classes, self.prior.classes)]
-        return sum(parts) + 0.5 * float(away @ away) / self.bias_variance
+        shift = solution.state.bias - self.prior.bias
+        parts = [gaussian.divergence(prior) for gaussian, prior in zip(solution.state.classes, self.prior.classes)]
+        return sum(parts) + 0.5 * float(shift @ shift) / self.bias_variance

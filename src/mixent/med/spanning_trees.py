@@ -141,7 +141,7 @@ class SpanningTrees:
         """(E,) probability that a tree has each edge: the gradient of log Z."""
         return np.asarray((self._flows**2).sum(axis=1))
 
-    def metric(self, f: Array) -> Array:
+    def hessian_product(self, f: Array) -> Array:
         """(E,) Hessian of log Z times f: covariance of each edge with sum_{uv in E} f_uv."""
         V = self._flows
         return np.asarray(self.mean * f - ((V @ ((V.T * f) @ V)) * V).sum(axis=1))
@@ -158,4 +158,4 @@ class SpanningTrees:
 
     def covariance(self, f: Array, g: Array) -> float:
         """Lemma 4: the covariance of two edge functions."""
-        return float(f @ self.metric(g))
+        return float(f @ self.hessian_product(g))

@@ -12,7 +12,7 @@ from mixent.core.arrays import Array
 from mixent.core.driver import OutsideDomainError
 from mixent.data import Table
 from mixent.med.constraints import PairConstraints, contrasts
-from mixent.med.gaussians import Ensemble, NormalWishart, class_statistics
+from mixent.med.gaussians import ClassNormalWisharts, NormalWishart, class_statistics
 from mixent.med.solving import (
     Discriminant,
     GaussianDiscriminant,
@@ -20,20 +20,20 @@ from mixent.med.solving import (
     LinearDiscriminant,
     Search,
     Solution,
-    row_pulls,
+    dual_coefficients,
 )
 
 ROUGH, SHARP = 1e-5, 1e-9  # gap per row in folds: pairs of multipliers take their time, Newton takes a step more
-AT_ONCE = 4096  # rows scored together
+BATCH_ROWS = 4096  # rows scored together
 
 
-def in_parts(table: Table, scores: Callable[[Table], Array]) -> Array:
+def in_batches(table: Table, scores: Callable[[Table], Array]) -> Array:
     """Scores of all rows, so many at once that what they take stays small."""
-    return np.concatenate([scores(table.take(slice(a, a + AT_ONCE))) for a in range(0, table.n_rows, AT_ONCE)])
+    return np.concatenate([scores(table.take(slice(a, a + BATCH_ROWS))) for a in range(0, table.n_rows, BATCH_ROWS)])
 
 
 @dataclass(frozen=True)
-class Part:
+class Subset:
     """Some rows to train on."""
 
     rows: np.ndarray  # positions
@@ -47,16 +47,16 @@ class Part:
         return self.prior.shape[1]
 
 
-class Space(ABC):
+class TrainingSet(ABC):
     """All rows."""
 
     @abstractmethod
-    def discriminant(self, part: Part, bias_variance: float) -> Discriminant:
+    def discriminant(self, subset: Subset, bias_variance: float) -> Discriminant:
         """The family of functions on these rows."""
 
     @abstractmethod
     def scores(
-        self, part: Part, fitted: Discriminant, solution: Solution, contests: PairConstraints, rows: np.ndarray
+        self, subset: Subset, fitted: Discriminant, solution: Solution, constraints: PairConstraints, rows: np.ndarray
     ) -> Array:
         """(m, C) of other rows."""
 
@@ -66,42 +66,42 @@ class Space(ABC):
 
 
 @dataclass(frozen=True)
-class FeatureSpace(Space):
+class FeatureTrainingSet(TrainingSet):
     """Rows as features: linear discriminants."""
 
     features: Array  # (n, r)
 
-    def discriminant(self, part: Part, bias_variance: float) -> LinearDiscriminant:
-        return LinearDiscriminant(self.features[part.rows], part.n_classes, bias_variance)
+    def discriminant(self, subset: Subset, bias_variance: float) -> LinearDiscriminant:
+        return LinearDiscriminant(self.features[subset.rows], subset.n_classes, bias_variance)
 
-    def scores(self, part, fitted, solution, contests, rows):
-        plane = fitted.plane(solution, contests)
-        return (self.features[rows] @ plane.coef.T + plane.bias) @ contrasts(part.n_classes).T
+    def scores(self, subset, fitted, solution, constraints, rows):
+        plane = fitted.plane(solution, constraints)
+        return (self.features[rows] @ plane.coef.T + plane.bias) @ contrasts(subset.n_classes).T
 
 
 @dataclass(frozen=True)
-class KernelSpace(Space):
+class KernelTrainingSet(TrainingSet):
     """Rows as a kernel matrix."""
 
     K: Array  # (n, n)
     encoded: Array | None = None  # (n, d) the rows themselves, where the kernel is taken with some of them later
 
-    def discriminant(self, part: Part, bias_variance: float) -> KernelDiscriminant:
-        everything = len(part.rows) == len(self.K) and (np.diff(part.rows) == 1).all()
-        K = self.K if everything else self.K[np.ix_(part.rows, part.rows)]
-        return KernelDiscriminant(K, part.n_classes, bias_variance)
+    def discriminant(self, subset: Subset, bias_variance: float) -> KernelDiscriminant:
+        everything = len(subset.rows) == len(self.K) and (np.diff(subset.rows) == 1).all()
+        K = self.K if everything else self.K[np.ix_(subset.rows, subset.rows)]
+        return KernelDiscriminant(K, subset.n_classes, bias_variance)
 
     def for_folds(self, search: Search) -> Search:
         return replace(search, gap=max(search.gap, ROUGH))
 
-    def scores(self, part, fitted, solution, contests, rows):
-        pulls = row_pulls(solution, contests, contrasts(part.n_classes))
-        f = self.K[np.ix_(rows, part.rows)] @ pulls + solution.state.bias
-        return f @ contrasts(part.n_classes).T
+    def scores(self, subset, fitted, solution, constraints, rows):
+        pulls = dual_coefficients(solution, constraints, contrasts(subset.n_classes))
+        f = self.K[np.ix_(rows, subset.rows)] @ pulls + solution.state.bias
+        return f @ contrasts(subset.n_classes).T
 
 
 @dataclass(frozen=True)
-class GaussianSpace(Space):
+class GaussianTrainingSet(TrainingSet):
     """Rows as numbers: Gaussians of every class, with a prior of `k` rows."""
 
     X: Array  # (n, d)
@@ -112,12 +112,12 @@ class GaussianSpace(Space):
     floor: Array | float = 0.0  # (d,) least variance of a column within classes, where that is taken
     predictive: bool = False  # scores are those of Bayes' rule with predictive densities
 
-    def discriminant(self, part: Part, bias_variance: float) -> GaussianDiscriminant:
-        X = self.X[part.rows]
-        member = part.prior * (part.labelled * part.weight)[:, None]  # a row without a label is of no class yet
-        return GaussianDiscriminant(X, self._prior(X, member, part.weight), bias_variance)
+    def discriminant(self, subset: Subset, bias_variance: float) -> GaussianDiscriminant:
+        X = self.X[subset.rows]
+        member = subset.prior * (subset.labelled * subset.weight)[:, None]  # a row without a label is of no class yet
+        return GaussianDiscriminant(X, self._prior(X, member, subset.weight), bias_variance)
 
-    def _prior(self, X: Array, member: Array, weight: Array) -> Ensemble:
+    def _prior(self, X: Array, member: Array, weight: Array) -> ClassNormalWisharts:
         mean = np.average(X, axis=0, weights=weight) if self.mean is None else self.mean
         spread = np.average((X - np.average(X, axis=0, weights=weight)) ** 2, axis=0, weights=weight)
         k = max(1.0, X.shape[1] + 2.0 - float(member.sum(axis=0).min())) if self.k is None else self.k
@@ -128,7 +128,7 @@ class GaussianSpace(Space):
         log_share = np.log(np.maximum(member.sum(axis=0), 1e-300))
         contrast = contrasts(member.shape[1])
         # the contrasts' columns are orthogonal, of squared length 1/2
-        return Ensemble(gaussians, 2.0 * contrast.T @ log_share)
+        return ClassNormalWisharts(gaussians, 2.0 * contrast.T @ log_share)
 
     def _class_prior(
         self, X: Array, member: Array, s: int, k: float, mean: Array, cov: Array, spread: Array
@@ -141,12 +141,12 @@ class GaussianSpace(Space):
                 f"set a larger prior (now {k:g}), give more rows, or drop such columns"
             ) from error
 
-    def scores(self, part, fitted, solution, contests, rows):
+    def scores(self, subset, fitted, solution, constraints, rows):
         X, found = self.X[rows], solution.state
         if self.predictive:
-            return predictive_scores(found.classes, X, part.prior * (part.labelled * part.weight)[:, None])
+            return predictive_scores(found.classes, X, subset.prior * (subset.labelled * subset.weight)[:, None])
         log_prob = np.column_stack([one.expected_log_prob(X) for one in found.classes])
-        return log_prob + contrasts(part.n_classes) @ found.bias
+        return log_prob + contrasts(subset.n_classes) @ found.bias
 
 
 def predictive_scores(classes: tuple[NormalWishart, ...], X: Array, member: Array) -> Array:

@@ -14,14 +14,14 @@ from mixent.base.capabilities import able, no
 from mixent.core.arrays import Array
 from mixent.data import Table, check_spread, read_features
 from mixent.med.estimator import Trained
-from mixent.med.exponential_family import Joint
+from mixent.med.exponential_family import JointDistribution
 from mixent.med.families import SingleTree
 from mixent.med.model_estimator import MEDOfModels
 from mixent.med.options import Tables, Trees
 from mixent.med.solving import Search
 from mixent.med.spanning_trees import unpacked
-from mixent.med.training_sets import Part, Space
-from mixent.med.trees import TreeDiscriminant, TreeModel, TreeSpace
+from mixent.med.training_sets import Subset, TrainingSet
+from mixent.med.trees import TreeDiscriminant, TreeModel, TreeTrainingSet
 
 GRID = (0.1, 0.3, 1.0, 3.0)
 TYPICAL = 0.3
@@ -183,13 +183,13 @@ class MEDTreeClassifier(MEDOfModels):
 
     # --- one fit ------------------------------------------------------------------------------------------------
 
-    def _space(self, X: Any, y: Any, table: Table, part: Part, executor: Any) -> TreeSpace:
+    def _training_set(self, X: Any, y: Any, table: Table, subset: Subset, executor: Any) -> TreeTrainingSet:
         check_spread(table)
         tables, trees = self._group("tables"), self._group("trees")
-        if trees.n_trees > 1 and part.uncertain:
+        if trees.n_trees > 1 and subset.uncertain:
             raise ValueError("a mixture of trees needs the label of every row; give them all, or set n_trees=1")
         usual = "quantized" if self._needs_cells() else "gaussian"
-        return TreeSpace(
+        return TreeTrainingSet(
             table,
             tables.kind,
             self.objective,
@@ -205,30 +205,32 @@ class MEDTreeClassifier(MEDOfModels):
         """Must numbers be cells of tables?"""
         return self._group("tables").kind == "integrated" or self._group("trees").n_trees > 1
 
-    def _fit_space(self, space: Any, part: Part, search: Search, show: Any, rounds: Any = None) -> Trained:
-        rounds = self._folds(part)
+    def _fit_training_set(
+        self, training_set: Any, subset: Subset, search: Search, show: Any, rounds: Any = None
+    ) -> Trained:
+        rounds = self._folds(subset)
         if (
             self._group("tables").continuous == "auto"
-            and space.table.schema.continuous
+            and training_set.table.schema.continuous
             and rounds
             and not self._needs_cells()
         ):
             if show is not None:
                 show(0, 2, "kind of numbers")
-            kinds = [space, replace(space, continuous="quantized", known={})]
-            space = min(kinds, key=lambda kind: self._rough_loss(kind, part, rounds, search))
-        self.continuous_ = space.continuous if space.table.schema.continuous else None
-        return super()._fit_space(space, part, search, show, rounds)
+            kinds = [training_set, replace(training_set, continuous="quantized", known={})]
+            training_set = min(kinds, key=lambda kind: self._rough_loss(kind, subset, rounds, search))
+        self.continuous_ = training_set.continuous if training_set.table.schema.continuous else None
+        return super()._fit_training_set(training_set, subset, search, show, rounds)
 
-    def _rough_loss(self, space: TreeSpace, part: Part, rounds: list, search: Search) -> float:
+    def _rough_loss(self, training_set: TreeTrainingSet, subset: Subset, rounds: list, search: Search) -> float:
         """Held-out log-loss at a middling C."""
         c = TYPICAL if self._needs_c() else None if isinstance(self.C, str) else float(self.C)
-        held = self._held_scores(space, part, rounds, c, space.for_folds(search), labelled_only=True)
-        return self._stacked_loss(held, part)
+        held = self._held_scores(training_set, subset, rounds, c, training_set.for_folds(search), labelled_only=True)
+        return self._stacked_loss(held, subset)
 
-    def _keep_function(self, space: Space, trained: Trained) -> None:
+    def _keep_function(self, training_set: TrainingSet, trained: Trained) -> None:
         assert isinstance(trained.discriminant, TreeDiscriminant)
-        self.joint_: Joint = trained.solution.state
+        self.distribution_: JointDistribution = trained.solution.state
         self.model_: TreeModel = trained.discriminant.model
 
     # --- what was found -----------------------------------------------------------------------------------------
@@ -243,7 +245,7 @@ class MEDTreeClassifier(MEDOfModels):
         return [unpacked(one, len(self.column_names_)) for one in edges]
 
     def _structures(self) -> list[Any]:
-        return [getattr(part, "trees", part) for part in self.joint_.parts]  # a single tree is itself
+        return [getattr(part, "trees", part) for part in self.distribution_.parts]  # a single tree is itself
 
     @property
     def edge_marginals_(self) -> list[Array]:
@@ -277,7 +279,7 @@ class MEDTreeClassifier(MEDOfModels):
 
     def _scores(self, X: Any) -> Array:
         check_is_fitted(self)
-        return self.model_.scores(self.joint_, read_features(self, X, reset=False))
+        return self.model_.scores(self.distribution_, read_features(self, X, reset=False))
 
 
 def _refuse(options: dict[str, tuple[str, str]], needs: str, given: str) -> None:

@@ -60,8 +60,8 @@ class TreeMixtureProblem(Problem[TreeMixture, TreeMixture, Shares]):
         """(n, K)."""
         parts = []
         for share, one, tree in zip(params.log_shares, params.tables, params.trees):
-            view = one.view(cells, self.columns.layout, float(share))
-            parts.append(view.offset + view.dot(tree.mean))
+            features = one.features(cells, self.columns.layout, float(share))
+            parts.append(features.offset + features.dot(tree.mean))
         return np.column_stack(parts)
 
     def prepare(self, params: TreeMixture) -> TreeMixture:

@@ -8,7 +8,7 @@ import numpy as np
 
 from mixent.core.arrays import Array
 from mixent.med.families import CellLayout, SingleTree, TreeTables
-from mixent.med.features import Counted, Edges
+from mixent.med.features import CountFeatures, EdgeFeatures
 from mixent.med.spanning_trees import SpanningTrees, packed
 from mixent.med.tree_columns import TreeColumns
 
@@ -26,9 +26,9 @@ class EdgeTables:
     gains: Array  # (E,) what each edge adds to the log-likelihood of the class's rows and the prior's: N I_uv
     rows: Array  # (E,) rows, and the prior's, that have both columns
 
-    def view(self, cells: Array, layout: CellLayout, log_share: float = 0.0) -> Edges:
+    def features(self, cells: Array, layout: CellLayout, log_share: float = 0.0) -> EdgeFeatures:
         """Some rows; `log_share` is added to the log-probability."""
-        return Edges(cells, self.table, self.alone, layout, cells @ self.alone + log_share)
+        return EdgeFeatures(cells, self.table, self.alone, layout, cells @ self.alone + log_share)
 
     @property
     def likeliest(self) -> SingleTree:
@@ -136,6 +136,6 @@ def counted_tables(cells: Array, weight: Array, layout: CellLayout, ess: float, 
     """Dirichlet tables of rows with these weights and `ess` rows spread evenly: the prior of discrimination."""
     size = np.repeat(layout.sizes, layout.sizes).astype(float)
     spread = np.concatenate([[1.0], 1.0 / size])
-    T = Counted.of(cells).gather(weight) + ess * np.outer(spread, spread).ravel()
+    T = CountFeatures.of(cells).weighted_sum(weight) + ess * np.outer(spread, spread).ravel()
     tables = TreeTables(T, layout, np.zeros(layout.n * (layout.n - 1) // 2))
     return tables.uniform if structure == "uniform" else tables

@@ -11,15 +11,15 @@ from scipy.special import log_softmax, logsumexp, xlogy
 from mixent.core.arrays import Array
 from mixent.data import Table
 from mixent.med.constraints import Constraints, PairConstraints, contrasts, pairs
-from mixent.med.exponential_family import ExponentialFamilyProblem, Joint
-from mixent.med.exponential_family_solving import Found, solve
+from mixent.med.exponential_family import ExponentialFamilyProblem, JointDistribution
+from mixent.med.exponential_family_solving import JointSolution, solve
 from mixent.med.families import Distribution, SingleTree, TreeDistribution
-from mixent.med.features import Counted, View
-from mixent.med.latent import Guess, LatentProblem, two_steps
+from mixent.med.features import CountFeatures, RowFeatures
+from mixent.med.latent import LatentProblem, LatentSolution, alternate_steps
 from mixent.med.margins import MarginPrior
-from mixent.med.model_training_sets import ModelDiscriminant, ModelSpace, members, prior_bias
+from mixent.med.model_training_sets import ModelDiscriminant, ModelTrainingSet, members, prior_bias
 from mixent.med.solving import Search, Solution
-from mixent.med.training_sets import Part, in_parts
+from mixent.med.training_sets import Subset, in_batches
 from mixent.med.tree_columns import TreeColumns
 from mixent.med.tree_mixture import fit_tree_mixture
 from mixent.med.tree_tables import EdgeTables, best_tree, counted_tables, fixed_tables
@@ -47,23 +47,23 @@ class TreeModel:
         """(S, C - 1)."""
         return contrasts(self.n_classes)[self.class_of]
 
-    def views(self, cells: Array) -> tuple[View, ...]:
+    def features(self, cells: Array) -> tuple[RowFeatures, ...]:
         """Of each output."""
         if self.tables is None:
-            counted = Counted.of(cells)
-            return tuple(counted.shifted(float(share)) for share in self.log_shares)
+            counted = CountFeatures.of(cells)
+            return tuple(counted.add_offset(float(share)) for share in self.log_shares)
         layout = self.columns.layout
-        return tuple(one.view(cells, layout, float(share)) for one, share in zip(self.tables, self.log_shares))
+        return tuple(one.features(cells, layout, float(share)) for one, share in zip(self.tables, self.log_shares))
 
-    def outputs(self, joint: Joint, cells: Array) -> Array:
+    def outputs(self, joint: JointDistribution, cells: Array) -> Array:
         """(n, S) expected log-probabilities, and bias."""
         owners = [joint.parts[0]] * len(self.class_of) if len(joint.parts) == 1 else joint.parts
-        parts = [view.dot(one.mean) + view.offset for view, one in zip(self.views(cells), owners)]
+        parts = [phi.dot(one.mean) + phi.offset for phi, one in zip(self.features(cells), owners)]
         return np.column_stack(parts) + self.contrast @ joint.bias
 
-    def scores(self, joint: Joint, table: Table) -> Array:
+    def scores(self, joint: JointDistribution, table: Table) -> Array:
         """(n, C)."""
-        return in_parts(table, lambda rows: self.merged(self.outputs(joint, self.columns(rows))))
+        return in_batches(table, lambda rows: self.merged(self.outputs(joint, self.columns(rows))))
 
     def merged(self, outputs: Array) -> Array:
         """(n, C) from (n, S): log of the sum over a class's components."""
@@ -75,18 +75,18 @@ class TreeModel:
 class TreeDiscriminant(ModelDiscriminant):
     """On some rows."""
 
-    def __init__(self, model: TreeModel, cells: Array, prior: Joint, bias_variance: float) -> None:
+    def __init__(self, model: TreeModel, cells: Array, prior: JointDistribution, bias_variance: float) -> None:
         self.model, self.cells, self.prior, self.bias_variance = model, cells, prior, bias_variance
         shared = len(prior.parts) == 1
-        self.owner = tuple(0 if shared else s for s in range(len(model.class_of)))
+        self.family_of = tuple(0 if shared else s for s in range(len(model.class_of)))
         self.certain = all(isinstance(part, SingleTree) for part in prior.parts)
 
-    def problem(self, demands: Constraints, margin: MarginPrior) -> ExponentialFamilyProblem:
-        """The dual's dual for these demands."""
+    def problem(self, constraints: Constraints, margin: MarginPrior) -> ExponentialFamilyProblem:
+        """The optimization problem for these constraints."""
         return ExponentialFamilyProblem(
-            self.model.views(self.cells),
-            self.owner,
-            demands,
+            self.model.features(self.cells),
+            self.family_of,
+            constraints,
             margin,
             self.prior,
             self.model.contrast,
@@ -96,47 +96,49 @@ class TreeDiscriminant(ModelDiscriminant):
     def prior_scores(self) -> Array:
         return self.model.merged(self.model.outputs(self.prior, self.cells))
 
-    def solve(self, contests: PairConstraints, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
+    def solve(self, constraints: PairConstraints, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
         if self.model.mixed and not self.certain:
-            return self._solve_mixture(contests, margin, search, start)
-        nothing = Constraints.none(contests, len(self.model.class_of))
-        demands = nothing if self.certain else Constraints.between_classes(contests)
-        found = solve(self.problem(demands, margin), search, start)
-        return self._solution(found, found.multipliers, found.run)
+            return self._solve_mixture(constraints, margin, search, start)
+        none = Constraints.none(constraints, len(self.model.class_of))
+        on_outputs = none if self.certain else Constraints.between_classes(constraints)
+        solution = solve(self.problem(on_outputs, margin), search, start)
+        return self._solution(solution, solution.multipliers, solution.run)
 
-    def _solution(self, found: Found, lam: Array, run: Any) -> Solution:
-        scores = self.model.merged(self.model.outputs(found.joint, self.cells))
-        return Solution(scores, lam, found.minimum, found.dual, run, found.joint)
+    def _solution(self, solution: JointSolution, lam: Array, run: Any) -> Solution:
+        scores = self.model.merged(self.model.outputs(solution.joint, self.cells))
+        return Solution(scores, lam, solution.minimum, solution.dual, run, solution.joint)
 
     # --- mixtures -----------------------------------------------------------------------------------------------
 
-    def _solve_mixture(self, contests: PairConstraints, margin: MarginPrior, search: Search, start: Any) -> Solution:
+    def _solve_mixture(self, constraints: PairConstraints, margin: MarginPrior, search: Search, start: Any) -> Solution:
         """A class's components share its rows; each rival component is a rival."""
-        label = _labels(contests)
+        label = _labels(constraints)
         inner = replace(search, gap=min(search.gap, 1e-9), observers=())
 
-        def step(hidden: Array, before: Found | None) -> Found:
-            problem = self.problem(self._demands(hidden, label, contests), margin)
+        def step(hidden: Array, before: JointSolution | None) -> JointSolution:
+            problem = self.problem(self._mixture_constraints(hidden, label, constraints), margin)
             return solve(problem, inner, before.joint if before is not None else start)
 
-        def reveal(found: Found) -> Array:
+        def reveal(found: JointSolution) -> Array:
             return self._hidden(found.joint, label)
 
         hidden = self._hidden(self.prior if start is None else start, label)
-        whole = two_steps(LatentProblem(step, reveal), hidden, contests.weight, search, 10.0 * search.gap)
-        guess: Guess = whole.params
+        whole = alternate_steps(LatentProblem(step, reveal), hidden, constraints.weight, search, 10.0 * search.gap)
+        guess: LatentSolution = whole.params
         return self._solution(guess.found, self._by_pair(guess.found.multipliers, label), whole)
 
-    def _hidden(self, joint: Joint, label: np.ndarray) -> Array:
+    def _hidden(self, joint: JointDistribution, label: np.ndarray) -> Array:
         """(n, S) Q_t, over the components of the row's own class (49)."""
         outputs = self.model.outputs(joint, self.cells)
         own = self.model.class_of == label[:, None]
         return np.exp(log_softmax(np.where(own, outputs, -np.inf), axis=1))
 
-    def _demands(self, hidden: Array, label: np.ndarray, contests: PairConstraints) -> Constraints:
-        rivals = (self.model.class_of != label[:, None]) & np.asarray(contests.open.any(axis=1))[:, None]
+    def _mixture_constraints(self, hidden: Array, label: np.ndarray, constraints: PairConstraints) -> Constraints:
+        rivals = (self.model.class_of != label[:, None]) & np.asarray(constraints.imposed.any(axis=1))[:, None]
         entropy = -xlogy(hidden, hidden).sum(axis=1)
-        return Constraints.rivals(hidden, rivals, contests.weight, np.tile(entropy[:, None], rivals.shape[1]))
+        return Constraints.against_rivals(
+            hidden, rivals, constraints.weight, np.tile(entropy[:, None], rivals.shape[1])
+        )
 
     def _by_pair(self, lam: Array, label: np.ndarray) -> Array:
         """(n, pairs) what a row's multipliers (n, S) say against each class."""
@@ -147,13 +149,13 @@ class TreeDiscriminant(ModelDiscriminant):
         return np.where(ours, np.take_along_axis(against, rival, axis=1), 0.0)
 
 
-def _labels(contests: PairConstraints) -> np.ndarray:
+def _labels(constraints: PairConstraints) -> np.ndarray:
     """(n,) the class of each row, whose labels are all known."""
-    return np.asarray((contests.signs @ contests.differences).argmax(axis=1))
+    return np.asarray((constraints.signs @ constraints.differences).argmax(axis=1))
 
 
 @dataclass(frozen=True)
-class TreeSpace(ModelSpace):
+class TreeTrainingSet(ModelTrainingSet):
     """Trees of every class."""
 
     tables: str
@@ -165,7 +167,7 @@ class TreeSpace(ModelSpace):
     ess: float
     seed: int
 
-    def made(self, part: Part, bias_variance: float) -> TreeDiscriminant:
+    def made(self, part: Subset, bias_variance: float) -> TreeDiscriminant:
         member = members(part)
         table = self.table.take(part.rows)
         fill = self.tables == "integrated" or self.n_trees > 1
@@ -180,7 +182,7 @@ class TreeSpace(ModelSpace):
             within = _within(cells, member, columns)
             tables = tuple(fixed_tables(cells, w, columns, self.ess, within) for w in weights)
             model, parts = replace(model, tables=tables), self._structures(tables)
-        return TreeDiscriminant(model, cells, Joint(parts, prior_bias(member)), bias_variance)
+        return TreeDiscriminant(model, cells, JointDistribution(parts, prior_bias(member)), bias_variance)
 
     def _components(self, cells: Array, member: Array, columns: TreeColumns) -> tuple[list[Array], np.ndarray, Array]:
         """Row weights of each output, its class, and its share within it."""
@@ -204,7 +206,7 @@ class TreeSpace(ModelSpace):
         even = self.structure_prior == "uniform"
         return tuple(TreeDistribution(np.zeros_like(g) if even else np.asarray(g)) for g in gains)
 
-    def scores(self, part, fitted, solution, contests, rows):
+    def scores(self, part, fitted, solution, constraints, rows):
         return fitted.model.scores(solution.state, self.table.take(rows))
 
 

@@ -32,7 +32,7 @@ FLAT = 1e-14  # what a step must promise, relative
 
 
 @dataclass(frozen=True)
-class Beliefs:
+class LabelSolution:
     """Label distributions, and the best discriminant for them."""
 
     q: Array  # (n, C)
@@ -40,12 +40,12 @@ class Beliefs:
 
 
 @dataclass(frozen=True)
-class Spread(Stats):
+class LabelStats(Stats):
     divergence: float  # sum_t w_t D(P_t(y) || P0_t(y))
 
 
 @dataclass(frozen=True)
-class LabelProblem(Problem[Beliefs, Beliefs, Spread]):
+class LabelProblem(Problem[LabelSolution, LabelSolution, LabelStats]):
     """Maximizes minus the relative entropy; one update is both steps."""
 
     discriminant: Discriminant
@@ -56,33 +56,33 @@ class LabelProblem(Problem[Beliefs, Beliefs, Spread]):
     first_step: float = 1.0  # the relaxation
     safe_step: float = 2.0**-20
 
-    def start(self) -> Beliefs:
+    def start(self) -> LabelSolution:
         """Labels as the prior has them."""
-        return Beliefs(self.prior, self._solve(self.prior, None))
+        return LabelSolution(self.prior, self._solve(self.prior, None))
 
     def source(self) -> Blocks:
         return Blocks(NumberedRows.of(self.weight), 64)
 
     def _solve(self, q: Array, start: Solution | None) -> Solution:
         """Step 1."""
-        contests = PairConstraints.of(q, self.weight, self.prior)
+        constraints = PairConstraints.of(q, self.weight, self.prior)
         state = None if start is None else start.state
-        return self.discriminant.solve(contests, self.margin, self.search, state)
+        return self.discriminant.solve(constraints, self.margin, self.search, state)
 
-    def prepare(self, params: Beliefs) -> Beliefs:
+    def prepare(self, params: LabelSolution) -> LabelSolution:
         return params
 
-    def stats(self, ready: Beliefs, block: NumberedRows) -> Spread:  # type: ignore[override]
+    def stats(self, ready: LabelSolution, block: NumberedRows) -> LabelStats:  # type: ignore[override]
         apart = rel_entr(ready.q[block.index], self.prior[block.index]).sum(axis=1)
-        return Spread(float(block.weight @ apart))
+        return LabelStats(float(block.weight @ apart))
 
-    def objective(self, params: Beliefs, total: Spread) -> float:
+    def objective(self, params: LabelSolution, total: LabelStats) -> float:
         return -(params.solution.minimum + total.divergence)
 
-    def update(self, params: Beliefs, total: Spread, step: float) -> Beliefs:
+    def update(self, params: LabelSolution, total: LabelStats, step: float) -> LabelSolution:
         best = best_labels(params.solution.scores, self.prior, self.margin)
         q = (1.0 - step) * params.q + step * best
-        return Beliefs(q, self._solve(q, params.solution))
+        return LabelSolution(q, self._solve(q, params.solution))
 
 
 def best_labels(scores: Array, prior: Array, margin: MarginPrior) -> Array:
@@ -114,19 +114,19 @@ class _Rowwise:
         self.e = np.eye(prior.shape[1])[a] - np.eye(prior.shape[1])[b]  # (pairs, C)
         self.d = scores @ self.e.T  # (n, pairs)
         self.prior, self.margin = prior, margin
-        self.open = (prior[:, a] + prior[:, b]) > 0
+        self.imposed = (prior[:, a] + prior[:, b]) > 0
 
     def value(self, q: Array, rows: np.ndarray) -> Array:
         """(n,)."""
-        loss = np.where(self.open[rows], self.margin.loss((q @ self.e.T) * self.d[rows]), 0.0)
+        loss = np.where(self.imposed[rows], self.margin.loss((q @ self.e.T) * self.d[rows]), 0.0)
         return rel_entr(q, self.prior[rows]).sum(axis=1) + loss.sum(axis=1)
 
     def minimum(self) -> Array:
         """(n, C); a large c by way of smaller ones, for a loss that all but breaks points nowhere."""
         q = self.prior.copy()
         whole = self.margin
-        for c in _rising(getattr(whole, "c", 1.0)):
-            self.margin = replace(whole, c=c) if hasattr(whole, "c") else whole  # type: ignore[type-var]
+        for C in _rising(getattr(whole, "C", 1.0)):
+            self.margin = replace(whole, C=C) if hasattr(whole, "C") else whole  # type: ignore[type-var]
             q = np.maximum(q, INSIDE * self.prior)  # off the border
             self._descend(q := q / q.sum(axis=1, keepdims=True))
         return q
@@ -150,12 +150,12 @@ class _Rowwise:
         C = q.shape[1]
         possible = self.prior[rows] > 0
         ahead, d = q @ self.e.T, self.d[rows]
-        lam = np.where(self.open[rows], self.margin.multiplier(ahead * d), 0.0)
+        lam = np.where(self.imposed[rows], self.margin.multiplier(ahead * d), 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             slope = np.where(possible, np.log(q / self.prior[rows]), 0.0) - (lam * d) @ self.e
-        bend = np.where(self.open[rows], self.margin.bend(lam), 0.0) * d**2
+        loss_curvature = np.where(self.imposed[rows], self.margin.loss_curvature(lam), 0.0) * d**2
         system = np.zeros((len(q), C + 1, C + 1))
-        system[:, :C, :C] = np.einsum("np,pi,pj->nij", bend, self.e, self.e)
+        system[:, :C, :C] = np.einsum("np,pi,pj->nij", loss_curvature, self.e, self.e)
         diagonal = np.arange(C)
         system[:, diagonal, diagonal] += 1.0 / np.maximum(q, 1e-300)  # all but rigid where the class is ruled out
         system[:, :C, C] = system[:, C, :C] = possible
@@ -182,7 +182,7 @@ class _Rowwise:
                 break
 
 
-def with_uncertain_labels(
+def solve_uncertain_labels(
     discriminant: Discriminant,
     margin: MarginPrior,
     prior: Array,

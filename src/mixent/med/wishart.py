@@ -75,7 +75,7 @@ class Wishart(Distribution):
         whole = -0.5 * d * float(np.log(np.pi)) - log_det + 0.5 * digamma - 0.5 * d / N
         return self._from_inside(whole, np.zeros(d), -0.5 * N * np.eye(d))
 
-    def metric(self, f: Array) -> Array:
+    def hessian_product(self, f: Array) -> Array:
         """In coordinates of the distribution itself, where the Hessian is all but diagonal."""
         N, d, m, L = self.rows, self.d, self.center, self._inverse
         n, s, Q = f[0], f[1 : 1 + d], f[1 + d :].reshape(d, d)
@@ -85,5 +85,5 @@ class Wishart(Distribution):
         whole = h * n - 0.5 * float(np.trace(second))
         return self._from_inside(whole, first, 0.5 * N * second - 0.5 * n * np.eye(d))
 
-    def at(self, T: Array) -> Wishart:
+    def with_statistics(self, T: Array) -> Wishart:
         return Wishart(T, self.d)
