@@ -25,7 +25,7 @@ def test_parzen(per_class):
     facts = json.loads(json.dumps(document.facts))
     assert facts["n_windows"] == 178 and facts["tried"] == model.bandwidths_tried_
     assert facts["bandwidth"] == (model.bandwidth_.tolist() if per_class else model.bandwidth_)
-    assert facts["left_out"] == {"log_loss": model.loo_log_loss_, "error": model.loo_error_}
+    assert facts["leave_one_out"] == {"log_loss": model.loo_log_loss_, "error": model.loo_error_}
     assert facts["criterion"] == "conditional"
     (figure,) = figures(document)
     (ax,) = figure.figure().get_axes()
@@ -37,7 +37,7 @@ def test_a_given_bandwidth_and_rows_that_cannot_be_left_out():
     given = ParzenClassifier(0.7).fit(X, Y).summary()
     assert given.facts["criterion"] is None and not figures(given) and "as given" in str(given)
     alone = ParzenClassifier().fit([[1.0], [2.0], [4.0]], ["p", "q", "r"]).summary()
-    assert alone.facts["left_out"] == {"log_loss": None, "error": None} and "Scott's rule" in str(alone)
+    assert alone.facts["leave_one_out"] == {"log_loss": None, "error": None} and "Scott's rule" in str(alone)
 
 
 def test_kernel_fisher():

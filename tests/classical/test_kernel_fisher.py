@@ -43,21 +43,21 @@ def test_leaving_a_row_out_is_fitting_without_it(lam):
     Y, K = np.eye(3)[y], RBF(0.3).gram(X, X)
     weight = np.random.default_rng(1).choice([0.5, 1.0, 2.0, 3.0], size=60)
     out = np.minimum(weight, 1)
-    fit, left = Smoother.of_kernel(K, weight).left_out(Y, lam, out)
+    fit, loo = Smoother.of_kernel(K, weight).leave_one_out(Y, lam, out)
     np.testing.assert_allclose(fit, ridge(K, Y, weight, lam, K), rtol=1e-9, atol=1e-9)
     for row in range(60):
         rest = weight.copy()
         rest[row] -= out[row]
         keep = rest > 0
         again = ridge(K[np.ix_(keep, keep)], Y[keep], rest[keep], lam, K[row, keep])
-        np.testing.assert_allclose(left[row], again, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(loo[row], again, rtol=1e-9, atol=1e-9)
 
 
 def test_features_and_their_kernel_are_one():
     X, y = rows()
     Y, weight = np.eye(3)[y], np.random.default_rng(1).uniform(0.5, 2, size=60)
     by_kernel, by_features = Smoother.of_kernel(X @ X.T, weight), Smoother.of_features(X, weight)
-    for one, other in zip(by_kernel.left_out(Y, 0.3, weight), by_features.left_out(Y, 0.3, weight)):
+    for one, other in zip(by_kernel.leave_one_out(Y, 0.3, weight), by_features.leave_one_out(Y, 0.3, weight)):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(X.T @ by_kernel.coefficients(Y, 0.3), by_features.coefficients(Y, 0.3), atol=1e-12)
     assert by_kernel.trace == pytest.approx(by_features.trace)
@@ -74,12 +74,12 @@ def test_with_a_linear_kernel_and_no_shrinkage_it_is_fishers_own(n_classes):
         assert abs(np.corrcoef(ours[:, k], theirs[:, k])[0, 1]) == pytest.approx(1, abs=1e-9)
 
 
-def test_directions_maximize_what_is_said():
+def test_directions_maximize_the_rayleigh_quotient():
     """Variance between classes over that within plus lam |f|^2, by the generalized eigenproblem itself."""
     X, y = rows(50)
     Y, K, lam, n = np.eye(3)[y], RBF(0.2).gram(X, X), 0.5, 50
     smoother = Smoother.of_kernel(K, np.ones(n))
-    fit, _ = smoother.left_out(Y, lam, np.ones(n))
+    fit, _ = smoother.leave_one_out(Y, lam, np.ones(n))
     found = smoother.coefficients(Y, lam) @ directions(Y, fit, np.ones(n))
     center = np.eye(n) - 1 / n
     means = Y @ np.diag(1 / Y.sum(axis=0)) @ Y.T
@@ -125,7 +125,7 @@ def test_training_scores_are_the_smoothers():
         Z = model.encoder_(kernel_fisher.read_features(model, X, reset=False))
         smoother = Smoother.of_kernel(RBF(gamma).gram(Z, Z), np.ones(60))
         lam = 1e-4 * smoother.trace / 60
-        fit, _ = smoother.left_out(np.eye(3)[y], lam, np.ones(60))
+        fit, _ = smoother.leave_one_out(np.eye(3)[y], lam, np.ones(60))
         combine = np.linalg.lstsq(fit, model.transform(X), rcond=None)[0]
         np.testing.assert_allclose(fit @ combine, model.transform(X), atol=1e-5)
 

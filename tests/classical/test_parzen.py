@@ -170,7 +170,7 @@ def test_blocks_and_threads_change_nothing(monkeypatch):
     frame, y = mixed(90)
     one = ParzenClassifier(n_jobs=1).fit(frame, y)
     proba = one.predict_proba(frame)
-    monkeypatch.setattr(windows, "CELLS", 300)
+    monkeypatch.setattr(windows, "BLOCK_CELLS", 300)
     for jobs in (1, 3):
         other = ParzenClassifier(n_jobs=jobs).fit(frame, y)
         assert other.bandwidth_ == one.bandwidth_
@@ -246,7 +246,7 @@ def test_progress_is_told():
     ("options", "message"),
     [
         ({"bandwidth": 0}, "bandwidth must be a number > 0; got 0"),
-        ({"bandwidth": "wide"}, "bandwidth must be 'auto', a number > 0, or one for each class; got 'wide'"),
+        ({"bandwidth": "wide"}, "bandwidth must be 'auto', a number > 0, or one number for each class; got 'wide'"),
         ({"bandwidth": [1.0]}, "bandwidth must have one number for each of the 3 classes; got 1"),
         ({"bandwidth": [1.0, -1.0, 2.0]}, "bandwidth must be a number > 0; got -1.0"),
         ({"criterion": "error"}, "criterion must be one of 'conditional', 'likelihood'; got 'error'"),

@@ -1,4 +1,4 @@
-"""Two classical classifiers (document 003): Parzen windows and the kernel Fisher discriminant."""
+"""Classical classifiers (document 003): Parzen windows and the kernel Fisher discriminant."""
 
 from mixent.classical.kernel_fisher import KernelFisherClassifier
 from mixent.classical.parzen import ParzenClassifier

@@ -1,9 +1,12 @@
-"""The bandwidth of Parzen windows, by leaving each row out.
+"""Leave-one-out choice of the bandwidth of Parzen windows.
+
+The criterion, over a grid of bandwidths, is one of
 
     conditional   sum_n w_n log p(y_n | x_n; all rows but n)
     likelihood    sum_n w_n log p(x_n | y_n; all rows but n)
 
-Both are exact: the sums over windows are taken without the row's own. The scales of the columns are those of all rows.
+Both are exact: each sum over windows omits the window of the row itself. Only the scales of the columns are computed
+from all rows.
 """
 
 from __future__ import annotations
@@ -14,104 +17,108 @@ from typing import Any
 
 import numpy as np
 
-from mixent.classical.training import Rows
+from mixent.classical.training import LabelledRows
 from mixent.classical.windows import Encoded, Windows
 from mixent.core.arrays import Array, log_sum_exp, safe_log
 from mixent.core.executors import Executor
 
-GRID = 2.0 ** (np.arange(6, -19, -1) / 3)  # times the typical spread of a column: 4 down to 1/64
-CHUNK = 7  # bandwidths tried at once, with the distances of one block
+GRID = 2.0 ** (np.arange(6, -19, -1) / 3)  # factors of the typical standard deviation of a column, from 4 to 1/64
+CHUNK = 7  # bandwidths evaluated together, from the same block of distances
 CRITERIA = ("conditional", "likelihood")
 Show = Callable[[int, int, str], None] | None
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """Training rows scored by all others."""
+class LeaveOneOut:
+    """Leave-one-out densities and class probabilities of the training rows."""
 
     windows: Windows
     encoded: Encoded
-    rows: Rows
-    class_prior: Array | None  # (C,) as given; None: the shares of the rows that stay
+    rows: LabelledRows
+    class_prior: Array | None  # (C,) given by the user; None: class shares of the remaining rows
     executor: Executor
 
     @property
     def scored(self) -> Any:
-        """(m,) rows whose classes all have other rows."""
-        alone = (self.rows.target > 0) & ~np.isfinite(self._log_rest())
-        return np.logical_not(alone.any(axis=1))
+        """(m,) bool: rows all of whose classes have at least one other row."""
+        no_other_row = (self.rows.target > 0) & ~np.isfinite(self._log_remaining())
+        return np.logical_not(no_other_row.any(axis=1))
 
-    def _log_rest(self) -> Array:
-        """(m, C) log of the rows of each class when one is left out."""
-        counts = self.rows.counts
-        mass = counts.sum(axis=0)
-        rest = mass - self.rows.left_out[:, None] * self.rows.target
-        return safe_log(np.where(rest > 1e-12 * mass, rest, 0.0))
+    def _log_remaining(self) -> Array:
+        """(m, C) log of the total weight of each class without the row."""
+        mass = self.rows.counts.sum(axis=0)
+        remaining = mass - self.rows.left_out[:, None] * self.rows.target
+        return safe_log(np.where(remaining > 1e-12 * mass, remaining, 0.0))
 
     def log_density(self, bandwidths: Array) -> Array:
         """(G, m, C) log p(x_n | c; all rows but n), in units of the scales; -inf for a class without other rows."""
-        own = Windows.own(self.rows.counts, self.rows.left_out)
+        own = Windows.own_windows(self.rows.counts, self.rows.left_out)
         sums = self.windows.log_sums(self.encoded, bandwidths, self.executor, own)
-        rest = self._log_rest()
-        left = np.isfinite(rest)
-        return np.where(left, sums - np.where(left, rest, 0.0), -np.inf)
+        remaining = self._log_remaining()
+        nonempty = np.isfinite(remaining)
+        return np.where(nonempty, sums - np.where(nonempty, remaining, 0.0), -np.inf)
 
     def log_proba(self, log_density: Array) -> Array:
         """(..., m, C) log p(c | x_n; all rows but n)."""
-        rest = self._log_rest()
-        prior = rest - log_sum_exp(rest, axis=1)[:, None] if self.class_prior is None else np.log(self.class_prior)
-        joint = log_density + prior
+        if self.class_prior is None:
+            remaining = self._log_remaining()
+            log_prior = remaining - log_sum_exp(remaining, axis=1)[:, None]
+        else:
+            log_prior = np.log(self.class_prior)
+        joint = log_density + log_prior
         return joint - log_sum_exp(joint, axis=-1)[..., None]
 
     def value(self, log_density: Array, criterion: str) -> Array:
         """(...,) the criterion, in nats per row."""
-        found = self.log_proba(log_density) if criterion == "conditional" else log_density
+        log_p = self.log_proba(log_density) if criterion == "conditional" else log_density
         counts = self.rows.counts[self.scored]
-        told = np.where(counts > 0, found[..., self.scored, :], 0.0)
-        return (counts * told).sum(axis=(-2, -1)) / counts.sum()
+        log_p = np.where(counts > 0, log_p[..., self.scored, :], 0.0)
+        return (counts * log_p).sum(axis=(-2, -1)) / counts.sum()
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """Bandwidths of the classes, what was tried, and the rows left out at the bandwidths chosen."""
+class BandwidthChoice:
+    """The chosen bandwidths, the values tried, and the leave-one-out densities at the chosen bandwidths."""
 
     bandwidths: Array  # (C,)
     tried: list[dict]
     log_density: Array  # (m, C)
 
 
-def choose(left: LeftOut, criterion: str, per_class: bool, base: float, show: Show) -> Chosen:
-    """The best of a grid, from wide windows to narrow ones; then class by class."""
-    C = left.windows.n_classes
+def choose_bandwidths(
+    leave_one_out: LeaveOneOut, criterion: str, per_class: bool, base: float, show: Show
+) -> BandwidthChoice:
+    """Return the best common bandwidth of a grid; with `per_class`, refine it one class at a time."""
+    C = leave_one_out.windows.n_classes
     grid, parts = base * GRID, []
-    for a in range(0, len(grid), CHUNK):
+    for start in range(0, len(grid), CHUNK):
         if show is not None:
-            show(a, len(grid), f"bandwidth {grid[a]:.3g}")
-        parts.append(left.log_density(np.repeat(grid[a : a + CHUNK, None], C, axis=1)))
-    found = np.concatenate(parts)
-    values = left.value(found, criterion)
-    at = np.full(C, values.argmax())
+            show(start, len(grid), f"bandwidth {grid[start]:.3g}")
+        parts.append(leave_one_out.log_density(np.repeat(grid[start : start + CHUNK, None], C, axis=1)))
+    log_density = np.concatenate(parts)
+    values = leave_one_out.value(log_density, criterion)
+    index = np.full(C, values.argmax())
     tried = [{"bandwidth": float(h), "value": float(v)} for h, v in zip(grid, values)]
     if per_class:
-        at = _class_by_class(left, criterion, found, at)
-    return Chosen(grid[at], tried, _taken(found, at))
+        index = _refine_per_class(leave_one_out, criterion, log_density, index)
+    return BandwidthChoice(grid[index], tried, _select(log_density, index))
 
 
-def _class_by_class(left: LeftOut, criterion: str, found: Array, at: np.ndarray) -> np.ndarray:
+def _refine_per_class(leave_one_out: LeaveOneOut, criterion: str, log_density: Array, index: np.ndarray) -> np.ndarray:
     """Coordinate ascent from the best common bandwidth: no step lowers the criterion."""
-    best = float(left.value(_taken(found, at), criterion))
-    moved = True
-    while moved:
-        moved = False
-        for c in range(len(at)):
-            rivals = np.repeat(_taken(found, at)[None], len(found), axis=0)
-            rivals[:, :, c] = found[:, :, c]
-            values = left.value(rivals, criterion)
+    best = float(leave_one_out.value(_select(log_density, index), criterion))
+    improved = True
+    while improved:
+        improved = False
+        for c in range(len(index)):
+            candidates = np.repeat(_select(log_density, index)[None], len(log_density), axis=0)
+            candidates[:, :, c] = log_density[:, :, c]
+            values = leave_one_out.value(candidates, criterion)
             if values.max() > best + 1e-12 * abs(best):
-                at[c], best, moved = values.argmax(), float(values.max()), True
-    return at
+                index[c], best, improved = values.argmax(), float(values.max()), True
+    return index
 
 
-def _taken(found: Array, at: np.ndarray) -> Array:
-    """(m, C) from (G, m, C): for each class at its own bandwidth."""
-    return np.stack([found[g, :, c] for c, g in enumerate(at)], axis=1)
+def _select(log_density: Array, index: np.ndarray) -> Array:
+    """(m, C) from (G, m, C): the densities of each class at its bandwidth."""
+    return np.stack([log_density[g, :, c] for c, g in enumerate(index)], axis=1)

@@ -1,4 +1,4 @@
-"""The kernel Fisher discriminant, with probabilities from rows left out."""
+"""The kernel Fisher discriminant, with probabilities from leave-one-out scores."""
 
 from __future__ import annotations
 
@@ -20,84 +20,126 @@ from mixent.base.params import check_flag, check_positive
 from mixent.base.priors import floored, read_class_prior
 from mixent.base.progress import progress_bar
 from mixent.classical.discriminant import ClassGaussians, Smoother, directions, log_proba
-from mixent.classical.parzen import losses
-from mixent.classical.training import Rows, read_rows, spread_out
+from mixent.classical.parzen import log_loss_and_error
+from mixent.classical.training import LabelledRows, read_labelled_rows, to_all_rows
 from mixent.core.arrays import Array
 from mixent.data import Table, read_features
 from mixent.med.encoding import FILLED, Encoder
 from mixent.med.training_sets import in_batches
 
-GAMMAS = 2.0 ** np.array([-6, -4, -3, -2, -1, 0, 1, 2])  # times gamma="scale"
+GAMMAS = 2.0 ** np.array([-6, -4, -3, -2, -1, 0, 1, 2])  # factors of gamma="scale"
 SHRINKAGES = 10.0 ** np.arange(-5, 2.5, 0.5)
-MOST_ROWS = 2_000  # beyond, a kernel goes through features
+MOST_ROWS = 2_000  # with more rows, Nyström features approximate the kernel
 LANDMARKS = 1_000
-PART = 1_024  # rows scored together
+BATCH = 1_024  # rows scored together
 
 
 @reads(RBF, Linear, Polynomial)
 def read_fisher_kernel(name: str, value: Any) -> Kernel:
-    """The kernel; that of a short form has its gamma chosen."""
+    """Read the kernel; gamma is "auto" for a kernel given by name."""
     return read_kernel(name, value, (RBF, Linear, Polynomial), gamma="auto")
 
 
 class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ProbabilisticClassifier):
-    """Kernel Fisher discriminant (Mika et al. 1999), for any number of classes.
+    """Kernel Fisher discriminant analysis for any number of classes.
 
-    Finds the functions f of a kernel's space along which classes lie apart and are narrow.  Maximizes
+    The discriminants are the functions f of a kernel's feature space that separate the classes best [1]_, [4]_. Each
+    maximizes the Rayleigh quotient
 
-        variance of f between classes / (variance of f within classes + lam |f|^2 / N)
+        variance of f between classes / (variance of f within classes + lam |f|^2 / N),
 
-    which is ridge regression on one indicator for each class (Hastie, Buja and Tibshirani 1995); lam is `shrinkage`
-    times the rows' variance in the kernel's space. In closed form, so there are no steps; the best value
-    found on the way never falls.
+    which is equivalent to ridge regression on one-hot class labels [2]_, [3]_; lam is `shrinkage` times the variance of
+    the rows in the feature space. The solution is in closed form.
 
-    Probabilities are those of Gaussians with one covariance in the space of the C - 1 discriminants, a share of
-    1 / (n + 2) spread as the class priors. They are fitted to
-    the scores that each training row gets from all others: those of a row that was trained on are too good.
-    Leaving a row out of ridge regression has a closed form, so this is exact and takes no further fit. "auto" chooses
-    gamma and shrinkage by the log-loss of those scores: it maximizes sum_n w_n log p(y_n | scores of n by the others).
-    The encoding of the columns is that of all rows.
+    Class probabilities follow from Gaussians with a common covariance in the space of the C - 1 discriminants, mixed
+    with a share 1 / (n + 2) of the class prior. The Gaussians are fitted to leave-one-out scores, because the scores of
+    rows used in training are too optimistic; for ridge regression these have an exact closed form and need no further
+    fits. gamma="auto" and shrinkage="auto" choose from a grid.  Maximizes
+
+        sum_n w_n log p(y_n | leave-one-out scores of row n),
+
+    whose best value over the grid never decreases. Only the encoding of the columns uses all rows.
 
     A missing value of a numeric column is replaced by the mean, with an indicator column; categories are one-hot
-    encoded (a missing value has no bit), as for MEDClassifier.
+    encoded (all zero for a missing value), as for MEDClassifier.
 
     Parameters
     ----------
     kernel : "rbf", "linear", "poly", RBF or Polynomial
-        "rbf" and "poly" are RBF(gamma="auto") and Polynomial(gamma="auto"): gamma is chosen from 1/64 to 4 times
-        "scale". "linear" is linear discriminant analysis with a ridge. Beyond 2000 rows 1000 Nyström features replace
-        the kernel matrix, unless `n_landmarks` of the kernel is a number or None.
+        Kernel function. "rbf" and "poly" are RBF(gamma="auto") and Polynomial(gamma="auto"), with gamma from 1/64 to 4
+        times "scale". "linear" is linear discriminant analysis with a ridge penalty. With more than 2000 rows, 1000
+        Nyström features replace the kernel matrix, unless `n_landmarks` of the kernel is a number or None.
     shrinkage : "auto" or float
-        Weight of |f|^2; "auto" chooses from 1e-5 to 100.
+        Ridge penalty on |f|^2, relative to the variance of the rows. "auto" chooses from 1e-5 to 100.
     class_prior : "empirical" or (C,) array
-        Shares of the classes.
+        Class prior probabilities.
     standardize : bool
-        Bring every continuous column to mean 0 and variance 1 first.
+        Scale continuous columns to mean 0 and variance 1.
     categorical : "auto" or list
-        Columns to treat as categories whatever their type; each category becomes a bit.
+        Columns to treat as categorical whatever their type.
     random_state : int, RandomState or None
-        For the landmarks of Nyström features.
+        Seed for the landmarks of Nyström features.
     n_jobs : int or None
-        Threads for the kernel matrix; None takes all cores.
+        Number of threads for the kernel matrix; None uses all cores.
     progress : bool or callable
-        True shows a bar; a callable is called with (done, total, text).
+        True shows a progress bar; a callable is called with (done, total, text).
 
     Attributes
     ----------
-    classes_, class_prior_
-        Class labels and their shares.
-    gamma_, shrinkage_ : float
-        In use; gamma_ is None for the linear kernel.
+    classes_ : (C,) array
+        Class labels.
+    class_prior_ : (C,) array
+        Class priors in use, which `adjust_priors` may change.
+    training_prior_ : (C,) array
+        Class priors with which the model was fitted.
+    gamma_ : float or None
+        `gamma` of the kernel in use; None for the linear kernel.
+    shrinkage_ : float
+        `shrinkage` in use.
     tried_ : list of dict
-        gamma, shrinkage and leave-one-out log_loss of every pair tried.
+        gamma, shrinkage and leave-one-out log_loss of every combination tried.
     loo_proba_ : (n, C) array
-        Probabilities of the classes of each training row, by scores from all others; NaN without a label or weight.
+        Leave-one-out class probabilities of the training rows; NaN for rows without a label or weight.
     loo_log_loss_, loo_error_ : float
-        Of those; slightly too good, as gamma and shrinkage were chosen by them.
+        Log-loss (nats) and error rate of `loo_proba_`. Slightly optimistic if gamma or shrinkage was chosen by them.
     gaussians_ : ClassGaussians
-        Means of the classes and their common covariance, in the space of the discriminants.
+        Class means and common covariance in the space of the discriminants.
+    coefficients_ : (m, C - 1) array
+        Coefficients of the discriminants in `basis_`.
+    intercept_ : (C - 1,) array
+        Intercepts of the discriminants.
+    basis_ : Basis
+        Basis functions of the discriminants: the kernel with the training rows, Nyström features or encoded columns.
+    encoder_ : Encoder
+        Encoding of the columns.
     feature_names_ : tuple of str
         Names of the encoded columns.
+    total_weight_ : float
+        Total weight of the labelled training rows.
+    n_rows_ : int
+        Number of training rows.
+    schema_ : Schema
+        Names and types of the columns.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : array of str
+        Names of the columns, if X had any.
+
+    See Also
+    --------
+    ParzenClassifier : Bayes classifier with a kernel density estimate for each class.
+    MEDClassifier : Maximum-margin classifier with a kernel.
+    sklearn.discriminant_analysis.LinearDiscriminantAnalysis : Fisher's linear discriminant.
+    sklearn.kernel_ridge.KernelRidge : Kernel ridge regression.
+
+    References
+    ----------
+    .. [1] Fisher, R. A. (1936). The use of multiple measurements in taxonomic problems. Annals of Eugenics 7, 179-188.
+    .. [2] Mika, S., Rätsch, G., Weston, J., Schölkopf, B. and Müller, K.-R. (1999). Fisher discriminant analysis with
+       kernels. Neural Networks for Signal Processing IX, 41-48.
+    .. [3] Hastie, T., Buja, A. and Tibshirani, R. (1995). Penalized discriminant analysis. Annals of Statistics 23(1),
+       73-102.
+    .. [4] Johns Hopkins University, 685.621 Algorithms for Data Science. Machine Learning I. Section 1 (document 003).
 
     Examples
     --------
@@ -133,91 +175,94 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         self.progress = progress
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Find the discriminants.
+        """Fit the discriminants.
 
         Parameters
         ----------
         X : table of n rows
             Array or DataFrame; NaN, None or null are missing, text columns are categories.
         y : (n,) labels or (n, C) label probabilities
-            None, NaN or "" for a row without a label: it plays no part.
+            Rows without a label (None, NaN or "") are not used.
         sample_weight : (n,) array, optional
-            Counts: a weight of 2 is equivalent to repeating the row, also when one is left out (not where Nyström
-            landmarks are drawn).
+            A weight of 2 is equivalent to repeating the row, also in leave-one-out scores (not with Nyström features,
+            whose landmarks are drawn at random).
 
         Returns
         -------
         self
         """
         self._check()
-        rows = read_rows(self, X, y, sample_weight)
+        rows = read_labelled_rows(self, X, y, sample_weight)
         prior = read_class_prior(self.class_prior, len(self.classes_))
-        self.class_prior_ = rows.shares if prior is None else prior
-        self.shares_ = self.class_prior_.copy()  # what the probabilities were fitted with
+        self.class_prior_ = rows.class_shares if prior is None else prior
+        self.training_prior_ = self.class_prior_.copy()
         self.encoder_ = Encoder.of(rows.table, rows.weight, self.standardize)
         Z = self.encoder_(rows.table)
         workers = choose_executor(self.n_jobs, len(Z), len(Z))
         with progress_bar(self.progress, "discriminants") as show, workers as executor:
             search = _Search(Z, rows, self.class_prior_, self._landmarks(len(Z)), executor)
             best = self._choose(search, show)
-            self._keep(search, best)
+            self._set_attributes(search, best)
         return self
 
     def _check(self) -> None:
         self._group("kernel").check(("auto", "scale"))
         check_flag("standardize", self.standardize)
-        check_random_state(self.random_state)  # a bad one is refused even where nothing is drawn
+        check_random_state(self.random_state)  # an invalid value is an error even if nothing is drawn
         if not (isinstance(self.shrinkage, str) and self.shrinkage == "auto"):
             check_positive("shrinkage", self.shrinkage)
 
     # --- one fit ------------------------------------------------------------------------------------------------
 
     def _landmarks(self, n: int) -> np.ndarray | None:
-        """Rows whose kernels span the features; None: all of them."""
-        wanted = self._group("kernel").count_landmarks(n, LANDMARKS if n > MOST_ROWS else None)
-        return None if wanted is None else np.sort(check_random_state(self.random_state).permutation(n)[:wanted])
+        """Rows that are landmarks of Nyström features; None: use the whole kernel matrix."""
+        n_landmarks = self._group("kernel").count_landmarks(n, LANDMARKS if n > MOST_ROWS else None)
+        if n_landmarks is None:
+            return None
+        return np.sort(check_random_state(self.random_state).permutation(n)[:n_landmarks])
 
     def _kernels(self, Z: Array, weight: Array) -> list[Kernel]:
-        """Those to try."""
+        """The kernels to try: one for each gamma of the grid, or the given one."""
         kernel: Any = clone(self._group("kernel"))
         auto = getattr(kernel, "gamma", None) == "auto"
         default = (kernel.set_params(gamma="scale") if auto else kernel).resolved(Z, weight)
         factors = GAMMAS if auto else ()
         return [clone(default).set_params(gamma=default.gamma * float(f)) for f in factors] or [default]
 
-    def _choose(self, search: _Search, show: Any) -> _Found:
-        """The kernel and shrinkage of least log-loss when each row is left out."""
+    def _choose(self, search: _Search, show: Any) -> _Fit:
+        """Return the fit with the lowest leave-one-out log-loss."""
         kernels = self._kernels(search.Z, search.rows.weight)
         shrinkages = SHRINKAGES if isinstance(self.shrinkage, str) else np.array([float(self.shrinkage)])
         self.tried_: list[dict] = []
-        best: _Found | None = None
+        best: _Fit | None = None
         for i, kernel in enumerate(kernels):
             if show is not None:
                 show(i, len(kernels), "kernel" if _gamma(kernel) is None else f"gamma {_gamma(kernel):.3g}")
-            for found in search(kernel, shrinkages):
-                told = {"gamma": _gamma(kernel), "shrinkage": found.shrinkage, "log_loss": found.log_loss}
-                self.tried_.append(told)
-                best = found if best is None or found.log_loss < best.log_loss else best
+            for fit in search(kernel, shrinkages):
+                self.tried_.append({"gamma": _gamma(kernel), "shrinkage": fit.shrinkage, "log_loss": fit.log_loss})
+                best = fit if best is None or fit.log_loss < best.log_loss else best
         assert best is not None
         return best
 
-    def _keep(self, search: _Search, best: _Found) -> None:
+    def _set_attributes(self, search: _Search, best: _Fit) -> None:
         rows = search.rows
-        coefficients = best.smoother.coefficients(rows.target, best.lam) @ best.combine
+        coefficients = best.smoother.coefficients(rows.target, best.lam) @ best.projection
         share = rows.weight / rows.weight.sum()
         self.basis_, self.coefficients_ = best.basis, coefficients
-        raw = np.concatenate([best.basis(search.Z[a : a + PART]) @ coefficients for a in range(0, len(share), PART)])
-        self.intercept_ = share @ rows.target @ best.combine - share @ raw
+        scores = np.concatenate(
+            [best.basis(search.Z[start : start + BATCH]) @ coefficients for start in range(0, len(share), BATCH)]
+        )
+        self.intercept_ = share @ rows.target @ best.projection - share @ scores
         self.gaussians_ = best.gaussians
-        self.weight_ = float(rows.weight.sum())
+        self.total_weight_ = float(rows.weight.sum())
         self.gamma_, self.shrinkage_ = _gamma(best.basis.kernel), best.shrinkage
-        self.loo_proba_ = spread_out(np.exp(best.log_proba), rows.at, self.n_rows_)
-        self.loo_log_loss_, self.loo_error_ = losses(best.log_proba, rows.counts)
+        self.loo_proba_ = to_all_rows(np.exp(best.log_proba), rows.index, self.n_rows_)
+        self.loo_log_loss_, self.loo_error_ = log_loss_and_error(best.log_proba, rows.counts)
 
     # --- predictions --------------------------------------------------------------------------------------------
 
     def transform(self, X: Any) -> Array:
-        """Rows in the space of the discriminants.
+        """Project rows onto the discriminants.
 
         Parameters
         ----------
@@ -225,7 +270,8 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
         Returns
         -------
-        (n, C - 1) array: the strongest discriminant first, each with variance 1 within classes (of rows left out).
+        (n, C - 1) array
+            The strongest discriminant first, each with variance 1 within classes (of leave-one-out scores).
         """
         check_is_fitted(self)
         table = read_features(self, X, reset=False)
@@ -234,14 +280,18 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             return self.basis_(self.encoder_(part)) @ self.coefficients_ + self.intercept_
 
         out = in_batches(table, scores)
-        lost = ~np.isfinite(out).all(axis=1)
-        if lost.any():
-            raise ValueError(f"row {int(lost.argmax())} is so far from the training rows that its kernel overflows")
+        overflowed = ~np.isfinite(out).all(axis=1)
+        if overflowed.any():
+            raise ValueError(
+                f"row {int(overflowed.argmax())} is so far from the training rows that its kernel overflows; correct "
+                "or remove it"
+            )
         return out
 
     def _log_joint(self, X: Any) -> Array:
-        told = log_proba(self.gaussians_.log_density(self.transform(X)), self.shares_, self.weight_)
-        return told + np.log(self.class_prior_) - np.log(self.shares_)  # other priors are Bayes' rule and nothing else
+        log_density = self.gaussians_.log_density(self.transform(X))
+        log_posterior = log_proba(log_density, self.training_prior_, self.total_weight_)
+        return log_posterior + np.log(self.class_prior_) - np.log(self.training_prior_)  # Bayes' rule for other priors
 
     def _set_class_prior(self, prior: Array) -> None:
         self.class_prior_ = floored(prior)
@@ -259,7 +309,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        shared = yes("read as target shares: a row counts for every class by its share")
+        shared = yes("a row counts for each class in proportion to its probability")
         return able(
             tags, reads_tables=True, missing=FILLED, weights=YES, soft_labels=shared, absent_labels=LEFT_OUT, mixed=YES
         )
@@ -267,11 +317,11 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
 @dataclass(frozen=True)
 class Basis:
-    """What the coefficients multiply: the kernel with training rows, features, or the encoded columns themselves."""
+    """Basis functions of the discriminants: the kernel with training rows, Nyström features, or encoded columns."""
 
     kernel: Kernel
     nystrom: Nystrom | None
-    vectors: Array | None  # (m, width)
+    vectors: Array | None  # (m, width) encoded training rows; None: features or encoded columns
 
     def __call__(self, Z: Array) -> Array:
         if self.nystrom is not None:
@@ -284,30 +334,30 @@ def _gamma(kernel: Kernel) -> float | None:
 
 
 @dataclass(frozen=True)
-class _Found:
-    """A fit, and its predictions for rows left out."""
+class _Fit:
+    """A fit for one kernel and shrinkage, with its leave-one-out predictions."""
 
     basis: Basis
     smoother: Smoother
     lam: float
     shrinkage: float
-    combine: Array  # (C, C-1) from class scores to discriminants
+    projection: Array  # (C, C-1) from class scores to discriminants
     gaussians: ClassGaussians
-    log_proba: Array  # (m, C) of rows left out
+    log_proba: Array  # (m, C) leave-one-out
     log_loss: float
 
 
 @dataclass(frozen=True)
 class _Search:
-    """Fits with one kernel after the other."""
+    """Fits for given kernels, with all values of the shrinkage."""
 
     Z: Array
-    rows: Rows
+    rows: LabelledRows
     prior: Array
     landmarks: np.ndarray | None
     executor: Any
 
-    def __call__(self, kernel: Kernel, shrinkages: Array) -> list[_Found]:
+    def __call__(self, kernel: Kernel, shrinkages: Array) -> list[_Fit]:
         rows, nystrom = self.rows, None
         by_columns = isinstance(kernel, Linear) and self.Z.shape[1] < len(self.Z)
         if by_columns:
@@ -318,17 +368,19 @@ class _Search:
             nystrom = Nystrom.of(kernel, self.Z[self.landmarks])
             smoother = Smoother.of_features(nystrom(self.Z), rows.weight)
         vectors = None if by_columns or nystrom is not None else self.Z
-        return [self._one(Basis(kernel, nystrom, vectors), smoother, float(share)) for share in shrinkages]
+        basis = Basis(kernel, nystrom, vectors)
+        return [self._fit(basis, smoother, float(shrinkage)) for shrinkage in shrinkages]
 
-    def _one(self, basis: Basis, smoother: Smoother, shrinkage: float) -> _Found:
+    def _fit(self, basis: Basis, smoother: Smoother, shrinkage: float) -> _Fit:
         rows = self.rows
         lam = max(shrinkage * smoother.trace / rows.weight.sum(), 1e-300)
-        fit, left = smoother.left_out(rows.target, lam, rows.left_out)
-        left = left + rows.shares - rows.shares_left
-        combine = directions(rows.target, fit, rows.weight)
-        one_row = np.eye(combine.shape[1])  # the variance of the indicators themselves
-        gaussians = ClassGaussians.of(left @ combine, rows.counts, one_row)
-        combine = combine / np.sqrt(np.diagonal(gaussians.cov))
+        fitted, loo = smoother.leave_one_out(rows.target, lam, rows.left_out)
+        loo = loo + rows.class_shares - rows.loo_class_shares
+        projection = directions(rows.target, fitted, rows.weight)
+        one_row = np.eye(projection.shape[1])  # variance of the indicators
+        gaussians = ClassGaussians.of(loo @ projection, rows.counts, one_row)
+        projection = projection / np.sqrt(np.diagonal(gaussians.cov))
         gaussians = gaussians.scaled(1 / np.sqrt(np.diagonal(gaussians.cov)))
-        told = log_proba(gaussians.log_density(left @ combine), self.prior, rows.weight.sum())
-        return _Found(basis, smoother, lam, shrinkage, combine, gaussians, told, losses(told, rows.counts)[0])
+        log_p = log_proba(gaussians.log_density(loo @ projection), self.prior, rows.weight.sum())
+        log_loss, _ = log_loss_and_error(log_p, rows.counts)
+        return _Fit(basis, smoother, lam, shrinkage, projection, gaussians, log_p, log_loss)

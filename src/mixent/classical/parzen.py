@@ -1,4 +1,4 @@
-"""Bayes' rule with a Parzen window density for each class."""
+"""Bayes classifier with a Parzen window density for each class."""
 
 from __future__ import annotations
 
@@ -14,72 +14,99 @@ from mixent.base.executors import choose_executor
 from mixent.base.params import check_choice, check_flag, check_positive
 from mixent.base.priors import floored, read_class_prior
 from mixent.base.progress import progress_bar
-from mixent.classical.bandwidths import CRITERIA, LeftOut, choose
-from mixent.classical.training import Rows, read_rows, spread_out
+from mixent.classical.bandwidths import CRITERIA, LeaveOneOut, choose_bandwidths
+from mixent.classical.training import LabelledRows, read_labelled_rows, to_all_rows
 from mixent.classical.windows import Columns, Windows
 from mixent.core.arrays import Array, log_sum_exp
 from mixent.data import read_features
 
 
 class ParzenClassifier(ProbabilisticClassifier):
-    """Bayes classifier with a Parzen window density for each class (Parzen 1962).
+    """Bayes classifier with a Parzen window (kernel density) estimate for each class.
 
-    Every training row is a window, a product over the columns; the density of a class is the mean of its windows:
+    The density of a class is the mean of product kernels centered at its training rows [1]_, [3]_:
 
         p(x | c) = 1/N_c sum_{n in c} prod_j K_j(x_j | x_nj),     p(c | x) = p_c p(x | c) / sum_k p_k p(x | k)
 
-    For numbers K is a Gaussian whose standard deviation is `bandwidth` times that of the column (of all rows); for a
-    category of k it is the kernel of Aitchison and Aitken (1976), 1 - a at the same category and a / (k - 1) at each
-    other one, with a = (k - 1) / (k - 1 + exp(1 / bandwidth^2)). Columns that do not vary are left out.
+    For numbers, K is a Gaussian whose standard deviation is `bandwidth` times that of the column (of all rows). For a
+    column with k categories it is the kernel of Aitchison and Aitken [2]_, 1 - a at the same category and a / (k - 1)
+    at each other one, with a = (k - 1) / (k - 1 + exp(1 / bandwidth^2)). Constant columns are ignored.
 
-    bandwidth="auto"  Maximizes over a grid the leave-one-out score, exactly,
+    bandwidth="auto" chooses the bandwidth from a grid by exact leave-one-out cross-validation.  Maximizes
 
-        sum_n w_n log p(y_n | x_n; all rows but n)     (criterion="conditional"), or of p(x_n | y_n; ...) ("likelihood")
+        sum_n w_n log p(y_n | x_n; all rows but n)     with criterion="conditional", or
+        sum_n w_n log p(x_n | y_n; all rows but n)     with criterion="likelihood".
 
-    and with `per_class` goes on from the best common bandwidth, one class at a time: the score never falls. There is
-    nothing else to fit; predicting takes time in proportion to the training rows.
+    With `per_class`, coordinate ascent then varies the bandwidth of one class at a time; the criterion never decreases.
+    Nothing else is fitted, and the time of a prediction is proportional to the number of training rows.
 
-    Missing values: of a row to classify, the factor of the column is left out, which is the exact marginal of the
-    density. In the window of a training row the factor is the pooled density of the column instead, the same for all
-    classes (a Gaussian with the column's mean and variance, or the shares of the categories, under the same kernel):
-    the density stays one, and a missing value of a training row is no evidence for a class. A category not seen in
-    training counts as missing.
+    Missing values: for a row to classify, the factor of the column is left out, which is the exact marginal density. In
+    the kernel of a training row the factor is replaced by the pooled density of the column, the same for all classes (a
+    Gaussian with the column's mean and variance, or the shares of the categories, under the same kernel). So p(x | c)
+    remains a density, and a missing value of a training row is no evidence for any class. A category that did not occur
+    in training counts as missing.
 
     Parameters
     ----------
     bandwidth : "auto", float or (C,) array
-        Width of the windows, in standard deviations of the columns (standardize=False: in their units); an array has
-        one for each class.
+        Bandwidth of the kernels, in standard deviations of the columns (in their units with standardize=False). An
+        array has one bandwidth for each class.
     criterion : "conditional" or "likelihood"
-        What bandwidth="auto" is chosen by: "conditional" is for classification, "likelihood" for densities.
+        Leave-one-out criterion of bandwidth="auto". Use "conditional" for classification, "likelihood" for density
+        estimation.
     per_class : bool
-        With bandwidth="auto": a bandwidth for each class.
+        Choose a bandwidth for each class; only used with bandwidth="auto".
     class_prior : "empirical" or (C,) array
-        Shares of the classes.
+        Class prior probabilities.
     standardize : bool
-        Count the bandwidth in standard deviations of each column.
+        Measure the bandwidth in standard deviations of each column.
     categorical : "auto" or list
-        Columns to treat as categories whatever their type.
+        Columns to treat as categorical whatever their type.
     n_jobs : int or None
-        Threads; None takes all cores.
+        Number of threads; None uses all cores.
     progress : bool or callable
-        True shows a bar; a callable is called with (done, total, text).
+        True shows a progress bar; a callable is called with (done, total, text).
 
     Attributes
     ----------
-    classes_, class_prior_
-        Class labels and their shares.
+    classes_ : (C,) array
+        Class labels.
+    class_prior_ : (C,) array
+        Class priors in use, which `adjust_priors` may change.
     bandwidth_ : float or (C,) array
-        In use.
+        Bandwidth in use.
     bandwidths_tried_ : list of dict
-        Common bandwidths tried, and the value of each: the criterion per row, in nats.
+        Common bandwidths tried, with the value of the criterion for each, in nats per row.
     loo_proba_ : (n, C) array
-        Probabilities of the classes of each training row by all others; NaN without a label or weight, and for a row
-        whose class has no other.
+        Leave-one-out class probabilities of the training rows; NaN for rows without a label or weight, and for a row
+        that is the only one of its class.
     loo_log_loss_, loo_error_ : float
-        Of those. Slightly too good where the bandwidth was chosen by them, and where rows are duplicated.
+        Log-loss (nats) and error rate of `loo_proba_`. Slightly optimistic if the bandwidth was chosen by them, or if
+        rows are duplicated.
     windows_ : Windows
-        The training rows as kernels see them.
+        Encoded training rows and their weights, by class.
+    n_rows_ : int
+        Number of training rows.
+    schema_ : Schema
+        Names and types of the columns.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : array of str
+        Names of the columns, if X had any.
+
+    See Also
+    --------
+    KernelFisherClassifier : Kernel Fisher discriminant analysis.
+    MixtureClassifier : Bayes classifier with a mixture density for each class.
+    sklearn.neighbors.KernelDensity : Kernel density estimation without classes.
+
+    References
+    ----------
+    .. [1] Parzen, E. (1962). On estimation of a probability density function and mode. Annals of Mathematical
+       Statistics 33(3), 1065-1076.
+    .. [2] Aitchison, J. and Aitken, C. G. G. (1976). Multivariate binary discrimination by the kernel method.
+       Biometrika 63(3), 413-420.
+    .. [3] Johns Hopkins University, 685.621 Algorithms for Data Science. Machine Learning I. Section 1 (document 003).
 
     Examples
     --------
@@ -113,32 +140,32 @@ class ParzenClassifier(ProbabilisticClassifier):
         self.progress = progress
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Keep the rows, and choose the bandwidth.
+        """Store the training rows and choose the bandwidth.
 
         Parameters
         ----------
         X : table of n rows
             Array or DataFrame; NaN, None or null are missing, text columns are categories.
         y : (n,) labels or (n, C) label probabilities
-            A row with probabilities is a window of each class. None, NaN or "" for a row without a label: it plays no
-            part.
+            A row with probabilities counts for each class in proportion to its probability. Rows without a label (None,
+            NaN or "") are not used.
         sample_weight : (n,) array, optional
-            Counts: a weight of 2 is equivalent to repeating the row, also when one is left out.
+            A weight of 2 is equivalent to repeating the row, also in leave-one-out cross-validation.
 
         Returns
         -------
         self
         """
         self._check()
-        rows = read_rows(self, X, y, sample_weight)
+        rows = read_labelled_rows(self, X, y, sample_weight)
         prior = read_class_prior(self.class_prior, len(self.classes_))
         self._read_bandwidths()
         columns = Columns.of(rows.table, rows.weight, self.standardize)
         encoded = columns(rows.table)
         self.windows_ = Windows.of(columns, encoded, rows.counts)
-        self.class_prior_ = rows.shares if prior is None else prior
-        with progress_bar(self.progress, "windows") as show, self._executor(len(rows.at)) as executor:
-            self._settle(LeftOut(self.windows_, encoded, rows, prior, executor), show)
+        self.class_prior_ = rows.class_shares if prior is None else prior
+        with progress_bar(self.progress, "bandwidth") as show, self._executor(len(rows.index)) as executor:
+            self._fit_bandwidths(LeaveOneOut(self.windows_, encoded, rows, prior, executor), show)
         return self
 
     def _check(self) -> None:
@@ -146,8 +173,8 @@ class ParzenClassifier(ProbabilisticClassifier):
         for name in ("per_class", "standardize"):
             check_flag(name, getattr(self, name))
         if not self._is_auto():
-            for name, usual in (("criterion", CRITERIA[0]), ("per_class", False)):
-                if getattr(self, name) != usual:
+            for name, default in (("criterion", CRITERIA[0]), ("per_class", False)):
+                if getattr(self, name) != default:
                     raise ValueError(
                         f"{name}={getattr(self, name)!r} is only used with bandwidth='auto'; got "
                         f"bandwidth={self.bandwidth!r}"
@@ -157,39 +184,39 @@ class ParzenClassifier(ProbabilisticClassifier):
         return isinstance(self.bandwidth, str) and self.bandwidth == "auto"
 
     def _read_bandwidths(self) -> Array | None:
-        """(C,) as given; None where they are to be chosen."""
+        """(C,) the given bandwidths; None with bandwidth="auto"."""
         if self._is_auto():
             return None
         C = len(self.classes_)
         if np.ndim(self.bandwidth) != 1:
             if isinstance(self.bandwidth, str):
                 raise ValueError(
-                    f"bandwidth must be 'auto', a number > 0, or one for each class; got {self.bandwidth!r}"
+                    f"bandwidth must be 'auto', a number > 0, or one number for each class; got {self.bandwidth!r}"
                 )
             return np.full(C, check_positive("bandwidth", self.bandwidth))
         if len(self.bandwidth) != C:
             raise ValueError(f"bandwidth must have one number for each of the {C} classes; got {len(self.bandwidth)}")
         return np.array([check_positive("bandwidth", h) for h in self.bandwidth])
 
-    def _settle(self, left: LeftOut, show: Any) -> None:
-        """Choose the bandwidths, if they are not given, and score the rows left out."""
-        given, columns = self._read_bandwidths(), left.windows.columns
+    def _fit_bandwidths(self, leave_one_out: LeaveOneOut, show: Any) -> None:
+        """Set the bandwidths, chosen if they are not given, and the leave-one-out predictions."""
+        bandwidths, columns = self._read_bandwidths(), leave_one_out.windows.columns
         self.bandwidths_tried_: list[dict] = []
         base = float(np.exp(0.5 * np.log(columns.variance).mean())) if len(columns.variance) else 1.0
-        if given is None and not left.scored.any():
-            given = np.full(left.windows.n_classes, base * usual_bandwidth(left))  # nothing to choose by
-        if given is None:
-            chosen = choose(left, self.criterion, self.per_class, base, show)
-            self.bandwidths_tried_, given, density = chosen.tried, chosen.bandwidths, chosen.log_density
+        if bandwidths is None and not leave_one_out.scored.any():
+            bandwidths = np.full(leave_one_out.windows.n_classes, base * scott_bandwidth(leave_one_out))
+        if bandwidths is None:
+            choice = choose_bandwidths(leave_one_out, self.criterion, self.per_class, base, show)
+            self.bandwidths_tried_, bandwidths, log_density = choice.tried, choice.bandwidths, choice.log_density
         else:
-            density = left.log_density(given[None])[0]
-        single = np.ptp(given) == 0 and not self.per_class and np.ndim(self.bandwidth) == 0
-        self.bandwidth_: Any = float(given[0]) if single else given
-        self._keep_left_out(left.rows, left.log_proba(density), left.scored)
+            log_density = leave_one_out.log_density(bandwidths[None])[0]
+        single = np.ptp(bandwidths) == 0 and not self.per_class and np.ndim(self.bandwidth) == 0
+        self.bandwidth_: Any = float(bandwidths[0]) if single else bandwidths
+        self._set_loo(leave_one_out.rows, leave_one_out.log_proba(log_density), leave_one_out.scored)
 
-    def _keep_left_out(self, rows: Rows, log_proba: Array, scored: np.ndarray) -> None:
-        self.loo_proba_ = spread_out(np.exp(log_proba[scored]), rows.at[scored], self.n_rows_)
-        self.loo_log_loss_, self.loo_error_ = losses(log_proba[scored], rows.counts[scored])
+    def _set_loo(self, rows: LabelledRows, log_proba: Array, scored: np.ndarray) -> None:
+        self.loo_proba_ = to_all_rows(np.exp(log_proba[scored]), rows.index[scored], self.n_rows_)
+        self.loo_log_loss_, self.loo_error_ = log_loss_and_error(log_proba[scored], rows.counts[scored])
 
     def _executor(self, n_rows: int) -> Any:
         return choose_executor(self.n_jobs, n_rows, len(self.windows_.log_count))
@@ -203,13 +230,13 @@ class ParzenClassifier(ProbabilisticClassifier):
         with self._executor(len(rows.E)) as executor:
             sums = windows.log_sums(rows, bandwidths, executor)[0]
         per_class = np.log(self.class_prior_) - np.log(windows.mass)
-        return sums + per_class + windows.columns.log_units(rows)[:, None]
+        return sums + per_class + windows.columns.log_jacobian(rows)[:, None]
 
     def _set_class_prior(self, prior: Array) -> None:
         self.class_prior_ = floored(prior)
 
     def score_samples(self, X: Any) -> Array:
-        """Log density of each row, its class summed out, in nats.
+        """Log-density of each row, summed over the classes.
 
         Parameters
         ----------
@@ -217,7 +244,8 @@ class ParzenClassifier(ProbabilisticClassifier):
 
         Returns
         -------
-        (n,) array; of the columns in which a row has values, in their own units.
+        (n,) array
+            In nats; the density of the observed values, in the units of the columns.
         """
         check_is_fitted(self)
         return log_sum_exp(self._log_joint(X), axis=1)
@@ -228,26 +256,26 @@ class ParzenClassifier(ProbabilisticClassifier):
         return able(
             tags,
             reads_tables=True,
-            missing="of a row to classify integrated out exactly; in a window the pooled density of the column",
+            missing="integrated out exactly; in training rows replaced by the pooled density of the column",
             weights=YES,
-            soft_labels=yes("a row is a window of each class, by its share"),
+            soft_labels=yes("a row counts for each class in proportion to its probability"),
             absent_labels=LEFT_OUT,
             mixed=YES,
             density=YES,
         )
 
 
-def usual_bandwidth(left: LeftOut) -> float:
-    """Scott's rule, n^(-1/(d+4)), for tables in which no class has two rows."""
-    n, d = float(left.rows.weight.sum()), left.encoded.seen.shape[1]
+def scott_bandwidth(leave_one_out: LeaveOneOut) -> float:
+    """Scott's rule, n^(-1/(d+4)), used if no class has two rows."""
+    n, d = float(leave_one_out.rows.weight.sum()), leave_one_out.encoded.observed.shape[1]
     return float(n ** (-1.0 / (d + 4)))
 
 
-def losses(log_proba: Array, counts: Array) -> tuple[float, float]:
-    """Log-loss in nats and error of rows with these counts in each class; NaN where there are none."""
+def log_loss_and_error(log_proba: Array, counts: Array) -> tuple[float, float]:
+    """Log-loss in nats and error rate, for rows with these weights in each class; NaN without any rows."""
     total = counts.sum()
     if total == 0:
         return float("nan"), float("nan")
-    told = np.where(counts > 0, log_proba, 0.0)
-    right = np.take_along_axis(counts, log_proba.argmax(axis=1)[:, None], axis=1).sum()
-    return float(-(counts * told).sum() / total), float(1 - right / total)
+    log_p = np.where(counts > 0, log_proba, 0.0)
+    correct = np.take_along_axis(counts, log_proba.argmax(axis=1)[:, None], axis=1).sum()
+    return float(-(counts * log_p).sum() / total), float(1 - correct / total)

@@ -1,4 +1,4 @@
-"""What the rest of the library knows of the estimators in this folder."""
+"""Registration of the classical classifiers."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from mixent.classical.windows import Columns, Encoded, Windows
 from mixent.data import Schema
 from mixent.med.encoding import Encoder
 
-PAIRS = 10_000  # rows from which a method that compares all pairs is left out
+MOST_ROWS = 10_000  # `compare` leaves out methods that compare all pairs of more rows
 STATE = {"schema_": Schema, "classes_": np.ndarray, "class_prior_": np.ndarray}
 
 
 def too_many_pairs(shape: Shape) -> str | None:
-    """Why a method that compares all pairs of rows is not tried."""
-    if shape.n_labelled > PAIRS:
-        return f"it compares all pairs of rows, and there are more than {PAIRS} rows"
+    """The reason to leave out a method that compares all pairs of rows, or None."""
+    if shape.n_labelled > MOST_ROWS:
+        return f"it compares all pairs of rows, and there are more than {MOST_ROWS} rows"
     return None
 
 
@@ -36,7 +36,7 @@ register(
     recipes=(
         Recipe(
             "Parzen window",
-            "a kernel density for each class",
+            "kernel density estimate for each class",
             lambda setting: ParzenClassifier(categorical=setting.categorical, n_jobs=1),
             0.1,
             too_many_pairs,
@@ -57,14 +57,14 @@ register(
         "coefficients_": np.ndarray,
         "intercept_": np.ndarray,
         "gaussians_": ClassGaussians,
-        "weight_": float,
-        "shares_": np.ndarray,
+        "total_weight_": float,
+        "training_prior_": np.ndarray,
     },
     parts=(Basis, ClassGaussians, Encoder, Linear, Nystrom, Polynomial, RBF),
     recipes=(
         Recipe(
             "kernel Fisher",
-            "discriminant directions, radial kernel",
+            "Fisher discriminants, RBF kernel",
             lambda setting: KernelFisherClassifier(**setting.common),
             0.4,
             too_many_pairs,

@@ -1,4 +1,4 @@
-"""The rows of a fit that count: those with a label and a weight."""
+"""The training rows that classical classifiers use: those with a label and a positive weight."""
 
 from __future__ import annotations
 
@@ -13,50 +13,50 @@ from mixent.med.estimator import read_subset
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Rows with a label and a weight; what is left out of each when it is left out."""
+class LabelledRows:
+    """Rows with a label and a positive weight, and their weights when they are left out."""
 
     table: Table
-    at: np.ndarray  # (m,) their positions in the user's table
+    index: np.ndarray  # (m,) positions in the user's table
     target: Array  # (m, C) label distributions
     weight: Array  # (m,)
 
     @property
     def counts(self) -> Array:
-        """(m, C) how often a row stands in each class."""
+        """(m, C) weight of each row in each class."""
         return self.weight[:, None] * self.target
 
     @property
     def left_out(self) -> Array:
-        """(m,) of a row of weight two one stays when one is left out; a weight below one goes as a whole."""
+        """(m,) weight removed when a row is left out: one copy of a repeated row, at most its whole weight."""
         return np.minimum(self.weight, 1.0)
 
     @property
-    def shares(self) -> Array:
-        """(C,) of the classes."""
+    def class_shares(self) -> Array:
+        """(C,) weighted share of each class."""
         mass = self.counts.sum(axis=0)
         return mass / mass.sum()
 
     @property
-    def shares_left(self) -> Array:
-        """(m, C) of the classes when one is left out: less of the row's own class."""
-        rest = self.counts.sum(axis=0) - self.left_out[:, None] * self.target
-        return rest / rest.sum(axis=1, keepdims=True)
+    def loo_class_shares(self) -> Array:
+        """(m, C) weighted share of each class without the row."""
+        remaining = self.counts.sum(axis=0) - self.left_out[:, None] * self.target
+        return remaining / remaining.sum(axis=1, keepdims=True)
 
 
-def read_rows(est: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
-    """Check the arguments of `fit`; `schema_`, `n_rows_` and `classes_` are set."""
+def read_labelled_rows(est: Any, X: Any, y: Any, sample_weight: Any) -> LabelledRows:
+    """Check the arguments of `fit` and set `schema_`, `n_rows_` and `classes_`."""
     table = read_features(est, X, reset=True, categorical=est.categorical)
     check_spread(table)
     labels = read_labels(y, table.n_rows)
-    part = read_subset(labels, read_weights(sample_weight, table.n_rows))
-    at = np.flatnonzero(part.labelled & (part.weight > 0))
+    subset = read_subset(labels, read_weights(sample_weight, table.n_rows))
+    index = np.flatnonzero(subset.labelled & (subset.weight > 0))
     est.schema_, est.n_rows_, est.classes_ = table.schema, table.n_rows, labels.classes
-    return Rows(table.take(at), at, part.prior[at], part.weight[at])
+    return LabelledRows(table.take(index), index, subset.prior[index], subset.weight[index])
 
 
-def spread_out(values: Array, at: np.ndarray, n_rows: int) -> Array:
-    """Values of some rows among all; NaN elsewhere."""
+def to_all_rows(values: Array, index: np.ndarray, n_rows: int) -> Array:
+    """An array over all rows with `values` at the rows `index`, and NaN elsewhere."""
     out = np.full((n_rows, *values.shape[1:]), np.nan)
-    out[at] = values
+    out[index] = values
     return out
