@@ -159,9 +159,8 @@ def test_calibration_shows_scores_made_probabilities(show):
     shown = show("calibration")
     results, density = shown.names.results, shown.names.density
     assert results[None][0] == results["temperature"][0]  # a temperature changes no decision
-    assert (
-        results[None][2] > 0.2 > 0.04 > results["temperature"][2] and results["temperature"][1] < results[None][1] / 2
-    )
+    before, after = results[None], results["temperature"]
+    assert before[2] > 0.2 > 0.04 > after[2] and after[1] < before[1] / 2
     assert density["fixed structure"][1] > 1 > 0.2 > density["searched, with a temperature"][1]
     proba = shown.names.margins[None].predict_proba(shown.names.new)
     about_70 = np.abs(proba.max(axis=1) - 0.7) < 0.05

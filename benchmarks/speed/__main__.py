@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.speed.accuracy import accuracy
-from benchmarks.speed.cases import CASES, GAPS, MEMORY, QUICK, Case
+from benchmarks.speed.cases import CASES, MEMORY, MISSING, QUICK, Case
 from benchmarks.speed.discriminative import CASE, discriminative
 from benchmarks.speed.ensembles import QUICK as ENSEMBLES_QUICK
 from benchmarks.speed.ensembles import SETTINGS as ENSEMBLES
@@ -25,7 +25,7 @@ from benchmarks.speed.maxent import maxent
 from benchmarks.speed.med import QUICK as MED_QUICK
 from benchmarks.speed.med import med
 from benchmarks.speed.memory import peaks
-from benchmarks.speed.passes import gaps, measure
+from benchmarks.speed.passes import measure, missing_values
 from benchmarks.speed.records import HEAD, Record
 from benchmarks.speed.trees import QUICK as TREES_QUICK
 from benchmarks.speed.trees import SETTINGS as TREES
@@ -39,17 +39,17 @@ def main(argv: Sequence[str] | None = None) -> list[Record]:
         records = list(growth(options.data, options.quick))
         print(layout(records))
     else:
-        records = _tell(CASES_BY_NAME[options.case](options))
+        records = _print_records(CASES_BY_NAME[options.case](options))
     if options.json is not None:
         options.json.write_text(json.dumps([record.as_dict() for record in records], indent=1) + "\n")
     return records
 
 
-def _tell(found: Iterable[Record]) -> list[Record]:
+def _print_records(result: Iterable[Record]) -> list[Record]:
     """A line for each as it comes."""
     print(f"{HEAD}    (load {_load()} at the start)", flush=True)
     records: list[Record] = []
-    for record in found:
+    for record in result:
         if records and record.set != records[-1].set:
             print()
         records.append(record)
@@ -90,7 +90,9 @@ def _mixtures(options: argparse.Namespace) -> Iterator[Record]:
         yield from measure(case, options.rounds, without)
     if options.sizes:
         return
-    yield gaps(Case(2_000, 6, 3) if options.quick else GAPS, options.rounds, None if options.quick else 20.0)
+    yield missing_values(
+        Case(2_000, 6, 3) if options.quick else MISSING, options.rounds, None if options.quick else 20.0
+    )
     yield from _untargeted(peaks(Case(50_000, 10, 3))) if options.quick else peaks(MEMORY)
     yield from accuracy(2_000 if options.quick else 20_000)
     yield from _untargeted(imports(1)) if options.quick else imports()

@@ -34,7 +34,7 @@ CASES = (
     Case(50_000, 200, 8, 1.7),
 )
 QUICK = (Case(2_000, 3, 3), Case(5_000, 10, 4))
-GAPS = Case(20_000, 10, 8)
+MISSING = Case(20_000, 10, 8)
 MEMORY = Case(1_000_000, 10, 8)
 
 

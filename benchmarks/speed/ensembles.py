@@ -1,7 +1,7 @@
 """Combiners of classifiers: minutes of a trial of ten folds beside Table 3.6 of document 004, and beside scikit-learn.
 
 Table 3.6: boosted Gaussian naive Bayes, 100 stages. What stands for a combiner is its own time, from a trained boosting
-on: what the stages say of the training rows, learning from that (the mixtures of LvME included), the test rows. The
+on: the outputs of the stages on the training rows, learning from that (mixtures of LvME included), the test rows. The
 document's must be meant so too, since its SVM is faster than the boosting.
 
 Beside scikit-learn: the same list of bases, each Gaussian naive Bayes of its own draw of the rows, five inner folds, in
@@ -80,11 +80,11 @@ def ensembles(folder: Path, settings: tuple[Setting, ...] = SETTINGS, rounds: in
 def _document(setting: Setting, X: np.ndarray, y: np.ndarray, rounds: int) -> Iterator[Record]:
     """Table 3.6: seconds by method, each trial of one boosting per fold."""
     name = f"{setting.name} {len(X)}x{X.shape[1]}, {setting.stages} stages"
-    found: dict[str, list[float]] = {}
+    results: dict[str, list[float]] = {}
     for _ in range(rounds):
         for method, seconds in _trial(setting, X, y).items():
-            found.setdefault(method, []).append(seconds)
-    for method, trials in found.items():
+            results.setdefault(method, []).append(seconds)
+    for method, trials in results.items():
         yield Record(name, method, MINUTES, float(np.median(trials)) / 60, None, rounds)
         yield Record(name, f"{method}, printed", MINUTES, PRINTED[setting.name][method], source=SOURCE)
 
@@ -124,11 +124,11 @@ def _peer(setting: Setting, n_bases: int, X: np.ndarray, y: np.ndarray, rounds: 
         LVME: lambda: MaxEntStackingClassifier(bases, cv=5, regions="union", random_state=0, n_jobs=1),
         STACKING: lambda: StackingClassifier(bases, cv=5),
     }
-    found: dict[str, list[float]] = {method: [] for method in methods}
+    results: dict[str, list[float]] = {method: [] for method in methods}
     for _ in range(rounds):
         for method, make in methods.items():
-            found[method].append(_stacking_trial(setting, make, X, y))
-    middle = {method: float(np.median(seconds)) for method, seconds in found.items()}
+            results[method].append(_stacking_trial(setting, make, X, y))
+    middle = {method: float(np.median(seconds)) for method, seconds in results.items()}
     for method, seconds in middle.items():
         yield Record(name, method, MINUTES, seconds / 60, None, rounds)
         if method != STACKING:

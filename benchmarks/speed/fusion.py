@@ -65,33 +65,33 @@ def _hard(setting: Setting, rounds: int) -> Iterator[Record]:
     n, J = setting.hard
     name = f"{n}x{J} hard"
     votes = simulate_votes(n, priors=(0.3, 0.7), n_sources=J, accuracy=ACCURACY[:J], random_state=0)
-    sources = {s: Calibration.from_predictions(LABELS[t], LABELS[said]) for s, (t, said) in votes.labelled.items()}
+    sources = {s: Calibration.from_predictions(LABELS[t], LABELS[item]) for s, (t, item) in votes.labelled.items()}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "votes.parquet"
-        pd.DataFrame({s: LABELS[said] for s, said in votes.answers.items()}).to_parquet(path)
+        pd.DataFrame({s: LABELS[item] for s, item in votes.answers.items()}).to_parquet(path)
         seconds = [timed(lambda: Fuser(sources).fit(read_frame(path)).posterior_) for _ in range(rounds)]
     middle, sd, count = fastest(seconds)
     yield Record(f"{name}, Parquet", "auto", SECONDS, middle, sd, count, *setting.target(0))
     yield from _panel(name, sources, votes.answers, rounds)
-    yield from _one(name, Fuser(sources).fit({s: LABELS[said[:1000]] for s, said in votes.answers.items()}), setting)
+    yield from _one(name, Fuser(sources).fit({s: LABELS[item[:1000]] for s, item in votes.answers.items()}), setting)
 
 
 def _panel(name: str, sources: dict[str, Calibration], answers: dict[str, np.ndarray], rounds: int) -> Iterator[Record]:
     """Dawid and Skene: patterns against items, from codes in memory."""
-    said = {s: LABELS[codes] for s, codes in answers.items()}
+    outputs = {s: LABELS[codes] for s, codes in answers.items()}
     codes = np.stack(list(answers.values()))  # (J, n)
-    counts = np.stack([one.counts + one.smoothing for one in sources.values()])  # (J, K, V)
+    counts = np.stack([source.counts + source.smoothing for source in sources.values()])  # (J, K, V)
     fuser = Fuser(sources, method="dawid-skene")
-    mine, sd, count = fastest([timed(lambda: fuser.fit(said)) for _ in range(rounds)])
+    mine, sd, count = fastest([timed(lambda: fuser.fit(outputs)) for _ in range(rounds)])
     # the same start: near the composite estimate, with no class empty
     start = 0.9 * fuser.prior_estimate_.prior + 0.1 / len(fuser.classes_)
     passes = len(fuser.history_) - 1
-    found: list[np.ndarray] = []
-    plain = timed(lambda: found.append(dawid_skene(codes, counts, start, passes)))
+    results: list[np.ndarray] = []
+    plain = timed(lambda: results.append(dawid_skene(codes, counts, start, passes)))
     yield Record(name, "dawid-skene, whole fit", SECONDS, mine, sd, count)
     yield Record(name, f"{NUMPY}, {passes} passes", SECONDS, plain, None, 1)
     yield Record(name, "dawid-skene", RATIO, plain / mine, None, rounds)
-    yield Record(name, "dawid-skene", SAME, float(np.abs(found[0] - fuser.posterior_).max()))
+    yield Record(name, "dawid-skene", SAME, float(np.abs(results[0] - fuser.posterior_).max()))
 
 
 def dawid_skene(codes: np.ndarray, counts: np.ndarray, prior: np.ndarray, passes: int) -> np.ndarray:
@@ -112,8 +112,8 @@ def dawid_skene(codes: np.ndarray, counts: np.ndarray, prior: np.ndarray, passes
 
 def _one(name: str, fuser: Fuser, setting: Setting, times: int = 300) -> Iterator[Record]:
     """One new item, as a user would give it."""
-    said = dict.fromkeys(fuser.sources, "yes")
-    each = [1e3 * timed(lambda: fuser.fuse_one(said)) for _ in range(times)]
+    outputs = dict.fromkeys(fuser.sources, "yes")
+    each = [1e3 * timed(lambda: fuser.fuse_one(outputs)) for _ in range(times)]
     middle, sd, count = fastest(each)
     yield Record(f"{name}, one new item", "fuse_one", MILLISECONDS, middle, sd, count, *setting.target(2))
 
@@ -130,14 +130,14 @@ def _soft(setting: Setting, rounds: int) -> Iterator[Record]:
         middle, sd, count = fastest([timed(lambda: fuser.fit(answers)) for _ in range(rounds)])  # noqa: B023
         yield Record(name, method, SECONDS, middle, sd, count, *setting.target(1))
     passes = len(fuser.history_)  # of "min-divergence", the last
-    confusion, values = np.stack([one.confusion for one in sources.values()]), np.stack(list(answers.values()))
-    found: list[float] = []
-    plain = timed(lambda: found.append(descent(values, confusion, DESCENT))) / (DESCENT + 1)
+    confusion, values = np.stack([source.confusion for source in sources.values()]), np.stack(list(answers.values()))
+    results: list[float] = []
+    plain = timed(lambda: results.append(descent(values, confusion, DESCENT))) / (DESCENT + 1)
     yield Record(name, f"min-divergence, {passes} passes", PASS, middle / passes, None, count)
     yield Record(name, f"{NUMPY}, {DESCENT} passes", PASS, plain, None, 1)
     yield Record(name, "min-divergence", RATIO, plain / (middle / passes), None, count)
     yield Record(name, "min-divergence", REACHED, -float(fuser.objective_))
-    yield Record(name, NUMPY, REACHED, found[0] / n)
+    yield Record(name, NUMPY, REACHED, results[0] / n)
 
 
 def soft_answers(n: int, J: int, K: int) -> tuple[dict[str, Calibration], dict[str, np.ndarray]]:
@@ -146,7 +146,7 @@ def soft_answers(n: int, J: int, K: int) -> tuple[dict[str, Calibration], dict[s
     prior = np.arange(K, 0, -1) / (K * (K + 1) / 2)
     truth, rows = rng.choice(K, n, p=prior), rng.integers(K, size=2000)
 
-    def said(classes: np.ndarray, strength: float) -> np.ndarray:
+    def answers_of(classes: np.ndarray, strength: float) -> np.ndarray:
         value = rng.standard_normal((len(classes), K))
         value[np.arange(len(classes)), classes] += strength
         odds = np.exp(strength * value)  # exact at equal priors
@@ -154,26 +154,26 @@ def soft_answers(n: int, J: int, K: int) -> tuple[dict[str, Calibration], dict[s
 
     strengths = np.linspace(0.6, 1.2, J)
     names = [f"source {j + 1}" for j in range(J)]
-    answers = {name: said(truth, s) for name, s in zip(names, strengths)}
-    return {name: Calibration.from_predictions(rows, said(rows, s)) for name, s in zip(names, strengths)}, answers
+    answers = {name: answers_of(truth, s) for name, s in zip(names, strengths)}
+    return {name: Calibration.from_predictions(rows, answers_of(rows, s)) for name, s in zip(names, strengths)}, answers
 
 
-def descent(said: np.ndarray, confusion: np.ndarray, passes: int, step: float = STEP) -> float:
-    """R (4.13) that gradient descent in the items' logits reaches; `said` (J, n, V), `confusion` (J, K, V)."""
-    logits, slope, q = np.zeros((said.shape[1], confusion.shape[1])), np.zeros(1), np.ones(1)
+def descent(outputs: np.ndarray, confusion: np.ndarray, passes: int, step: float = STEP) -> float:
+    """R (4.13) that gradient descent in the items' logits reaches; `outputs` (J, n, V), `confusion` (J, K, V)."""
+    logits, slope, q = np.zeros((outputs.shape[1], confusion.shape[1])), np.zeros(1), np.ones(1)
     least = np.inf
     for _ in range(passes + 1):
         tried = logits - step * q * (slope - (q * slope).sum(axis=-1, keepdims=True))
         new = np.exp(tried - tried.max(axis=1, keepdims=True))
         new /= new.sum(axis=1, keepdims=True)
-        counts = np.stack([new.T @ one for one in said])  # (J, K, V)
+        counts = np.stack([new.T @ item for item in outputs])  # (J, K, V)
         ratio = np.log(counts / counts.sum(axis=2, keepdims=True)) - np.log(confusion)
         value = float((counts * ratio).sum())
         if value > least:
             step /= 2
             continue
         logits, q, least = tried, new, value
-        slope = sum(one @ r.T for one, r in zip(said, ratio))  # (4.14)
+        slope = sum(item @ r.T for item, r in zip(outputs, ratio))  # (4.14)
     return least
 
 

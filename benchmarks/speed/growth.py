@@ -46,12 +46,12 @@ def growth(folder: Path = SHARED, quick: bool = False) -> Iterator[Record]:
 
 
 def _compare(name: str, X: np.ndarray, structure: str, most: int, seeds: int) -> Iterator[Record]:
-    found = {
+    results = {
         GROWN: [_grown(X, structure, most, seed) for seed in range(seeds)],
         ONCE: [_restarted(X, structure, most, seed, 1) for seed in range(seeds)],
         TEN: [_restarted(X, structure, most, seed, 10) for seed in range(seeds)],
     }
-    for method, runs in found.items():
+    for method, runs in results.items():
         log_lik, cost = np.moveaxis(np.array(runs), 2, 0)  # each (seeds, K)
         upto = cost.cumsum(axis=1)
         at = upto if method == GROWN else cost

@@ -1,4 +1,4 @@
-"""How long `import mixent` takes beside what any scikit-learn estimator must import, and what it pulls in."""
+"""How long `import mixent` takes beside what any scikit-learn estimator must import, and what it loads."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def imports(repeats: int = 7) -> list[Record]:
             _python(statement)
             times.append(time.perf_counter() - began)
     ours, all_of_it, base = (min(times) for times in seconds.values())
-    pulled = _python(f"import sys, mixent; print(sum(name in sys.modules for name in {UNWANTED}))")
+    loaded = _python(f"import sys, mixent; print(sum(name in sys.modules for name in {UNWANTED}))")
     metric = "times sklearn.base, scipy.linalg"
     return [
         Record("import mixent", "mixent", metric, ours / base, None, repeats, 1.3, "issue 2"),
         Record(
-            "import mixent", "mixent", "plot, frame or CLI libraries loaded", float(pulled), None, 1, 0.0, "issue 2"
+            "import mixent", "mixent", "plot, frame or CLI libraries loaded", float(loaded), None, 1, 0.0, "issue 2"
         ),
         Record("import GaussianMixture", "mixent", metric, all_of_it / base, None, repeats),
     ]

@@ -95,10 +95,10 @@ def _compare(setting: Setting, rounds: int) -> Iterator[Record]:
         for name, method in methods.items():
             fits[name].append(method())
     name = f"{setting.name} {setting.rows}x{setting.columns}x{N_VALUES}"
-    times = {who: fastest([fit.seconds for fit in found]) for who, found in fits.items()}
-    for who, found in fits.items():
-        yield Record(name, who, PASSES, found[0].passes)
-        yield Record(name, who, REACHED, (best - found[0].objective) / abs(best))
+    times = {who: fastest([fit.seconds for fit in item]) for who, item in fits.items()}
+    for who, item in fits.items():
+        yield Record(name, who, PASSES, item[0].passes)
+        yield Record(name, who, REACHED, (best - item[0].objective) / abs(best))
         yield Record(name, who, SECONDS, *times[who])
     for solver in ours:
         ratio = times["scikit-learn"][0] / times[f"mixent, {solver}"][0]
@@ -116,9 +116,9 @@ def _mixent(setting: Setting, X: np.ndarray, y: np.ndarray, solver: str, tol: fl
     rows = Rows(cells.packed(codes), np.ascontiguousarray(dense), target, np.ones(n), np.full(n, setting.columns + 1))
     with Threads() as executor:
         sums = Sums.of(cells, rows, executor)
-        found = solve(cells, sums, VARIANCE, solver, Stop(tol, 3000), executor)
+        result = solve(cells, sums, VARIANCE, solver, Stop(tol, 3000), executor)
     seconds = time.perf_counter() - began
-    return Fit(found.run.objective, found.run.n_passes, seconds)
+    return Fit(result.run.objective, result.run.n_passes, seconds)
 
 
 def _peer(setting: Setting, X: np.ndarray, y: np.ndarray, floor: float) -> Callable[[], Fit]:

@@ -3,7 +3,7 @@
 The duals differ in the potential of the margins only: ours ends when the duality gap is 1e-6 nats a row, libsvm when
 no two gradients contradict the optimum by more than 1e-6. "mixent" is the whole fit of the estimator (reading the
 table, the kernel matrix, solving) with a margin prior, "solver" the solving alone, from features or the kernel matrix
-on. Targets are of seconds by the clock; beside them stand those of the processor, which say less of whoever else uses
+on. Targets are of seconds by the clock; beside them stand those of the processor, which depend less on other use of
 the machine. Labels are those of a noisy plane, or of a noisy sphere, whose inside is the one class.
 """
 
@@ -73,7 +73,7 @@ QUICK = (Setting("linear", 300, 5), Setting("rbf", 200, 4))
 
 @dataclass(frozen=True)
 class Fit:
-    """What one fit gave; None where a side does not say."""
+    """What one fit gave; None where a side does not report it."""
 
     seconds: float
     cpu: float  # seconds of the processor
@@ -101,11 +101,11 @@ def _compare(setting: Setting, rounds: int) -> Iterator[Record]:
     for _ in range(rounds):
         for name, method in methods.items():
             fits[name].append(method())
-    seconds = {name: np.array([fit.seconds for fit in found]) for name, found in fits.items()}
-    for name, found in fits.items():
+    seconds = {name: np.array([fit.seconds for fit in item]) for name, item in fits.items()}
+    for name, item in fits.items():
         yield Record(setting.name, name, SECONDS, float(np.median(seconds[name])), float(seconds[name].std()), rounds)
-        yield from _quality(setting, name, found[0])
-    cpu = {name: float(np.median([fit.cpu for fit in found])) for name, found in fits.items()}
+        yield from _quality(setting, name, item[0])
+    cpu = {name: float(np.median([fit.cpu for fit in item])) for name, item in fits.items()}
     for name in list(methods)[:-1]:
         ratio = float(np.median(seconds["libsvm"] / seconds[name]))  # of fits that ran one after the other
         judged = name.startswith("mixent")
@@ -152,9 +152,9 @@ def _solver(setting: Setting, X: np.ndarray, y: np.ndarray, margin: str) -> Fit:
         discriminant = KernelDiscriminant(RBF(setting.gamma).square(X, Serial()), 2, np.inf)
     began, used = time.perf_counter(), time.process_time()
     constraints = PairConstraints.of(np.eye(2)[y], np.ones(len(y)))
-    found = discriminant.solve(constraints, margin_prior(margin, C), Search(TOL, 1000, Serial()))
+    result = discriminant.solve(constraints, margin_prior(margin, C), Search(TOL, 1000, Serial()))
     seconds, cpu = time.perf_counter() - began, time.process_time() - used
-    return Fit(seconds, cpu, int(found.multipliers.any(axis=1).sum()), found.gap, found.dual)
+    return Fit(seconds, cpu, int(result.multipliers.any(axis=1).sum()), result.gap, result.dual)
 
 
 def _libsvm(setting: Setting, X: np.ndarray, y: np.ndarray) -> Fit:

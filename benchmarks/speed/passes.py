@@ -1,4 +1,4 @@
-"""Seconds per pass, everyone interleaved; agreement of the log-likelihood; the price of gaps."""
+"""Seconds per pass, everyone interleaved; agreement of the log-likelihood; the cost of missing values."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def _interleave(
 def _slow(
     case: Case, X: np.ndarray, start: Start, name: str, method: Method, ours: float, log_lik: float
 ) -> Iterator[Record]:
-    found = method(X, start, COMPARED)
-    mean = found.seconds[0]
+    result = method(X, start, COMPARED)
+    mean = result.seconds[0]
     yield Record(case.name, name, "seconds per pass", mean, None, COMPARED - 1)
     yield Record(case.name, "mixent", f"times faster than {name}", mean / ours, None, COMPARED - 1)
-    yield Record(case.name, name, "log-likelihood, relative difference", abs(found.log_lik / log_lik - 1))
+    yield Record(case.name, name, "log-likelihood, relative difference", abs(result.log_lik / log_lik - 1))
 
 
-def gaps(case: Case, rounds: int, target: float | None = 20.0) -> Record:
+def missing_values(case: Case, rounds: int, target: float | None = 20.0) -> Record:
     """A pass with 30 % of the cells missing at random, in units of a complete pass."""
     X, start = make(case)
     holed = X.copy()
@@ -70,9 +70,9 @@ def gaps(case: Case, rounds: int, target: float | None = 20.0) -> Record:
     whole: list[float] = []
     missing: list[float] = []
     for _ in range(rounds):
-        # in tens, about as long as one with gaps: on a busy machine short spells are undisturbed more often
+        # in tens, about as long as one with missing values: on a busy machine short spells are undisturbed more often
         whole += np.reshape(mixent(X, start, 31).seconds, (3, 10)).mean(axis=1).tolist()
         missing += mixent(holed, start, 4).seconds
     ratio = fastest(missing)[0] / fastest(whole)[0]
-    name = f"{case.name}, 30 % gaps"
+    name = f"{case.name}, 30 % missing"
     return Record(name, "mixent", "times a complete pass", ratio, None, len(missing), target, "issue 2")

@@ -1,4 +1,4 @@
-"""Who runs: each method does some EM passes from a given start and says how long each took.
+"""Who runs: each method does some EM passes from a given start and returns how long each took.
 
 After n passes the log-likelihood is that of the parameters n - 1 updates after the start, for everyone.
 """
@@ -88,13 +88,13 @@ def pomegranate(X: np.ndarray, start: Start, n_passes: int) -> Passes:
     """Differences of two runs, as its loop has no place for a clock; with the better number of threads."""
     import torch
 
-    found = []
+    results = []
     for threads in sorted({1, CORES}):
         torch.set_num_threads(threads)
         short, _ = _pomegranate_run(X, start, 1)
         long, log_lik = _pomegranate_run(X, start, n_passes)
-        found.append(Passes(((long - short) / (n_passes - 1),), log_lik))
-    return min(found, key=lambda passes: passes.seconds)
+        results.append(Passes(((long - short) / (n_passes - 1),), log_lik))
+    return min(results, key=lambda passes: passes.seconds)
 
 
 def _pomegranate_run(X: np.ndarray, start: Start, n_passes: int) -> tuple[float, float]:

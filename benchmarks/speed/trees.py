@@ -87,7 +87,7 @@ def _compare(setting: Setting, X: Any, y: np.ndarray, rounds: int) -> Iterator[R
     for _ in range(rounds):
         for method, make in methods(X.shape[1]).items():
             seconds[method].append(timed(make(), X, y, many))
-    middle = {method: np.median(found, axis=0) for method, found in seconds.items()}
+    middle = {method: np.median(second, axis=0) for method, second in seconds.items()}
     for method, make in methods(X.shape[1]).items():
         fit, cpu, predict = middle[method]
         judged = setting.judged and method == OURS

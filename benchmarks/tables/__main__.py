@@ -59,7 +59,7 @@ def read_arguments(given: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--data", type=Path, default=SHARED, help="folder with manifest.json and the CSV files")
     parser.add_argument("--results", type=Path, help="folder of the records; --all --quick has one of its own")
     parser.add_argument("--budget", type=float, metavar="SECONDS", help="of table compare, for every set")
-    parser.add_argument("--jobs", type=int, metavar="N", help="processes of table compare; all cores unless told")
+    parser.add_argument("--jobs", type=int, metavar="N", help="processes of table compare; default: all cores")
     parser.add_argument("--quiet", action="store_true", help="no line per fold")
     args = parser.parse_args(given)
     args.results = results_of(args.results, args.all, args.quick)
@@ -73,7 +73,7 @@ def settings_of(table: Table, args: argparse.Namespace) -> list[Setting]:
     unknown = [name for name in names if name not in known and not of_data[name]]
     if unknown:
         raise NoDataError(f"table {table.name} has no set {unknown[0]!r}; it has: {', '.join(known)}")
-    names = [one for name in names for one in ([name] if name in known else of_data[name])]
+    names = [item for name in names for item in ([name] if name in known else of_data[name])]
     folds = args.folds or (5 if args.quick else None)
     repeats = args.repeats or (1 if args.quick else None)
     return [known[name].planned(folds, repeats) for name in names]
@@ -93,16 +93,16 @@ def run_table(args: argparse.Namespace) -> int:
         print(f"error: table {table.name} has no picture", file=sys.stderr)
         return 1
     try:
-        found = {s: _one_set(table, s, args, store) for s in settings_of(table, args)}
+        results = {s: _one_set(table, s, args, store) for s in settings_of(table, args)}
     except NoDataError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    records = [r for setting, by_method in found.items() for r in summarize(table, setting, by_method)]
+    records = [r for setting, by_method in results.items() for r in summarize(table, setting, by_method)]
     path = store.write_summary(records, table.name + "-quick" * args.quick)
-    (table.view or show)(table, found, code_version(), console)
+    (table.view or show)(table, results, code_version(), console)
     console.print(f"{len(records)} records in {path}", markup=False, highlight=False)
     if args.picture is not None and table.picture is not None:
-        table.picture(found, args.picture)
+        table.picture(results, args.picture)
         console.print(f"picture in {args.picture}", markup=False, highlight=False)
     return 0
 
@@ -114,11 +114,11 @@ def _one_set(table: Table, setting: Setting, args: argparse.Namespace, store: St
         store.forget(setting.name, methods if "all" in args.redo else args.redo, code_version())
         wanted = [method for method in methods if args.methods is None or method in args.methods]
         data = load(setting.dataset, args.data, mixed=setting.mixed, discrete=setting.discrete)
-        run_setting(table, setting, wanted, data, store, (lambda text: None) if args.quiet else _say)
+        run_setting(table, setting, wanted, data, store, (lambda text: None) if args.quiet else _print_line)
     return planned_records(store, setting, keys)
 
 
-def _say(text: str) -> None:
+def _print_line(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 

@@ -25,7 +25,7 @@ SETTINGS = (
     Setting("horse_colic", folds=1, mixed=True),
 )
 ALLOWED = 1.5  # times the log-loss of logistic regression
-GAPS = ("glass", "bupa", "segment", "satimage", "crx", "sonar", *HEARTS)  # sets of mark (c)
+BEHIND = ("glass", "bupa", "segment", "satimage", "crx", "sonar", *HEARTS)  # sets of mark (c)
 MATCHED = ("pima", *HEARTS)  # sets of mark (d)
 MIXTURES, LINEAR = ("QDA-reg", "GMM tuned"), ("LR", "linear SVM")
 
@@ -65,7 +65,7 @@ def mark_c(method: str) -> Mark:
 
     def mark(by_method: Mapping[str, list[dict]]) -> str:
         name, error = _set_of(by_method), mean_sd(by_method[method], "error")[0]
-        if name not in GAPS or not error >= 0:
+        if name not in BEHIND or not error >= 0:
             return "-"
         measured = [mean_sd(by_method[m], "error")[0] for m in MIXTURES if by_method.get(m)]
         start = min(measured, default=TODAY[name])

@@ -35,14 +35,14 @@ class Part:
     methods: Mapping[str, str]  # by name: the head of the column
     metric: str = "error"
     digits: int = 1
-    pairs: tuple[tuple[str, str], ...] = ()  # (ours, other): differences told in words
+    pairs: tuple[tuple[str, str], ...] = ()  # (ours, other): differences described in words
     printed_folds: int | None = None  # of the document; None: as many as ours have in one run
     document: str = "the document"
 
 
 @dataclass(frozen=True)
 class Beside:
-    """One of our means beside a printed value; lower is better, so a `gap` above 0 says that ours is worse."""
+    """One of our means beside a printed value; lower is better, so a `gap` above 0 means that ours is worse."""
 
     place: str
     gap: float
@@ -76,10 +76,10 @@ def _spread(records: list[dict], metric: str) -> tuple[float, int, float]:
     if _one_split(good) and metric in good[0].get("rows", {}):
         rows = UNIT.get(metric, 1.0) * np.array(good[0]["rows"][metric])
         return float(rows.var(ddof=1)), len(rows), 0.0
-    found = values(good, metric)
-    if len(found) < 2:
-        return float("nan"), len(found), 0.0
-    return float(found.var(ddof=1)), len(found), _overlap(good)
+    result = values(good, metric)
+    if len(result) < 2:
+        return float("nan"), len(result), 0.0
+    return float(result.var(ddof=1)), len(result), _overlap(good)
 
 
 def _overlap(records: list[dict]) -> float:
@@ -96,9 +96,9 @@ def _one_split(records: list[dict]) -> bool:
 # --- lines ------------------------------------------------------------------------------------------------------------
 
 
-def part_lines(found: Found, part: Part) -> list[str]:
-    """The table and what it says; nothing where nothing was run."""
-    some = {s: by for s, by in found.items() if any(by.get(m) for m in part.methods)}
+def part_lines(result: Found, part: Part) -> list[str]:
+    """The table and its summary; nothing where nothing was run."""
+    some = {s: by for s, by in result.items() if any(by.get(m) for m in part.methods)}
     if not some:
         return []
     shown = {m: head for m, head in part.methods.items() if any(by.get(m) for by in some.values())}
@@ -117,8 +117,8 @@ def cell(part: Part, name: str, method: str, records: list[dict]) -> str:
     """mean ± s.e. (printed)."""
     printed = part.table.printed.get((name, method, part.metric))
     n = mean_sd(records, part.metric)[2]
-    told = mean_text(records, part.metric, part.digits) if n else "failed" if _all_failed(records) else "–"
-    return told if printed is None else f"{told} ({printed.value:g})"
+    text = mean_text(records, part.metric, part.digits) if n else "failed" if _all_failed(records) else "–"
+    return text if printed is None else f"{text} ({printed.value:g})"
 
 
 def _all_failed(records: list[dict]) -> bool:
@@ -131,34 +131,34 @@ def mean_text(records: list[dict], metric: str, digits: int) -> str:
     return f"{mean:.{digits}f}" + f" ± {error:.{digits}f}" * bool(np.isfinite(error))
 
 
-def words(found: Found, part: Part) -> list[str]:
-    return [*_beside_print(found, part), *_beside_peers(found, part)]
+def words(result: Found, part: Part) -> list[str]:
+    return [*_beside_print(result, part), *_beside_peers(result, part)]
 
 
-def besides(found: Found, part: Part) -> list[Beside]:
+def besides(result: Found, part: Part) -> list[Beside]:
     """Every number of the table that the document has too."""
-    told = []
-    for setting, by in found.items():
+    texts = []
+    for setting, by in result.items():
         for method in part.methods:
             printed = part.table.printed.get((setting.name, method, part.metric))
             mean, _, n = mean_sd(by.get(method, []), part.metric)
             if printed is not None and n:
                 place = f"{setting.name} {part.methods[method]}"
-                told.append(Beside(place, mean - printed.value, noise(by[method], part.metric, part.printed_folds)))
-    return told
+                texts.append(Beside(place, mean - printed.value, noise(by[method], part.metric, part.printed_folds)))
+    return texts
 
 
-def _beside_print(found: Found, part: Part) -> Iterator[str]:
-    told = besides(found, part)
-    if told:
-        yield f"**Against the print.** {against(told, part.document)}"
+def _beside_print(result: Found, part: Part) -> Iterator[str]:
+    text = besides(result, part)
+    if text:
+        yield f"**Against the print.** {against(text, part.document)}"
         yield ""
 
 
-def against(told: Sequence[Beside], document: str) -> str:
+def against(texts: Sequence[Beside], document: str) -> str:
     """Counts, and the names where the two differ."""
-    by = {word: [b.place for b in told if b.word == word] for word in WORDS}
-    n = len(told)
+    by = {word: [b.place for b in texts if b.word == word] for word in WORDS}
+    n = len(texts)
     text = f"Of {n} number{'s' * (n != 1)} printed in {document}, ours are within noise in {len(by[WITHIN])}, "
     text += f"better in {len(by['better'])}{_named(by['better'])}, worse in {len(by['worse'])}{_named(by['worse'])}."
     return text
@@ -171,16 +171,16 @@ def _named(places: Sequence[str]) -> str:
     return f" ({'; '.join(places[:8])}{more})"
 
 
-def _beside_peers(found: Found, part: Part) -> Iterator[str]:
-    told = [text for text in (pair_words(found, part, *pair) for pair in part.pairs) if text]
-    if told:
-        yield f"**Same folds.** {' '.join(told)}"
+def _beside_peers(result: Found, part: Part) -> Iterator[str]:
+    texts = [text for text in (pair_words(result, part, *pair) for pair in part.pairs) if text]
+    if texts:
+        yield f"**Same folds.** {' '.join(texts)}"
         yield ""
 
 
-def told_apart(one: list[dict], two: list[dict], metric: str) -> str | None:
+def significance(item: list[dict], two: list[dict], metric: str) -> str | None:
     """Whether `one` is better than `two` on the same folds; None where there are not two of them."""
-    gap = difference(one, two, metric)
+    gap = difference(item, two, metric)
     if gap.df < 1:
         return None
     if gap.p_value >= LEVEL:
@@ -188,14 +188,14 @@ def told_apart(one: list[dict], two: list[dict], metric: str) -> str | None:
     return "worse" if gap.mean > 0 else "better"
 
 
-def pair_words(found: Found, part: Part, one: str, two: str) -> str:
+def pair_words(result: Found, part: Part, item: str, two: str) -> str:
     """On how many sets `one` is better than `two`, within noise, worse."""
-    said = {s.name: told_apart(by.get(one, []), by.get(two, []), part.metric) for s, by in found.items()}
-    by_word = {word: [name for name, w in said.items() if w == word] for word in WORDS}
+    outputs = {s.name: significance(by.get(item, []), by.get(two, []), part.metric) for s, by in result.items()}
+    by_word = {word: [name for name, w in outputs.items() if w == word] for word in WORDS}
     n = sum(map(len, by_word.values()))
     if not n:
         return ""
-    names = [part.methods.get(m, m) for m in (one, two)]
+    names = [part.methods.get(m, m) for m in (item, two)]
     better, within, worse = (by_word[word] for word in WORDS)
     return (
         f"{names[0]} against {names[1]}: better on {len(better)}{_named(better)}, within noise on {len(within)}, "

@@ -18,9 +18,9 @@ def values(records: list[dict], metric: str) -> np.ndarray:
 
 def mean_sd(records: list[dict], metric: str) -> tuple[float, float, int]:
     """Mean and sd over folds, and their number; NaN where there are too few."""
-    found = values(records, metric)
-    mean = float(found.mean()) if len(found) else float("nan")
-    return mean, float(found.std(ddof=1)) if len(found) > 1 else float("nan"), len(found)
+    result = values(records, metric)
+    mean = float(result.mean()) if len(result) else float("nan")
+    return mean, float(result.std(ddof=1)) if len(result) > 1 else float("nan"), len(result)
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ def difference(a: list[dict], b: list[dict], metric: str, *, corrected: bool = T
         gap = _unit(metric) * np.subtract(*(np.array(r["rows"][metric]) for r in pairs[0]))
         factor = 1 / len(gap)
     else:
-        gap = _unit(metric) * np.array([one[metric] - two[metric] for one, two in pairs])
-        overlap = float(np.mean([one["n_test"] / one["n_train"] for one, _ in pairs] or [0]))
+        gap = _unit(metric) * np.array([pair[metric] - two[metric] for pair, two in pairs])
+        overlap = float(np.mean([pair["n_test"] / pair["n_train"] for pair, _ in pairs] or [0]))
         factor = 1 / max(1, len(gap)) + overlap * corrected
     if len(gap) < 2:
         return Difference(float(gap.mean()) if len(gap) else float("nan"), float("nan"), 0)

@@ -1,8 +1,8 @@
 """Table "compare": `mixent.compare` on every feature table of the manifest, our families beside scikit-learn's.
 
-Five folds, once, the same for all methods; tables as they are, with their categories and gaps; which methods run is
+Five folds, once, the same for all methods; tables as they are, with categories and missing values; which methods run is
 left to `compare` and the shape of the table. A stopped run goes on from the journal of the set; a finished set is not
-run again. What is kept of a set: its records in the one raw format, and a sheet with what `compare` said of it.
+run again. What is kept of a set: its records in the one raw format, and a sheet with the recommendation of `compare`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TIMES = ("fit_seconds", "predict_seconds")
 
 @dataclass(frozen=True)
 class Sheet:
-    """What `compare` said of a set, beside the scores."""
+    """The recommendation of `compare` on a set, beside the scores."""
 
     set: str
     n_rows: int
@@ -82,7 +82,7 @@ def run_set(data: Dataset, args: argparse.Namespace, store: Store) -> None:
     journal.parent.mkdir(parents=True, exist_ok=True)
     options = {} if args.methods is None else {"methods": args.methods}
     began = time.perf_counter()
-    found = mixent.compare(
+    result = mixent.compare(
         data.X,
         data.y,
         folds=folds,
@@ -95,28 +95,30 @@ def run_set(data: Dataset, args: argparse.Namespace, store: Store) -> None:
         refit=False,
         **options,
     )
-    sheet = sheet_of(data, found, folds, repeats, time.perf_counter() - began, args.budget)
-    write_lines(store.path(data.name), [kept_record(data.name, r, folds) for r in found.cv.records])
+    sheet = sheet_of(data, result, folds, repeats, time.perf_counter() - began, args.budget)
+    write_lines(store.path(data.name), [kept_record(data.name, r, folds) for r in result.cv.records])
     sheet_path(store, data.name).write_text(json.dumps(asdict(sheet), indent=1) + "\n")
 
 
-def sheet_of(data: Dataset, found: Any, folds: int, repeats: int, seconds: float, budget: float | None = None) -> Sheet:
-    estimate = None if found.estimate is None else {k: float(getattr(found.estimate, k)) for k in ESTIMATE}
+def sheet_of(
+    data: Dataset, result: Any, folds: int, repeats: int, seconds: float, budget: float | None = None
+) -> Sheet:
+    estimate = None if result.estimate is None else {k: float(getattr(result.estimate, k)) for k in ESTIMATE}
     return Sheet(
         set=data.name,
         n_rows=len(data.y),
         n_columns=int(data.X.shape[1]),
         n_classes=len(set(data.y.tolist())),
-        recommended=found.recommended,
+        recommended=result.recommended,
         estimate=estimate,
-        kinds={name: one.kind for name, one in found.candidates.items()},
-        skipped=dict(found.skipped),
+        kinds={name: candidate.kind for name, candidate in result.candidates.items()},
+        skipped=dict(result.skipped),
         folds=folds,
         repeats=repeats,
         seconds=round(seconds, 1),
         code=code_version(),
         budget=budget,
-        problems=list(found.problems),
+        problems=list(result.problems),
     )
 
 
@@ -162,8 +164,8 @@ def read_set(store: Store, name: str) -> Compared | None:
 def read_sets(store: Store, names: Iterable[str] | None = None) -> dict[str, Compared]:
     """All finished sets, in the order of their names' first appearance on disk or as given."""
     given = sorted(p.stem for p in (store.results / NAME).glob("*.json")) if names is None else names
-    found = {name: read_set(store, name) for name in given}
-    return {name: one for name, one in found.items() if one is not None}
+    results = {name: read_set(store, name) for name in given}
+    return {name: item for name, item in results.items() if item is not None}
 
 
 # --- the program ------------------------------------------------------------------------------------------------------

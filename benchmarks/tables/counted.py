@@ -14,17 +14,17 @@ from mixent.families.product import ProductWork
 @contextmanager
 def counting() -> Iterator[list[int]]:
     """A list to which every evaluation of densities adds its rows x components; this process only."""
-    found: list[int] = []
+    results: list[int] = []
     plain = ProductWork.log_prob
 
     def counted(work: ProductWork) -> np.ndarray:
         log_prob = plain(work)
-        found.append(log_prob.size)
+        results.append(log_prob.size)
         return log_prob
 
     ProductWork.log_prob = counted  # type: ignore[method-assign]
     try:
-        yield found
+        yield results
     finally:
         ProductWork.log_prob = plain  # type: ignore[method-assign]
 
@@ -40,9 +40,9 @@ class Counted:
         self.model = model
 
     def fit(self, X: Any, y: Any) -> Counted:
-        with counting() as found:
+        with counting() as result:
             self.model.fit(X, y)
-        self.evaluations_ = sum(found)
+        self.evaluations_ = sum(result)
         return self
 
     def __getattr__(self, name: str) -> Any:

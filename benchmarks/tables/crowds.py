@@ -33,9 +33,9 @@ QUICK = ("cf", "bluebird")
 SPLITS = 5
 GOLD = 0.2  # of the items with a class
 ENOUGH = 10  # gold items of a worker who is calibrated
-MAJORITY, ALONE, TOLD = "majority", "Dawid-Skene", "Dawid-Skene, gold items told"
+MAJORITY, ALONE, WITH_GOLD = "majority", "Dawid-Skene", "Dawid-Skene, gold items given"
 CALIBRATED = {"calibrated, ml-product": "ml-product", "calibrated, auto": "auto"}
-METHODS = (MAJORITY, ALONE, TOLD, *CALIBRATED)
+METHODS = (MAJORITY, ALONE, WITH_GOLD, *CALIBRATED)
 SMALLEST = 1e-6
 
 
@@ -49,8 +49,8 @@ class Crowd:
 
     @property
     def labels(self) -> list[str]:
-        said = {v for column in self.answers.values.values() for v in column if v is not None}
-        return sorted(said | {v for v in self.truth if v is not None})
+        outputs = {v for column in self.answers.values.values() for v in column if v is not None}
+        return sorted(outputs | {v for v in self.truth if v is not None})
 
 
 def read_crowd(name: str, folder: Path) -> Crowd:
@@ -84,13 +84,13 @@ def measured(crowd: Crowd, method: str, split: Split) -> tuple[dict[str, Any], N
     return {"failed": None, "n_calibrated": n_calibrated, "taken": fuser.method_, **scored}, None
 
 
-def _fitted(method: str, crowd: Crowd, told: np.ndarray, sources: dict[str, Calibration]) -> Fuser:
+def _fitted(method: str, crowd: Crowd, text: np.ndarray, sources: dict[str, Calibration]) -> Fuser:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # not converged
         if method in CALIBRATED:
             return Fuser(sources, method=CALIBRATED[method]).fit(crowd.answers)
         rule = "majority" if method == MAJORITY else "dawid-skene"
-        return Fuser(None, method=rule).fit(crowd.answers, told if method == TOLD else None)
+        return Fuser(None, method=rule).fit(crowd.answers, text if method == WITH_GOLD else None)
 
 
 def calibrated(crowd: Crowd, gold: np.ndarray) -> tuple[dict[str, Calibration], int]:
@@ -98,15 +98,15 @@ def calibrated(crowd: Crowd, gold: np.ndarray) -> tuple[dict[str, Calibration], 
     labels = crowd.labels
     guess = Calibration.guess(labels)
     places = {label: k for k, label in enumerate(labels)}
-    found, n_calibrated = {}, 0
+    result, n_calibrated = {}, 0
     for worker, column in crowd.answers.values.items():
         pairs = [(places[crowd.truth[i]], places[column[i]]) for i in gold.tolist() if column[i] is not None]
         counts = guess.counts.copy()
         if len(pairs) >= ENOUGH:
             np.add.at(counts, tuple(np.array(pairs).T), 1.0)
             n_calibrated += 1
-        found[worker] = Calibration.from_counts(counts, labels, smoothing=0.0)
-    return found, n_calibrated
+        result[worker] = Calibration.from_counts(counts, labels, smoothing=0.0)
+    return result, n_calibrated
 
 
 def scores(fuser: Fuser, truth: np.ndarray, rows: np.ndarray) -> dict[str, float]:
@@ -121,14 +121,14 @@ def crowds(args: argparse.Namespace) -> int:
     names, splits = args.sets or (QUICK if args.quick else SETS), args.repeats or (1 if args.quick else SPLITS)
     store = Store("crowds", args.results)
     try:
-        found = {name: _one_crowd(name, splits, args, store) for name in names}
+        results = {name: _one_crowd(name, splits, args, store) for name in names}
     except NoDataError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    found = {name: by for name, by in found.items() if any(by.values())}
+    results = {name: by for name, by in results.items() if any(by.values())}
     console = Console()
-    console.print(_grid(found))
-    summary = [record for name, by in found.items() for record in _summary(name, by)]
+    console.print(_grid(results))
+    summary = [record for name, by in results.items() for record in _summary(name, by)]
     path = store.write_summary(summary, "crowds" + "-quick" * args.quick)
     console.print(f"{len(summary)} records in {path}", markup=False, highlight=False)
     return 0
@@ -160,10 +160,10 @@ def _summary(name: str, by: Mapping[str, list[dict]]) -> Iterator[dict]:
             yield dict(zip(FIELDS, values))
 
 
-def _grid(found: Mapping[str, Mapping[str, list[dict]]]) -> Grid:
+def _grid(results: Mapping[str, Mapping[str, list[dict]]]) -> Grid:
     grid = Grid("set", "calibrated workers", *METHODS, "auto took")
     grid.title = f"crowds: error % / log-loss of the items that are not gold, {GOLD:.0%} of which are"
-    for name, by in found.items():
+    for name, by in results.items():
         cells = [f"{mean_sd(r, 'error')[0]:.1f} / {mean_sd(r, 'log_loss')[0]:.3f}" for r in by.values()]
         some = [r["n_calibrated"] for r in by[MAJORITY]]
         taken = sorted({r["taken"] for r in by["calibrated, auto"]})

@@ -14,7 +14,7 @@ SHARED = ROOT.parent / "shared" / "data"
 
 
 class NoDataError(Exception):
-    """The data sets are not where they should be; the message says where that is."""
+    """The data sets are not where they should be; the message states where that is."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Dataset:
 
 
 def load(name: str, folder: Path = SHARED, *, mixed: bool = False, discrete: bool = False) -> Dataset:
-    """The set as numbers without incomplete rows; or, `mixed`, as a DataFrame with categories and gaps as they are.
+    """The set as numbers without incomplete rows; or, `mixed`, as a DataFrame with categories and missing values.
 
     `mixed` and `discrete`: every column is a category.
     """

@@ -1,7 +1,7 @@
 """Table "discrimination": Tables 1 and 2 of document 001, and MED beside logistic regression and the linear SVM.
 
 Twenty random stratified splits each: crabs (sex from five lengths) 80 training rows, 120 for testing; breast_w (rows
-without gaps) 200 and 169. The document has one split of each and does not say which. heart_statlog and pima: 5 x 10
+without missing values) 200 and 169. The document has one unknown split of each. heart_statlog and pima: 5 x 10
 stratified folds, as in the table "accuracy".
 """
 
@@ -28,7 +28,7 @@ from benchmarks.tables import peers
 from benchmarks.tables.compare import difference, mean_sd
 from benchmarks.tables.data import Dataset
 from benchmarks.tables.printed import TABLES_OF_001, tables_of_001
-from benchmarks.tables.show import Found, tell
+from benchmarks.tables.show import Found, print_notes
 from benchmarks.tables.table import Make, Printed, Setting, Splits, Table
 from mixent import MEDClassifier, MEDGaussianClassifier
 
@@ -130,8 +130,8 @@ class LikelihoodGaussians:
 
     def decision_function(self, X: Any) -> np.ndarray:
         Z = self.start._read(X)
-        zero, one = (gaussian.expected_log_prob(Z) for gaussian in self.start.prior_gaussians_)
-        return one - zero + self.bias
+        zero, item = (gaussian.expected_log_prob(Z) for gaussian in self.start.prior_gaussians_)
+        return item - zero + self.bias
 
     def predict_proba(self, X: Any) -> np.ndarray:
         f = self.decision_function(X)
@@ -155,9 +155,9 @@ class DocumentGaussians:
 
 def with_k(k: Any, fit: Callable[[Any], Any]) -> Any:
     """The fit with this k; None: with the smallest that works."""
-    for one in SMALLEST_K[:-1] if k is None else ():
+    for item in SMALLEST_K[:-1] if k is None else ():
         try:
-            return fit(one)
+            return fit(item)
         except ValueError:
             continue
     return fit(SMALLEST_K[-1] if k is None else k)
@@ -183,7 +183,7 @@ def rbf_svm(data: Dataset) -> Any:
 
 
 def qda(data: Dataset) -> Any:
-    model = QuadraticDiscriminantAnalysis(solver="eigen", covariance_estimator=peers.PulledCovariance(1e-4))
+    model = QuadraticDiscriminantAnalysis(solver="eigen", covariance_estimator=peers.ShrunkCovariance(1e-4))
     return make_pipeline(StandardScaler(), model)
 
 
@@ -232,25 +232,25 @@ def printed_values() -> dict[tuple[str, str, str], Printed]:
 # --- view -------------------------------------------------------------------------------------------------------------
 
 
-def show(table: Table, found: Found, code: str, console: Console) -> None:
-    some = {setting: by for setting, by in found.items() if any(by.values())}
+def show(table: Table, result: Found, code: str, console: Console) -> None:
+    some = {setting: by for setting, by in result.items() if any(by.values())}
     split = {setting: by for setting, by in some.items() if setting.splits is not None}
     for setting, by in split.items():
         console.print(_methods(table, setting, by))
         console.print(_pairs(setting, by))
-        told = ", ".join(f"{name} {errors}" for name, (_, errors) in TABLES_OF_001[setting.name].items())
-        tell_line(console, f"printed test errors: {told}")
+        text = ", ".join(f"{name} {errors}" for name, (_, errors) in TABLES_OF_001[setting.name].items())
+        print_line(console, f"printed test errors: {text}")
         for line in _marks(setting, by):
-            tell_line(console, line)
+            print_line(console, line)
     folded = {setting: by for setting, by in some.items() if setting.splits is None}
     if folded:
         console.print(_folded(folded))
     for note in NOTES:
-        tell_line(console, f"* {note}")
-    tell(table, found, code, console)
+        print_line(console, f"* {note}")
+    print_notes(table, result, code, console)
 
 
-def tell_line(console: Console, text: str) -> None:
+def print_line(console: Console, text: str) -> None:
     console.print(text, markup=False, highlight=False)
 
 
@@ -290,31 +290,31 @@ def _mean_sd(records: list[dict], metric: str, digits: int) -> str:
 def _pairs(setting: Setting, by: Mapping[str, list[dict]]) -> Grid:
     grid = Grid("difference", "test errors", "95 %", "p", "p'", "Wilcoxon p", "AUC test", "p", "log-loss", "p")
     grid.title = f"{setting.name}: differences over the same splits"
-    for one, two in PAIRS:
-        if by.get(one) and by.get(two):
-            grid.add_row(f"{one} - {two}", *paired(by[one], by[two]))
+    for item, two in PAIRS:
+        if by.get(item) and by.get(two):
+            grid.add_row(f"{item} - {two}", *paired(by[item], by[two]))
     return grid
 
 
-def paired(one: list[dict], two: list[dict]) -> list[str]:
-    gap, corrected = (difference(one, two, "test_errors", corrected=c) for c in (False, True))
+def paired(item: list[dict], two: list[dict]) -> list[str]:
+    gap, corrected = (difference(item, two, "test_errors", corrected=c) for c in (False, True))
     if gap.df < 1:
         return [f"{gap.mean:+.2f}"]
     half = gap.se * stdtrit(gap.df, 0.975)
     cells = [f"{gap.mean:+.2f}", f"{gap.mean - half:+.2f} to {gap.mean + half:+.2f}"]
-    cells += [f"{gap.p_value:.3f}", f"{corrected.p_value:.3f}", f"{signed_ranks(one, two):.3f}"]
+    cells += [f"{gap.p_value:.3f}", f"{corrected.p_value:.3f}", f"{signed_ranks(item, two):.3f}"]
     for metric in ("test_auc", "log_loss"):
-        gap = difference(one, two, metric, corrected=False)
+        gap = difference(item, two, metric, corrected=False)
         cells += [f"{gap.mean:+.4f}", f"{gap.p_value:.3f}"]
     return cells
 
 
-def signed_ranks(one: list[dict], two: list[dict], metric: str = "test_errors") -> float:
+def signed_ranks(item: list[dict], two: list[dict], metric: str = "test_errors") -> float:
     """p of Wilcoxon's test; ties of zero are shared out (Pratt). 1 where both are always the same."""
     other = {(r["repeat"], r["fold"]): r for r in two if not r["failed"]}
-    keys = [(r, other[r["repeat"], r["fold"]]) for r in one if not r["failed"] and (r["repeat"], r["fold"]) in other]
-    gaps = np.array([a[metric] - b[metric] for a, b in keys])
-    return float(wilcoxon(gaps, zero_method="pratt", method="approx").pvalue) if gaps.any() else 1.0
+    keys = [(r, other[r["repeat"], r["fold"]]) for r in item if not r["failed"] and (r["repeat"], r["fold"]) in other]
+    differences = np.array([a[metric] - b[metric] for a, b in keys])
+    return float(wilcoxon(differences, zero_method="pratt", method="approx").pvalue) if differences.any() else 1.0
 
 
 def _marks(setting: Setting, by: Mapping[str, list[dict]]) -> list[str]:
@@ -327,11 +327,11 @@ def _marks(setting: Setting, by: Mapping[str, list[dict]]) -> list[str]:
     return lines
 
 
-def _folded(found: Found) -> Grid:
+def _folded(result: Found) -> Grid:
     against = [f"- {peer}" for peer in (LR, TUNED)]
     grid = Grid("set", "method", "error %", *against, "log-loss", *against, "AUC", "c", "s / fit", "folds", "mark (d)")
     grid.title = "differences ± s.e. over the same folds (Nadeau-Bengio), * worse beyond noise"
-    for setting, by in found.items():
+    for setting, by in result.items():
         grid.add_section()
         for method, records in by.items():
             if records:

@@ -1,6 +1,6 @@
 """Table "ensembles": Tables 3.3, 3.4, 3.5 and 3.7 of document 004, boosted Gaussian naive Bayes and its combiners.
 
-Each combiner stands in two settings. "004": it learns from what the stages say of the rows they were trained on, as in
+Each combiner stands in two settings. "004": it learns from the outputs of the stages on their own training rows, as in
 the document. Without a mark: out of fold, in five inner folds, which is the default. The document has ten times ten
 folds; how many were run stands in the table. A setting "5x2" is five times two folds, for the F test of Table 3.5.
 """
@@ -35,7 +35,7 @@ from benchmarks.tables.ensembles_combiners import (
     weightboost,
 )
 from benchmarks.tables.printed import ENSEMBLES, F_TESTS, HMM_BOOSTING
-from benchmarks.tables.show import Found, tell
+from benchmarks.tables.show import Found, print_notes
 from benchmarks.tables.table import Make, Printed, Setting, Table
 from mixent.evaluate.paired import five_by_two_f
 from mixent.evaluate.scores import log_loss
@@ -60,7 +60,7 @@ NOTES = (
     "boosting being cut to each size. IdB: WeightBoost, the default beta; the document took the best of the test rows.",
     f"{MLP}: {HIDDEN} hidden units, cross-entropy (document: 8 to 25, by test error; squared error). {SVM}: C = 1.",
     "LvME: one mixture per class, responsibilities over the components of all. By class: within each class's mixture,",
-    "for its own multipliers alone, as the document says. Pooled: one mixture of all rows, without their classes.",
+    "for its own multipliers alone, as in the document. Pooled: one mixture of all rows, without their classes.",
     "Ours have a prior on multipliers, chosen in folds at 10, 20 and 100 stages (50 and 70 take the last one's); the",
     "document stops IIS by hand.",
     "minus Ada: over the same folds, largest size, ± s.e. corrected for shared rows (Nadeau-Bengio); p two-sided.",
@@ -154,7 +154,7 @@ def agreement(model: Combiner, X: Any, y: np.ndarray) -> float | None:
     """How often two stages decide alike, in %; of votes only, since it is the same for all that combine them."""
     if not isinstance(model, Votes):
         return None
-    proba = model.said.of(X)
+    proba = model.outputs.of(X)
     counts = np.eye(proba.shape[2])[proba.argmax(axis=2)].sum(axis=0)  # (n, C) stages for each class
     m = len(proba)
     return 100.0 * float(np.mean((counts * (counts - 1)).sum(axis=1) / (m * (m - 1)))) if m > 1 else 100.0
@@ -169,23 +169,23 @@ def printed_values() -> dict[tuple[str, str, str], Printed]:
         "SiME of IdB": (IDB_SIME, IDB_SIME_004),
         "LvME of IdB": (IDB_LVME, IDB_LVME_004),
     }
-    found: dict[tuple[str, str, str], Printed] = {}
+    results: dict[tuple[str, str, str], Printed] = {}
     for name, by_method in ENSEMBLES.items():
         for method, values in by_method.items():
             source = TABLE_3_4 if "IdB" in method else TABLE_3_3
             for ours in beside[method]:
-                found |= {(name, ours, f"error_{n}"): Printed(v, source) for n, v in zip(SIZES, values)}
+                results |= {(name, ours, f"error_{n}"): Printed(v, source) for n, v in zip(SIZES, values)}
     for name, (_, value) in HMM_BOOSTING.items():
-        found |= {(name, ours, f"error_{SIZES[-1]}"): Printed(value, TABLE_3_7) for ours in (HMM, HMM_004)}
-    return found
+        results |= {(name, ours, f"error_{SIZES[-1]}"): Printed(value, TABLE_3_7) for ours in (HMM, HMM_004)}
+    return results
 
 
 # --- view -------------------------------------------------------------------------------------------------------------
 
 
-def show(table: Table, found: Found, code: str, console: Console) -> None:
-    whole = {s: by for s, by in found.items() if not is_halved(s) and any(by.values())}
-    halved = {s: by for s, by in found.items() if is_halved(s) and any(by.values())}
+def show(table: Table, result: Found, code: str, console: Console) -> None:
+    whole = {s: by for s, by in result.items() if not is_halved(s) and any(by.values())}
+    halved = {s: by for s, by in result.items() if is_halved(s) and any(by.values())}
     for setting, by in whole.items():
         console.print(_sizes(table, setting, by))
     if whole:
@@ -194,7 +194,7 @@ def show(table: Table, found: Found, code: str, console: Console) -> None:
         console.print(f_tests(halved))
     for note in NOTES:
         console.print(f"* {note}", markup=False, highlight=False)
-    tell(table, found, code, console)
+    print_notes(table, result, code, console)
 
 
 def is_halved(setting: Setting) -> bool:
@@ -233,19 +233,19 @@ def _rest(method: str, records: list[dict], by: Mapping[str, list[dict]]) -> lis
     return [f"{spread:.2f}", loss, f"{gap.mean:+.2f} ± {gap.se:.2f}", f"{gap.p_value:.3f}", folds]
 
 
-def _ahead(found: Found) -> Grid:
+def _ahead(result: Found) -> Grid:
     """Where LvME is not ahead of AdaBoost, and what there is to be seen."""
     heads = ("LvME - Ada", "LvME, 004 - Ada", "SiME - Ada", "stages", "agreement %", "cells", "mixture alone")
     grid = Grid("set", *heads, "its log-loss", "LvME log-loss", "SiME log-loss", "LvME ahead")
     grid.title = f"the largest size ({SIZES[-1]})"
-    for setting, by in found.items():
+    for setting, by in result.items():
         ada = by.get(ADA, [])
-        gaps = {m: difference(by.get(m, []), ada, "error") for m in (LVME, LVME_004, SIME)}
-        told = [f"{gap.mean:+.2f} ± {gap.se:.2f}" if gap.mean == gap.mean else "" for gap in gaps.values()]
+        differences = {m: difference(by.get(m, []), ada, "error") for m in (LVME, LVME_004, SIME)}
+        texts = [f"{gap.mean:+.2f} ± {gap.se:.2f}" if gap.mean == gap.mean else "" for gap in differences.values()]
         seen = [_mean(ada, "stages", 0), _mean(ada, "agreement", 1), _mean(by.get(LVME, []), "cells", 1)]
         seen += [_mean(by.get(LVME, []), "mixture_error", 2), _mean(by.get(LVME, []), "mixture_log_loss", 3)]
         losses = [_mean(by.get(m, []), "log_loss", 3) for m in (LVME, SIME)]
-        grid.add_row(setting.name, *told, *seen, *losses, verdict(gaps[LVME].mean, gaps[LVME].p_value))
+        grid.add_row(setting.name, *texts, *seen, *losses, verdict(differences[LVME].mean, differences[LVME].p_value))
     return grid
 
 
@@ -271,22 +271,22 @@ class Tested:
         return f"{self.f:.2f}{'*' if self.f > TESTED else ''} ({self.mean:+.1f})"
 
 
-def f_test(one: list[dict], two: list[dict]) -> Tested | None:
+def f_test(item: list[dict], two: list[dict]) -> Tested | None:
     """5x2cv F; None until all ten folds are there."""
-    gaps = np.full((5, 2), np.nan)
-    errors = [{(r["repeat"], r["fold"]): r["error"] for r in records if not r["failed"]} for records in (one, two)]
+    differences = np.full((5, 2), np.nan)
+    errors = [{(r["repeat"], r["fold"]): r["error"] for r in records if not r["failed"]} for records in (item, two)]
     for place in errors[0].keys() & errors[1].keys():
-        gaps[place] = 100.0 * (errors[0][place] - errors[1][place])
-    if np.isnan(gaps).any():
+        differences[place] = 100.0 * (errors[0][place] - errors[1][place])
+    if np.isnan(differences).any():
         return None
-    return Tested(five_by_two_f(gaps).f, float(gaps.mean()))
+    return Tested(five_by_two_f(differences).f, float(differences.mean()))
 
 
-def f_tests(found: Found) -> Grid:
+def f_tests(result: Found) -> Grid:
     """Table 3.5: printed statistics below ours."""
     grid = Grid("set", "method", *(f"- {rival}" for rival in RIVALS))
     grid.title = f"5x2cv F (mean difference of errors), * above {TESTED}; the printed F below"
-    for setting, by in found.items():
+    for setting, by in result.items():
         grid.add_section()
         for method in (SIME_004, SIME, LVME_004, LVME):
             cells = [f_test(by.get(method, []), by.get(rival, [])) for rival in RIVALS]

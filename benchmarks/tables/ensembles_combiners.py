@@ -1,4 +1,4 @@
-"""Combiners of boosted stages at several ensemble sizes, which all read what one boosting said.
+"""Combiners of boosted stages at several ensemble sizes, which all use the outputs of one boosting.
 
 The stages of a short boosting are the first ones of a longer one. So the stages are trained once for each fold, and
 once more in each of five inner folds for outputs of rows they have not seen; every combiner takes the first so many.
@@ -49,8 +49,8 @@ def digest(*arrays: np.ndarray) -> str:
 
 
 @dataclass(frozen=True)
-class Said:
-    """What the stages of one boosting say of its training rows, and of others."""
+class StageOutputs:
+    """The outputs of the stages of one boosting on its training rows, and on others."""
 
     X: Array  # (n, d)
     y: np.ndarray  # (n,)
@@ -97,16 +97,16 @@ class Said:
         return self.asked[key]
 
 
-_RECENT: OrderedDict[tuple, Said] = OrderedDict()
+_RECENT: OrderedDict[tuple, StageOutputs] = OrderedDict()
 
 
-def said(boost: Boost, X: Array, y: np.ndarray, n_stages: int) -> Said:
+def stage_outputs(boost: Boost, X: Array, y: np.ndarray, n_stages: int) -> StageOutputs:
     """The boosting of these rows; the last few are kept, since one method after the other asks for them."""
     key = boost, n_stages, digest(X, np.searchsorted(np.unique(y), y))
     if key not in _RECENT:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a base that is no better than chance
-            _RECENT[key] = Said(X, y, boost(n_stages).fit(X, y), lambda: boost(n_stages))
+            _RECENT[key] = StageOutputs(X, y, boost(n_stages).fit(X, y), lambda: boost(n_stages))
     _RECENT.move_to_end(key)
     while len(_RECENT) > KEPT:
         _RECENT.popitem(last=False)
@@ -114,7 +114,7 @@ def said(boost: Boost, X: Array, y: np.ndarray, n_stages: int) -> Said:
 
 
 class Combiner(ABC):
-    """A rule that combines stages, fitted at every ensemble size; the largest is what `predict_proba` speaks for.
+    """A rule that combines stages, fitted at every ensemble size; the largest is used by `predict_proba`.
 
     A boosting that ended early has one answer for all sizes beyond its end.
     """
@@ -123,8 +123,8 @@ class Combiner(ABC):
         self.boost, self.sizes = boost, tuple(sizes)
 
     def fit(self, X: Array, y: np.ndarray) -> Combiner:
-        self.said = said(self.boost, X, y, max(self.sizes))
-        self.classes_ = self.said.classes
+        self.outputs = stage_outputs(self.boost, X, y, max(self.sizes))
+        self.classes_ = self.outputs.classes
         self.models: dict[int, Any] = {}
         for m in sorted(set(map(self.reached, self.sizes)), reverse=True):
             self.models[m] = self.combine(m)
@@ -133,7 +133,7 @@ class Combiner(ABC):
 
     @property
     def n_stages(self) -> int:
-        return len(self.said.train)
+        return len(self.outputs.train)
 
     def reached(self, size: int) -> int:
         """Stages there are of so many."""
@@ -174,7 +174,7 @@ class Votes(Combiner):
         return None
 
     def probabilities(self, m: int, X: Array) -> Array:
-        return self.said.votes(X)[m - 1]
+        return self.outputs.votes(X)[m - 1]
 
 
 class Peer(Combiner):
@@ -207,20 +207,20 @@ class OnOutputs(Combiner):
         self.model, self.held = model, held
 
     def combine(self, m: int) -> Any:
-        known = self.said.held if self.held else self.said.train
+        known = self.outputs.held if self.held else self.outputs.train
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # not converged
-            return self.model().fit(flat(known[:m]), self.said.y)
+            return self.model().fit(flat(known[:m]), self.outputs.y)
 
     def probabilities(self, m: int, X: Array) -> Array:
-        model, inputs = self.models[m], flat(self.said.of(X)[:m])
+        model, inputs = self.models[m], flat(self.outputs.of(X)[:m])
         if hasattr(model, "predict_proba"):
             return model.predict_proba(inputs)
         return np.eye(len(self.classes_))[np.searchsorted(self.classes_, model.predict(inputs))]
 
 
 def flat(proba: Array) -> Array:
-    """(M, n, C) as columns (n, M C), of two classes the second alone as in StackingClassifier; a gap says nothing."""
+    """(M, n, C) as columns (n, M C), of two classes the second alone as in StackingClassifier; a missing value is 0."""
     n_classes = proba.shape[2]
     even = np.where(np.isnan(proba), 1 / n_classes, proba)
     kept = even[:, :, 1:] if n_classes == 2 else even
@@ -230,7 +230,7 @@ def flat(proba: Array) -> Array:
 class Stack(Combiner):
     """A stacking classifier of mixent: the stages are columns beside the table's own.
 
-    With `held` the columns of the training rows are what stages said that have not seen them, and the folds are the
+    With `held` the columns of the training rows are outputs of stages that have not seen them, and the folds are the
     same, so that nothing else has seen them either; this is the classifier with cv=5. Else it is that with cv="train".
     A prior is chosen for the largest size, and for those of at most `OWN_PRIOR` stages; others take the largest's.
     """
@@ -242,7 +242,7 @@ class Stack(Combiner):
         self.stack, self.held, self.options = stack, held, options
 
     def combine(self, m: int) -> Any:
-        known, n_columns = self.said, self.said.X.shape[1]
+        known, n_columns = self.outputs, self.outputs.X.shape[1]
         proba, cv = (known.held, known.folds) if self.held else (known.train, "train")
         C, m = (
             len(self.classes_),
@@ -259,13 +259,13 @@ class Stack(Combiner):
 
     def probabilities(self, m: int, X: Array) -> Array:
         model = self.models[m]
-        return model.predict_proba(beside(X, self.said.of(X)[: len(model.base_names_)]))
+        return model.predict_proba(beside(X, self.outputs.of(X)[: len(model.base_names_)]))
 
     @property
     def cells(self) -> Any:
         """Of the input space, at the largest size; None without."""
-        found = getattr(self.models[self.reached(max(self.sizes))], "regions_", ())
-        return found[0] if found else None
+        result = getattr(self.models[self.reached(max(self.sizes))], "regions_", ())
+        return result[0] if result else None
 
 
 class Columns(OutputColumns):
@@ -289,7 +289,7 @@ def remembered_regions(X: Inputs, y: np.ndarray, weight: Any, columns: tuple, ki
 
 
 def beside(X: Array, proba: Array) -> Array:
-    """The table, and behind it what each stage says."""
+    """The table, and behind it the outputs of each stage."""
     return np.hstack([X, *proba])
 
 

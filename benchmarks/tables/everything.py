@@ -64,12 +64,12 @@ def inputs_of(results: Path, quick: bool) -> Inputs:
 
 def arguments(name: str, args: argparse.Namespace) -> argparse.Namespace:
     """Those of one table."""
-    told = vars(args) | {"table": name, "picture": None}
+    text = vars(args) | {"table": name, "picture": None}
     if args.quick:
         piece = QUICK[name]
-        told |= {"sets": list(piece.sets), "folds": FOLDS, "repeats": REPEATS, "quick": False}
-        told |= {"methods": None if piece.methods is None else list(piece.methods)}
-    return argparse.Namespace(**told)
+        text |= {"sets": list(piece.sets), "folds": FOLDS, "repeats": REPEATS, "quick": False}
+        text |= {"methods": None if piece.methods is None else list(piece.methods)}
+    return argparse.Namespace(**text)
 
 
 def run_all(args: argparse.Namespace, names: Iterable[str], run_one: RunOne) -> int:

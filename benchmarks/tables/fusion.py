@@ -10,7 +10,7 @@ What could not be known:
 * which columns were drawn: they are drawn anew for every training half, in the printed numbers (Table 4.1). The
   document has 7 columns of Diabetes and 33 of Satellite, and five classes of that; ours have 8, 36 and six. Ionosphere
   is not in Table 4.1: 29 to 33 of its 34;
-* the priors: the mismatch M is all that is printed. Of two classes it leaves two priors. For Diabetes the text says
+* the priors: the mismatch M is all that is printed. Of two classes it leaves two priors. For Diabetes the text gives
   that class 1 gains (.2, .8); elsewhere that class gains whose fixed rules come nearer to the printed errors, row by
   row, since no one side explains all tables (Sonar, Liver). Of more classes the shares of the set are tilted,
   p_k ~ share_k exp(t r_k), with r the ranks of the classes in an order drawn once, and t solved for M;
@@ -162,12 +162,12 @@ COLUMNS = {
 
 def printed_values() -> dict[tuple[str, str, str], Printed]:
     """By set, method, metric; where several tables have a value, that of the first, the others in its source."""
-    found: dict[tuple[str, str, str], Printed] = {}
+    results: dict[tuple[str, str, str], Printed] = {}
 
     def put(name: str, method: str, metric: str, value: float, number: str) -> None:
-        before = found.get((name, method, metric))
+        before = results.get((name, method, metric))
         source = f"document 004, table {number}" if before is None else f"{before.source}; {number}: {value:g}"
-        found[name, method, metric] = Printed(value if before is None else before.value, source)
+        results[name, method, metric] = Printed(value if before is None else before.value, source)
 
     for number, (table, columns) in COLUMNS.items():
         for data, rows in table.items():
@@ -193,7 +193,7 @@ def printed_values() -> dict[tuple[str, str, str], Printed]:
                 for ours in (IT_004, IT) if method == "min-divergence" else (method,):
                     for percent, value in zip(BATCH_PERCENT, values, strict=True):
                         put(case.name, ours, "error" if percent == 100 else f"batch_{percent}", value, "4.7")
-    return found
+    return results
 
 
 def setting_of(case: Case) -> Setting:

@@ -61,11 +61,11 @@ def level_of(data: str, gains: str | None, mismatch: float) -> str:
 
 
 def all_cases() -> list[Case]:
-    found = [Case("shift", data, gains, m) for data, by in LEVELS.items() for gains, ms in by.items() for m in ms]
-    found += [Case("copies", data, *at) for data, at in REDUNDANT.items()]
-    found += [Case("svm", data, gains, m) for data, rows in TABLE_46.items() for m, gains, *_ in rows]
-    found += [Case("missing", data, label) for data, (label, *_) in MISSING.items()]
-    return found + [Case("batches", data, *at) for data, at in BATCHED.items()]
+    results = [Case("shift", data, gains, m) for data, by in LEVELS.items() for gains, ms in by.items() for m in ms]
+    results += [Case("copies", data, *at) for data, at in REDUNDANT.items()]
+    results += [Case("svm", data, gains, m) for data, rows in TABLE_46.items() for m, gains, *_ in rows]
+    results += [Case("missing", data, label) for data, (label, *_) in MISSING.items()]
+    return results + [Case("batches", data, *at) for data, at in BATCHED.items()]
 
 
 CASES = {case.name: case for case in all_cases()}
@@ -92,8 +92,8 @@ def priors_of(case: Case, y: np.ndarray) -> dict[str, float]:
 
 def tilted(share: Array, ranks: Array, tilt: float) -> Array:
     """p_k ~ share_k exp(t r_k)."""
-    found = share * np.exp(tilt * ranks)
-    return found / found.sum()
+    result = share * np.exp(tilt * ranks)
+    return result / result.sum()
 
 
 def _ranks(case: Case, classes: np.ndarray) -> Array:

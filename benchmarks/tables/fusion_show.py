@@ -38,7 +38,7 @@ from benchmarks.tables.printed_fusion import (
     TABLE_61,
     Shifted,
 )
-from benchmarks.tables.show import Found, tell
+from benchmarks.tables.show import Found, print_notes
 from benchmarks.tables.table import Table
 
 Records = Mapping[str, Mapping[str, list[dict]]]  # by case and method
@@ -48,18 +48,18 @@ NOTES = (
     "gains: the class whose share grows; of more than two classes all shares are tilted. M: ours, and the printed.",
     "Columns drawn and, but for Diabetes, priors are not in the document: see the head of benchmarks/tables/fusion.py.",
     "prior: half the summed distance of the estimated priors from the batch's shares, in %.",
-    "document, Diabetes at M 2.58: IT says .29 of .2, which is 9 %.",
+    "document, Diabetes at M 2.58: IT estimates .29 of .2, which is 9 %.",
 )
 
 
-def show(table: Table, found: Found, code: str, console: Console) -> None:
-    records = {setting.name: by for setting, by in found.items() if any(by.values())}
+def show(table: Table, result: Found, code: str, console: Console) -> None:
+    records = {setting.name: by for setting, by in result.items() if any(by.values())}
     for grid in grids(records):
         if grid.row_count:
             console.print(grid)
     for note in NOTES:
         console.print(f"* {note}", markup=False, highlight=False)
-    tell(table, found, code, console)
+    print_notes(table, result, code, console)
 
 
 def grids(records: Records) -> Iterable[Grid]:
@@ -83,8 +83,8 @@ def grids(records: Records) -> Iterable[Grid]:
 
 
 def beside(ours: float, printed: float | None = None, digits: int = 2) -> str:
-    told = f"{ours:.{digits}f}" if ours == ours else "-"
-    return told if printed is None else f"{told} ({printed:.{digits}f})"
+    text = f"{ours:.{digits}f}" if ours == ours else "-"
+    return text if printed is None else f"{text} ({printed:.{digits}f})"
 
 
 def error(records: Records, name: str, method: str, metric: str = "error") -> float:
@@ -93,9 +93,9 @@ def error(records: Records, name: str, method: str, metric: str = "error") -> fl
 
 def f_of(records: Records, name: str, pair: tuple[str, str]) -> Tested | None:
     """None where there are not five times two halves."""
-    one, two = (records.get(name, {}).get(method, []) for method in pair)
-    halves = {(r["n_folds"], r["repeat"] < 5) for r in [*one, *two]}
-    return f_test(one, two) if halves == {(2, True)} else None
+    item, two = (records.get(name, {}).get(method, []) for method in pair)
+    halves = {(r["n_folds"], r["repeat"] < 5) for r in [*item, *two]}
+    return f_test(item, two) if halves == {(2, True)} else None
 
 
 def shifted(
@@ -115,17 +115,17 @@ def shifted(
             name = level_of(data, gains, m)
             if name not in records:
                 continue
-            cells = [beside(error(records, name, one), value) for one, value in zip(methods, errors, strict=True)]
-            cells += [beside(error(records, name, one)) for one in more]
-            told = statistics or (None,) * len(pairs)
-            cells += [f_cell(f_of(records, name, pair), value) for pair, value in zip(pairs, told, strict=True)]
+            cells = [beside(error(records, name, item), value) for item, value in zip(methods, errors, strict=True)]
+            cells += [beside(error(records, name, item)) for item in more]
+            text = statistics or (None,) * len(pairs)
+            cells += [f_cell(f_of(records, name, pair), value) for pair, value in zip(pairs, text, strict=True)]
             grid.add_row(data, gains or "", f"{CASES[name].mismatch:g} ({m:g})", *cells)
     return grid
 
 
-def f_cell(found: Tested | None, printed: float | None) -> str:
-    told = "-" if found is None else f"{found.f:.2f}{'*' if found.f > TESTED else ''}"
-    return told if printed is None else f"{told} ({printed:g})"
+def f_cell(result: Tested | None, printed: float | None) -> str:
+    text = "-" if result is None else f"{result.f:.2f}{'*' if result.f > TESTED else ''}"
+    return text if printed is None else f"{text} ({printed:g})"
 
 
 def copies(records: Records) -> Grid:
@@ -137,19 +137,19 @@ def copies(records: Records) -> Grid:
         if case.kind != "copies" or case.name not in records:
             continue
         grid.add_section()
-        for method, found in records[case.name].items():
-            if found:
+        for method, record in records[case.name].items():
+            if record:
                 printed = TABLE_45[case.data].get("min-divergence" if method == IT_004 else method)
-                cells = [_copies(found, k, printed[i] if printed else None) for i, k in enumerate(COPIES)]
-                grid.add_row(case.data, method, beside(mean_sd(found, "error")[0]), *(c for two in cells for c in two))
+                cells = [_copies(record, k, printed[i] if printed else None) for i, k in enumerate(COPIES)]
+                grid.add_row(case.data, method, beside(mean_sd(record, "error")[0]), *(c for two in cells for c in two))
     return grid
 
 
-def _copies(found: list[dict], k: int, printed: tuple[float, float] | None) -> tuple[str, str]:
-    told = beside(mean_sd(found, f"copies_{k}")[0])
+def _copies(results: list[dict], k: int, printed: tuple[float, float] | None) -> tuple[str, str]:
+    text = beside(mean_sd(results, f"copies_{k}")[0])
     if printed is not None:
-        told += f" ({printed[0]:.2f} -> {printed[1]:.2f})"
-    return told, beside(mean_sd(found, f"declared_{k}")[0])
+        text += f" ({printed[0]:.2f} -> {printed[1]:.2f})"
+    return text, beside(mean_sd(results, f"declared_{k}")[0])
 
 
 def hard(records: Records) -> Grid:
@@ -165,8 +165,8 @@ def hard(records: Records) -> Grid:
             if name not in records:
                 continue
             cells = [beside(error(records, name, "majority", "members_error"), alone)]
-            cells += [beside(error(records, name, one), value) for one, value in ((IT_004, it), ("majority", vote))]
-            cells += [beside(error(records, name, one)) for one in more]
+            cells += [beside(error(records, name, item), value) for item, value in ((IT_004, it), ("majority", vote))]
+            cells += [beside(error(records, name, item)) for item in more]
             cells += [f_cell(f_of(records, name, (IT_004, "majority")), statistic)]
             cells += [f_cell(f_of(records, name, (AUTO, "majority")), None)]
             grid.add_row(data, gains, f"{m:g}", *cells)
@@ -181,11 +181,11 @@ def missing(records: Records) -> Grid:
         grid.add_section()
         printed = {IT_004: safe, TILDE_004: other, IT: safe, TILDE: other}
         name = Case("missing", data, label).name
-        for method, found in records.get(name, {}).items():
-            if found:
+        for method, item in records.get(name, {}).items():
+            if item:
                 prior, wrong = printed.get(method, (None, None))
-                told = [beside(mean_sd(found, "error")[0], wrong), beside(mean_sd(found, "missing_prior")[0], prior)]
-                grid.add_row(f"{data}: {label}", method, *told, beside(mean_sd(found, "log_loss")[0], None, 3))
+                texts = [beside(mean_sd(item, "error")[0], wrong), beside(mean_sd(item, "missing_prior")[0], prior)]
+                grid.add_row(f"{data}: {label}", method, *texts, beside(mean_sd(item, "log_loss")[0], None, 3))
     return grid
 
 
@@ -197,19 +197,19 @@ def batches(records: Records) -> Grid:
             continue
         grid.add_section()
         printed = TABLE_47[case.data][1]
-        for method, found in records[case.name].items():
-            if found:
+        for method, record in records[case.name].items():
+            if record:
                 values = printed.get("min-divergence" if method == IT_004 else method, (None,) * len(BATCH_PERCENT))
                 metrics = [f"batch_{percent}" for percent in BATCH_PERCENT[:-1]] + ["error"]
-                told = [beside(mean_sd(found, metric)[0], v) for metric, v in zip(metrics, values, strict=True)]
-                grid.add_row(case.data, method, *told)
+                texts = [beside(mean_sd(record, metric)[0], v) for metric, v in zip(metrics, values, strict=True)]
+                grid.add_row(case.data, method, *texts)
     return grid
 
 
 def every(records: Records, metric: str, title: str, digits: int) -> Grid:
     """Ours alone: all methods on all shifted batches, and the means of those that were run on all."""
     names = [name for name in records if CASES[name].kind == "shift"]
-    methods = list(dict.fromkeys(method for name in names for method, found in records[name].items() if found))
+    methods = list(dict.fromkeys(method for name in names for method, record in records[name].items() if record))
     grid = Grid("case", *methods)
     grid.title = f"All methods: {title}"
     rows = {name: [error(records, name, method, metric) for method in methods] for name in names}

@@ -1,7 +1,7 @@
 """Table "votes": simulated sources, independent, with copies, and with errors in common; what fusion makes of them.
 
 Five sources of accuracies 0.65 to 0.85, each calibrated on 100 rows of its own at equal priors; the batch has other
-priors. Copies are of the source of middle accuracy: nobody says that they are copies, but they name the rows they were
+priors. Copies are of the source of middle accuracy: they are not declared as copies, but they name the rows they were
 calibrated on, which are the same. Errors in common: see `simulate_votes`; r is the probability of the common draw, so
 that errors have the correlation r squared.
 
@@ -95,15 +95,15 @@ def drawn(case: Case, repeat: int) -> tuple[Any, dict[str, Calibration]]:
     )
     originals = {*votes.copy_of, *votes.copy_of.values()}
     symbols = list(range(case.n_classes))
-    found = {
+    results = {
         name: Calibration.from_counts(
-            np.eye(case.n_classes)[truth].T @ np.eye(case.n_classes)[said],
+            np.eye(case.n_classes)[truth].T @ np.eye(case.n_classes)[item],
             classes=symbols,
             calibration_set="rows of source 1" if name in originals else None,
         )
-        for name, (truth, said) in votes.labelled.items()
+        for name, (truth, item) in votes.labelled.items()
     }
-    return votes, found
+    return votes, results
 
 
 def measured(case: Case, method: str, draw: Split) -> tuple[dict[str, Any], None]:
@@ -129,7 +129,7 @@ def diagnosed(fuser: Fuser, votes: Any, case: Case) -> dict[str, float | None]:
     root = np.array([votes.copy_of.get(name, name) for name in votes.answers])
     same = root[:, None] == root
     upper = np.triu(np.ones_like(same), 1)
-    drifts = np.array([one.p_value for one in fuser.drift_.values()])
+    drifts = np.array([item.p_value for item in fuser.drift_.values()])
     drifts = drifts[np.isfinite(drifts)]
     return {
         "covered": float(inside.mean()),
@@ -140,8 +140,8 @@ def diagnosed(fuser: Fuser, votes: Any, case: Case) -> dict[str, float | None]:
     }
 
 
-def _share(said: np.ndarray) -> float | None:
-    return float(said.mean()) if said.size else None
+def _share(outputs: np.ndarray) -> float | None:
+    return float(outputs.mean()) if outputs.size else None
 
 
 # --- all of them ------------------------------------------------------------------------------------------------------
@@ -156,10 +156,10 @@ def votes(args: argparse.Namespace) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     repeats = args.repeats or (2 if args.quick else REPEATS)
-    found = {case: _one_case(case, repeats, args, store) for case in cases}
-    records = [r for case, by in found.items() for r in _summary(case, by)]
+    results = {case: _one_case(case, repeats, args, store) for case in cases}
+    records = [r for case, by in results.items() for r in _summary(case, by)]
     path = store.write_summary(records, "votes" + "-quick" * args.quick)
-    show(found, console)
+    show(results, console)
     console.print(f"{len(records)} records in {path}", markup=False, highlight=False)
     return 0
 
@@ -208,15 +208,16 @@ def _summary(case: Case, by: Mapping[str, list[dict]]) -> Iterator[dict]:
 # --- view -------------------------------------------------------------------------------------------------------------
 
 
-def show(found: Mapping[Case, Mapping[str, list[dict]]], console: Console) -> None:
-    found = {case: by for case, by in found.items() if by}
-    console.print(_grid(found, "error", "error %", 1))
-    console.print(_grid(found, "log_loss", "log-loss", 3))
-    console.print(_diagnoses(found))
-    gaps = {case: behind(by) for case, by in found.items() if {"auto", *BETTER_OF} <= set(by)}
-    far = {case.name: gap for case, gap in gaps.items() if gap > POINT}
+def show(results: Mapping[Case, Mapping[str, list[dict]]], console: Console) -> None:
+    results = {case: by for case, by in results.items() if by}
+    console.print(_grid(results, "error", "error %", 1))
+    console.print(_grid(results, "log_loss", "log-loss", 3))
+    console.print(_diagnoses(results))
+    differences = {case: behind(by) for case, by in results.items() if {"auto", *BETTER_OF} <= set(by)}
+    far = {case.name: gap for case, gap in differences.items() if gap > POINT}
     words = "; ".join(f"{name} ({gap:+.2f})" for name, gap in far.items()) or "none"
-    text = f"auto more than {POINT:g} point behind the better of {' and '.join(BETTER_OF)} in {len(far)} of {len(gaps)}"
+    better = " and ".join(BETTER_OF)
+    text = f"auto more than {POINT:g} point behind the better of {better} in {len(far)} of {len(differences)}"
     console.print(f"{text}: {words}", markup=False, highlight=False)
 
 
@@ -225,10 +226,10 @@ def behind(by: Mapping[str, list[dict]]) -> float:
     return mean_sd(by["auto"], "error")[0] - min(mean_sd(by[m], "error")[0] for m in BETTER_OF)
 
 
-def _grid(found: Mapping[Case, Mapping[str, list[dict]]], metric: str, title: str, digits: int) -> Grid:
+def _grid(results: Mapping[Case, Mapping[str, list[dict]]], metric: str, title: str, digits: int) -> Grid:
     grid = Grid("sources", "K", "N", *METHODS, "auto - better of two", "s.e.", "auto took")
     grid.title = f"simulated votes: {title}"
-    for case, by in found.items():
+    for case, by in results.items():
         means = [mean_sd(by.get(m, []), metric)[0] for m in METHODS]
         cells = [f"{mean:.{digits}f}" if mean == mean else "" for mean in means]
         grid.add_row(*_head(case), *cells, *_behind(by, metric, digits + 1), _taken(by.get("auto", [])))
@@ -249,11 +250,11 @@ def _taken(records: list[dict]) -> str:
     return ", ".join(f"{name} {names.count(name)}" for name in sorted(set(names), key=names.count, reverse=True))
 
 
-def _diagnoses(found: Mapping[Case, Mapping[str, list[dict]]]) -> Grid:
+def _diagnoses(results: Mapping[Case, Mapping[str, list[dict]]]) -> Grid:
     heads = ("covered %", "s.e.", f"|z| > {ALARM:g}, unrelated %", "copies found %", "drift p < .05, %", "p < .01, %")
     grid = Grid("sources", "K", "N", *heads)
     grid.title = "95 % intervals of the priors, and alarms"
-    for case, by in found.items():
+    for case, by in results.items():
         records = by.get("auto", [])
         mean, sd, n = mean_sd(records, "covered")
         spread = f"{100 * sd / np.sqrt(n):.1f}" if n > 1 else ""

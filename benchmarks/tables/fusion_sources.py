@@ -1,4 +1,4 @@
-"""Local classifiers on drawn columns, what they say of a batch, and a fusion of it.
+"""Local classifiers on drawn columns, their outputs on a batch, and a fusion of it.
 
 The classifiers are trained once for each training half, and once more in each of five inner folds for answers on rows
 they have not seen; every method, at every mismatch, reads these.
@@ -68,9 +68,9 @@ def answers_of(model: Any, X: Any, classes: np.ndarray) -> Array:
     """(n, C) probabilities, or ones where it gives labels."""
     if not hasattr(model, "predict_proba"):
         return np.eye(len(classes))[np.searchsorted(classes, model.predict(X))]
-    said = np.zeros((len(X), len(classes)))
-    said[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(X)
-    return said / said.sum(axis=1, keepdims=True)
+    outputs = np.zeros((len(X), len(classes)))
+    outputs[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(X)
+    return outputs / outputs.sum(axis=1, keepdims=True)
 
 
 def columns_of(X: Any, columns: np.ndarray) -> Any:
@@ -91,8 +91,8 @@ def mark(X: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Said:
-    """What the classifiers say of their training rows, and of others; names of sources are "1", "2", ..."""
+class SourceOutputs:
+    """The outputs of the classifiers on their training rows, and on others; names of sources are "1", "2", ..."""
 
     X: Any
     y: np.ndarray  # (n,)
@@ -116,9 +116,9 @@ class Said:
 
     def of(self, X: Any) -> Array:
         """(J, m, C)"""
-        return self._kept("members", X, lambda: self._told(self.members, X))
+        return self._kept("members", X, lambda: self._predicted(self.members, X))
 
-    def _told(self, members: Sequence[Any], X: Any) -> Array:
+    def _predicted(self, members: Sequence[Any], X: Any) -> Array:
         pairs = zip(members, self.columns)
         return np.stack([answers_of(model, columns_of(X, own), self.classes) for model, own in pairs])
 
@@ -129,7 +129,7 @@ class Said:
         out = np.empty((len(self.columns), len(codes), len(self.classes)))
         for train, rest in label_folds(codes, np.ones(len(codes), dtype=bool), SEED, INNER):
             members = trained(self.make, rows_of(self.X, train), self.y[train], self.columns)
-            out[:, rest] = self._told(members, rows_of(self.X, rest))
+            out[:, rest] = self._predicted(members, rows_of(self.X, rest))
         return out
 
     @cached_property
@@ -147,22 +147,22 @@ class Said:
 
     def answers(self, X: Any, *, cells: bool = False) -> dict[str, Any]:
         """As `Fuser.fit` reads them."""
-        said = self.of(X)
-        told: dict[str, Any] = {
-            name: self.classes[one.argmax(axis=1)] if self.hard else one for name, one in zip(self.names, said)
+        outputs = self.of(X)
+        texts: dict[str, Any] = {
+            name: self.classes[item.argmax(axis=1)] if self.hard else item for name, item in zip(self.names, outputs)
         }
         if cells:
-            told |= {f"{name}@": one for name, one in zip(self.names, self.cells_of(X))}
-        return told
+            texts |= {f"{name}@": item for name, item in zip(self.names, self.cells_of(X))}
+        return texts
 
     def calibrations(self, *, held: bool, cells: bool = False, context: bool = False) -> dict[str, Calibration]:
         """Confusions (4.6) of training rows, or of answers out of fold; with cells (6.2), or within them (6.5)."""
-        said = self.held if held else self.of(self.X)
+        outputs = self.held if held else self.of(self.X)
         more: dict[str, Any] = {"priors": self.priors, "calibration_set": SHARED}
         out = {}
         for j, name in enumerate(self.names):
             at = {"cells": self.cells_of(self.X)[j], "context": context} if cells else {}
-            out[name] = Calibration.from_predictions(self.y, said[j], self.classes.tolist(), **at, **more)
+            out[name] = Calibration.from_predictions(self.y, outputs[j], self.classes.tolist(), **at, **more)
         return out
 
     def _kept(self, what: str, X: Any, answer: Callable[[], Any]) -> Any:
@@ -184,16 +184,16 @@ def drawn_columns(n_columns: int, sizes: Sequence[int], seed: int) -> tuple[np.n
     return tuple(np.sort(rng.choice(n_columns, min(size, n_columns), replace=False)) for size in sizes)
 
 
-_RECENT: OrderedDict[tuple, Said] = OrderedDict()
+_RECENT: OrderedDict[tuple, SourceOutputs] = OrderedDict()
 
 
-def said(local: str, sizes: tuple[int, ...], X: Any, y: np.ndarray) -> Said:
+def source_outputs(local: str, sizes: tuple[int, ...], X: Any, y: np.ndarray) -> SourceOutputs:
     """The classifiers of these rows; the last few are kept. Their columns are drawn anew for other training rows."""
     rows = mark(X)
     key = local, sizes, rows, digest(np.searchsorted(np.unique(y), y))
     if key not in _RECENT:
         columns = drawn_columns(X.shape[1], sizes, int(rows[:8], 16))
-        _RECENT[key] = Said(X, y, LOCAL[local], local == "svm", columns, trained(LOCAL[local], X, y, columns))
+        _RECENT[key] = SourceOutputs(X, y, LOCAL[local], local == "svm", columns, trained(LOCAL[local], X, y, columns))
     _RECENT.move_to_end(key)
     while len(_RECENT) > KEPT:
         _RECENT.popitem(last=False)
@@ -218,13 +218,13 @@ class Fused:
     options: dict[str, Any] = field(default_factory=dict)
 
     def fit(self, X: Any, y: np.ndarray) -> Fused:
-        self.said = said(self.local, self.sizes, X, y)
-        self.classes_ = self.said.classes
-        self.sources = self.said.calibrations(held=self.held, cells=bool(self.cells), context=self.cells == "II")
+        self.outputs = source_outputs(self.local, self.sizes, X, y)
+        self.classes_ = self.outputs.classes
+        self.sources = self.outputs.calibrations(held=self.held, cells=bool(self.cells), context=self.cells == "II")
         return self
 
     def predict_proba(self, X: Any) -> Array:
-        self.fuser = self.fused(self.sources, self.said.answers(X, cells=bool(self.cells)))
+        self.fuser = self.fused(self.sources, self.outputs.answers(X, cells=bool(self.cells)))
         return self.fuser.posterior_
 
     def fused(self, sources: dict[str, Calibration], answers: dict[str, Any]) -> Fuser:
@@ -237,23 +237,23 @@ class Fused:
 
     def members_error(self, X: Any, y: np.ndarray) -> Array:
         """(J,) of the classifiers alone, in %."""
-        return 100.0 * np.mean(self.classes_[self.said.of(X).argmax(axis=2)] != y, axis=1)
+        return 100.0 * np.mean(self.classes_[self.outputs.of(X).argmax(axis=2)] != y, axis=1)
 
     def copies_error(self, X: Any, y: np.ndarray, k: int, *, declared: bool) -> float:
         """With k copies of the second weakest classifier, by test error as in the document."""
-        name = self.said.names[int(np.argsort(self.members_error(X, y), kind="stable")[-2])]
+        name = self.outputs.names[int(np.argsort(self.members_error(X, y), kind="stable")[-2])]
         sources = with_copies(self.sources, name, k)
         if declared:
-            sources |= {one: replace(sources[one], copy_of=name) for one in list(sources)[len(self.sources) :]}
-        return self.error(self.fused(sources, with_copies(self.said.answers(X), name, k)), y)
+            sources |= {source: replace(sources[source], copy_of=name) for source in list(sources)[len(self.sources) :]}
+        return self.error(self.fused(sources, with_copies(self.outputs.answers(X), name, k)), y)
 
     def batches_error(self, X: Any, y: np.ndarray, percent: int) -> float:
         """The batch in parts of so many percent, each fused alone; what is left over is not asked."""
         size = max(1, len(y) * percent // 100)
-        answers = self.said.answers(X)
+        answers = self.outputs.answers(X)
         parts = [slice(start, start + size) for start in range(0, len(y) - size + 1, size)]
         errors = []
         for part in parts:
-            fuser = self.fused(self.sources, {name: one[part] for name, one in answers.items()})
+            fuser = self.fused(self.sources, {name: answer[part] for name, answer in answers.items()})
             errors.append(self.error(fuser, y[part]))
         return float(np.mean(errors))

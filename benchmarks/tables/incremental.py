@@ -19,7 +19,7 @@ from benchmarks.tables.compare import difference, mean_sd
 from benchmarks.tables.counted import Counted
 from benchmarks.tables.data import Dataset
 from benchmarks.tables.printed import tables_of_002
-from benchmarks.tables.show import Found, tell
+from benchmarks.tables.show import Found, print_notes
 from benchmarks.tables.table import Make, Printed, Setting, Table
 from mixent import MixtureClassifier
 from mixent.options import Search
@@ -62,22 +62,22 @@ def n_means_variances(model: Any) -> float | None:
 
 def printed_values() -> dict[tuple[str, str, str], Printed]:
     """Theirs beside ours; what they call incremental DIC stands beside both readings of it."""
-    found = tables_of_002((RESTART_BIC, RESTART_DIC, GROWN_BIC, GROWN_DIC))
-    again = {(name, BY_DIC, metric): value for (name, method, metric), value in found.items() if method == GROWN_DIC}
-    return found | again
+    result = tables_of_002((RESTART_BIC, RESTART_DIC, GROWN_BIC, GROWN_DIC))
+    again = {(name, BY_DIC, metric): value for (name, method, metric), value in result.items() if method == GROWN_DIC}
+    return result | again
 
 
-def show(table: Table, found: Found, code: str, console: Console) -> None:
-    some = {setting: by for setting, by in found.items() if any(by.values())}
+def show(table: Table, result: Found, code: str, console: Console) -> None:
+    some = {setting: by for setting, by in result.items() if any(by.values())}
     console.print(_methods(table, some))
     console.print(_claims(some))
-    tell(table, found, code, console)
+    print_notes(table, result, code, console)
 
 
-def _methods(table: Table, found: Found) -> Grid:
+def _methods(table: Table, result: Found) -> Grid:
     grid = Grid("set", "method", "acc. %", "002", "2d K", "002", "free", "K", "log-loss", "M eval.", "s / fit")
     grid.title = f"{table.name}: mean (sd) over folds; 2d K: means and variances; free: n_parameters_; K: all classes'"
-    for setting, by in found.items():
+    for setting, by in result.items():
         grid.add_section()
         for method, records in by.items():
             if records:
@@ -111,17 +111,17 @@ def _printed(printed: Printed | None, metric: str) -> str:
     return f"{value:.1f} ({printed.sd:.1f})"
 
 
-def _claims(found: Found) -> Grid:
+def _claims(result: Found) -> Grid:
     """What the document concludes, on our folds."""
     grid = Grid("set", *(f"{name}: {what}" for name in CLAIMS for what in ("error", "2d K")))
     grid.title = "the document's comparisons, same folds: mean ± s.e. (Nadeau-Bengio), * p < 0.05 two-sided"
-    for setting, by in found.items():
+    for setting, by in result.items():
         grid.add_row(setting.name, *(_gap(by, *pair, m) for pair in CLAIMS.values() for m in MEASURED))
     return grid
 
 
-def _gap(by: Mapping[str, list[dict]], one: str, two: str, metric: str) -> str:
-    gap = difference(by[one], by[two], metric)
+def _gap(by: Mapping[str, list[dict]], item: str, two: str, metric: str) -> str:
+    gap = difference(by[item], by[two], metric)
     return f"{gap.mean:+.1f} ± {gap.se:.1f}{'*' if gap.p_value < 0.05 else ''}"
 
 

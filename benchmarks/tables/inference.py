@@ -19,7 +19,7 @@ from benchmarks.tables import peers
 from benchmarks.tables.compare import difference, mean_sd
 from benchmarks.tables.data import Dataset
 from benchmarks.tables.printed import TABLE_23, table_of_004
-from benchmarks.tables.show import Found, tell
+from benchmarks.tables.show import Found, print_notes
 from benchmarks.tables.table import Make, Setting, Table
 from mixent.maxent.joint import MaxEntJoint
 
@@ -30,7 +30,7 @@ NOTES = (
     "joint is trained once; naive Bayes anew for each column and every two, with Laplace's one, a gap being a value;",
     "LR and boosting for the class only. 2 and 3 leave out rows whose value to be predicted training never had.",
     "Means over columns count those whose value is known in some test row; a constant column (veil_type) counts, as 0.",
-    "Printed: one run; folds or split are not named, nor what became of the gaps of mushroom.",
+    "Printed: one run; folds or split are not named, nor what became of the missing values of mushroom.",
 )
 
 
@@ -100,11 +100,11 @@ def every_two(model: Any, X: Any, y: np.ndarray) -> float | None:
     return model.mean_error(X.assign(**{CLASS: y}), 2) if hasattr(model, "mean_error") else None
 
 
-def show(table: Table, found: Found, code: str, console: Console) -> None:
+def show(table: Table, result: Found, code: str, console: Console) -> None:
     columns = [text for criterion in CRITERIA for text in (criterion, "004")]
     grid = Grid("set", "method", *columns, f"1 - {JOINT}", "log-loss", f"- {JOINT}", "s / fit", "folds")
     grid.title = f"{table.name}: errors in %, means over folds; differences on the same folds ± s.e. (Nadeau-Bengio)"
-    for setting, by in found.items():
+    for setting, by in result.items():
         grid.add_section()
         for method, records in by.items():
             if records:
@@ -112,7 +112,7 @@ def show(table: Table, found: Found, code: str, console: Console) -> None:
     console.print(grid)
     for note in NOTES:
         console.print(f"* {note}", markup=False, highlight=False)
-    tell(table, found, code, console)
+    print_notes(table, result, code, console)
 
 
 def _cells(table: Table, name: str, method: str, ours: list[dict], records: list[dict]) -> list[str]:
@@ -124,8 +124,8 @@ def _cells(table: Table, name: str, method: str, ours: list[dict], records: list
         mean, _, measured = mean_sd(records, metric)
         printed = table.printed.get((name, method, metric))
         cells += [f"{mean:.2f}" if measured else "", f"{printed.value:.2f}" if printed else ""]
-    gaps = [difference(records, ours, metric) for metric in ("error", "log_loss")]
-    texts = ["", ""] if method == table.ours else [f"{gap}{'*' if gap.p_value < 0.05 else ''}" for gap in gaps]
+    differences = [difference(records, ours, metric) for metric in ("error", "log_loss")]
+    texts = ["", ""] if method == table.ours else [f"{gap}{'*' if gap.p_value < 0.05 else ''}" for gap in differences]
     loss, seconds = (mean_sd(records, metric)[0] for metric in ("log_loss", "fit_seconds"))
     return [*cells, texts[0], f"{loss:.4f}", texts[1], f"{seconds:.2f}", str(folds)]
 

@@ -6,7 +6,7 @@ swapped. So two judges have the same base model and no two the same model and pr
 
 A split draws the test half first. Each judge is calibrated on 100 items of the other half, drawn for it alone; the test
 items are resampled to stated priors; no method but those named so sees a label of the other judges' rows or of the
-test. "20 labels": the classes of the first 20 items of the batch are told. Supervised stacking has 100 items of the
+test. "20 labels": the classes of the first 20 items of the batch are given. Supervised stacking has 100 items of the
 calibration half that all judges answered, with their classes.
 
 All errors and losses in the view are of the items of the batch other than these 20 and their repeats, the same for all
@@ -30,7 +30,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from benchmarks.tables.compare import difference, mean_sd
 from benchmarks.tables.data import Dataset
-from benchmarks.tables.show import Found, tell
+from benchmarks.tables.show import Found, print_notes
 from benchmarks.tables.table import Make, Setting, Table
 from mixent import Calibration, Fuser, MaxEntStackingClassifier
 from mixent.base.priors import shifted_priors
@@ -79,15 +79,15 @@ class Fusion:
 
 
 class Shifted(Fusion):
-    """Each judge's priors by Saerens' EM on its own, then the mean of the posteriors; the silent have no say."""
+    """Each judge's priors by Saerens' EM on its own, then the mean of the posteriors of the judges that answered."""
 
     def fused(self, X: Any) -> np.ndarray:
         total, voices = np.zeros((len(X), len(CLASSES))), np.zeros((len(X), 1))
-        for judge, one in self.calibrations.items():
-            codes = X[judge].map({symbol: v for v, symbol in enumerate(one.symbols)}).to_numpy(dtype=float)
+        for judge, calibration in self.calibrations.items():
+            codes = X[judge].map({symbol: v for v, symbol in enumerate(calibration.symbols)}).to_numpy(dtype=float)
             there = np.flatnonzero(np.isfinite(codes))
-            ratio = np.log(one.confusion.T)[codes[there].astype(int)]
-            prior = shifted_priors(ratio, one.class_prior).params
+            ratio = np.log(calibration.confusion.T)[codes[there].astype(int)]
+            prior = shifted_priors(ratio, calibration.class_prior).params
             joint = np.exp(ratio) * prior
             total[there] += joint / joint.sum(axis=1, keepdims=True)
             voices[there] += 1
@@ -126,12 +126,12 @@ class Supervised(Fusion):
 
 def calibrations(X: Any, y: np.ndarray) -> dict[str, Calibration]:
     """Each judge on items of its own; seeded by the rows, so that all methods have the same."""
-    found = {}
+    results = {}
     for j, judge in enumerate(JUDGES):
         rows = np.random.default_rng([1 + j, *X.index]).permutation(len(X))[:OWN]
-        said = X[judge].iloc[rows].to_numpy(dtype=object)
-        found[judge] = Calibration.from_predictions(y[rows], said, symbols=list(CLASSES))
-    return found
+        outputs = X[judge].iloc[rows].to_numpy(dtype=object)
+        results[judge] = Calibration.from_predictions(y[rows], outputs, symbols=list(CLASSES))
+    return results
 
 
 def stacking() -> Any:
@@ -172,7 +172,7 @@ class Halves:
 
 
 def judged(X: Any) -> np.ndarray:
-    """(n,) rows of the batch that are no item of the few whose class may be told."""
+    """(n,) rows of the batch that are no item of the few whose class may be given."""
     return ~X.index.isin(X.index[:FEW])
 
 
@@ -220,9 +220,9 @@ class Near:
     mean_se: float  # of the best method's own mean
 
     def __str__(self) -> str:
-        said = [self.gap <= se + 1e-12 for se in (self.paired_se, self.mean_se)]
-        words = "yes" if all(said) else "no" if not any(said) else "by the mean's s.e. only"
-        words = "by the difference's s.e. only" if said == [True, False] else words
+        outputs = [self.gap <= se + 1e-12 for se in (self.paired_se, self.mean_se)]
+        words = "yes" if all(outputs) else "no" if not any(outputs) else "by the mean's s.e. only"
+        words = "by the difference's s.e. only" if outputs == [True, False] else words
         return f"best {self.best}, {self.gap:+.3f} (s.e. {self.paired_se:.3f}, of the mean {self.mean_se:.3f}): {words}"
 
 
@@ -235,16 +235,16 @@ def near(by: Mapping[str, list[dict]], method: str, others: tuple[str, ...], met
     return Near(best, gap.mean, gap.se if best != method else 0.0, sd / np.sqrt(n))
 
 
-def show(table: Table, found: Found, code: str, console: Console) -> None:
-    for setting, by in found.items():
+def show(table: Table, result: Found, code: str, console: Console) -> None:
+    for setting, by in result.items():
         if any(by.values()):
             console.print(_means(setting, by))
         if by.get(AUTO):
             for metric in ("loss", "wrong"):
-                said = f"{setting.name}: {AUTO} within one s.e. of the best label-free in {metric}? "
-                console.print(said + str(near(by, AUTO, FREE, metric)), markup=False, highlight=False)
+                text = f"{setting.name}: {AUTO} within one s.e. of the best label-free in {metric}? "
+                console.print(text + str(near(by, AUTO, FREE, metric)), markup=False, highlight=False)
     console.print(f"* judges: {', '.join(JUDGES)}", markup=False, highlight=False)
-    tell(table, found, code, console)
+    print_notes(table, result, code, console)
 
 
 def _means(setting: Setting, by: Mapping[str, list[dict]]) -> Grid:

@@ -17,7 +17,7 @@ from benchmarks.tables import peers
 from benchmarks.tables.compare import difference, mean_sd
 from benchmarks.tables.data import Dataset
 from benchmarks.tables.printed import POOLED_OF_004, TABLE_21, TABLE_22, table_of_004
-from benchmarks.tables.show import Found, tell
+from benchmarks.tables.show import Found, print_notes
 from benchmarks.tables.table import Make, Printed, Setting, Table
 from mixent import MaxEntClassifier
 from mixent.options import BinFeatures, ComponentFeatures
@@ -49,7 +49,7 @@ NOTES = (
     "class, IIS has no prior: a value that never occurs with a class rules it out, which costs log-loss.",
     "Means of the columns are constrained too in union, its groups and its selection; the document has no such thing.",
     "quantize: 8 uniform bins; the document took as many as BIC chose components.",
-    "groups: columns correlated within the classes, found on training rows; the document does not say which it joined.",
+    "groups: columns correlated within the classes, found on training rows; those of the document are unknown.",
     "LR: one-hot and scaled, penalty by inner log-loss; boosting: early stopping, leaves by inner log-loss.",
 )
 
@@ -61,21 +61,21 @@ def classifier(options: dict[str, Any]) -> Make:
     return make
 
 
-def show(table: Table, found: Found, code: str, console: Console) -> None:
-    console.print(_methods(table, {setting: by for setting, by in found.items() if any(by.values())}))
+def show(table: Table, result: Found, code: str, console: Console) -> None:
+    console.print(_methods(table, {setting: by for setting, by in result.items() if any(by.values())}))
     for note in NOTES:
         console.print(f"* {note}", markup=False, highlight=False)
-    tell(table, found, code, console)
+    print_notes(table, result, code, console)
 
 
-def _methods(table: Table, found: Found) -> Grid:
+def _methods(table: Table, result: Found) -> Grid:
     ours = table.ours
     grid = Grid("set", "method", "error %", "004", f"- {ours}", "log-loss", f"- {ours}", "free", "s / fit", "folds")
     grid.title = (
         f"{table.name}: means over folds; difference to {ours}, same folds: mean ± s.e. (Nadeau-Bengio), "
         "* p < 0.05 two-sided; free: n_parameters_"
     )
-    for setting, by in found.items():
+    for setting, by in result.items():
         grid.add_section()
         for method, records in by.items():
             if records:
@@ -93,9 +93,9 @@ def _cells(table: Table, setting: Setting, method: str, by: Mapping[str, list[di
     if not folds:
         return ["failed", theirs]
     loss, free, seconds = (mean_sd(records, metric)[0] for metric in ("log_loss", "n_parameters", "fit_seconds"))
-    gaps = ["" if method == table.ours else _gap(records, ours, metric) for metric in ("error", "log_loss")]
+    differences = ["" if method == table.ours else _gap(records, ours, metric) for metric in ("error", "log_loss")]
     count = f"{free:.0f}" if table.is_ours(method) else ""
-    return [f"{error:.2f}", theirs, gaps[0], f"{loss:.3f}", gaps[1], count, f"{seconds:.2f}", str(folds)]
+    return [f"{error:.2f}", theirs, differences[0], f"{loss:.3f}", differences[1], count, f"{seconds:.2f}", str(folds)]
 
 
 def _gap(records: list[dict], ours: list[dict], metric: str) -> str:

@@ -32,7 +32,7 @@ from sklearn.svm import OneClassSVM
 
 from benchmarks.tables.compare import difference, mean_sd
 from benchmarks.tables.data import Dataset
-from benchmarks.tables.show import Found, tell
+from benchmarks.tables.show import Found, print_notes
 from benchmarks.tables.splice import CONSENSUS, FALSE, RATES, WINDOW
 from benchmarks.tables.table import Make, Setting, Table
 from mixent import GaussianMixture, MEDNoveltyDetector
@@ -108,7 +108,7 @@ class Predictive(Detector):
 
 
 def encoded(data: Dataset, columns: list[str]) -> Any:
-    """Categories one-hot, numbers standardized; gaps at the mean, or the most frequent category."""
+    """Categories one-hot, numbers standardized; missing values at the mean, or the most frequent category."""
     named = [c for c in columns if c in data.discrete]
     numbers = [c for c in columns if c not in data.discrete]
     one_hot = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore"))
@@ -258,8 +258,8 @@ def gap(model: Detector) -> float | None:
 # --- view -------------------------------------------------------------------------------------------------------------
 
 
-def show(table: Table, found: Found, code: str, console: Console) -> None:
-    some = {setting: by for setting, by in found.items() if any(by.values())}
+def show(table: Table, result: Found, code: str, console: Console) -> None:
+    some = {setting: by for setting, by in result.items() if any(by.values())}
     console.print(_level_sets(some))
     for name in NUMERIC | LETTERED:
         of = {s: both(s, by) for s, by in some.items() if s.name.rpartition("_")[0] == name}
@@ -268,7 +268,7 @@ def show(table: Table, found: Found, code: str, console: Console) -> None:
     console.print(_overall({s: both(s, by) for s, by in some.items() if "_" in s.name and "consensus" not in s.name}))
     for note in NOTES:
         console.print(f"* {note}", markup=False, highlight=False)
-    tell(table, found, code, console)
+    print_notes(table, result, code, console)
 
 
 def both(setting: Setting, by: Mapping[str, list[dict]]) -> dict[str, list[dict]]:
@@ -278,39 +278,39 @@ def both(setting: Setting, by: Mapping[str, list[dict]]) -> dict[str, list[dict]
     return {**by, **{name_of("tree", o): by.get(name_of("auto", o), []) for o in (MRE, BAYES)}}
 
 
-def _level_sets(found: Found) -> Grid:
+def _level_sets(result: Found) -> Grid:
     """What the level set brings, by set and model."""
     grid = Grid("set", "model", "AUC MRE", "AUC Bayes", "MRE - Bayes", "95 % (p)", "95 %' (p')")
     for column in ("train sd", "counted", "gap", "s / fit", "splits"):
         grid.add_column(column)
     grid.title = "MRE against Bayes: test AUC, mean (sd) over splits"
-    for setting, by in found.items():
+    for setting, by in result.items():
         grid.add_section()
-        for one, records in by.items():
-            two = one.replace(MRE, BAYES)
-            if one != two and records and by.get(two):
-                model = one.replace(f", {MRE}", "")
+        for item, records in by.items():
+            two = item.replace(MRE, BAYES)
+            if item != two and records and by.get(two):
+                model = item.replace(f", {MRE}", "")
                 rows = f"{records[0]['n_train']} + {records[0]['n_test']}"
                 grid.add_row(f"{setting.name} ({rows})", model, *pair_cells(records, by[two]))
     return grid
 
 
-def pair_cells(one: list[dict], two: list[dict]) -> list[str]:
-    aucs = [_mean_sd(records) for records in (one, two)]
-    sds = " / ".join(f"{mean_sd(records, 'train_sd')[0]:.2f}" for records in (one, two))
+def pair_cells(item: list[dict], two: list[dict]) -> list[str]:
+    aucs = [_mean_sd(records) for records in (item, two)]
+    sds = " / ".join(f"{mean_sd(records, 'train_sd')[0]:.2f}" for records in (item, two))
     forms = {"support": ".2f", "gap": ".0e", "fit_seconds": ".2f"}
-    rest = [f"{mean_sd(one, metric)[0]:{form}}" for metric, form in forms.items()]
-    return [*aucs, *paired(one, two), sds, *rest, str(mean_sd(one, "auc")[2])]
+    rest = [f"{mean_sd(item, metric)[0]:{form}}" for metric, form in forms.items()]
+    return [*aucs, *paired(item, two), sds, *rest, str(mean_sd(item, "auc")[2])]
 
 
-def paired(one: list[dict], two: list[dict]) -> list[str]:
+def paired(item: list[dict], two: list[dict]) -> list[str]:
     """The mean difference, its interval and p-value, plain and corrected."""
-    cells = [f"{difference(one, two, 'auc').mean:+.4f}"]
+    cells = [f"{difference(item, two, 'auc').mean:+.4f}"]
     for corrected in (False, True):
-        gap = difference(one, two, "auc", corrected=corrected)
+        gap = difference(item, two, "auc", corrected=corrected)
         half = gap.se * stdtrit(gap.df, 0.975) if gap.df >= 1 else np.nan
-        told = f"{gap.mean - half:+.4f} to {gap.mean + half:+.4f} ({gap.p_value:.2g})"
-        cells.append(told if gap.df >= 1 else "")
+        text = f"{gap.mean - half:+.4f} to {gap.mean + half:+.4f} ({gap.p_value:.2g})"
+        cells.append(text if gap.df >= 1 else "")
     return cells
 
 
@@ -319,12 +319,12 @@ def _mean_sd(records: list[dict]) -> str:
     return f"{mean:.4f}" + f" ({sd:.4f})" * (n > 1) if n else "-"
 
 
-def _set(name: str, found: Found) -> Grid:
+def _set(name: str, result: Found) -> Grid:
     """All methods on a set, a column for each typical class."""
-    grid = Grid("method", *(s.name.removeprefix(f"{name}_") for s in found), "mean", "s / fit")
+    grid = Grid("method", *(s.name.removeprefix(f"{name}_") for s in result), "mean", "s / fit")
     grid.title = f"{name}: test AUC, mean (sd) over splits, by typical class"
-    for method in methods_in(found):
-        of = [by.get(method, []) for by in found.values()]
+    for method in methods_in(result):
+        of = [by.get(method, []) for by in result.values()]
         if any(of):
             mean = np.mean([mean_sd(records, "auc")[0] for records in of])
             seconds = np.mean([mean_sd(records, "fit_seconds")[0] for records in of])
@@ -332,42 +332,42 @@ def _set(name: str, found: Found) -> Grid:
     return grid
 
 
-def methods_in(found: Found) -> list[str]:
+def methods_in(result: Found) -> list[str]:
     """Models in the order of `MODELS`, then the others."""
     ours = [name_of(m, o) for m in MODELS for o in (MRE, BAYES)]
     return [*ours, MIXTURE, *PEERS]
 
 
-def ranks(found: Found) -> tuple[list[str], np.ndarray, np.ndarray]:
+def ranks(result: Found) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Methods run on all sets; their mean AUC and rank in each set (sets, methods), averaged over its classes."""
-    methods = [m for m in methods_in(found) if all(by.get(m) for by in found.values())]
-    auc = np.array([[mean_sd(by[m], "auc")[0] for m in methods] for by in found.values()])
+    methods = [m for m in methods_in(result) if all(by.get(m) for by in result.values())]
+    auc = np.array([[mean_sd(by[m], "auc")[0] for m in methods] for by in result.values()])
     rank = rankdata(-auc.round(6), axis=1) if methods else auc
-    sets = np.array([s.name.rpartition("_")[0] for s in found])
+    sets = np.array([s.name.rpartition("_")[0] for s in result])
     return methods, *(
         np.array([part[sets == name].mean(axis=0) for name in dict.fromkeys(sets)]) for part in (auc, rank)
     )
 
 
-def _overall(found: Found) -> Grid:
-    names = list(dict.fromkeys(s.name.rpartition("_")[0] for s in found))
+def _overall(result: Found) -> Grid:
+    names = list(dict.fromkeys(s.name.rpartition("_")[0] for s in result))
     grid = Grid("method", *(f"{name} AUC (rank)" for name in names), "mean AUC", "mean rank", "s / fit")
     grid.title = "all sets, methods that were run on all"
-    if found:
-        methods, auc, rank = ranks(found)
+    if result:
+        methods, auc, rank = ranks(result)
         for j, method in enumerate(methods):
             cells = [f"{a:.4f} ({r:.1f})" for a, r in zip(auc[:, j], rank[:, j])]
-            seconds = np.mean([mean_sd(by[method], "fit_seconds")[0] for by in found.values()])
+            seconds = np.mean([mean_sd(by[method], "fit_seconds")[0] for by in result.values()])
             grid.add_row(method, *cells, f"{auc[:, j].mean():.4f}", f"{rank[:, j].mean():.2f}", f"{seconds:.2f}")
     return grid
 
 
-def picture(found: Found, path: Path) -> None:
+def picture(result: Found, path: Path) -> None:
     """Figure 9, a row for each set of part A: (a) log-likelihoods of training rows, (b) ROC curves."""
     from matplotlib.figure import Figure
 
     end = ", predictive"
-    some = {s: by for s, by in found.items() if any(by.get(name_of("product", o) + end) for o in (MRE, BAYES))}
+    some = {s: by for s, by in result.items() if any(by.get(name_of("product", o) + end) for o in (MRE, BAYES))}
     figure = Figure(figsize=(8.4, 2.9 * max(1, len(some))), layout="constrained")
     axes = figure.subplots(max(1, len(some)), 2, squeeze=False)
     for (left, right), (setting, by) in zip(axes, some.items()):

@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.tables.data import Dataset
 from mixent.evaluate.scores import log_loss
 
-REGULARISATION = [0, 0.001, 0.01, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8]
+REGULARIZATION = [0, 0.001, 0.01, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8]
 PENALTIES = [0.001, 0.01, 0.1, 1.0, 10.0, 100.0]
 COSTS = [0.01, 0.1, 1.0, 10.0]
 LEAVES = [4, 31]
@@ -32,9 +32,9 @@ BIC_KINDS = [(K, kind) for K in range(1, 6) for kind in ("spherical", "diag", "t
 
 
 def qda(data: Dataset) -> Any:
-    """Each covariance pulled towards the identity of the scaled columns."""
-    model = QuadraticDiscriminantAnalysis(solver="eigen", covariance_estimator=PulledCovariance())
-    grid = {"quadraticdiscriminantanalysis__covariance_estimator__reg_param": REGULARISATION}
+    """Each covariance shrunk towards the identity of the scaled columns."""
+    model = QuadraticDiscriminantAnalysis(solver="eigen", covariance_estimator=ShrunkCovariance())
+    grid = {"quadraticdiscriminantanalysis__covariance_estimator__reg_param": REGULARIZATION}
     return tuned(make_pipeline(StandardScaler(), model), grid)
 
 
@@ -51,7 +51,7 @@ def linear_svm(data: Dataset) -> Any:
 
 
 def boosting(data: Dataset) -> Any:
-    """Trees, with their leaves chosen; categories and gaps as they are."""
+    """Trees, with their leaves chosen; categories and missing values as they are."""
     ready, places = "passthrough", []
     if data.discrete:
         code = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan)
@@ -65,13 +65,13 @@ def naive_bayes(data: Dataset) -> Any:
     """Categories with Laplace's one; a gap is a value of its own. For tables of categories only."""
     sizes = [data.X[c].nunique(dropna=False) + 1 for c in data.X.columns]  # one more for values not seen in training
     code = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
-    gaps = FunctionTransformer(lambda X: X.astype(object).fillna("absent"))
+    impute = FunctionTransformer(lambda X: X.astype(object).fillna("absent"))
     shift = FunctionTransformer(lambda codes: codes + 1)  # 0: not seen in training
-    return make_pipeline(gaps, code, shift, CategoricalNB(min_categories=sizes))
+    return make_pipeline(impute, code, shift, CategoricalNB(min_categories=sizes))
 
 
 def scaled(data: Dataset) -> Any:
-    """Categories one-hot, gaps at the median, numbers scaled."""
+    """Categories one-hot, missing values at the median, numbers scaled."""
     if not data.discrete:
         return StandardScaler()
     numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
@@ -114,13 +114,13 @@ class StoppedBoosting(HistGradientBoostingClassifier):
             return super().fit(X, y)
 
 
-class PulledCovariance(BaseEstimator):
+class ShrunkCovariance(BaseEstimator):
     """(1 - r) S + r I: what `reg_param` means, but scikit-learn's SVD solver refuses classes with few rows."""
 
     def __init__(self, reg_param: float = 0.0) -> None:
         self.reg_param = reg_param
 
-    def fit(self, X: np.ndarray) -> PulledCovariance:
+    def fit(self, X: np.ndarray) -> ShrunkCovariance:
         self.covariance_ = (1 - self.reg_param) * np.cov(X.T, bias=True) + self.reg_param * np.eye(X.shape[1])
         return self
 
@@ -150,13 +150,13 @@ class GmmByBic(GmmPerClass):
     """The same with K in 1..5 and the covariance type chosen in each class by BIC."""
 
     def _mixture(self, X: np.ndarray) -> GaussianMixture:
-        found = []
+        results = []
         for K, kind in BIC_KINDS:
             try:
-                found.append(gaussian_mixture(X, K, kind, self.ridge))
+                results.append(gaussian_mixture(X, K, kind, self.ridge))
             except ValueError:  # too few rows for K, or a singular covariance in spite of the ridge
                 continue
-        return min(found, key=lambda m: m.bic(X))
+        return min(results, key=lambda m: m.bic(X))
 
 
 def gaussian_mixture(X: np.ndarray, K: int, kind: str, ridge: float) -> GaussianMixture:

@@ -102,13 +102,13 @@ SETS_OF_002 = {
 
 def tables_of_002(methods: tuple[str, ...]) -> dict[tuple[str, str, str], Printed]:
     """Table 1 as errors, Table 2 as means and variances, by set, method, metric."""
-    found = {}
+    results = {}
     for theirs, (accuracy, parameters) in TABLES_OF_002.items():
         for name in SETS_OF_002[theirs]:
             for method, (percent, sd), (count, count_sd) in zip(methods, accuracy, parameters, strict=True):
-                found[name, method, "error"] = Printed(round(100 - percent, 1), "document 002, table 1", sd)
-                found[name, method, "n_means_variances"] = Printed(count, "document 002, table 2", count_sd)
-    return found
+                results[name, method, "error"] = Printed(round(100 - percent, 1), "document 002, table 1", sd)
+                results[name, method, "n_means_variances"] = Printed(count, "document 002, table 2", count_sd)
+    return results
 
 
 # document 004, Table 2.1: ME-IIS with a mixture for each column, and with mixtures of groups of columns; the best of 33
@@ -292,10 +292,10 @@ HMM_BOOSTING: dict[str, tuple[float, float]] = {
 
 def _least() -> dict[str, tuple[tuple[str, float], ...]]:
     """Set: (document, least error % it prints for its own methods), the latest document first."""
-    found: dict[str, dict[str, list[float]]] = {}
+    results: dict[str, dict[str, list[float]]] = {}
 
     def put(name: str, document: str, *errors: float | None) -> None:
-        found.setdefault(name, {}).setdefault(document, []).extend(e for e in errors if e is not None)
+        results.setdefault(name, {}).setdefault(document, []).extend(e for e in errors if e is not None)
 
     for name, (alone, groups, *_) in TABLE_21.items():
         put(name, "004", alone, groups)
@@ -309,7 +309,7 @@ def _least() -> dict[str, tuple[tuple[str, float], ...]]:
             put(name, "002", *(round(100 - percent, 1) for percent, _ in accuracy))
     for name, n_test in TEST_ROWS_OF_001.items():
         put(name, "001", round(100 * TABLES_OF_001[name]["MED Gaussians"][1] / n_test, 1))
-    return {name: tuple((source, min(errors)) for source, errors in by.items()) for name, by in found.items()}
+    return {name: tuple((source, min(errors)) for source, errors in by.items()) for name, by in results.items()}
 
 
 DOCUMENTS = _least()
@@ -317,15 +317,15 @@ DOCUMENTS = _least()
 
 def _printed() -> dict[tuple[str, str, str], Printed]:
     """Ours beside the documents, a peer beside its value in ACCURACY.md."""
-    found = {}
+    results = {}
     for name, (first, *others) in DOCUMENTS.items():
         also = "".join(f"; {source}: {value:g}" for source, value in others)
-        found[name, "mixent", "error"] = Printed(first[1], f"document {first[0]}{also}")
+        results[name, "mixent", "error"] = Printed(first[1], f"document {first[0]}{also}")
     for name, row in PEERS.items():
         for column, value in zip(COLUMNS, row):
             if value is not None:
-                found[(name, *column)] = Printed(value, "ACCURACY.md")
-    return found
+                results[(name, *column)] = Printed(value, "ACCURACY.md")
+    return results
 
 
 def _remark(name: str) -> str:

@@ -21,7 +21,7 @@ from mixent.evaluate.runner import Method, Quiet, Runner, Split
 from mixent.evaluate.scores import SMALLEST, score_table
 
 Fold = tuple[np.ndarray, np.ndarray]
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 
 
 def plan(setting: Setting, methods: list[str]) -> list[Key]:
@@ -34,14 +34,14 @@ def plan(setting: Setting, methods: list[str]) -> list[Key]:
     ]
 
 
-def run_setting(table: Table, setting: Setting, methods: list[str], data: Dataset, store: Store, say: Say) -> None:
+def run_setting(table: Table, setting: Setting, methods: list[str], data: Dataset, store: Store, log: Log) -> None:
     """Run the folds of some methods that the store does not hold."""
     makers = table.methods_of(setting)
     Runner(
         {method: Method(makers[method]) for method in methods},
         Quiet(partial(score_fold, table, data, setting.folds == 1)),
         splits_of(setting, data),
-        StoreJournal(store, setting.name, setting.folds, say),
+        StoreJournal(store, setting.name, setting.folds, log),
     ).run()
 
 
@@ -91,7 +91,7 @@ def score_fold(table: Table, data: Dataset, keep_rows: bool, make: Make, split: 
 
 
 def _row_losses(proba: np.ndarray, classes: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, list[float]]]:
-    """Losses row by row: with one split they, and not folds, tell what is noise."""
+    """Losses row by row: with one split they, and not folds, measure the noise."""
     true = np.searchsorted(classes, y)
     miss = proba - np.eye(len(classes))[true]
     yield "error", (proba.argmax(axis=1) != true).astype(float).tolist()

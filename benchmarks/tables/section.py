@@ -25,7 +25,7 @@ class Inputs:
     results: Path
     settings: Plan
 
-    def found(self, table: Table) -> Found:
+    def records_of(self, table: Table) -> Found:
         store = Store(table.name, self.results)
         return {s: planned_records(store, s, plan(s, list(table.methods_of(s)))) for s in self.settings(table)}
 
@@ -40,13 +40,13 @@ class Section:
     body: Body
 
     def lines(self, inputs: Inputs) -> list[str]:
-        found = {s: by for s, by in inputs.found(self.table).items() if any(by.values())}
+        results = {s: by for s, by in inputs.records_of(self.table).items() if any(by.values())}
         lines = [f"### {self.title}", "", self.intro, ""]
-        if not found:
+        if not results:
             return [*lines, not_run(self.table.name), ""]
-        files = [Store(self.table.name, inputs.results).path(s.name) for s in found]
-        records = [r for by in found.values() for rs in by.values() for r in rs]
-        return [*lines, *self.body(found), *provenance(self.table.name, records, files), ""]
+        files = [Store(self.table.name, inputs.results).path(s.name) for s in results]
+        records = [r for by in results.values() for rs in by.values() for r in rs]
+        return [*lines, *self.body(results), *provenance(self.table.name, records, files), ""]
 
 
 def not_run(name: str) -> str:

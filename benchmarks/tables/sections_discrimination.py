@@ -20,8 +20,8 @@ from benchmarks.tables.show import Found
 OTHERS = "not run here"
 
 
-def discrimination_lines(found: Found) -> Iterator[str]:
-    split = {s: by for s, by in found.items() if s.splits is not None}
+def discrimination_lines(result: Found) -> Iterator[str]:
+    split = {s: by for s, by in result.items() if s.splits is not None}
     for setting, by in split.items():
         n_train, n_test = next((r["n_train"], r["n_test"]) for records in by.values() for r in records)
         yield from (f"*{setting.name}, {n_train} training and {n_test} test rows, {setting.folds} splits:*", "")
@@ -29,11 +29,11 @@ def discrimination_lines(found: Found) -> Iterator[str]:
             ["method", "training errors", "printed", "test errors", "printed", "AUC", "log-loss"],
             [*_methods(setting.name, by), *_only_printed(setting.name)],
         )
-    told = [b for metric in ("train_errors", "test_errors") for b in besides(split, _errors(metric))]
-    if told:
-        yield from (f"**Against the print**, which is of one split. {against(told, 'Tables 1 and 2')}", "")
+    texts = [b for metric in ("train_errors", "test_errors") for b in besides(split, _errors(metric))]
+    if texts:
+        yield from (f"**Against the print**, which is of one split. {against(texts, 'Tables 1 and 2')}", "")
     yield from _claims(split)
-    yield from _folded({s: by for s, by in found.items() if s.splits is None})
+    yield from _folded({s: by for s, by in result.items() if s.splits is None})
 
 
 def _errors(metric: str) -> Part:
@@ -58,14 +58,14 @@ def _only_printed(name: str) -> Iterator[list[str]]:
             yield [f"{method} ({OTHERS})", "", "" if training is None else str(training), "", str(test)]
 
 
-def _claims(found: Found) -> Iterator[str]:
+def _claims(result: Found) -> Iterator[str]:
     """MED Gaussians are no worse than ML Gaussians, and mark (d)."""
     part = Part(med.DISCRIMINATION, {}, "test_errors")
-    told = [pair_words(found, part, *pair) for pair in (*med.PAIRS[:2], (med.LINEAR, med.LR))]
-    if any(told):
-        yield from (f"**Same splits** (corrected for shared rows). {' '.join(t for t in told if t)}", "")
+    texts = [pair_words(result, part, *pair) for pair in (*med.PAIRS[:2], (med.LINEAR, med.LR))]
+    if any(texts):
+        yield from (f"**Same splits** (corrected for shared rows). {' '.join(t for t in texts if t)}", "")
     marks = []
-    for setting, by in found.items():
+    for setting, by in result.items():
         for method in (med.LINEAR, med.RBF, med.MED, med.MED_K0):
             mean, wanted = mean_sd(by.get(method, []), "test_errors")[0], med.ALLOWED[setting.name]
             if mean == mean:
@@ -75,30 +75,30 @@ def _claims(found: Found) -> Iterator[str]:
         yield from (f"**Mark (d).** {'; '.join(marks)}.", "")
 
 
-def _folded(found: Found) -> Iterator[str]:
+def _folded(result: Found) -> Iterator[str]:
     names = {med.LINEAR: "MED linear", med.RBF: "MED RBF", med.LR: "LR", med.TUNED: "linear SVM, tuned"}
     pairs = ((med.LINEAR, med.LR), (med.LINEAR, med.TUNED))
     for metric, title, digits in (("error", "Error %", 1), ("log_loss", "Log-loss", 3)):
-        lines = part_lines(found, Part(med.DISCRIMINATION, names, metric, digits, pairs=pairs))
+        lines = part_lines(result, Part(med.DISCRIMINATION, names, metric, digits, pairs=pairs))
         yield from ([f"{title}, ten folds, for mark (d):", "", *lines] if lines else [])
 
 
 # --- section 3.7 ------------------------------------------------------------------------------------------------------
 
 
-def trees_lines(found: Found) -> Iterator[str]:
+def trees_lines(result: Found) -> Iterator[str]:
     heads = ["method", "error %", "printed", "least error %", "AUC", "log-loss", "multipliers", "splits"]
-    for setting, by in found.items():
+    for setting, by in result.items():
         yield from (f"*{setting.name}:*", "")
         yield from table_lines(heads, [_tree_row(setting.name, m, rs) for m, rs in by.items() if rs])
-    told = [b for metric in ("error", "least_error", "train_error") for b in besides(found, _tree_part(metric))]
-    if told:
-        yield from (f"**Against the print**, one split of its own sites. {against(told, 'section 3.7')}", "")
+    texts = [b for metric in ("error", "least_error", "train_error") for b in besides(result, _tree_part(metric))]
+    if texts:
+        yield from (f"**Against the print**, one split of its own sites. {against(texts, 'section 3.7')}", "")
     part = Part(trees.TREES, {})
     pairs = ((trees.MED, trees.CHOW_LIU), (trees.MED, trees.BAYES), (trees.MED, trees.EVEN))
-    said = [pair_words(found, part, *pair) for pair in (*pairs, (trees.DOCUMENT, trees.CHOW_LIU))]
-    if any(said):
-        yield from (f"**Same splits** (corrected for shared rows). {' '.join(t for t in said if t)}", "")
+    outputs = [pair_words(result, part, *pair) for pair in (*pairs, (trees.DOCUMENT, trees.CHOW_LIU))]
+    if any(outputs):
+        yield from (f"**Same splits** (corrected for shared rows). {' '.join(t for t in outputs if t)}", "")
 
 
 def _tree_part(metric: str) -> Part:
@@ -110,18 +110,18 @@ def _tree_row(name: str, method: str, records: list[dict]) -> list[str]:
     theirs = f"{printed.value:g}" if printed else ""
     cells = [mean_text(records, metric, trees.COLUMNS[metric]) for metric in ("least_error", "auc", "log_loss")]
     share = mean_sd(records, "support")
-    told = f"{100 * share[0]:.0f} %" if share[2] else ""
-    return [method, mean_text(records, "error", 1), theirs, *cells, told, str(len(records))]
+    text = f"{100 * share[0]:.0f} %" if share[2] else ""
+    return [method, mean_text(records, "error", 1), theirs, *cells, text, str(len(records))]
 
 
 # --- section 5.2 ------------------------------------------------------------------------------------------------------
 
 
-def splice_lines(found: Found) -> Iterator[str]:
+def splice_lines(result: Found) -> Iterator[str]:
     heads = ["set", "kernel", *(f"AUC, {known}" for known in (splice.ALL, splice.SEMI, splice.FEW))]
     rows = [
         [setting.name, kernel, *_splice_cells(splice.same_splits(kernel, by))]
-        for setting, by in found.items()
+        for setting, by in result.items()
         for kernel in splice.KERNELS
     ]
     rows = [row for row in rows if len(row) > 5]
@@ -149,49 +149,49 @@ def _splice_cells(of: Mapping[str, list[dict]]) -> list[str]:
 # --- section 4 --------------------------------------------------------------------------------------------------------
 
 
-def novelty_lines(found: Found) -> Iterator[str]:
-    part_a = {s: by for s, by in found.items() if s.dataset == "splice" and not s.name.startswith("splice")}
+def novelty_lines(result: Found) -> Iterator[str]:
+    part_a = {s: by for s, by in result.items() if s.dataset == "splice" and not s.name.startswith("splice")}
     yield from _level_sets(part_a)
-    part_b = {s: novelty.both(s, by) for s, by in found.items() if s not in part_a}
+    part_b = {s: novelty.both(s, by) for s, by in result.items() if s not in part_a}
     yield from _all_sets(part_b)
 
 
-def _level_sets(found: Found) -> Iterator[str]:
+def _level_sets(result: Found) -> Iterator[str]:
     names = [novelty.name_of("product", objective) for objective in (novelty.MRE, novelty.BAYES)]
-    rows, said = [], []
-    for setting, by in found.items():
-        one, two = (by.get(name, []) for name in names)
-        gap = difference(one, two, "auc", corrected=False)
+    rows, outputs = [], []
+    for setting, by in result.items():
+        item, two = (by.get(name, []) for name in names)
+        gap = difference(item, two, "auc", corrected=False)
         if gap.df >= 1:
-            careful = difference(one, two, "auc")
-            sds = [f"{mean_sd(records, 'train_sd')[0]:.2f}" for records in (one, two)]
-            cells = [mean_text(records, "auc", 4) for records in (one, two)]
+            careful = difference(item, two, "auc")
+            sds = [f"{mean_sd(records, 'train_sd')[0]:.2f}" for records in (item, two)]
+            cells = [mean_text(records, "auc", 4) for records in (item, two)]
             tests = [f"{gap.mean:+.4f}", f"{gap.p_value:.2g}", f"{careful.p_value:.2g}"]
-            rows.append([setting.name, *cells, *tests, *sds, str(len(one))])
-            said.append(("ahead" if gap.mean > 0 else "behind") if gap.p_value < LEVEL else "level")
+            rows.append([setting.name, *cells, *tests, *sds, str(len(item))])
+            outputs.append(("ahead" if gap.mean > 0 else "behind") if gap.p_value < LEVEL else "level")
     if rows:
         heads = ["set", "AUC, level set", "AUC, Bayes", "difference", "p", "p corrected", "sd, level set", "sd, Bayes"]
         yield from ("The document's experiment, a product of multinomials; sd: of the training log-likelihoods:", "")
         yield from table_lines([*heads, "splits"], rows)
-        counts = ", ".join(f"{word} on {said.count(word)}" for word in ("ahead", "level", "behind"))
+        counts = ", ".join(f"{word} on {outputs.count(word)}" for word in ("ahead", "level", "behind"))
         yield (
             "**Against the print.** Figure 9 is drawn, without numbers: the level set is the better detector and its "
-            f"training log-likelihoods lie closer together. Ours is {counts} of {len(said)} sets by the plain test."
+            f"training log-likelihoods lie closer together. Ours is {counts} of {len(outputs)} sets by the plain test."
         )
         yield ""
 
 
-def _all_sets(found: Found) -> Iterator[str]:
-    if not found:
+def _all_sets(result: Found) -> Iterator[str]:
+    if not result:
         return
-    names = list(dict.fromkeys(s.name.rpartition("_")[0] for s in found))
-    methods, auc, rank = novelty.ranks(found)
+    names = list(dict.fromkeys(s.name.rpartition("_")[0] for s in result))
+    methods, auc, rank = novelty.ranks(result)
     rows = [
         [m, *(f"{a:.3f}" for a in auc[:, j]), f"{auc[:, j].mean():.3f}", f"{rank[:, j].mean():.1f}"]
         for j, m in enumerate(methods)
     ]
     if rows:
-        splits = sorted({len(by[m]) for by in found.values() for m in methods})
+        splits = sorted({len(by[m]) for by in result.values() for m in methods})
         yield from (f"Each class of five sets typical in turn, mean AUC ({splits[0]} to {splits[-1]} splits):", "")
         yield from table_lines(["method", *names, "mean AUC", "mean rank"], rows)
         best = methods[int(np.argmin(rank.mean(axis=0)))]
@@ -200,7 +200,7 @@ def _all_sets(found: Found) -> Iterator[str]:
 
 DISCRIMINATION_SECTION = Section(
     "Tables 1 and 2: Gaussians that discriminate (001, section 3.1.1)",
-    "Crabs and breast cancer. The document has one split of each and does not say which; these are twenty random "
+    "Crabs and breast cancer. The document has one split of each and does not state which; these are twenty random "
     f"stratified splits. {' '.join(med.NOTES[1:4])}",
     med.DISCRIMINATION,
     discrimination_lines,

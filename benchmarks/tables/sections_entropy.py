@@ -32,56 +32,56 @@ PEERS = {"LR": "LR", "boosting": "boosting"}
 LATENT = {m: head for m, head in KINDS.items() if m not in ("union, no means", "union, forward", "class, IIS")}
 
 
-def table_21(found: Found) -> Iterator[str]:
-    yield from _kinds(found, maxent.CONTINUOUS, "Table 2.1")
-    yield from _only_printed(found, maxent.CONTINUOUS)
+def table_21(result: Found) -> Iterator[str]:
+    yield from _kinds(result, maxent.CONTINUOUS, "Table 2.1")
+    yield from _only_printed(result, maxent.CONTINUOUS)
 
 
-def table_22(found: Found) -> Iterator[str]:
-    yield from _kinds(found, maxent.MIXED, "Table 2.2")
-    yield from _only_printed(found, maxent.MIXED)
+def table_22(result: Found) -> Iterator[str]:
+    yield from _kinds(result, maxent.MIXED, "Table 2.2")
+    yield from _only_printed(result, maxent.MIXED)
 
 
-def _kinds(found: Found, table: Table, document: str) -> Iterator[str]:
+def _kinds(result: Found, table: Table, document: str) -> Iterator[str]:
     pairs = (("union", "LR"), ("union", "boosting"), ("union", "class"), ("union", "union, no means"))
     yield from ("Error %, ours (printed):", "")
-    yield from part_lines(found, Part(table, LATENT | PEERS, pairs=pairs[:3], document=document))
+    yield from part_lines(result, Part(table, LATENT | PEERS, pairs=pairs[:3], document=document))
     yield from ("Other ways to fit, error %:", "")
     others = {m: head for m, head in KINDS.items() if m not in LATENT}
-    yield from part_lines(found, Part(table, {"union": "union", **others}, pairs=pairs[3:], document=document))
+    yield from part_lines(result, Part(table, {"union": "union", **others}, pairs=pairs[3:], document=document))
     yield from ("Log-loss:", "")
-    yield from part_lines(found, Part(table, LATENT | PEERS, "log_loss", 3, pairs=pairs[:2]))
+    yield from part_lines(result, Part(table, LATENT | PEERS, "log_loss", 3, pairs=pairs[:2]))
 
 
-def _only_printed(found: Found, table: Table) -> Iterator[str]:
-    told = [
+def _only_printed(result: Found, table: Table) -> Iterator[str]:
+    texts = [
         f"{s.name} {method} {table.printed[s.name, method, 'error'].value:g}"
-        for s in found
+        for s in result
         for method in (maxent.BEST, maxent.SVM)
         if (s.name, method, "error") in table.printed
     ]
-    if told:
-        yield from (f"Printed beside, of other methods: {'; '.join(told)}. {maxent.NOTES[1]}", "")
+    if texts:
+        yield from (f"Printed beside, of other methods: {'; '.join(texts)}. {maxent.NOTES[1]}", "")
 
 
-def table_23(found: Found) -> Iterator[str]:
+def table_23(result: Found) -> Iterator[str]:
     names = {inference.JOINT: "joint", "joint, IIS": "joint, IIS", inference.BAYES: "naive Bayes", **PEERS}
-    told = []
+    texts = []
     for criterion, metric in inference.CRITERIA.items():
         part = Part(inference.INFERENCE, names, metric, 2, document="Table 2.3")
         yield from (f"Criterion {criterion}, error % (printed):", "")
-        yield from part_lines(found, part)
-        told += [pair_words(found, part, inference.JOINT, inference.BAYES)]
-    if any(told):
-        yield from (f"**Criteria 1, 2, 3.** {' '.join(t for t in told if t)}", "")
+        yield from part_lines(result, part)
+        texts += [pair_words(result, part, inference.JOINT, inference.BAYES)]
+    if any(texts):
+        yield from (f"**Criteria 1, 2, 3.** {' '.join(t for t in texts if t)}", "")
 
 
 # --- chapter 3 --------------------------------------------------------------------------------------------------------
 
 
-def ensembles_lines(found: Found) -> Iterator[str]:
-    whole = {s: by for s, by in found.items() if not boosted.is_halved(s)}
-    halved = {s: by for s, by in found.items() if boosted.is_halved(s)}
+def ensembles_lines(result: Found) -> Iterator[str]:
+    whole = {s: by for s, by in result.items() if not boosted.is_halved(s)}
+    halved = {s: by for s, by in result.items() if boosted.is_halved(s)}
     yield from ("**Tables 3.3, 3.4 and 3.7**, error % by number of stages, ours (printed):", "")
     for setting, by in whole.items():
         yield from (f"*{setting.name}:*", "")
@@ -104,31 +104,31 @@ def _sizes(name: str, method: str, records: list[dict]) -> list[str]:
     for n in SIZES:
         mean = mean_sd(records, f"error_{n}")[0]
         printed = boosted.ENSEMBLES_TABLE.printed.get((name, method, f"error_{n}"))
-        told = f"{mean:.1f}" if mean == mean else "–"
-        cells.append(f"{told} ({printed.value:.1f})" if printed else told)
+        text = f"{mean:.1f}" if mean == mean else "–"
+        cells.append(f"{text} ({printed.value:.1f})" if printed else text)
     spread = mean_text(records, f"error_{SIZES[-1]}", 1).partition("± ")[2]
     loss = "" if method in boosted.HARD else f"{mean_sd(records, 'log_loss')[0]:.3f}"
     return [method, *cells, spread, loss, str(len(records))]
 
 
-def _ensemble_words(found: Found) -> Iterator[str]:
+def _ensemble_words(result: Found) -> Iterator[str]:
     """At the largest size; the other sizes are of the same folds."""
     names = [m for m in boosted.methods_at(SIZES) if m != boosted.SKLEARN]
     part = Part(boosted.ENSEMBLES_TABLE, {m: m for m in names}, f"error_{SIZES[-1]}")
-    told = besides(found, part)
-    if told:
-        yield from (f"**Against the print, {SIZES[-1]} stages.** {against(told, 'these tables')}", "")
+    text = besides(result, part)
+    if text:
+        yield from (f"**Against the print, {SIZES[-1]} stages.** {against(text, 'these tables')}", "")
     last = Part(boosted.ENSEMBLES_TABLE, {}, "error")
     pairs = (boosted.LVME, boosted.ADA), (boosted.SIME, boosted.ADA), (boosted.LVME_004, boosted.ADA)
     more = (boosted.SIME_004, boosted.ADA), (boosted.SIME, boosted.STACKING), (boosted.SIME, boosted.HMM)
-    said = [pair_words(found, last, *pair) for pair in (*pairs, *more)]
-    if any(said):
-        yield from (f"**Same folds, {SIZES[-1]} stages.** {' '.join(t for t in said if t)}", "")
+    outputs = [pair_words(result, last, *pair) for pair in (*pairs, *more)]
+    if any(outputs):
+        yield from (f"**Same folds, {SIZES[-1]} stages.** {' '.join(t for t in outputs if t)}", "")
 
 
-def _f_words(found: Found) -> Iterator[str]:
+def _f_words(result: Found) -> Iterator[str]:
     agree, n = 0, 0
-    for setting, by in found.items():
+    for setting, by in result.items():
         for method, ours in (("SiME", boosted.SIME_004), ("LvME", boosted.LVME_004)):
             for rival, printed in zip(boosted.RIVALS, boosted.F_TESTS[setting.dataset][method]):
                 f = boosted.f_test(by.get(ours, []), by.get(rival, []))
@@ -150,7 +150,7 @@ CONTINUOUS_SECTION = Section(
 )
 MIXED_SECTION = Section(
     "Table 2.2: mixed columns",
-    "The same on tables with categories and gaps, which stay as they are.",
+    "The same on tables with categories and missing values, which stay as they are.",
     maxent.MIXED,
     table_22,
 )
@@ -163,7 +163,7 @@ INFERENCE_SECTION = Section(
 )
 ENSEMBLES_SECTION = Section(
     "Tables 3.3 to 3.7: combining boosted classifiers",
-    'Boosted Gaussian naive Bayes and its combiners. "004": the combiner learns from what the stages say of their own '
+    'Boosted Gaussian naive Bayes and its combiners. "004": the combiner learns from outputs of stages on their own '
     "training rows, as in the document; without a mark: out of fold. The document has ten times ten folds. "
     f"{' '.join(boosted.NOTES[1:9])}",
     boosted.ENSEMBLES_TABLE,

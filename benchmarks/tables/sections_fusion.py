@@ -56,8 +56,8 @@ PRINTED_COLUMNS: dict[str, tuple[Mapping[str, tuple[Shifted, ...]], Sequence[str
 }
 
 
-def fusion_lines(found: Found) -> Iterator[str]:
-    records = {setting.name: by for setting, by in found.items()}
+def fusion_lines(result: Found) -> Iterator[str]:
+    records = {setting.name: by for setting, by in result.items()}
     for grid in views.grids(records):
         if grid.title and str(grid.title).startswith("All methods"):
             continue
@@ -71,8 +71,8 @@ def fusion_lines(found: Found) -> Iterator[str]:
 
 def _words(records: Records, number: str) -> Iterator[str]:
     if number in PRINTED_COLUMNS:
-        told = shifted_besides(records, *PRINTED_COLUMNS[number])
-        yield from (f"**Against the print.** {against(told, f'Table {number}')} {_same_order(records, number)}", "")
+        text = shifted_besides(records, *PRINTED_COLUMNS[number])
+        yield from (f"**Against the print.** {against(text, f'Table {number}')} {_same_order(records, number)}", "")
     if number == "4.6":
         yield from (f"**Against the print.** {against(_hard_besides(records), 'Table 4.6')}", "")
     if number in CHANGES:
@@ -83,19 +83,19 @@ def shifted_besides(
     records: Records, printed: Mapping[str, tuple[Shifted, ...]], methods: Sequence[str]
 ) -> list[Beside]:
     """Every error of a table of mismatches beside ours."""
-    told = []
+    texts = []
     for data, rows in printed.items():
         for m, gains, errors, _ in rows:
             name = level_of(data, gains, m)
             for method, value in zip(methods, errors, strict=True):
-                told += _beside(records, name, method, value)
-    return told
+                texts += _beside(records, name, method, value)
+    return texts
 
 
 def _beside(records: Records, name: str, method: str, value: float, metric: str = "error") -> list[Beside]:
-    found = records.get(name, {}).get(method, [])
-    mean, _, n = mean_sd(found, metric)
-    return [Beside(f"{name} {method}", mean - value, noise(found, metric, HALVES))] if n else []
+    result = records.get(name, {}).get(method, [])
+    mean, _, n = mean_sd(result, metric)
+    return [Beside(f"{name} {method}", mean - value, noise(result, metric, HALVES))] if n else []
 
 
 def _hard_besides(records: Records) -> list[Beside]:
@@ -111,58 +111,58 @@ def _hard_besides(records: Records) -> list[Beside]:
 def _same_order(records: Records, number: str) -> str:
     """How often the first method is ahead of each other one, in the print and with us."""
     printed, methods = PRINTED_COLUMNS[number]
-    told = []
+    texts = []
     for j, other in enumerate(methods[1:], 1):
         theirs = ours = n = 0
         for data, rows in printed.items():
             for m, gains, errors, _ in rows:
                 by = records.get(level_of(data, gains, m), {})
-                one, two = (mean_sd(by.get(method, []), "error")[0] for method in (methods[0], other))
-                if one == one and two == two:
-                    n, theirs, ours = n + 1, theirs + (errors[0] < errors[j]), ours + (one < two)
+                item, two = (mean_sd(by.get(method, []), "error")[0] for method in (methods[0], other))
+                if item == item and two == two:
+                    n, theirs, ours = n + 1, theirs + (errors[0] < errors[j]), ours + (item < two)
         if n:
-            told.append(f"of {other} in {theirs} of {n} rows there, {ours} here")
-    return f"{methods[0]} is ahead {'; '.join(told)}." if told else ""
+            texts.append(f"of {other} in {theirs} of {n} rows there, {ours} here")
+    return f"{methods[0]} is ahead {'; '.join(texts)}." if texts else ""
 
 
 def _copied(records: Records) -> str:
     """What twenty copies cost; the document has a split of its own for each number."""
-    told = []
+    texts = []
     for data, by_method in TABLE_45.items():
         for theirs, pairs in by_method.items():
             name, method = Case("copies", data, *REDUNDANT[data]).name, IT_004 if theirs == "min-divergence" else theirs
             ours = _change(records, name, method, "error", f"copies_{COPIES[-1]}")
-            told.append((f"{data} {method}", ours, pairs[-1][1] - pairs[-1][0]))
-    return f"With {COPIES[-1]} copies the error changes by: {_listed(told)}"
+            texts.append((f"{data} {method}", ours, pairs[-1][1] - pairs[-1][0]))
+    return f"With {COPIES[-1]} copies the error changes by: {_listed(texts)}"
 
 
 def _absent(records: Records) -> str:
-    told = []
+    texts = []
     for data, (label, safe, other) in MISSING.items():
         by = records.get(Case("missing", data, label).name, {})
         ours = mean_sd(by.get(TILDE_004, []), "error")[0] - mean_sd(by.get(IT_004, []), "error")[0]
-        told.append((data, ours, other[1] - safe[1]))
-    return f"R~ in place of R changes the error by: {_listed(told)}"
+        texts.append((data, ours, other[1] - safe[1]))
+    return f"R~ in place of R changes the error by: {_listed(texts)}"
 
 
 def _batched(records: Records) -> str:
-    told = []
+    texts = []
     for data, (_, by_method) in TABLE_47.items():
         for theirs, values in by_method.items():
             name, method = Case("batches", data, *BATCHED[data]).name, IT_004 if theirs == "min-divergence" else theirs
             ours = _change(records, name, method, f"batch_{BATCH_PERCENT[0]}", "error")
-            told.append((f"{data} {method}", ours, values[-1] - values[0]))
-    return f"From a tenth of the batch to all of it the error changes by: {_listed(told)}"
+            texts.append((f"{data} {method}", ours, values[-1] - values[0]))
+    return f"From a tenth of the batch to all of it the error changes by: {_listed(texts)}"
 
 
 def _change(records: Records, name: str, method: str, before: str, after: str) -> float:
-    found = records.get(name, {}).get(method, [])
-    return mean_sd(found, after)[0] - mean_sd(found, before)[0]
+    result = records.get(name, {}).get(method, [])
+    return mean_sd(result, after)[0] - mean_sd(result, before)[0]
 
 
-def _listed(told: list[tuple[str, float, float]]) -> str:
+def _listed(texts: list[tuple[str, float, float]]) -> str:
     """Those that were run."""
-    return "; ".join(f"{name} {ours:+.1f} ({printed:+.1f})" for name, ours, printed in told if ours == ours)
+    return "; ".join(f"{name} {ours:+.1f} ({printed:+.1f})" for name, ours, printed in texts if ours == ours)
 
 
 CHANGES = {"4.5": _copied, "Mis": _absent, "4.7": _batched}
@@ -189,7 +189,7 @@ FUSION_SECTION = Section(
     "Tables 4.2 to 4.7 and 6.1: five classifiers fused on a batch of other priors",
     "Five naive Bayes classifiers on columns drawn at random, five times two halves; the test half is drawn again at "
     "other priors. Which columns and, but for Diabetes, which priors were drawn is not in the document: levels can "
-    "differ for that reason alone, and where the side of a shift is not told that side was taken whose fixed rules "
+    "differ for that reason alone, and where the side of a shift is not stated that side was taken whose fixed rules "
     "come nearer to the print, so the columns of fixed rules are no independent agreement. "
     f"{' '.join(views.NOTES[:2])} Chapter 5 cannot be rerun (its scores are not public); "
     "[fusion-biometric.md](fusion-biometric.md) has simulated ones of the same sizes.",
@@ -200,17 +200,17 @@ FUSION_SECTION = Section(
 # --- beyond the documents ---------------------------------------------------------------------------------------------
 
 
-def judges_lines(found: Found) -> Iterator[str]:
-    names = list(dict.fromkeys(m for by in found.values() for m, records in by.items() if records))
-    rows = [[m, *(cell for by in found.values() for cell in _judged(by.get(m, [])))] for m in names]
-    heads = [f"{s.name}: {what}" for s in found for what in ("error %", "log-loss")]
+def judges_lines(result: Found) -> Iterator[str]:
+    names = list(dict.fromkeys(m for by in result.values() for m, records in by.items() if records))
+    rows = [[m, *(cell for by in result.values() for cell in _judged(by.get(m, [])))] for m in names]
+    heads = [f"{s.name}: {what}" for s in result for what in ("error %", "log-loss")]
     yield from table_lines(["method", *heads], rows)
     for metric, name in (("loss", "log-loss"), ("wrong", "error")):
-        told = [f"{s.name}: {panel.near(by, AUTO, panel.FREE, metric)}" for s, by in found.items() if by.get(AUTO)]
-        if told:
-            yield from (f"**`auto` within one s.e. of the best label-free method in {name}?** {'; '.join(told)}.", "")
+        texts = [f"{s.name}: {panel.near(by, AUTO, panel.FREE, metric)}" for s, by in result.items() if by.get(AUTO)]
+        if texts:
+            yield from (f"**`auto` within one s.e. of the best label-free method in {name}?** {'; '.join(texts)}.", "")
     shares = [
-        f"{s.name} {100 * mean_sd(by.get(AUTO, []), 'covered')[0]:.0f} %" for s, by in found.items() if by.get(AUTO)
+        f"{s.name} {100 * mean_sd(by.get(AUTO, []), 'covered')[0]:.0f} %" for s, by in result.items() if by.get(AUTO)
     ]
     yield from (f"The 95 % interval of the priors covered them in: {', '.join(shares)}.", "")
 
@@ -236,20 +236,20 @@ class VotesSection:
 
     def lines(self, inputs: Inputs) -> list[str]:
         store = Store("votes", inputs.results)
-        found = {case: simulated.stored(store, case) for case in simulated.CASES}
-        found = {case: by for case, by in found.items() if by}
+        results = {case: simulated.stored(store, case) for case in simulated.CASES}
+        results = {case: by for case, by in results.items() if by}
         intro = (
             "Five sources of accuracies .65 to .85, independent, with 5 or 20 copies of one, or with errors in common "
             "(r). `auto` should be within one point of the better of product and pool. Error %, mean over the repeats."
         )
         lines = [f"### {self.title}", "", intro, ""]
-        if not found:
+        if not results:
             return [*lines, not_run("votes"), ""]
         heads = ["sources", "K", "N", *simulated.METHODS, "auto - better"]
-        rows = [[case.kind, str(case.n_classes), str(case.n_items), *_votes(by)] for case, by in found.items()]
-        records = [r for by in found.values() for rs in by.values() for r in rs]
-        files = [store.path(case.name) for case in found]
-        lines += [*table_lines(heads, rows), *_votes_words(found)]
+        rows = [[case.kind, str(case.n_classes), str(case.n_items), *_votes(by)] for case, by in results.items()]
+        records = [r for by in results.values() for rs in by.values() for r in rs]
+        files = [store.path(case.name) for case in results]
+        lines += [*table_lines(heads, rows), *_votes_words(results)]
         return [*lines, *provenance("votes", records, files), ""]
 
 
@@ -258,11 +258,11 @@ def _votes(by: Mapping[str, list[dict]]) -> list[str]:
     return [*cells, f"{simulated.behind(by):+.1f}"]
 
 
-def _votes_words(found: Mapping[simulated.Case, Mapping[str, list[dict]]]) -> list[str]:
-    far = [case.name for case, by in found.items() if simulated.behind(by) > simulated.POINT]
-    cover = [100 * mean_sd(by["auto"], "covered")[0] for by in found.values()]
-    repeats = max(len(by["auto"]) for by in found.values())
-    text = f"`auto` is more than a point behind in {len(far)} of {len(found)} cases"
+def _votes_words(results: Mapping[simulated.Case, Mapping[str, list[dict]]]) -> list[str]:
+    far = [case.name for case, by in results.items() if simulated.behind(by) > simulated.POINT]
+    cover = [100 * mean_sd(by["auto"], "covered")[0] for by in results.values()]
+    repeats = max(len(by["auto"]) for by in results.values())
+    text = f"`auto` is more than a point behind in {len(far)} of {len(results)} cases"
     text += f" ({'; '.join(far)})" * bool(far) + f"; its 95 % intervals cover the priors in {min(cover):.1f} to "
     return [f"**{repeats} repeats.** {text}{max(cover):.1f} %.", ""]
 
@@ -275,33 +275,33 @@ class CrowdsSection:
 
     def lines(self, inputs: Inputs) -> list[str]:
         store = Store("crowds", inputs.results)
-        found = {name: people.stored(store, name) for name in people.SETS}
-        found = {name: by for name, by in found.items() if any(by.values())}
+        results = {name: people.stored(store, name) for name in people.SETS}
+        results = {name: by for name, by in results.items() if any(by.values())}
         intro = (
             "Labels of workers; a fifth of the items is gold, known to the methods that may use it; errors are of the "
             "others. Error % / log-loss."
         )
         lines = [f"### {self.title}", "", intro, ""]
-        if not found:
+        if not results:
             return [*lines, not_run("crowds"), ""]
-        rows = [[name, *map(_crowd_cell, by.values()), str(len(by[people.MAJORITY]))] for name, by in found.items()]
-        records = [r for by in found.values() for rs in by.values() for r in rs]
+        rows = [[name, *map(_crowd_cell, by.values()), str(len(by[people.MAJORITY]))] for name, by in results.items()]
+        records = [r for by in results.values() for rs in by.values() for r in rs]
         lines += table_lines(["set", *people.METHODS, "splits"], rows)
-        lines += [*_crowd_words(found)]
-        return [*lines, *provenance("crowds", records, [store.path(name) for name in found]), ""]
+        lines += [*_crowd_words(results)]
+        return [*lines, *provenance("crowds", records, [store.path(name) for name in results]), ""]
 
 
 def _crowd_cell(records: list[dict]) -> str:
     return f"{mean_sd(records, 'error')[0]:.1f} / {mean_sd(records, 'log_loss')[0]:.3f}" if records else "–"
 
 
-def _crowd_words(found: Mapping[str, Mapping[str, list[dict]]]) -> Iterator[str]:
-    told = []
+def _crowd_words(results: Mapping[str, Mapping[str, list[dict]]]) -> Iterator[str]:
+    texts = []
     for metric, name in (("error", "error"), ("log_loss", "log-loss")):
         for method in (people.ALONE, "calibrated, auto"):
-            means = [[mean_sd(by[m], metric)[0] for m in (method, people.MAJORITY)] for by in found.values()]
-            told.append(f"{method} below majority in {name} on {sum(a < b for a, b in means)} of {len(means)} sets")
-    yield f"**In short.** {'; '.join(told)}."
+            means = [[mean_sd(by[m], metric)[0] for m in (method, people.MAJORITY)] for by in results.values()]
+            texts.append(f"{method} below majority in {name} on {sum(a < b for a, b in means)} of {len(means)} sets")
+    yield f"**In short.** {'; '.join(texts)}."
     yield ""
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from benchmarks.tables.accuracy import ACCURACY
-from benchmarks.tables.beside import WORDS, Part, mean_text, pair_words, part_lines, told_apart
+from benchmarks.tables.beside import WORDS, Part, mean_text, pair_words, part_lines, significance
 from benchmarks.tables.incremental import (
     BY_DIC,
     CLAIMS,
@@ -26,17 +26,17 @@ from benchmarks.tables.waveform import LIKELIHOOD, MODELS, OBJECTIVES, WAVEFORM,
 # --- document 000 -----------------------------------------------------------------------------------------------------
 
 
-def waveform_lines(found: Found) -> Iterator[str]:
+def waveform_lines(result: Found) -> Iterator[str]:
     for metric, title, digits in (("error", "Error %", 1), ("log_loss", "Log-loss", 3)):
         rows = [
             [f"{setting.train_rows} rows", model, *_row(by, model, metric, digits)]
-            for setting, by in found.items()
+            for setting, by in result.items()
             for model in MODELS
             if by.get(name_of(model, LIKELIHOOD))
         ]
         yield from (f"{title}, mean ± s.e. over the splits:", "")
         yield from table_lines(["training", "components", *OBJECTIVES], rows)
-    yield from _waveform_words(found)
+    yield from _waveform_words(result)
 
 
 def _row(by: Mapping[str, list[dict]], model: str, metric: str, digits: int) -> list[str]:
@@ -44,20 +44,20 @@ def _row(by: Mapping[str, list[dict]], model: str, metric: str, digits: int) -> 
     return [mean_text(records, metric, digits) if records else "–" for records in cells]
 
 
-def _waveform_words(found: Found) -> Iterator[str]:
+def _waveform_words(result: Found) -> Iterator[str]:
     """The document holds that the conditional likelihood is what matters: is it so on new rows?"""
-    told = []
+    texts = []
     for metric, name in (("error", "error"), ("log_loss", "log-loss")):
         for trained in ("conditional", "conditional, early stop", "error"):
             pairs = [
                 (by.get(name_of(m, trained), []), by.get(name_of(m, LIKELIHOOD), []))
-                for by in found.values()
+                for by in result.values()
                 for m in MODELS
             ]
-            said = Counter(told_apart(*pair, metric) for pair in pairs)
-            counts = ", ".join(f"{word} in {said[word]}" for word in WORDS)
-            told.append(f"*{trained}*, {name}: {counts}")
-    yield f"**Against likelihood, same splits**, over models and sizes. {'; '.join(told)}."
+            outputs = Counter(significance(*pair, metric) for pair in pairs)
+            counts = ", ".join(f"{word} in {outputs[word]}" for word in WORDS)
+            texts.append(f"*{trained}*, {name}: {counts}")
+    yield f"**Against likelihood, same splits**, over models and sizes. {'; '.join(texts)}."
     yield ""
 
 
@@ -67,22 +67,22 @@ FOUR = {RESTART_BIC: "restart BIC", RESTART_DIC: "restart DIC", GROWN_BIC: "grow
 OURS_OF_002 = {BY_DIC: "grown DIC, strictly", ROBUST: "grown robust DIC", DEFAULT: "our default"}
 
 
-def incremental_lines(found: Found) -> Iterator[str]:
+def incremental_lines(result: Found) -> Iterator[str]:
     yield from ("Error %, ours (printed):", "")
-    yield from part_lines(found, Part(INCREMENTAL, FOUR | OURS_OF_002, document="Table 1"))
+    yield from part_lines(result, Part(INCREMENTAL, FOUR | OURS_OF_002, document="Table 1"))
     yield from ("Means and variances, 2dK, ours (printed):", "")
-    yield from part_lines(found, Part(INCREMENTAL, FOUR | OURS_OF_002, "n_means_variances", 0, document="Table 2"))
-    yield from _claims(found)
+    yield from part_lines(result, Part(INCREMENTAL, FOUR | OURS_OF_002, "n_means_variances", 0, document="Table 2"))
+    yield from _claims(result)
 
 
-def _claims(found: Found) -> Iterator[str]:
+def _claims(result: Found) -> Iterator[str]:
     """The document concludes that DIC is more accurate, and grown needs fewer parameters."""
     part = Part(INCREMENTAL, FOUR)
-    told = [pair_words(found, part, *pair) for pair in CLAIMS.values()]
-    if any(told):
-        yield f"**The document's comparisons, in error.** {' '.join(t for t in told if t)}"
+    texts = [pair_words(result, part, *pair) for pair in CLAIMS.values()]
+    if any(texts):
+        yield f"**The document's comparisons, in error.** {' '.join(t for t in texts if t)}"
         yield ""
-    sizes = [pair_words(found, Part(INCREMENTAL, FOUR, "n_means_variances"), *pair) for pair in CLAIMS.values()]
+    sizes = [pair_words(result, Part(INCREMENTAL, FOUR, "n_means_variances"), *pair) for pair in CLAIMS.values()]
     if any(sizes):
         yield f"**In number of parameters (better: fewer).** {' '.join(t for t in sizes if t)}"
         yield ""
@@ -95,29 +95,29 @@ PEERS = {"QDA-reg": "QDA-reg", "GMM BIC": "GMM BIC", "GMM tuned": "GMM tuned", "
 PAIRS = (("mixent", "QDA-reg"), ("mixent", "GMM tuned"), ("mixent", "LR"), ("maxent", "LR"))
 
 
-def accuracy_lines(found: Found) -> Iterator[str]:
+def accuracy_lines(result: Found) -> Iterator[str]:
     columns = DEFAULTS | PEERS
     yield from ("Error %; in brackets what a document printed (first column) or ACCURACY.md measured (peers):", "")
-    yield from part_lines(found, Part(ACCURACY, columns, pairs=PAIRS, document="the documents and ACCURACY.md"))
+    yield from part_lines(result, Part(ACCURACY, columns, pairs=PAIRS, document="the documents and ACCURACY.md"))
     yield from ("Log-loss:", "")
-    yield from part_lines(found, Part(ACCURACY, columns, "log_loss", 3, pairs=PAIRS, document="ACCURACY.md"))
+    yield from part_lines(result, Part(ACCURACY, columns, "log_loss", 3, pairs=PAIRS, document="ACCURACY.md"))
     yield from (
         "The marks of ACCURACY.md, set by set (number: ratio to logistic regression, share of the gap closed):",
         "",
     )
-    rows = [[s.name, *(mark(by) for mark in ACCURACY.marks.values())] for s, by in found.items()]
+    rows = [[s.name, *(mark(by) for mark in ACCURACY.marks.values())] for s, by in result.items()]
     yield from table_lines(["set", *ACCURACY.marks], rows)
     yield from _marks(rows)
 
 
 def _marks(rows: list[list[str]]) -> Iterator[str]:
-    told = []
+    texts = []
     for j, name in enumerate(ACCURACY.marks, 1):
-        said = [row[j].split()[0] for row in rows if row[j] != "-"]
+        outputs = [row[j].split()[0] for row in rows if row[j] != "-"]
         missed = [row[0] for row in rows if row[j].startswith("miss")]
         tail = f" (missed: {', '.join(missed)})" if missed else ""
-        told.append(f"({name}) passed on {said.count('pass')} of {len(said)}{tail}")
-    yield f"**Marks.** {'; '.join(told)}."
+        texts.append(f"({name}) passed on {outputs.count('pass')} of {len(outputs)}{tail}")
+    yield f"**Marks.** {'; '.join(texts)}."
     yield ""
 
 
@@ -135,7 +135,7 @@ def _sections() -> Iterable[Section]:
         "Tables 1 and 2: grown or restarted mixtures, BIC or DIC (002)",
         "Ten folds; the criterion chooses in each of nine inner folds, and of these choices the one with the least "
         "held-out error is fitted to all training rows, as in the document. Heart is either of two sets, of which the "
-        "document does not say which. Diagonal covariances but for our default.",
+        "document does not state which. Diagonal covariances but for our default.",
         INCREMENTAL,
         incremental_lines,
     )
@@ -143,8 +143,8 @@ def _sections() -> Iterable[Section]:
         "Mixtures with Bayes' rule, and the marks of ACCURACY.md (003)",
         "Document 003 prints a table of covariance structures and no result; its classifier is `MixtureClassifier`. "
         "Stratified folds, the same for all methods; satimage and horse_colic keep their own split, so that their "
-        "standard errors are over test rows. Sets from hepatitis on have categories and gaps: ours take them as they "
-        "are, the peers one-hot and imputed.",
+        "standard errors are over test rows. Sets from hepatitis on have categories and missing values: ours take them "
+        "as they are, the peers one-hot and imputed.",
         ACCURACY,
         accuracy_lines,
     )

@@ -14,22 +14,22 @@ from benchmarks.tables.table import Setting, Table
 Found = Mapping[Setting, Mapping[str, list[dict]]]  # raw records by setting and method
 
 
-def show(table: Table, found: Found, code: str, console: Console) -> None:
+def show(table: Table, result: Found, code: str, console: Console) -> None:
     for mixed in (False, True):
-        some = {s: by for s, by in found.items() if s.mixed == mixed and any(by.values())}
+        some = {s: by for s, by in result.items() if s.mixed == mixed and any(by.values())}
         if some:
-            console.print(_means(table, some, "with categories and gaps" if mixed else "numeric"))
+            console.print(_means(table, some, "with categories and missing values" if mixed else "numeric"))
             for method in (table.ours, *table.compared):
                 if any(by[method] for by in some.values()):
                     console.print(_differences(method, some))
-    tell(table, found, code, console)
+    print_notes(table, result, code, console)
 
 
-def _means(table: Table, found: Found, title: str) -> Grid:
-    methods = _methods_in(found)
+def _means(table: Table, result: Found, title: str) -> Grid:
+    methods = _methods_in(result)
     grid = Grid("set", "folds", *methods, "printed", "s / fit", *table.marks)
     grid.title = f"{table.name}, {title}: error % / log-loss"
-    for setting, by in found.items():
+    for setting, by in result.items():
         folds = mean_sd(by[table.ours], "error")[2]
         seconds = mean_sd(by[table.ours], "fit_seconds")[0]
         marks = [mark(by) for mark in table.marks.values()]
@@ -38,9 +38,9 @@ def _means(table: Table, found: Found, title: str) -> Grid:
     return grid
 
 
-def _methods_in(found: Found) -> list[str]:
+def _methods_in(result: Found) -> list[str]:
     """Those that were run on some set, in the table's order."""
-    return list(dict.fromkeys(m for by in found.values() for m, records in by.items() if records))
+    return list(dict.fromkeys(m for by in result.values() for m, records in by.items() if records))
 
 
 def _cell(records: list[dict]) -> str:
@@ -51,27 +51,27 @@ def _cell(records: list[dict]) -> str:
     return f"{error:.1f} / {mean_sd(records, 'log_loss')[0]:.3f}" + f" ({failed} failed)" * bool(failed)
 
 
-def _differences(method: str, found: Found) -> Grid:
-    peers = [m for m in _methods_in(found) if m != method]
+def _differences(method: str, result: Found) -> Grid:
+    peers = [m for m in _methods_in(result) if m != method]
     columns = [f"{peer}: {metric}" for peer in peers for metric in ("error", "log-loss")]
     grid = Grid("set", *columns)
     grid.title = f"{method} minus peer, same folds: mean ± corrected s.e., * worse beyond noise"
-    for setting, by in found.items():
-        gaps = [difference(by[method], by.get(p, []), metric) for p in peers for metric in ("error", "log_loss")]
+    for setting, by in result.items():
+        differences = [difference(by[method], by.get(p, []), metric) for p in peers for metric in ("error", "log_loss")]
         grid.add_row(
-            setting.name, *(f"{gap}{'*' if gap.worse else ''}" if gap.mean == gap.mean else "-" for gap in gaps)
+            setting.name, *(f"{gap}{'*' if gap.worse else ''}" if gap.mean == gap.mean else "-" for gap in differences)
         )
     return grid
 
 
-def tell(table: Table, found: Found, code: str, console: Console) -> None:
+def print_notes(table: Table, result: Found, code: str, console: Console) -> None:
     """What a reader of the table should know: failures, warnings of ours, results of an older source."""
-    for line in _remarks(table, found, code):
+    for line in _remarks(table, result, code):
         console.print(line, markup=False, highlight=False)
 
 
-def _remarks(table: Table, found: Found, code: str) -> Iterable[str]:
-    for setting, by in found.items():
+def _remarks(table: Table, result: Found, code: str) -> Iterable[str]:
+    for setting, by in result.items():
         for method, records in by.items():
             failed = [r["failed"] for r in records if r["failed"]]
             if failed:
@@ -79,7 +79,7 @@ def _remarks(table: Table, found: Found, code: str) -> Iterable[str]:
             warned = [r["warned"] for r in records if r.get("warned")]
             if warned and table.is_ours(method):
                 yield f"{setting.name}, {method}: {len(warned)} folds warned: {warned[0]}"
-    stored = [r for by in found.values() for method, records in by.items() if table.is_ours(method) for r in records]
+    stored = [r for by in result.values() for method, records in by.items() if table.is_ours(method) for r in records]
     old = Counter(r["method"] for r in stored if r["code"] != code)
     if old:
         named = " ".join(f"'{method}'" if " " in method else method for method in old) if table.peers else "all"

@@ -22,7 +22,7 @@ from sklearn.metrics import roc_auc_score, roc_curve
 
 from benchmarks.tables.compare import difference, mean_sd
 from benchmarks.tables.data import Dataset
-from benchmarks.tables.show import Found, tell
+from benchmarks.tables.show import Found, print_notes
 from benchmarks.tables.table import Make, Setting, Splits, Table
 from mixent import MEDClassifier
 
@@ -112,7 +112,7 @@ def auc(model: Sites, X: Any, y: np.ndarray) -> float:
 
 
 def roc(model: Sites, X: Any, y: np.ndarray) -> list[float]:
-    """Share of true sites found at `RATES`."""
+    """True positive rate at `RATES`."""
     false_alarms, hits, _ = roc_curve(y != FALSE, model.scores(X))
     last = np.searchsorted(false_alarms, RATES, side="right") - 1
     return hits[last].round(5).tolist()
@@ -137,12 +137,12 @@ def name_of_set(site: str, without: bool) -> str:
 # --- view -------------------------------------------------------------------------------------------------------------
 
 
-def show(table: Table, found: Found, code: str, console: Console) -> None:
+def show(table: Table, result: Found, code: str, console: Console) -> None:
     grid = Grid("set", "kernel", *(f"AUC {known}" for known in (ALL, SEMI, FEW)), "gain", "95 %", "p", "recovered")
     for column in ("error % all / semi / few", "taken for true", "s / fit, semi", "splits"):
         grid.add_column(column)
     grid.title = f"{table.name}: test AUC, mean (sd) over splits"
-    for setting, by in found.items():
+    for setting, by in result.items():
         grid.add_section()
         for kernel in KERNELS:
             of = same_splits(kernel, by)
@@ -151,7 +151,7 @@ def show(table: Table, found: Found, code: str, console: Console) -> None:
     console.print(grid)
     for note in NOTES:
         console.print(f"* {note}", markup=False, highlight=False)
-    tell(table, found, code, console)
+    print_notes(table, result, code, console)
 
 
 def same_splits(kernel: str, by: Mapping[str, list[dict]]) -> dict[str, list[dict]]:
@@ -177,11 +177,11 @@ def cells(of: Mapping[str, list[dict]]) -> list[str]:
     return [*texts, f"{share:+.2f}", errors, f"{taken:.3f}", f"{seconds:.2f}", str(means[SEMI][2])]
 
 
-def picture(found: Found, path: Path) -> None:
+def picture(result: Found, path: Path) -> None:
     """Figure 10: mean ROC curves, a panel for each set and kernel."""
     from matplotlib.figure import Figure
 
-    some = {setting: by for setting, by in found.items() if any(by.values())}
+    some = {setting: by for setting, by in result.items() if any(by.values())}
     figure = Figure(figsize=(3.4 * len(KERNELS), 3.1 * len(some)), layout="constrained")
     axes = figure.subplots(len(some), len(KERNELS), squeeze=False, sharex=True, sharey="row")
     for row, (setting, by) in zip(axes, some.items()):

@@ -66,7 +66,7 @@ class StoreJournal(Journal):
     name : str
         The set.
     n_folds : int
-    say : callable(text), optional
+    log : callable(text), optional
         Called with a line about each new record.
     **more
         What every record has beside its scores.
@@ -75,10 +75,10 @@ class StoreJournal(Journal):
     keeps_failures: ClassVar[bool] = True
 
     def __init__(
-        self, store: Store, name: str, n_folds: int = 1, say: Callable[[str], None] | None = None, **more: Any
+        self, store: Store, name: str, n_folds: int = 1, log: Callable[[str], None] | None = None, **more: Any
     ) -> None:
         super().__init__()
-        self.store, self.name, self.n_folds, self.say = store, name, n_folds, say
+        self.store, self.name, self.n_folds, self.log = store, name, n_folds, log
         self.more = more
         self.records = store.load(name)
 
@@ -92,10 +92,10 @@ class StoreJournal(Journal):
         place = {"table": self.store.table, "set": self.name, "n_folds": self.n_folds, "code": code_version()}
         record = {key: value for key, value in outcome.record.items() if value == value}
         self.store.add(place | self.more | record)
-        if self.say is not None:
+        if self.log is not None:
             result = record["failed"] or f"log-loss {record['log_loss']:.3f}, {record.get('fit_seconds', 0):.1f} s"
             where = f"repeat {record['repeat'] + 1}, fold {record['fold'] + 1} of {self.n_folds}"
-            self.say(f"{self.name}, {record['method']}, {where}: {result}")
+            self.log(f"{self.name}, {record['method']}, {where}: {result}")
 
 
 @cache

@@ -32,7 +32,7 @@ class Setting:
     name: str
     folds: int = 10
     repeats: int = 5
-    mixed: bool = False  # categories and gaps kept
+    mixed: bool = False  # categories and missing values kept
     discrete: bool = False  # with `mixed`: every column a category, numbers too
     train_rows: int | None = None
     data: str | None = None  # the data set, where it is not called `name`

@@ -33,7 +33,7 @@ from benchmarks.tables import peers
 from benchmarks.tables.compare import difference, mean_sd
 from benchmarks.tables.data import Dataset
 from benchmarks.tables.discrimination import median
-from benchmarks.tables.show import Found, tell
+from benchmarks.tables.show import Found, print_notes
 from benchmarks.tables.splice import CONSENSUS, FALSE, RATES, WINDOW, roc
 from benchmarks.tables.table import Make, Printed, Setting, Splits, Table
 from mixent import MEDClassifier, MEDTreeClassifier
@@ -128,7 +128,7 @@ def largest_margin(known: MEDTreeClassifier, X: Any, y: np.ndarray) -> float:
     views = model.features(model.columns(read_features(known, X, reset=False)))
     phi = [s * view.to_array().T for s, view in zip((sign, -sign), views)]  # (E, n) what an edge adds to each margin
     offset = sign * (views[0].offset - views[1].offset)
-    kept = [(one.likeliest.mean @ f)[None] for one, f in zip(model.tables or (), phi)]  # (trees, n)
+    kept = [(item.likeliest.mean @ f)[None] for item, f in zip(model.tables or (), phi)]  # (trees, n)
     center, value, bound = None, -np.inf, np.inf
     while bound - value > PRECISE:
         prices, value = _prices(kept, sign, offset)
@@ -154,7 +154,7 @@ def _prices(kept: list[np.ndarray], sign: np.ndarray, offset: np.ndarray) -> tup
 
 
 def naive_bayes(alpha: float) -> Any:
-    """Gaps, which are few, take the column's most frequent letter."""
+    """Missing values, which are few, take the column's most frequent letter."""
 
     def model(columns: list[str]) -> Any:
         fill = SimpleImputer(strategy="most_frequent")
@@ -254,8 +254,8 @@ def edges(model: Letters, X: Any, y: np.ndarray) -> list[float]:
     """log W_uv of IE and N, then their I_uv, edge by edge; of the document's model only (Figure 8)."""
     if not isinstance(model.model, LargestMargin):
         return []
-    one = model.model.model
-    return np.concatenate([packed(m) for m in (*one.edge_weights_, *one.mutual_information_)]).round(4).tolist()
+    item = model.model.model
+    return np.concatenate([packed(m) for m in (*item.edge_weights_, *item.mutual_information_)]).round(4).tolist()
 
 
 def printed_values(name: str) -> dict[tuple[str, str, str], Printed]:
@@ -271,14 +271,14 @@ def printed_values(name: str) -> dict[tuple[str, str, str], Printed]:
 # --- view -------------------------------------------------------------------------------------------------------------
 
 
-def show(table: Table, found: Found, code: str, console: Console) -> None:
-    for setting, by in found.items():
+def show(table: Table, result: Found, code: str, console: Console) -> None:
+    for setting, by in result.items():
         if any(by.values()):
             console.print(_methods(table, setting, by))
             console.print(_pairs(setting, by))
     for note in NOTES:
         console.print(f"* {note}", markup=False, highlight=False)
-    tell(table, found, code, console)
+    print_notes(table, result, code, console)
 
 
 COLUMNS = {"error": 1, "least_error": 1, "auc": 4, "log_loss": 3, "train_error": 1, "support": 3}  # digits
@@ -309,30 +309,30 @@ def _methods(table: Table, setting: Setting, by: Mapping[str, list[dict]]) -> Gr
 def _pairs(setting: Setting, by: Mapping[str, list[dict]]) -> Grid:
     grid = Grid("difference", "metric", "mean", "95 %", "p", "95 %'", "p'")
     grid.title = f"{setting.name}: differences over the same splits"
-    for one, two in PAIRS:
-        if by.get(one) and by.get(two):
+    for item, two in PAIRS:
+        if by.get(item) and by.get(two):
             grid.add_section()
             for metric in ("error", "least_error", "log_loss"):
-                grid.add_row(f"{one} - {two}", metric, *paired(by[one], by[two], metric))
+                grid.add_row(f"{item} - {two}", metric, *paired(by[item], by[two], metric))
     return grid
 
 
-def paired(one: list[dict], two: list[dict], metric: str) -> list[str]:
+def paired(item: list[dict], two: list[dict], metric: str) -> list[str]:
     digits = COLUMNS[metric] + 1
-    cells = [f"{difference(one, two, metric).mean:+.{digits}f}"]
+    cells = [f"{difference(item, two, metric).mean:+.{digits}f}"]
     for corrected in (False, True):
-        gap = difference(one, two, metric, corrected=corrected)
+        gap = difference(item, two, metric, corrected=corrected)
         if gap.df >= 1:
             half = gap.se * stdtrit(gap.df, 0.975)
             cells += [f"{gap.mean - half:+.{digits}f} to {gap.mean + half:+.{digits}f}", f"{gap.p_value:.2g}"]
     return cells
 
 
-def picture(found: Found, path: Path) -> None:
+def picture(result: Found, path: Path) -> None:
     """Figure 7: mean ROC curves; Figure 8: what the edges weigh in the first split, beside it."""
     from matplotlib.figure import Figure
 
-    some = {setting: by for setting, by in found.items() if any(by.values())}
+    some = {setting: by for setting, by in result.items() if any(by.values())}
     figure = Figure(figsize=(13.0, 3.9 * len(some)), layout="constrained")
     axes = figure.subplots(len(some), 3, squeeze=False, width_ratios=(1.2, 1, 1))
     for row, (setting, by) in zip(axes, some.items()):

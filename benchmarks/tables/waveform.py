@@ -14,7 +14,7 @@ from rich.table import Table as Grid
 
 from benchmarks.tables.compare import Difference, difference, mean_sd
 from benchmarks.tables.data import Dataset
-from benchmarks.tables.show import Found, tell
+from benchmarks.tables.show import Found, print_notes
 from benchmarks.tables.table import Make, Setting, Table
 from mixent import MixtureClassifier, SharedMixtureClassifier
 from mixent.options import Conditional, MinimumError
@@ -47,11 +47,11 @@ def name_of(model: str, objective: str) -> str:
     return f"{model}: {objective}"
 
 
-def show(table: Table, found: Found, code: str, console: Console) -> None:
-    for setting, by in found.items():
+def show(table: Table, result: Found, code: str, console: Console) -> None:
+    for setting, by in result.items():
         if any(by.values()):
             console.print(_splits(setting, by))
-    tell(table, found, code, console)
+    print_notes(table, result, code, console)
 
 
 def _splits(setting: Setting, by: Mapping[str, list[dict]]) -> Grid:
@@ -78,8 +78,8 @@ def _cells(records: list[dict], plain: list[dict] | None) -> list[str]:
         if plain is None:
             cells += ["", "", ""]
             continue
-        gaps = [difference(records, plain, metric, corrected=corrected) for corrected in (True, False)]
-        cells += [f"{gaps[0].mean:+.{digits}f} ± {gaps[0].se:.{digits}f}", *map(_p_value, gaps)]
+        differences = [difference(records, plain, metric, corrected=corrected) for corrected in (True, False)]
+        cells += [f"{differences[0].mean:+.{digits}f} ± {differences[0].se:.{digits}f}", *map(_p_value, differences)]
     return [*cells, f"{mean_sd(records, 'passes')[0]:.0f}", f"{mean_sd(records, 'fit_seconds')[0]:.2f}"]
 
 

@@ -63,7 +63,7 @@ def run(data, results, *more):
 def test_what_is_kept_of_a_set(asked, data, tmp_path, capsys):
     assert run(data, tmp_path, "--budget", "60", "--jobs", "1") == 0
     X, y, options = asked[0]
-    assert X["c"].dtype.kind not in "fi" and X["a"].isna().any()  # categories and gaps as they are
+    assert X["c"].dtype.kind not in "fi" and X["a"].isna().any()  # categories and missing values as they are
     assert len(y) == len(X) == 120
     assert (options["folds"], options["repeats"], options["budget"], options["n_jobs"]) == (5, 1, 60.0, 1)
     assert options["journal"] == tmp_path / "compare" / "hepatitis.jsonl" and options["refit"] is False
@@ -111,14 +111,14 @@ def test_methods_are_called_as_compare_calls_them():
 
 def test_a_side_is_chosen_on_the_other_folds():
     table = np.random.default_rng(0).uniform(0.1, 0.5, size=(3, 5))
-    one = compared("iris", dict(zip(("mixture", "stack", "third"), table)))
+    item = compared("iris", dict(zip(("mixture", "stack", "third"), table)))
     names = ["mixture", "stack", "third"]
     brute = np.mean([table[np.delete(table, f, axis=1).mean(axis=1).argmin(), f] for f in range(5)])
-    assert view.by_other_folds(one, names, "log_loss") == pytest.approx(brute)
-    assert view.by_other_folds(one, names, "error") == pytest.approx(100 * brute)
-    assert view.in_hindsight(one, names, "log_loss") == pytest.approx(table.mean(axis=1).min())
-    assert view.by_other_folds(one, ["stack"], "log_loss") == pytest.approx(table[1].mean())  # no choice, no loss
-    assert np.isnan(view.by_other_folds(one, [], "log_loss")) and np.isnan(view.in_hindsight(one, [], "error"))
+    assert view.by_other_folds(item, names, "log_loss") == pytest.approx(brute)
+    assert view.by_other_folds(item, names, "error") == pytest.approx(100 * brute)
+    assert view.in_hindsight(item, names, "log_loss") == pytest.approx(table.mean(axis=1).min())
+    assert view.by_other_folds(item, ["stack"], "log_loss") == pytest.approx(table[1].mean())  # no choice, no loss
+    assert np.isnan(view.by_other_folds(item, [], "log_loss")) and np.isnan(view.in_hindsight(item, [], "error"))
 
 
 def sets_of(n, ours, theirs):
@@ -156,16 +156,16 @@ def test_marks():
     assert view.closed("glass", BEST["glass"][1]) == 1 and view.closed("glass", TODAY["glass"]) == 0
     halfway = (BEST["glass"][1] + TODAY["glass"]) / 2 - 0.1
     flat = np.full(5, halfway / 100)
-    found = {"glass": compared("glass", {"mixture": flat, "logistic regression": flat / 1.6, "naive Bayes": flat})}
-    text = "\n".join(view.mark_lines(found))
+    results = {"glass": compared("glass", {"mixture": flat, "logistic regression": flat / 1.6, "naive Bayes": flat})}
+    text = "\n".join(view.mark_lines(results))
     assert "glass passed, 0.51 by the best of ours, 0.51 chosen on the other folds" in text
     assert "mixture 0 of 1 (missed: glass 1.60)" in text
     rng = np.random.default_rng(0)
     near, low = 0.4 + rng.normal(0, 0.01, 5), 0.3 + rng.normal(0, 0.001, 5)
-    found = {"pima": compared("pima", {"maximum entropy": near, "logistic regression": low, "naive Bayes": low})}
-    assert "pima maximum entropy worse (+" in "\n".join(view.mark_lines(found))
-    found = {"pima": compared("pima", {"maximum entropy": low, "logistic regression": near, "naive Bayes": low})}
-    assert "pima maximum entropy not worse (-" in "\n".join(view.mark_lines(found))
+    results = {"pima": compared("pima", {"maximum entropy": near, "logistic regression": low, "naive Bayes": low})}
+    assert "pima maximum entropy worse (+" in "\n".join(view.mark_lines(results))
+    results = {"pima": compared("pima", {"maximum entropy": low, "logistic regression": near, "naive Bayes": low})}
+    assert "pima maximum entropy not worse (-" in "\n".join(view.mark_lines(results))
 
 
 def test_nothing_run_is_said():

@@ -30,9 +30,9 @@ def test_table_incremental(run, capsys, monkeypatch):
         assert record["n_means_variances"] == 2 * 4 * K
         assert record["n_parameters"] == 2 * 4 * K + (K - 3) + (3 - 1)  # weights within classes, class priors
         assert record["evaluations"] > record["n_train"]
-    found = {(r["method"], r["metric"]): r for r in read_lines(results / "incremental.jsonl")}
-    assert found[GROWN_DIC, "n_means_variances"]["printed"] == 42.0
-    assert found[GROWN_DIC, "error"]["printed"] == 2.0
+    matches = {(r["method"], r["metric"]): r for r in read_lines(results / "incremental.jsonl")}
+    assert matches[GROWN_DIC, "n_means_variances"]["printed"] == 42.0
+    assert matches[GROWN_DIC, "error"]["printed"] == 2.0
 
 
 def test_printed_tables_of_002():
@@ -67,18 +67,18 @@ def test_p_value_is_that_of_the_paired_t_test():
     rng = np.random.default_rng(0)
     a, b = rng.normal([[0.3], [0.1]], 0.2, size=(2, 10))
     size = {"repeat": 0, "n_train": 90, "n_test": 10, "failed": None}
-    one, two = ([size | {"fold": i, "log_loss": x} for i, x in enumerate(values)] for values in (a, b))
-    plain, corrected = (difference(one, two, "log_loss", corrected=c) for c in (False, True))
+    item, two = ([size | {"fold": i, "log_loss": x} for i, x in enumerate(values)] for values in (a, b))
+    plain, corrected = (difference(item, two, "log_loss", corrected=c) for c in (False, True))
     assert plain.p_value == pytest.approx(ttest_rel(a, b).pvalue)
     assert corrected.p_value > plain.p_value
-    assert difference(one, one, "log_loss").p_value == 1
+    assert difference(item, item, "log_loss").p_value == 1
 
 
 def test_evaluations_are_counted():
     X = np.random.default_rng(0).standard_normal((100, 2))
-    with counting() as found:
+    with counting() as result:
         model = GaussianMixture(3, "VVI", search=Search(growth="incremental"), random_state=0, n_jobs=1).fit(X)
-    assert sum(found) >= sum(stage.evaluations for stage in model.path_)  # EM, and what old mixtures say of the rows
-    n_before = len(found)
+    assert sum(result) >= sum(stage.evaluations for stage in model.path_)  # EM, and what old mixtures say of the rows
+    n_before = len(result)
     model.score_samples(X)
-    assert len(found) == n_before  # only inside
+    assert len(result) == n_before  # only inside

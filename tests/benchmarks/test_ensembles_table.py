@@ -35,8 +35,8 @@ from benchmarks.tables.ensembles_combiners import (
     flat,
     hmm,
     lvme,
-    said,
     sime,
+    stage_outputs,
     weightboost,
 )
 from benchmarks.tables.printed import ENSEMBLES, F_TESTS, HMM_BOOSTING
@@ -102,10 +102,12 @@ def test_errors_stand_beside_the_printed_at_every_size(main, capsys):
         assert (r["cells"] is not None) == (r["method"] in (LVME, LVME_POOLED))
         assert (r["mixture_error"] is not None) == (r["method"] == LVME) == (r["mixture_log_loss"] is not None)
         assert (r["agreement"] is not None) == (r["method"] in (ADA, IDB))
-    found = {(r["set"], r["method"], r["metric"]): r for r in read_lines(results / "ensembles.jsonl")}
-    assert found["pima", SIME, "error_10"]["printed"] == 22.42 and found["wine", LVME, "error_100"]["printed"] == 1.67
-    assert found["pima", HMM, "error_100"]["source"] == "document 004, table 3.7"
-    assert ("wine", HMM, "error_100") not in found  # chains are for two classes
+    matches = {(r["set"], r["method"], r["metric"]): r for r in read_lines(results / "ensembles.jsonl")}
+    assert (
+        matches["pima", SIME, "error_10"]["printed"] == 22.42 and matches["wine", LVME, "error_100"]["printed"] == 1.67
+    )
+    assert matches["pima", HMM, "error_100"]["source"] == "document 004, table 3.7"
+    assert ("wine", HMM, "error_100") not in matches  # chains are for two classes
 
 
 def test_f_statistics_stand_above_the_printed(main, capsys):
@@ -117,8 +119,8 @@ def test_f_statistics_stand_above_the_printed(main, capsys):
         assert r["error_10"] is None and r["error_20"] == pytest.approx(100 * r["error"])  # the largest size alone
     for rival in (ADA, SVM):
         gaps = np.zeros((5, 2))
-        for one, two in zip(by[SIME_004], by[rival]):
-            gaps[one["repeat"], one["fold"]] = 100 * (one["error"] - two["error"])
+        for item, two in zip(by[SIME_004], by[rival]):
+            gaps[item["repeat"], item["fold"]] = 100 * (item["error"] - two["error"])
         tested = f_test(by[SIME_004], by[rival][::-1])
         assert (tested.f, tested.mean) == pytest.approx((five_by_two_f(gaps).f, gaps.mean()))
         assert str(tested) in shown
@@ -132,10 +134,10 @@ def test_columns_of_a_long_boosting_are_the_classifier_of_a_short_one(n_classes,
     X, y = drawn(n_classes)
     new, cv = X[::3] + 0.1, 5 if held else "train"
     for make, regions in ((sime, None), (lvme, "union")):
-        found = make(adaboost, held=held, sizes=(2, 5)).fit(X, y)
+        result = make(adaboost, held=held, sizes=(2, 5)).fit(X, y)
         for size in (2, 5):
             direct = MaxEntStackingClassifier.from_boosting(adaboost(size), regions=regions, cv=cv, random_state=0)
-            assert np.array_equal(direct.fit(X, y).predict_proba(new), found.at(size, new))
+            assert np.array_equal(direct.fit(X, y).predict_proba(new), result.at(size, new))
     options = {} if held else DOCUMENT
     chain = HMMStackingClassifier(adaboost(5), random_state=0, **options).fit(X, y)
     assert np.array_equal(chain.predict_proba(new), hmm(adaboost, held=held, sizes=(5,)).fit(X, y).predict_proba(new))
@@ -144,19 +146,19 @@ def test_columns_of_a_long_boosting_are_the_classifier_of_a_short_one(n_classes,
 @pytest.mark.parametrize("boost", [adaboost, weightboost])
 def test_votes_at_a_size_are_those_of_a_boosting_of_that_size(boost):
     X, y = drawn(3)
-    found = Votes(boost, sizes=(3, 8)).fit(X, y)
+    result = Votes(boost, sizes=(3, 8)).fit(X, y)
     for size in (3, 8):
-        assert np.allclose(boost(size).fit(X, y).predict_proba(X), found.at(size, X), rtol=1e-12)
-    assert found.error(3, X, y) == pytest.approx(100 * np.mean(boost(3).fit(X, y).predict(X) != y))
-    assert found.error(5, X, y) is None
+        assert np.allclose(boost(size).fit(X, y).predict_proba(X), result.at(size, X), rtol=1e-12)
+    assert result.error(3, X, y) == pytest.approx(100 * np.mean(boost(3).fit(X, y).predict(X) != y))
+    assert result.error(5, X, y) is None
 
 
 def test_scikit_learns_boosting_is_read_at_a_size():
     X, y = drawn(3)
-    found = Peer(sizes=(2, 5)).fit(X, y)
+    result = Peer(sizes=(2, 5)).fit(X, y)
     for size in (2, 5):
         direct = AdaBoostClassifier(GaussianNB(), n_estimators=size, random_state=0).fit(X, y)
-        assert np.allclose(direct.predict_proba(X), found.at(size, X))
+        assert np.allclose(direct.predict_proba(X), result.at(size, X))
 
 
 def test_a_prior_is_chosen_at_the_largest_size_and_at_small_ones(monkeypatch):
@@ -173,16 +175,16 @@ def test_rows_are_boosted_and_described_once(monkeypatch):
     monkeypatch.setattr(combiners, "fit_regions", lambda *given: calls.append(1) or learn(*given))
     X, y = drawn(2)
     X = X + 1e-3  # rows no other test has
-    one, two = (lvme(adaboost, held=held, sizes=(3, 6)).fit(X, y) for held in (False, True))
-    assert one.said is two.said and len(calls) == 1
+    item, two = (lvme(adaboost, held=held, sizes=(3, 6)).fit(X, y) for held in (False, True))
+    assert item.outputs is two.outputs and len(calls) == 1
     assert lvme(adaboost, held=False, sizes=(3,), regions="class").fit(X, y).cells.kind == "class" and len(calls) == 2
-    assert said(adaboost, X, y[::-1], 6) is not one.said
+    assert stage_outputs(adaboost, X, y[::-1], 6) is not item.outputs
 
 
 def test_stages_that_no_inner_fold_reached_are_left_out():
     X, y = drawn(2)
     X = X - 1e-3
-    known = said(adaboost, X, y, 5)
+    known = stage_outputs(adaboost, X, y, 5)
     known.held[3:] = np.nan
     model = lvme(adaboost, held=True, sizes=(5,)).fit(X, y)
     assert model.models[5].base_names_ == ("stage 1", "stage 2", "stage 3")
@@ -199,7 +201,7 @@ def test_outputs_are_columns_as_stackingclassifier_has_them():
 def test_agreement_is_that_of_pairs_of_stages():
     X, y = drawn(3)
     model = Votes(adaboost, sizes=(7,)).fit(X, y)
-    said_ = model.said.of(X).argmax(axis=2)
+    said_ = model.outputs.of(X).argmax(axis=2)
     pairs = [np.mean(a == b) for i, a in enumerate(said_) for b in said_[:i]]
     assert agreement(model, X, y) == pytest.approx(100 * np.mean(pairs))
 
@@ -219,19 +221,19 @@ def test_printed_values_are_for_sets_and_methods_that_are_run():
     ("mean", "p", "told"),
     [(-1.0, 0.01, "yes, beyond noise"), (0.5, 0.4, "no, within noise"), (float("nan"), float("nan"), "")],
 )
-def test_who_is_ahead(mean, p, told):
-    assert verdict(mean, p) == told
+def test_who_is_ahead(mean, p, text):
+    assert verdict(mean, p) == text
 
 
 def test_combiners_are_timed_beside_the_printed_and_stackingclassifier(tables):
     records = speed(["--case", "ensembles", "--quick", "--data", str(tables)])
-    found = {(r.set, r.method, r.metric): r.mean for r in records}
+    results = {(r.set, r.method, r.metric): r.mean for r in records}
     stages, bases = dict.fromkeys(r.set for r in records)
     for method, minutes in PRINTED_MINUTES["bupa"].items():
-        assert found[stages, method, MINUTES] > 0 and found[stages, f"{method}, printed", MINUTES] == minutes
-    peer = found[bases, "StackingClassifier", MINUTES]
+        assert results[stages, method, MINUTES] > 0 and results[stages, f"{method}, printed", MINUTES] == minutes
+    peer = results[bases, "StackingClassifier", MINUTES]
     for method in ("SiME", "LvME"):
-        assert found[bases, method, RATIO] == pytest.approx(found[bases, method, MINUTES] / peer)
+        assert results[bases, method, RATIO] == pytest.approx(results[bases, method, MINUTES] / peer)
     assert not any(r.verdict for r in records)  # a smoke test judges nothing
 
 

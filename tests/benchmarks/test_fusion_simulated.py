@@ -26,19 +26,19 @@ def test_copies_share_answers_and_calibration_rows_and_nobody_says_so():
     assert len(sources) == len(ACCURACY) + 5
     copies = [name for name in sources if name in votes.copy_of]
     assert all((votes.answers[name] == votes.answers["source 1"]).all() for name in copies)
-    assert all(one.copy_of is None for one in sources.values())
+    assert all(source.copy_of is None for source in sources.values())
     assert {sources[name].calibration_set for name in ("source 1", *copies)} == {"rows of source 1"}
     assert all(
-        one.calibration_set is None for name, one in sources.items() if name[-1] in "2345" and "copy" not in name
+        source.calibration_set is None for name, source in sources.items() if name[-1] in "2345" and "copy" not in name
     )
 
 
 def test_the_same_items_and_rows_with_and_without_copies():
     (plain, alone), (copied, with_copies) = (drawn(case_of(kind), 4) for kind in ("independent", "5 copies"))
     np.testing.assert_array_equal(plain.truth, copied.truth)
-    for name, one in alone.items():
-        np.testing.assert_array_equal(one.counts, with_copies[name].counts)
-        assert one.counts.sum() == 100
+    for name, item in alone.items():
+        np.testing.assert_array_equal(item.counts, with_copies[name].counts)
+        assert item.counts.sum() == 100
 
 
 def test_repeats_and_sizes_differ():
@@ -50,15 +50,15 @@ def test_diagnoses_count_what_they_say():
     case = case_of("5 copies")
     votes, sources = drawn(case, 0)
     fuser = Fuser(sources).fit(votes.answers)
-    found = diagnosed(fuser, votes, case)
+    result = diagnosed(fuser, votes, case)
     z = fuser.dependence_.z
     copies = [0, *range(len(ACCURACY), len(sources))]
     pairs = [(a, b) for a in range(len(z)) for b in range(a) if not {a, b} <= set(copies)]
-    assert found["pair_alarms"] == pytest.approx(np.mean([abs(z[a, b]) > 4 for a, b in pairs]))
-    assert found["copies_found"] > 0.5  # twins are seen at 300 items
+    assert result["pair_alarms"] == pytest.approx(np.mean([abs(z[a, b]) > 4 for a, b in pairs]))
+    assert result["copies_found"] > 0.5  # twins are seen at 300 items
     estimate = fuser.prior_estimate_
-    assert found["covered"] == np.mean((estimate.low <= votes.priors) & (votes.priors <= estimate.high))
-    assert found["drift_05"] == np.mean([one.p_value < 0.05 for one in fuser.drift_.values()])
+    assert result["covered"] == np.mean((estimate.low <= votes.priors) & (votes.priors <= estimate.high))
+    assert result["drift_05"] == np.mean([item.p_value < 0.05 for item in fuser.drift_.values()])
     related = Case("r=0.5", 2, 300, correlation=0.5)
     assert diagnosed(fuser, votes, related)["pair_alarms"] is None  # there an alarm would be right
 
@@ -117,12 +117,12 @@ def test_a_crowd_is_read_with_the_later_of_two_answers(crowd_folder):
 def test_only_workers_of_enough_gold_items_are_calibrated(crowd_folder):
     crowd = read_crowd("cf", crowd_folder)
     gold = np.arange(20)
-    found, n_calibrated = calibrated(crowd, gold)
+    result, n_calibrated = calibrated(crowd, gold)
     assert n_calibrated == 7 and ENOUGH <= 20
-    said = crowd.answers.values["3"]
-    counted = sum(said[i] == "1" and crowd.truth[i] == "0" for i in gold)
-    assert found["3"].counts[0, 1] == pytest.approx(counted + 0.6)  # a guess is worth two rows
-    assert found["7"].counts.sum() == pytest.approx(4.0)  # the guess alone
+    outputs = crowd.answers.values["3"]
+    counted = sum(outputs[i] == "1" and crowd.truth[i] == "0" for i in gold)
+    assert result["3"].counts[0, 1] == pytest.approx(counted + 0.6)  # a guess is worth two rows
+    assert result["7"].counts.sum() == pytest.approx(4.0)  # the guess alone
 
 
 def test_scores_are_of_the_rows_asked_for():
@@ -130,8 +130,8 @@ def test_scores_are_of_the_rows_asked_for():
     crowd = Crowd("some", long_answers(frame, source="worker", value="label"), np.array(["x", "x"], dtype=object))
     fuser = Fuser(None, method="majority").fit(crowd.answers)
     assert scores(fuser, crowd.truth, np.array([0]))["error"] == 0
-    found = scores(fuser, crowd.truth, np.array([1]))
-    assert found["error"] == 1 and found["log_loss"] == pytest.approx(-np.log(1e-6))
+    result = scores(fuser, crowd.truth, np.array([1]))
+    assert result["error"] == 1 and result["log_loss"] == pytest.approx(-np.log(1e-6))
 
 
 def test_table_crowds(crowd_folder, tmp_path, capsys, monkeypatch):

@@ -26,7 +26,7 @@ from benchmarks.tables.fusion_cases import (
     priors_of,
 )
 from benchmarks.tables.fusion_show import beside, f_cell, f_of, grids
-from benchmarks.tables.fusion_sources import CategoricalBayes, drawn_columns, said
+from benchmarks.tables.fusion_sources import CategoricalBayes, drawn_columns, source_outputs
 from benchmarks.tables.printed_fusion import (
     BATCH_PERCENT,
     SUBSPACES,
@@ -111,11 +111,11 @@ def test_every_kind_of_case_runs_and_stands_beside_the_printed(main, capsys):
             )
             assert (r["batch_30"] is not None) == ("batches" in name)
             assert (r["missing_prior"] is not None) == ("without" in name)
-    found = {(r["set"], r["method"], r["metric"]): r for r in read_lines(results / "fusion.jsonl")}
-    one = found["pima_1_2.57", IT_004, "error"]
-    assert one["printed"] == 17.82 and one["source"] == "document 004, table 4.3; 4.4: 18.31; 6.1: 21.2"
-    assert found["pima_without_1", TILDE, "missing_prior"]["printed"] == 0.51
-    assert found["bupa_1_0.05_batches", "ml-sum", "batch_10"]["printed"] == 46.89
+    matches = {(r["set"], r["method"], r["metric"]): r for r in read_lines(results / "fusion.jsonl")}
+    item = matches["pima_1_2.57", IT_004, "error"]
+    assert item["printed"] == 17.82 and item["source"] == "document 004, table 4.3; 4.4: 18.31; 6.1: 21.2"
+    assert matches["pima_without_1", TILDE, "missing_prior"]["printed"] == 0.51
+    assert matches["bupa_1_0.05_batches", "ml-sum", "batch_10"]["printed"] == 46.89
 
 
 def test_a_set_names_all_its_cases_and_one_method_is_done_again(main, capsys):
@@ -176,9 +176,9 @@ def test_a_split_of_its_own_is_kept():
     X, y = drawn(["k1", "k2", "k3"], 90)
     split = np.repeat(["train", "test"], [50, 40])
     case = CASES["satimage_0.97"]
-    one, two = (batch(Dataset("satimage", X, y, split, ()), seed, case) for seed in (0, 1))
-    assert one[0].tolist() == two[0].tolist() == list(range(50))
-    assert min(one[1]) >= 50 and len(one[1]) == 40 and not np.array_equal(one[1], two[1])
+    item, two = (batch(Dataset("satimage", X, y, split, ()), seed, case) for seed in (0, 1))
+    assert item[0].tolist() == two[0].tolist() == list(range(50))
+    assert min(item[1]) >= 50 and len(item[1]) == 40 and not np.array_equal(item[1], two[1])
     halved = batch(Dataset("segment", X, y, split, ()), 0, CASES["segment_0.03"])  # as the document does
     assert len(halved[0]) == 45 and max(halved[0]) >= 50
 
@@ -188,45 +188,48 @@ def test_a_split_of_its_own_is_kept():
 
 def test_sources_see_their_columns_and_are_trained_once(monkeypatch):
     X, y = drawn(["0", "1"])
-    one = said("gaussian", (6, 3, 4, 5, 6), X, y)
-    assert [len(own) for own in one.columns] == [6, 3, 4, 5, 6] and one.names == ("1", "2", "3", "4", "5")
-    assert said("gaussian", (6, 3, 4, 5, 6), X, y) is one and said("gaussian", (6, 3, 4, 5, 6), X, y[::-1]) is not one
+    entry = source_outputs("gaussian", (6, 3, 4, 5, 6), X, y)
+    assert [len(own) for own in entry.columns] == [6, 3, 4, 5, 6] and entry.names == ("1", "2", "3", "4", "5")
+    assert (
+        source_outputs("gaussian", (6, 3, 4, 5, 6), X, y) is entry
+        and source_outputs("gaussian", (6, 3, 4, 5, 6), X, y[::-1]) is not entry
+    )
     new = X[:7] + 0.1
-    for own, told in zip(one.columns, one.of(new)):
-        assert np.allclose(told, GaussianNB().fit(X[:, own], y).predict_proba(new[:, own]))
+    for own, item in zip(entry.columns, entry.of(new)):
+        assert np.allclose(item, GaussianNB().fit(X[:, own], y).predict_proba(new[:, own]))
     monkeypatch.setattr(GaussianNB, "predict_proba", None)
-    assert one.of(new).shape == (5, 7, 2)  # kept
+    assert entry.of(new).shape == (5, 7, 2)  # kept
 
 
 def test_confusions_are_of_training_rows_or_out_of_fold():
     X, y = drawn(["0", "1"])
-    one = said("gaussian", (5, 4), X, y)
-    direct = Calibration.from_predictions(y, one.of(X)[0], ["0", "1"])
-    assert np.allclose(one.calibrations(held=False)["1"].counts, direct.counts)
-    model = one.calibrations(held=True)["1"]
-    assert np.allclose(model.counts, Calibration.from_cv(GaussianNB(), X[:, one.columns[0]], y, cv=5).counts)
+    item = source_outputs("gaussian", (5, 4), X, y)
+    direct = Calibration.from_predictions(y, item.of(X)[0], ["0", "1"])
+    assert np.allclose(item.calibrations(held=False)["1"].counts, direct.counts)
+    model = item.calibrations(held=True)["1"]
+    assert np.allclose(model.counts, Calibration.from_cv(GaussianNB(), X[:, item.columns[0]], y, cv=5).counts)
     assert np.allclose(model.class_prior, [np.mean(y == "0"), np.mean(y == "1")]) and model.calibration_set
 
 
 def test_cells_are_responsibilities_of_each_sources_own_mixture():
     X, y = drawn(["0", "1"])
-    one = said("gaussian", (5, 4), X, y)
-    cells = one.cells_of(X)[1]
-    assert np.allclose(cells, one.mixtures[1].predict_proba(X[:, one.columns[1]]))
-    found = one.calibrations(held=False, cells=True)["2"]
+    item = source_outputs("gaussian", (5, 4), X, y)
+    cells = item.cells_of(X)[1]
+    assert np.allclose(cells, item.mixtures[1].predict_proba(X[:, item.columns[1]]))
+    result = item.calibrations(held=False, cells=True)["2"]
     truth = y == "1"
-    expected = np.einsum("nv,nl->vl", one.of(X)[1][truth], cells[truth])  # (6.2), of training rows
-    assert np.allclose(found.counts[1], expected) and not found.context
-    assert one.calibrations(held=True, cells=True, context=True)["2"].context
+    expected = np.einsum("nv,nl->vl", item.of(X)[1][truth], cells[truth])  # (6.2), of training rows
+    assert np.allclose(result.counts[1], expected) and not result.context
+    assert item.calibrations(held=True, cells=True, context=True)["2"].context
 
 
 def test_machines_say_labels():
     X, y = drawn(["0", "1"])
-    one = said("svm", (5, 4), X, y)
-    assert set(one.answers(X)["1"]) == {"0", "1"} and set(np.unique(one.held)) == {0.0, 1.0}
+    item = source_outputs("svm", (5, 4), X, y)
+    assert set(item.answers(X)["1"]) == {"0", "1"} and set(np.unique(item.held)) == {0.0, 1.0}
     model = Asked("svm", (5, 4), "majority").fit(X, y)
     assert model.predict_proba(X).shape == (len(X), 2)
-    alone = [np.mean(one.answers(X)[name] != y) for name in one.names]
+    alone = [np.mean(item.answers(X)[name] != y) for name in item.names]
     assert np.allclose(model.members_error(X, y), 100 * np.array(alone))
 
 
@@ -234,15 +237,15 @@ def test_categories_are_relative_frequencies_and_a_gap_is_one():
     X = pd.DataFrame({"a": ["u", "u", "v", None], "b": ["x", "y", "x", "x"]})
     model = CategoricalBayes().fit(X, np.array(["e", "e", "p", "p"]))
     new = pd.DataFrame({"a": ["u", None, "new"], "b": ["y", "x", "x"]})
-    found = model.predict_proba(new)
-    assert found[0, 0] == pytest.approx(1) and found[1, 1] == pytest.approx(1)
-    assert found[2] == pytest.approx([1 / 3, 2 / 3], abs=1e-5)  # a category never seen says nothing
+    result = model.predict_proba(new)
+    assert result[0, 0] == pytest.approx(1) and result[1, 1] == pytest.approx(1)
+    assert result[2] == pytest.approx([1 / 3, 2 / 3], abs=1e-5)  # a category never seen says nothing
 
 
 def test_drawn_columns_differ_and_are_not_more_than_there_are():
-    one, two = drawn_columns(10, (4, 20), seed=1)
-    assert len(set(one)) == 4 and two.tolist() == list(range(10))
-    assert not np.array_equal(one, drawn_columns(10, (4,), seed=2)[0])
+    item, two = drawn_columns(10, (4, 20), seed=1)
+    assert len(set(item)) == 4 and two.tolist() == list(range(10))
+    assert not np.array_equal(item, drawn_columns(10, (4,), seed=2)[0])
 
 
 # --- fusion -----------------------------------------------------------------------------------------------------------
@@ -258,7 +261,7 @@ def fitted():
 
 def test_a_fusion_is_that_of_the_answers(fitted):
     model, new, truth = fitted
-    direct = Fuser(model.sources, method="min-divergence").fit(model.said.answers(new))
+    direct = Fuser(model.sources, method="min-divergence").fit(model.outputs.answers(new))
     assert np.array_equal(model.predict_proba(new), direct.posterior_)
     share = [np.mean(truth == label) for label in "01"]
     assert prior_error(model, new, truth) == pytest.approx(50 * np.abs(direct.prior_ - share).sum())
@@ -271,9 +274,9 @@ def test_a_fusion_is_that_of_the_answers(fitted):
 def test_copies_are_of_the_second_weakest_and_declared_ones_do_no_harm(fitted):
     model, new, truth = fitted
     before = 100 * np.mean(model.classes_[model.predict_proba(new).argmax(axis=1)] != truth)
-    name = sorted(model.said.names, key=lambda one: model.members_error(new, truth)[int(one) - 1])[-2]
+    name = sorted(model.outputs.names, key=lambda item: model.members_error(new, truth)[int(item) - 1])[-2]
     more = {f"{name} copy {i + 1}": model.sources[name] for i in range(5)}
-    answers = model.said.answers(new)
+    answers = model.outputs.answers(new)
     direct = Fuser({**model.sources, **more}, method="min-divergence").fit(
         {**answers, **dict.fromkeys(more, answers[name])}
     )
@@ -283,7 +286,7 @@ def test_copies_are_of_the_second_weakest_and_declared_ones_do_no_harm(fitted):
 
 def test_batches_are_fused_one_by_one(fitted):
     model, new, truth = fitted
-    answers = model.said.answers(new)
+    answers = model.outputs.answers(new)
     parts = [slice(0, 75), slice(75, 150)]
     fusers = [
         Fuser(model.sources, method="min-divergence").fit({n: a[part] for n, a in answers.items()}) for part in parts
@@ -335,9 +338,9 @@ def test_f_statistics_are_of_five_times_two_halves():
             for m, method in enumerate((IT_004, "sum"))
         }
     }
-    found = f_of(records, "pima_1_2.57", (IT_004, "sum"))
-    assert found.f == pytest.approx(five_by_two_f(errors[0] - errors[1]).f)
-    assert f_cell(found, 8.31).endswith("(8.31)") and f_cell(None, None) == "-"
+    result = f_of(records, "pima_1_2.57", (IT_004, "sum"))
+    assert result.f == pytest.approx(five_by_two_f(errors[0] - errors[1]).f)
+    assert f_cell(result, 8.31).endswith("(8.31)") and f_cell(None, None) == "-"
     records["pima_1_2.57"]["sum"][0]["n_folds"] = 10
     assert f_of(records, "pima_1_2.57", (IT_004, "sum")) is None
 
@@ -351,5 +354,5 @@ def test_cells_of_the_grids():
 def test_memory_is_bounded(monkeypatch):
     monkeypatch.setattr(sources, "KEPT", 2)
     for seed in range(4):
-        said("gaussian", (3,), *drawn(["0", "1"], 40, seed))
+        source_outputs("gaussian", (3,), *drawn(["0", "1"], 40, seed))
     assert len(sources._RECENT) == 2

@@ -43,10 +43,10 @@ def panel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("judges")
     rng = np.random.default_rng(0)
     truth = rng.integers(1, 3, size=420)
-    said = {judge: np.where(rng.random(420) < 0.75, truth, 3 - truth).astype(object) for judge in JUDGES}
-    for column in said.values():
+    outputs = {judge: np.where(rng.random(420) < 0.75, truth, 3 - truth).astype(object) for judge in JUDGES}
+    for column in outputs.values():
         column[rng.random(420) < 0.02] = ""
-    pd.DataFrame({**said, "class": truth}).to_csv(folder / "judges.csv", index=False)
+    pd.DataFrame({**outputs, "class": truth}).to_csv(folder / "judges.csv", index=False)
     features = [{"name": judge, "kind": "discrete"} for judge in JUDGES]
     entry = {"name": "llmbar_judges", "file": "judges.csv", "features": features}
     (folder / "manifest.json").write_text(json.dumps({"datasets": [entry]}))
@@ -81,15 +81,15 @@ def test_a_split_has_no_item_on_both_sides_and_the_priors_asked_for(data):
 def test_judges_are_calibrated_on_rows_of_their_own(data):
     train, _ = Halves((0.5, 0.5))(data, 0)
     X, y = data.X.iloc[train], data.y[train]
-    found = calibrations(X, y)
-    assert list(found) == list(JUDGES)
-    for judge, one in found.items():
-        assert OWN - 10 <= one.counts.sum() <= OWN  # blanks are left out
-        assert 0.6 < one.confusion[0, 0] < 0.9, judge
-    counts = np.stack([one.n_rows for one in found.values()])
+    result = calibrations(X, y)
+    assert list(result) == list(JUDGES)
+    for judge, item in result.items():
+        assert OWN - 10 <= item.counts.sum() <= OWN  # blanks are left out
+        assert 0.6 < item.confusion[0, 0] < 0.9, judge
+    counts = np.stack([item.n_rows for item in result.values()])
     assert len(np.unique(counts, axis=0)) > 6  # not the same rows for all
     shuffled = calibrations(X, y)
-    assert all((shuffled[judge].counts == found[judge].counts).all() for judge in JUDGES)
+    assert all((shuffled[judge].counts == result[judge].counts).all() for judge in JUDGES)
 
 
 def test_told_items_keep_their_class_and_are_not_judged(data):
@@ -129,10 +129,10 @@ def test_near_the_best_by_either_standard_error():
         return [{"fold": i, "loss": v, **size} for i, v in enumerate(values)]
 
     by = {AUTO: records([1.0, 2.2, 3.0]), "pool": records([1.0, 2.0, 3.0]), "min-divergence": records([5.0, 5.0, 5.0])}
-    found = near(by, AUTO, (AUTO, "pool", "min-divergence"), "loss")
-    assert found.best == "pool" and found.gap == pytest.approx(0.2 / 3)
-    assert found.paired_se == pytest.approx(0.2 / 3) and found.mean_se == pytest.approx(1 / np.sqrt(3))
-    assert str(found).endswith("yes")
+    result = near(by, AUTO, (AUTO, "pool", "min-divergence"), "loss")
+    assert result.best == "pool" and result.gap == pytest.approx(0.2 / 3)
+    assert result.paired_se == pytest.approx(0.2 / 3) and result.mean_se == pytest.approx(1 / np.sqrt(3))
+    assert str(result).endswith("yes")
     by[AUTO] = records([1.2, 2.2, 3.2])  # always worse: the paired difference knows
     assert "by the mean's s.e. only" in str(near(by, AUTO, (AUTO, "pool"), "loss"))
     assert str(near(by, AUTO, (AUTO,), "loss")).endswith("yes")

@@ -23,10 +23,10 @@ SMALL = ("--folds", "2", "--repeats", "1")
 
 
 def by_method(results, table, name):
-    found = {}
+    matches = {}
     for record in Store(table, results).load(name).values():
-        found.setdefault(record["method"], []).append(record)
-    return found
+        matches.setdefault(record["method"], []).append(record)
+    return matches
 
 
 def test_table_continuous(run, capsys):
@@ -38,9 +38,9 @@ def test_table_continuous(run, capsys):
     by = by_method(results, "continuous", "waveform")
     gap = difference(by["class"], by["union"], "log_loss")
     assert f"{gap.mean:+.3f} ± {gap.se:.3f}" in shown
-    found = {(r["method"], r["metric"]): r for r in read_lines(results / "continuous.jsonl")}
-    assert found["class", "error"]["printed"] == 16.57 and found["union", "error"]["printed"] is None
-    assert found["union", "n_parameters"]["mean"] > 2 and found["LR", "n_parameters"]["mean"] is None
+    matches = {(r["method"], r["metric"]): r for r in read_lines(results / "continuous.jsonl")}
+    assert matches["class", "error"]["printed"] == 16.57 and matches["union", "error"]["printed"] is None
+    assert matches["union", "n_parameters"]["mean"] > 2 and matches["LR", "n_parameters"]["mean"] is None
 
 
 def test_table_mixed(run):
@@ -62,16 +62,16 @@ def test_table_inference(run, capsys):
     assert all(r["failed"] is None for records in by.values() for r in records)
     for r in by[JOINT]:
         assert 0 < r["criterion_2"] < r["criterion_3"] < 1  # two columns right at once are fewer
-    found = {(r["method"], r["metric"]): r for r in read_lines(results / "inference.jsonl")}
+    matches = {(r["method"], r["metric"]): r for r in read_lines(results / "inference.jsonl")}
     percent = 100 * np.mean([r["criterion_3"] for r in by[JOINT]])
-    assert found[JOINT, "criterion_3"]["mean"] == pytest.approx(percent)
-    assert found[JOINT, "criterion_3"]["printed"] == 17.92
+    assert matches[JOINT, "criterion_3"]["mean"] == pytest.approx(percent)
+    assert matches[JOINT, "criterion_3"]["printed"] == 17.92
 
 
 def test_naive_bayes_in_turn(data):
-    found = load("zoo", data, mixed=True, discrete=True)
-    model = BayesInTurn(found).fit(found.X[:60], found.y[:60])
-    test, truth = found.X[60:], found.y[60:]
+    result = load("zoo", data, mixed=True, discrete=True)
+    model = BayesInTurn(result).fit(result.X[:60], result.y[:60])
+    test, truth = result.X[60:], result.y[60:]
     wrong = model.predict_proba(test).argmax(axis=1) != np.searchsorted(model.classes_, truth)
     table = test.assign(**{"class": truth})
     assert model._error(table, ["class"]) == wrong.mean()
@@ -119,13 +119,13 @@ def test_numbers_are_read_as_categories_where_asked(data):
 @pytest.mark.parametrize("make", [peers.boosting, peers.linear_svm, peers.naive_bayes, peers.logistic])
 def test_peers_take_gaps_and_unseen_values(data, make):
     name, discrete = ("zoo", True) if make is peers.naive_bayes else ("hepatitis", False)
-    found = load(name, data, mixed=True, discrete=discrete)
-    train, test = found.X[:60], found.X[60:].copy()
-    test.loc[test.index[0], found.discrete[0]] = "never seen"
-    test.loc[test.index[1], found.discrete[0]] = None
-    model = make(found).fit(train, found.y[:60])
+    result = load(name, data, mixed=True, discrete=discrete)
+    train, test = result.X[:60], result.X[60:].copy()
+    test.loc[test.index[0], result.discrete[0]] = "never seen"
+    test.loc[test.index[1], result.discrete[0]] = None
+    model = make(result).fit(train, result.y[:60])
     assert np.allclose(model.predict_proba(test).sum(axis=1), 1)
-    assert accuracy_score(found.y[60:], model.predict(test)) > 0.6
+    assert accuracy_score(result.y[60:], model.predict(test)) > 0.6
 
 
 def test_boosting_where_a_class_has_one_row():

@@ -100,9 +100,9 @@ def test_table_discrimination(tables, tmp_path, capsys, monkeypatch):
         assert (r["n_train"], r["n_test"]) == (80, 120)
         assert 0 <= r["train_errors"] <= 40 and 0.5 < r["test_auc"] <= 1 and r["log_loss"] > 0
         assert r["test_errors"] == pytest.approx(120 * r["error"]) or r["method"] == SVM_LINEAR  # by sign, not Platt's
-    found = {(r["method"], r["metric"]): r for r in read_lines(tmp_path / "discrimination.jsonl")}
-    assert (found[MED, "test_errors"]["printed"], found[MED, "train_errors"]["printed"]) == (3, 2)
-    assert found[MED, "test_errors"]["source"] == "document 001, table 1"
+    results = {(r["method"], r["metric"]): r for r in read_lines(tmp_path / "discrimination.jsonl")}
+    assert (results[MED, "test_errors"]["printed"], results[MED, "train_errors"]["printed"]) == (3, 2)
+    assert results[MED, "test_errors"]["source"] == "document 001, table 1"
 
 
 def test_folds_are_judged_beside_the_linear_methods(tables, tmp_path, capsys, monkeypatch):
@@ -141,8 +141,8 @@ def test_likelihood_gaussians_are_those_of_the_classes_and_the_bias_balances():
     y = np.repeat([0, 1], [60, 90])
     X = rng.standard_normal((150, 3)) * (1 + y[:, None]) + y[:, None]
     model = LikelihoodGaussians(0.0).fit(X, y)
-    one, zero = (multivariate_normal(X[y == c].mean(axis=0), np.cov(X[y == c].T, bias=True)).logpdf(X) for c in (1, 0))
-    offset = model.decision_function(X) - (one - zero)
+    item, zero = (multivariate_normal(X[y == c].mean(axis=0), np.cov(X[y == c].T, bias=True)).logpdf(X) for c in (1, 0))
+    offset = model.decision_function(X) - (item - zero)
     assert np.ptp(offset) == pytest.approx(0, abs=1e-9)  # maximum likelihood but for the bias
     assert model.predict_proba(X)[:, 1].sum() == pytest.approx(90)
     assert np.array_equal(model.predict(X), model.predict_proba(X).argmax(axis=1))
@@ -162,16 +162,16 @@ def test_differences_are_paired_over_the_splits():
     rng = np.random.default_rng(0)
     a, b = rng.poisson([[7], [5]], size=(2, 12)).astype(float)
     numbers = {"test_auc": 0.9, "log_loss": 0.2}
-    one, two = ([SIZE | numbers | {"fold": i, "test_errors": x} for i, x in enumerate(v)] for v in (a, b))
-    cells = paired(one, two[::-1])
+    item, two = ([SIZE | numbers | {"fold": i, "test_errors": x} for i, x in enumerate(v)] for v in (a, b))
+    cells = paired(item, two[::-1])
     interval = ttest_rel(a, b).confidence_interval(0.95)
     assert cells[:3] == [
         f"{(a - b).mean():+.2f}",
         f"{interval.low:+.2f} to {interval.high:+.2f}",
         f"{ttest_rel(a, b).pvalue:.3f}",
     ]
-    assert signed_ranks(one, two) == pytest.approx(wilcoxon(a, b, zero_method="pratt", method="approx").pvalue)
-    assert signed_ranks(one, one) == 1 and float(cells[3]) > float(cells[2])
+    assert signed_ranks(item, two) == pytest.approx(wilcoxon(a, b, zero_method="pratt", method="approx").pvalue)
+    assert signed_ranks(item, item) == 1 and float(cells[3]) > float(cells[2])
 
 
 def test_svm_decides_by_its_sign(tables):
@@ -194,13 +194,13 @@ def test_table_splice(tables, tmp_path, capsys, monkeypatch):
     )
     shown = capsys.readouterr().out
     assert "recovered" in shown and (tmp_path / "a.png").stat().st_size > 10_000
-    found = {name: list(Store("splice", tmp_path).load(name).values()) for name in ("IE", "IE_without_consensus")}
-    assert [len(records) for records in found.values()] == [6, 2]
-    for r in (r for records in found.values() for r in records):
+    results = {name: list(Store("splice", tmp_path).load(name).values()) for name in ("IE", "IE_without_consensus")}
+    assert [len(records) for records in results.values()] == [6, 2]
+    for r in (r for records in results.values() for r in records):
         assert r["failed"] is None and (r["n_train"], r["n_test"]) == (60, 100)
         assert len(r["roc"]) == len(RATES) and r["roc"][-1] == 1
         assert (r["taken_for_true"] is not None) == (SEMI in r["method"])
-    with_them, without = (np.mean([r["auc"] for r in records if ALL in r["method"]]) for records in found.values())
+    with_them, without = (np.mean([r["auc"] for r in records if ALL in r["method"]]) for records in results.values())
     assert with_them > 0.9 > without  # the consensus gives made-up sites away
 
 
@@ -271,10 +271,10 @@ def test_discrimination_is_measured_beside_libsvm():
     records = speed(["--case", "med", "--quick"])
     assert {r.set for r in records} == {setting.name for setting in QUICK}
     for setting in QUICK:
-        found = {(r.method, r.metric): r.mean for r in records if r.set == setting.name}
-        assert all(found[f"{who}, {margin}", SECONDS] > 0 for who in ("mixent", "solver") for margin in MARGINS)
+        results = {(r.method, r.metric): r.mean for r in records if r.set == setting.name}
+        assert all(results[f"{who}, {margin}", SECONDS] > 0 for who in ("mixent", "solver") for margin in MARGINS)
         for margin in MARGINS:
-            assert 0 <= found[f"mixent, {margin}", GAP_ROW] <= TOL
-            assert found[f"mixent, {margin}", SUPPORT] == found[f"solver, {margin}", SUPPORT]  # the same problem
-            assert found[f"mixent, {margin}", SUPPORT] == pytest.approx(found["libsvm", SUPPORT], rel=0.3)
-            assert found[f"mixent, {margin}", ERROR] == pytest.approx(found["libsvm", ERROR], abs=0.05)
+            assert 0 <= results[f"mixent, {margin}", GAP_ROW] <= TOL
+            assert results[f"mixent, {margin}", SUPPORT] == results[f"solver, {margin}", SUPPORT]  # the same problem
+            assert results[f"mixent, {margin}", SUPPORT] == pytest.approx(results["libsvm", SUPPORT], rel=0.3)
+            assert results[f"mixent, {margin}", ERROR] == pytest.approx(results["libsvm", ERROR], abs=0.05)

@@ -189,11 +189,11 @@ def test_auc_roc_and_histogram_are_those_of_the_scores():
 def test_differences_are_paired_over_the_splits():
     rng = np.random.default_rng(0)
     a, b = rng.random((2, 12))
-    one, two = ([SIZE | {"fold": i, "auc": x} for i, x in enumerate(v)] for v in (a, b))
-    cells = paired(one, two[::-1])
+    item, two = ([SIZE | {"fold": i, "auc": x} for i, x in enumerate(v)] for v in (a, b))
+    cells = paired(item, two[::-1])
     interval = ttest_rel(a, b).confidence_interval(0.95)
-    told = f"{interval.low:+.4f} to {interval.high:+.4f} ({ttest_rel(a, b).pvalue:.2g})"
-    assert cells[:2] == [f"{(a - b).mean():+.4f}", told]
+    text = f"{interval.low:+.4f} to {interval.high:+.4f} ({ttest_rel(a, b).pvalue:.2g})"
+    assert cells[:2] == [f"{(a - b).mean():+.4f}", text]
     wider = np.array([[float(x) for x in cell.split(" (")[0].split(" to ")] for cell in cells[1:]])
     assert wider[1, 0] < wider[0, 0] < wider[0, 1] < wider[1, 1]
 
@@ -201,11 +201,11 @@ def test_differences_are_paired_over_the_splits():
 def test_ranks_weigh_sets_and_not_classes():
     values = {"a_1": (0.9, 0.8, 0.7), "a_2": (0.7, 0.8, 0.9), "b_1": (0.6, 0.6, 0.5)}
     methods = [name_of("auto", MRE), name_of("auto", BAYES), MIXTURE]
-    found = {
+    results = {
         Setting(name): {m: [SIZE | {"fold": 0, "auc": x}] for m, x in zip(methods, of)} for name, of in values.items()
     }
-    found[Setting("b_1")][name_of("hmm", MRE)] = [SIZE | {"fold": 0, "auc": 1.0}]  # not on all
-    named, areas, places = ranks(found)
+    results[Setting("b_1")][name_of("hmm", MRE)] = [SIZE | {"fold": 0, "auc": 1.0}]  # not on all
+    named, areas, places = ranks(results)
     assert named == methods
     assert areas == pytest.approx(np.array([[0.8, 0.8, 0.8], [0.6, 0.6, 0.5]]))
     assert places == pytest.approx(np.array([[2, 2, 2], [1.5, 1.5, 3]]))

@@ -23,7 +23,7 @@ def test_quick_run_prints_every_row_and_writes_records(tmp_path, capsys):
         "5000x10 K=4",
         "seconds per pass",
         FASTER,
-        "30 % gaps",
+        "30 % missing",
         "peak memory",
         "offset 1e8",
         "separation 1e4 sigma",
@@ -57,26 +57,26 @@ def test_maximum_entropy_is_measured_beside_logistic_regression_at_the_same_gap(
 
 def test_fusion_is_measured_beside_numpy_with_the_same_posteriors():
     records = main(["--case", "fusion", "--quick"])
-    found = {(r.metric, r.method): r.mean for r in records}
-    assert found[SAME, "dawid-skene"] < 1e-9  # the same mathematics, or speeds mean nothing
-    assert all(found[SECONDS, method] > 0 for method in ("auto", "ml-product", "min-divergence"))
-    assert found[FUSION_RATIO, "min-divergence"] > 0 and found[MILLISECONDS, "fuse_one"] > 0
-    assert 0 <= found[REACHED_R, "min-divergence"] < 0.01 and found[REACHED_R, "numpy"] < 0.1
+    results = {(r.metric, r.method): r.mean for r in records}
+    assert results[SAME, "dawid-skene"] < 1e-9  # the same mathematics, or speeds mean nothing
+    assert all(results[SECONDS, method] > 0 for method in ("auto", "ml-product", "min-divergence"))
+    assert results[FUSION_RATIO, "min-divergence"] > 0 and results[MILLISECONDS, "fuse_one"] > 0
+    assert 0 <= results[REACHED_R, "min-divergence"] < 0.01 and results[REACHED_R, "numpy"] < 0.1
     assert all(r.printed is None for r in records)  # a smoke test judges nothing
 
 
 def test_growth_is_laid_out_beside_restarts(capsys):
     records = main(["--case", "growth", "--quick"])
-    found = {(r.set, r.method, r.metric): r.mean for r in records}
+    results = {(r.set, r.method, r.metric): r.mean for r in records}
     name = "generated 300x5, VVV, K="
-    one = [found[name + "1", method, LOG_LIK] for method in (GROWN, ONCE)]
-    assert one[0] == pytest.approx(one[1], rel=1e-6)  # one component: nothing to choose
+    item = [results[name + "1", method, LOG_LIK] for method in (GROWN, ONCE)]
+    assert item[0] == pytest.approx(item[1], rel=1e-6)  # one component: nothing to choose
     for k in "23":
-        assert found[name + k, GROWN, LOG_LIK] > found[name + str(int(k) - 1), GROWN, LOG_LIK]
-        assert found[name + k, GROWN, COST] == found[name + k, GROWN, COST_ALL]
-        assert found[name + k, ONCE, COST] < found[name + k, ONCE, COST_ALL]
+        assert results[name + k, GROWN, LOG_LIK] > results[name + str(int(k) - 1), GROWN, LOG_LIK]
+        assert results[name + k, GROWN, COST] == results[name + k, GROWN, COST_ALL]
+        assert results[name + k, ONCE, COST] < results[name + k, ONCE, COST_ALL]
     printed = capsys.readouterr().out
-    assert "generated 300x5, VVI" in printed and f"{one[0]:.4f}" in printed
+    assert "generated 300x5, VVI" in printed and f"{item[0]:.4f}" in printed
 
 
 @pytest.mark.parametrize(

@@ -75,8 +75,8 @@ def test_table_is_printed(data, results, capsys, monkeypatch):
 )
 def test_bad_input_ends_in_one_line(data, tmp_path, capsys, more, message):
     assert run(data, tmp_path, *more) == 1
-    told = capsys.readouterr().err
-    assert message in told and told.count("\n") == 1
+    text = capsys.readouterr().err
+    assert message in text and text.count("\n") == 1
 
 
 def test_difference_has_the_corrected_error():
@@ -85,7 +85,7 @@ def test_difference_has_the_corrected_error():
     size = {"repeat": 0, "n_train": 90, "n_test": 10, "failed": None}
     a = [size | {"fold": i, "log_loss": 1 + gap} for i, gap in enumerate(gaps)]
     b = [size | {"fold": i, "log_loss": 1.0} for i in range(10)][::-1]  # order of the records does not matter
-    found = difference(a, b, "log_loss")
-    assert found.mean == pytest.approx(gaps.mean())
-    assert found.se == pytest.approx(np.sqrt((1 / 10 + 1 / 9) * gaps.var(ddof=1)))
-    assert found.worse and not difference(b, a, "log_loss").worse
+    result = difference(a, b, "log_loss")
+    assert result.mean == pytest.approx(gaps.mean())
+    assert result.se == pytest.approx(np.sqrt((1 / 10 + 1 / 9) * gaps.var(ddof=1)))
+    assert result.worse and not difference(b, a, "log_loss").worse

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from benchmarks.tables import __main__ as program
 from benchmarks.tables import crowds, everything, fusion_simulated
-from benchmarks.tables.beside import Beside, against, noise, std_error, told_apart
+from benchmarks.tables.beside import Beside, against, noise, significance, std_error
 from benchmarks.tables.data import SHARED
 from benchmarks.tables.everything import QUICK, Quick, inputs_of, page_of, quick_settings
 from benchmarks.tables.markdown import anchor, grid_lines, table_lines
@@ -123,9 +123,9 @@ def full(tmp_path_factory):
         ("crowds", crowds.SETS, crowds.METHODS),
     ):
         metrics = ["error", "log_loss", "covered", "n_calibrated"]
-        for one in sets:
-            keys = [(one, method, 1, repeat, 0) for method in methods for repeat in range(3)]
-            write_lines(Store(name, folder).path(one), [made_up(key, metrics, rng) for key in keys])
+        for set in sets:
+            keys = [(set, method, 1, repeat, 0) for method in methods for repeat in range(3)]
+            write_lines(Store(name, folder).path(set), [made_up(key, metrics, rng) for key in keys])
     return write_page(folder / "tables.md", inputs_of(folder, quick=False)).read_text()
 
 
@@ -170,15 +170,15 @@ def folds_of(values, n_train=90, n_test=10, n_folds=10):
 
 
 def test_standard_errors_count_shared_rows():
-    found = np.random.default_rng(0).normal(0.3, 0.1, 10)
-    var = found.var(ddof=1)
-    assert std_error(folds_of(found), "log_loss") == pytest.approx(np.sqrt(var * (1 / 10 + 1 / 9)))
-    assert std_error(folds_of(found), "error") == pytest.approx(100 * np.sqrt(var * (1 / 10 + 1 / 9)))
-    splits = folds_of(found, n_train=80, n_test=120)  # random splits: as many as one likes
+    result = np.random.default_rng(0).normal(0.3, 0.1, 10)
+    var = result.var(ddof=1)
+    assert std_error(folds_of(result), "log_loss") == pytest.approx(np.sqrt(var * (1 / 10 + 1 / 9)))
+    assert std_error(folds_of(result), "error") == pytest.approx(100 * np.sqrt(var * (1 / 10 + 1 / 9)))
+    splits = folds_of(result, n_train=80, n_test=120)  # random splits: as many as one likes
     assert std_error(splits, "log_loss") == pytest.approx(np.sqrt(var / 10))
-    assert noise(folds_of(found), "log_loss", None) == pytest.approx(2 * np.sqrt(var * (2 / 10 + 2 / 9)))
+    assert noise(folds_of(result), "log_loss", None) == pytest.approx(2 * np.sqrt(var * (2 / 10 + 2 / 9)))
     assert noise(splits, "log_loss", 1) == pytest.approx(2 * np.sqrt(var * (1 / 10 + 1)))
-    assert np.isnan(std_error(folds_of(found[:1]), "log_loss"))
+    assert np.isnan(std_error(folds_of(result[:1]), "log_loss"))
 
 
 def test_standard_error_of_one_split_is_over_its_rows():
@@ -191,18 +191,18 @@ def test_standard_error_of_one_split_is_over_its_rows():
 def test_words_beside_the_print(gap, word):
     assert Beside("iris", gap, 1.0).word == word
     assert Beside("iris", gap, float("nan")).word == "within noise"  # one fold tells nothing
-    told = against([Beside("iris", gap, 1.0)], "Table 1")
-    assert told.startswith("Of 1 number printed in Table 1, ours are within noise in ")
-    assert ("(iris)" in told) == (word != "within noise")
+    text = against([Beside("iris", gap, 1.0)], "Table 1")
+    assert text.startswith("Of 1 number printed in Table 1, ours are within noise in ")
+    assert ("(iris)" in text) == (word != "within noise")
 
 
 def test_same_folds_are_told_apart():
     rng = np.random.default_rng(1)
     low = rng.normal(0.3, 0.02, 10)
-    one, two = folds_of(low), folds_of(low + 0.1 + rng.normal(0, 0.005, 10))
-    assert told_apart(one, two, "error") == "better" and told_apart(two, one, "error") == "worse"
-    assert told_apart(one, one, "error") == "within noise"
-    assert told_apart(one, [], "error") is None
+    item, two = folds_of(low), folds_of(low + 0.1 + rng.normal(0, 0.005, 10))
+    assert significance(item, two, "error") == "better" and significance(two, item, "error") == "worse"
+    assert significance(item, item, "error") == "within noise"
+    assert significance(item, [], "error") is None
 
 
 # --- Markdown ---------------------------------------------------------------------------------------------------------

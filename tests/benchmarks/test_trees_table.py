@@ -69,8 +69,8 @@ def few(monkeypatch):
 def test_table_trees(tables, tmp_path, capsys):
     methods = [MED, DOCUMENT, CHOW_LIU, BAYES, EMPIRICAL, LR]
     given = ["--table", "trees", "--folds", "2", "--quiet", "--data", str(tables), "--results", str(tmp_path)]
-    one = ["--sets", WITHOUT, "--methods", *methods, "--picture", str(tmp_path / "a.png")]
-    assert program.main([*given, *one]) == 0
+    item = ["--sets", WITHOUT, "--methods", *methods, "--picture", str(tmp_path / "a.png")]
+    assert program.main([*given, *item]) == 0
     assert program.main([*given, "--sets", SITE, "--methods", CHOW_LIU]) == 0
     shown = capsys.readouterr().out
     for text in (*methods, f"{MED} - {CHOW_LIU}", f"{DOCUMENT} - {BAYES}", "12.3", "14.0", "0.152", "100 test rows"):
@@ -85,8 +85,8 @@ def test_table_trees(tables, tmp_path, capsys):
         assert len(r["edges"]) == (4 * 23 * 22 // 2 if r["method"] == DOCUMENT else 0)
         if r["method"] == DOCUMENT:
             assert r["train_error"] == 0 and r["gamma"] in GAMMAS and r["gamma"] < r["largest_gamma"]
-    found = {(r["method"], r["metric"]): r for r in read_lines(tmp_path / "trees.jsonl") if r["set"] == WITHOUT}
-    assert (found[DOCUMENT, "least_error"]["printed"], found[CHOW_LIU, "train_error"]["printed"]) == (12.4, 0.5)
+    results = {(r["method"], r["metric"]): r for r in read_lines(tmp_path / "trees.jsonl") if r["set"] == WITHOUT}
+    assert (results[DOCUMENT, "least_error"]["printed"], results[CHOW_LIU, "train_error"]["printed"]) == (12.4, 0.5)
     easy = np.mean([r["auc"] for r in Store("trees", tmp_path).load(SITE).values()])
     assert easy > np.mean([r["auc"] for r in records if r["method"] == CHOW_LIU])  # the consensus gives them away
 
@@ -150,8 +150,8 @@ def test_naive_bayes_fills_gaps_and_counts_letters(tables):
 def test_differences_are_paired_over_the_splits():
     rng = np.random.default_rng(0)
     a, b = rng.random((2, 12))
-    one, two = ([SIZE | {"fold": i, "error": x} for i, x in enumerate(v)] for v in (a, b))
-    cells = paired(one, two[::-1], "error")
+    item, two = ([SIZE | {"fold": i, "error": x} for i, x in enumerate(v)] for v in (a, b))
+    cells = paired(item, two[::-1], "error")
     interval = ttest_rel(100 * a, 100 * b).confidence_interval(0.95)
     assert cells[0] == f"{100 * (a - b).mean():+.2f}"
     assert cells[1:3] == [f"{interval.low:+.2f} to {interval.high:+.2f}", f"{ttest_rel(a, b).pvalue:.2g}"]
@@ -160,10 +160,10 @@ def test_differences_are_paired_over_the_splits():
 
 def test_trees_are_measured_beside_classifiers_of_categories(tables):
     records = speed(["--case", "trees", "--quick", "--data", str(tables)])
-    found = {(r.method, r.metric): r.mean for r in records}
-    assert {method for method, _ in found} == {OURS, "CategoricalNB", "RandomForest", "HistGradientBoosting"}
-    assert all(found[method, LOG_LOSS] > 0 and 0 <= found[method, ERROR] < 60 for method, _ in found)
+    results = {(r.method, r.metric): r.mean for r in records}
+    assert {method for method, _ in results} == {OURS, "CategoricalNB", "RandomForest", "HistGradientBoosting"}
+    assert all(results[method, LOG_LOSS] > 0 and 0 <= results[method, ERROR] < 60 for method, _ in results)
     for method in ("CategoricalNB", "RandomForest", "HistGradientBoosting"):
-        assert found[method, RATIO] == pytest.approx(found[method, FIT] / found[OURS, FIT])
-        assert found[method, RATIO_PREDICT] > 0 and (OURS, RATIO) not in found
+        assert results[method, RATIO] == pytest.approx(results[method, FIT] / results[OURS, FIT])
+        assert results[method, RATIO_PREDICT] > 0 and (OURS, RATIO) not in results
     assert not any(r.verdict for r in records)  # a smoke test judges nothing
