@@ -218,7 +218,7 @@ def test_printed_values_are_for_sets_and_methods_that_are_run():
 
 
 @pytest.mark.parametrize(
-    ("mean", "p", "told"),
+    ("mean", "p", "text"),
     [(-1.0, 0.01, "yes, beyond noise"), (0.5, 0.4, "no, within noise"), (float("nan"), float("nan"), "")],
 )
 def test_who_is_ahead(mean, p, text):
