@@ -39,6 +39,7 @@ test-slow: $(VENV)/.installed-docs  ## the long checks
 # Pages in a browser are skipped where there is none, as in `make test`.
 # SLSQP of old scipy, which only tests use, says when it steps over a bound by rounding.
 LOWEST ?= tests --ignore tests/benchmarks --ignore-glob 'tests/test_docs*' --ignore-glob 'tests/test_package*' \
+	--ignore-glob 'tests/wording/test_package*' \
 	--ignore tests/test_site.py --ignore tests/test_examples.py --deselect tests/test_public.py::test_import_is_cheap
 
 test-lowest: .venv-lowest/.installed  ## the default tests with the lowest versions that pyproject.toml allows

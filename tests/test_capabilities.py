@@ -129,7 +129,7 @@ def test_probabilities_of_labels_are_refused(name):
     one = SUBJECTS[name]
     with pytest.raises(ValueError, match="probabilities") as caught:
         one.fit(y=DOUBT)
-    assert re.search("give|needs one known label|blank where", str(caught.value))
+    assert re.search("give|needs|blank", str(caught.value))
 
 
 @each("absent_labels", able=True)
@@ -152,7 +152,7 @@ def test_rows_without_a_label_count_as_the_note_says(name):
 
 @each("absent_labels", able=False)
 def test_rows_without_a_label_are_refused(name):
-    with pytest.raises(ValueError, match="needs one known label per sequence; y has no label for sequence 0"):
+    with pytest.raises(ValueError, match="sequence 0"):
         SUBJECTS[name].fit(y=SOME)
 
 
@@ -224,20 +224,20 @@ def steps_of_numbers_and_words(one):
     plain = fitted.score_samples(TABLE, lengths=lengths)
     for other in changed(TABLE):
         assert differ(fitted.score_samples(other, lengths=lengths), plain, by=1e-3)
-    with pytest.raises(ValueError, match="all columns are steps of one variable.*give a row per step"):
+    with pytest.raises(ValueError, match="row per step"):
         one.fit(TABLE)
 
 
 @each("mixed", able=False)
 def test_mixed_columns_are_refused(name):
-    with pytest.raises(ValueError, match="matrix of numbers|steps of one variable|have no"):
+    with pytest.raises(ValueError, match="matrix|variable|have no"):
         SUBJECTS[name].fit(TABLE)
 
 
 @each("mixed", able=None)
 def test_mixed_columns_are_the_affair_of_a_base_of_another_library(name):
     model = SUBJECTS[name].model
-    with pytest.raises(ValueError, match="could not convert string to float"):
+    with pytest.raises(ValueError, match="could not convert"):
         clone(model).fit(TABLE, Y)
     able_base = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression())
     option = {"estimator": able_base} if hasattr(model, "estimator") else {"estimators": [able_base, *members()]}
@@ -296,9 +296,9 @@ def blocks_of_answers():
 def test_rows_still_to_come_are_refused(name):
     one = SUBJECTS[name]
     assert not hasattr(one.model, "fit_blocks")
-    with pytest.raises(ValueError, match="got a generator, whose rows are still to come; join its blocks first"):
+    with pytest.raises(ValueError, match="got a generator"):
         one.fit(part for part in [one.X, one.X])
-    with pytest.raises(ValueError, match="got 'rows.parquet'; if that is a file: mixent.data.read_frame reads it"):
+    with pytest.raises(ValueError, match="got 'rows.parquet'"):
         one.fit("rows.parquet")
 
 
@@ -459,7 +459,7 @@ def test_the_page_shows_code_that_runs(capsys):
     for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.DOTALL):
         exec(block, names)
     assert names["table"]["MaxEntClassifier", "explanations"].note == "by column"
-    assert "missing values  no: a kernel matrix has neither missing values nor text" in capsys.readouterr().out
+    assert "missing values  no: " in capsys.readouterr().out
 
 
 def test_a_table_can_be_looked_at():
@@ -467,7 +467,7 @@ def test_a_table_can_be_looked_at():
     frame = table.frame()
     assert frame.loc["GaussianMixture", "soft labels"] == "–: y is ignored"
     assert frame.shape == (2, len(MEANINGS)) and frame.loc["MixtureClassifier", "weights"] == "yes"
-    assert "MixtureClassifier\n  missing values  yes: integrated out exactly\n" in str(table)
+    assert "MixtureClassifier\n  missing values  yes: " in str(table)
     lines = table.markdown().splitlines()
     assert lines[0].startswith("| estimator | missing values | weights |")
     assert lines[3].startswith("| `GaussianMixture` | yes (1) | yes | – (")

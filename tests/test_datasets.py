@@ -89,25 +89,3 @@ def test_the_posterior_far_away_is_still_one():
     rows = make_orchestra(1)
     far = rows.posterior(np.array([[1e4, 0], [-1e6, 1e6], [0, -1e4]]))
     np.testing.assert_allclose(far.sum(axis=1), 1, rtol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"n_rows": 0}, "n_rows must be a whole number of at least 1; got 0"),
-        ({"n_rows": 2.5}, "n_rows must be a whole number"),
-        ({"n_rows": True}, "n_rows must be a whole number"),
-        ({"n_features": 1}, "n_features must be a whole number of at least 2; got 1"),
-        ({"separation": -1}, "separation must be a finite number of at least 0; got -1"),
-        ({"separation": float("nan")}, "separation must be a finite number"),
-        ({"separation": "far"}, "separation must be a finite number of at least 0; got 'far'"),
-    ],
-)
-def test_bad_options_say_what_is_wanted(change, message):
-    with pytest.raises(ValueError, match=message):
-        make_orchestra(**change)
-
-
-def test_the_posterior_wants_the_columns_drawn():
-    with pytest.raises(ValueError, match=r"X must have 2 columns, as the rows drawn; its shape is \(4, 3\)"):
-        make_orchestra(1).posterior(np.zeros((4, 3)))

@@ -126,13 +126,3 @@ def test_a_fusion_without_a_part_is_refused(name, tmp_path):
     serialize.save(tmp_path / "f.mixent", fuser, known_classes(), {})
     with pytest.raises(SavedFileError, match=rf"damaged \({name} is missing"):
         mixent.load(tmp_path / "f.mixent")
-
-
-def test_posteriors_of_other_classes_are_refused(tmp_path):
-    fuser = Fuser(HARD).fit(NEW)
-    fuser.posterior_ = fuser.posterior_[:, :1]
-    for gone in ("_fitted",):
-        delattr(fuser, gone)
-    serialize.save(tmp_path / "f.mixent", fuser, known_classes(), {})
-    with pytest.raises(SavedFileError, match="posteriors or drifts do not fit the classes"):
-        mixent.load(tmp_path / "f.mixent")

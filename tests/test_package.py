@@ -197,5 +197,5 @@ def test_every_dependency_has_a_lowest_version_that_is_tested():
     assert {f"{name}>={version}" for name, version in floors.items() if name != "polars"} == {
         one.replace(" ", "") for one in stated if not one.startswith("mixent[")
     }
-    with pytest.raises(ValueError, match=r"'numpy' in pyproject.toml has no plain floor; write it as name>=version"):
+    with pytest.raises(ValueError, match="'numpy' in pyproject.toml"):
         lowest().floors(re.sub(r'"numpy>=[0-9.]+"', '"numpy"', text))

@@ -62,7 +62,7 @@ def test_the_public_names_are_these():
         "save",
     }
     assert dir(mixent) == sorted(mixent.__all__)
-    with pytest.raises(AttributeError, match="module 'mixent' has no attribute 'Gaussian'"):
+    with pytest.raises(AttributeError, match="'mixent'"):
         mixent.Gaussian  # noqa: B018
 
 

@@ -105,31 +105,6 @@ def test_a_seed_repeats_everything(simulate):
         assert (said != other.answers[name]).any()
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"n_items": 0}, "n_items must be a whole number of at least 1; got 0"),
-        ({"n_sources": 0}, "n_sources must be a whole number of at least 1; got 0"),
-        ({"n_copies": -1}, "n_copies must be a whole number of at least 0; got -1"),
-        ({"n_calibration": 1.5}, "n_calibration must be a whole number of at least 0; got 1.5"),
-        ({"n_copies": True}, "n_copies must be a whole number of at least 0; got True"),
-        ({"priors": (1.0,)}, "priors must be shares of two classes or more, >= 0 and of sum 1; got"),
-        ({"priors": (0.5, 0.6)}, "priors must be shares of two classes or more, >= 0 and of sum 1; got"),
-        ({"priors": (np.nan, 0.6)}, "priors must be shares of two classes or more"),
-        ({"calibration_priors": (0.5, 0.6)}, "calibration_priors must be shares of two classes or more"),
-        ({"calibration_priors": (0.2, 0.3, 0.5)}, "calibration_priors has 3 shares, priors has 2"),
-        ({"accuracy": (0.5, 0.6)}, r"accuracy must be one number or 5; got \(0.5, 0.6\)"),
-        ({"accuracy": 1.2}, "accuracy must be from 0 to 1; got 1.2"),
-        ({"correlation": -0.1}, "correlation must be a number from 0 to 1; got -0.1"),
-        ({"abstain": "some"}, "abstain must be a number from 0 to 1; got 'some'"),
-        ({"abstain": 1}, "abstain must be less than 1: sources that never answer say nothing; got 1"),
-    ],
-)
-def test_votes_say_what_is_wanted(change, message):
-    with pytest.raises(ValueError, match=message):
-        simulate_votes(**change)
-
-
 def test_vendors_have_priors_and_separations_as_stated():
     batch = simulate_vendors(
         20_000, prevalence=0.05, training_prevalence=(0.3, 0.5), n_calibration=20_000, random_state=0
@@ -177,26 +152,6 @@ def test_the_discriminant_is_that_of_scikit_learn():
     np.testing.assert_allclose(_pmf(_discriminant(X, ill), X), theirs.predict_proba(X), rtol=1e-8)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"n_items": 0}, "n_items must be a whole number of at least 1; got 0"),
-        ({"n_vendors": 0}, "n_vendors must be a whole number of at least 1; got 0"),
-        ({"n_training": 10}, "n_training must be a whole number of at least 32; got 10"),
-        ({"n_calibration": -1}, "n_calibration must be a whole number of at least 0; got -1"),
-        ({"prevalence": 0}, "prevalence must be a number above 0 and below 1; got 0"),
-        ({"overlap": 2}, "overlap must be a number from 0 to 1; got 2"),
-        ({"training_prevalence": (0.1, 0.2, 0.3)}, "training_prevalence must be one number or 2; got"),
-        ({"training_prevalence": 0.001}, "training_prevalence 0.001 of 500 training rows leaves a class with fewer"),
-        ({"separation": -1}, "separation must be finite and at least 0; got -1"),
-        ({"separation": np.inf}, "separation must be finite and at least 0; got inf"),
-    ],
-)
-def test_vendors_say_what_is_wanted(change, message):
-    with pytest.raises(ValueError, match=message):
-        simulate_vendors(**change)
-
-
 def test_verification_has_the_sizes_of_the_document():
     found = simulate_verification(random_state=0)
     for part, sizes in ((found.development, (600, 40_000)), (found.evaluation, (400, 111_800))):
@@ -226,21 +181,3 @@ def test_scores_are_increasing_functions_of_normal_ones():
     cov = (1 - r) * np.eye(3) + r
     ratio = multivariate_normal(shift, cov).logpdf(z) - multivariate_normal(np.zeros(3), cov).logpdf(z)
     np.testing.assert_allclose(part.llr, ratio, atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"n_clients": 0}, "n_clients must be a whole number of at least 1; got 0"),
-        ({"n_impostors": 2.5}, "n_impostors must be a whole number of at least 1; got 2.5"),
-        ({"n_systems": 0}, "n_systems must be a whole number of at least 1; got 0"),
-        ({"development": 5}, "development must be two numbers, of clients and of impostors; got 5"),
-        ({"development": (5, 0)}, r"development\[1\] must be a whole number of at least 1; got 0"),
-        ({"correlation": 1}, "correlation must be less than 1: otherwise the systems are one; got 1"),
-        ({"correlation": -0.5}, "correlation must be a number from 0 to 1; got -0.5"),
-        ({"separation": (1, 2, 3)}, r"separation must be one number or 2; got \(1, 2, 3\)"),
-    ],
-)
-def test_verification_says_what_is_wanted(change, message):
-    with pytest.raises(ValueError, match=message):
-        simulate_verification(**change)

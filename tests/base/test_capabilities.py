@@ -2,13 +2,12 @@
 
 from dataclasses import fields
 
-import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import Tags, get_tags
 
 from mixent import FisherKernel, MEDClassifier, MixtureClassifier
-from mixent.base.capabilities import IGNORED, YES, Can, CapableTags, able, cells_of
+from mixent.base.capabilities import IGNORED, YES, Can, CapableTags, able
 
 
 def test_the_tags_are_those_of_scikit_learn_with_two_fields_more():
@@ -25,8 +24,3 @@ def test_the_tags_are_those_of_scikit_learn_with_two_fields_more():
 def test_cells_are_words():
     assert [str(Can(value)) for value in (True, False, None)] == ["yes", "no", "–"]
     assert str(IGNORED) == "–: y is ignored"
-
-
-def test_an_estimator_of_another_library_has_no_row():
-    with pytest.raises(TypeError, match="LogisticRegression is not an estimator of mixent"):
-        cells_of(LogisticRegression())

@@ -1,7 +1,6 @@
 """One description, several renderings: plain text for a terminal, HTML for a page and a notebook."""
 
 import numpy as np
-import pytest
 
 from mixent.base import document as module
 from mixent.base.document import Bullets, Code, Document, Figure, Heading, Number, Paragraph, Section, Table
@@ -37,29 +36,6 @@ EVERYTHING = Document(
 )
 
 
-def test_plain_text():
-    expected = """A model
-
-What it is.
-
-Parts
------
-
-Inner
-
-- first
-- second
-
-Caption
-name       value
-a           1.50
-long name      2
-
-  x = 1
-  y = 2"""
-    assert EVERYTHING.text() == str(EVERYTHING) == expected
-
-
 def test_lines_keep_to_the_width():
     text = Document("T", [Section("S", [Paragraph("word " * 60), Table("", ["a", "b"], [["x", "word " * 40]])])])
     assert max(map(len, text.text(50).splitlines())) <= 50
@@ -82,11 +58,6 @@ def test_html_holds_everything_escaped():
 def test_without_matplotlib_figures_are_left_out(monkeypatch):
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     assert "<img" not in EVERYTHING.html() and "<h2>Parts</h2>" in EVERYTHING.html()
-
-
-def test_a_row_too_short_is_refused():
-    with pytest.raises(ValueError, match="table 'T': a row has 1 cells for 2 columns"):
-        Table("T", ["a", "b"], [["x"]])
 
 
 def test_small_texts():

@@ -7,7 +7,6 @@ import pytest
 import mixent
 from mixent import KernelFisherClassifier, ParzenClassifier
 from mixent.options import Polynomial
-from mixent.persistence import SavedFileError
 
 rng = np.random.default_rng(0)
 y = np.array(["x", "y", "z"])[np.arange(45) % 3]
@@ -34,11 +33,3 @@ def test_a_loaded_classifier_is_the_saved_one(model, tmp_path):
     np.testing.assert_array_equal(again.loo_proba_, model.loo_proba_)
     mixent.save(again, tmp_path / "twice.mixent")
     assert (tmp_path / "twice.mixent").read_bytes() == (tmp_path / "m.mixent").read_bytes()
-
-
-def test_a_file_without_its_windows_is_refused(tmp_path):
-    model = ParzenClassifier(0.5).fit(X, y)
-    del model.windows_
-    mixent.save(model, tmp_path / "m.mixent")
-    with pytest.raises(SavedFileError, match="windows_ is missing or no Windows"):
-        mixent.load(tmp_path / "m.mixent")

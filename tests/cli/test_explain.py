@@ -47,12 +47,6 @@ def test_explain_a_label_and_several_rows(mixent, stock, X):
     assert mixent(*args, "-q").output == ""
 
 
-def test_explain_all_rows_shows_some_and_writes_all(mixent):
-    result = mixent("explain", "{stock}/maxent.mixent", "{stock}/data.csv", "-o", "why.parquet")
-    assert "... and 30 rows more; write all with -o" in result.stdout and "Choose a row with --row" in result.stdout
-    assert pd.read_parquet("why.parquet")["row"].nunique() == 60
-
-
 def test_explain_many_rows_in_a_line_each(mixent, stock):
     first = pd.read_csv(stock / "data.csv").head(4)
     first.to_csv("four.csv", index=False)
@@ -102,20 +96,3 @@ def test_many_parts_are_pooled(capsys):
     assert "other" not in out and "[c15]" in out  # one alone is named
     print_case(Screen(False), Case(0, "a", 0.9, "b", 17.0, "column", [(f"[c{i}]", "", 1.0) for i in range(17)]))
     assert "2 others" in capsys.readouterr().out
-
-
-def test_rows_labels_and_files_that_are_not_there(fails):
-    explain = ("explain", "{stock}/maxent.mixent", "{stock}/data.csv")
-    assert "data.csv has 60 rows, numbered from 0; got row 60" in fails(*explain, "--row", "60")
-    assert "--label must be one of the classes 'no', 'yes'; got 'maybe'" in fails(*explain, "--label", "maybe")
-    assert "unknown kind of file '.txt'" in fails(*explain, "-o", "why.txt")
-    for row in ("-1", "x", "3-1", "1-x", ""):
-        fails(*explain, "--row", row, status=2)
-
-
-def test_models_without_explanations(mixent, fails):
-    for name in ("clusters", "joint"):
-        assert "which has no classes" in fails("explain", f"{{stock}}/{name}.mixent", "{stock}/data.csv")
-    fit = ("fit", "{stock}/data.csv", "-t", "class", "--ignore", "id,w", "-o", "m.mixent", "-q", "--model", "parzen")
-    assert mixent(*fit).exit_code == 0
-    assert "which has no explanations" in fails("explain", "m.mixent", "{stock}/data.csv")

@@ -55,11 +55,6 @@ def test_a_command_starts_without_numpy():
     assert result.stdout == "[]\n"
 
 
-def test_predictions_and_decisions_are_explained(mixent):
-    text = " ".join(mixent("predict", "--help").stdout.split())
-    assert "is the most probable class" in text and "whose expected cost is lowest" in text
-
-
 def test_version(mixent):
     import mixent as mx
 

@@ -1,7 +1,5 @@
 """`mixent impute`: missing values filled, known cells as they are."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -30,15 +28,6 @@ def test_impute_fills_missing_values_and_nothing_else(mixent, stock, name):
             assert (new[column][~known].tolist()) == pytest.approx(expected[column][~known].tolist())
 
 
-def test_impute_leaves_unknown_columns_and_full_tables_alone(mixent, stock):
-    frame = pd.read_csv(stock / "data.csv").dropna().assign(note=None)
-    frame.to_csv("d.csv", index=False)
-    result = mixent("impute", stock / "joint.mixent", "d.csv", "-o", "full.parquet")
-    assert "filled 0 cells: none is missing" in result.stdout
-    assert "Warning: columns the model does not have keep their missing values: 'note'" in result.stderr
-    assert pd.read_parquet("full.parquet")["note"].isna().all()
-
-
 def test_impute_keeps_values_the_model_has_never_seen(mixent, stock):
     frame = pd.read_csv(stock / "data.csv")
     frame.loc[1, "color"] = "purple"
@@ -56,14 +45,3 @@ def test_a_model_of_arrays_is_imputed_by_position(mixent):
     pd.DataFrame(X, columns=["x0", "x1"]).to_csv("d.csv", index=False)
     assert mixent("impute", "j.mixent", "d.csv", "-o", "full.csv").exit_code == 0
     assert pd.read_csv("full.csv")["x1"][0] == pytest.approx(mx.load("j.mixent").impute(X)[0, 1])
-
-
-def test_what_is_refused(fails, stock):
-    data = "{stock}/data.csv"
-    assert "which has no model of the columns" in fails("impute", "{stock}/maxent.mixent", data, "-o", "o.csv")
-    assert "unknown kind of file '.txt'" in fails("impute", "{stock}/joint.mixent", data, "-o", "full.txt")
-    fails("impute", "{stock}/joint.mixent", data, status=2)
-    Path("short.csv").write_text("size\n1\n")
-    line = fails("impute", "{stock}/joint.mixent", "short.csv", "-o", "full.csv")
-    assert "short.csv has no columns 'count', 'color'" in line
-    assert "not a mixent file" in fails("impute", "short.csv", "short.csv", "-o", "full.csv")

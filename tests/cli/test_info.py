@@ -27,14 +27,3 @@ def test_facts_of_a_classifier(mixent, stock):
     assert [c["prior"] for c in facts["classes"]] == model.class_prior_.tolist()
     assert facts["run"]["status"] == "converged"
     assert facts["columns"][2] == {"name": "color", "kind": "categorical", "categories": ["blue", "green", "red"]}
-
-
-def test_a_file_that_holds_a_kernel(mixent, fails, stock):
-    import pandas as pd
-
-    X = pd.read_csv(stock / "data.csv")[["size", "count", "color"]]
-    kernel = mx.FisherKernel(mx.GaussianMixture(2, "EII", random_state=0), n_samples=300, random_state=0).fit(X)
-    mx.save(kernel, "k.mixent")
-    assert mixent("info", "k.mixent").exit_code == 0
-    assert json.loads(mixent("info", "k.mixent", "--json").stdout)["class"] == "FisherKernel"
-    assert "predicts nothing by itself" in fails("predict", "k.mixent", "{stock}/data.csv", "-o", "o.csv")

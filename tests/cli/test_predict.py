@@ -46,7 +46,6 @@ def test_rows_of_gaps_and_unseen_values_never_fail(mixent, model):
     )
     result = mixent(*PREDICT[:2], "new.csv", "-o", "out.csv", "--density")
     assert result.exit_code == 0, result.output
-    assert "Warning: column 'color' has values not seen at fit ('purple')" in result.stderr
     out = pd.read_csv("out.csv")
     assert np.isfinite(out[["p(no)", "p(yes)", "log_density"]]).all(axis=None)
     np.testing.assert_allclose(out.loc[0, ["p(no)", "p(yes)"]].astype(float), model.class_prior_)  # nothing known
@@ -93,11 +92,6 @@ def test_costs_and_reject(mixent, model, X):
     assert out["decision"].dropna().tolist() == [v for v in expected.labels if v is not None]
 
 
-def test_help_tells_prediction_from_decision(mixent):
-    text = " ".join(mixent("predict", "--help").stdout.replace("│", " ").split())
-    assert "is the most probable class" in text and "whose expected cost is lowest" in text
-
-
 def test_reject_alone(mixent, model, X):
     assert mixent(*PREDICT, "-o", "out.csv", "--reject", "0.05", "--no-proba").exit_code == 0
     out = pd.read_csv("out.csv")
@@ -108,8 +102,7 @@ def test_reject_alone(mixent, model, X):
 def test_adjusted_priors(mixent, model, X, stock):
     frame = pd.read_csv(stock / "data.csv")
     frame[(frame["class"] == "yes") | (frame["id"] < 10)].to_csv("new.csv", index=False)
-    result = mixent(*PREDICT[:2], "new.csv", "-o", "out.csv", "--adjust-priors")
-    assert "Class priors of this table: no: 0." in result.stdout
+    assert mixent(*PREDICT[:2], "new.csv", "-o", "out.csv", "--adjust-priors").exit_code == 0
     expected = model.adjust_priors(pd.read_csv("new.csv")[X.columns])
     np.testing.assert_allclose(
         pd.read_csv("out.csv")["p(yes)"], expected.predict_proba(pd.read_csv("new.csv")[X.columns])[:, 1]
@@ -145,10 +138,6 @@ def test_no_formula_reaches_a_spreadsheet(mixent, stock):
     rows = [line.split(",") for line in result.stdout.splitlines()]
     assert rows[0][:2] == ["'+note", "predicted"]
     assert {row[1] for row in rows[1:]} == {"'=cmd()", "@no"} and {row[0] for row in rows[1:]} == {"'-1+2"}
-    n_yes = sum(row[1] == "'=cmd()" for row in rows)
-    assert f"{60 + n_yes + 1} cells that a spreadsheet would run as a formula got a leading '" in one_line(
-        result.stderr
-    )
     assert "would run as a formula" in one_line(mixent("predict", "--help").stdout.replace("│", " "))
 
 
@@ -192,25 +181,3 @@ def test_without_a_target_the_last_column_is_predicted(mixent, stock):
     assert pd.read_csv("o.csv").columns.tolist() == ["predicted", "p(no)", "p(yes)"]
     assert mixent("predict", stock / "joint.mixent", "{stock}/data.csv", "-o", "o.csv", "--no-proba").exit_code == 0
     assert pd.read_csv("o.csv").columns.tolist() == ["predicted"]
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "tasks"),
-    [
-        ("joint", ["--density"], "classification, clustering"),
-        ("joint", ["--explain"], "classification, novelty, fusion"),
-        ("joint", ["--reject", "1"], "classification"),
-        ("maxent", ["--target", "size"], "joint"),
-        ("clusters", ["--adjust-priors"], "classification, fusion"),
-    ],
-)
-def test_options_of_other_tasks_are_refused(fails, name, options, tasks):
-    line = fails("predict", f"{{stock}}/{name}.mixent", "{stock}/data.csv", "-o", "o.csv", *options, status=2)
-    assert f"{options[0]} is only used with models for {tasks}; " in line
-
-
-def test_options_that_need_a_capability(fails):
-    line = fails("predict", "{stock}/maxent.mixent", "{stock}/data.csv", "-o", "o.csv", "--density", status=2)
-    assert "--density is not used" in line
-    line = fails("predict", "{stock}/joint.mixent", "{stock}/data.csv", "-o", "o.csv", "--target", "colr")
-    assert "has no column 'colr'; did you mean 'color'?" in line

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
@@ -22,43 +21,6 @@ from mixent.evaluate.runner import splits_of
 from mixent.evaluate.samples import read_samples
 
 SHAPE = Shape(200, 200, 4, 0, 4, 2, 90, 0.0, False)
-ALWAYS = {"mixture", "shared mixture", "maximum entropy", "linear MED", "stack", "logistic regression"}
-ALWAYS |= {"gradient boosting", "random forest", "naive Bayes"}
-
-
-def left_out(**changes):
-    made, skipped = candidates(replace(SHAPE, **changes))
-    assert set(made) | set(skipped) == set(recipes()) and not set(made) & set(skipped) and set(made) >= ALWAYS
-    return skipped
-
-
-@pytest.mark.parametrize(
-    ("changes", "names", "why"),
-    [
-        ({}, {"tree MED"}, "fewer than half of the columns are categories"),
-        ({"n_numbers": 0, "n_categories": 4}, {"Gaussian MED"}, "there is no numeric column"),
-        ({"n_bits": 30}, {"Gaussian MED", "tree MED"}, "it takes long beyond"),
-        (
-            {"n_labelled": 20_000},
-            {
-                *("Gaussian MED", "tree MED", "Parzen window", "kernel Fisher", "RBF MED", "RBF SVM"),
-                "k nearest neighbors",
-            },
-            "it compares all pairs of rows, and there are more than 10000 rows",
-        ),
-        (
-            {"n_classes": 12},
-            {"Gaussian MED", "tree MED", "RBF MED"},
-            "it takes long where rows times other classes are more than 2000",
-        ),
-        ({"smallest_class": 4}, {"tree MED", "RBF SVM"}, "a class has fewer than 6 rows, too few for Platt's"),
-        ({"weighted": True}, {"tree MED", "k nearest neighbors"}, "it takes no weights"),
-        ({"n_categories": 120, "n_numbers": 1}, {"tree MED"}, "there are more than 100 columns"),
-    ],
-)
-def test_left_out_by_shape(changes, names, why):
-    skipped = left_out(**changes)
-    assert set(skipped) == names and any(reason.startswith(why) for reason in skipped.values())
 
 
 def test_named_methods_are_never_left_out():
@@ -119,10 +81,6 @@ def test_shape_counts():
     X = pd.DataFrame({"u": [1.0, np.nan, 3.0, 4.0], "c": ["a", "b", None, "a"]})
     shape = shape_of(read_table(X, "auto"), read_labels(["x", "y", None, "y"], 4), weighted=True)
     assert shape == Shape(4, 3, 1, 1, 3, 2, 1, 0.25, True)
-    assert str(shape) == (
-        "4 rows, 2 columns (1 numeric, 1 categorical), 2 classes, 1 rows without a label, 25 % of the cells "
-        "missing, weighted"
-    )
 
 
 # --- naive Bayes ------------------------------------------------------------------------------------------------------

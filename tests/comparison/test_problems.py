@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mixent import TunedClassifier, compare
 from mixent.comparison import data_problems
 
 
@@ -91,20 +90,6 @@ def test_a_column_that_takes_more_cuts_than_classes_is_no_leak(sound):
     X, _ = sound
     block = np.argsort(np.argsort(X["v"])) // 20 % 2  # ten stretches
     assert not [s for s in data_problems(X, np.array(["a", "b"])[block]) if "gives" in s]
-
-
-def test_a_leak_stands_beside_the_recommendation(sound):
-    X, y = sound
-    found = compare(
-        X.assign(k=(y == "b") + X["v"] / 100), y, methods={"n": TunedClassifier()}, baselines=False, n_jobs=1
-    )
-    assert "Check first: possible leak: column 'k' alone predicts 100.0 % of the classes" in str(found.recommendation)
-
-
-def test_gaps_by_chance_tell_nothing(sound):
-    X, y = sound
-    X = X.mask(np.random.default_rng(5).random(X.shape) < 0.2)
-    assert not [s for s in data_problems(X, y) if "missing in some classes" in s]
 
 
 def test_codes_that_were_named_are_no_problem(sound):

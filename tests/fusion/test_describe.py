@@ -138,11 +138,6 @@ def test_one_source_has_no_pairs_and_no_drift():
     assert table(document, "Drift of sources").rows == [["s0", "not tested", None, None, None]]
 
 
-def test_many_sources_are_not_tested_for_drift(monkeypatch):
-    monkeypatch.setattr("mixent.fusion.estimator.MOST_DRIFTS", 2)
-    assert "Not tested: there are too many sources" in str(Fuser(SOURCES).fit(VOTES).summary())
-
-
 def test_a_fusion_of_blocks_and_a_calm_one_are_described():
     assert Fuser(SOURCES, method="ml-product").fit_blocks([VOTES[:300], VOTES[300:]]).summary().facts["items"] == 800
     fuser = Fuser(SOURCES, method="product").fit(VOTES)
@@ -200,18 +195,6 @@ def test_items_of_their_own_are_shown_from_the_surest():
     assert re.search(r"m\d \(ill \d+\s%, [+-]\d+\.\d\)", " ".join(on_answers(fuser, votes)[2].items))
 
 
-def test_means_and_known_classes_have_no_contributions():
-    mean = Fuser(SOURCES, method="composite").fit(VOTES)
-    assert changed_cases(mean, decisions(mean))[0].contributions is None
-    assert "a mean of the sources' posteriors" in on_answers(mean, VOTES)[2].items[0]
-    all_ill = np.flatnonzero((VOTES == "ill").all(axis=1))[0]
-    y = np.full(len(VOTES), None, dtype=object)
-    y[all_ill] = "healthy"
-    known = Fuser(SOURCES, method="ml-product").fit(VOTES, y=y)
-    reasons = [case.reasons() for case in changed_cases(known, decisions(known), most=99) if case.known]
-    assert reasons == ["its class is known"]
-
-
 def test_items_are_named_by_their_index_or_row(fuser):
     first = on_answers(fuser, VOTES)[2].items[0]
     place = int(re.match(r"row (\d+) \(and \d+ alike\)", first)[1])
@@ -221,9 +204,3 @@ def test_items_are_named_by_their_index_or_row(fuser):
     rows = VOTES.rename_axis("item").reset_index().melt("item", var_name="source")
     rows["item"] = "case " + rows["item"].astype(str)
     assert on_answers(fuser, long_answers(rows))[2].items[0].startswith(f"case {place} (and ")
-
-
-def test_a_majority_is_not_decided_against():
-    fuser = Fuser(SOURCES, method="majority").fit(VOTES)
-    (content,) = on_answers(fuser, VOTES)
-    assert re.match(r"0 of 800 items \(0\.0 %\) are decided against the majority; \d+ have no majority", content.text)

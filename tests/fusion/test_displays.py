@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
 
 from mixent.displays import DependenceDisplay, PriorsDisplay, TrustDisplay
 from mixent.fusion import Calibration, Fuser
@@ -97,18 +95,6 @@ def test_a_map_of_many_sources_has_no_numbers():
     ax = drawn(DependenceDisplay(tuple(f"source number {j}" for j in range(50)), z, z / 9, 1.0))
     assert not ax.texts and len(ax.get_xticklabels()) == 25
     assert ax.get_title(loc="left") == "50 sources, effectively 1.0"
-
-
-def test_what_cannot_be_drawn_is_refused(fuser):
-    for display in (PriorsDisplay, TrustDisplay, DependenceDisplay):
-        with pytest.raises(TypeError, match="this display needs a fitted Fuser; got a LogisticRegression"):
-            display.from_estimator(LogisticRegression())
-        with pytest.raises(NotFittedError, match="This Fuser instance is not fitted yet"):
-            display.from_estimator(Fuser(SOURCES))
-    with pytest.raises(ValueError, match="method 'majority' has no trust weights; use a product rule"):
-        TrustDisplay.from_estimator(Fuser(SOURCES, method="majority").fit(VOTES))
-    with pytest.raises(ValueError, match="this display needs two sources or more; there is only 's_0'"):
-        DependenceDisplay.from_estimator(Fuser({"s_0": SOURCES["s_0"]}).fit({"s_0": VOTES["s_0"]}))
 
 
 def test_long_names_are_cut_in_their_middle():

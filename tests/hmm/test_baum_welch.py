@@ -38,7 +38,7 @@ def test_it_never_falls(sequences, covariance, missing):
     X, lengths, _ = sequences(1, missing=missing)
     weight = np.random.default_rng(0).random(len(lengths)) * 3
     model = HiddenMarkovModel(3, covariance, accelerate=False, tol=0, max_iter=15)
-    with pytest.warns(UserWarning, match="max_iter was reached first"):
+    with pytest.warns(UserWarning, match="max_iter"):
         model.fit(X, lengths=lengths, sample_weight=weight)
     assert_never_falls(model)
 
@@ -172,7 +172,7 @@ def test_with_equal_rows_of_transitions_it_is_a_mixture(sequences, missing):
         "covariances": mixture.covariances_,
     }
     model = HiddenMarkovModel(3, "VVV", init=start, max_iter=1)
-    with pytest.warns(UserWarning, match="max_iter was reached first"):
+    with pytest.warns(UserWarning, match="max_iter"):
         model.fit(X, lengths=lengths)
     by_row = mixture.score_samples(X)
     np.testing.assert_allclose(
@@ -242,7 +242,7 @@ def test_tables_per_step_are_columns_seen_at_one_step_each():
 
 def test_a_collapsed_state_is_named_and_mended():
     X = np.concatenate([np.zeros(40), np.random.default_rng(0).normal(size=40) + 5])[:, None]
-    with pytest.warns(UserWarning, match="state 0 collapsed onto too few distinct values; re-seeded beside state 1"):
+    with pytest.warns(UserWarning, match="state 0"):
         model = HiddenMarkovModel(2, **RAW).fit(X, lengths=[20, 20, 40])
     assert np.isfinite(model.run_.objective)
     assert np.isfinite(HiddenMarkovModel(2).fit(X, lengths=[20, 20, 40]).score(X, lengths=[20, 20, 40]))
@@ -271,7 +271,7 @@ def test_steps_wholly_missing_do_not_hold_emissions_back(sequences):
     gapped = np.where(np.random.default_rng(0).random(X.shape) < 0.5, np.nan, X)
     start = {"means": [[9.0]], "covariances": [[5.0]]}
     model = HiddenMarkovModel(1, prior=None, init=start, max_iter=2, tol=0.0)
-    with pytest.warns(UserWarning, match="max_iter was reached first"):
+    with pytest.warns(UserWarning, match="max_iter"):
         model.fit(gapped, lengths=[len(X)])
     np.testing.assert_allclose(model.means_[0], np.nanmean(gapped), rtol=1e-10)
     np.testing.assert_allclose(model.covariances_[0, 0], np.nanvar(gapped), rtol=1e-9)

@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.exceptions import ConvergenceWarning
 
 from mixent import MaxEntClassifier, MaxEntJoint
 from mixent.base.document import Figure, Table
@@ -71,21 +70,6 @@ def test_how_the_prior_was_chosen():
         MaxEntClassifier(prior_variance=None, random_state=0).fit(X, Y).summary().facts["prior_variance"]["how"]
         == "none"
     )
-
-
-@pytest.mark.parametrize("reason", ["a value never occurs with a class", "the classes look separable"])
-def test_without_a_prior_a_missing_optimum_is_no_convergence(reason):
-    rng = np.random.default_rng(1)
-    votes = rng.integers(2, size=(200, 3))
-    y = np.where(votes.sum(axis=1) > 1, "most", "few")
-    mark = np.where(np.arange(200) == np.flatnonzero(y == "few")[0], "once", "often")
-    rows = pd.DataFrame(votes.astype(str), columns=list("abc"))
-    if "never" in reason:
-        rows = pd.DataFrame({"a": rows["a"], "mark": mark})
-    with pytest.warns(ConvergenceWarning):
-        model = MaxEntClassifier(prior_variance=None).fit(rows, y)
-    run = model.summary().facts["run"]
-    assert run["status"] == "no optimum" and not run["ok"] and reason in run["message"]
 
 
 def test_a_model_without_features():

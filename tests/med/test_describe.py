@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
-from sklearn.preprocessing import StandardScaler
 
 from mixent import GaussianMixture, HiddenMarkovModel, HMMClassifier
 from mixent.base.document import Figure, Table
@@ -21,7 +20,7 @@ from mixent.med import (
 )
 from mixent.med.describe import strongest_columns
 from mixent.med.describe_novelty import unusual_rows
-from mixent.options import RBF, Margin, Polynomial, Tables, Trees
+from mixent.options import Margin, Trees
 
 X, CODES = load_iris(return_X_y=True)
 Y = np.array(["setosa", "versicolor", "<virginica>"])[CODES]
@@ -73,7 +72,6 @@ def test_labels_that_were_inferred_are_counted():
     facts = facts_of(model)
     certain = model.label_posterior_[::5].max(axis=1) >= 0.9
     assert facts["inferred_labels"] == {"rows": 10, "certain": certain.sum()} and facts["margin"]["quantile"] == 0.1
-    assert "For the labels inferred at the end, the objective is at most" in str(model.summary())
 
 
 def test_how_C_was_found():
@@ -87,30 +85,13 @@ def test_how_C_was_found():
     apart = X + 20.0 * (TWO == "yes")[:, None]
     fixed = MEDClassifier(margin="fixed", calibration=None).fit(apart, TWO)
     assert facts_of(fixed)["C"] == {"value": None, "chosen_by": None, "tried": []}
-    assert "Every row keeps a margin of 1" in str(fixed.summary())
     few = MEDClassifier(random_state=0).fit(X[[0, 100]], TWO[[0, 100]])
     assert facts_of(few)["C"]["chosen_by"] == "default"
-
-
-@pytest.mark.parametrize(
-    ("calibration", "text"),
-    [
-        ("temperature", "calibrated on held-out rows (temperature)"),
-        ("affine", "(affine), plus"),
-        ("predictive", "Bayes' rule with the predictive density of each class"),
-        (None, "softmax of the scores, not calibrated"),
-    ],
-)
-def test_calibration(calibration, text):
-    model = MEDGaussianClassifier(calibration=calibration, **OPTIONS).fit(X, TWO)
-    assert facts_of(model)["calibration"]["kind"] == calibration and text in str(model.summary())
 
 
 def test_margins_are_drawn_on_the_training_rows_alone(three):
     on_rows = entry_of(three).on_rows
     (figure,) = on_rows(three, X, Y)
-    wrong, held = int(np.sum(three.predict(X) != Y)), len(three.support_)
-    assert f"150 labelled training rows: {held} have a multiplier, {wrong} are classified wrongly" in figure.alt
     assert "<img" in figure.html()
     assert on_rows(three, X[:10], Y[:10]) == on_rows(three, X, None) == []
     likely = MEDTreeClassifier(objective="likelihood", calibration=None).fit(X, Y)
@@ -118,27 +99,6 @@ def test_margins_are_drawn_on_the_training_rows_alone(three):
 
 
 # --- kernels and columns ----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("model", "name", "text"),
-    [
-        (MEDClassifier(**OPTIONS), "linear", "Linear discriminant function of 4 encoded columns"),
-        (MEDClassifier(RBF(0.5), **OPTIONS), "rbf", "RBF kernel with gamma 0.5."),
-        (MEDClassifier(RBF(0.5, n_landmarks=9), **OPTIONS), "rbf", "gamma 0.5, approximated by 9 landmarks"),
-        (MEDClassifier(Polynomial(2, 0.5), **OPTIONS), "poly", "Polynomial kernel of degree 2 with gamma 0.5, coef0 1"),
-        (MEDClassifier(lambda A, B: A @ B.T, **OPTIONS), "function", "Kernel given as a function"),
-        (MEDClassifier(StandardScaler(), **OPTIONS), "StandardScaler", "Inner products of the features of StandardSc"),
-        (
-            MEDGaussianClassifier(kernel=RBF(0.5), n_kernel_components=1, **OPTIONS),
-            "rbf",
-            "Gaussians of the 1 leading principal component of the RBF kernel with gamma 0.5",
-        ),
-    ],
-)
-def test_kernels(model, name, text):
-    assert facts_of(model.fit(X, TWO))["kernel"]["name"] == name
-    assert text in " ".join(str(model.summary()).split())
 
 
 def test_gaussians_and_matrices():
@@ -186,19 +146,19 @@ def test_many_columns_are_cut():
 
 
 @pytest.mark.parametrize(
-    ("options", "n_trees", "text"),
+    ("options", "n_trees"),
     [
-        ({}, 3, "All trees over 4 columns, one per class, with fixed tables."),
-        ({"tables": "integrated"}, 3, "one per class, with Dirichlet tables, learned with the trees"),
-        ({"trees": "shared"}, 1, "shared by all classes"),
-        ({"trees": Trees(n_trees=2)}, 6, "2 per class"),
-        ({"objective": "likelihood", "C": "auto"}, 3, "Trees of highest likelihood over 4 columns, one per class"),
+        ({}, 3),
+        ({"tables": "integrated"}, 3),
+        ({"trees": "shared"}, 1),
+        ({"trees": Trees(n_trees=2)}, 6),
+        ({"objective": "likelihood", "C": "auto"}, 3),
     ],
 )
-def test_trees(options, n_trees, text):
+def test_trees(options, n_trees):
     model = MEDTreeClassifier(**{"C": 0.5, "calibration": None, "random_state": 0, **options}).fit(WORDS, Y)
     facts, document = facts_of(model), model.summary()
-    assert text in " ".join(str(document).split()) and len(facts["trees"]) == n_trees
+    assert len(facts["trees"]) == n_trees
     names = list(model.column_names_)
     for tree, edges, marginal in zip(facts["trees"], model.trees_, model.edge_marginals_):
         assert {frozenset(edge["between"]) for edge in tree["edges"]} == {frozenset(edge) for edge in edges}
@@ -211,12 +171,6 @@ def test_trees(options, n_trees, text):
     assert ("support rows" in document.sections[0].content[1].header) == (not likely)
     owners = {tree["class"] for tree in facts["trees"]}
     assert owners == ({None} if options.get("trees") == "shared" else set(Y))
-
-
-def test_numbers_in_trees():
-    for continuous, text in (("gaussian", "numbers are Gaussian"), ("quantized", "quantized by a mixture per column")):
-        model = MEDTreeClassifier(Tables(continuous=continuous), C=0.5, calibration=None).fit(X, TWO)
-        assert text in " ".join(str(model.summary()).split())
 
 
 def test_large_trees_are_listed_in_part_and_not_drawn():
@@ -254,19 +208,19 @@ def test_a_quantile_is_named_where_it_is_the_target():
 
 
 @pytest.mark.parametrize(
-    ("density", "options", "rows", "text"),
+    ("density", "options", "rows"),
     [
-        ("product", {}, X, "4 columns, independent columns"),
-        ("gaussian", {}, X, "numbers jointly Gaussian"),
-        ("tree", {}, WORDS, "All trees over 4 columns, with Dirichlet tables"),
-        ("mixture", {"n_hidden": 2}, X, "A mixture of 2 components over 4 columns"),
-        ("hmm", {"n_hidden": 2}, X, "A hidden Markov model of 2 states; rows are sequences of 4 steps"),
+        ("product", {}, X),
+        ("gaussian", {}, X),
+        ("tree", {}, WORDS),
+        ("mixture", {"n_hidden": 2}, X),
+        ("hmm", {"n_hidden": 2}, X),
     ],
 )
-def test_densities(density, options, rows, text):
+def test_densities(density, options, rows):
     model = MEDNoveltyDetector(density, **options).fit(rows)
     facts = facts_of(model)
-    assert facts["density"] == density and text in " ".join(str(model.summary()).split())
+    assert facts["density"] == density
     assert facts["level"] == {"value": model.level_, "quantile": 0.5} and facts["threshold"]["value"] == model.offset_
     assert facts["scores"]["outside"] == np.sum(model.predict(rows) < 0) and facts["C"] == 1.0
     assert facts["support"] == {"rows": len(model.support_), "largest": model.multipliers_.max()}

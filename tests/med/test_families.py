@@ -217,7 +217,7 @@ def test_counts_that_are_not_positive_are_outside(where):
     T = listed.T.reshape(8, 8).copy()
     at = {"rows": (0, 0), "cell": (0, 3), "pair": (2, 4), "nan": (2, 5), "zero": (1, 7)}[where]
     T[at] = T[at[::-1]] = {"nan": np.nan, "zero": 0.0}.get(where, -0.5)
-    with pytest.raises(OutsideDomainError, match="a count would not be positive"):
+    with pytest.raises(OutsideDomainError, match="not be positive"):
         listed.tables.with_statistics(T.ravel())
     T = listed.T.reshape(8, 8).copy()
     T[1, 2] = T[2, 1] = 0.0  # cells of one column count nothing
@@ -246,7 +246,7 @@ def test_trees_are_what_enumeration_says():
     assert ours.divergence(before) == pytest.approx(p @ np.log(p / q), rel=1e-11)
     assert before.max_divergence == pytest.approx(-np.log(q.min()), rel=1e-11)
     assert ours.divergence(before) < before.max_divergence
-    with pytest.raises(OutsideDomainError, match="a tree's edge weights are not finite"):
+    with pytest.raises(OutsideDomainError, match="edge weights"):
         ours.with_statistics(np.where(np.arange(10) == 3, np.inf, T))
 
 
@@ -290,13 +290,6 @@ def test_the_mean_of_a_dirichlet_is_the_expected_logarithm():
     np.testing.assert_allclose(Dirichlets(a, np.zeros(3, int)).mean, np.log(sample).mean(axis=0), atol=0.01)
     hessian_product = [Dirichlets(a, np.zeros(3, int)).hessian_product(e) for e in np.eye(3)]
     np.testing.assert_allclose(hessian_product, np.cov(np.log(sample).T), atol=0.02)
-
-
-@pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf])
-def test_dirichlet_counts_are_positive(bad):
-    good = Dirichlets(np.ones(3), np.array([0, 0, 1]))
-    with pytest.raises(OutsideDomainError, match="a count would not be positive"):
-        good.with_statistics(np.array([1.0, bad, 1.0]))
 
 
 # --- products -------------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.ensemble import IsolationForest
 
 from mixent import MEDNoveltyDetector
 from mixent.displays import LikelihoodsDisplay
@@ -67,16 +66,6 @@ def test_rows_that_are_all_alike_are_drawn():
     low, high = ax.get_xlim()
     assert low < -3.0 < high
     assert all(line.get_xdata()[0] == -3.0 for line in ax.lines) and len(ax.lines) == 2
-
-
-def test_what_has_no_likelihoods_says_so_and_a_display_is_a_line():
-    with pytest.raises(TypeError, match="needs a fitted MEDNoveltyDetector; got IsolationForest"):
-        LikelihoodsDisplay.from_estimator(IsolationForest())
-    from matplotlib.figure import Figure
-
-    display = LikelihoodsDisplay.from_estimator(MEDNoveltyDetector().fit(X))
-    ax = Figure().subplots()
-    assert drawn(display, ax) is ax and len(repr(display)) < 200
 
 
 def test_rows_far_out_stand_at_the_edge():

@@ -7,9 +7,7 @@ from sklearn.datasets import load_iris
 from mixent import (
     MEDBayesNetClassifier,
     MEDClassifier,
-    MEDNoveltyDetector,
     MEDTreeClassifier,
-    MixtureClassifier,
 )
 from mixent.displays import MarginsDisplay
 from mixent.options import Margin
@@ -82,18 +80,6 @@ def test_axes_that_are_there(two):
     plt = pytest.importorskip("matplotlib.pyplot")
     _, ax = plt.subplots()
     assert drawn(MarginsDisplay.from_estimator(two, X, TWO), ax) is ax
-
-
-def test_margins_that_are_not_there(two):
-    with pytest.raises(TypeError, match="needs a fitted MEDClassifier, .*; got MixtureClassifier"):
-        MarginsDisplay.from_estimator(MixtureClassifier(1).fit(X, Y), X, Y)
-    with pytest.raises(ValueError, match="rows the model was fitted to, which were 150; got 10"):
-        MarginsDisplay.from_estimator(two, X[:10], TWO[:10])
-    with pytest.raises(TypeError, match="got MEDNoveltyDetector"):
-        MarginsDisplay.from_estimator(MEDNoveltyDetector("product").fit(X), X, Y)
-    likely = MEDTreeClassifier(objective="likelihood", calibration=None).fit(X, Y)
-    with pytest.raises(ValueError, match="trained for margins; fit with objective='margin'"):
-        MarginsDisplay.from_estimator(likely, X, Y)
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_nested_parameters_of_short_forms():
     assert (gaussian.prior.strength, gaussian.prior.mean, gaussian.kernel.gamma) == (2.0, [0.0], 0.5)
     function = MEDClassifier(np.dot).set_params(kernel__n_landmarks=5).kernel
     assert isinstance(function, KernelFunction) and function.function is np.dot
-    with pytest.raises(ValueError, match="gamma is a parameter of Polynomial and RBF; set kernel="):
+    with pytest.raises(ValueError, match="gamma"):
         MEDClassifier("linear").set_params(kernel__gamma=1.0)
 
 

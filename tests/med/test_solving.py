@@ -566,15 +566,6 @@ def test_many_classes_keep_a_certain_margin_and_no_smaller_function_does():
     assert found.minimum == pytest.approx(peer.fun, rel=1e-6)
 
 
-@pytest.mark.parametrize("solve", [linear, kernel])
-def test_a_certain_margin_that_cannot_be_kept_is_refused_with_the_reason(solve):
-    X, belief, weight = draw(0)
-    with pytest.raises(
-        ValueError, match=r"no solution satisfies the fixed margin 2 for every row .*set a smaller target"
-    ):
-        solve(X, belief, weight, Fixed(2.0))
-
-
 def test_a_row_of_no_weight_need_not_keep_a_certain_margin():
     X, belief, y = separable()
     wrong = np.vstack([belief, np.eye(2)[1 - y[0]]])

@@ -9,7 +9,6 @@ from scipy.stats import multivariate_normal, norm
 
 from mixent import MEDTreeClassifier
 from mixent.data import read_features
-from mixent.med import tree_columns
 from mixent.med.families import CellLayout
 from mixent.med.tree_columns import CodedColumn, PowersColumn, SoftColumn, TreeColumns
 from mixent.med.tree_tables import ROWS, best_tree, counted_tables, fixed_tables
@@ -325,12 +324,6 @@ def test_a_category_that_was_not_seen_is_a_gap():
     table = read_table(pd.DataFrame({"a": ["x", "y", "x"]}))
     column = CodedColumn(0, 1)  # trained where only the first was
     assert column.cells(table).tolist() == [[1.0], [0.0], [1.0]]
-
-
-def test_too_many_values_are_refused_in_words(monkeypatch):
-    monkeypatch.setattr(tree_columns, "MOST_CELLS", 8)
-    with pytest.raises(ValueError, match="the columns have 9 values in all, and pairwise tables take at most 8; join"):
-        columns_of(words())
 
 
 def test_columns_keep_the_order_of_the_table():

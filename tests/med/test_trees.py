@@ -404,12 +404,6 @@ def test_renaming_classes_of_mixtures_changes_nothing_else():
     np.testing.assert_allclose(one.decision_function(X), -two.decision_function(X), atol=1e-5)
 
 
-def test_too_many_columns_are_refused_in_words():
-    X = np.random.default_rng(0).choice(list("ab"), size=(10, 301))
-    with pytest.raises(ValueError, match="301 columns have 45150 pairs, and trees take at most 300 columns; choose"):
-        MEDTreeClassifier(C=1).fit(X, X[:, 0])
-
-
 def test_a_number_that_never_varied_says_nothing():
     rng = np.random.default_rng(0)
     age = rng.normal(40, 10, 300)

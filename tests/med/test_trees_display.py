@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.linear_model import LogisticRegression
 
 from mixent import MEDBayesNetClassifier, MEDTreeClassifier
 from mixent.displays import TreeDisplay
@@ -115,15 +114,6 @@ def test_a_bayes_net_has_arrows_from_parents_to_children():
         path = patch._path_original.vertices  # before the head is put to it
         assert path[0, 1] == height[names[u]] and path[-1, 1] == height[names[v]]
     assert no.get_legend() is None
-
-
-def test_what_has_no_trees_says_so_and_a_display_is_a_line(trees):
-    with pytest.raises(TypeError, match="needs a fitted MEDTreeClassifier or MEDBayesNetClassifier; got Logistic"):
-        TreeDisplay.from_estimator(LogisticRegression())
-    with pytest.raises(ValueError, match="label must be one of the classes"):
-        TreeDisplay.from_estimator(trees, label="maybe")
-    display = TreeDisplay.from_estimator(trees)
-    assert len(repr(display)) < 300 and "\n" not in repr(display)
 
 
 def test_it_fits_into_given_axes(trees):

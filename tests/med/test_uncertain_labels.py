@@ -12,7 +12,7 @@ from mixent.core.driver import rounding
 from mixent.med.calibration import Calibration, fit_calibration, log_loss, penalty, usual_lead
 from mixent.med.constraints import PairConstraints
 from mixent.med.gaussians import ClassNormalWisharts, class_statistics
-from mixent.med.margins import Exponential, Fixed, Gaussian, Laplace
+from mixent.med.margins import Exponential, Gaussian, Laplace
 from mixent.med.solving import GaussianDiscriminant, KernelDiscriminant, LinearDiscriminant, Search
 from mixent.med.uncertain_labels import LabelProblem, best_labels, solve_uncertain_labels
 
@@ -252,14 +252,6 @@ def test_turns_by_newton_or_by_pairs_end_in_the_same():
     for other in ends[1:]:
         assert other.objective == pytest.approx(ends[0].objective, rel=1e-5)
         np.testing.assert_allclose(other.params.q, ends[0].params.q, atol=1e-2)
-
-
-def test_a_row_in_doubt_cannot_keep_a_certain_margin():
-    X, _, prior, weight = draw()
-    with pytest.raises(ValueError, match="margin='fixed' needs certain labels, .*give every label"):
-        solve_uncertain_labels(
-            LinearDiscriminant(X, 2, np.inf), Fixed(1.0), prior, weight, SEARCH, relaxation=1.0, tol=1e-8, max_rounds=9
-        )
 
 
 # --- calibration ------------------------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.integrate import dblquad
 
-from mixent.core.driver import OutsideDomainError
 from mixent.med.gaussians import NormalWishart
 from mixent.med.wishart import Wishart
 
@@ -107,25 +106,6 @@ def test_rows_add_up():
     away = one.center - m
     S = one.root @ one.root.T + one.rows * np.outer(away, away) + (X - m).T @ (X - m)
     np.testing.assert_allclose(more.root @ more.root.T, S, rtol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("T", "message"),
-    [
-        (np.r_[1.0, np.zeros(2), np.eye(2).ravel()], "a Gaussian of 2 columns would count 1 rows"),
-        (np.r_[-3.0, np.zeros(2), np.eye(2).ravel()], "would count -3 rows"),
-        (np.r_[np.inf, np.zeros(2), np.eye(2).ravel()], "would count inf rows"),
-        (np.r_[np.nan, np.zeros(2), np.eye(2).ravel()], "would count nan rows"),
-        (np.r_[5.0, np.nan, 0.0, np.eye(2).ravel()], "would count 5 rows"),
-        (np.r_[5.0, np.zeros(2), 1.0, 2.0, 2.0, 1.0], "the scatter would not be positive definite"),
-        (np.r_[5.0, 5.0, 0.0, np.eye(2).ravel()], "the scatter would not be positive definite"),
-    ],
-)
-def test_outside_the_domain(T, message):
-    with pytest.raises(OutsideDomainError, match=message):
-        Wishart(T, 2)
-    with pytest.raises(OutsideDomainError, match=message):
-        some(2).with_statistics(T)
 
 
 def test_the_border_of_the_domain():

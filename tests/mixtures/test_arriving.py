@@ -1,6 +1,5 @@
 """Batches of rows: what earlier ones left behind serves as well as they would."""
 
-import re
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -292,62 +291,6 @@ def test_a_class_not_seen_at_first_is_learned_later_where_components_are_shared(
     np.testing.assert_allclose(
         model.class_prior_, (np.bincount(y[early], minlength=3) + np.bincount(y)) / (early.sum() + len(y)), rtol=1e-9
     )
-
-
-def test_a_class_not_seen_at_first_is_named_where_it_would_have_components_of_its_own(draw):
-    X, label = draw()
-    y = np.array(["a", "b", "c"])[label]
-    early = label < 2
-    message = "class 'c' has no rows in the first batch; its components start from its own rows"
-    with pytest.raises(ValueError, match=re.escape(message)):
-        MixtureClassifier(1).partial_fit(X[early], y[early], classes=["a", "b", "c"])
-
-
-@pytest.mark.parametrize("estimator", [MixtureClassifier(1), SharedMixtureClassifier(2, random_state=0)])
-def test_batches_that_do_not_fit_what_came_before(draw, estimator):
-    X, label = draw()
-    y = np.array(["a", "b", "c"])[label]
-    model = estimator.partial_fit(X, y)
-    before = model.predict_proba(X)
-    for bad, message in (
-        ((X[:, :2], y), "X has 2 features, but"),
-        ((X, np.where(label == 0, "d", y)), "'d'"),
-        ((X, y[:5]), "inconsistent numbers of samples"),
-        ((X, y, ["a", "b"]), "classes must be those of the first call, ['a', 'b', 'c']; got ['a', 'b']"),
-        ((X, y, None, -np.ones(len(y))), "sample_weight must be >= 0"),
-    ):
-        with pytest.raises(ValueError, match=re.escape(message)):
-            model.partial_fit(*bad)
-    np.testing.assert_array_equal(model.predict_proba(X), before)
-    model.partial_fit(X[:20], y[:20], classes=["c", "a", "b"])  # the same classes, in whatever order
-
-
-def test_other_columns_of_a_table_are_refused(mixed):
-    X, y = mixed()
-    model = MixtureClassifier(1).partial_fit(X, y)
-    with pytest.raises(ValueError, match="feature names should match"):
-        model.partial_fit(X.rename(columns={"u": "t"}), y)
-    mixture = GaussianMixture(2, random_state=0).partial_fit(X)
-    with pytest.raises(ValueError, match="X has 3 features, but|feature names"):
-        mixture.partial_fit(X[["u", "v", "w"]])
-
-
-@pytest.mark.parametrize("estimator", [GaussianMixture(1), MixtureClassifier(1), SharedMixtureClassifier(1)])
-@pytest.mark.parametrize("share", [-0.1, 1.0, 2, True, "x", None, np.nan])
-def test_a_share_to_forget_that_is_none(draw, estimator, share):
-    X, y = draw(n=40)
-    message = f"forgetting must be a share, at least 0 and less than 1; got {share!r}"
-    for method in ("fit", "partial_fit"):
-        with pytest.raises(ValueError, match=re.escape(message)):
-            getattr(estimator.set_params(forgetting=share), method)(X, y)
-
-
-@pytest.mark.parametrize("estimator", [GaussianMixture(1), MixtureClassifier(1), SharedMixtureClassifier(1)])
-def test_a_marginal_has_nothing_to_go_on_from(draw, estimator):
-    X, y = draw(n=60)
-    part = estimator.set_params(forgetting=0.0).fit(X, y).marginal([0, 2])
-    with pytest.raises(ValueError, match="this model has kept no statistics of its training rows; fit it again"):
-        part.partial_fit(X[:, [0, 2]], y)
 
 
 @pytest.mark.parametrize("estimator", [GaussianMixture(2), MixtureClassifier(1), SharedMixtureClassifier(2)])

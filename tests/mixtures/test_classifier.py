@@ -467,7 +467,7 @@ def test_a_failed_refit_leaves_the_model_as_it_was(data):
     X, _ = data
     model = GaussianMixture(2, random_state=0).fit(X)
     before = model.predict_proba(X)
-    with pytest.raises(ValueError, match="needs at least as many rows"):
+    with pytest.raises(ValueError, match="rows"):
         model.set_params(n_components=5).fit(np.column_stack([X[:3, :-1], np.ones(3)]))
     np.testing.assert_array_equal(model.predict_proba(X), before)
 

@@ -240,18 +240,6 @@ def test_warm_start_goes_on_from_the_last_fit(draw):
     assert mixture.run_.objective >= objective - 1e-9 * abs(objective)
 
 
-def test_warm_start_in_two_halves_is_one_run(draw, same):
-    X, _ = draw(n=200)
-    options = {"tol": 0, "accelerate": False, "random_state": 0}
-    whole = GaussianMixture(3, max_iter=21).set_params(**options)
-    halves = GaussianMixture(3, max_iter=11, warm_start=True).set_params(**options)
-    with pytest.warns(ConvergenceWarning, match="max_iter was reached first; raise it, or loosen tol"):
-        whole.fit(X)
-    with pytest.warns(ConvergenceWarning, match="max_iter was reached first"):
-        halves.fit(X).fit(X)
-    same(whole, halves, 1e-9)
-
-
 def test_warm_start_with_another_size_starts_afresh(draw):
     X, _ = draw(n=200)
     mixture = GaussianMixture(3, "VVI", warm_start=True, random_state=0).fit(X)

@@ -51,7 +51,6 @@ def test_the_facts_of_a_classifier_are_those_of_the_model():
     assert facts["run"]["passes"] == model.n_iter_ and facts["columns"][4]["categories"] == ["blue", "red"]
     tied = MixtureClassifier(1, "EEE", across_classes=True).fit(X, Y)
     assert facts_of(tied)["covariance_shared_by_classes"]
-    assert any("equal among the components of all classes" in str(b.items) for b in blocks(tied.summary(), Bullets))
 
 
 def test_the_table_of_components_has_their_parameters():
@@ -65,19 +64,6 @@ def test_the_table_of_components_has_their_parameters():
         assert float(mean) == pytest.approx(model.means_[k, 0], rel=1e-3)
         assert float(deviation) == pytest.approx(np.sqrt(model.covariances_[k, 0, 0]), rel=1e-2)
         assert row[-1].startswith("blue (")
-
-
-def test_many_columns_and_components_are_cut_and_zero_is_written_as_zero():
-    rng = np.random.default_rng(0)
-    wide = 20850 + 3000 * rng.normal(size=(80, 7))
-    wide[:, 0] = np.tile([-1.0, 1.0], 40)
-    table = blocks(GaussianMixture(1).fit(wide).summary(), Table)[0]
-    assert len(table.header) == 7 and "the first 5 of 7 numeric columns" in table.caption
-    assert text(table.rows[0][2]).startswith("0 ± 1") and "e+" not in table.html()
-    many = GaussianMixture(32, "EII", max_iter=1, random_state=0)
-    with pytest.warns(UserWarning, match="did not converge"):
-        table = blocks(many.fit(rng.normal(size=(200, 1))).summary(), Table)[0]
-    assert len(table.rows) == 30 and "the first 30 of 32 components" in table.caption
 
 
 def test_only_categories_have_no_means():
@@ -198,7 +184,7 @@ def test_a_criterion_ranks_the_table():
     table = search_table(chosen(search__criterion="bic", search__per_class=True))
     assert [row[0] for row in table.rows] == ["chosen", "chosen", "", ""]
     values = [float(text(row[table.header.index("bic")])) for row in table.rows]
-    assert values[2] <= values[3] and "4 of 4, the chosen first, then by BIC" in table.caption
+    assert values[2] <= values[3]
 
 
 # --- on rows ----------------------------------------------------------------------------------------------------------

@@ -128,12 +128,3 @@ def test_a_marginal_can_be_saved(tmp_path):
     mixent.save(model, tmp_path / "m.mixent")
     part = X[["color", "size"]]
     np.testing.assert_array_equal(mixent.load(tmp_path / "m.mixent").predict_proba(part), model.predict_proba(part))
-
-
-def test_only_mixent_models_are_saved(tmp_path):
-    with pytest.raises(
-        TypeError,
-        match="save takes a mixent estimator .GaussianMixture, MixtureClassifier, .*, MaxEntJoint, .*Fuser.; got dict",
-    ):
-        mixent.save({}, tmp_path / "m.mixent")
-    assert not (tmp_path / "m.mixent").exists()

@@ -244,7 +244,6 @@ def test_stopping_early_is_the_same_every_time_and_says_so(estimator, solver):
     model = estimator.fit(X, y)
     one, proba, passes = model.run_, model.predict_proba(X), model.n_iter_
     assert one.status is Status.STOPPED
-    assert re.fullmatch(r"held-out rows gained nothing more after \d+ passes", one.message)
     assert 1 < passes == int(re.search(r"\d+", one.message)[0]) < 300
     again = estimator.fit(X, y)
     np.testing.assert_array_equal(again.predict_proba(X), proba)
@@ -308,81 +307,7 @@ def test_the_passes_are_those_after_which_held_out_rows_score_best():
     assert seen[passes] > seen[1] and min(seen) == 1
 
 
-@pytest.mark.parametrize(
-    ("share", "rows", "message"),
-    [
-        (0.01, 40, "validation holds out no row; hold out a larger share, or give more labelled rows"),
-        (0.9, 12, "validation leaves a class without rows to train on; hold out a smaller share"),
-    ],
-)
-def test_shares_that_leave_nothing(share, rows, message):
-    X, _ = noisy(rows)
-    y = np.arange(rows) % 4
-    with pytest.raises(ValueError, match=re.escape(message)):
-        MixtureClassifier(1, training=Conditional(validation=share)).fit(X, y)
-
-
 # --- options ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("estimator", [MixtureClassifier, SharedMixtureClassifier])
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"training": "margin"}, "training must be one of 'likelihood', 'conditional', 'error', or a Likelihood or"),
-        ({"training": None}, "training must be one of 'likelihood', 'conditional', 'error'"),
-        ({"training__blend": 0.5}, "blend is a parameter of Conditional; set training='conditional' too"),
-        (
-            {"training": "error", "training__blend": 0.5},
-            "blend is a parameter of Conditional; set training='conditional' too",
-        ),
-        (
-            {"training": "conditional", "training__sharpness": 2.0},
-            "sharpness is a parameter of MinimumError; set training='error' too",
-        ),
-        *[
-            (
-                {"training": Conditional(blend)},
-                f"blend must lie between 0 (joint likelihood) and 1 (conditional likelihood); got {blend!r}",
-            )
-            for blend in (-0.1, 1.5, "x", True)
-        ],
-        *[
-            (
-                {"training": MinimumError(sharpness)},
-                f"sharpness must be a number >= 1, the slope of the smoothed error; got {sharpness!r}",
-            )
-            for sharpness in (0.5, 0, np.inf, "x")
-        ],
-        (
-            {"training": "error", "training__anchor": 0},
-            "anchor must be 'auto' or a positive number of pseudo-rows per component; got 0",
-        ),
-        (
-            {"training": "conditional", "training__anchor": "weak"},
-            "anchor must be 'auto' or a positive number of pseudo-rows per component; got 'weak'",
-        ),
-        (
-            {"training": "conditional", "training__anchor": None},
-            "anchor must be 'auto' or a positive number of pseudo-rows per component; got None",
-        ),
-        (
-            {"training": "conditional", "training__solver": "newton"},
-            "solver must be one of 'ebw', 'lbfgs'; got 'newton'",
-        ),
-        *[
-            (
-                {"training": "error", "training__validation": v},
-                f"validation must be None or the share of rows to hold out, between 0 and 1; got {v!r}",
-            )
-            for v in (0.0, 1.0, 2, True, "half", np.nan)
-        ],
-    ],
-)
-def test_options_training_refuses(estimator, options, message):
-    X, y = noisy(40)
-    with pytest.raises(ValueError, match=re.escape(message)):
-        estimator(2).set_params(**options).fit(X, y)
 
 
 def test_options_training_accepts():
@@ -448,18 +373,6 @@ def test_progress_is_shown_of_the_training(solver):
         1, training=MinimumError(solver=solver), max_iter=30, progress=lambda *line: seen.append(line), random_state=0
     ).fit(X, y)
     assert seen and all(total == 30 for _, total, _ in seen)
-
-
-def test_a_trained_model_keeps_no_statistics_to_go_on_from():
-    X, y = noisy()
-    model = MixtureClassifier(1, training="conditional").fit(X, y)
-    assert not hasattr(model, "partial_fit")
-    with pytest.raises(AttributeError, match="has no attribute 'partial_fit'") as told:
-        model.partial_fit(X, y)
-    assert str(told.value.__cause__) == "partial_fit is only available with training='likelihood'; got 'conditional'"
-    model.set_params(training="likelihood")
-    with pytest.raises(ValueError, match="this model has kept no statistics of its training rows; fit it again"):
-        model.partial_fit(X, y)
 
 
 @pytest.mark.parametrize("objective", ["conditional", "error"])

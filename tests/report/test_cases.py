@@ -53,14 +53,6 @@ def test_the_rows_are_what_they_are_called(mixture):
         assert Y[row] == c and row == np.where(right & (c == Y), distance, np.inf).argmin()
 
 
-def test_a_row_selected_twice_is_shown_once(mixture):
-    proba = np.eye(3)[CODES]
-    low = int(mixture.score_samples(X).argmin())
-    proba[low] = [0.2, 0.4, 0.4]
-    found = [case for case in select_cases(mixture, X, Y, proba) if case.row == low]
-    assert len(found) == 1 and "; the row of lowest density" in found[0].why
-
-
 def test_without_labels_typical_rows_are_those_of_predicted_classes(mixture):
     found = select_cases(mixture, X, None)
     assert [case.label for case in found] == [None] * len(found)

@@ -143,11 +143,6 @@ def test_listed_columns_are_read_as_categories(kind):
     assert with_categories("no table", [0]) == "no table"
 
 
-def test_the_page_shows_columns_as_they_were_compared(found, tmp_path):
-    listed = page_of(replace(found, options={"categorical": ["code"]}), tmp_path)
-    assert "1 of numbers, 1 of categories" in listed and "2 of numbers" in page_of(found, tmp_path)
-
-
 def test_the_plane_and_typical_rows_go_by_them(found):
     proba, classes = found.cv.proba[found.recommended], found.cv.classes
     kept = []

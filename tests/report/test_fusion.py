@@ -59,11 +59,3 @@ def test_items_with_a_known_class_are_scored(fuser, tmp_path, read):
 def test_without_matplotlib_there_are_tables(fuser, tmp_path, read, without_matplotlib):
     page = read(model_report(tmp_path / "r.html", fuser, VOTES, CLASSES))
     assert "img" not in page.tags and "table" in page.tags
-
-
-def test_what_is_refused(fuser, tmp_path):
-    with pytest.raises(ValueError, match="y is only used with X"):
-        model_report(tmp_path / "r.html", fuser, y=CLASSES)
-    with pytest.raises(ValueError, match="y must have one class for each of 800 items; it has 2"):
-        model_report(tmp_path / "r.html", fuser, VOTES, CLASSES[:2])
-    assert not (tmp_path / "r.html").exists()

@@ -52,7 +52,7 @@ def test_numbers_stand_right_and_the_best_is_marked(tmp_path):
     )
     assert '<td class="number best"><strong>1 ± 2</strong></td><td class="number">1200</td>' in text
     assert '<th scope="col">w</th><th scope="col" class="number">x</th>' in text
-    with pytest.raises(ValueError, match="a row has 1 cells for 2 columns"):
+    with pytest.raises(ValueError, match="1 cells"):
         write_report(tmp_path / "r.html", "t", [Section("s", [Table("c", ["a", "b"], [["x"]])])])
 
 

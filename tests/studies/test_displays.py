@@ -65,19 +65,3 @@ def test_sizes_are_ticks_where_they_stand_apart(curves, sizes, scale, ticks):
         assert ax.get_xticks().tolist() == sizes
     else:
         assert ax.get_xticks().tolist() != sizes
-
-
-def test_methods_that_failed_are_left_out(curves):
-    from dataclasses import replace
-
-    some = [r | ({"failed": "oh", "error": np.nan} if r["method"] == "bagged" else {}) for r in curves.records]
-    assert list(EnsembleSizeDisplay.from_curves(replace(curves, records=some)).mean["error"]) == ["$boosted_"]
-    with pytest.raises(ValueError, match="no method worked in every fold: .*oh"):
-        EnsembleSizeDisplay.from_curves(replace(curves, records=[r | {"failed": "oh"} for r in curves.records]))
-    with pytest.raises(ValueError, match="metric must be one of 'error', 'log_loss'; got 'brier'"):
-        EnsembleSizeDisplay.from_curves(curves).plot(metric="brier")
-
-
-def test_what_is_not_a_result_of_size_curves_is_refused():
-    with pytest.raises(TypeError, match="this display needs the result of size_curves; got a dict"):
-        EnsembleSizeDisplay.from_curves({})

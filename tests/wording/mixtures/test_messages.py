@@ -11,8 +11,13 @@ from mixent.base.params import check_calibration
 from mixent.options import Search
 
 X = np.random.default_rng(0).normal(size=(40, 2))
+
+
 Y = np.arange(40) % 2
+
+
 STRUCTURE = "covariance must be one of EII, VII, "
+
 
 BOTH = [
     ({"n_components": 0}, "n_components must be a whole number >= 1, or 'auto'; got 0"),
@@ -55,6 +60,7 @@ BOTH = [
     ({"progress": None}, "progress must be True, False or a function of (done, total, text); got None"),
 ]
 
+
 MIXTURE = [
     ({"n_components": "many"}, "n_components must be a whole number >= 1, or 'auto'; got 'many'"),
     ({"covariance": []}, "covariance is an empty list; name at least one structure"),
@@ -77,6 +83,7 @@ MIXTURE = [
         "init responsibilities must be finite, >= 0, with a positive sum in every row",
     ),
 ]
+
 
 CLASSIFIER = [
     ({"n_components": "many"}, "n_components must be one of 'auto'; got 'many'"),
@@ -112,8 +119,13 @@ CLASSIFIER = [
 
 
 AUTO = {"n_components": "auto"}
+
+
 FOLDS = "must be a whole number >= 2, a splitter or a list of splits; got"
+
+
 SHARE = "forgetting must be a share, at least 0 and less than 1; got"
+
 
 ALL_GROWN = [  # growth, selection, batches: the same for every estimator
     ({"search__growth": "slow"}, "growth must be one of 'restart', 'incremental'; got 'slow'"),
@@ -132,6 +144,7 @@ ALL_GROWN = [  # growth, selection, batches: the same for every estimator
     ({"search__cv": True}, f"cv {FOLDS} True"),
     ({"search__cv": "five"}, f"cv {FOLDS} 'five'"),
 ]
+
 
 CLASSIFIERS_GROWN = [
     (
@@ -161,6 +174,7 @@ CLASSIFIERS_GROWN = [
     ({"class_prior": [1.0]}, "class_prior must be 'empirical' or 2 positive numbers, one per class; got [1.0]"),
 ]
 
+
 MIXTURE_GROWN = [
     (
         {"search__growth": "incremental", "warm_start": True},
@@ -172,15 +186,19 @@ MIXTURE_GROWN = [
     ),
 ]
 
+
 APART = (
     "across_classes=True needs a search that fits all classes together; set growth='restart', criterion='cv' and "
     "per_class=False"
 )
+
+
 CLASSIFIER_GROWN = [
     ({"across_classes": True, "search__growth": "incremental"}, APART),
     ({**AUTO, "across_classes": True, "search__criterion": "bic"}, APART),
     ({**AUTO, "across_classes": True, "search__per_class": True}, APART),
 ]
+
 
 SHARED = [
     ({"n_components": "many"}, "n_components must be one of 'auto'; got 'many'"),
@@ -382,9 +400,9 @@ def test_nothing_the_estimators_can_say_is_untested():
 
     import mixent
 
-    tests = Path(__file__).parents[1]
+    wording = Path(__file__).parents[1]
     quoted = "".join(
-        p.read_text() for folder in ("mixtures", "base", "bad_inputs") for p in (tests / folder).glob("*.py")
+        p.read_text() for folder in ("mixtures", "base", "bad_inputs") for p in (wording / folder).glob("*.py")
     )
     quoted = quoted.replace("\\", "")
     said = []

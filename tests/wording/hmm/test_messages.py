@@ -8,9 +8,17 @@ from mixent import HiddenMarkovModel, HMMClassifier
 from mixent.options import HMMPrior
 
 X = np.random.default_rng(0).normal(size=(12, 4))
+
+
 Y = np.arange(12) % 2
+
+
 STEPS, LENGTHS = X.reshape(-1, 1), [4] * 12
+
+
 WORDS = np.array(["a", "b", "c"])[np.random.default_rng(1).integers(3, size=(12, 4))]
+
+
 LOG = np.log(np.full((6, 2), 0.5))
 
 

@@ -1,0 +1,98 @@
+"""Wording of comparison, compare."""
+
+import numpy as np
+import pytest
+from sklearn.naive_bayes import GaussianNB
+
+import mixent
+from mixent.evaluate.journal import Journal
+
+from ...comparison.test_compare import Broken, Few, Slow
+
+
+def test_no_method_worked_in_every_fold_broken(table):
+    with pytest.raises(RuntimeError, match="no method worked in every fold. broken: ValueError: out of luck"):
+        mixent.compare(*table, methods={"broken": Broken()}, baselines=False, n_jobs=1, folds=3)
+
+
+def test_it_could_not_be_fitted_to_all_rows(table):
+    found = mixent.compare(*table, methods={"naive": Few()}, baselines=False, n_jobs=1, folds=3)
+    assert found.recommendation.points[-1] == "It could not be fitted to all rows: MemoryError: too many"
+
+
+def test_a_journal_of_other_data_is_refused(table, tmp_path):
+    X, y = table
+    path = tmp_path / "j"
+    options = {"methods": {"naive": GaussianNB()}, "baselines": False, "n_jobs": 1, "folds": 3, "refit": False}
+    mixent.compare(X, y, **options, journal=path)
+    other = X.copy()
+    other.iloc[0, 0] += 1e-9
+    weighted = {"sample_weight": np.arange(1.0, 91.0)}
+    changes = (
+        (other, y, {}),
+        (X, np.roll(y, 1), {}),
+        (X, y, {"random_state": 1}),
+        (X, y, {"folds": 4}),
+        (X, y, weighted),
+    )
+    for changed in changes:
+        with pytest.raises(ValueError, match="is the journal of another comparison"):
+            mixent.compare(*changed[:2], **options | changed[2], journal=path)
+    path.write_text("something else\n")
+    with pytest.raises(ValueError, match="is not a journal of cross-validation; name another file"):
+        Journal.open(path, "compare", "")
+
+
+def test_the_longest_are_left_out(table):
+    methods = {"slow": Slow(), "naive": GaussianNB()}
+    found = mixent.compare(*table, methods=methods, baselines=False, n_jobs=1, folds=10, budget=1.0)
+    assert found.recommended == "naive" and set(found.cv.methods) == {"naive"}
+    assert found.skipped["slow"].startswith("stopped after 1 fold of 10: at 0.2 s for each")
+    assert found.recommendation.points[-1] == "Left out for lack of time: slow."
+
+
+def test_not_begun_the_time_budget_was_needed_for_quicker_methods(table):
+    methods = {"slow": Slow(), "late": Slow(var_smoothing=1e-3)}
+    found = mixent.compare(*table, methods=methods, baselines=False, n_jobs=1, folds=3, budget=1.0, refit=False)
+    assert found.skipped["late"] == "not begun: the time budget was needed for quicker methods"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"metric": "calibration"}, "metric must be one of 'error', 'balanced_error', 'log_loss', 'brier'"),
+        ({"methods": "mixture"}, "methods must be 'auto', a list of names, or a dict of name to classifier"),
+        ({"methods": ["magic"]}, "unknown method 'magic'; choose one of 'mixture', "),
+        ({"methods": {}, "baselines": False}, "there is no method to try; name some, or set baselines=True"),
+        (
+            {"methods": {"naive Bayes": GaussianNB()}},
+            "'naive Bayes' is the name of a baseline; give your method another",
+        ),
+        ({"budget": 0}, "budget must be"),
+        ({"folds": 2.5}, "folds must be a whole number >= 1; got 2.5"),
+        ({"repeats": "3"}, "repeats must be a whole number >= 1; got '3'"),
+        ({"baselines": "no"}, "baselines must be True or False; got 'no'"),
+        ({"methods": 3}, "methods must be 'auto', a list of names, or a dict of name to classifier; got 3"),
+        ({"n_jobs": 0}, "n_jobs must be None, -1 or a positive number"),
+        ({"random_state": None}, "random_state must be a whole number, for the methods must all get the same"),
+    ],
+)
+def test_refused(table, options, message):
+    with pytest.raises(ValueError, match=message):
+        mixent.compare(*table, **options)
+
+
+def test_refused_data(table):
+    X, y = table
+    with pytest.raises(ValueError, match="X has 90 rows, y has 89"):
+        mixent.compare(X, y[:-1])
+    with pytest.raises(ValueError, match="a classifier needs at least 2 classes; y has 1 class"):
+        mixent.compare(X, ["a"] * len(y))
+    with pytest.raises(
+        TypeError, match=r"methods\['naive'\] must be a classifier, not fitted; got the class GaussianNB"
+    ):
+        mixent.compare(X, y, methods={"naive": GaussianNB})
+    with pytest.raises(ValueError, match="a comparison needs at least 2 classes; y has 1 of weight > 0"):
+        mixent.compare(X, y, sample_weight=(y == "a").astype(float))
+    with pytest.raises(TypeError, match=r"methods\['naive'\] must be a classifier, not fitted; got a str"):
+        mixent.compare(X, y, methods={"naive": "Bayes"})

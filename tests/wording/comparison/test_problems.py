@@ -1,0 +1,20 @@
+"""Wording of comparison, problems."""
+
+import numpy as np
+
+from mixent import TunedClassifier, compare
+from mixent.comparison import data_problems
+
+
+def test_a_leak_stands_beside_the_recommendation(sound):
+    X, y = sound
+    found = compare(
+        X.assign(k=(y == "b") + X["v"] / 100), y, methods={"n": TunedClassifier()}, baselines=False, n_jobs=1
+    )
+    assert "Check first: possible leak: column 'k' alone predicts 100.0 % of the classes" in str(found.recommendation)
+
+
+def test_gaps_by_chance_tell_nothing(sound):
+    X, y = sound
+    X = X.mask(np.random.default_rng(5).random(X.shape) < 0.2)
+    assert not [s for s in data_problems(X, y) if "missing in some classes" in s]

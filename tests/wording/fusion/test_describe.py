@@ -1,0 +1,34 @@
+"""Wording of fusion, describe."""
+
+import re
+
+import numpy as np
+
+from mixent.fusion import Fuser
+from mixent.fusion.decisions import changed_cases, decisions
+from mixent.fusion.describe import on_answers
+
+from ...fusion.test_describe import SOURCES, VOTES
+
+
+def test_many_sources_are_not_tested_for_drift(monkeypatch):
+    monkeypatch.setattr("mixent.fusion.estimator.MOST_DRIFTS", 2)
+    assert "Not tested: there are too many sources" in str(Fuser(SOURCES).fit(VOTES).summary())
+
+
+def test_means_and_known_classes_have_no_contributions():
+    mean = Fuser(SOURCES, method="composite").fit(VOTES)
+    assert changed_cases(mean, decisions(mean))[0].contributions is None
+    assert "a mean of the sources' posteriors" in on_answers(mean, VOTES)[2].items[0]
+    all_ill = np.flatnonzero((VOTES == "ill").all(axis=1))[0]
+    y = np.full(len(VOTES), None, dtype=object)
+    y[all_ill] = "healthy"
+    known = Fuser(SOURCES, method="ml-product").fit(VOTES, y=y)
+    reasons = [case.reasons() for case in changed_cases(known, decisions(known), most=99) if case.known]
+    assert reasons == ["its class is known"]
+
+
+def test_a_majority_is_not_decided_against():
+    fuser = Fuser(SOURCES, method="majority").fit(VOTES)
+    (content,) = on_answers(fuser, VOTES)
+    assert re.match(r"0 of 800 items \(0\.0 %\) are decided against the majority; \d+ have no majority", content.text)

@@ -1,0 +1,22 @@
+"""Wording of fusion, displays."""
+
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+
+from mixent.displays import DependenceDisplay, PriorsDisplay, TrustDisplay
+from mixent.fusion import Fuser
+
+from ...fusion.test_displays import SOURCES, VOTES
+
+
+def test_what_cannot_be_drawn_is_refused(fuser):
+    for display in (PriorsDisplay, TrustDisplay, DependenceDisplay):
+        with pytest.raises(TypeError, match="this display needs a fitted Fuser; got a LogisticRegression"):
+            display.from_estimator(LogisticRegression())
+        with pytest.raises(NotFittedError, match="This Fuser instance is not fitted yet"):
+            display.from_estimator(Fuser(SOURCES))
+    with pytest.raises(ValueError, match="method 'majority' has no trust weights; use a product rule"):
+        TrustDisplay.from_estimator(Fuser(SOURCES, method="majority").fit(VOTES))
+    with pytest.raises(ValueError, match="this display needs two sources or more; there is only 's_0'"):
+        DependenceDisplay.from_estimator(Fuser({"s_0": SOURCES["s_0"]}).fit({"s_0": VOTES["s_0"]}))

@@ -1,0 +1,5 @@
+"""Fixtures of tests/hmm which tests of wording use too."""
+
+from ...hmm.test_displays import numbers
+
+__all__ = ["numbers"]

@@ -1,0 +1,107 @@
+"""Wording of med, describe."""
+
+import numpy as np
+import pytest
+from sklearn.preprocessing import StandardScaler
+
+from mixent.base.registry import entry_of
+from mixent.med import (
+    MEDClassifier,
+    MEDGaussianClassifier,
+    MEDNoveltyDetector,
+    MEDTreeClassifier,
+)
+from mixent.options import RBF, Polynomial, Tables, Trees
+
+from ...med.test_describe import OPTIONS, TWO, WORDS, X, Y, facts_of
+
+
+def test_for_the_labels_inferred_at_the_end_the_objective():
+    partly = Y[:100:5].astype(object)
+    partly[::5] = None
+    model = MEDGaussianClassifier(C=1.0, calibration=None).fit(X[:100:5], partly)
+    assert "For the labels inferred at the end, the objective is at most" in str(model.summary())
+
+
+def test_every_row_keeps_a_margin_of():
+    apart = X + 20.0 * (TWO == "yes")[:, None]
+    fixed = MEDClassifier(margin="fixed", calibration=None).fit(apart, TWO)
+    assert "Every row keeps a margin of 1" in str(fixed.summary())
+
+
+@pytest.mark.parametrize(
+    ("calibration", "text"),
+    [
+        ("temperature", "calibrated on held-out rows (temperature)"),
+        ("affine", "(affine), plus"),
+        ("predictive", "Bayes' rule with the predictive density of each class"),
+        (None, "softmax of the scores, not calibrated"),
+    ],
+)
+def test_calibration(calibration, text):
+    model = MEDGaussianClassifier(calibration=calibration, **OPTIONS).fit(X, TWO)
+    assert facts_of(model)["calibration"]["kind"] == calibration and text in str(model.summary())
+
+
+def test_labelled_training_rows(three):
+    on_rows = entry_of(three).on_rows
+    (figure,) = on_rows(three, X, Y)
+    wrong, held = int(np.sum(three.predict(X) != Y)), len(three.support_)
+    assert f"150 labelled training rows: {held} have a multiplier, {wrong} are classified wrongly" in figure.alt
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "text"),
+    [
+        (MEDClassifier(**OPTIONS), "linear", "Linear discriminant function of 4 encoded columns"),
+        (MEDClassifier(RBF(0.5), **OPTIONS), "rbf", "RBF kernel with gamma 0.5."),
+        (MEDClassifier(RBF(0.5, n_landmarks=9), **OPTIONS), "rbf", "gamma 0.5, approximated by 9 landmarks"),
+        (MEDClassifier(Polynomial(2, 0.5), **OPTIONS), "poly", "Polynomial kernel of degree 2 with gamma 0.5, coef0 1"),
+        (MEDClassifier(lambda A, B: A @ B.T, **OPTIONS), "function", "Kernel given as a function"),
+        (MEDClassifier(StandardScaler(), **OPTIONS), "StandardScaler", "Inner products of the features of StandardSc"),
+        (
+            MEDGaussianClassifier(kernel=RBF(0.5), n_kernel_components=1, **OPTIONS),
+            "rbf",
+            "Gaussians of the 1 leading principal component of the RBF kernel with gamma 0.5",
+        ),
+    ],
+)
+def test_kernels(model, name, text):
+    assert facts_of(model.fit(X, TWO))["kernel"]["name"] == name
+    assert text in " ".join(str(model.summary()).split())
+
+
+def test_numbers_in_trees():
+    for continuous, text in (("gaussian", "numbers are Gaussian"), ("quantized", "quantized by a mixture per column")):
+        model = MEDTreeClassifier(Tables(continuous=continuous), C=0.5, calibration=None).fit(X, TWO)
+        assert text in " ".join(str(model.summary()).split())
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({}, "All trees over 4 columns, one per class, with fixed tables."),
+        ({"tables": "integrated"}, "one per class, with Dirichlet tables, learned with the trees"),
+        ({"trees": "shared"}, "shared by all classes"),
+        ({"trees": Trees(n_trees=2)}, "2 per class"),
+        ({"objective": "likelihood", "C": "auto"}, "Trees of highest likelihood over 4 columns, one per class"),
+    ],
+)
+def test_trees(options, text):
+    model = MEDTreeClassifier(**{"C": 0.5, "calibration": None, "random_state": 0, **options}).fit(WORDS, Y)
+    assert text in " ".join(str(model.summary()).split())
+
+
+@pytest.mark.parametrize(
+    ("density", "options", "rows", "text"),
+    [
+        ("product", {}, X, "4 columns, independent columns"),
+        ("gaussian", {}, X, "numbers jointly Gaussian"),
+        ("tree", {}, WORDS, "All trees over 4 columns, with Dirichlet tables"),
+        ("mixture", {"n_hidden": 2}, X, "A mixture of 2 components over 4 columns"),
+        ("hmm", {"n_hidden": 2}, X, "A hidden Markov model of 2 states; rows are sequences of 4 steps"),
+    ],
+)
+def test_densities(density, options, rows, text):
+    model = MEDNoveltyDetector(density, **options).fit(rows)
+    assert text in " ".join(str(model.summary()).split())

@@ -1,0 +1,51 @@
+"""Wording of med, gaussian classifier."""
+
+import numpy as np
+import pytest
+
+from mixent import FisherKernel, MEDGaussianClassifier
+from mixent.med import gaussian_classifier as module
+from mixent.options import RBF, GaussianPrior, Margin, Polynomial
+
+BAD = [
+    ({"margin": "fixed"}, "margin must be one of 'exponential', 'laplace', 'gaussian'; got 'fixed'"),
+    ({"margin": Margin("laplace", quantile=1.5)}, "quantile of the margin must be a number from 0 to 1"),
+    ({"prior": -1.0}, "strength of the prior must be a number >= 0"),
+    ({"prior": "flat"}, "prior must be one of 'auto', or a GaussianPrior; got 'flat'"),
+    ({"kernel": FisherKernel()}, "is a transformer; put it before this classifier in a pipeline"),
+    ({"kernel": "linear"}, "kernel must be one of 'poly', 'rbf', Polynomial, RBF, .*, None; got 'linear'"),
+    ({"n_kernel_components": 0, "kernel": "rbf"}, "n_kernel_components must be a whole number >= 1"),
+    ({"n_kernel_components": 3}, "n_kernel_components=3 is only used with a kernel"),
+    ({"kernel": RBF(-3.0)}, "gamma must be 'scale' or a number > 0"),
+    ({"kernel": Polynomial(coef0=-1.0)}, "coef0 must be a number >= 0"),
+    ({"calibration": "sigmoid"}, "calibration must be one of 'temperature', 'affine', 'predictive'"),
+    ({"prior": GaussianPrior(mean=[0.0])}, r"mean of the prior must be finite numbers of shape \(2,\)"),
+    ({"prior": GaussianPrior(mean="none")}, r"mean of the prior must be finite numbers of shape \(2,\)"),
+    (
+        {"prior": GaussianPrior(cov=-np.eye(2))},
+        "cov of the prior must be symmetric and positive definite",
+    ),
+    ({"prior": GaussianPrior(0, cov=np.eye(2))}, "cov of the prior is only used with a strength > 0"),
+    ({"prior": GaussianPrior(cov=np.eye(2)), "kernel": "rbf"}, "cov of the prior is in the units of the"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), BAD)
+def test_bad_options_are_refused_in_words(ring, options, message):
+    with pytest.raises(ValueError, match=message):
+        MEDGaussianClassifier(**options).fit(*ring)
+
+
+def test_bad_data_is_refused_in_words(ring, monkeypatch):
+    X, y = ring
+    flat = np.column_stack([X, np.where(y == "in", 1.0, X[:, 0])])
+    with pytest.raises(ValueError, match="class in has columns that are constant or depend on each other"):
+        MEDGaussianClassifier(C=1.0, prior=0.0).fit(flat, y)
+    assert MEDGaussianClassifier(C=1.0, calibration=None).fit(flat, y).score(flat, y) > 0.9  # by the prior
+    few = np.r_[0:3, 60:140]
+    wide = np.random.default_rng(5).normal(size=(140, 6))
+    with pytest.raises(ValueError, match="class in has a total weight of 3; 6 columns need more than 5"):
+        MEDGaussianClassifier(C=1.0, prior=0.0).fit(wide[few], y[few])
+    monkeypatch.setattr(module, "MOST_COLUMNS", 5)
+    with pytest.raises(ValueError, match="Gaussians of 6 encoded columns have 28 numbers each; the most are 5 columns"):
+        MEDGaussianClassifier(C=1.0).fit(wide, y)

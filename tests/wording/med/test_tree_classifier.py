@@ -1,0 +1,103 @@
+"""Wording of med, tree classifier."""
+
+import pytest
+
+from mixent import MEDTreeClassifier
+from mixent.options import Margin, Tables, Trees
+
+from ...med.test_tree_classifier import PLAIN, words
+
+
+def test_no_solution_keeps_the_fixed_margin_in_every_row():
+    X, y = words(60)
+    with pytest.raises(ValueError, match="no solution satisfies the fixed margin 1e\\+03 for every row"):
+        MEDTreeClassifier(margin=Margin("fixed", target=1e3), calibration=None).fit(X, y)
+
+
+def test_mutual_information_needs_fixed_tables():
+    model = MEDTreeClassifier("integrated", **PLAIN).fit(*words(90, 3))
+    with pytest.raises(AttributeError, match="mutual_information_ is that of known tables; tables='integrated'"):
+        _ = model.mutual_information_
+
+
+@pytest.mark.parametrize("options", [{}, {"tables": "integrated"}, {"trees": Trees(n_trees=2)}])
+def test_column_b_has_values_not_seen_at_fit(options):
+    X, y = words()
+    model = MEDTreeClassifier(**options, **PLAIN).fit(X, y)
+    strange, gap = X.head(3).copy(), X.head(3).copy()
+    strange["b"], gap["b"] = "new", None
+    with pytest.warns(UserWarning, match="column 'b' has values not seen at fit"):
+        model.predict_proba(strange)
+
+
+BAD = [
+    ({"tables": "free"}, "tables must be one of 'fixed', 'integrated', or a Tables; got 'free'"),
+    (
+        {"margin": "hinge"},
+        "margin must be one of 'exponential', 'laplace', 'gaussian', 'fixed', or a Margin; got 'hinge'",
+    ),
+    ({"objective": "loss"}, "objective must be one of 'margin', 'likelihood'; got 'loss'"),
+    ({"trees": "one"}, "trees must be one of 'separate', 'shared', or a Trees; got 'one'"),
+    ({"trees": Trees("one")}, "trees must be one of 'separate', 'shared'; got 'one'"),
+    ({"tables": Tables("free")}, "tables must be one of 'fixed', 'integrated'; got 'free'"),
+    ({"trees": Trees(structure_prior="flat")}, "structure_prior must be one of 'uniform', 'posterior'; got 'flat'"),
+    (
+        {"tables": Tables(continuous="binned")},
+        "continuous must be one of 'auto', 'gaussian', 'quantized'; got",
+    ),
+    ({"trees": Trees(n_trees=0)}, "n_trees must be a whole number >= 1"),
+    ({"tables": Tables(ess=0.0)}, "ess must be a number > 0"),
+    (
+        {"margin": Margin("laplace", quantile="a")},
+        "quantile of the margin must be a number from 0 to 1, or None",
+    ),
+    ({"margin": "fixed", "C": 3.0}, "C=3.0 is not used with margin='fixed', which has no bound; leave C out"),
+    ({"objective": "likelihood", "C": 3.0}, "C=3.0 is only used with objective='margin'"),
+    ({"objective": "likelihood", "margin": "gaussian"}, "margin='gaussian' is only used with objective='margin'"),
+    (
+        {"objective": "likelihood", "trees": Trees(structure_prior="posterior")},
+        "structure_prior='posterior' is only used with objective='margin'",
+    ),
+    (
+        {"tables": "integrated", "objective": "likelihood"},
+        "objective='likelihood' needs tables='fixed'; got tables='integrated'",
+    ),
+    (
+        {"tables": "integrated", "trees": "shared"},
+        "trees='shared' needs tables='fixed'; got tables='integrated'",
+    ),
+    (
+        {"tables": Tables("integrated", continuous="gaussian")},
+        "continuous='gaussian' needs tables='fixed'; got tables='integrated'",
+    ),
+    ({"trees": Trees("shared", n_trees=2)}, "trees='shared' needs n_trees=1; got n_trees=2"),
+    (
+        {"trees": Trees(n_trees=2), "tables": Tables(continuous="gaussian")},
+        "continuous='gaussian' needs n_trees=1",
+    ),
+    ({"C": -1.0}, "C must be a number > 0"),
+    ({"calibration": "sigmoid"}, "calibration must be one of 'temperature', 'affine', or None; got 'sigmoid'"),
+    ({"relaxation": 0.0}, "relaxation must be the share of a label update to apply"),
+    ({"bias": "wide"}, "bias must be 'flat', or the variance > 0 of its Gaussian prior; got 'wide'"),
+    ({"tol": 0.0}, "tol must be a number > 0"),
+    ({"max_iter": 0}, "max_iter must be a whole number >= 1"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), BAD)
+def test_bad_options_are_refused_in_words(options, message):
+    with pytest.raises(ValueError, match=message):
+        MEDTreeClassifier(**options).fit(*words(40))
+
+
+def test_bad_data_is_refused_in_words(monkeypatch):
+    X, y = words(40)
+    partly = y.astype(object)
+    partly[5] = None
+    with pytest.raises(ValueError, match="a mixture of trees needs the label of every row; give them all, or set n_"):
+        MEDTreeClassifier(C=1.0, trees=Trees(n_trees=2)).fit(X, partly)
+    with pytest.raises(ValueError, match="margin='fixed' needs certain labels"):
+        MEDTreeClassifier(margin="fixed", calibration=None).fit(X, partly)
+    monkeypatch.setattr("mixent.med.tree_columns.MOST_CELLS", 8)
+    with pytest.raises(ValueError, match="the columns have 10 values in all, and pairwise tables take at most 8; join"):
+        MEDTreeClassifier(C=1.0).fit(X, y)

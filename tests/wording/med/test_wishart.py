@@ -1,0 +1,28 @@
+"""Wording of med, wishart."""
+
+import numpy as np
+import pytest
+
+from mixent.core.driver import OutsideDomainError
+from mixent.med.wishart import Wishart
+
+from ...med.test_wishart import some
+
+
+@pytest.mark.parametrize(
+    ("T", "message"),
+    [
+        (np.r_[1.0, np.zeros(2), np.eye(2).ravel()], "a Gaussian of 2 columns would count 1 rows"),
+        (np.r_[-3.0, np.zeros(2), np.eye(2).ravel()], "would count -3 rows"),
+        (np.r_[np.inf, np.zeros(2), np.eye(2).ravel()], "would count inf rows"),
+        (np.r_[np.nan, np.zeros(2), np.eye(2).ravel()], "would count nan rows"),
+        (np.r_[5.0, np.nan, 0.0, np.eye(2).ravel()], "would count 5 rows"),
+        (np.r_[5.0, np.zeros(2), 1.0, 2.0, 2.0, 1.0], "the scatter would not be positive definite"),
+        (np.r_[5.0, 5.0, 0.0, np.eye(2).ravel()], "the scatter would not be positive definite"),
+    ],
+)
+def test_outside_the_domain(T, message):
+    with pytest.raises(OutsideDomainError, match=message):
+        Wishart(T, 2)
+    with pytest.raises(OutsideDomainError, match=message):
+        some(2).with_statistics(T)

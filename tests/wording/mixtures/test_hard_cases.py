@@ -1,0 +1,35 @@
+"""Wording of mixtures, hard cases."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from mixent import GaussianMixture, MixtureClassifier
+
+
+@pytest.mark.parametrize("name", ["VII", "VVI", "VVV"])
+def test_gaussianmixture_component_collapsed_onto_too_few_distinct_rows_re_seeded(duplicated, name):
+    start = np.zeros((90, 2))
+    start[:60, 0] = start[60:, 1] = 1.0
+    with pytest.warns(
+        ConvergenceWarning,
+        match=r"GaussianMixture: component 1 collapsed onto too few distinct rows; (re-seeded|dropped)",
+    ):
+        GaussianMixture(2, name, prior=None, init=start).fit(duplicated)
+
+
+@pytest.mark.parametrize("prior", ["auto", None])
+def test_every_column_named_was_constant_in_training(draw, prior):
+    X, label = draw(missing=0.1)
+    more = np.column_stack([X[:, 0], np.full(len(X), 7.0), X[:, 1:]])
+    more[::9, 1] = np.nan
+    _one, other = (MixtureClassifier(1, "VVV", prior=prior).fit(Z, label) for Z in (X, more))
+    with pytest.raises(ValueError, match="every column named was constant in training; name at least one that varies"):
+        other.marginal([1])
+
+
+def test_an_all_missing_column_is_refused_by_name(draw):
+    X, label = draw()
+    X[:, 1] = np.nan
+    with pytest.raises(ValueError, match="column 'x1' has no values: all 240 rows are missing; drop the column"):
+        MixtureClassifier(1, "VVV").fit(X, label)
