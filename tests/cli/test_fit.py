@@ -141,22 +141,10 @@ def test_a_joint_model_states_how_well_it_predicts_each_column(mixent, stock):
 # --- progress ---------------------------------------------------------------------------------------------------------
 
 
-def test_in_a_pipe_a_bar_leaves_not_even_a_blank_line(capsys):
+def test_in_a_pipe_short_work_leaves_not_even_a_blank_line(capsys):
     with Screen(False).progress("Searching") as show:
         show(1, 2, "half")
     assert capsys.readouterr() == ("", "")
-
-
-def test_a_bar_stays_in_its_process():
-    import pickle
-
-    from rich.progress import Progress
-
-    from mixent.cli.console import _Bar
-
-    bar = Progress()
-    moved = pickle.loads(pickle.dumps(_Bar(bar, bar.add_task("x"), "fitting")))
-    assert moved(1, 2, "half") is None and bar.tasks[0].completed == 0
 
 
 # --- what is refused --------------------------------------------------------------------------------------------------

@@ -196,16 +196,6 @@ def test_progress_is_told_and_changes_nothing(clear, same):
     assert told and all(done <= total for done, total, _ in told)
 
 
-def test_a_bar_is_shown_on_request(clear, monkeypatch):
-    from rich.progress import Progress
-
-    X, _ = clear
-    seen, update = [], Progress.update
-    monkeypatch.setattr(Progress, "update", lambda bar, task, **told: (seen.append(told), update(bar, task, **told)))
-    GaussianMixture("auto", "EEE", search=Search(max_components=2), progress=True).fit(X)
-    assert [told["completed"] for told in seen] == [1, 2] and "EEE with 2" in seen[-1]["description"]
-
-
 def test_a_dropped_component_leaves_no_trace():
     """Neither its prior nor its pseudo-rows count any longer: the search tells the numbers of the model it returns."""
     rng = np.random.default_rng(0)

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 MANY = 20  # rows from which a column of different texts is one of names
-STEPS = 10  # lines of progress in a pipe
 HEADINGS = {  # of the metrics, on two lines
     "error": "error\n%",
     "balanced_error": "balanced\nerror %",
@@ -272,19 +271,8 @@ def without_names(screen: Screen, table: Data) -> Data:
 
 
 def live_on(screen: Screen) -> Any:
-    """A table that fills, on a terminal; in a pipe a line now and then."""
-    if screen.err.quiet:
-        return False
-    if screen.err.is_terminal:
-        return screen.err
-    shown_steps = [0]
-
-    def show(done: int, total: int, text: str) -> None:
-        if done * STEPS // total > shown_steps[0]:
-            shown_steps[0] = done * STEPS // total
-            screen.err.print(f"{done} of {total} folds, {text}", soft_wrap=True)
-
-    return show
+    """Where a comparison shows its progress."""
+    return False if screen.err.quiet else screen.err
 
 
 def print_comparison(screen: Screen, comparison: Comparison) -> None:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from mixent.base.progress import Bar, Show, bar_on
 from mixent.base.text import class_name, one_line
 
 MOST_WARNINGS = 8
@@ -75,34 +74,13 @@ class Screen:
             self.err.print(f"[yellow]{len(self._warned) - MOST_WARNINGS} more warnings like these[/]")
 
     @contextmanager
-    def progress(self, title: str) -> Iterator[Callable[[int, int, str], None]]:
-        """A bar on the terminal, nothing in a pipe; yields the function to call with (done, total, text)."""
-        if not self.err.is_terminal or self.err.quiet:  # a disabled bar of rich before 14.3 leaves a blank line
-            yield _Bar.nothing
+    def progress(self, title: str) -> Iterator[Show]:
+        """A bar on the terminal, a line now and then in a pipe; yields the function of (done, total, text)."""
+        if self.err.quiet:
+            yield Bar.nothing
             return
-        columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), TimeElapsedColumn())
-        with Progress(*columns, console=self.err, transient=True) as bar:
-            task = bar.add_task(shown(title), total=None)
-            yield _Bar(bar, task, title)
-
-
-@dataclass(frozen=True)
-class _Bar:
-    """Moves a bar; in another process, to which a screen cannot go, it does nothing."""
-
-    bar: Progress
-    task: TaskID
-    title: str
-
-    def __call__(self, done: int, total: int, text: str) -> None:
-        self.bar.update(self.task, completed=done, total=total, description=shown(f"{self.title}: {text}"))
-
-    def __reduce__(self) -> Any:
-        return getattr, (_Bar, "nothing")
-
-    @staticmethod
-    def nothing(done: int, total: int, text: str) -> None:
-        """No screen."""
+        with bar_on(self.err, title) as show:
+            yield show
 
 
 @contextmanager

@@ -2,29 +2,64 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from html import escape
 from typing import Any
 
 import numpy as np
 
+from mixent.base.progress import notebook_output
 from mixent.evaluate.runner import Runner
+
+STEPS = 10  # lines in a log
 
 
 @contextmanager
 def watching(progress: Any) -> Iterator[Callable[[Runner], None]]:
-    """True: a table on the terminal; a callable: it is told (done, total, text); a rich Console: the table there."""
+    """True: a table on standard error or in the notebook; a rich Console: there; a callable of (done, total, text)."""
     if callable(progress):
         yield lambda runner: progress(runner.n_done, runner.n_total, _latest(runner))
-    elif progress is None or progress is False:
+        return
+    if progress is None or progress is False:
         yield lambda runner: None
-    else:
-        from rich.console import Console
-        from rich.live import Live
+        return
+    from rich.console import Console
+    from rich.live import Live
 
-        console = Console(stderr=True) if progress is True else progress
+    console = Console(stderr=True) if progress is True else progress
+    if console.is_jupyter:
+        with notebook_output() as update:
+            yield lambda runner: update(_html(table_of(runner)))
+    elif console.is_terminal:
         with Live(console=console, transient=True, refresh_per_second=4) as live:
             yield lambda runner: live.update(table_of(runner))
+    else:
+        yield _lines_on(console)
+
+
+def _lines_on(console: Any) -> Callable[[Runner], None]:
+    """A line whenever another tenth of the folds is done."""
+    shown = 0
+
+    def show(runner: Runner) -> None:
+        nonlocal shown
+        if runner.n_done * STEPS // runner.n_total > shown:
+            shown = runner.n_done * STEPS // runner.n_total
+            line = f"{runner.n_done} of {runner.n_total} folds, {_latest(runner)}"
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    return show
+
+
+def _html(table: Any) -> str:
+    """A table of rich as text of fixed width."""
+    from rich.console import Console
+
+    text = io.StringIO()
+    Console(file=text, width=100, force_jupyter=False).print(table)
+    return f"<pre>{escape(text.getvalue())}</pre>"
 
 
 def _latest(runner: Runner) -> str:
