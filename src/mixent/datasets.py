@@ -1,4 +1,4 @@
-"""Simulated tables whose truth is known exactly."""
+"""Simulated data with known true distributions."""
 
 from __future__ import annotations
 
@@ -19,38 +19,39 @@ INSTRUMENTS = np.array(["flute", "saxophone", "clarinet", "violin"])
 MATERIALS = np.array(["metal", "wood"])
 P_METAL = np.array([0.7, 1.0, 0.3, 0.0])  # p(metal | instrument): some flutes are of wood, some clarinets of metal
 WEIGHTS = np.stack([P_METAL, 1 - P_METAL]) / len(INSTRUMENTS)  # (C, K) joint p(material, instrument)
-CORNERS = np.array([[1.0, 1.0], [-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0]]) / 2  # no line parts metal from wood
+CORNERS = np.array([[1.0, 1.0], [-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0]]) / 2  # classes not linearly separable
 STD = np.array([[1.0, 0.5], [0.8, 0.8], [1.0, 0.6], [0.9, 0.5]])  # (K, 2) along the axes of each group
 ANGLE = np.array([0.4, 0.0, -0.5, 1.2])  # (K,) of the first axis, radians
 
 
 @dataclass(frozen=True, eq=False)
 class Orchestra:
-    """Rows of `make_orchestra` and the distribution they come from."""
+    """Rows of `make_orchestra`, and the distribution they were drawn from."""
 
     X: np.ndarray  # (n, d)
     y: np.ndarray  # (n,) "metal" or "wood"
-    instrument: np.ndarray  # (n,) the hidden group
+    instrument: np.ndarray  # (n,) hidden group
     means: np.ndarray  # (K, 2) in the first two features
     covariances: np.ndarray  # (K, 2, 2)
-    true_proba: np.ndarray | None = None  # (n, C) posterior(X), if it was asked for
+    true_proba: np.ndarray | None = None  # (n, C) posterior(X), with return_posterior=True
     classes: np.ndarray = field(default_factory=MATERIALS.copy)  # (C,)
     instruments: np.ndarray = field(default_factory=INSTRUMENTS.copy)  # (K,)
     weights: np.ndarray = field(default_factory=WEIGHTS.copy)  # (C, K) joint p(class, instrument)
 
     def posterior(self, X: Any) -> np.ndarray:
-        """The exact p(class | x) of the rows of `X` (n, d), columns in the order of `classes`."""
+        """Exact posteriors p(class | x) of the rows of `X` (n, d), with columns in the order of `classes`."""
         X = np.asarray(X, dtype=float)
         if X.ndim != 2 or X.shape[1] != self.X.shape[1]:
-            raise ValueError(f"X must have {self.X.shape[1]} columns, as the rows drawn; its shape is {X.shape}")
+            raise ValueError(f"X must have {self.X.shape[1]} columns, as in `make_orchestra`; got shape {X.shape}")
         return softmax(self._log_joint(X[:, :2]), axis=1)
 
     @cached_property
     def bayes_error(self) -> float:
-        """The exact Bayes error E[1 - max_c p(c | x)], right to about 1e-5.
+        """Bayes error E[1 - max_c p(c | x)], with an absolute error of about 1e-5.
 
-        By the trapezoid rule in each group's own coordinates, x = m_k + L_k z, so that any separation is as exact; the
-        further features are the same for both classes and integrate to 1.
+        It is computed by the trapezoid rule in the standardized coordinates of each group, x = m_k + L_k z, so that the
+        precision does not depend on the separation. The noise features have the same distribution in both classes and
+        integrate to 1.
         """
         step = np.linspace(-8.0, 8.0, 301)
         z = np.stack(np.meshgrid(step, step), axis=-1).reshape(-1, 2)
@@ -62,7 +63,7 @@ class Orchestra:
         return float(error)
 
     def _log_joint(self, plane: np.ndarray) -> np.ndarray:
-        """log p(class, x), (n, C), of the first two features."""
+        """(n, C) log p(class, x) of the first two features."""
         inner = np.linalg.inv(np.linalg.cholesky(self.covariances))  # (K, 2, 2)
         z = np.einsum("kij,nkj->nki", inner, plane[:, None, :] - self.means)
         scale = np.log(np.linalg.det(inner) / (2 * np.pi))
@@ -78,31 +79,35 @@ def make_orchestra(
     random_state: Any = None,
     return_posterior: bool = False,
 ) -> Orchestra:
-    """Rows of the orchestra of document 000, section V: two classes made of the same four hidden groups.
+    """Simulate two classes that share four hidden groups, after the orchestra example of document 000, section V.
 
-    Flutes, saxophones, clarinets and violins are equally frequent, and each sounds its own way. The class is what it
-    is made of: p(metal | flute, saxophone, clarinet, violin) = 0.7, 1, 0.3, 0. So
+    Flutes, saxophones, clarinets and violins are equally frequent, and the features of each instrument are normal. The
+    class is the material of the instrument, with p(metal | flute, saxophone, clarinet, violin) = 0.7, 1, 0.3, 0.
+    Therefore
 
-        p(x | class) = sum_k a_ck N(x; m_k, C_k),    metal: a = 0.35, 0.5, 0.15, 0,  wood: a = 0.15, 0, 0.35, 0.5:
+        p(x | class) = sum_k a_ck N(x; m_k, C_k),    metal: a = 0.35, 0.5, 0.15, 0,  wood: a = 0.15, 0, 0.35, 0.5.
 
-    the shared-component model with 4 components, where a mixture per class needs 3 for each. However far apart the
-    groups are, the Bayes error stays above 0.15, for the material of a flute or a clarinet cannot be heard.
+    This is a model with 4 shared components, whereas a separate mixture for each class needs 3 components per class.
+    Whatever the separation of the groups, the Bayes error is at least 0.15, because the features do not depend on the
+    material of a flute or a clarinet.
 
     Parameters
     ----------
-    n_rows : int
-    separation : float
-        Distance between neighboring centers; the groups' standard deviations are 0.5 to 1.
-    n_features : int
-        At least 2. Only the first two tell anything; the others are standard normal noise.
+    n_rows : int, default=1000
+        Number of rows.
+    separation : float, default=2.5
+        Distance between neighboring group means; the standard deviations of the groups are 0.5 to 1.
+    n_features : int, default=2
+        Number of features, at least 2. Only the first two are informative; the others are standard normal noise.
     random_state : int, RandomState or None
-    return_posterior : bool
-        Whether `true_proba` holds the exact p(class | x) of the rows.
+        Seed.
+    return_posterior : bool, default=False
+        Whether `true_proba` contains the exact posteriors p(class | x) of the rows.
 
     Returns
     -------
     Orchestra
-        With X (n, d), y, instrument, the method `posterior(X)` and the number `bayes_error`, both exact.
+        `X` (n, d), `y`, `instrument`, the exact posteriors by the method `posterior(X)`, and `bayes_error`.
 
     Examples
     --------
@@ -132,5 +137,5 @@ def make_orchestra(
 
 def _check(name: str, value: Any, kind: Any, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, kind) or not least <= value < np.inf:
-        what = "a whole number" if kind is Integral else "a finite number"
-        raise ValueError(f"{name} must be {what} of at least {least}; got {value!r}")
+        description = "a whole number" if kind is Integral else "a finite number"
+        raise ValueError(f"{name} must be {description} of at least {least}; got {value!r}")

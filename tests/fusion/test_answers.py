@@ -186,7 +186,7 @@ def test_the_layout_lays_symbols_one_below_the_other():
     np.testing.assert_allclose(layout.counts[:3, 1:], VOTER.counts.T + 0.5)  # of a Dirichlet distribution
     np.testing.assert_allclose(layout.counts[:3, 0], pooled * 1.5)  # worth the pseudo-counts alone
     np.testing.assert_allclose(layout.counts[5:, 1:], CELLS.counts.reshape(2, 4).T + 0.25)
-    assert layout.free.any(axis=0).tolist() == [True, False, True]
+    assert layout.unconstrained.any(axis=0).tolist() == [True, False, True]
     assert layout.n_rows.tolist() == [[0, 10, 10], [3, 7, 0], [0, 10, 26]]
     np.testing.assert_allclose(layout.training_prior, np.array([3, 27, 36]) / 66)
 

@@ -84,7 +84,7 @@ def test_the_slope_in_a_rate_is_that_of_finite_differences(monkeypatch):
             layout = Layout.of(drawn.sources)
             layout.__dict__["confusion"] = rates + h * np.outer(np.arange(len(rates)) == v, np.arange(3) == k)
             moved.append(all_marginals(replace(found.batch, layout=layout)).prior)
-        np.testing.assert_allclose(found.slope[:, v, k], (moved[0] - moved[1]) / 2e-3, rtol=0.02, atol=2e-3)
+        np.testing.assert_allclose(found.rate_derivative[:, v, k], (moved[0] - moved[1]) / 2e-3, rtol=0.02, atol=2e-3)
 
 
 def independent(rng, n, rates, prior):

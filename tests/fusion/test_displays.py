@@ -69,7 +69,7 @@ def test_trust_is_a_bar_each(fuser):
 def test_of_many_sources_the_most_trusted_have_a_bar():
     trust = np.linspace(0, 1, 60)
     ax = drawn(TrustDisplay(tuple(f"s{j}" for j in range(60)), trust, True))
-    assert len(ax.patches) == 40 and ax.get_xlabel() == "Trust weight; the 40 largest of 60"
+    assert len(ax.patches) == 40 and ax.get_xlabel() == "Trust weight (the 40 largest of 60)"
     assert ax.get_yticklabels()[0].get_text() == "s20"
 
 
@@ -86,7 +86,7 @@ def test_the_map_has_z_above_and_correlation_below(fuser):
     texts = [text.get_text() for text in ax.texts]
     assert f"{display.z[0, 1]:+.1f}" in texts and display.z[0, 1] > 4
     assert "-0.0" not in texts and "-0.00" not in texts
-    assert ax.get_title(loc="left") == f"4 sources, effectively {fuser.dependence_.n_effective:.1f}"
+    assert ax.get_title(loc="left") == f"4 sources; effective number {fuser.dependence_.n_effective:.1f}"
 
 
 def test_a_map_of_many_sources_has_no_numbers():
@@ -94,7 +94,7 @@ def test_a_map_of_many_sources_has_no_numbers():
     z = rng.normal(size=(50, 50))
     ax = drawn(DependenceDisplay(tuple(f"source number {j}" for j in range(50)), z, z / 9, 1.0))
     assert not ax.texts and len(ax.get_xticklabels()) == 25
-    assert ax.get_title(loc="left") == "50 sources, effectively 1.0"
+    assert ax.get_title(loc="left") == "50 sources; effective number 1.0"
 
 
 def test_long_names_are_cut_in_their_middle():

@@ -82,10 +82,10 @@ def test_a_context_is_normalized_within_its_cells():
             split[f"{n} {cell}"] = [v if w == cell else None for v, w in zip(drawn.answers[n], where[n])]
     layout = Layout.of(celled)
     batch = Batch.of(layout, read_answers(layout, answers))
-    np.testing.assert_allclose(batch.agreement().mass(layout.confusion[batch.order]), 1.0)
+    np.testing.assert_allclose(batch.divergence_problem().mass(layout.confusion[batch.order]), 1.0)
     q = np.random.default_rng(0).dirichlet(np.ones(3), 60)
     plain = Batch(layout, read_answers(layout, answers), np.ones(60), np.full(60, -1))
-    R = plain.agreement().divergence(plain.expected(np.ascontiguousarray(q.T))[plain.order])
+    R = plain.divergence_problem().divergence(plain.expected(np.ascontiguousarray(q.T))[plain.order])
     printed = 0.0
     for n, one in apart.items():
         said = np.array([[float(v == s) for s in SYMBOLS] for v in split[n]])

@@ -290,11 +290,11 @@ def test_large_batches_go_through_threads_and_samples(kind, monkeypatch):
     """Threads change no bit that matters; trust learned from some of the items is near that of all."""
     drawn = panel(19, n=400, K=2, J=3, kind=kind)
     plain = {method: fused(drawn, method) for method in ("min-divergence", "pool")}
-    monkeypatch.setattr(methods, "SERIAL", 1)
+    monkeypatch.setattr(methods, "MIN_PATTERNS_FOR_THREADS", 1)
     np.testing.assert_allclose(
         fused(drawn, "min-divergence").posterior_, plain["min-divergence"].posterior_, atol=1e-12
     )
-    monkeypatch.setattr(methods, "POOLED", 200)
+    monkeypatch.setattr(methods, "MAX_SAMPLE", 200)
     y = [None] * 399 + [drawn.truth[-1]]
     some = Fuser(drawn.sources, method="pool").fit(drawn.answers, y)
     assert some.posterior_.shape == (400, 2)
@@ -390,4 +390,4 @@ def test_drift_in_a_cell_names_the_cell():
     counts = np.stack([RIGHT, RIGHT], axis=2)
     celled = {**big["sources"], "s0": Calibration(("a", "b"), ("a", "b"), counts, cells=("l", "r"))}
     answers = {**big["answers"], "s0@": ["l"] * 600}
-    say("in l' for", sources=celled, answers=answers)
+    say("in l', whereas its calibration", sources=celled, answers=answers)

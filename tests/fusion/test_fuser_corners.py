@@ -92,7 +92,7 @@ def test_bins_lie_where_a_rare_class_is_told():
     np.testing.assert_allclose(mass, 0.1, atol=0.02)
     with pytest.raises(ValueError, match="scores"):
         Calibration.from_scores([0, 1], ["low", "high"])
-    with pytest.raises(ValueError, match="no score"):
+    with pytest.raises(ValueError, match="finite score"):
         Calibration.from_scores([0, 1, None, None], [np.nan, np.nan, 1.0, 2.0])
     with pytest.raises(ValueError, match="y_true"):
         Calibration.from_scores([[0.2, 0.8], [0.5, 0.5]], [1.0, 2.0])
@@ -131,7 +131,7 @@ def test_blocks_are_one_batch():
         assert blocks.posterior_ is None and blocks.labels_ is None
         assert blocks.n_items_ == 300 and blocks.n_patterns_ == whole.n_patterns_
         np.testing.assert_allclose(blocks.predict_proba(table), whole.posterior_, atol=1e-9)
-    with pytest.raises(ValueError, match="no items"):
+    with pytest.raises(ValueError, match="least one item"):
         Fuser(drawn.sources).fit_blocks([])
 
 

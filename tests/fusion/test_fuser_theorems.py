@@ -138,7 +138,7 @@ def test_patterns_change_no_statistic():
         q = np.exp(batch.logits(rule))
         q = q / q.sum(axis=0)
         counts = batch.expected(q * batch.weight)
-        problem = batch.agreement()
+        problem = batch.divergence_problem()
         slope = batch.logits(problem.log_ratio(counts[batch.order]))
         found.append((counts, problem.divergence(counts[batch.order]), batch.items(slope.T)))
     for a, b in zip(*found):
@@ -151,7 +151,7 @@ def test_the_gradient_of_R_is_the_slope_of_the_rule():
     layout = Layout.of(drawn.sources)
     batch = Batch(layout, read_answers(layout, drawn.answers), np.ones(15), np.full(15, -1))
     q = np.random.default_rng(1).dirichlet(np.ones(3), 15)
-    problem = batch.agreement()
+    problem = batch.divergence_problem()
     counts = problem.cells.expected(np.ascontiguousarray(q.T), batch.rows)
     np.testing.assert_allclose(problem.divergence(counts), printed_R(q, drawn, share=layout.share), rtol=1e-12)
     slope = problem.cells.logits(problem.log_ratio(counts), batch.rows).T

@@ -210,9 +210,9 @@ def test_counts_are_read_by_name():
 def test_slips_are_told():
     with pytest.raises(ValueError, match="300 different numbers"):
         Calibration.from_predictions(RNG.integers(0, 2, 300), RNG.random(300))
-    with pytest.raises(ValueError, match="have different types"):
+    with pytest.raises(ValueError, match="same type"):
         Calibration.from_predictions([0, 1], ["0", "1"])
-    with pytest.raises(ValueError, match="'A' answers"):
+    with pytest.raises(ValueError, match="'A' must be"):
         Fuser(PAIR).fit({"A": [0.2, 0.8]})
     assert Calibration.from_counts([[9, 1], [2, 8]], ["h", "i"], priors={"i": 0.3, "h": 0.7}).priors.tolist() == [
         0.7,

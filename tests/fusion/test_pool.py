@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from mixent.fusion.pool import fit_pool, value_and_slope
-from mixent.fusion.problem import Agreement
-from mixent.fusion.rules import added, composite
+from mixent.fusion.pool import fit_pool, value_and_gradient
+from mixent.fusion.problem import MinDivergence
+from mixent.fusion.rules import composite, weighted_sum
 from mixent.maxent.blocks import Rows
 from mixent.maxent.cells import Cells
 
@@ -21,7 +21,7 @@ def panel(copies=0, n=3000, J=4, prior=0.25, seed=0):
     patterns, place, counts = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
     J += copies
     cells, group = Cells((2,) * J), np.repeat(np.arange(J), 2)
-    problem = Agreement(cells, np.concatenate([TABLE.T] * J), group, np.ones(2 * J), float(J))
+    problem = MinDivergence(cells, np.concatenate([TABLE.T] * J), group, np.ones(2 * J), float(J))
     m = len(patterns)
     rows = Rows(cells.packed(patterns), np.empty((0, m)), np.zeros((2, m)), counts / n, np.full(m, J))
     evidence = np.log(TABLE.T)[patterns.T]  # (J, m, K)
@@ -31,10 +31,10 @@ def panel(copies=0, n=3000, J=4, prior=0.25, seed=0):
 def test_the_gradient_is_that_of_the_divergence():
     problem, rows, evidence, _, _ = panel()
     trust, prior = np.array([0.4, 1.2, 0.7, 0.1]), np.array([0.6, 0.4])
-    _, slope = value_and_slope(problem, rows, evidence, trust, prior)
+    _, slope = value_and_gradient(problem, rows, evidence, trust, prior)
     for j in range(4):
         step = 1e-6 * np.eye(4)[j]
-        up, down = (value_and_slope(problem, rows, evidence, trust + s, prior)[0] for s in (step, -step))
+        up, down = (value_and_gradient(problem, rows, evidence, trust + s, prior)[0] for s in (step, -step))
         np.testing.assert_allclose(slope[j], (up - down) / 2e-6, rtol=1e-5, atol=1e-9)
 
 
@@ -44,9 +44,9 @@ def test_independent_sources_are_trusted_as_naive_bayes_trusts_them():
     found = fit_pool(problem, rows, evidence, prior)
     np.testing.assert_allclose(found.trust, 1.0, atol=0.25)
     ours = np.mean(found.posterior[place].argmax(axis=1) != truth)
-    bayes = np.mean((added(evidence) + np.log(prior))[place].argmax(axis=1) != truth)
+    bayes = np.mean((weighted_sum(evidence) + np.log(prior))[place].argmax(axis=1) != truth)
     assert ours <= bayes + 0.01
-    assert found.divergence <= value_and_slope(problem, rows, evidence, np.ones(4), prior)[0] + 1e-12
+    assert found.divergence <= value_and_gradient(problem, rows, evidence, np.ones(4), prior)[0] + 1e-12
 
 
 @pytest.mark.parametrize("copies", [5, 20])
@@ -57,7 +57,7 @@ def test_copies_share_the_trust_of_one(copies):
     together = found.trust[0] + found.trust[4:].sum()
     assert together < 2.0 and (found.trust[1:4] > 0.5).all()
     ours = np.mean(found.posterior[place].argmax(axis=1) != truth)
-    bayes = np.mean((added(evidence) + np.log(prior))[place].argmax(axis=1) != truth)
+    bayes = np.mean((weighted_sum(evidence) + np.log(prior))[place].argmax(axis=1) != truth)
     assert ours < bayes - 0.02
 
 

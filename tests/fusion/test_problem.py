@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 
 from mixent.core.driver import Status, Stop, run
 from mixent.core.executors import Serial
-from mixent.fusion.problem import Agreement, Rule
+from mixent.fusion.problem import MinDivergence, Rule
 from mixent.maxent.blocks import RowBlocks, Rows
 from mixent.maxent.cells import Cells
 
@@ -32,7 +32,7 @@ def problem_of(tables, share=None, dense=0):
     share = np.ones(len(tables)) if share is None else np.asarray(share, dtype=float)
     group = np.repeat(np.arange(len(tables)), sizes)
     cells = Cells((), sum(sizes)) if dense else Cells(sizes)
-    return Agreement(cells, np.concatenate([t.T for t in tables]), group, share[group], float(share.sum()))
+    return MinDivergence(cells, np.concatenate([t.T for t in tables]), group, share[group], float(share.sum()))
 
 
 def rows_of(problem, codes, K, weight=None):

@@ -6,8 +6,7 @@ from scipy.optimize import minimize
 
 from mixent.fusion.rules import (
     DawidSkene,
-    Panel,
-    added,
+    DawidSkeneParams,
     composite,
     dawid_skene,
     majority,
@@ -16,6 +15,7 @@ from mixent.fusion.rules import (
     ml_sum,
     posterior_of,
     trimmed_mean,
+    weighted_sum,
 )
 from mixent.maxent.blocks import Rows
 from mixent.maxent.cells import Cells
@@ -29,7 +29,7 @@ def evidence():
 
 
 def product(evidence, weight, start):
-    return ml_product(added(evidence), weight, start)
+    return ml_product(weighted_sum(evidence), weight, start)
 
 
 def weights(n=50):
@@ -40,7 +40,7 @@ def test_fixed_rules_are_those_written_out(evidence):
     prior = np.array([0.5, 0.3, 0.2])
     product = prior * np.exp(evidence).prod(axis=0)
     np.testing.assert_allclose(
-        posterior_of(added(evidence) + np.log(prior)), product / product.sum(axis=1, keepdims=True), rtol=1e-10
+        posterior_of(weighted_sum(evidence) + np.log(prior)), product / product.sum(axis=1, keepdims=True), rtol=1e-10
     )
     each = prior * np.exp(evidence)
     each /= each.sum(axis=2, keepdims=True)
@@ -132,7 +132,8 @@ def test_dawid_and_skene_learn_the_confusion_and_never_fall():
     rows = Rows(cells.packed(codes), np.empty((0, 3000)), np.zeros((2, 3000)), np.ones(3000), np.full(3000, 3))
     known = np.concatenate([(20 * t + 0.5).T for t in tables])  # (S, K) counts of a small calibration
     problem = DawidSkene(cells, known, group)
-    start = Panel(np.array([0.5, 0.5]), np.concatenate([(t / t.sum(axis=1, keepdims=True)).T for t in tables]))
+    rates = np.concatenate([(t / t.sum(axis=1, keepdims=True)).T for t in tables])
+    start = DawidSkeneParams(np.array([0.5, 0.5]), rates)
     found = dawid_skene(problem, rows, start)
     values = [step.objective for step in found.run.trace if step.accepted]
     assert (np.diff(values) >= -1e-9).all() and found.run.status.ok

@@ -24,5 +24,5 @@ def test_bad_options_say_what_is_wanted(change, message):
 
 
 def test_the_posterior_wants_the_columns_drawn():
-    with pytest.raises(ValueError, match=r"X must have 2 columns, as the rows drawn; its shape is \(4, 3\)"):
+    with pytest.raises(ValueError, match=r"X must have 2 columns, as in `make_orchestra`; got shape \(4, 3\)"):
         make_orchestra(1).posterior(np.zeros((4, 3)))

@@ -17,5 +17,5 @@ def test_posteriors_of_other_classes_are_refused(tmp_path):
     for gone in ("_fitted",):
         delattr(fuser, gone)
     serialize.save(tmp_path / "f.mixent", fuser, known_classes(), {})
-    with pytest.raises(SavedFileError, match="posteriors or drifts do not fit the classes"):
+    with pytest.raises(SavedFileError, match="posterior_ must have a column for each class"):
         mixent.load(tmp_path / "f.mixent")

@@ -24,24 +24,24 @@ if TYPE_CHECKING:
     import narwhals.stable.v1 as nw
     from narwhals.stable.v1.typing import IntoDataFrame
 
-FEW = 100  # symbols that are looked for one after the other
+FEW = 100  # symbols that are compared with a whole column one after the other
 Column: TypeAlias = Any  # labels, scores or probabilities of one source: array, list, column of a frame, or dict
 
 
 @dataclass(frozen=True)
 class Answers:
-    """For each source the symbol of every item, or a distribution over its symbols."""
+    """For each source, the symbol of every item or a distribution over its symbols."""
 
-    responses: tuple[np.ndarray, ...]  # (n,) codes, -1 without an answer; or (n, S_j) distributions, zero without
+    responses: tuple[np.ndarray, ...]  # (n,) codes, -1 without an answer; or (n, S_j) distributions, 0 without
     n_items: int
 
     def part(self, rows: np.ndarray) -> Answers:
         """Some of the items."""
-        responses = tuple(one[rows] for one in self.responses)
+        responses = tuple(values[rows] for values in self.responses)
         return Answers(responses, len(responses[0]))
 
     def joined(self, other: Answers) -> Answers:
-        """These items, then those of `other`."""
+        """These items followed by those of `other`."""
         responses = tuple(
             np.concatenate([a, b]) if a.ndim == b.ndim else np.concatenate([_dense(a, b), _dense(b, a)])
             for a, b in zip(self.responses, other.responses)
@@ -50,14 +50,14 @@ class Answers:
 
     def answered(self) -> np.ndarray:
         """(J, n) whether the source answered the item."""
-        return np.stack([one >= 0 if one.ndim == 1 else one.any(axis=1) for one in self.responses])
+        return np.stack([values >= 0 if values.ndim == 1 else values.any(axis=1) for values in self.responses])
 
 
 @dataclass(frozen=True)
 class LongAnswers:
-    """A long table as one column for each source, items in the order of their first rows; see `long_answers`."""
+    """A long table with one column for each source, items in the order of their first rows; see `long_answers`."""
 
-    items: np.ndarray
+    items: np.ndarray  # (n,) names
     values: dict[str, Column]  # source -> (n,) values, or symbol -> (n,) probabilities
 
 
@@ -65,11 +65,12 @@ AnswersLike: TypeAlias = Union[Answers, LongAnswers, Mapping[str, Column], "Into
 
 
 def _dense(codes: np.ndarray, like: np.ndarray) -> Array:
+    """Codes as one-hot distributions with as many columns as `like`."""
     return codes if codes.ndim == 2 else np.eye(like.shape[1] + 1)[codes][:, : like.shape[1]]
 
 
 def read_answers(layout: Layout, table: AnswersLike) -> Answers:
-    """Codes and distributions, from any of the forms that users may give."""
+    """Answers from any of the supported formats."""
     if isinstance(table, Answers):
         return table
     if isinstance(table, LongAnswers):
@@ -88,20 +89,27 @@ def long_answers(
     value: str = "value",
     probability: str | None = None,
 ) -> LongAnswers:
-    """Answers in a long table, with one row for each answer.
+    """Read answers from a long table, with one row for each answer.
 
     Parameters
     ----------
     table : DataFrame
     item, source, value : str
-        Its columns. An item without a row of a source has no answer of it.
+        Names of the columns with the item, the source and its answer. An item without a row of a
+        source was not answered by it.
     probability : str, optional
-        Column with the probability of the symbol in `value`; a source may then have several rows for an item.
+        Name of the column with the probability of the symbol in `value`; a source may then have several rows for an
+        item.
 
     Returns
     -------
     LongAnswers
-        To be given to `Fuser.fit` and others; `items` names the items in the order of the posteriors.
+        Answers for `Fuser.fit` and the other methods of `Fuser`; `items` are the names of the items in the order of
+        the posteriors.
+
+    See Also
+    --------
+    Fuser : Fusion of the answers.
     """
     import narwhals.stable.v1 as nw
 
@@ -109,77 +117,79 @@ def long_answers(
     if not is_frame(table):
         raise ValueError(f"a long table must be a DataFrame; got {type(table).__name__}")
     frame = nw.from_native(table, eager_only=True)
-    wanted = [item, source, value, *([] if probability is None else [probability])]
-    absent = [name for name in wanted if name not in frame.columns]
+    required = [item, source, value, *([] if probability is None else [probability])]
+    absent = [name for name in required if name not in frame.columns]
     if absent:
-        raise ValueError(f"the long table has no column {absent[0]!r}; its columns are {listed(frame.columns)}")
-    items, row = _places(frame.get_column(item).to_list(), item)
-    names, who = _places(frame.get_column(source).to_list(), source)
+        raise ValueError(f"the long table must have a column {absent[0]!r}; its columns are {listed(frame.columns)}")
+    items, item_codes = _distinct(frame.get_column(item).to_list(), item)
+    names, source_codes = _distinct(frame.get_column(source).to_list(), source)
     values = frame.get_column(value).to_list()
     if probability is None:
-        _refuse_twice(items, row, [str(n) for n in names], who)
-        return LongAnswers(_objects(items), _turned(values, row, who, names, len(items)))
-    amounts = np.array([np.nan if is_missing(p) else float(p) for p in frame.get_column(probability).to_list()])
+        _refuse_duplicates(items, item_codes, [str(n) for n in names], source_codes)
+        return LongAnswers(_objects(items), _pivoted(values, item_codes, source_codes, names, len(items)))
+    proba = np.array([np.nan if is_missing(p) else float(p) for p in frame.get_column(probability).to_list()])
     out: dict[str, Column] = {}
     for j, name in enumerate(names):
-        mine = np.flatnonzero(who == j)
-        out[str(name)] = _long_source(str(name), mine, row, values, amounts, items)
+        rows = np.flatnonzero(source_codes == j)
+        out[str(name)] = _long_source(str(name), rows, item_codes, values, proba, items)
     return LongAnswers(_objects(items), out)
 
 
 def _long_source(
-    name: str, mine: np.ndarray, row: np.ndarray, values: list, amounts: Array, items: list
+    name: str, rows: np.ndarray, item_codes: np.ndarray, values: list, proba: Array, items: list
 ) -> np.ndarray | dict[Any, Array]:
-    """Answers of one source: labels where it never gives a probability, otherwise symbol -> (n,) probabilities."""
-    labels = np.isnan(amounts[mine]).all()
-    if labels:
-        _refuse_twice(items, row[mine], [name], np.zeros(len(mine), dtype=np.intp))
+    """Answers of one source: labels if it has no probabilities, otherwise symbol -> (n,) probabilities."""
+    if np.isnan(proba[rows]).all():
+        _refuse_duplicates(items, item_codes[rows], [name], np.zeros(len(rows), dtype=np.intp))
         column = np.full(len(items), None, dtype=object)
-        column[row[mine]] = _objects([values[t] for t in mine])
+        column[item_codes[rows]] = _objects([values[t] for t in rows])
         return column
-    symbols = list(dict.fromkeys(values[t] for t in mine.tolist()))
+    symbols = list(dict.fromkeys(values[t] for t in rows.tolist()))
     table = np.full((len(items), len(symbols)), np.nan)
     absent = np.ones(len(items), dtype=bool)
-    absent[row[mine]] = False
-    for t in mine.tolist():
-        place = (row[t], symbols.index(values[t]))
-        if not np.isnan(table[place]):
+    absent[item_codes[rows]] = False
+    for t in rows.tolist():
+        cell = (item_codes[t], symbols.index(values[t]))
+        if not np.isnan(table[cell]):
             raise ValueError(
-                f"source {name!r} gives a probability of {values[t]!r} more than once for item {items[row[t]]!r}"
+                f"source {name!r} has more than one probability of {values[t]!r} for item {items[item_codes[t]]!r}; "
+                "keep one of them"
             )
-        table[place] = amounts[t]
-        absent[row[t]] |= np.isnan(amounts[t])
-    table[absent] = np.nan  # symbols without a row share the rest, see `_pmf_of`
+        table[cell] = proba[t]
+        absent[item_codes[t]] |= np.isnan(proba[t])
+    table[absent] = np.nan  # symbols without a row share the remaining probability, see `_pmf_of`
     return {symbol: table[:, v] for v, symbol in enumerate(symbols)}
 
 
-def _places(values: list, column: str) -> tuple[list, np.ndarray]:
-    """Distinct values in the order of their first rows, and the position of each row's value."""
-    places: dict[Any, int] = {}
-    codes = np.fromiter((places.setdefault(v, len(places)) for v in values), dtype=np.intp, count=len(values))
-    blank = next((v for v in places if is_missing(v)), 0)
+def _distinct(values: list, column: str) -> tuple[list, np.ndarray]:
+    """Distinct values in the order of their first rows, and the index of the value of each row."""
+    index: dict[Any, int] = {}
+    codes = np.fromiter((index.setdefault(v, len(index)) for v in values), dtype=np.intp, count=len(values))
+    blank = next((v for v in index if is_missing(v)), 0)
     if is_missing(blank):
-        raise ValueError(f"column {column!r} of the long table is blank in row {values.index(blank)}")
-    return list(places), codes
+        raise ValueError(
+            f"column {column!r} of the long table must not have blanks; row {values.index(blank)} is blank"
+        )
+    return list(index), codes
 
 
-def _refuse_twice(items: list, row: np.ndarray, names: list, who: np.ndarray) -> None:
-    pairs = row * len(names) + who
-    order = np.sort(pairs)
-    twice = np.flatnonzero(order[1:] == order[:-1])
-    if len(twice):
-        i, j = divmod(int(order[twice[0]]), len(names))
-        raise ValueError(f"source {names[j]!r} answers item {items[i]!r} more than once; keep one answer of each")
+def _refuse_duplicates(items: list, item_codes: np.ndarray, names: list, source_codes: np.ndarray) -> None:
+    pairs = np.sort(item_codes * len(names) + source_codes)
+    duplicates = np.flatnonzero(pairs[1:] == pairs[:-1])
+    if len(duplicates):
+        i, j = divmod(int(pairs[duplicates[0]]), len(names))
+        raise ValueError(f"source {names[j]!r} has more than one answer to item {items[i]!r}; keep one of them")
 
 
-def _turned(values: list, row: np.ndarray, who: np.ndarray, names: list, n: int) -> dict[str, Column]:
+def _pivoted(values: list, item_codes: np.ndarray, source_codes: np.ndarray, names: list, n: int) -> dict[str, Column]:
+    """The values as one column (n,) for each source."""
     objects = _objects(values)
-    order = np.argsort(who, kind="stable")
-    ends = np.cumsum(np.bincount(who, minlength=len(names)))
+    order = np.argsort(source_codes, kind="stable")
+    ends = np.cumsum(np.bincount(source_codes, minlength=len(names)))
     out: dict[str, Column] = {}
     for name, rows in zip(names, np.split(order, ends[:-1])):
         column = np.full(n, None, dtype=object)
-        column[row[rows]] = objects[rows]
+        column[item_codes[rows]] = objects[rows]
         out[str(name)] = column
     return out
 
@@ -189,19 +199,21 @@ def _objects(values: Sequence[Any]) -> np.ndarray:
 
 
 def _from_mapping(layout: Layout, table: Mapping[str, Column], strict: bool) -> Answers:
-    """A dict of source -> answers; sources that are not named have none."""
-    strange = [name for name in table if name.removesuffix("@") not in layout.names]
-    if strange:
-        raise ValueError(f"unknown source {strange[0]!r}; choose one of {listed(layout.names)}")
+    """Answers from a dict of source -> answers; sources that are not in the dict have no answers."""
+    unknown = [name for name in table if name.removesuffix("@") not in layout.names]
+    if unknown:
+        raise ValueError(f"unknown source {unknown[0]!r}; choose one of {listed(layout.names)}")
     empty = [name for name, value in table.items() if isinstance(value, Mapping) and not value]
     if empty:
-        raise ValueError(f"source {empty[0]!r} has an empty dict; give the probabilities of its symbols")
+        raise ValueError(
+            f"the answers of source {empty[0]!r} must be a dict of symbol -> probabilities; got an empty dict"
+        )
     lengths = {name: _length(value) for name, value in table.items()}
     if len(set(lengths.values())) > 1:
-        raise ValueError(f"all sources must have answers to the same items; the lengths are {lengths}")
+        raise ValueError(f"the answers of all sources must have the same length; got {lengths}")
     n = next(iter(lengths.values()), 0)
     if strict and not table:
-        raise ValueError("the dict of answers is empty; give the answers of at least one source")
+        raise ValueError("the answers must contain at least one source; got an empty dict")
     responses = [
         read_source(layout, j, table.get(name), table.get(f"{name}@"), n) for j, name in enumerate(layout.names)
     ]
@@ -229,33 +241,34 @@ def _from_frame(layout: Layout, table: IntoDataFrame) -> Answers:
 
 def _wide_value(frame: nw.DataFrame, columns: Mapping[str, str], name: str, source: Source) -> Column:
     symbols = source.calibration.symbols
-    wanted = source.columns
-    if wanted is None:
+    chosen = source.columns
+    if chosen is None:
         split = [f"{name}:{symbol}" for symbol in symbols]
-        wanted = name if name in columns or not all(c in columns for c in split) else split
-    if isinstance(wanted, str):
-        return frame.get_column(_known(columns, wanted, name))
-    named = dict(zip(symbols, wanted)) if not isinstance(wanted, Mapping) else wanted
-    return {symbol: _floats(frame.get_column(_known(columns, c, name)), c) for symbol, c in named.items()}
+        chosen = name if name in columns or not all(c in columns for c in split) else split
+    if isinstance(chosen, str):
+        return frame.get_column(_checked_column(columns, chosen, name))
+    by_symbol = dict(zip(symbols, chosen)) if not isinstance(chosen, Mapping) else chosen
+    return {symbol: _floats(frame.get_column(_checked_column(columns, c, name)), c) for symbol, c in by_symbol.items()}
 
 
 def _wide_cells(frame: nw.DataFrame, columns: Mapping[str, str], name: str, source: Source) -> Column:
     cells = source.calibration.cells
     if cells is None:
         return None
-    wanted = source.cells
-    if wanted is None:
-        wanted = f"{name}@" if f"{name}@" in columns else [f"{name}@{cell}" for cell in cells]
-    if isinstance(wanted, str):
-        return frame.get_column(_known(columns, wanted, name))
-    return {cell: _floats(frame.get_column(_known(columns, c, name)), c) for cell, c in zip(cells, wanted)}
+    chosen = source.cells
+    if chosen is None:
+        chosen = f"{name}@" if f"{name}@" in columns else [f"{name}@{cell}" for cell in cells]
+    if isinstance(chosen, str):
+        return frame.get_column(_checked_column(columns, chosen, name))
+    return {cell: _floats(frame.get_column(_checked_column(columns, c, name)), c) for cell, c in zip(cells, chosen)}
 
 
-def _known(columns: Mapping[str, str], column: str, name: str) -> str:
+def _checked_column(columns: Mapping[str, str], column: str, name: str) -> str:
     if str(column) not in columns:
         raise ValueError(
-            f"the table has no column {column!r} with the answers of source {name!r} (nor probabilities in columns "
-            f"'{name}:symbol'); its columns are {listed(list(columns))}. A source without answers needs a blank column"
+            f"the answers of source {name!r} must be in a column {column!r} (or probabilities in columns "
+            f"'{name}:symbol'); the columns of the table are {listed(list(columns))}. For a source without answers, "
+            "add a blank column"
         )
     return columns[str(column)]
 
@@ -265,50 +278,55 @@ def _floats(series: Column, column: str) -> Array:
     try:
         return np.array([np.nan if is_missing(v) else v for v in values], dtype=float)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"column {column!r} must hold numbers; {error}") from error
+        raise ValueError(f"column {column!r} must contain numbers; {error}") from error
 
 
 def _from_array(layout: Layout, table: ArrayLike) -> Answers:
     rows = np.asarray(table, dtype=object)
     if rows.ndim != 2 or rows.shape[1] != layout.n_sources:
         raise ValueError(
-            f"answers must be a table with a column for each of the {layout.n_sources} sources "
-            f"{listed(layout.names)}, or a dict; got shape {rows.shape}"
+            f"answers must be a dict or a table with a column for each of the {layout.n_sources} sources "
+            f"{listed(layout.names)}; got shape {rows.shape}"
         )
     return _from_mapping(layout, {name: rows[:, j] for j, name in enumerate(layout.names)}, strict=True)
 
 
 def read_source(layout: Layout, j: int, value: Column, cells: Column, n: int) -> np.ndarray:
     """Codes (n,) or distributions (n, S_j) of one source."""
-    name, one = layout.names[j], layout.calibrations[j]
+    name, calibration = layout.names[j], layout.calibrations[j]
     if value is None:
         return np.full(n, -1)
-    symbols = _symbols(name, one, value, n)
-    if one.cells is None:
+    symbols = _symbols(name, calibration, value, n)
+    if calibration.cells is None:
         if cells is not None:
-            raise ValueError(f"the answers of source {name!r} have cells, but its calibration has none")
+            raise ValueError(
+                f"the answers of source {name!r} have cells, but its calibration has none; leave out {name + '@'!r}"
+            )
         return symbols
     if cells is None:
-        raise ValueError(f"source {name!r} was calibrated with cells; give them with its answers, as {name + '@'!r}")
-    where = _coded(cells, one.cells, f"the cells of {name!r}", n)
-    return _together(symbols, where, len(one.symbols), len(one.cells))
+        raise ValueError(f"source {name!r} was calibrated with cells; add the cells of its answers as {name + '@'!r}")
+    cell_codes = _coded(cells, calibration.cells, f"{name}@", n)
+    return _joint_codes(symbols, cell_codes, len(calibration.symbols), len(calibration.cells))
 
 
-def _symbols(name: str, one: Calibration, value: Column, n: int) -> np.ndarray:
-    if (one.edges is not None or one.line is not None) and not isinstance(value, Mapping) and np.ndim(value) < 2:
+def _symbols(name: str, calibration: Calibration, value: Column, n: int) -> np.ndarray:
+    """Codes (n,) of the symbols, or distributions (n, V) over them, without cells."""
+    edges, line = calibration.edges, calibration.line
+    if (edges is not None or line is not None) and not isinstance(value, Mapping) and np.ndim(value) < 2:
         scores = _floats(value if hasattr(value, "__len__") else [value], name)
-        if np.isinf(scores).any() and one.line is not None:
-            raise ValueError(f"the scores of {name!r} must be finite; row {int(np.isinf(scores).argmax())} is not")
+        if np.isinf(scores).any() and line is not None:
+            row = int(np.isinf(scores).argmax())
+            raise ValueError(f"the scores of source {name!r} must be finite; row {row} has {scores[row]:g}")
         absent = np.isnan(scores)
-        if one.edges is not None:
-            return np.where(absent, -1, np.searchsorted(one.edges, scores, side="right"))
-        assert one.line is not None
-        return np.where(absent[:, None], 0.0, line_pmf(np.where(absent, 0.0, scores), one.line, one.class_prior))
-    return _coded(value, one.symbols, name, n)
+        if edges is not None:
+            return np.where(absent, -1, np.searchsorted(edges, scores, side="right"))
+        assert line is not None
+        return np.where(absent[:, None], 0.0, line_pmf(np.where(absent, 0.0, scores), line, calibration.class_prior))
+    return _coded(value, calibration.symbols, name, n)
 
 
 def _coded(value: Column, symbols: tuple, name: str, n: int) -> np.ndarray:
-    """(n,) positions among the symbols, or (n, V) distributions over them."""
+    """(n,) indices of the symbols, or (n, V) distributions over them."""
     if isinstance(value, Mapping):
         return _pmf_of(value, symbols, name, n)
     if not hasattr(value, "__len__") or isinstance(value, str):
@@ -317,17 +335,19 @@ def _coded(value: Column, symbols: tuple, name: str, n: int) -> np.ndarray:
         table = np.asarray(by_name(value, symbols, name), dtype=float)
         if table.shape[1] != len(symbols):
             raise ValueError(
-                f"{name!r} gives {table.shape[1]} probabilities for {len(symbols)} symbols {listed(symbols)}"
+                f"{name!r} must have probabilities of its {len(symbols)} symbols {listed(symbols)}; "
+                f"got {table.shape[1]} columns"
             )
         return np.nan_to_num(pmf(table, name))
     return _codes(value, symbols, name)
 
 
 def _pmf_of(value: Mapping[Any, ArrayLike], symbols: tuple, name: str, n: int) -> Array:
-    strange = [symbol for symbol in value if symbol not in symbols]
-    if strange:
+    """(n, V) probabilities from a dict of symbol -> (n,); symbols that are not named share the rest equally."""
+    unknown = [symbol for symbol in value if symbol not in symbols]
+    if unknown:
         raise ValueError(
-            f"{name!r} has a probability of {strange[0]!r}, which is none of its symbols {listed(symbols)}"
+            f"{name!r} must have probabilities of its symbols {listed(symbols)}; got a probability of {unknown[0]!r}"
         )
     table = np.full((n, len(symbols)), np.nan)
     for symbol, p in value.items():
@@ -336,7 +356,7 @@ def _pmf_of(value: Mapping[Any, ArrayLike], symbols: tuple, name: str, n: int) -
     absent = unnamed.all(axis=1)
     rest = 1.0 - np.where(unnamed, 0.0, table).sum(axis=1)
     rest = np.where(np.abs(rest) < PMF, 0.0, rest) / np.maximum(unnamed.sum(axis=1), 1)
-    table = np.where(unnamed, rest[:, None], table)  # symbols that are not named share the rest
+    table = np.where(unnamed, rest[:, None], table)
     table[absent] = np.nan
     return np.nan_to_num(pmf(table, name))
 
@@ -347,16 +367,16 @@ def _codes(value: Column, symbols: tuple, name: str) -> np.ndarray:
         if (codes >= 0).all() or value.is_null().to_numpy()[codes < 0].all():
             return codes
     values = value.to_list() if hasattr(value, "to_list") else np.asarray(value, dtype=object).tolist()
-    places = {symbol: v for v, symbol in enumerate(symbols)}
+    index = {symbol: v for v, symbol in enumerate(symbols)}
     try:
-        codes = np.fromiter(map(places.get, values, repeat(-1)), dtype=np.int32, count=len(values))
+        codes = np.fromiter(map(index.get, values, repeat(-1)), dtype=np.int32, count=len(values))
     except TypeError as error:
         raise ValueError(f"the answers of {name!r} must be labels; {error}") from error
     for i in np.flatnonzero(codes < 0).tolist():
         if not is_missing(values[i]):
             raise ValueError(
-                f"{name!r} answers {values[i]!r} to item {i}, which is none of its symbols {listed(symbols)}"
-                f"{_hint(values[i], symbols)}; leave it blank where there is no answer"
+                f"the answers of {name!r} must be among {listed(symbols)}; got {values[i]!r} for item {i}"
+                f"{_hint(values[i], symbols)}; leave it blank if there is no answer"
             )
     return codes
 
@@ -369,7 +389,7 @@ def _is_text(value: Column) -> bool:
 
 
 def _text_codes(series: nw.Series, symbols: tuple) -> np.ndarray:
-    """Positions among a few symbols, -1 for other values; comparing columns is faster than looking up values."""
+    """Indices of the symbols, -1 for other values; for few symbols, comparing columns is faster than a dict."""
     codes = np.full(len(series), -1, dtype=np.int32)
     for v, symbol in enumerate(symbols):
         if isinstance(symbol, str):
@@ -380,16 +400,16 @@ def _text_codes(series: nw.Series, symbols: tuple) -> np.ndarray:
 def _hint(value: Any, symbols: tuple) -> str:
     same = str(value) in {str(s) for s in symbols}
     if same:
-        return f" (the answer is {type(value).__name__}, the symbols are {type(symbols[0]).__name__})"
+        return f" (the answer is of type {type(value).__name__}, the symbols are of type {type(symbols[0]).__name__})"
     if isinstance(value, float) and 0 < value < 1:
-        return " (give probabilities as a table with a column for each symbol)"
+        return " (pass probabilities as a table with a column for each symbol)"
     return ""
 
 
-def _together(symbols: np.ndarray, where: np.ndarray, n_symbols: int, n_cells: int) -> np.ndarray:
-    """Symbol and cell as one symbol."""
-    if symbols.ndim == where.ndim == 1:
-        return np.where((symbols < 0) | (where < 0), -1, symbols * n_cells + where)
-    soft = symbols if symbols.ndim == 2 else np.eye(n_symbols + 1)[symbols][:, :n_symbols]
-    cell = where if where.ndim == 2 else np.eye(n_cells + 1)[where][:, :n_cells]
-    return np.einsum("nv,nl->nvl", soft, cell).reshape(len(soft), -1)
+def _joint_codes(symbols: np.ndarray, cells: np.ndarray, n_symbols: int, n_cells: int) -> np.ndarray:
+    """Codes of pairs (symbol, cell), or distributions over the pairs."""
+    if symbols.ndim == cells.ndim == 1:
+        return np.where((symbols < 0) | (cells < 0), -1, symbols * n_cells + cells)
+    symbol_proba = symbols if symbols.ndim == 2 else np.eye(n_symbols + 1)[symbols][:, :n_symbols]
+    cell_proba = cells if cells.ndim == 2 else np.eye(n_cells + 1)[cells][:, :n_cells]
+    return np.einsum("nv,nl->nvl", symbol_proba, cell_proba).reshape(len(symbol_proba), -1)

@@ -16,15 +16,16 @@ from mixent.base.params import check_number
 from mixent.core.arrays import Array
 from mixent.data import listed, read_labels
 from mixent.fusion.reading import alphabet_of, by_name, counts_by_name, read_names, read_numbers, read_values
-from mixent.fusion.scales import bin_names, even_edges, fitted_line, fitted_scale, line_pmf
+from mixent.fusion.scales import bin_names, equal_mass_edges, fitted_line, fitted_scale, line_pmf
 
 JEFFREYS = 0.5  # pseudo-counts of every symbol in every class
 BINS = 10  # of scores
-GUESSED = (0.7, 2.0)  # accuracy assumed of a source without calibration, and the rows of each class it is worth
+ASSUMED_ACCURACY = 0.7  # of a source without calibration
+ASSUMED_ROWS = 2.0  # rows of each class that the assumption is equivalent to
 
 
 class Options(TypedDict, total=False):
-    """Further parameters of a `Calibration` that every way to make one takes."""
+    """Parameters of a `Calibration` that all its constructors accept."""
 
     priors: ArrayLike | Mapping[Any, float]
     calibration_set: str
@@ -35,41 +36,57 @@ class Options(TypedDict, total=False):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Calibration:
-    """Confusion counts of a source; counts rather than rates, because their sampling error is part of the fusion.
+    """Confusion counts of a source on labelled rows.
+
+    The confusion matrix of the source is estimated by the smoothed relative frequencies
+
+        A(v | k) = (n_kv + s) / sum_v' (n_kv' + s),
+
+    with n_kv the number of calibration rows of class k with the answer (symbol) v, and s = `smoothing`. The counts
+    themselves are stored, because `Fuser` uses their sampling error: the rates of class k have a Dirichlet distribution
+    with parameters n_kv + s.
+
+    Use rows that the source was not trained on. The usual constructors are `from_counts`, `from_rates`,
+    `from_predictions`, `from_scores` and `from_cv`; `guess` is for a source without labelled rows.
+    `mixent.fusion.save_calibrations` and `mixent.fusion.load_calibrations` store calibrations in a JSON file.
 
     Parameters
     ----------
     classes : tuple of K labels
         The true classes.
     symbols : tuple of V labels
-        The possible answers of the source: the classes, fewer, more ("unsure"), or names of bins of its score.
+        The possible answers of the source: the classes, some of them, further answers ("unsure"), or names of bins of
+        its score.
     counts : (K, V) array
         Number of calibration rows of each class with each answer; sums of probabilities for a source that gives
-        probabilities. With `cells`, (K, V, L). For a class without rows the answers of the source carry no evidence.
-    priors : (K,) array, optional
-        Class priors of its training, which its probabilities contain (default: those of the calibration rows).
+        probabilities. With `cells`, (K, V, L). The answers of the source are no evidence for or against a class
+        without rows.
+    priors : (K,) array or dict of class -> prior, optional
+        Class priors of the training set of the source, which its probabilities contain (default: those of the
+        calibration rows).
     calibration_set : str, optional
-        Name of the rows it was calibrated on. Sources of one set share their calibration error.
+        Name of the calibration rows. Sources with the same calibration set have dependent calibration errors.
     copy_of : str, optional
-        Name of the source it is a copy of. Copies share one vote.
+        Name of the source that this one is a copy of. Copies share one vote.
     edges : (V - 1,) array, optional
         Increasing edges of the bins of its score; a score equal to an edge belongs to the bin above.
     line : (slope, offset), optional
         For scores: slope * score + offset is the log-likelihood ratio of the second class against the first.
     scale : (1 + K,) numbers, optional
         For probabilities that are overconfident, underconfident or contain unknown priors: the log-likelihood ratio of
-        class k is scale[0] * log p_k + scale[k], up to a constant. See `from_predictions(scaled=True)`.
+        class k is scale[0] * log p_k + scale[k], up to a constant. See `from_predictions` with `scaled=True`.
     cells : tuple of L labels, optional
-        With each answer the source gives the cell its input lies in, or a distribution over the cells (6.1).
-    context : bool
-        The cells are circumstances and not part of the answer: answers are counted within each cell (6.4) instead of
-        together with it.
-    smoothing : float
-        Pseudo-counts of every symbol in every class, shared among the cells; 0.5 is Jeffreys' prior.
+        Cells of a partition of the input space. With each answer, the source reports the cell of its input or a
+        distribution over the cells (document 004, 6.1).
+    context : bool, default=False
+        Whether the cells are a context instead of a part of the answer: answers are then counted within each cell
+        (document 004, 6.4) instead of together with it.
+    smoothing : float, default=0.5
+        Pseudo-count of every symbol in every class, divided equally among the cells; 0.5 is Jeffreys' prior.
 
     Examples
     --------
-    >>> from mixent.fusion.calibration import Calibration
+    >>> from mixent import Calibration
     >>> vendor = Calibration.from_counts([[89.5, 9.5], [19.5, 79.5]], classes=["healthy", "ill"])
     >>> vendor.confusion.tolist()
     [[0.9, 0.1], [0.2, 0.8]]
@@ -93,20 +110,20 @@ class Calibration:
             if name != "cells" or self.cells is not None:
                 object.__setattr__(self, name, read_names(name, getattr(self, name)))
         if len(self.classes) < 2:
-            raise ValueError(f"classes must hold at least two labels; got {list(self.classes)!r}")
+            raise ValueError(f"classes must contain at least two labels; got {list(self.classes)!r}")
         object.__setattr__(self, "counts", self._read_counts())
         object.__setattr__(self, "priors", self._read_priors())
         object.__setattr__(self, "edges", self._read_edges())
         object.__setattr__(self, "line", self._read_line())
         object.__setattr__(self, "scale", self._read_scale())
         if not isinstance(self.context, (bool, np.bool_)) or (self.context and self.cells is None):
-            raise ValueError(f"context must be True or False, and True only with cells; got {self.context!r}")
+            raise ValueError(f"context must be True or False, and can be True only with cells; got {self.context!r}")
         for name in ("calibration_set", "copy_of"):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, str) and value):
-                raise ValueError(f"{name} must be a name, or None; got {value!r}")
+                raise ValueError(f"{name} must be a non-empty string or None; got {value!r}")
         if not check_number(self.smoothing) or not np.isfinite(self.smoothing) or self.smoothing < 0:
-            raise ValueError(f"smoothing must be a number >= 0; got {self.smoothing!r}")
+            raise ValueError(f"smoothing must be a finite number >= 0; got {self.smoothing!r}")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Calibration) and self.to_json() == other.to_json()
@@ -119,16 +136,18 @@ class Calibration:
         return f"Calibration(rows={{{rows}}}, symbols={listed(list(self.symbols))})"
 
     def _read_counts(self) -> Array:
-        inner = () if self.cells is None else (len(self.cells),)
-        counts = read_numbers("counts", self.counts, (len(self.classes), len(self.symbols), *inner))
+        n_cells = () if self.cells is None else (len(self.cells),)
+        counts = read_numbers("counts", self.counts, (len(self.classes), len(self.symbols), *n_cells))
         if (counts < 0).any():
-            k, v, *_ = place = np.argwhere(counts < 0)[0]
+            k, v, *_ = index = np.argwhere(counts < 0)[0]
             raise ValueError(
-                f"counts must be >= 0; class {self.classes[k]!r} with answer {self.symbols[v]!r} has "
-                f"{counts[tuple(place)]:g}"
+                f"counts must be >= 0; got {counts[tuple(index)]:g} for class {self.classes[k]!r} and answer "
+                f"{self.symbols[v]!r}"
             )
         if not counts.any():
-            raise ValueError("counts are all zero; give at least one labelled answer, or use `Calibration.guess`")
+            raise ValueError(
+                "counts must not be all zero; for a source without labelled answers use `Calibration.guess`"
+            )
         return counts
 
     def _read_priors(self) -> Array | None:
@@ -139,9 +158,9 @@ class Calibration:
             given = [given.get(label, np.nan) for label in self.classes]
         priors = read_numbers("priors", given, (len(self.classes),))
         if (priors < 0).any() or priors.sum() <= 0:
-            raise ValueError(f"priors must be >= 0, and not all zero; got {priors.tolist()}")
+            raise ValueError(f"priors must be >= 0 and not all zero; got {priors.tolist()}")
         total = priors.sum()
-        return priors if abs(total - 1) < 1e-12 else priors / total  # exact where it has been read before
+        return priors if abs(total - 1) < 1e-12 else priors / total  # normalized priors are not rounded again
 
     def _read_edges(self) -> Array | None:
         if self.edges is None:
@@ -156,7 +175,7 @@ class Calibration:
             return None
         slope, offset = read_numbers("line", self.line, (2,)).tolist()
         if self.symbols != self.classes or len(self.classes) != 2 or self.edges is not None:
-            raise ValueError("line needs scores of two classes, with the classes as symbols and without edges")
+            raise ValueError("line requires two classes, symbols equal to the classes, and no edges")
         return slope, offset
 
     def _read_scale(self) -> tuple[float, ...] | None:
@@ -164,27 +183,25 @@ class Calibration:
             return None
         scale = read_numbers("scale", self.scale, (1 + len(self.symbols),))
         if self.symbols != self.classes or self.cells is not None or self.line is not None:
-            raise ValueError(
-                "scale needs probabilities of the classes, with the classes as symbols and without cells or line"
-            )
+            raise ValueError("scale requires symbols equal to the classes, and neither cells nor line")
         return tuple(scale.tolist())
 
     @property
     def n_rows(self) -> Array:
-        """(K,) calibration rows of each class."""
+        """(K,) number of calibration rows of each class."""
         return self.counts.reshape(len(self.classes), -1).sum(axis=1)
 
     @property
     def seen(self) -> np.ndarray:
-        """(K,) whether there are calibration rows of the class."""
+        """(K,) whether the class has calibration rows."""
         return self.n_rows > 0
 
     @property
     def confusion(self) -> Array:
-        """(K, V) A(symbol | class), smoothed.
+        """(K, V) smoothed confusion matrix A(symbol | class).
 
-        With cells (K, V, L): A(symbol, cell | class), or A(symbol | cell, class) where they are a context. A class
-        without rows has the rates of all other classes pooled.
+        With cells (K, V, L): A(symbol, cell | class), or A(symbol | cell, class) if the cells are a context. A class
+        without rows has the pooled rates of all other classes.
         """
         pooled = self.counts.sum(axis=0)
         seen = self.seen.reshape(-1, *[1] * pooled.ndim)
@@ -195,20 +212,20 @@ class Calibration:
 
     @property
     def class_prior(self) -> Array:
-        """(K,) class priors of its training; by default those of the calibration rows."""
+        """(K,) class priors of the training set of the source; by default those of the calibration rows."""
         return self.n_rows / self.n_rows.sum() if self.priors is None else self.priors
 
     @classmethod
-    def guess(cls, classes: Sequence[Any], accuracy: float = GUESSED[0], n_rows: float = GUESSED[1]) -> Self:
-        """An assumption about a source that has not been calibrated.
+    def guess(cls, classes: Sequence[Any], accuracy: float = ASSUMED_ACCURACY, n_rows: float = ASSUMED_ROWS) -> Self:
+        """Calibration of a source without labelled rows, with an assumed accuracy.
 
         Parameters
         ----------
         classes : list of labels
-        accuracy : float
-            Assumed probability of a correct answer, between one over the number of classes and one.
-        n_rows : float
-            Number of rows of each class that the assumption is worth.
+        accuracy : float, default=0.7
+            Assumed probability of a correct answer, between 1 / K and 1 for K classes.
+        n_rows : float, default=2.0
+            Number of rows of each class that the assumption is equivalent to.
 
         Returns
         -------
@@ -229,7 +246,7 @@ class Calibration:
         symbols: Sequence[Any] | None = None,
         **options: Unpack[Options],
     ) -> Self:
-        """From a table of counts.
+        """Calibration from a table of counts.
 
         Parameters
         ----------
@@ -239,7 +256,7 @@ class Calibration:
         symbols : list of labels, optional
             Default: the classes.
         **options
-            priors, calibration_set, copy_of, smoothing: see `Calibration`.
+            `priors`, `calibration_set`, `copy_of`, `smoothing`: see `Calibration`.
 
         Returns
         -------
@@ -257,14 +274,14 @@ class Calibration:
         symbols: Sequence[Any] | None = None,
         **options: Unpack[Options],
     ) -> Self:
-        """From a confusion matrix and the number of rows behind it.
+        """Calibration from a confusion matrix and the number of rows it was estimated from.
 
         Parameters
         ----------
         rates : (K, V) array
-            Each row sums to one.
-        n_rows : number, or (K,) array
-            Calibration rows of each class.
+            Confusion matrix; each row sums to one.
+        n_rows : float or (K,) array
+            Number of calibration rows of each class.
         classes : list of labels
         symbols : list of labels, optional
             Default: the classes.
@@ -280,10 +297,12 @@ class Calibration:
         wrong = (table < 0).any(axis=1) | (np.abs(table.sum(axis=1) - 1) > 1e-3)
         if wrong.any():
             k = int(np.flatnonzero(wrong)[0])
-            raise ValueError(f"rates must be >= 0 and sum to 1 in each class; {classes[k]!r} has {table[k].tolist()}")
+            raise ValueError(
+                f"rates must be >= 0 and sum to 1 in each class; got {table[k].tolist()} for class {classes[k]!r}"
+            )
         rows = np.broadcast_to(np.asarray(n_rows, dtype=float), (len(classes),))
         if not np.isfinite(rows).all() or (rows < 0).any():
-            raise ValueError(f"n_rows must be numbers >= 0; got {n_rows!r}")
+            raise ValueError(f"n_rows must be a number >= 0, or one for each class; got {n_rows!r}")
         return cls.from_counts(table * rows[:, None], classes, symbols, **options)
 
     @classmethod
@@ -297,23 +316,23 @@ class Calibration:
         scaled: bool = False,
         **options: Unpack[Options],
     ) -> Self:
-        """From labelled rows and the answers of the source to them.
+        """Calibration from labelled rows and the answers of the source to them.
 
         Parameters
         ----------
         y_true : (n,) labels
-            Rows without a label are left out.
+            True classes; rows without a label are ignored.
         predictions : (n,) labels or (n, V) probabilities
-            Blank, or a row of NaN: no answer.
+            Answers of the source; blank, or a row of NaN, if it did not answer.
         symbols : list of labels, optional
-            The columns of probabilities, or all possible answers (default: the classes and all other answers; if no
-            answer is a class, the answers).
+            Symbols of the columns of probabilities, or all possible answers. Default: the classes and all other
+            answers; the answers alone if none of them is a class.
         cells : (n,) labels or (n, L) probabilities, optional
             The cell of each row, see `Calibration.cells`; columns of probabilities are cells 0, 1, ..., or the column
             names of a DataFrame.
-        scaled : bool
-            Calibrate the probabilities on these rows, see `Calibration.scale`; otherwise they are divided by the
-            priors of the training and used as they are.
+        scaled : bool, default=False
+            Whether to calibrate the probabilities on these rows, see `Calibration.scale`. Otherwise they are divided
+            by the class priors of the training and used as they are.
         **options
             As for `from_counts`.
 
@@ -334,27 +353,27 @@ class Calibration:
         scaled: bool = False,
         **fields: Any,
     ) -> Self:
-        """Answers counted by true class; `fields` are further fields of the calibration."""
+        """Counts of the answers by true class; `fields` are further fields of the calibration."""
         labels = read_labels(y_true, len(predictions))
         if labels.codes is None:
-            raise ValueError("y_true must be labels; it holds probabilities")
+            raise ValueError("y_true must be labels; got probabilities")
         classes = tuple(labels.classes.tolist())
-        wanted = classes if symbols is None else tuple(symbols)
-        answers = by_name(predictions, wanted, "the source")
+        alphabet = classes if symbols is None else tuple(symbols)
+        answers = by_name(predictions, alphabet, "the source")
         if symbols is None and answers.ndim == 1:
-            wanted = alphabet_of(answers, classes)
-        names, values = read_values(answers, wanted, "the source")
+            alphabet = alphabet_of(answers, classes)
+        names, values = read_values(answers, alphabet, "the source")
         rows = (labels.codes >= 0) & ~np.isnan(values).any(axis=1)
         if scaled:
             if answers.ndim != 2 or names != classes or cells is not None:
-                raise ValueError("scaled=True needs probabilities of the classes, without cells")
+                raise ValueError("scaled=True requires probabilities of the classes, without cells")
             fields["scale"] = fitted_scale(values[rows], labels.codes[rows])
         if cells is None:
             return cls(classes, names, np.eye(len(classes))[labels.codes[rows]].T @ values[rows], **fields)
-        cell_names, where = _read_cells(cells, len(answers))
-        rows &= ~np.isnan(where).any(axis=1)
+        cell_names, cell_proba = _read_cells(cells, len(answers))
+        rows &= ~np.isnan(cell_proba).any(axis=1)
         truths = np.eye(len(classes))[labels.codes[rows]]
-        counts = np.einsum("tk,tv,tl->kvl", truths, values[rows], where[rows])
+        counts = np.einsum("tk,tv,tl->kvl", truths, values[rows], cell_proba[rows])
         return cls(classes, names, counts, cells=cell_names, **fields)
 
     @classmethod
@@ -369,18 +388,22 @@ class Calibration:
         random_state: int = 0,
         **options: Unpack[Options],
     ) -> Self:
-        """From a scikit-learn classifier, by its out-of-fold predictions.
+        """Calibration of a scikit-learn classifier from its out-of-fold predictions.
 
         Parameters
         ----------
-        estimator : unfitted classifier
-        X, y : rows and labels
-        cv : int
+        estimator : classifier
+            Not fitted.
+        X : (n, d) array or DataFrame
+            Training rows.
+        y : (n,) labels
+            Classes of the rows; rows without a label are ignored.
+        cv : int, default=5
             Number of folds.
-        hard : bool
-            Count labels, even where the classifier has probabilities.
-        random_state : int
-            Of the folds.
+        hard : bool, default=False
+            Whether to count predicted labels even if the classifier has probabilities.
+        random_state : int, default=0
+            Seed of the folds.
         **options
             As for `from_counts`.
 
@@ -395,18 +418,18 @@ class Calibration:
 
         labels = read_labels(y, np.shape(y)[0])
         if labels.codes is None:
-            raise ValueError("y must be labels; it holds probabilities")
+            raise ValueError("y must be labels; got probabilities")
         known = labels.codes >= 0
         values = np.full((len(labels.codes), len(labels.classes)), np.nan)
-        for train, held in label_folds(labels.codes, known, random_state, cv):
+        for train, test in label_folds(labels.codes, known, random_state, cv):
             train = train[known[train]]
             model = trained(
                 estimator, _safe_indexing(X, train), labels.classes[labels.codes[train]], None, random_state
             )
             alphabet, answers = answers_of(
-                model, _safe_indexing(X, held), "hard" if hard else "auto", type(model).__name__
+                model, _safe_indexing(X, test), "hard" if hard else "auto", type(model).__name__
             )
-            values[held] = aligned(answers, alphabet, labels.classes)
+            values[test] = aligned(answers, alphabet, labels.classes)
         truth = np.array([labels.classes[c] if c >= 0 else None for c in labels.codes], dtype=object)
         return cls.from_predictions(truth, values, symbols=labels.classes.tolist(), **options)
 
@@ -421,22 +444,23 @@ class Calibration:
         ratio: bool = False,
         **options: Unpack[Options],
     ) -> Self:
-        """From scores of labelled rows: the symbols are bins of the score.
+        """Calibration from scores of labelled rows, with bins of the score as symbols.
 
-        By default the bins have equal mass, with the same mass for every class.
+        By default the bins have equal mass, with all classes weighted equally.
 
         Parameters
         ----------
         y_true : (n,) labels
+            True classes; rows without a label are ignored.
         scores : (n,) numbers
-            NaN: no answer.
-        bins : int
+            Scores of the source; NaN if it did not answer.
+        bins : int, default=10
             Maximum number of bins.
         edges : array, optional
             Edges of the bins, instead of `bins`.
-        ratio : bool
-            With two classes: the log-likelihood ratio as a linear function of the score, by logistic regression,
-            instead of bins.
+        ratio : bool, default=False
+            For two classes: whether to fit the log-likelihood ratio as a linear function of the score, by logistic
+            regression, instead of using bins.
         **options
             As for `from_counts`.
 
@@ -448,36 +472,41 @@ class Calibration:
             values = np.asarray(scores, dtype=float)
         except (TypeError, ValueError) as error:
             raise ValueError(f"scores must be numbers; {error}") from error
-        seen = np.isfinite(values)
-        if not seen.any():
-            raise ValueError("scores must hold at least one finite number")
+        finite = np.isfinite(values)
+        if not finite.any():
+            raise ValueError("scores must contain at least one finite number")
         if ratio:
-            return cls._logistic(y_true, values, seen, **options)
-        borders = even_edges(y_true, values, seen, bins) if edges is None else np.asarray(edges, dtype=float)
-        symbols = bin_names(borders)
-        codes = np.searchsorted(borders, values, side="right")
-        seen = ~np.isnan(values)  # an infinite score lies in the first or the last bin
-        answers = np.array([symbols[c] if ok else None for c, ok in zip(codes, seen)], dtype=object)
-        return cls._counted(y_true, answers, symbols, edges=borders, **options)
+            return cls._logistic(y_true, values, finite, **options)
+        edges = equal_mass_edges(y_true, values, finite, bins) if edges is None else np.asarray(edges, dtype=float)
+        symbols = bin_names(edges)
+        codes = np.searchsorted(edges, values, side="right")
+        answered = ~np.isnan(values)  # an infinite score lies in the first or the last bin
+        answers = np.array([symbols[c] if ok else None for c, ok in zip(codes, answered)], dtype=object)
+        return cls._counted(y_true, answers, symbols, edges=edges, **options)
 
     @classmethod
-    def _logistic(cls, y_true: ArrayLike, scores: Array, seen: np.ndarray, **options: Unpack[Options]) -> Self:
+    def _logistic(cls, y_true: ArrayLike, scores: Array, finite: np.ndarray, **options: Unpack[Options]) -> Self:
+        """Log-likelihood ratio as a linear function of the score."""
         labels = read_labels(y_true, len(scores))
         if labels.codes is None or len(labels.classes) != 2:
-            raise ValueError(f"ratio=True needs labels of two classes; y_true has {listed(labels.classes.tolist())}")
-        rows = seen & (labels.codes >= 0)
+            raise ValueError(f"ratio=True requires two classes; y_true has {listed(labels.classes.tolist())}")
+        rows = finite & (labels.codes >= 0)
         codes = labels.codes[rows]
         if len(set(codes.tolist())) < 2:
-            raise ValueError("ratio=True needs scores of both classes")
+            raise ValueError(
+                f"ratio=True requires finite scores of both classes; got scores of {labels.classes[codes[0]]!r} only"
+                if len(codes)
+                else "ratio=True requires finite scores of both classes; got none with a label"
+            )
         line = fitted_line(scores[rows], codes)
         given = options.get("priors")
         prior = np.bincount(codes, minlength=2) / len(codes) if given is None else np.asarray(given, dtype=float)
         proba = np.full((len(scores), 2), np.nan)
-        proba[seen] = line_pmf(scores[seen], line, prior)
+        proba[finite] = line_pmf(scores[finite], line, prior)
         return cls._counted(y_true, proba, labels.classes.tolist(), line=line, **options)
 
     def to_json(self) -> dict[str, Any]:
-        """The fields as plain JSON types."""
+        """The fields as JSON-compatible values."""
         out = {}
         for field in fields(self):
             value = getattr(self, field.name)
@@ -486,25 +515,25 @@ class Calibration:
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Self:
-        """The calibration that `to_json` wrote; fields that are left out have their defaults."""
+        """Calibration from the result of `to_json`; fields that are left out have their defaults."""
         if not isinstance(entry, Mapping):
             raise ValueError(f"a calibration must be a JSON object; got {type(entry).__name__}")
-        known = {field.name for field in fields(cls)}
-        strange = sorted(set(entry) - known)
-        if strange:
-            raise ValueError(f"unknown field {strange[0]!r} of a calibration; choose one of {listed(sorted(known))}")
+        names = {field.name for field in fields(cls)}
+        unknown = sorted(set(entry) - names)
+        if unknown:
+            raise ValueError(f"unknown field {unknown[0]!r} of a calibration; choose one of {listed(sorted(names))}")
         absent = [name for name in ("classes", "counts") if name not in entry]
         if absent:
-            raise ValueError(f"a calibration needs the field {absent[0]!r}")
+            raise ValueError(f"a calibration must have the field {absent[0]!r}; it has {listed(sorted(entry))}")
         given = {**entry, "symbols": entry.get("symbols", entry["classes"])}
         return cls(**{name: value for name, value in given.items() if value is not None})
 
 
 def _read_cells(cells: Any, n_rows: int) -> tuple[tuple, Array]:
-    """Names of the cells, and (n, L) distributions over them."""
+    """Names of the cells, and the distribution of each row over them (n, L)."""
     columns = list(getattr(cells, "columns", ()))
     values = cells.to_numpy() if hasattr(cells, "to_numpy") else np.asarray(cells)
     if len(values) != n_rows:
-        raise ValueError(f"cells must have one entry for each of {n_rows} rows; got {len(values)}")
-    numbered = columns or range(values.shape[1]) if values.ndim == 2 else None
-    return read_values(values, numbered, "the cells")
+        raise ValueError(f"cells must have one entry for each of the {n_rows} rows; got {len(values)}")
+    names = columns or range(values.shape[1]) if values.ndim == 2 else None
+    return read_values(values, names, "the cells")

@@ -1,4 +1,4 @@
-"""The decisions of a fusion beside those of a majority vote, and what each source contributes to them."""
+"""Decisions of a fusion compared with a majority vote, and the contribution of each source to them."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from mixent.fusion.rules import majority
 if TYPE_CHECKING:
     from mixent.fusion.estimator import Fuser
 
-CASES = 12  # decisions that are explained
-LARGEST = 5  # contributions of each
-SLIGHT = 0.005  # nats
+MAX_CASES = 12  # decisions that are explained
+MAX_CONTRIBUTIONS = 5  # listed for each decision
+MIN_NATS = 0.005  # smaller contributions are not listed
 
 
 @dataclass(frozen=True)
 class Decisions:
-    """The patterns of a batch: the class decided, and the class most of the sources name."""
+    """The predicted class and the class of the majority, for the patterns of a batch."""
 
     batch: Batch
     posterior: np.ndarray  # (P, K)
-    decided: np.ndarray  # (P,) class
-    majority: np.ndarray  # (P,) class; -1 without a majority: a tie, or no vote
+    predicted: np.ndarray  # (P,) index of the class
+    majority: np.ndarray  # (P,) index of the class; -1 without a majority (a tie, or no vote)
 
     @property
     def changed(self) -> np.ndarray:
-        """(P,) whether they differ; a tie is not a majority."""
-        return np.asarray((self.majority >= 0) & (self.majority != self.decided))
+        """(P,) whether they differ; False without a majority."""
+        return np.asarray((self.majority >= 0) & (self.majority != self.predicted))
 
     def n_items(self, patterns: np.ndarray) -> float:
-        """Total weight of the items in these patterns (P,)."""
+        """Total weight of the items of the selected patterns (P,)."""
         return float(self.batch.weight @ patterns)
 
 
 @dataclass(frozen=True)
 class Contribution:
-    """What one source, or the class priors (source and answer None), add to the log-odds, in nats."""
+    """Contribution of a source, or of the class priors (source and answer None), to the log-odds, in nats."""
 
     source: str | None
     answer: str | None
@@ -55,60 +55,61 @@ class Contribution:
 
 @dataclass(frozen=True)
 class Case:
-    """A pattern decided against the majority, with the contributions to the log-odds of decision against majority."""
+    """A pattern with different predicted and majority classes, with contributions to the log-odds of the two."""
 
     pattern: int
     n_items: float
     majority: Any
-    decided: Any
+    predicted: Any
     probability: float
-    known: bool  # the class was given as a label
+    labelled: bool  # the class was given as a label
     contributions: tuple[Contribution, ...] | None  # the largest first; None where the posteriors are means
 
-    def reasons(self, most: int = LARGEST) -> str:
-        """`A (ill, +2.1), B (healthy, -0.4), class priors (-1.3)`: the largest, then the sum of all others."""
-        if self.known:
-            return "its class is known"
+    def reasons(self, n: int = MAX_CONTRIBUTIONS) -> str:
+        """The n largest contributions and the sum of the others: `A (ill, +2.1), class priors (-1.3)`."""
+        if self.labelled:
+            return "the label was given"
         if self.contributions is None:
             return "a mean of the sources' posteriors, without additive contributions"
-        large = [part for part in self.contributions if abs(part.nats) >= SLIGHT]
-        texts = [str(part) for part in large[:most]]
-        if len(large) > most:
-            rest = sum(part.nats for part in large[most:])
-            texts.append(f"{count(len(large) - most, 'other')} ({round(rest, 1) + 0.0:+.1f})")
+        parts = [part for part in self.contributions if abs(part.nats) >= MIN_NATS]
+        texts = [str(part) for part in parts[:n]]
+        if len(parts) > n:
+            rest = sum(part.nats for part in parts[n:])
+            texts.append(f"{count(len(parts) - n, 'other')} ({round(rest, 1) + 0.0:+.1f})")
         return ", ".join(texts)
 
     def __str__(self) -> str:
-        decision = f"{class_name(self.decided)}, {100 * self.probability:.1f}\u00a0%"
-        return f"majority {class_name(self.majority)}, decided {decision}: {self.reasons()}"
+        prediction = f"{class_name(self.predicted)}, {100 * self.probability:.1f}\u00a0%"
+        return f"majority {class_name(self.majority)}, predicted {prediction}: {self.reasons()}"
 
 
 def decisions(fuser: Fuser, answers: AnswersLike | None = None) -> Decisions:
-    """Decisions of a fitted `Fuser` and of a majority vote, on the batch it was fitted to or on other answers."""
+    """Decisions of a fitted `Fuser` and of a majority vote, on the batch of the fit or on other answers."""
     if answers is None:
         first = fuser._batch
-        batch = Batch(fuser._fitted_layout, first.answers, first.weight, first.known, first.pattern_of)
+        batch = Batch(fuser._fitted_layout, first.answers, first.weight, first.labels, first.pattern_of)
     else:
         batch = fuser._new(answers)
     posterior = fuser.rule_.posterior(batch)
-    known = np.flatnonzero(batch.known >= 0)
-    posterior[known] = np.eye(posterior.shape[1])[batch.known[known]]
+    labelled = np.flatnonzero(batch.labels >= 0)
+    posterior[labelled] = np.eye(posterior.shape[1])[batch.labels[labelled]]
     votes = np.sort(shares := majority(batch.votes(), batch.layout.share).posterior, axis=1)
     clear = votes[:, -1] - votes[:, -2] > 1e-9
     return Decisions(batch, posterior, posterior.argmax(axis=1), np.where(clear, shares.argmax(axis=1), -1))
 
 
-def changed_cases(fuser: Fuser, result: Decisions, most: int = CASES) -> list[Case]:
-    """Typical patterns that were decided against the majority.
+def changed_cases(fuser: Fuser, result: Decisions, max_cases: int = MAX_CASES) -> list[Case]:
+    """Typical patterns whose predicted class is not that of the majority.
 
     Parameters
     ----------
     fuser : fitted Fuser
-    result : of `decisions`
-    most : int
-        Number of cases.
+    result : Decisions
+        Result of `decisions`.
+    max_cases : int
+        Maximum number of patterns.
     """
-    rows = _typical(result, most)
+    rows = _typical(result, max_cases)
     if not len(rows):
         return []
     batch, classes = result.batch, fuser.classes_.tolist()
@@ -118,21 +119,21 @@ def changed_cases(fuser: Fuser, result: Decisions, most: int = CASES) -> list[Ca
         parts = None
     cases = []
     for i, row in enumerate(rows.tolist()):
-        d, m = int(result.decided[row]), int(result.majority[row])
-        each = None if parts is None else _contributions(batch, row, parts[i, :, d] - parts[i, :, m])
-        probability, known = float(result.posterior[row, d]), bool(batch.known[row] >= 0)
-        cases.append(Case(row, float(batch.weight[row]), classes[m], classes[d], probability, known, each))
+        k, m = int(result.predicted[row]), int(result.majority[row])
+        contributions = None if parts is None else _contributions(batch, row, parts[i, :, k] - parts[i, :, m])
+        probability, labelled = float(result.posterior[row, k]), bool(batch.labels[row] >= 0)
+        cases.append(Case(row, float(batch.weight[row]), classes[m], classes[k], probability, labelled, contributions))
     return cases
 
 
-def _typical(result: Decisions, most: int) -> np.ndarray:
-    """Patterns of most items; where every item is a pattern of its own, evenly from the surest to the least sure."""
+def _typical(result: Decisions, max_cases: int) -> np.ndarray:
+    """The most frequent patterns; where every item is a pattern, a sample from the most to the least certain."""
     rows = np.flatnonzero(result.changed)
     weight, p = result.batch.weight[rows], result.posterior[rows].max(axis=1)
-    if len(rows) > most and result.batch.pattern_of is None:
+    if len(rows) > max_cases and result.batch.pattern_of is None:
         order = np.argsort(-p, kind="stable")
-        return rows[order[np.linspace(0, len(rows) - 1, most).astype(int)]]
-    return rows[np.lexsort((-p, -weight))[:most]]
+        return rows[order[np.linspace(0, len(rows) - 1, max_cases).astype(int)]]
+    return rows[np.lexsort((-p, -weight))[:max_cases]]
 
 
 def _contributions(batch: Batch, row: int, nats: np.ndarray) -> tuple[Contribution, ...]:
@@ -147,7 +148,7 @@ def _contributions(batch: Batch, row: int, nats: np.ndarray) -> tuple[Contributi
 
 
 def answer_text(calibration: Calibration, answer: Any) -> str:
-    """An answer as text: of a code the symbol, of a pmf the most probable symbol."""
+    """An answer as text: the symbol of a code, or the most probable symbol of a distribution with its probability."""
     n_cells = 1 if calibration.cells is None else len(calibration.cells)
     if np.ndim(answer):
         best = int(np.argmax(answer))

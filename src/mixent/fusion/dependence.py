@@ -8,74 +8,74 @@ import numpy as np
 
 from mixent.core.arrays import Array
 from mixent.fusion.batch import Batch
-from mixent.fusion.batch_priors import FEWEST, Marginals, item_covariance, rate_spread
+from mixent.fusion.batch_priors import MIN_ITEMS, Marginals, covariance_factor, item_covariance
 from mixent.fusion.discounts import Pairs, effective_number
 from mixent.fusion.sources import Layout
 
-LEAST_VARIANCE = 1e-12  # of the answers of a source within a class
-MOST_PAIRS = 2000  # of sources, to be tested for dependence one by one
+MIN_VARIANCE = 1e-12  # of the answers of a source within a class
+MAX_PAIRS = 2000  # pairs of sources with a standard error of their own
 
 
 @dataclass(frozen=True)
 class Dependence:
     """Dependence of pairs of sources within a class."""
 
-    z: Array  # (J, J) excess agreement over the confusion matrices, in standard errors; NaN: not tested
+    z: Array  # (J, J) agreement in excess of the confusion matrices, in standard errors; NaN: not tested
     correlation: Array  # (J, J) of their answers within a class
     n_effective: float  # effective number of independent sources
-    overall_z: float  # of all pairs together: detects dependence that is spread thinly over many of them
+    overall_z: float  # of all pairs combined, to detect weak dependence of many pairs
     std: Array  # (J,) standard deviation of each source's evidence within a class, in nats
 
     @property
     def largest(self) -> float:
-        """The largest z of a pair that are not declared copies; zero where none was tested."""
+        """The largest z of any pair, except declared copies; zero where none was tested."""
         return float(np.nanmax(np.append(self.z[np.triu_indices(len(self.z), 1)], 0.0)))
 
 
 def dependence(marginals: Marginals) -> Dependence:
-    """Observed pairs against sum_k p_k A_i(. | k) A_j(. | k).
+    """Tests of the joint distributions of pairs of answers against sum_k p_k A_i(. | k) A_j(. | k).
 
-    For each pair it compares the mean of  t = sum_c f_i(c) f_j(c),  f(v, c) = 1 - 1/K where symbol v names class c and
-    -1/K elsewhere,  with its expectation under independence given the class; the standard error includes the batch, the
-    priors and the rates. Scores log A would be estimated from the same counts as their means, and be biased with many
-    symbols and few rows.
+    For each pair, the mean of  t = sum_c f_i(c) f_j(c)  is compared with its expectation under independence given the
+    class, where f(v, c) = 1 - 1/K if symbol v is a vote for class c and -1/K otherwise. The standard error includes
+    the sampling errors of the batch, the priors and the rates. Scores log A would be estimated from the same counts as
+    their means, and would be biased with many symbols and few rows.
     """
-    compared = _Compared.of(marginals)
-    layout, std = marginals.layout, compared.std
+    scores = _PairScores.of(marginals)
+    layout, std = marginals.layout, scores.std
     J = layout.n_sources
     z, cov = np.full((J, J), np.nan), np.where(layout.root[:, None] == layout.root, np.outer(std, std), 0.0)
-    together = _Sum.zero(marginals.batch.n_patterns, layout.confusion.shape)
-    tested, left = pairs_to_test(layout)
+    overall = _Excess.zero(marginals.batch.n_patterns, layout.confusion.shape)
+    tested, untested = pairs_to_test(layout)
     for i, j in tested:
-        pair = compared.pair(i, j)
+        pair = scores.pair(i, j)
         if pair is None:
             continue
-        cov[i, j] = cov[j, i] = pair.excess
+        cov[i, j] = cov[j, i] = pair.value
         z[i, j] = z[j, i] = pair.z(marginals)
-        together = together.plus(pair, layout.share[i] * layout.share[j] / (std[i] * std[j]))
-    if left:
-        compared.fill(z, cov, left)
+        overall = overall.plus(pair, layout.share[i] * layout.share[j] / (std[i] * std[j]))
+    if untested:
+        scores.fill(z, cov, untested)
     pairs = Pairs(_correlation(cov, std), z, std)
     originals = np.unique(layout.root)
     evidence_std = _evidence_std(layout, marginals.prior)
     n_effective = effective_number(pairs.part(originals))
-    return Dependence(z, pairs.correlation, n_effective, together.z(marginals), evidence_std)
+    return Dependence(z, pairs.correlation, n_effective, overall.z(marginals), evidence_std)
 
 
 def pairs_to_test(layout: Layout) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Pairs to be tested one by one, and the remaining ones; without copies and without sources with a context."""
-    able = [j for j, n in enumerate(layout.n_groups) if n == 1]
-    found = [(i, j) for place, i in enumerate(able) for j in able[:place] if layout.root[i] != layout.root[j]]
-    if len(found) <= MOST_PAIRS:
-        return found, []
-    step = len(found) / MOST_PAIRS
-    chosen = {int(step * t) for t in range(MOST_PAIRS)}
-    return [found[t] for t in sorted(chosen)], [pair for t, pair in enumerate(found) if t not in chosen]
+    """Pairs with a test of their own, and the others; without copies and without sources with a context."""
+    plain = [j for j, n in enumerate(layout.n_groups) if n == 1]
+    pairs = [(i, j) for t, i in enumerate(plain) for j in plain[:t] if layout.root[i] != layout.root[j]]
+    if len(pairs) <= MAX_PAIRS:
+        return pairs, []
+    step = len(pairs) / MAX_PAIRS
+    chosen = {int(step * t) for t in range(MAX_PAIRS)}
+    return [pairs[t] for t in sorted(chosen)], [pair for t, pair in enumerate(pairs) if t not in chosen]
 
 
 @dataclass(frozen=True)
-class _Compared:
-    """Scores by which pairs are compared."""
+class _PairScores:
+    """Scores f of the answers, by which pairs are compared."""
 
     marginals: Marginals
     f: Array  # (S, K)
@@ -84,23 +84,23 @@ class _Compared:
     std: Array  # (J,) of the scores, within a class
 
     @staticmethod
-    def of(marginals: Marginals) -> _Compared:
+    def of(marginals: Marginals) -> _PairScores:
         layout = marginals.layout
         f = _votes(layout)
         scores = [_scores(marginals.batch, f, j) for j in range(layout.n_sources)]
         means = [layout.rates[s].T @ f[s] / n for s, n in zip(layout.slices, layout.n_groups)]
-        own = [_pair_excess(marginals, scores, means, marginals.prior, j, j)[0] for j in range(layout.n_sources)]
-        return _Compared(marginals, f, scores, means, np.sqrt(np.maximum(own, LEAST_VARIANCE)))
+        variances = [_pair_excess(marginals, scores, means, marginals.prior, j, j)[0] for j in range(layout.n_sources)]
+        return _PairScores(marginals, f, scores, means, np.sqrt(np.maximum(variances, MIN_VARIANCE)))
 
-    def pair(self, i: int, j: int) -> _Sum | None:
-        """None where too few items have answers of both."""
-        found = _pair_excess(self.marginals, self.scores, self.means, self.marginals.prior, i, j)
-        if found[2] < FEWEST:
+    def pair(self, i: int, j: int) -> _Excess | None:
+        """Excess agreement of two sources; None where too few items have answers from both."""
+        excess, influence, n_items = _pair_excess(self.marginals, self.scores, self.means, self.marginals.prior, i, j)
+        if n_items < MIN_ITEMS:
             return None
-        return _Sum(found[0], found[1], _rates_slope(self.marginals, self.f, self.means, i, j))
+        return _Excess(excess, influence, _rate_derivative(self.marginals, self.f, self.means, i, j))
 
-    def fill(self, z: Array, cov: Array, left: list[tuple[int, int]]) -> None:
-        """Pairs that were not tested: their excess, and z by the median standard error of those that were."""
+    def fill(self, z: Array, cov: Array, untested: list[tuple[int, int]]) -> None:
+        """Fill in pairs without a test: their excess, and z by the median standard error of the tested pairs."""
         batch = self.marginals.batch
         known = np.isfinite(z) & (z != 0)
         scale = (
@@ -110,8 +110,8 @@ class _Compared:
         both = weight @ batch.answered.T
         total = sum((weight * part) @ part.T for part in np.stack(self.scores).transpose(2, 0, 1))
         expected = np.einsum("k,ikc,jkc->ij", self.marginals.prior, np.stack(self.means), np.stack(self.means))
-        rows, columns = np.array(left).T
-        enough = both[rows, columns] >= FEWEST
+        rows, columns = np.array(untested).T
+        enough = both[rows, columns] >= MIN_ITEMS
         rows, columns = rows[enough], columns[enough]
         excess = total[rows, columns] / both[rows, columns] - expected[rows, columns]
         for a, b in ((rows, columns), (columns, rows)):
@@ -120,10 +120,10 @@ class _Compared:
 
 
 def _votes(layout: Layout) -> Array:
-    """(S, K) f: a symbol names the class with its largest rate."""
+    """(S, K) f: a symbol is a vote for the class with its largest rate, or equally for several."""
     A = layout.confusion
-    named = (A.max(axis=1, keepdims=True) * (1 - 1e-12) <= A).astype(float)
-    return named / named.sum(axis=1, keepdims=True) - 1.0 / layout.n_classes
+    votes = (A.max(axis=1, keepdims=True) * (1 - 1e-12) <= A).astype(float)
+    return votes / votes.sum(axis=1, keepdims=True) - 1.0 / layout.n_classes
 
 
 def _evidence_std(layout: Layout, prior: Array) -> Array:
@@ -132,45 +132,46 @@ def _evidence_std(layout: Layout, prior: Array) -> Array:
     f = np.log(A) - np.log(A).mean(axis=1, keepdims=True)
     out = np.empty(layout.n_sources)
     for j, here in enumerate(layout.slices):
-        rates = A[here].T / layout.n_groups[j]  # cells of a context alike
+        rates = A[here].T / layout.n_groups[j]  # all cells of a context with equal weight
         squares, means = rates @ (f[here] ** 2).sum(axis=1), rates @ f[here]
         out[j] = prior @ (squares - (means**2).sum(axis=1))
-    return np.sqrt(np.maximum(out, LEAST_VARIANCE))
+    return np.sqrt(np.maximum(out, MIN_VARIANCE))
 
 
 @dataclass(frozen=True)
-class _Sum:
-    """Excess of pairs, with its influence function (P,) and its derivative by the rates (S, K)."""
+class _Excess:
+    """Excess agreement of one pair or of several."""
 
-    excess: float
-    influence: Array
-    slope: Array
+    value: float
+    influence: Array  # (P,) influence function
+    derivative: Array  # (S, K) with respect to the rates
 
     @staticmethod
-    def zero(n_patterns: int, shape: tuple[int, ...]) -> _Sum:
-        return _Sum(0.0, np.zeros(n_patterns), np.zeros(shape))
+    def zero(n_patterns: int, shape: tuple[int, ...]) -> _Excess:
+        return _Excess(0.0, np.zeros(n_patterns), np.zeros(shape))
 
-    def plus(self, other: _Sum, weight: float) -> _Sum:
-        return _Sum(
-            self.excess + weight * other.excess,
+    def plus(self, other: _Excess, weight: float) -> _Excess:
+        return _Excess(
+            self.value + weight * other.value,
             self.influence + weight * other.influence,
-            self.slope + weight * other.slope,
+            self.derivative + weight * other.derivative,
         )
 
     def z(self, marginals: Marginals) -> float:
+        """The excess in standard errors."""
         variance = float(item_covariance(self.influence[:, None], marginals.batch.weight)[0, 0])
         layout = marginals.layout
-        spread = rate_spread(layout, self.slope)
+        factor = covariance_factor(layout, self.derivative)
         for j, r in enumerate(layout.root.tolist()):
-            if r != j and layout.set_of[r] == layout.set_of[j]:  # the same counts: identical errors
-                spread[layout.slices[r]] += spread[layout.slices[j]]
-                spread[layout.slices[j]] = 0.0
-        squares = spread**2
+            if r != j and layout.set_of[r] == layout.set_of[j]:  # the same counts have identical errors
+                factor[layout.slices[r]] += factor[layout.slices[j]]
+                factor[layout.slices[j]] = 0.0
+        squares = factor**2
         stds = np.sqrt(np.add.reduceat(squares, [here.start for here in layout.slices]))  # (J, K)
         sets = np.zeros((len(layout.calibration_sets), layout.n_classes))
         np.add.at(sets, layout.set_of, stds)  # upper bound: the errors of a set may be identical
         variance += float((sets**2).sum())
-        return self.excess / np.sqrt(variance) if variance > 0 else 0.0
+        return self.value / np.sqrt(variance) if variance > 0 else 0.0
 
 
 def _scores(batch: Batch, f: Array, j: int) -> Array:
@@ -183,7 +184,7 @@ def _scores(batch: Batch, f: Array, j: int) -> Array:
 def _pair_excess(
     marginals: Marginals, scores: list[Array], means: list[Array], p: Array, i: int, j: int
 ) -> tuple[float, Array, float]:
-    """Excess of t over independence, its influence function (P,), and the number of items both answered."""
+    """Excess of t over independence, its influence function (P,), and the number of items with both answers."""
     batch = marginals.batch
     both = batch.weight * (batch.answered[i] & batch.answered[j])
     total = float(both.sum())
@@ -191,20 +192,19 @@ def _pair_excess(
         return 0.0, np.zeros(batch.n_patterns), 0.0
     t = np.einsum("pk,pk->p", scores[i], scores[j])
     expected = (means[i] * means[j]).sum(axis=1)  # (K,)
-    there = both > 0
     mean = float(both @ t) / total
-    influence = np.where(there, t - mean, 0.0) / total - marginals.influence @ expected
+    influence = np.where(both > 0, t - mean, 0.0) / total - marginals.influence @ expected
     return mean - float(p @ expected), influence, total
 
 
-def _rates_slope(marginals: Marginals, f: Array, means: list[Array], i: int, j: int) -> Array:
-    """(S, K) derivative of the pair's expectation by each rate."""
+def _rate_derivative(marginals: Marginals, f: Array, means: list[Array], i: int, j: int) -> Array:
+    """(S, K) derivative of the expectation of a pair with respect to each rate."""
     layout, p = marginals.layout, marginals.prior
     expected = (means[i] * means[j]).sum(axis=1)
-    slope = np.tensordot(expected, marginals.slope, axes=1)
+    derivative = np.tensordot(expected, marginals.rate_derivative, axes=1)
     for a, b in ((i, j), (j, i)):
-        slope[layout.slices[a]] += p * (f[layout.slices[a]] @ means[b].T)
-    return slope
+        derivative[layout.slices[a]] += p * (f[layout.slices[a]] @ means[b].T)
+    return derivative
 
 
 def _correlation(cov: Array, std: Array) -> Array:

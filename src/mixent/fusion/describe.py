@@ -1,4 +1,4 @@
-"""Fitted fusions in words, tables and figures."""
+"""Description of a fitted fusion: text, tables and figures."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from mixent.fusion.messages import drifted_sources
 if TYPE_CHECKING:
     from mixent.fusion.estimator import Fuser
 
-MOST_DRAWN = 60  # sources of a matrix or of bars
-MOST_CLASSES = 30  # of a figure
-MOST_MATRICES = 8  # sources whose confusion matrix is shown
-MOST_SYMBOLS = 8
-FEWEST_PASSES = 4  # of a figure of the objective
-LISTED = 12  # kinds of changed decisions
-REFERENCE = {"training": "those of the sources' training", "given": "those given", "equal": "equal priors"}
+MAX_SOURCES = 60  # of a matrix or a bar chart
+MAX_CLASSES = 30  # of a figure
+MAX_MATRICES = 8  # confusion matrices
+MAX_SYMBOLS = 8  # of a confusion matrix
+MIN_PASSES = 4  # of a figure of the objective
+MAX_LISTED = 12  # pairs of majority and predicted class; classes of a calibration
+REFERENCE = {"training": "those of the training sets", "given": "class_prior", "equal": "equal priors"}
 Facts = Mapping[str, Any]
 
 
 def describe_fusion(fuser: Fuser) -> Document:
-    """What a fusion found: priors, sources, their dependence and drift, and the decisions that changed."""
+    """Class priors, sources, their dependence and drift, and the decisions that differ from the majority."""
     facts = fusion_facts(fuser)
     sections = [
         Section("Warnings", [Bullets([f"{text[0].upper()}{text[1:]}." for text in facts["warnings"]] or ["None."])]),
@@ -39,7 +39,7 @@ def describe_fusion(fuser: Fuser) -> Document:
         Section("Sources", _sources(fuser, facts)),
         Section("Dependence between sources", _dependence(fuser, facts)),
         Section("Drift of sources", _drift(fuser)),
-        Section("Decisions against the majority", _changed(fuser)),
+        Section("Differences from the majority", _changed(fuser)),
         Section("Calibrations", _calibrations(fuser, facts)),
         Section(CONVERGENCE, _convergence(fuser, facts)),
     ]
@@ -51,13 +51,13 @@ def _lead(facts: Facts) -> str:
     chosen = f", chosen by auto: {facts['reason']}" if facts["requested_method"] == "auto" else ""
     return (
         f"Answers of {count(len(facts['sources']), 'source')} to {count(facts['items'], 'item')}{patterns}, combined "
-        f"without common labels by the method {facts['method']}{chosen}. Posteriors of the items and class priors of "
-        "the batch are estimated together."
+        f"without common labels by the method {facts['method']}{chosen}. The posteriors of the items and the class "
+        "priors of the batch are estimated jointly."
     )
 
 
 def prior_shift_text(facts: Facts) -> str:
-    """Whether the class priors have shifted, in a sentence."""
+    """Result of the test of a prior shift, in a sentence."""
     test = facts["prior_shift"]
     reference = REFERENCE[test["reference"]]
     p = "" if test["p_value"] is None else f" ({_p_value(test['p_value'])})"
@@ -75,27 +75,27 @@ def _p_value(value: float) -> str:
 def _priors(fuser: Fuser, facts: Facts) -> list[Content]:
     estimate = fuser.prior_estimate_
     rows: list[list[Cell]] = []
-    for k, one in enumerate(facts["classes"]):
-        interval = Number(f"{_percent(one['low'])} to {_percent(one['high'])}")
+    for k, entry in enumerate(facts["classes"]):
+        interval = Number(f"{_percent(entry['low'])} to {_percent(entry['high'])}")
         errors = [Number(f"{100 * std[k]:.2g}") for std in (estimate.batch_std, estimate.calibration_std)]
-        shares = [Number(_percent(one[key])) for key in ("training", "estimate", "prior")]
-        rows.append([class_name(one["class"]), *shares[:2], interval, *errors, shares[2]])
+        shares = [Number(_percent(entry[key])) for key in ("training", "estimate", "prior")]
+        rows.append([class_name(entry["class"]), *shares[:2], interval, *errors, shares[2]])
     level = f"{100 * facts['confidence']:.3g} %"
     caption = (
-        "Class priors in percent, with the standard errors due to the size of the batch and to the rows of the "
-        "calibrations. The last column is used in the posteriors"
+        "Class priors in percent, with the standard errors due to the finite batch and to the finite calibrations. "
+        "The posteriors use the priors of the last column"
     )
     header = ["class", "training", "estimate", f"{level} interval", "s.e. batch", "s.e. calibration", "in posteriors"]
     content: list[Content] = [Paragraph(prior_shift_text(facts)), Table(caption, header, rows)]
-    if len(rows) > MOST_CLASSES:
+    if len(rows) > MAX_CLASSES:
         return content
-    alt = "; ".join(f"{class_name(one['class'])} {_percent(one['estimate'])} %" for one in facts["classes"])
+    alt = "; ".join(f"{class_name(entry['class'])} {_percent(entry['estimate'])} %" for entry in facts["classes"])
     text = "A training prior outside the interval means that the class has become more or less frequent."
     return [*content, Figure(lambda: _display("PriorsDisplay", fuser), f"Class priors of the batch: {alt}.", text)]
 
 
 def _display(name: str, fuser: Fuser) -> Any:
-    """The picture of a display; needs matplotlib."""
+    """Figure of a display; requires matplotlib."""
     from mixent.fusion import displays
 
     return getattr(displays, name).from_estimator(fuser).picture()
@@ -105,35 +105,40 @@ def _sources(fuser: Fuser, facts: Facts) -> list[Content]:
     sources = facts["sources"]
     weighted = fuser.trust_ is not None
     rows: list[list[Cell]] = []
-    for one in sources:
-        accuracy = None if one["accuracy"] is None else Number(_percent(one["accuracy"]))
-        bits = None if one["information_bits"] is None else Number(f"{one['information_bits']:.2f}")
-        trust = [Number(f"{one['trust']:.2f}")] if weighted else []
-        p = None if one["drift_p_value"] is None else Number(f"{one['drift_p_value']:.2g}", best=one["drifted"])
-        answered = Number(_percent(one["answered"]))
-        rows.append([one["name"], one["answers"], answered, accuracy, bits, *trust, p])
+    for source in sources:
+        accuracy = None if source["accuracy"] is None else Number(_percent(source["accuracy"]))
+        bits = None if source["information_bits"] is None else Number(f"{source['information_bits']:.2f}")
+        trust = [Number(f"{source['trust']:.2f}")] if weighted else []
+        p = (
+            None
+            if source["drift_p_value"] is None
+            else Number(f"{source['drift_p_value']:.2g}", best=source["drifted"])
+        )
+        answered = Number(_percent(source["answered"]))
+        rows.append([source["name"], source["answers"], answered, accuracy, bits, *trust, p])
     caption = (
-        "Accuracy: balanced accuracy on the calibration rows. Information: mutual information of answer and class in "
-        f"bits, at most {np.log2(len(facts['classes'])):.2f}, for equal class priors. Drift: p-value, see below"
+        "Accuracy: balanced accuracy on the calibration rows. Information: mutual information between answer and class "
+        f"at equal class priors, in bits (at most {np.log2(len(facts['classes'])):.2f}). Drift p: p-value of the drift "
+        "test below"
     )
     trust_head = ["trust"] if weighted else []
-    header = ["source", "gives", "answered (%)", "accuracy (%)", "information", *trust_head, "drift p"]
+    header = ["source", "answers", "answered (%)", "accuracy (%)", "information", *trust_head, "drift p"]
     content: list[Content] = [Table(caption, header, rows)]
     if not weighted:
         return content
     content.insert(0, Paragraph(_trust_text(facts["method"])))
-    if len(sources) <= MOST_DRAWN and any(one["trust"] != 1 for one in sources):
-        alt = ", ".join(f"{one['name']} {one['trust']:.2f}" for one in sources)
+    if len(sources) <= MAX_SOURCES and any(source["trust"] != 1 for source in sources):
+        alt = ", ".join(f"{source['name']} {source['trust']:.2f}" for source in sources)
         content.append(Figure(lambda: _display("TrustDisplay", fuser), f"Trust weights: {alt}."))
     return content
 
 
 def _trust_text(method: str) -> str:
     if method in ("product", "ml-product"):
-        return "Each source has one vote in the product; declared copies share a vote."
+        return "Each source has one vote in the product; declared copies share one vote."
     return (
-        "The likelihood ratio of a source enters the posteriors to the power of its trust weight: about one for an "
-        "independent source, near zero for a source that repeats others or does not match its calibration."
+        "The trust weight of a source is the exponent of its likelihood ratio in the posteriors. It is about one for "
+        "an independent source, and near zero for a source that duplicates others or does not match its calibration."
     )
 
 
@@ -142,8 +147,9 @@ def _dependence(fuser: Fuser, facts: Facts) -> list[Content]:
     if n < 2:
         return []
     text = (
-        f"{n} sources are worth about {facts['effective_sources']:.1f} independent ones. Sources that are independent "
-        "given the class agree as often as their confusion matrices imply; pairs that agree more often are dependent."
+        f"The {n} sources are equivalent to about {facts['effective_sources']:.1f} independent ones. Sources that are "
+        "independent given the class agree as often as their confusion matrices imply; pairs that agree more often are "
+        "dependent."
     )
     content: list[Content] = [Paragraph(text)]
     if facts["pairs"]:
@@ -152,20 +158,20 @@ def _dependence(fuser: Fuser, facts: Facts) -> list[Content]:
             for pair in facts["pairs"]
         ]
         content.append(Table("Excess agreement in standard errors (z)", ["pair", "z", "correlation"], rows))
-    if n <= MOST_DRAWN:
+    if n <= MAX_SOURCES:
         alt = ", ".join(f"{' and '.join(pair['sources'])} {pair['z']:.1f}" for pair in facts["pairs"]) or "none"
         caption = (
             "Above the diagonal: excess agreement in standard errors. Below: correlation of the answers within a "
-            "class. Gray: not tested (declared copies, or too few items answered by both)."
+            "class. Gray: not tested (declared copies, or too few items answered by both sources)."
         )
-        figure = Figure(lambda: _display("DependenceDisplay", fuser), f"Pairs that agree too much: {alt}.", caption)
+        figure = Figure(lambda: _display("DependenceDisplay", fuser), f"Pairs with excess agreement: {alt}.", caption)
         content.append(figure)
     return content
 
 
 def _drift(fuser: Fuser) -> list[Content]:
     if not fuser.drift_:
-        return [Paragraph("Not tested: there are too many sources.")]
+        return [Paragraph("Not tested, because there are too many sources or classes.")]
     layout, drifted = fuser._first_layout, drifted_sources(fuser)
     rows: list[list[Cell]] = []
     for name, calibration in zip(layout.names, layout.calibrations):
@@ -177,14 +183,15 @@ def _drift(fuser: Fuser) -> list[Content]:
         shares = [Number(_percent(share), best=name in drifted) for share in (test.observed[v], test.expected[v])]
         rows.append([name, answer_text(calibration, v), *shares, Number(f"{test.p_value:.2g}", best=name in drifted)])
     text = (
-        f"Drifted: {listing(drifted)}. The most significant comes first; one drifted source can affect the others."
+        f"Significant drift: {listing(drifted)} (the smallest p-value first). A single drifted source can affect the "
+        "tests of the others."
         if drifted
         else "No significant drift."
     )
     caption = (
-        "The answer of each source whose share of the items differs most from the expected share, in percent. "
-        "Expected: by its calibration at the priors estimated from the other sources. Significant after Holm's "
-        "correction over all sources"
+        "For each source, the answer whose observed share differs most from the expected share, in percent. The "
+        "expected share follows from the calibration at the class priors estimated from the other sources. "
+        "Significance is corrected for the number of sources (Holm)"
     )
     return [Paragraph(text), Table(caption, ["source", "answer", "observed", "expected", "p"], rows)]
 
@@ -196,35 +203,38 @@ def _changed(fuser: Fuser) -> list[Content]:
     if not changed.any():
         return content
     pairs = np.zeros((len(classes),) * 2)
-    np.add.at(pairs, (result.majority[changed], result.decided[changed]), weight[changed])
-    order = np.argsort(-pairs, axis=None, kind="stable")[:LISTED]
+    np.add.at(pairs, (result.majority[changed], result.predicted[changed]), weight[changed])
+    order = np.argsort(-pairs, axis=None, kind="stable")[:MAX_LISTED]
     rows: list[list[Cell]] = [
-        [class_name(classes[m]), class_name(classes[d]), Number(_total(pairs[m, d]))]
-        for m, d in zip(*np.unravel_index(order, pairs.shape))
-        if pairs[m, d] > 0
+        [class_name(classes[m]), class_name(classes[k]), Number(_total(pairs[m, k]))]
+        for m, k in zip(*np.unravel_index(order, pairs.shape))
+        if pairs[m, k] > 0
     ]
-    return [*content, Table("", ["majority", "decided", "items"], rows)]
+    return [*content, Table("", ["majority", "predicted", "items"], rows)]
 
 
 def changed_text(result: Decisions) -> str:
-    """How many items are decided against the majority, in a sentence."""
-    total, changed = result.n_items(np.ones(len(result.decided))), result.n_items(result.changed)
+    """Number of items whose predicted class is not that of the majority, in a sentence."""
+    total, changed = result.n_items(np.ones(len(result.predicted))), result.n_items(result.changed)
     ties = result.n_items(result.majority < 0)
     text = (
-        f"{_total(changed)} of {count(total, 'item')} ({_percent(changed / total)} %) are decided against the majority"
+        f"The predicted class differs from that of the majority for {_total(changed)} of {count(total, 'item')} "
+        f"({_percent(changed / total)} %)"
     )
     return text + (f"; {_total(ties)} have no majority (a tie, or no vote)." if ties else ".")
 
 
 def on_answers(fuser: Fuser, answers: AnswersLike, y: ArrayLike | None = None) -> list[Content]:
-    """Typical items of a table that are decided against the majority, and why.
+    """Typical items of a table whose predicted class differs from that of the majority, with the reasons.
 
     Parameters
     ----------
     fuser : fitted Fuser
-    answers : as for `Fuser.fit`
-        Items are named by the index of a DataFrame or by the items of a long table, and by row numbers otherwise.
-    y : not used
+    answers
+        As for `Fuser.fit`. The names of the items are the index of a DataFrame, the items of a long table, or row
+        numbers.
+    y
+        Not used.
     """
     result = decisions(fuser, answers)
     cases = changed_cases(fuser, result)
@@ -235,18 +245,18 @@ def on_answers(fuser: Fuser, answers: AnswersLike, y: ArrayLike | None = None) -
     first = np.unique(pattern_of, return_index=True)[1]  # item of each pattern
     names, bullets = _item_names(answers, len(pattern_of)), []
     for case in cases:
-        more = f" (and {_total(case.n_items - 1)} alike)" if case.n_items > 1 else ""
+        more = f" (and {_total(case.n_items - 1)} with the same answers)" if case.n_items > 1 else ""
         bullets.append(f"{names[first[case.pattern]]}{more}: {case}")
-    order = "from the surest to the least sure" if result.batch.pattern_of is None else "the most frequent first"
+    order = "from the most to the least certain" if result.batch.pattern_of is None else "the most frequent first"
     text = (
-        f"Typical cases, {order}. In brackets the answer of each source and its contribution, in nats, to the log-odds "
-        "of the class decided against the class of the majority; the contributions add up to the log-odds."
+        f"Typical cases, {order}. In parentheses: the answer of each source and its contribution, in nats, to the "
+        "log-odds of the predicted class against the class of the majority. The contributions add up to the log-odds."
     )
     return [*content, Paragraph(text), Bullets(bullets)]
 
 
 def _item_names(answers: AnswersLike, n_items: int) -> list[str]:
-    """Items of a long table, or the index of a pandas DataFrame; otherwise row numbers."""
+    """Names of the items: those of a long table, the index of a pandas DataFrame, or row numbers."""
     index = answers.items if isinstance(answers, LongAnswers) else getattr(answers, "index", None)
     names = list(range(n_items)) if index is None or callable(index) else list(index)
     return [f"row {name}" for name in names] if names == list(range(n_items)) else [str(name) for name in names]
@@ -254,29 +264,29 @@ def _item_names(answers: AnswersLike, n_items: int) -> list[str]:
 
 def _calibrations(fuser: Fuser, facts: Facts) -> list[Content]:
     sources = facts["sources"]
-    rows = [listing([f"{class_name(c)} {n:.4g}" for c, n in one["rows"].items()], LISTED) for one in sources]
-    columns = {"source": [one["name"] for one in sources], "rows": rows}
+    rows = [listing([f"{class_name(c)} {n:.4g}" for c, n in source["rows"].items()], MAX_LISTED) for source in sources]
+    columns = {"source": [source["name"] for source in sources], "rows": rows}
     for key, head in (("calibration_set", "calibration set"), ("copy_of", "copy of")):
-        if any(one[key] for one in sources):
-            columns[head] = [one[key] or "" for one in sources]
-    caption = "Sources of one calibration set share their calibration error; copies share a vote"
+        if any(source[key] for source in sources):
+            columns[head] = [source[key] or "" for source in sources]
+    caption = "Sources with the same calibration set have dependent calibration errors; copies share one vote"
     return [Table(caption if len(columns) > 2 else "", [*columns], [*zip(*columns.values())]), *_matrices(fuser)]
 
 
 def _matrices(fuser: Fuser) -> list[Content]:
     layout = fuser._first_layout
-    if layout.n_sources > MOST_MATRICES:
+    if layout.n_sources > MAX_MATRICES:
         return []
     out: list[Content] = []
     for name, calibration in zip(layout.names, layout.calibrations):
-        if len(calibration.symbols) > MOST_SYMBOLS or calibration.cells is not None:
+        if len(calibration.symbols) > MAX_SYMBOLS or calibration.cells is not None:
             continue
         rows: list[list[Cell]] = [
             [class_name(label), *(Number(_percent(p)) for p in rates)]
             for label, rates in zip(calibration.classes, calibration.confusion)
         ]
         header = ["class", *map(str, calibration.symbols)]
-        out.append(Table(f"Confusion matrix of {name}, percent of each class", header, rows))
+        out.append(Table(f"Confusion matrix of {name}, in percent of each class", header, rows))
     return out
 
 
@@ -285,7 +295,7 @@ def _convergence(fuser: Fuser, facts: Facts) -> list[Content]:
         return []
     text = f"{count(facts['passes'], 'pass')}, objective {facts['objective']:.8g} nats per item."
     content: list[Content] = [Paragraph(" ".join([text, *optimality(facts["gap"], "nats per item")]))]
-    if len(fuser.history_) < FEWEST_PASSES:
+    if len(fuser.history_) < MIN_PASSES:
         return content
 
     def picture() -> Any:
@@ -299,5 +309,5 @@ def _percent(share: float) -> str:
 
 
 def _total(n: float) -> str:
-    """A sum of weights: without decimals where they are counts."""
+    """A sum of weights, without decimals if it is a whole number."""
     return f"{n:.0f}" if n == round(n) else f"{n:.1f}"

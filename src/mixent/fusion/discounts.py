@@ -1,8 +1,9 @@
 """Trust weights from the correlation of sources.
 
-The best linear score of sources that are correlated within a class has the weights  t = C^-1 d,  C the covariance of
-their evidence within a class, in nats, and d its shift between classes. Both are known without labels (see
-`dependence.dependence`). For independent likelihood ratios d is the variance, and t = 1; of m copies each has 1 / m.
+The best linear score of sources that are correlated within a class has the weights  t = C^-1 d,  where C is the
+covariance of their evidence within a class, in nats, and d the difference of its means between classes. Both are
+estimated without labels (see `dependence.dependence`). For independent likelihood ratios d is the variance, so that
+t = 1; each of m copies has t = 1 / m.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ import numpy as np
 
 from mixent.core.arrays import Array
 
-MOST = 3.0  # trust weight; more than one where a correlated source has less
-DOUBT = 1.0  # z of a pair up to which its correlation is taken as zero
+MAX_TRUST = 3.0  # upper bound on trust weights; above one where a correlated source is below one
+MIN_Z = 1.0  # pairs with a smaller z are treated as uncorrelated
 RIDGE = 1e-3
 
 
@@ -26,28 +27,29 @@ class Pairs:
     z: Array  # (J, J)
     std: Array  # (J,)
 
-    def part(self, places: np.ndarray) -> Pairs:
-        square = np.ix_(places, places)
-        return Pairs(self.correlation[square], self.z[square], self.std[places])
+    def part(self, sources: np.ndarray) -> Pairs:
+        """Pairs of some of the sources."""
+        square = np.ix_(sources, sources)
+        return Pairs(self.correlation[square], self.z[square], self.std[sources])
 
 
-def discounts(pairs: Pairs, doubt: float = DOUBT) -> Array:
-    """(J,) t >= 0 of the best linear score, from correlations shrunk by their significance."""
+def discounts(pairs: Pairs, min_z: float = MIN_Z) -> Array:
+    """(J,) weights t >= 0 of the best linear score, with correlations shrunk by their significance."""
     from scipy.optimize import nnls
 
     z = np.nan_to_num(pairs.z)
-    kept = np.where(z > doubt, 1.0 - (doubt / np.maximum(z, doubt)) ** 2, 0.0)
-    matrix = np.clip(pairs.correlation, 0.0, 1.0) * kept
+    shrinkage = np.where(z > min_z, 1.0 - (min_z / np.maximum(z, min_z)) ** 2, 0.0)
+    matrix = np.clip(pairs.correlation, 0.0, 1.0) * shrinkage
     np.fill_diagonal(matrix, 1.0)
     values, vectors = np.linalg.eigh(matrix)
     matrix = (vectors * np.maximum(values, RIDGE)) @ vectors.T + RIDGE * np.eye(len(matrix))
     scale = np.sqrt(np.diag(matrix))
     root = np.linalg.cholesky(matrix / np.outer(scale, scale))
-    found, _ = nnls(root.T, np.linalg.solve(root, pairs.std))
-    return np.minimum(found / pairs.std, MOST)
+    weights, _ = nnls(root.T, np.linalg.solve(root, pairs.std))
+    return np.minimum(weights / pairs.std, MAX_TRUST)
 
 
 def effective_number(pairs: Pairs) -> float:
     """Effective number of independent sources: the sum of the discounts for equally good sources."""
-    alike = Pairs(pairs.correlation, pairs.z, np.ones(len(pairs.std)))
-    return float(discounts(alike, 2 * DOUBT).sum())  # among many pairs some are above DOUBT by chance
+    equal = Pairs(pairs.correlation, pairs.z, np.ones(len(pairs.std)))
+    return float(discounts(equal, 2 * MIN_Z).sum())  # among many pairs, some exceed MIN_Z by chance

@@ -12,16 +12,16 @@ from mixent.base.style import FAINT, INK, OKABE_ITO, Display, color, legend, pla
 from mixent.base.text import class_name
 from mixent.fusion.estimator import Fuser
 
-MOST_NAMES = 40  # sources beside a map; of more every second (third ...) is named
-MOST_NUMBERS = 14  # sources of a map whose cells are written out
-MOST_BARS = 40  # sources with a bar of their own
-NAME = 24, 14  # characters of a source, of few and of many
+MAX_NAMES = 40  # tick labels of a matrix; of more sources every second (third ...) has a label
+MAX_NUMBERS = 14  # sources of a matrix with a number in each cell
+MAX_BARS = 40  # sources in a bar chart
+NAME_LENGTH = 24, 14  # characters of the name of a source: with few sources, with many
 FEW = 12
-TALLEST = 12.0  # inches
-BESIDE: dict[str, Any] = {"va": "center", "fontsize": "small", "zorder": 3}
-UNDER = {"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.85}
+MAX_HEIGHT = 12.0  # inches
+VALUE_STYLE: dict[str, Any] = {"va": "center", "fontsize": "small", "zorder": 3}
+VALUE_BOX = {"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.85}
 VOTES = ("product", "ml-product")  # methods whose weights are shares of a vote
-STRONG = 0.62  # shade from which on a number is white
+DARK = 0.62  # share of the color scale above which a number is white
 
 
 def _fitted(fuser: Fuser) -> Fuser:
@@ -32,25 +32,25 @@ def _fitted(fuser: Fuser) -> Fuser:
 
 
 def middle_cut(name: str, most: int) -> str:
-    """A long name without its middle: the names of related sources differ at their ends."""
+    """A long name with its middle replaced by an ellipsis: the names of related sources differ at their ends."""
     keep = (most - 1) // 2
     return name if len(name) <= most else f"{name[:keep]}…{name[-keep:]}"
 
 
 @dataclass(repr=False)
 class PriorsDisplay(Display):
-    """Class priors of the batch beside those of the training.
+    """Class priors of the batch compared with those of the training sets.
 
-    The intervals include the sampling error of the batch and of the calibrations. A training prior outside its interval
-    means that the class has become more or less frequent.
+    The intervals include the sampling errors of the batch and of the calibrations. A training prior outside its
+    interval means that the class has become more or less frequent.
     """
 
     classes: list[Any]  # K labels
     prior: np.ndarray  # (K,) estimated from the sources' histograms alone
     low: np.ndarray  # (K,)
     high: np.ndarray  # (K,)
-    training: np.ndarray  # (K,) over all sources' training
-    used: np.ndarray  # (K,) in the posteriors
+    training: np.ndarray  # (K,) mean over the training sets of all sources
+    used: np.ndarray  # (K,) priors that the posteriors use
     confidence: float
 
     @classmethod
@@ -73,19 +73,19 @@ class PriorsDisplay(Display):
         )
 
     def size(self) -> tuple[float, float]:
-        """Width and height of a figure of its own, in inches."""
-        return 6.4, min(1.5 + 0.42 * len(self.classes), TALLEST)
+        """Width and height of a separate figure, in inches."""
+        return 6.4, min(1.5 + 0.42 * len(self.classes), MAX_HEIGHT)
 
     def _draw(self, ax: Any) -> None:
         K = len(self.classes)
-        place = np.arange(K)
+        y = np.arange(K)
         interval = f"{100 * self.confidence:.3g} % interval"
-        ax.hlines(place, 100 * self.low, 100 * self.high, color=color(0), lw=5, alpha=0.3, label=interval, zorder=2)
+        ax.hlines(y, 100 * self.low, 100 * self.high, color=color(0), lw=5, alpha=0.3, label=interval, zorder=2)
         style = {"ls": "none", "clip_on": False}
-        ax.plot(100 * self.prior, place, "o", color=color(0), ms=6, label="estimate", zorder=4, **style)
-        ax.plot(100 * self.used, place, "|", color=INK, ms=13, mew=1.6, label="in posteriors", zorder=5, **style)
-        ax.plot(100 * self.training, place, "D", mfc="none", mec=color(1), mew=1.5, ms=7, label="training", **style)
-        ax.set_yticks(place, [plain(class_name(label), 24) for label in self.classes])
+        ax.plot(100 * self.prior, y, "o", color=color(0), ms=6, label="estimate", zorder=4, **style)
+        ax.plot(100 * self.used, y, "|", color=INK, ms=13, mew=1.6, label="in posteriors", zorder=5, **style)
+        ax.plot(100 * self.training, y, "D", mfc="none", mec=color(1), mew=1.5, ms=7, label="training", **style)
+        ax.set_yticks(y, [plain(class_name(label), 24) for label in self.classes])
         ax.set(xlabel="Class prior (%)", ylim=(K - 0.5, -0.5))
         ax.set_xlim(0, min(100.0, 1.08 * 100 * max(self.high.max(), self.training.max(), self.used.max())))
         ax.grid(axis="x", color=FAINT, lw=0.3, alpha=0.5, zorder=0)
@@ -104,7 +104,7 @@ class TrustDisplay(Display):
 
     names: tuple[str, ...]
     trust: np.ndarray  # (J,)
-    learned: bool  # otherwise shares of a vote
+    learned: bool  # whether the weights were estimated; otherwise they are shares of a vote
 
     @classmethod
     def from_estimator(cls, fuser: Fuser) -> Self:
@@ -112,37 +112,38 @@ class TrustDisplay(Display):
 
         Parameters
         ----------
-        fuser : Fuser fitted by a method with trust weights: product rules, "pool" and "discounted"
+        fuser : fitted Fuser
+            With trust weights: fitted by "product", "ml-product", "pool" or "discounted".
         """
         trust = _fitted(fuser).trust_
         if trust is None:
             raise ValueError(
-                f"method {fuser.method_!r} has no trust weights; use a product rule, 'pool' or 'discounted'"
+                f"method {fuser.method_!r} has no trust weights; use 'product', 'ml-product', 'pool' or 'discounted'"
             )
         return cls(tuple(trust), np.array(list(trust.values())), fuser.method_ not in VOTES)
 
     def size(self) -> tuple[float, float]:
-        """Width and height of a figure of its own, in inches."""
-        return 6.4, min(1.1 + 0.32 * min(len(self.names), MOST_BARS), TALLEST)
+        """Width and height of a separate figure, in inches."""
+        return 6.4, min(1.1 + 0.32 * min(len(self.names), MAX_BARS), MAX_HEIGHT)
 
     def _draw(self, ax: Any) -> None:
         names, trust = self.names, self.trust
-        n_left = len(names) - MOST_BARS
-        if n_left > 0:
-            kept = np.sort(np.argsort(-trust, kind="stable")[:MOST_BARS])
-            names, trust = tuple(names[j] for j in kept), trust[kept]
+        n_omitted = len(names) - MAX_BARS
+        if n_omitted > 0:
+            largest = np.sort(np.argsort(-trust, kind="stable")[:MAX_BARS])
+            names, trust = tuple(names[j] for j in largest), trust[largest]
         J = len(names)
-        place = np.arange(J)
-        ax.barh(place, trust, color=color(0), alpha=0.75, height=0.65, zorder=2)
-        for at, value in zip(place, trust):
-            ax.annotate(f"{value:.2f}", (value, at), (4, 0), textcoords="offset points", bbox=UNDER, **BESIDE)
-        ax.axvline(1.0, color=INK, lw=0.9, ls="--", zorder=1.5, label="one independent source")
+        y = np.arange(J)
+        ax.barh(y, trust, color=color(0), alpha=0.75, height=0.65, zorder=2)
+        for bar, value in zip(y, trust):
+            ax.annotate(f"{value:.2f}", (value, bar), (4, 0), textcoords="offset points", bbox=VALUE_BOX, **VALUE_STYLE)
+        ax.axvline(1.0, color=INK, lw=0.9, ls="--", zorder=1.5, label="independent source")
         ax.set_yticks(
-            place, [plain(middle_cut(name, 28), 28) for name in names], fontsize="medium" if J <= FEW else "small"
+            y, [plain(middle_cut(name, 28), 28) for name in names], fontsize="medium" if J <= FEW else "small"
         )
-        more = f"; the {MOST_BARS} largest of {len(self.names)}" if n_left > 0 else ""
-        what = "Trust weight" if self.learned else "Share of a vote"
-        ax.set(xlabel=f"{what}{more}", ylim=(J - 0.4, -0.6), xlim=(0, 1.15 * max(1.0, float(trust.max()))))
+        more = f" (the {MAX_BARS} largest of {len(self.names)})" if n_omitted > 0 else ""
+        label = "Trust weight" if self.learned else "Share of a vote"
+        ax.set(xlabel=f"{label}{more}", ylim=(J - 0.4, -0.6), xlim=(0, 1.15 * max(1.0, float(trust.max()))))
         tidy(ax)
         legend(ax, 1, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.2)
 
@@ -151,8 +152,8 @@ class TrustDisplay(Display):
 class DependenceDisplay(Display):
     """Dependence of pairs of sources: z above the diagonal, correlation within a class below it.
 
-    Orange pairs agree more than their confusion matrices imply, blue ones less. The color of z saturates at `LIMIT`
-    standard errors. Cells without a test are gray.
+    Orange pairs agree more often than their confusion matrices imply, blue ones less often. The color of z saturates at
+    `LIMIT` standard errors. Pairs without a test are gray.
     """
 
     LIMIT = 6.0
@@ -168,16 +169,17 @@ class DependenceDisplay(Display):
 
         Parameters
         ----------
-        fuser : fitted Fuser of two sources or more
+        fuser : fitted Fuser
+            With at least two sources.
         """
         dependence = _fitted(fuser).dependence_
         names = tuple(fuser._fitted_layout.names)
         if len(names) < 2:
-            raise ValueError(f"this display needs two sources or more; there is only {names[0]!r}")
+            raise ValueError(f"this display needs at least two sources; got only {names[0]!r}")
         return cls(names, dependence.z, dependence.correlation, float(dependence.n_effective))
 
     def size(self) -> tuple[float, float]:
-        """Width and height of a figure of its own, in inches."""
+        """Width and height of a separate figure, in inches."""
         side = min(max(3.2, 1.6 + 0.5 * len(self.names)), 9.0)
         return side + 1.6, side
 
@@ -189,13 +191,13 @@ class DependenceDisplay(Display):
         image = None
         for half in halves:
             shown = np.ma.masked_invalid(np.clip(half, -1.0, 1.0))
-            image = ax.imshow(shown, cmap=_both_ways(), vmin=-1, vmax=1, interpolation="nearest")
+            image = ax.imshow(shown, cmap=_diverging_colors(), vmin=-1, vmax=1, interpolation="nearest")
         ax.plot([-0.5, J - 0.5], [-0.5, J - 0.5], color=INK, lw=0.6)
-        if J <= MOST_NUMBERS:
+        if J <= MAX_NUMBERS:
             self._write(ax)
         self._names(ax)
         ax.set_title(
-            f"{J} sources, effectively {self.n_effective:.1f}",
+            f"{J} sources; effective number {self.n_effective:.1f}",
             loc="left",
             fontsize="medium",
             color=INK,
@@ -203,13 +205,15 @@ class DependenceDisplay(Display):
         bar = ax.figure.colorbar(image, ax=ax, shrink=0.8, ticks=[-1, 0, 1])
         limit = f"{self.LIMIT:g}"
         bar.ax.set_yticklabels([f"-{limit} s.e.\n-1", "0", f"{limit} s.e.\n+1"], fontsize="x-small")
-        bar.set_label("above: excess agreement, standard errors\nbelow: correlation within a class", fontsize="x-small")
+        bar.set_label(
+            "above diagonal: excess agreement (s.e.)\nbelow diagonal: correlation within a class", fontsize="x-small"
+        )
         bar.outline.set_visible(False)
 
     def _below(self) -> np.ndarray:
-        """Correlations of the pairs that are known; declared copies have one, though no z."""
-        known = np.isfinite(self.z) | (self.correlation != 0)
-        return np.asarray(np.where(known, self.correlation, np.nan))
+        """Correlations of the tested pairs and of declared copies; NaN for the others."""
+        available = np.isfinite(self.z) | (self.correlation != 0)
+        return np.asarray(np.where(available, self.correlation, np.nan))
 
     def _write(self, ax: Any) -> None:
         below = self._below()
@@ -220,23 +224,24 @@ class DependenceDisplay(Display):
                 (j, i, below[i, j], 2, 1.0),
             ):
                 if np.isfinite(value):
-                    shade = "white" if abs(value) > STRONG * full else INK
+                    shade = "white" if abs(value) > DARK * full else INK
                     text = f"{round(value, digits) + 0.0:+.{digits}f}"  # + 0.0: not -0.0
                     ax.text(column, row, text, ha="center", va="center", color=shade, fontsize=size)
 
     def _names(self, ax: Any) -> None:
         J = len(self.names)
-        at = np.arange(0, J, -(-J // MOST_NAMES))
-        labels = [plain(middle_cut(self.names[j], NAME[J > FEW]), NAME[J > FEW]).strip() for j in at]
+        ticks = np.arange(0, J, -(-J // MAX_NAMES))
+        length = NAME_LENGTH[J > FEW]
+        labels = [plain(middle_cut(self.names[j], length), length).strip() for j in ticks]
         size = "small" if J <= FEW else "x-small" if J <= 20 else 6
-        ax.set_xticks(at, labels, rotation=90 if J > FEW or max(map(len, labels)) > 4 else 0, fontsize=size)
-        ax.set_yticks(at, labels, fontsize=size)
+        ax.set_xticks(ticks, labels, rotation=90 if J > FEW or max(map(len, labels)) > 4 else 0, fontsize=size)
+        ax.set_yticks(ticks, labels, fontsize=size)
         ax.tick_params(length=2, colors=INK, pad=2)
         ax.spines[:].set_visible(False)
 
 
-def _both_ways() -> Any:
-    """From blue (-1) over white (0) to orange (1)."""
+def _diverging_colors() -> Any:
+    """Diverging color map from blue (-1) through white (0) to orange (1)."""
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list(

@@ -1,4 +1,4 @@
-"""The estimator of fusion: posteriors of items from the answers of sources."""
+"""The estimator of fusion: class posteriors of items from the answers of several sources."""
 
 from __future__ import annotations
 
@@ -28,98 +28,126 @@ from mixent.fusion.batch_priors import Marginals, all_marginals, prior_shift_tes
 from mixent.fusion.calibration import Calibration
 from mixent.fusion.dependence import Dependence, dependence
 from mixent.fusion.drift import Drift, drift
-from mixent.fusion.learning import guesses, with_labels
+from mixent.fusion.learning import default_calibrations, with_labels
 from mixent.fusion.messages import fit_warnings
 from mixent.fusion.methods import METHODS, PSEUDO_ITEMS, Fit, Settings, Task, window_prior
-from mixent.fusion.rules import only_known
+from mixent.fusion.rules import with_labels_fixed
 from mixent.fusion.sources import Layout, Source
 
-SEARCHED = ("auto", "ml-product", "ml-sum", "composite", "trimmed-mean", "min-divergence", "dawid-skene")
-MOST_COST = 1e7  # sources squared times classes cubed, likewise
-MOST_DRIFTS = 64  # sources that are tested for drift: each needs an estimate by all others
+ITERATIVE = ("auto", "ml-product", "ml-sum", "composite", "trimmed-mean", "min-divergence", "dawid-skene")
+MAX_DRIFT_TESTS = 64  # sources; each test needs an estimate of the priors from all other sources
+MAX_DRIFT_COST = 1e7  # sources squared times classes cubed, likewise
 
 
 class Fuser(Estimator):
     """Fusion of black-box classifiers on an unlabelled batch whose class priors may have shifted.
 
-    Each source was trained elsewhere, with other class priors, and gives labels, probabilities or scores for the items.
-    Its `Calibration` holds its confusion counts. No item needs a label. The fit estimates the posteriors of the items
-    and the class priors of the batch together.
+    Several sources give labels, probabilities or scores for the same items. Each source was trained elsewhere, with
+    other class priors, and has a `Calibration` with its confusion counts. No item needs a label. The fit estimates the
+    class posteriors of the items and the class priors of the batch jointly [1]_.
 
-    Maximizes an objective that depends on the method, and never decreases from pass to pass.
+    Maximizes an objective that depends on the method; it never decreases from one pass of the optimizer to the next.
 
-    * "ml-product": sum_i w_i log sum_k p_k prod_j r_ij(k), with r_ij(k) the likelihood ratio of the answer of source j
-      (4.2, 4.3); "ml-sum" and "composite" use means instead of products.
-    * "min-divergence": minus R, the sum over sources of the divergence of the confusion matrix on the batch from the
-      calibrated one (4.13; the document calls this method information-theoretic). R is convex, and `gap_` bounds the
-      distance to its minimum.
-    * "pool": minus R over one trust weight for each source; "discounted" takes the weights from the correlation of
+    * "ml-product": the log-likelihood sum_i w_i log sum_k p_k prod_j r_ij(k) over the class priors p, with r_ij(k) the
+      likelihood ratio of the answer of source j to item i (4.2, 4.3; for one source the EM algorithm of [2]_).
+      "ml-sum" and "composite" use means over the sources instead of products.
+    * "min-divergence": -R, where R is the sum over the sources of the divergence between the confusion matrix on the
+      batch and the calibrated one (4.13; called information-theoretic in [1]_). R is convex, and `gap_` is an upper
+      bound on the distance to its minimum.
+    * "pool": -R over one trust weight for each source. "discounted" computes the trust weights from the correlations of
       pairs of sources, and minimizes R close to them.
-    * "dawid-skene": the likelihood of the batch, with the confusion matrices estimated anew and the calibration counts
-      as their prior.
-    * "majority", "sum", "product" are fixed rules, "trimmed-mean" a mean without the extremes.
-    * "auto" uses "ml-product" where the sources do not agree more than their confusion matrices imply, "discounted"
-      where they do, and "dawid-skene" where the calibrations are assumptions.
+    * "dawid-skene": the log-likelihood of the batch over the class priors and the confusion matrices [3]_, with the
+      calibration counts as Dirichlet priors.
+    * "majority", "sum" and "product" are fixed rules [4]_; "trimmed-mean" is a mean without the extremes.
+    * "auto" uses "dawid-skene" if the calibrations are assumptions; otherwise "discounted" if the sources agree
+      significantly more often than their confusion matrices imply, and "ml-product" if they do not.
 
     Parameters
     ----------
     sources : dict of name -> Calibration or Source, optional
-        None: every column of the table is a source that has not been calibrated and is assumed to be right more often
-        than not, see `Calibration.guess`.
-    method : str
-        "auto", "majority", "sum", "product", "ml-product", "ml-sum", "composite", "min-divergence", "pool",
-        "discounted", "trimmed-mean", "dawid-skene".
-    class_prior : "training", "uniform", (K,) array or dict of class -> prior
+        The sources. None: every column of the table is a source without calibration, which is assumed to be correct
+        more often than not, see `Calibration.guess`.
+    method : {"auto", "majority", "sum", "product", "ml-product", "ml-sum", "composite", "min-divergence", "pool", \
+"discounted", "trimmed-mean", "dawid-skene"}, default="auto"
+        Method of combination, see above.
+    class_prior : "training", "uniform", (K,) array or dict of class -> prior, default="training"
         Class priors of the fixed rules, initial values of the others, and the null hypothesis of `prior_shift_`.
-        "training": the priors of the sources' training sets, weighted by their numbers of rows.
-    missing_class_safe : bool
-        False: "min-divergence" minimizes the R~ of (4.11), which assigns items to every class; for comparison.
-    trim : float
+        "training": the mean of the class priors of the training sets, weighted by their numbers of rows.
+    missing_class_safe : bool, default=True
+        If False, "min-divergence" minimizes R~ of (4.11), which assigns items to every class; for comparison only.
+    trim : float, default=0.2
         Share of the sources removed at either end by "trimmed-mean".
-    confidence : float
-        Level of the intervals and of the tests behind the warnings.
-    tol : float
-        "min-divergence": the gap to stop at, in nats per item.
-    max_iter : int
-        Maximum number of passes.
+    confidence : float, default=0.95
+        Level of the intervals. 1 - confidence is the significance level of the tests.
+    tol : float, default=1e-4
+        Tolerance of "min-divergence": value of `gap_` at which to stop, in nats per item.
+    max_iter : int, default=5000
+        Maximum number of passes of the optimizer.
 
     Attributes
     ----------
     classes_ : (K,) array
-    posterior_ : (n, K) array
-        Of the items fitted; after `partial_fit`, of the items of the last call.
-    labels_ : (n,) array
-        The most probable classes.
+        Class labels.
+    posterior_ : (n, K) array or None
+        Class posteriors of the items of the fit; after `partial_fit`, of the items of the last call; None after
+        `fit_blocks`.
+    labels_ : (n,) array or None
+        The most probable class of each item.
     prior_ : (K,) array
-        Class priors used in the posteriors.
+        Class priors that the posteriors use.
     prior_estimate_ : PriorEstimate
-        Priors estimated from the sources' histograms alone, with intervals (`low`, `high`) that include the sampling
-        error of the batch and of the calibrations.
+        Class priors estimated from the sources' histograms alone, with confidence intervals (`low`, `high`) that
+        include the sampling errors of the batch and of the calibrations.
     method_ : str
-        The method used.
+        The method used; differs from `method` for "auto".
+    rule_ : object
+        The fitted rule, used by `predict_proba`.
     trust_ : dict of name -> float, or None
-        Exponent of each source's likelihood ratio in the posteriors: shares of a vote in product rules, learned in
-        "pool" and "discounted"; None for methods without weights.
+        Exponent of the likelihood ratio of each source in the posteriors: the share of a vote in product rules, an
+        estimated weight in "pool" and "discounted"; None for methods without weights.
     confusion_ : dict of name -> (K, V) array
-        Rates of each source's symbols in each class, from the calibration and the labels given; estimated anew by
+        Confusion matrix of each source, from its calibration and the labelled items; estimated from the batch by
         "dawid-skene".
     dependence_ : Dependence
-        Pairs of sources: `z`, `correlation`, and `n_effective`, the effective number of independent sources.
+        Dependence of pairs of sources: `z`, `correlation`, and `n_effective`, the effective number of independent
+        sources.
     drift_ : dict of name -> Drift
-        Test of each source's answers against its calibration.
+        Test of the answers of each source against its calibration.
     prior_shift_ : PriorShiftTest
-        Test whether the class priors differ from `class_prior`.
+        Test whether the class priors of the batch differ from `class_prior`.
     objective_ : float or None
-        In nats per item: log-likelihood, or minus R; None for fixed rules.
+        Log-likelihood or -R, in nats per item; None for fixed rules.
     gap_ : float or None
         "min-divergence": upper bound on the distance to the minimum of R, in nats per item.
     history_ : tuple
         One entry for each pass of the optimizer.
     warnings_ : list of str
-        What to check, in sentences.
+        Findings that should be checked, in sentences, the most serious first.
     items_ : (n,) array or None
         Names of the items of a long table.
-    n_items_, n_patterns_ : int
+    n_items_ : int
+        Number of items.
+    n_patterns_ : int
+        Number of distinct patterns of answers.
+
+    See Also
+    --------
+    Calibration : Confusion counts of a source.
+    Source : A calibration with the columns of the answers.
+    MaxEntStackingClassifier : Combination of classifiers that is learned from common labels.
+    sklearn.ensemble.VotingClassifier : Majority vote or mean of probabilities of classifiers trained on the same rows.
+
+    References
+    ----------
+    .. [1] Pal, S. (2006). Maximum entropy and improved iterative scaling for classification on mixed spaces, ensemble
+       classification and extensions. PhD thesis, The Pennsylvania State University. Chapters 4 to 6 (document 004).
+       Numbers of equations refer to it.
+    .. [2] Saerens, M., Latinne, P. and Decaestecker, C. (2002). Adjusting the outputs of a classifier to new a priori
+       probabilities: a simple procedure. Neural Computation, 14(1), 21-41.
+    .. [3] Dawid, A. P. and Skene, A. M. (1979). Maximum likelihood estimation of observer error-rates using the EM
+       algorithm. Applied Statistics, 28(1), 20-28.
+    .. [4] Kittler, J., Hatef, M., Duin, R. P. W. and Matas, J. (1998). On combining classifiers. IEEE Transactions on
+       Pattern Analysis and Machine Intelligence, 20(3), 226-239.
 
     Examples
     --------
@@ -165,16 +193,16 @@ class Fuser(Estimator):
         self.max_iter = max_iter
 
     def fit(self, answers: AnswersLike, y: ArrayLike | None = None, *, sample_weight: ArrayLike | None = None) -> Self:
-        """Fuse a batch.
+        """Fit the class priors of a batch and the posteriors of its items.
 
         Parameters
         ----------
         answers : DataFrame, dict, 2-D array or LongAnswers
             A wide table with a column for each source (probabilities in columns "source:symbol"); a dict of source ->
-            labels (n,), scores (n,) or probabilities (n, V); rows of labels in the order of the sources; or the result
-            of `long_answers` for a long table. Blank: no answer.
+            labels (n,), scores (n,) or probabilities (n, V); an array of labels with the sources as columns; or the
+            result of `long_answers` for a long table. Leave a value blank if the source did not answer.
         y : (n,) labels, optional
-            Classes of the items where known, blank for the others. These items keep their class, are added to the
+            Labels of some of the items, blank for the others. Labelled items keep their class, are added to the
             calibrations, and are used to estimate the trust weights.
         sample_weight : (n,) array, optional
             Weights of the items; a weight of 2 is equivalent to repeating the item.
@@ -184,20 +212,20 @@ class Fuser(Estimator):
         self
         """
         layout = self._layout(answers, y)
-        read = read_answers(layout, answers)
+        checked = read_answers(layout, answers)
         self.items_ = answers.items if isinstance(answers, LongAnswers) else None
-        return self._fit(layout, read, y, sample_weight)
+        return self._fit(layout, checked, y, sample_weight)
 
     def fit_blocks(self, blocks: Iterable[AnswersLike]) -> Self:
-        """Fuse a batch that does not fit into memory, read a block at a time.
+        """Fit a batch that does not fit into memory, one block at a time.
 
-        Only the distinct patterns of labels and binned scores are kept; of a source that gives probabilities every
-        item is. Predict the items afterwards, block by block, with `predict_proba`.
+        Only the distinct patterns of labels and binned scores are kept in memory; with a source that gives
+        probabilities, all items are. Compute the posteriors afterwards, block by block, with `predict_proba`.
 
         Parameters
         ----------
         blocks : iterable of tables
-            Each as for `fit`; for example the batches of a Parquet file.
+            Answers, each block as for `fit`; for example the batches of a Parquet file.
 
         Returns
         -------
@@ -212,7 +240,7 @@ class Fuser(Estimator):
             n += len(part.weight) if part.pattern_of is None else len(part.pattern_of)
             batch = part if batch is None else batch.joined(part)
         if layout is None or batch is None or not n:
-            raise ValueError("there are no items to fuse")
+            raise ValueError("the answers must contain at least one item; got none")
         self._learn(layout, batch)
         self.n_items_, self.items_ = n, None
         self.posterior_ = self.labels_ = None
@@ -221,12 +249,14 @@ class Fuser(Estimator):
     def partial_fit(
         self, answers: AnswersLike, y: ArrayLike | None = None, *, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Fuse further items: the fit uses all items so far, and the new ones get posteriors.
+        """Update the fit with further items.
+
+        The fit uses all items so far; posteriors are computed for the new items.
 
         Parameters
         ----------
         answers, y, sample_weight
-            As for `fit`, one item or more.
+            One or more new items, as for `fit`.
 
         Returns
         -------
@@ -235,27 +265,26 @@ class Fuser(Estimator):
         """
         if not hasattr(self, "_batch"):
             return self.fit(answers, y, sample_weight=sample_weight)
-        layout, before, n_before = self._first_layout, self._batch, self.n_items_
-        read = read_answers(layout, answers)
-        known = self._known(layout, y, read.n_items)
-        weight = row_weights(sample_weight, read.n_items)
-        batch = before.joined(Batch(layout, read, weight, known))
+        layout, previous, n_previous = self._first_layout, self._batch, self.n_items_
+        checked = read_answers(layout, answers)
+        labels = self._label_codes(layout, y, checked.n_items)
+        weight = row_weights(sample_weight, checked.n_items)
+        batch = previous.joined(Batch(layout, checked, weight, labels))
         self.items_ = answers.items if isinstance(answers, LongAnswers) else None
         self._learn(layout, batch)
-        self.n_items_: int = n_before + read.n_items  # earlier items are kept as patterns
-        return self._decided(
-            self._fitted.posterior if batch.pattern_of is None else batch.items(self._fitted.posterior), read.n_items
-        )
+        self.n_items_: int = n_previous + checked.n_items  # earlier items are stored as patterns
+        return self._set_posterior(batch.items(self._fitted.posterior), checked.n_items)
 
     def _fit(self, layout: Layout, answers: Answers, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Self:
         n = answers.n_items
         if n == 0:
-            raise ValueError("there are no items to fuse")
-        batch = Batch.of(layout, answers, row_weights(sample_weight, n), self._known(layout, y, n))
+            raise ValueError("the answers must contain at least one item; got none")
+        batch = Batch.of(layout, answers, row_weights(sample_weight, n), self._label_codes(layout, y, n))
         self._learn(layout, batch)
-        return self._decided(batch.items(self._fitted.posterior), n)
+        return self._set_posterior(batch.items(self._fitted.posterior), n)
 
-    def _decided(self, posterior: Array, n_new: int) -> Self:
+    def _set_posterior(self, posterior: Array, n_new: int) -> Self:
+        """Posteriors and labels of the last `n_new` items."""
         self.posterior_ = posterior[len(posterior) - n_new :]
         self.labels_ = self.classes_[self.posterior_.argmax(axis=1)]
         return self
@@ -263,39 +292,40 @@ class Fuser(Estimator):
     def _layout(self, answers: AnswersLike, y: ArrayLike | None) -> Layout:
         if self.sources is not None:
             return Layout.of(self.sources)
-        return Layout.of(_guessed(answers, y))
+        return Layout.of(_uncalibrated(answers, y))
 
-    def _known(self, layout: Layout, y: ArrayLike | None, n: int) -> np.ndarray:
+    def _label_codes(self, layout: Layout, y: ArrayLike | None, n: int) -> np.ndarray:
+        """(n,) indices of the classes of labelled items, -1 for the others."""
         if y is None:
             return np.full(n, -1)
         codes = read_labels(y, n, classes=layout.classes, some=False).codes
         if codes is None:
-            raise ValueError("y must be labels, blank where the class is not known; it holds probabilities")
+            raise ValueError("y must be labels, blank for unlabelled items; got probabilities")
         return codes.astype(int)
 
     def _learn(self, layout: Layout, batch: Batch) -> None:
         settings = self._settings(layout)
         check_choice("method", self.method, tuple(METHODS))
-        self._refuse_idle()
+        self._refuse_unused()
         self._first_layout, self._batch = layout, batch
         unanswered = tuple(np.flatnonzero(~batch.answered.any(axis=1)).tolist())
-        plain = Batch(
-            replace(layout, unanswered=unanswered), batch.answers, batch.weight, batch.known, batch.pattern_of
+        original = Batch(
+            replace(layout, unanswered=unanswered), batch.answers, batch.weight, batch.labels, batch.pattern_of
         )
-        layout = with_labels(plain)
-        _refuse_unknown(layout)
-        batch = replace(plain, layout=layout)
-        task = self._task(batch, settings, plain.layout.counts)
+        layout = with_labels(original)
+        _refuse_unseen_class(layout)
+        batch = replace(original, layout=layout)
+        task = self._task(batch, settings, original.layout.counts)
         fit = METHODS[self.method](task)
-        self._keep(task, fit, plain)
+        self._set_fit(task, fit, original)
         if fit.run is not None and fit.run.status is Status.MAX_PASSES:
             warnings.warn(fit.run.message, ConvergenceWarning, stacklevel=4)
 
     def _task(self, batch: Batch, settings: Settings, counts: Array) -> Task:
-        found = Diagnosis(all_marginals(batch))
-        return Task(batch, found.marginals, settings, lambda: found.dependence, counts)
+        diagnosis = Diagnosis(all_marginals(batch))
+        return Task(batch, diagnosis.marginals, settings, lambda: diagnosis.dependence, counts)
 
-    def _keep(self, task: Task, fit: Fit, plain: Batch) -> None:
+    def _set_fit(self, task: Task, fit: Fit, original: Batch) -> None:
         batch, layout = task.batch, task.batch.layout
         self._fitted, self._fitted_layout, self.rule_ = fit, layout, fit.rule
         self.classes_, self.method_ = layout.classes, fit.method
@@ -308,39 +338,40 @@ class Fuser(Estimator):
         trust = getattr(fit.rule, "trust", None)
         self.trust_ = None if trust is None else dict(zip(layout.names, trust.tolist()))
         self.confusion_ = _by_source(layout, fit)
-        self._look(task, plain)
+        self._set_diagnostics(task, original)
 
-    def _look(self, task: Task, plain: Batch) -> None:
-        """Estimates and tests of priors and sources; `plain` has the calibrations without the labels."""
+    def _set_diagnostics(self, task: Task, original: Batch) -> None:
+        """Estimates and tests of priors and sources; `original` has the calibrations without the labelled items."""
         batch, settings = task.batch, task.settings
         self.dependence_ = task.dependence()
         self.prior_estimate_ = task.marginals.estimate(self.dependence_.correlation, self.confidence)
-        self.drift_ = _drifts(plain, self.dependence_.correlation)
-        counted = self._first_layout.n_training if _is_training(self.class_prior) else np.inf
+        self.drift_ = _drift_tests(original, self.dependence_.correlation)
+        n_rows = self._first_layout.n_training if _is_training(self.class_prior) else np.inf
         n, gain = float(batch.weight.sum()), _gain(batch, settings.prior)
-        self.prior_shift_ = prior_shift_test(self.prior_estimate_, settings.prior, counted, n, gain, self.confidence)
+        self.prior_shift_ = prior_shift_test(self.prior_estimate_, settings.prior, n_rows, n, gain, self.confidence)
         self.warnings_ = fit_warnings(self, batch.layout, batch)
 
-    def _refuse_idle(self) -> None:
-        for name, serves, default in (
+    def _refuse_unused(self) -> None:
+        """Refuse parameters that the method does not use."""
+        for name, methods, default in (
             ("missing_class_safe", ("min-divergence",), True),
             ("trim", ("trimmed-mean",), 0.2),
             ("tol", ("min-divergence",), 1e-4),
-            ("max_iter", SEARCHED, 5000),
+            ("max_iter", ITERATIVE, 5000),
         ):
             value = getattr(self, name)
-            if value != default and self.method not in serves:
-                methods = ", ".join(map(repr, serves))
-                raise ValueError(f"{name}={value!r} is only used with method {methods}; got method={self.method!r}")
+            if value != default and self.method not in methods:
+                listing = ", ".join(map(repr, methods))
+                raise ValueError(f"{name}={value!r} is only used with method {listing}; got method={self.method!r}")
 
     def _settings(self, layout: Layout) -> Settings:
         check_flag("missing_class_safe", self.missing_class_safe)
         if not 0 <= check_share("trim", self.trim) < 0.5:
-            raise ValueError(f"trim must be less than 0.5, as it is removed at either end; got {self.trim!r}")
+            raise ValueError(f"trim must be less than 0.5, because it is removed at both ends; got {self.trim!r}")
         if check_share("confidence", self.confidence) == 0:
             raise ValueError(f"confidence must be more than 0; got {self.confidence!r}")
         return Settings(
-            self._start(layout),
+            self._reference_prior(layout),
             bool(self.missing_class_safe),
             self.trim,
             check_positive("tol", self.tol),
@@ -348,7 +379,8 @@ class Fuser(Estimator):
             PSEUDO_ITEMS if self.method == "auto" else 0.0,
         )
 
-    def _start(self, layout: Layout) -> Array:
+    def _reference_prior(self, layout: Layout) -> Array:
+        """(K,) class priors from `class_prior`."""
         K = layout.n_classes
         if _is_training(self.class_prior):
             prior = layout.training_prior
@@ -370,7 +402,7 @@ class Fuser(Estimator):
         return prior / prior.sum()
 
     def predict_proba(self, answers: AnswersLike) -> Array:
-        """Posteriors of new items by the fitted rule.
+        """Class posteriors of new items by the fitted rule.
 
         Parameters
         ----------
@@ -379,20 +411,21 @@ class Fuser(Estimator):
 
         Returns
         -------
-        (n, K) array, columns in the order of `classes_`.
+        (n, K) array
+            Columns in the order of `classes_`.
         """
         check_is_fitted(self, "rule_")
         batch = self._new(answers)
         return batch.items(self.rule_.posterior(batch))
 
     def _new(self, answers: AnswersLike) -> Batch:
-        read = read_answers(self._fitted_layout, answers)
-        if read.n_items == 0:
-            raise ValueError("there are no items to fuse")
-        return Batch.of(self._fitted_layout, read)
+        checked = read_answers(self._fitted_layout, answers)
+        if checked.n_items == 0:
+            raise ValueError("the answers must contain at least one item; got none")
+        return Batch.of(self._fitted_layout, checked)
 
     def predict(self, answers: AnswersLike) -> np.ndarray:
-        """The most probable class of new items.
+        """The most probable class of each new item.
 
         Parameters
         ----------
@@ -407,24 +440,24 @@ class Fuser(Estimator):
         return self.classes_[proba.argmax(axis=1)]
 
     def fuse_one(self, answers: Mapping[str, Any]) -> dict[Any, float]:
-        """Posterior of one item.
+        """Class posteriors of one item.
 
         Parameters
         ----------
-        answers : dict of source -> its answer
-            A label, a score, or probabilities of its symbols; sources that are not named have no answer.
+        answers : dict of source -> answer
+            A label, a score, or the probabilities of its symbols; sources that are not in the dict did not answer.
 
         Returns
         -------
         dict of class -> probability
         """
         check_is_fitted(self, "rule_")
-        one = {name: _as_column(value) for name, value in answers.items()}
-        batch = Batch(self._fitted_layout, read_answers(self._fitted_layout, one), np.ones(1), np.full(1, -1))
+        columns = {name: _as_column(value) for name, value in answers.items()}
+        batch = Batch(self._fitted_layout, read_answers(self._fitted_layout, columns), np.ones(1), np.full(1, -1))
         return dict(zip(self.classes_.tolist(), self.rule_.posterior(batch)[0].tolist()))
 
     def explain(self, answers: AnswersLike) -> Array:
-        """Contributions of the sources and of the priors to the log posterior.
+        """Contributions of the sources and of the class priors to the log posteriors.
 
         Parameters
         ----------
@@ -433,42 +466,44 @@ class Fuser(Estimator):
 
         Returns
         -------
-        (n, J + 1, K) array: the sources in their order, then the priors. The mean over the classes is zero, and the sum
-        over sources and priors is the log posterior up to a constant.
+        (n, J + 1, K) array
+            Contributions in nats: the sources in their order, then the class priors. The mean over the classes is
+            zero, and the sum over sources and priors is the log posterior up to a constant.
         """
         check_is_fitted(self, "rule_")
         batch = self._new(answers)
         parts = self.rule_.contributions(batch)
         if parts is None:
             raise ValueError(
-                f"method {self.method_!r} averages posteriors, without additive contributions; use a product rule, "
-                "'min-divergence', 'pool', 'discounted' or 'dawid-skene'"
+                f"method {self.method_!r} averages posteriors, so that there are no additive contributions; use "
+                "'product', 'ml-product', 'min-divergence', 'pool', 'discounted' or 'dawid-skene'"
             )
-        rest = np.broadcast_to(self.rule_.base, parts.shape[1:])
-        every = np.concatenate([parts, rest[None]])
-        every -= every.mean(axis=2, keepdims=True)
-        return batch.items(every.transpose(1, 0, 2))
+        of_prior = np.broadcast_to(self.rule_.prior_contribution, parts.shape[1:])
+        contributions = np.concatenate([parts, of_prior[None]])
+        contributions -= contributions.mean(axis=2, keepdims=True)
+        return batch.items(contributions.transpose(1, 0, 2))
 
     def update_prior(self, window: AnswersLike) -> Self:
-        """Keep the rule, and estimate the class priors anew from a recent window of items, for streams.
+        """Estimate the class priors from a recent window of items, for streams; the rule stays the same otherwise.
 
         Parameters
         ----------
         window
-            Answers, as for `fit`.
+            Answers to the items of the window, as for `fit`.
 
         Returns
         -------
         self
-            `prior_`, which later predictions use, `prior_estimate_`, `dependence_`, `drift_`, `prior_shift_` and
-            `warnings_` are those of the window. "majority" has no priors.
+            `prior_estimate_`, `dependence_`, `drift_`, `prior_shift_`, `warnings_` and `prior_`, which later
+            predictions use, are those of the window. "majority" does not use priors.
         """
         check_is_fitted(self, "rule_")
         batch = self._new(window)
         task = self._task(batch, self._settings(self._fitted_layout), self._fitted_layout.counts)
-        self.rule_ = self.rule_.at(window_prior(task, self.method_, self.rule_))
+        self.rule_ = self.rule_.with_prior(window_prior(task, self.method_, self.rule_))
         self.prior_ = self.rule_.prior
-        self._look(task, Batch(self._first_layout, batch.answers, batch.weight, batch.known, batch.pattern_of))
+        original = Batch(self._first_layout, batch.answers, batch.weight, batch.labels, batch.pattern_of)
+        self._set_diagnostics(task, original)
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -479,36 +514,36 @@ class Fuser(Estimator):
         tags.classifier_tags = ClassifierTags()
         return able(
             tags,
-            missing="a source without an answer to an item is left out of it",
+            missing="items use the sources that answered",
             weights=YES,
-            soft_labels=no("known labels, blank for the others"),
+            soft_labels=no("labels, blank for unlabelled items"),
             absent_labels=yes("labels are optional: sources are calibrated elsewhere"),
             mixed=yes("labels, probabilities, scores or no answer"),
-            out_of_core=yes("`fit_blocks`, a block at a time"),
-            explanations=yes("by source; for product rules"),
+            out_of_core=yes("`fit_blocks`, one block at a time"),
+            explanations=yes("by source; not for means and votes"),
             batches=YES,
             shifted_priors=yes("estimated in `fit`; `update_prior` for streams"),
             saved=YES,
         )
 
 
-def _drifts(batch: Batch, correlation: Array) -> dict[str, Drift]:
-    """Tested on items without a known class: the others are part of the calibrations."""
+def _drift_tests(batch: Batch, correlation: Array) -> dict[str, Drift]:
+    """Drift tests on the unlabelled items; labelled items are part of the calibrations."""
     layout = batch.layout
-    if layout.n_sources > MOST_DRIFTS or layout.n_sources**2 * layout.n_classes**3 > MOST_COST:
+    if layout.n_sources > MAX_DRIFT_TESTS or layout.n_sources**2 * layout.n_classes**3 > MAX_DRIFT_COST:
         return {}
-    unknown = np.flatnonzero(batch.known < 0)
-    marginals = all_marginals(batch if len(unknown) == batch.n_patterns else batch.part(unknown))
+    unlabelled = np.flatnonzero(batch.labels < 0)
+    marginals = all_marginals(batch if len(unlabelled) == batch.n_patterns else batch.part(unlabelled))
     return {name: drift(marginals, j, correlation) for j, name in enumerate(layout.names)}
 
 
-def _refuse_unknown(layout: Layout) -> None:
+def _refuse_unseen_class(layout: Layout) -> None:
     seen = layout.n_rows.sum(axis=0) > 0
     if not seen.all():
         label = layout.classes.tolist()[int(np.argmin(seen))]
         raise ValueError(
-            f"no source has calibration rows of class {label!r}; leave it out of the classes of the calibrations, or "
-            "give labels"
+            f"no source has calibration rows of class {label!r}; remove it from the classes of the calibrations, or "
+            "pass labelled items of this class as y"
         )
 
 
@@ -522,7 +557,7 @@ def _is_training(class_prior: object) -> bool:
 
 
 class Diagnosis:
-    """Diagnostics of a batch, computed when needed."""
+    """Estimates and tests of a batch, computed when needed."""
 
     def __init__(self, marginals: Marginals) -> None:
         self.marginals = marginals
@@ -532,12 +567,12 @@ class Diagnosis:
         return dependence(self.marginals)
 
 
-def _gain(batch: Batch, old: Array) -> float:
-    """Increase of the product rule's log-likelihood from the reference priors to its own."""
-    ratio = only_known(batch.ratio, batch.known)
-    found = shifted_priors(ratio, old, weight=batch.weight)
-    before = float(batch.weight @ log_sum_exp(ratio + np.log(old), axis=1))
-    return max(found.objective - before, 0.0)
+def _gain(batch: Batch, reference: Array) -> float:
+    """Increase of the log-likelihood of the product rule from the reference priors to the maximum likelihood priors."""
+    ratio = with_labels_fixed(batch.ratio, batch.labels)
+    fit = shifted_priors(ratio, reference, weight=batch.weight)
+    at_reference = float(batch.weight @ log_sum_exp(ratio + np.log(reference), axis=1))
+    return max(fit.objective - at_reference, 0.0)
 
 
 def _as_column(value: Any) -> Column:
@@ -548,8 +583,8 @@ def _as_column(value: Any) -> Column:
     return values[None] if values.ndim == 1 and values.dtype.kind in "fiu" else [value]
 
 
-def _guessed(answers: AnswersLike, y: ArrayLike | None) -> dict[str, Calibration]:
-    """Assumed calibrations of all columns, with all labels among the answers."""
+def _uncalibrated(answers: AnswersLike, y: ArrayLike | None) -> dict[str, Calibration]:
+    """Default calibrations of all columns."""
     if isinstance(answers, LongAnswers):
         columns = answers.values
     elif isinstance(answers, Mapping):
@@ -561,6 +596,7 @@ def _guessed(answers: AnswersLike, y: ArrayLike | None) -> dict[str, Calibration
         columns = {str(name): frame.get_column(name).to_list() for name in frame.columns}
     else:
         raise ValueError(
-            "without sources the answers must be a DataFrame, a dict or LongAnswers, whose columns are the sources"
+            "without sources the answers must be a DataFrame, a dict or LongAnswers, with a column for each source; "
+            f"got {type(answers).__name__}"
         )
-    return guesses(columns, y)
+    return default_calibrations(columns, y)

@@ -1,4 +1,4 @@
-"""A fitted fusion as plain values: classes, sources, pairs of sources, and how it was fitted."""
+"""A fitted fusion as plain values: classes, sources, pairs of sources, and convergence."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ from mixent.fusion.messages import drifted_sources
 if TYPE_CHECKING:
     from mixent.fusion.estimator import Fuser
 
-LISTED = 12  # pairs of sources
-NOTABLE = 2.0  # standard errors of a pair that is listed
+MAX_PAIRS = 12  # pairs of sources that are listed
+MIN_Z = 2.0  # of a pair that is listed
 REASONS = {  # why "auto" chose a method
-    "dawid-skene": "the calibrations are assumptions or have few rows, so the confusion matrices are estimated anew",
-    "discounted": "the sources agree more than their confusion matrices imply, so each gets a trust weight",
-    "ml-product": "the sources do not agree more than their confusion matrices imply",
+    "dawid-skene": (
+        "the calibrations are assumptions or have few rows, so that the confusion matrices are estimated from the batch"
+    ),
+    "discounted": "the sources agree more often than their confusion matrices imply, so that each has a trust weight",
+    "ml-product": "the sources do not agree significantly more often than their confusion matrices imply",
 }
 
 
 def fusion_facts(fuser: Fuser) -> dict[str, Any]:
-    """What is known of a fitted `Fuser`, in values that JSON can hold."""
+    """Results of a fitted `Fuser` as JSON-compatible values."""
     estimate, test, drifted = fuser.prior_estimate_, fuser.prior_shift_, drifted_sources(fuser)
     return {
         "method": fuser.method_,
@@ -57,7 +59,7 @@ def _classes(fuser: Fuser) -> list[dict[str, Any]]:
 
 
 def _reference_prior(fuser: Fuser) -> str:
-    """The priors that the test of a shift compares with: "given", "equal" or "training"."""
+    """Reference priors of the test of a prior shift: "given", "equal" or "training"."""
     if not isinstance(fuser.class_prior, str):
         return "given"
     return "equal" if fuser.class_prior == "uniform" or fuser.sources is None else "training"
@@ -83,7 +85,7 @@ def _source(fuser: Fuser, j: int, drifted: list[str]) -> dict[str, Any]:
 
 
 def answer_type(calibration: Calibration, *, soft: bool = False) -> str:
-    """What a source gives, in a word or two: labels, probabilities or scores."""
+    """Type of the answers of a source: labels, probabilities or scores."""
     if calibration.line is not None:
         kind = "scores (logistic)"
     elif calibration.edges is not None:
@@ -114,15 +116,15 @@ def information(calibration: Calibration) -> float | None:
     return float((A * log_ratio).sum(axis=1).mean())
 
 
-def _pairs(fuser: Fuser, most: int = LISTED) -> list[dict[str, Any]]:
-    """Pairs of sources that agree more than their confusion matrices imply, the most significant first."""
+def _pairs(fuser: Fuser, max_pairs: int = MAX_PAIRS) -> list[dict[str, Any]]:
+    """Pairs of sources that agree more often than their confusion matrices imply, the most significant first."""
     names, dependence = fuser._first_layout.names, fuser.dependence_
     z = np.triu(np.nan_to_num(dependence.z), 1)
-    order = np.argsort(-z, axis=None, kind="stable")[:most]
+    order = np.argsort(-z, axis=None, kind="stable")[:max_pairs]
     return [
         {"sources": [names[i], names[j]], "z": float(z[i, j]), "correlation": float(dependence.correlation[i, j])}
         for i, j in zip(*np.unravel_index(order, z.shape))
-        if z[i, j] > NOTABLE
+        if z[i, j] > MIN_Z
     ]
 
 

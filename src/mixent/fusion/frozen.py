@@ -14,29 +14,29 @@ from mixent.fusion.rules import majority, mean_posterior, mean_ratio, posterior_
 
 
 class FrozenRule(Protocol):
-    """Posteriors without learning."""
+    """A fitted rule, which assigns posteriors to any items."""
 
     @property
     def prior(self) -> Array:
-        """(K,)"""
+        """(K,) class priors."""
 
     def posterior(self, batch: Batch) -> Array:
-        """(P, K)"""
+        """(P, K) posteriors of the patterns."""
 
-    def at(self, prior: Array) -> Self:
-        """The same rule at other class priors."""
+    def with_prior(self, prior: Array) -> Self:
+        """The same rule with other class priors."""
 
     def contributions(self, batch: Batch) -> Array | None:
         """(J, P, K) contribution of each source to log q; None where posteriors are not products."""
 
     @property
-    def base(self) -> Array:
+    def prior_contribution(self) -> Array:
         """(K,) contribution of the class priors to log q."""
 
 
 @dataclass(frozen=True)
 class Weighted:
-    """log q_i(k) = const + log p_k + sum_j t_j log r_ij(k): product rules (t a share of a vote) and the pool."""
+    """log q_i(k) = const + log p_k + sum_j t_j log r_ij(k), for product rules (t_j a share of a vote) and pools."""
 
     trust: Array  # (J,)
     prior: Array
@@ -45,20 +45,20 @@ class Weighted:
     def posterior(self, batch: Batch) -> Array:
         return posterior_of(batch.product(self.trust, self.confusion) + np.log(np.maximum(self.prior, 1e-300)))
 
-    def at(self, prior: Array) -> Self:
+    def with_prior(self, prior: Array) -> Self:
         return replace(self, prior=floored(prior))
 
     def contributions(self, batch: Batch) -> Array:
         return self.trust[:, None, None] * batch.product_evidence(self.confusion)
 
     @property
-    def base(self) -> Array:
+    def prior_contribution(self) -> Array:
         return np.log(np.maximum(self.prior, 1e-300))
 
 
 @dataclass(frozen=True)
 class LogLinear:
-    """log q_i(k) = const + offset_k + sum of the weights of the answers: "min-divergence" and "dawid-skene"."""
+    """log q_i(k) = const + offset_k + sum of the weights of the answers, for "min-divergence" and "dawid-skene"."""
 
     weights: Array  # (S, K)
     offset: Array  # (K,)
@@ -69,7 +69,7 @@ class LogLinear:
         out[~batch.answered.any(axis=0)] = self.prior / self.prior.sum()  # items without an answer
         return out
 
-    def at(self, prior: Array) -> Self:
+    def with_prior(self, prior: Array) -> Self:
         prior = floored(prior)
         return replace(self, offset=self.offset + np.log(prior) - np.log(floored(self.prior)), prior=prior)
 
@@ -85,33 +85,33 @@ class LogLinear:
         return out
 
     @property
-    def base(self) -> Array:
+    def prior_contribution(self) -> Array:
         return self.offset
 
 
 @dataclass(frozen=True)
 class _Averaged:
-    """Posteriors without additive contributions of the sources."""
+    """Base of the rules whose posteriors are averages, without additive contributions of the sources."""
 
     prior: Array  # (K,)
 
-    def at(self, prior: Array) -> Self:
+    def with_prior(self, prior: Array) -> Self:
         return replace(self, prior=floored(prior))
 
     def contributions(self, batch: Batch) -> None:
         return None
 
     @property
-    def base(self) -> Array:
+    def prior_contribution(self) -> Array:
         return np.log(floored(self.prior))
 
 
 @dataclass(frozen=True)
 class Mean(_Averaged):
-    """q_i = mean of the sources' posteriors, trimmed where `trim` > 0."""
+    """q_i = mean of the sources' posteriors, a trimmed mean if `trim` > 0."""
 
     share: Array  # (J,)
-    root: np.ndarray  # (J,) copies are averaged before trimming
+    root: np.ndarray  # (J,) original of each source: copies are averaged before trimming
     confusion: Array
     trim: float = 0.0
 
@@ -129,7 +129,7 @@ class Mean(_Averaged):
 
 @dataclass(frozen=True)
 class MeanRatio(_Averaged):
-    """q_i(k) ~ p_k mean_j r_ij(k), as (4.5) prints it."""
+    """q_i(k) ~ p_k mean_j r_ij(k), as printed in (4.5)."""
 
     share: Array
     confusion: Array
@@ -141,18 +141,18 @@ class MeanRatio(_Averaged):
 
 @dataclass(frozen=True)
 class Vote(_Averaged):
-    """q_i = shares of the votes, without a prior."""
+    """q_i = shares of the votes, without class priors."""
 
     share: Array
 
     def posterior(self, batch: Batch) -> Array:
         return majority(batch.votes(), self.share).posterior
 
-    def at(self, prior: Array) -> Self:
+    def with_prior(self, prior: Array) -> Self:
         return self
 
 
 def merged(evidence: Array, share: Array, root: np.ndarray) -> Array:
-    """(G, n, K): copies as one source, with the mean of their evidence."""
+    """(G, n, K) evidence of the groups of copies: the mean over the copies."""
     groups = np.unique(root)
     return np.stack([np.einsum("j,jnk->nk", share[root == g], evidence[root == g]) for g in groups])

@@ -1,4 +1,4 @@
-"""Calibrations updated by labelled items of the batch, and assumed ones where there are none."""
+"""Calibrations updated with the labelled items of the batch, and default calibrations where none are given."""
 
 from __future__ import annotations
 
@@ -17,43 +17,46 @@ from mixent.fusion.sources import Layout
 
 
 def with_labels(batch: Batch) -> Layout:
-    """The layout with the items of known class added to the calibration of every source."""
-    known = np.flatnonzero(batch.known >= 0)
+    """The layout with the labelled items added to the calibration of every source."""
+    labelled = np.flatnonzero(batch.labels >= 0)
     layout = batch.layout
-    if not len(known):
+    if not len(labelled):
         return layout
     classes = layout.classes.tolist()
     truths = np.zeros((layout.n_classes, batch.n_patterns))
-    truths[batch.known[known], known] = batch.weight[known]
-    counted = batch.expected(truths)  # (S, K)
+    truths[batch.labels[labelled], labelled] = batch.weight[labelled]
+    label_counts = batch.expected(truths)  # (S, K)
     sources = []
     for j, source in enumerate(layout.sources):
-        one = source.calibration
-        rows = [classes.index(label) for label in one.classes]
-        if one.line is not None or one.scale is not None:  # these have fixed classes
-            added = counted[layout.slices[j]].T[rows]
-            kept = replace(one, counts=one.counts + added, priors=one.class_prior)
-            sources.append(replace(source, calibration=kept))
+        calibration, added = source.calibration, label_counts[layout.slices[j]].T
+        rows = [classes.index(label) for label in calibration.classes]
+        if calibration.line is not None or calibration.scale is not None:  # these have fixed classes
+            counts, prior = calibration.counts + added[rows], calibration.class_prior
+            sources.append(replace(source, calibration=replace(calibration, counts=counts, priors=prior)))
             continue
-        counts = np.zeros((len(classes), *one.counts.shape[1:]))
-        counts[rows] = one.counts
-        counts += counted[layout.slices[j]].T.reshape(counts.shape)
+        counts = np.zeros((len(classes), *calibration.counts.shape[1:]))
+        counts[rows] = calibration.counts
+        counts += added.reshape(counts.shape)
         prior = np.zeros(len(classes))
-        prior[rows] = one.class_prior  # its probabilities contain the priors of its training
-        sources.append(replace(source, calibration=replace(one, classes=tuple(classes), counts=counts, priors=prior)))
+        prior[rows] = calibration.class_prior  # the probabilities contain the class priors of the training
+        updated = replace(calibration, classes=tuple(classes), counts=counts, priors=prior)
+        sources.append(replace(source, calibration=updated))
     return Layout(layout.names, tuple(sources), layout.unanswered)
 
 
-def guesses(columns: Mapping[str, Column], y: ArrayLike | None) -> dict[str, Calibration]:
-    """An assumed calibration for every source, over all labels among the answers and in y."""
-    seen: set = set()
+def default_calibrations(columns: Mapping[str, Column], y: ArrayLike | None) -> dict[str, Calibration]:
+    """`Calibration.guess` for every source, with all labels among the answers and in y as classes."""
+    distinct: set = set()
     for name, values in columns.items():
         if isinstance(values, Mapping) or np.ndim(values) == 2:
-            raise ValueError(f"source {name!r} gives probabilities; without a calibration only labels can be fused")
-        seen.update(v for v in np.asarray(values, dtype=object).tolist() if not is_missing(v))
+            raise ValueError(
+                f"source {name!r} gives probabilities, which need a calibration; without calibrations, the answers "
+                "must be labels"
+            )
+        distinct.update(v for v in np.asarray(values, dtype=object).tolist() if not is_missing(v))
     if y is not None:
-        seen.update(v for v in np.asarray(y, dtype=object).tolist() if not is_missing(v))
-    labels = sorted_labels(seen)
+        distinct.update(v for v in np.asarray(y, dtype=object).tolist() if not is_missing(v))
+    labels = sorted_labels(distinct)
     if len(labels) < 2:
-        raise ValueError(f"the answers must hold at least two labels; got {labels!r}")
+        raise ValueError(f"the answers must contain at least two different labels; got {labels!r}")
     return {str(name): Calibration.guess(labels) for name in columns}

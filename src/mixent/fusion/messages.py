@@ -1,4 +1,4 @@
-"""What to check after a fusion: the warnings of a fit, in sentences, the most serious first."""
+"""Warnings of a fusion, in sentences, the most serious first."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ from mixent.base.multiple_tests import holm
 from mixent.base.text import count
 from mixent.fusion.batch import Batch
 from mixent.fusion.decisions import answer_text
-from mixent.fusion.methods import THIN
+from mixent.fusion.methods import MIN_ROWS
 from mixent.fusion.sources import Layout
 
 if TYPE_CHECKING:
     from mixent.fusion.estimator import Fuser
 
-SMALL = 50  # items of a batch
-FEW = 20  # calibration rows of a class
-WIDE = 0.5  # width of an interval of a prior that is hardly informative
-SIGNIFICANT = 4.0  # standard errors of a pair
-OVERCONFIDENT = "min-divergence fits the confusion matrices as closely as possible; its posteriors are overconfident"
-OF_METHODS = {  # what to know about the posteriors of a method
+MIN_BATCH = 50  # items; a smaller batch has a warning
+FEW_ROWS = 20  # calibration rows of a class; fewer have a warning
+WIDE = 0.5  # width of the interval of a prior; a wider one has a warning
+SIGNIFICANT_Z = 4.0  # of the excess agreement of a pair
+METHOD_WARNINGS = {  # limitations of the posteriors of a method
     "majority": "shares of votes are not probabilities of the classes",
-    "min-divergence": OVERCONFIDENT,
-    "ml-sum": "ml-sum is the rule as printed, which adds ratios on different scales; prefer composite",
+    "min-divergence": (
+        "min-divergence fits the confusion matrices as closely as possible, so that its posteriors are overconfident"
+    ),
+    "ml-sum": "ml-sum is the sum rule as printed, which adds ratios on different scales; prefer composite",
 }
 
 
 def fit_warnings(fuser: Fuser, layout: Layout, batch: Batch) -> list[str]:
-    """What to check, the most serious first."""
+    """Warnings of a fit, the most serious first."""
     return [
         *_inconsistent(layout, batch),
         *_unanswered(layout, batch),
@@ -38,7 +39,7 @@ def fit_warnings(fuser: Fuser, layout: Layout, batch: Batch) -> list[str]:
         *([] if uncalibrated(layout) else _priors(fuser)),
         *_calibrations(layout),
         *_small(batch),
-        *([OF_METHODS[fuser.method_]] if fuser.method_ in OF_METHODS else []),
+        *([METHOD_WARNINGS[fuser.method_]] if fuser.method_ in METHOD_WARNINGS else []),
     ]
 
 
@@ -48,14 +49,19 @@ def _inconsistent(layout: Layout, batch: Batch) -> list[str]:
     for name, calibration, answers in zip(layout.names, layout.calibrations, batch.answers.responses):
         absent = [str(c) for c in layout.classes.tolist() if c not in calibration.classes]
         if absent:
-            out.append(f"the calibration of {name!r} lacks class {', '.join(absent)} of the others; is it misspelled?")
+            out.append(
+                f"the calibration of {name!r} does not contain class {', '.join(absent)} of the other sources; check "
+                "the spelling"
+            )
         if calibration.cells is not None or calibration.edges is not None or calibration.line is not None:
             continue
         soft = bool((np.abs(calibration.counts - np.round(calibration.counts)) > 1e-6).any())
         if soft and answers.ndim == 1 and (answers >= 0).any() and not uncalibrated(layout):
-            out.append(f"{name!r} gives labels, but was calibrated on probabilities; calibrate it on labels")
+            out.append(f"source {name!r} gives labels, but was calibrated on probabilities; calibrate it on labels")
         if not soft and answers.ndim == 2:
-            out.append(f"{name!r} gives probabilities, but was calibrated on labels; calibrate it on probabilities")
+            out.append(
+                f"source {name!r} gives probabilities, but was calibrated on labels; calibrate it on probabilities"
+            )
     return out
 
 
@@ -63,14 +69,14 @@ def _unanswered(layout: Layout, batch: Batch) -> list[str]:
     out = []
     empty = float(batch.weight @ ~batch.answered.any(axis=0))
     if empty:
-        out.append(f"{count(empty, 'item')} without any answer: the posterior is the class prior")
+        out.append(f"no source answered {count(empty, 'item')}; the class priors are used as posteriors")
     shares = batch.answered @ batch.weight / batch.weight.sum()
     rare = [(float(share), name) for share, name in zip(shares, layout.names) if share < 0.5]
     if len(rare) > 3:
         share, name = min(rare)
-        out.append(f"{len(rare)} sources answered less than half of the items; {name!r} only {share:.0%}")
+        out.append(f"{len(rare)} sources answered less than half of the items, {name!r} only {share:.0%}")
     else:
-        out += [f"{name!r} answered only {share:.0%} of the items" for share, name in rare]
+        out += [f"source {name!r} answered only {share:.0%} of the items" for share, name in rare]
     return out
 
 
@@ -89,26 +95,29 @@ def _drifted(fuser: Fuser) -> list[str]:
     symbol = int(np.abs(first.observed - first.expected).argmax())
     answer = answer_text(layout.calibrations[layout.names.index(names[0])], symbol)
     out = [
-        f"{names[0]!r} may have drifted: it answers {answer!r} for {first.observed[symbol]:.1%} of the items, but its "
-        f"calibration and the other sources imply {first.expected[symbol]:.1%} (p = {first.p_value:.2g})"
+        f"source {names[0]!r} may have drifted: {first.observed[symbol]:.1%} of its answers are {answer!r}, whereas "
+        f"its calibration and the other sources imply {first.expected[symbol]:.1%} (p = {first.p_value:.2g})"
     ]
     if len(names) > 1:
         others = ", ".join(map(repr, names[1:]))
-        out.append(f"the test of drift is significant for {others} too, which one drifted source can cause; see drift_")
+        out.append(
+            f"the drift test is also significant for {others}; a single drifted source can cause this, see drift_"
+        )
     return out
 
 
 def _dependent(fuser: Fuser, layout: Layout) -> list[str]:
     z = np.triu(np.nan_to_num(fuser.dependence_.z), 1)
-    pairs = np.argwhere(z > SIGNIFICANT)
+    pairs = np.argwhere(z > SIGNIFICANT_Z)
     if not len(pairs):
         return []
-    i, j = pairs[z[z > SIGNIFICANT].argmax()]
-    others = f", and {count(len(pairs) - 1, 'other pair')}" if len(pairs) > 1 else ""
+    i, j = pairs[z[z > SIGNIFICANT_Z].argmax()]
+    others = f", as do {count(len(pairs) - 1, 'other pair')}" if len(pairs) > 1 else ""
     return [
-        f"{layout.names[i]!r} and {layout.names[j]!r} agree more than their confusion matrices imply "
-        f"({z[i, j]:.1f} standard errors{others}): {layout.n_sources} sources are worth about "
-        f"{fuser.dependence_.n_effective:.1f} independent ones. If one is a copy of the other, declare it with copy_of"
+        f"sources {layout.names[i]!r} and {layout.names[j]!r} agree more often than their confusion matrices imply "
+        f"(by {z[i, j]:.1f} standard errors){others}. The {layout.n_sources} sources are equivalent to about "
+        f"{fuser.dependence_.n_effective:.1f} independent ones. If a source is a copy of another, declare it with "
+        "copy_of"
     ]
 
 
@@ -121,41 +130,49 @@ def _priors(fuser: Fuser) -> list[str]:
             f"{label} {low:.1%} to {high:.1%}" for label, low, high in zip(classes, estimate.low, estimate.high)
         )
         out.append(
-            f"the class priors differ from those {'of the training' if training else 'given'} "
-            f"(p = {test.robust_p_value:.2g}): {intervals}"
+            "the class priors of this batch differ significantly from "
+            f"{'those of the training sets' if training else 'class_prior'} (p = {test.robust_p_value:.2g}): "
+            f"{intervals}"
         )
     for label, high in zip(classes, estimate.high):
         if high < 0.02:
-            out.append(f"class {label!r} is rare or absent in this batch: at most {high:.1%}")
+            out.append(f"class {label!r} is rare or absent in this batch (at most {high:.1%} of the items)")
     for label, low, high in zip(classes, estimate.low, estimate.high):
         if high - low > WIDE:
             out.append(
-                f"the prior of class {label!r} is uncertain, {low:.0%} to {high:.0%}: the sources hardly separate it "
-                "from the others, or were calibrated on few rows"
+                f"the prior of class {label!r} is uncertain ({low:.0%} to {high:.0%}), because the sources do not "
+                "separate it well from the other classes or were calibrated on few rows"
             )
     return out
 
 
 def uncalibrated(layout: Layout) -> bool:
     """Whether all calibrations are assumptions (`Calibration.guess`)."""
-    return bool(layout.n_rows.max() < THIN)
+    return bool(layout.n_rows.max() < MIN_ROWS)
 
 
 def _calibrations(layout: Layout) -> list[str]:
     if uncalibrated(layout):
-        return ["the sources have not been calibrated; their confusion matrices are estimated from their agreement"]
+        return ["the sources are not calibrated; their confusion matrices are estimated from their agreement"]
     out = []
     for name, calibration, rows in zip(layout.names, layout.calibrations, layout.n_rows):
         classes = layout.classes.tolist()
         absent = [str(c) for c, n in zip(classes, rows) if n == 0 and c in calibration.classes]
-        few = [f"{c} ({n:.0f})" for c, n in zip(classes, rows) if 0 < n < FEW]
+        few = [f"{c} ({n:.0f})" for c, n in zip(classes, rows) if 0 < n < FEW_ROWS]
         if absent:
-            out.append(f"{name!r} has no calibration rows of {', '.join(absent)} and carries no evidence on it")
+            out.append(
+                f"source {name!r} has no calibration rows of class {', '.join(absent)}, so that its answers are no "
+                "evidence for or against it"
+            )
         if few:
-            out.append(f"{name!r} was calibrated on few rows of {', '.join(few)}")
-    return out if len(out) <= 5 else [*out[:4], f"{len(out) - 4} more calibrations have few rows or lack a class"]
+            out.append(f"source {name!r} was calibrated on few rows of class {', '.join(few)}")
+    if len(out) <= 5:
+        return out
+    return [*out[:4], f"{len(out) - 4} more calibrations have few rows, or none, of a class"]
 
 
 def _small(batch: Batch) -> list[str]:
     total = float(batch.weight.sum())
-    return [f"only {count(total, 'item')}: priors and trust weights are rough"] if total < SMALL else []
+    if total >= MIN_BATCH:
+        return []
+    return [f"the batch has only {count(total, 'item')}, so that class priors and trust weights are imprecise"]

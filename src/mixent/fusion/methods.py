@@ -1,4 +1,4 @@
-"""The methods by name: each fits a batch and returns a rule."""
+"""The methods of `Fuser` by name; each fits a rule to a batch."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ from mixent.fusion.dependence import Dependence
 from mixent.fusion.discounts import Pairs
 from mixent.fusion.frozen import FrozenRule, LogLinear, Mean, MeanRatio, Vote, Weighted
 from mixent.fusion.pool import discounted, fit_pool
-from mixent.fusion.problem import Agreement, Rule
-from mixent.fusion.rules import DawidSkene, Fused, Panel, composite, dawid_skene, ml_product, ml_sum
+from mixent.fusion.problem import MinDivergence, Rule
+from mixent.fusion.rules import DawidSkene, DawidSkeneParams, Fused, composite, dawid_skene, ml_product, ml_sum
 from mixent.maxent.blocks import RowBlocks
 
-SERIAL = 20_000  # patterns below which threads cost more than they save
-POOLED = 20_000  # items that trust weights are learned from
-PSEUDO_ITEMS = 2.0  # items at the reference priors that `auto` adds, against extreme priors of small batches
-THIN = 5.0  # calibration rows of a class below which a confusion matrix is a guess
-DEPENDENT = 1.64  # z of all pairs together: false positive rate 5 %
-ALARM = 0.01  # false positive rate of single pairs, over all of them
+MIN_PATTERNS_FOR_THREADS = 20_000  # with fewer patterns, threads cost more time than they save
+MAX_SAMPLE = 20_000  # items that trust weights are estimated from
+PSEUDO_ITEMS = 2.0  # items at the reference priors that "auto" adds, to avoid extreme priors of small batches
+MIN_ROWS = 5.0  # calibration rows of a class; with fewer the confusion matrix counts as an assumption
+OVERALL_Z = 1.64  # critical value of all pairs combined, for a false positive rate of 5 %
+PAIR_LEVEL = 0.01  # false positive rate of the tests of single pairs, over all of them
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Options of a fit, checked."""
+    """Validated parameters of a fit."""
 
-    prior: Array  # (K,) of the fixed rules, and the start of the others
+    prior: Array  # (K,) class priors of the fixed rules, initial values of the others
     safe: bool = True
     trim: float = 0.2
     tol: float = 1e-4
     max_iter: int = 1000
-    pseudo_items: float = 0.0  # items at these priors that are added to the batch
+    pseudo_items: float = 0.0  # number of items at these priors that are added to the batch
 
 
 @dataclass(frozen=True)
 class Fit:
-    """The result of a method on a batch."""
+    """The result of fitting a method to a batch."""
 
     rule: FrozenRule
     posterior: Array  # (P, K)
@@ -53,18 +53,18 @@ class Fit:
     objective: float | None = None
     gap: float | None = None
     run: Run | None = None
-    confusion: Array | None = None  # (S, K) where it was learned anew
+    confusion: Array | None = None  # (S, K) if estimated from the batch
 
 
 @dataclass(frozen=True)
 class Task:
-    """A batch, and what is known of it before a method is run."""
+    """A batch with the parameters and estimates that the methods use."""
 
     batch: Batch
     marginals: Marginals
     settings: Settings
     dependence: Callable[[], Dependence]
-    counts: Array  # (S, K) of the calibrations, without the labels that are among the items
+    counts: Array  # (S, K) of the calibrations, without the labelled items of the batch
 
     @property
     def share(self) -> Array:
@@ -75,13 +75,13 @@ class Task:
         return self.batch.layout.confusion
 
 
-def _fit(task: Task, method: str, rule: FrozenRule, found: Run | None = None, **more: Any) -> Fit:
-    """The posteriors of a rule; items of known class keep it."""
+def _fit(task: Task, method: str, rule: FrozenRule, result: Run | None = None, **more: Any) -> Fit:
+    """The posteriors of a rule; labelled items keep their class."""
     posterior = rule.posterior(task.batch)
-    known = np.flatnonzero(task.batch.known >= 0)
-    posterior[known] = np.eye(posterior.shape[1])[task.batch.known[known]]
-    objective = None if found is None else found.objective / float(task.batch.weight.sum())
-    return Fit(rule, posterior, method, **{"objective": objective, "run": found, **more})
+    labelled = np.flatnonzero(task.batch.labels >= 0)
+    posterior[labelled] = np.eye(posterior.shape[1])[task.batch.labels[labelled]]
+    objective = None if result is None else result.objective / float(task.batch.weight.sum())
+    return Fit(rule, posterior, method, **{"objective": objective, "run": result, **more})
 
 
 def _majority(task: Task) -> Fit:
@@ -104,14 +104,15 @@ def _product(task: Task) -> Fit:
 
 
 def _ml_product(task: Task, pseudo_items: float = 0.0) -> Fit:
-    found = _learned(task, task.batch.ratio, pseudo_items * task.settings.prior)
-    return _fit(task, "ml-product", Weighted(task.share, floored(found.prior), task.confusion), found.run)
+    fused = _ml_priors(task, task.batch.ratio, pseudo_items * task.settings.prior)
+    return _fit(task, "ml-product", Weighted(task.share, floored(fused.prior), task.confusion), fused.run)
 
 
-def _learned(task: Task, ratio: Array, pseudo_items: Array) -> Fused:
+def _ml_priors(task: Task, ratio: Array, pseudo_items: Array) -> Fused:
+    """Maximum likelihood priors from log-likelihood ratios (P, K)."""
     batch, settings = task.batch, task.settings
     return ml_product(
-        ratio, batch.weight, settings.prior, known=batch.known, pseudo_items=pseudo_items, max_iter=settings.max_iter
+        ratio, batch.weight, settings.prior, labels=batch.labels, pseudo_items=pseudo_items, max_iter=settings.max_iter
     )
 
 
@@ -122,20 +123,20 @@ def _with_means(task: Task, rule: Callable[..., Fused]) -> Fused:
         batch.weight,
         task.settings.prior,
         batch.shares,
-        known=batch.known,
+        labels=batch.labels,
         max_iter=task.settings.max_iter,
     )
 
 
 def _ml_sum(task: Task) -> Fit:
-    found = _with_means(task, ml_sum)
-    return _fit(task, "ml-sum", MeanRatio(floored(found.prior), task.share, task.confusion), found.run)
+    fused = _with_means(task, ml_sum)
+    return _fit(task, "ml-sum", MeanRatio(floored(fused.prior), task.share, task.confusion), fused.run)
 
 
 def _composite(task: Task, trim: float = 0.0, name: str = "composite") -> Fit:
-    found = _with_means(task, composite)
+    fused = _with_means(task, composite)
     root = task.batch.layout.root
-    return _fit(task, name, Mean(floored(found.prior), task.share, root, task.confusion, trim), found.run)
+    return _fit(task, name, Mean(floored(fused.prior), task.share, root, task.confusion, trim), fused.run)
 
 
 def _trimmed(task: Task) -> Fit:
@@ -144,28 +145,29 @@ def _trimmed(task: Task) -> Fit:
 
 def _min_divergence(task: Task) -> Fit:
     batch, settings = task.batch, task.settings
-    problem = batch.agreement(settings.safe)
+    problem = batch.divergence_problem(settings.safe)
     rows = RowBlocks(batch.rows)
-    # stopped by the gap; R~ has none, and is run until it no longer decreases
+    # R stops by its gap; R~ has no gap, and stops when it no longer decreases
     stop = Stop(1e-12, settings.max_iter, gap=settings.tol) if settings.safe else Stop(1e-6, settings.max_iter)
     start = Rule.uniform(batch.layout.n_symbols, batch.layout.n_classes)
-    found = run(problem, rows, start, stop=stop, executor=executor(batch))
-    gap = _certificate(problem, rows, found.params, batch) if settings.safe else None
-    rule = LogLinear(*balanced(batch, batch.rule(found.params)), np.ones(batch.layout.n_classes))
+    result = run(problem, rows, start, stop=stop, executor=executor(batch))
+    gap = _certificate(problem, rows, result.params, batch) if settings.safe else None
+    rule = LogLinear(*normalized(batch, batch.rule(result.params)), np.ones(batch.layout.n_classes))
     n = float(batch.weight.sum())
     # R~ is a sum over classes, not over items
-    objective = found.objective / n if settings.safe else found.objective
-    fit = _fit(task, "min-divergence", rule, found, gap=None if gap is None else gap / n, objective=objective)
+    objective = result.objective / n if settings.safe else result.objective
+    fit = _fit(task, "min-divergence", rule, result, gap=None if gap is None else gap / n, objective=objective)
     answered = batch.weight * batch.answered.any(axis=0)
     share = answered @ fit.posterior / answered.sum() if answered.any() else settings.prior
-    return _fit(task, "min-divergence", replace(rule, prior=floored(share)), found, gap=fit.gap, objective=objective)
+    return _fit(task, "min-divergence", replace(rule, prior=floored(share)), result, gap=fit.gap, objective=objective)
 
 
-def balanced(batch: Batch, weights: Array) -> tuple[Array, Array]:
-    """The same rule with the weights of every source on the scale of likelihood ratios, and the rest in the offsets.
+def normalized(batch: Batch, weights: Array) -> tuple[Array, Array]:
+    """The same rule with the weights of every source scaled as log-likelihood ratios, and class offsets.
 
-    A constant of a class may be part of the weights of any source that answered every item, and would be lost for new
-    items without its answer: sum_v pooled(v) exp(weight(v, k)) = 1, as for ratios, keeps it in the offsets.
+    If a source answered every item, a constant of a class can be part of its weights instead of the offsets, and would
+    be lost for new items without its answer. The normalization sum_v pooled(v) exp(weight(v, k)) = 1, which holds for
+    likelihood ratios, moves it into the offsets.
     """
     layout = batch.layout
     out, offset = weights - weights.mean(axis=1, keepdims=True), np.zeros(layout.n_classes)
@@ -177,85 +179,95 @@ def balanced(batch: Batch, weights: Array) -> tuple[Array, Array]:
     return out, offset
 
 
-def _certificate(problem: Agreement, rows: RowBlocks, params: Rule, batch: Batch) -> float:
-    """R minus the lower bound given by its gradient."""
+def _certificate(problem: MinDivergence, rows: RowBlocks, params: Rule, batch: Batch) -> float:
+    """R minus the lower bound that its gradient implies."""
     with executor(batch) as workers:
         ready = problem.prepare(params)
         total = workers.total(lambda block: problem.stats(ready, block), rows)
-        here = Rule(params.weights, problem.log_ratio(total.counts), max(params.floor, total.floor))
-        ready = problem.prepare(here)
-        return problem.gap(here, workers.total(lambda block: problem.stats(ready, block), rows))
+        bound = max(params.lower_bound, total.lower_bound)
+        current = Rule(params.weights, problem.log_ratio(total.counts), bound)
+        ready = problem.prepare(current)
+        return problem.gap(current, workers.total(lambda block: problem.stats(ready, block), rows))
 
 
-def executor(batch: Batch) -> Any:  # an executor, of blocks of any kind
-    return Serial() if batch.n_patterns < SERIAL else Threads()
+def executor(batch: Batch) -> Any:
+    """Threads for large batches."""
+    return Serial() if batch.n_patterns < MIN_PATTERNS_FOR_THREADS else Threads()
 
 
 def _pool(task: Task) -> Fit:
     batch = task.batch
     prior = floored(task.marginals.prior)
-    some = sampled(batch)
-    found = fit_pool(some.agreement(), some.rows, some.product_evidence(), prior, batch.layout.share, batch.layout.root)
+    sample = sampled(batch)
+    problem = sample.divergence_problem()
+    pool = fit_pool(problem, sample.rows, sample.product_evidence(), prior, batch.layout.share, batch.layout.root)
     return _fit(
-        task, "pool", Weighted(found.trust, prior, task.confusion), objective=-found.divergence / some.weight.sum()
+        task, "pool", Weighted(pool.trust, prior, task.confusion), objective=-pool.divergence / sample.weight.sum()
     )
 
 
 def _discounted(task: Task) -> Fit:
     batch, layout = task.batch, task.batch.layout
-    some = sampled(batch)
-    found = task.dependence()
-    pairs = Pairs(found.correlation, found.z, found.std)
-    start = floored(task.marginals.prior)
+    sample = sampled(batch)
+    dependence = task.dependence()
+    pairs = Pairs(dependence.correlation, dependence.z, dependence.std)
     pool = discounted(
-        some.agreement(), some.rows, some.product_evidence(), start, pairs, layout.share, layout.root, _excess(some)
+        sample.divergence_problem(),
+        sample.rows,
+        sample.product_evidence(),
+        floored(task.marginals.prior),
+        pairs,
+        layout.share,
+        layout.root,
+        _excess(sample),
     )
-    prior = stabilized_prior(task, pool.trust)
-    return _fit(
-        task, "discounted", Weighted(pool.trust, prior, task.confusion), objective=-pool.divergence / some.weight.sum()
-    )
+    rule = Weighted(pool.trust, stabilized_prior(task, pool.trust), task.confusion)
+    return _fit(task, "discounted", rule, objective=-pool.divergence / sample.weight.sum())
 
 
 def _excess(batch: Batch) -> float:
-    """Expected R of the true posteriors, with rates counted on n_k rows: n (V - 1) / 2 n_k for V symbols."""
+    """Expected R of the true posteriors, with rates counted on n_k rows: n (V - 1) / (2 n_k) for V symbols."""
     layout = batch.layout
-    free = [size - n for size, n in zip(layout.sizes, layout.n_groups)]
-    each = [n / (2 * one.n_rows[one.seen].mean()) for n, one in zip(free, layout.calibrations)]
-    return float(batch.weight.sum() * np.average(each, weights=layout.share))
+    n_free = [size - n for size, n in zip(layout.sizes, layout.n_groups)]  # free parameters of the rates of a class
+    excess = [n / (2 * c.n_rows[c.seen].mean()) for n, c in zip(n_free, layout.calibrations)]
+    return float(batch.weight.sum() * np.average(excess, weights=layout.share))
 
 
 def stabilized_prior(task: Task, trust: Array) -> Array:
-    """Priors by EM with these trust weights, with the composite estimate as prior, weighted by its standard error.
+    """Class priors by EM with these trust weights, stabilized by the composite-likelihood estimate.
 
-    The first is more precise, but relies on the weights; the second is valid however the sources depend.
+    The estimate by EM is more precise, but depends on the trust weights; the composite estimate is valid whatever the
+    dependence between the sources. It enters as a Dirichlet prior, weighted by its standard error.
     """
     marginals, correlation = task.marginals, task.dependence().correlation
-    rough = marginals.prior
+    estimate = marginals.prior
     variance = np.trace(marginals.batch_covariance + marginals.calibration_covariance(correlation))
-    n_equivalent = float((rough * (1 - rough)).sum() / max(variance, 1e-12))  # labelled items with the same variance
-    pseudo_items = n_equivalent * rough + PSEUDO_ITEMS * task.settings.prior
-    return floored(_learned(task, task.batch.product(trust), pseudo_items).prior)
+    # number of labelled items that would give the same variance
+    n_equivalent = float((estimate * (1 - estimate)).sum() / max(variance, 1e-12))
+    pseudo_items = n_equivalent * estimate + PSEUDO_ITEMS * task.settings.prior
+    return floored(_ml_priors(task, task.batch.product(trust), pseudo_items).prior)
 
 
 def sampled(batch: Batch) -> Batch:
-    """The batch, or a systematic sample of its items.
+    """The batch, or a systematic sample of a large one.
 
-    They are evenly spaced in an order of their answers, so that the order of the rows does not matter.
+    The items are sorted by a random projection of their answers and sampled at equal distances, so that the order of
+    the rows does not matter. All labelled items are kept.
     """
-    if batch.n_patterns <= POOLED:
+    if batch.n_patterns <= MAX_SAMPLE:
         return batch
-    open_, known = np.flatnonzero(batch.known < 0), np.flatnonzero(batch.known >= 0)
-    one_way = np.random.default_rng(0).normal(size=(batch.layout.n_symbols, 1))
-    order = open_[np.argsort(batch.logits(one_way)[0][open_], kind="stable")]
-    chosen = order[np.unique(np.linspace(0, len(order) - 1, POOLED).astype(np.intp))]
-    rows = np.concatenate([chosen, known])
+    unlabelled, labelled = np.flatnonzero(batch.labels < 0), np.flatnonzero(batch.labels >= 0)
+    projection = np.random.default_rng(0).normal(size=(batch.layout.n_symbols, 1))
+    order = unlabelled[np.argsort(batch.logits(projection)[0][unlabelled], kind="stable")]
+    chosen = order[np.unique(np.linspace(0, len(order) - 1, MAX_SAMPLE).astype(np.intp))]
+    rows = np.concatenate([chosen, labelled])
     weight = batch.weight[rows]
-    weight[: len(chosen)] *= batch.weight[open_].sum() / weight[: len(chosen)].sum()
-    return Batch(batch.layout, batch.answers.part(rows), weight, batch.known[rows])
+    weight[: len(chosen)] *= batch.weight[unlabelled].sum() / weight[: len(chosen)].sum()
+    return Batch(batch.layout, batch.answers.part(rows), weight, batch.labels[rows])
 
 
 def window_prior(task: Task, method: str, rule: FrozenRule) -> Array:
-    """Class priors of another batch for a fitted rule, estimated as its method does."""
+    """Class priors of another batch for a fitted rule, estimated in the same way as in its fit."""
     if isinstance(rule, Vote):
         return rule.prior
     if method in ("pool", "discounted"):
@@ -267,7 +279,7 @@ def window_prior(task: Task, method: str, rule: FrozenRule) -> Array:
     ratio = np.log(np.maximum(posterior, 1e-300)) - np.log(floored(rule.prior))
     if isinstance(rule, Weighted):
         ratio = task.batch.product(rule.trust, rule.confusion)
-    return _learned(task, ratio, task.settings.pseudo_items * task.settings.prior).prior
+    return _ml_priors(task, ratio, task.settings.pseudo_items * task.settings.prior).prior
 
 
 def _dawid_skene(task: Task) -> Fit:
@@ -275,30 +287,30 @@ def _dawid_skene(task: Task) -> Fit:
     order = batch.order
     share = layout.share[layout.source_of]
     problem = DawidSkene(batch.cells, task.counts[order], layout.group[order], share[order])
-    start = Panel(task.marginals.interior_prior, layout.confusion[order])
-    found = dawid_skene(problem, batch.rows, start, max_iter=task.settings.max_iter)
+    start = DawidSkeneParams(task.marginals.interior_prior, layout.confusion[order])
+    fused = dawid_skene(problem, batch.rows, start, max_iter=task.settings.max_iter)
     confusion = np.empty_like(layout.confusion)
-    assert found.run is not None
-    confusion[order] = found.run.params.confusion
+    assert fused.run is not None
+    confusion[order] = fused.run.params.confusion
     weights = share[:, None] * np.log(confusion)
-    prior = floored(found.prior)
-    return _fit(task, "dawid-skene", LogLinear(weights, np.log(prior), prior), found.run, confusion=confusion)
+    prior = floored(fused.prior)
+    return _fit(task, "dawid-skene", LogLinear(weights, np.log(prior), prior), fused.run, confusion=confusion)
 
 
 def _auto(task: Task) -> Fit:
-    """The product rule where sources appear independent given the class, and discounts where they do not."""
+    """The product rule if the sources are not significantly dependent given the class, otherwise discounts."""
     layout = task.batch.layout
     originals = np.unique(layout.root)
-    if np.median([layout.calibrations[j].n_rows[layout.calibrations[j].seen].min() for j in originals]) < THIN:
-        return _dawid_skene(task)  # assumed calibrations: the confusion matrices are estimated from the batch
+    if np.median([layout.calibrations[j].n_rows[layout.calibrations[j].seen].min() for j in originals]) < MIN_ROWS:
+        return _dawid_skene(task)  # the calibrations are assumptions: estimate the confusion matrices from the batch
     return _discounted(task) if dependent(task.dependence(), originals) else _ml_product(task, PSEUDO_ITEMS)
 
 
-def dependent(found: Dependence, originals: np.ndarray) -> bool:
-    """Whether all pairs together, or one of them, agree significantly more than under independence given the class."""
-    z = found.z[np.ix_(originals, originals)][np.triu_indices(len(originals), 1)]
+def dependent(dependence: Dependence, originals: np.ndarray) -> bool:
+    """Whether all pairs combined, or a single pair, agree significantly more than under conditional independence."""
+    z = dependence.z[np.ix_(originals, originals)][np.triu_indices(len(originals), 1)]
     z = z[np.isfinite(z)]
-    return found.overall_z > DEPENDENT or bool(len(z) and z.max() > norm.isf(ALARM / len(z)))
+    return dependence.overall_z > OVERALL_Z or bool(len(z) and z.max() > norm.isf(PAIR_LEVEL / len(z)))
 
 
 METHODS: dict[str, Callable[[Task], Fit]] = {

@@ -1,27 +1,28 @@
-"""Fusion by constraints (document 004, section 4.3.3): posteriors of a batch that keep the sources' confusion matrices.
+"""Fusion by minimum divergence (document 004, section 4.3.3): posteriors that reproduce the confusion matrices.
 
-With s_ij(v) what source j says of item i (a pmf over its symbols v), q_i(k) the fused posteriors, A_j(v | k) the
-confusion matrix and
+Let s_ij(v) be the answer of source j to item i (a distribution over its symbols v), q_i(k) the fused posteriors,
+A_j(v | k) the calibrated confusion matrix, and
 
     J_j(v, k) = sum_i w_i s_ij(v) q_i(k),     B_j(v | k) = J_j(v, k) / sum_v' J_j(v', k),
 
-minimizes  R(q) = sum_j u_j sum_vk J_j(v, k) log B_j(v | k) / A_j(v | k)   (4.13),
+the joint counts and the confusion matrix that the posteriors imply. The problem minimizes
 
-u_j the weight of a source (one, or shared among copies). R is convex in q and homogeneous of degree one. Statistics are
-the J: sums over items. The update
+    R(q) = sum_j u_j sum_vk J_j(v, k) log B_j(v | k) / A_j(v | k)   (4.13),
+
+with u_j the weight of a source (one, or shared among copies). R is convex in q and homogeneous of degree one. The
+statistics are the J, which are sums over items. The update
 
     q_i(k) <- q_i(k) exp(-step sum_j u_j sum_v s_ij(v) log B_j(v | k) / A_j(v | k)),  normalized,
 
-lowers R for every step <= 1 / sum_j u_j, for R is so smooth relative to entropy; larger ones are tried first. From the
-uniform start q stays log-linear in what the sources say: the parameters are one number for each symbol and class, and
-they are a rule for new items too.
+decreases R for every step <= 1 / sum_j u_j, because R is smooth relative to the entropy; larger steps are tried first.
+Starting from the uniform distribution, q stays log-linear in the answers. The parameters are one number for each symbol
+and class, so that they also define a rule for new items.
 
-Symbols may fall into contexts, within each of which they are normalized (Extension II); a source that gives no answer
-has no symbol in the item's sum; items of known class keep it; classes a source was never calibrated on are not
-constrained by it.
+With contexts (Extension II), symbols are normalized within each context. A source without an answer does not contribute
+to the sum of the item. Labelled items keep their class. A source does not constrain classes without calibration rows.
 
-`Unweighted` minimizes  R~(q) = sum_j u_j sum_k D(B_j(. | k) || A_j(. | k))  (4.11), which is not convex and gives every
-class its rows, also one that the batch lacks. It is there to be compared with.
+`UnweightedMinDivergence` minimizes  R~(q) = sum_j u_j sum_k D(B_j(. | k) || A_j(. | k))  (4.11), which is not convex
+and assigns items to every class, even to one that is absent from the batch. It is kept for comparison.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ from mixent.maxent.cells import Cells
 
 @dataclass(frozen=True)
 class Rule:
-    """log q_i(k) = const - sum over what is said of `weights`; and the slope of R at the point they came from."""
+    """log q_i(k) = const - sum of `weights` over the answers, with the gradient of R at the previous iterate."""
 
     weights: Array  # (S, K)
-    slope: Array  # (S, K) u log B / A there; zero at the start
-    floor: float = 0.0  # what R is nowhere below, by the slopes met so far
+    gradient: Array  # (S, K) u log B / A at the previous iterate; zero initially
+    lower_bound: float = 0.0  # on R, from the gradients so far
 
     @staticmethod
     def uniform(n_symbols: int, n_classes: int) -> Rule:
@@ -52,20 +53,22 @@ class Rule:
 
 @dataclass(frozen=True)
 class Ready:
-    table: Array  # of the logits, then of the slopes
+    """Lookup table for `stats`."""
+
+    table: Array  # of the logits, then of the gradient
 
 
 @dataclass(frozen=True)
-class Said(Stats):
+class SymbolCounts(Stats):
     """Expected counts of every symbol with every class."""
 
-    counts: Array  # (S, K) all sources' J
+    counts: Array  # (S, K) J of all sources
     classes: Array  # (K,) sum_i w_i q_i
-    floor: float  # sum_i w_i min_k of the slope: R is nowhere below
+    lower_bound: float  # on R: sum_i w_i min_k of the gradient
 
 
 @dataclass(frozen=True)
-class Agreement(Problem):
+class MinDivergence(Problem):
     """Minimizes R; the driver maximizes -R."""
 
     cells: Cells
@@ -73,37 +76,37 @@ class Agreement(Problem):
     group: np.ndarray  # (S,) source and context of each symbol, from zero
     share: Array  # (S,) u of its source
     total_share: float  # sum of u over the sources
-    free: np.ndarray | None = None  # (S, K) entries that are not constrained
-    first_step: float = 1.0  # tried first, and halved wherever R would rise
-    longest_step: float = 16.0  # twice as few passes as with steps that never grow
+    unconstrained: np.ndarray | None = None  # (S, K) entries without calibration rows
+    first_step: float = 1.0  # initial step, halved while R would increase
+    longest_step: float = 16.0  # halves the number of passes, compared with a constant step
 
     @property
     def safe_step(self) -> float:  # type: ignore[override]
         return 1.0 / max(self.total_share, 1.0)
 
     def prepare(self, params: Rule) -> Ready:
-        both = np.concatenate([-params.weights, params.slope], axis=1)  # one product with what is said, not two
+        both = np.concatenate([-params.weights, params.gradient], axis=1)  # one product with the answers, not two
         return Ready(self.cells.table(both))
 
-    def stats(self, ready: Ready, block: Rows) -> Said:  # type: ignore[override]
-        post, slope = np.split(self.cells.looked_up(ready.table, block), 2)
+    def stats(self, ready: Ready, block: Rows) -> SymbolCounts:  # type: ignore[override]
+        post, gradient = np.split(self.cells.looked_up(ready.table, block), 2)
         softmax_columns(post)
-        least = slope.min(axis=0) * block.weight
+        least = gradient.min(axis=0) * block.weight
         post *= block.weight
-        known = block.target.any(axis=0)
-        if known.any():
-            post[:, known] = block.target[:, known]
-            least[known] = (slope * block.target).sum(axis=0)[known]
-        return Said(self.cells.expected(post, block), post.sum(axis=1), float(least.sum()))
+        labelled = block.target.any(axis=0)
+        if labelled.any():
+            post[:, labelled] = block.target[:, labelled]
+            least[labelled] = (gradient * block.target).sum(axis=0)[labelled]
+        return SymbolCounts(self.cells.expected(post, block), post.sum(axis=1), float(least.sum()))
 
     def log_ratio(self, counts: Array) -> Array:
-        """(S, K) u log B / A; zero where a class has no mass: it is not constrained."""
+        """(S, K) u log B / A; zero where a class has no mass, because it is then not constrained."""
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.log(counts) - np.log(self.mass(counts)) - np.log(self.confusion)
-        # a symbol never said says nothing of where R falls to; -inf would only be 0 log 0
+        # a symbol that does not occur contributes 0 log 0 = 0 to R, so its gradient entry can be set to zero
         ratio = np.where(np.isfinite(ratio), ratio, 0.0)
-        if self.free is not None:
-            ratio[self.free] = 0.0
+        if self.unconstrained is not None:
+            ratio[self.unconstrained] = 0.0
         return self.share[:, None] * ratio
 
     def mass(self, counts: Array) -> Array:
@@ -116,34 +119,36 @@ class Agreement(Problem):
         """R of these J."""
         return float((counts * self.log_ratio(counts)).sum())
 
-    def objective(self, params: Rule, total: Said) -> float:
+    def objective(self, params: Rule, total: SymbolCounts) -> float:
         return -self.divergence(total.counts)
 
-    def gap(self, params: Rule, total: Said) -> float:
-        """R less a bound from below.
+    def gap(self, params: Rule, total: SymbolCounts) -> float:
+        """R minus a lower bound on its minimum.
 
-        R(q) >= <slope at q', q> >= sum_i w_i min_k slope_i(k) for every q', as R is convex and homogeneous.
+        R(q) >= <g(q'), q> >= sum_i w_i min_k g_i(k) for every q', with g the gradient at q', because R is convex and
+        homogeneous of degree one.
         """
-        return self.divergence(total.counts) - max(total.floor, params.floor)
+        return self.divergence(total.counts) - max(total.lower_bound, params.lower_bound)
 
-    def update(self, params: Rule, total: Said, step: float) -> Rule:
-        slope = self.log_ratio(total.counts)
-        weights = params.weights + step * slope
-        return Rule(weights - weights.mean(axis=1, keepdims=True), slope, max(total.floor, params.floor))
+    def update(self, params: Rule, total: SymbolCounts, step: float) -> Rule:
+        gradient = self.log_ratio(total.counts)
+        weights = params.weights + step * gradient
+        bound = max(total.lower_bound, params.lower_bound)
+        return Rule(weights - weights.mean(axis=1, keepdims=True), gradient, bound)
 
     def log_posterior(self, params: Rule, rows: Rows) -> Array:
-        """(K, n) log q by the rule, of items whose class is not known."""
+        """(K, n) log q of unlabelled items by the rule."""
         out = self.cells.logits(-params.weights, rows)
         peak = out.max(axis=0)
         return out - (peak + np.log(np.exp(out - peak).sum(axis=0)))
 
 
-class Unweighted(Agreement):
-    """Minimizes R~ (4.11): every class counts the same, however few items it has."""
+class UnweightedMinDivergence(MinDivergence):
+    """Minimizes R~ (4.11), in which every class has the same weight, however few items it has."""
 
     @property
     def safe_step(self) -> float:  # type: ignore[override]
-        return 1e-9  # none is known: the step halves until R~ falls
+        return 1e-9  # no safe step is known: the step is halved until R~ decreases
 
     def divergence(self, counts: Array) -> float:
         return float((self._shares(counts) * self.log_ratio(counts)).sum())
@@ -153,15 +158,15 @@ class Unweighted(Agreement):
         mass = self.mass(counts)
         return np.divide(counts, mass, out=np.zeros_like(counts), where=mass > 0)
 
-    def gap(self, params: Rule, total: Said) -> float:
-        """None is known: R~ is not convex."""
+    def gap(self, params: Rule, total: SymbolCounts) -> float:
+        """Infinite: R~ is not convex, so that no lower bound is known."""
         return float("inf")
 
-    def update(self, params: Rule, total: Said, step: float) -> Rule:
-        """dR~/dq_ik = sum_jv s_ij(v) (log B / A - D_jk) / mass_jk, as mean over the classes' items."""
+    def update(self, params: Rule, total: SymbolCounts, step: float) -> Rule:
+        """One gradient step: dR~/dq_ik = sum_jv s_ij(v) (log B / A - D_jk) / mass_jk, times the number of items."""
         ratio = self.log_ratio(total.counts)
         distance = self.mass(self._shares(total.counts) * ratio)  # (S, K) D of the group
         scale = total.classes.sum() / np.maximum(self.mass(total.counts), 1e-300)
-        slope = (ratio - distance) * np.minimum(scale, 1e6)
-        weights = params.weights + step * slope
-        return Rule(weights - weights.mean(axis=1, keepdims=True), slope)
+        gradient = (ratio - distance) * np.minimum(scale, 1e6)
+        weights = params.weights + step * gradient
+        return Rule(weights - weights.mean(axis=1, keepdims=True), gradient)

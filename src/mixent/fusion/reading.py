@@ -1,4 +1,4 @@
-"""Reading of what users give: names, numbers, tables by the names of their columns."""
+"""Validation of user input: names, numbers, and tables with named columns."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from mixent.core.arrays import Array
 from mixent.data import listed, missing_mask
 from mixent.ensemble.pmfs import one_hot, pmf
 
-MOST_FRACTIONS = 10  # numbers that are not whole among labels
+MAX_FRACTIONS = 10  # different non-integer numbers among labels
 
 
 def by_name(answers: Any, symbols: tuple, name: str) -> np.ndarray:
     """Answers as an array; the columns of a DataFrame in the order of the symbols they are named by."""
     columns = getattr(answers, "columns", None)
     if columns is not None and len(getattr(answers, "shape", ())) == 2:
-        places = {str(column): k for k, column in enumerate(columns)}
-        found = [str(symbol) for symbol in symbols if str(symbol) in places]
-        if found and (len(found) < len(symbols) or len(places) > len(symbols)):
+        index = {str(column): k for k, column in enumerate(columns)}
+        matches = [str(symbol) for symbol in symbols if str(symbol) in index]
+        if matches and (len(matches) < len(symbols) or len(index) > len(symbols)):
             raise ValueError(
-                f"the columns of {name!r} must be its symbols {listed(list(symbols))}; got {listed(list(places))}"
+                f"the columns of {name!r} must be its symbols {listed(list(symbols))}; got {listed(list(index))}"
             )
-        if found:
-            return np.asarray(answers)[:, [places[symbol] for symbol in found]]
+        if matches:
+            return np.asarray(answers)[:, [index[symbol] for symbol in matches]]
     return answers.to_numpy() if hasattr(answers, "to_numpy") else np.asarray(answers)
 
 
 def counts_by_name(counts: Any, classes: tuple, symbols: tuple) -> Any:
-    """A DataFrame's rows and columns in the order of the classes and symbols they are named by."""
+    """Counts with the rows and columns of a DataFrame in the order of the classes and symbols they are named by."""
     if not hasattr(counts, "columns"):
         return counts
     table = by_name(counts, symbols, "counts")
@@ -42,18 +42,19 @@ def counts_by_name(counts: Any, classes: tuple, symbols: tuple) -> Any:
 def alphabet_of(answers: np.ndarray, classes: tuple) -> tuple:
     """The classes and all other answers; only the answers where none of them is a class."""
     values = answers.astype(object)
-    found = set(values[~missing_mask(values)].tolist())
-    fractions = [v for v in found if isinstance(v, float) and not v.is_integer()]
-    if len(fractions) > MOST_FRACTIONS:
+    distinct = set(values[~missing_mask(values)].tolist())
+    fractions = [v for v in distinct if isinstance(v, float) and not v.is_integer()]
+    if len(fractions) > MAX_FRACTIONS:
         raise ValueError(
-            f"the answers hold {len(found)} different numbers, such as {fractions[0]:g}, which are not labels. Give "
+            f"the answers must be labels; got {len(distinct)} different numbers, such as {fractions[0]:g}. Pass "
             "probabilities as a table with a column for each class, and scores to `from_scores`"
         )
-    if found and not found & set(classes) and {str(v) for v in found} & {str(c) for c in classes}:
+    if distinct and not distinct & set(classes) and {str(v) for v in distinct} & {str(c) for c in classes}:
         raise ValueError(
-            f"answers such as {next(iter(found))!r} and labels such as {classes[0]!r} have different types"
+            f"answers and labels must have the same type; got the answer {next(iter(distinct))!r} and the label "
+            f"{classes[0]!r}"
         )
-    return tuple(sorted_labels(found | set(classes) if found & set(classes) else found))
+    return tuple(sorted_labels(distinct | set(classes) if distinct & set(classes) else distinct))
 
 
 def read_values(answers: np.ndarray, symbols: Any, name: str) -> tuple[tuple, Array]:
@@ -62,19 +63,21 @@ def read_values(answers: np.ndarray, symbols: Any, name: str) -> tuple[tuple, Ar
         symbols = tuple(symbols)
         if answers.shape[1] != len(symbols):
             raise ValueError(
-                f"{answers.shape[1]} columns of probabilities for {len(symbols)} symbols {list(symbols)!r}"
+                f"probabilities must have a column for each of the {len(symbols)} symbols {list(symbols)!r}; "
+                f"got {answers.shape[1]} columns"
             )
         return symbols, pmf(answers.astype(float), name)
     answers = answers.astype(object)
-    found = answers[~missing_mask(answers)].tolist()
-    symbols = tuple(sorted_labels(set(found)) if symbols is None else symbols)
-    strange = [s for s in found if s not in symbols]
-    if strange:
-        raise ValueError(f"{name} answered {strange[0]!r}, which is none of the symbols {listed(symbols)}")
+    given = answers[~missing_mask(answers)].tolist()
+    symbols = tuple(sorted_labels(set(given)) if symbols is None else symbols)
+    unknown = [s for s in given if s not in symbols]
+    if unknown:
+        raise ValueError(f"the answers of {name} must be among the symbols {listed(symbols)}; got {unknown[0]!r}")
     return symbols, one_hot(answers, np.array(symbols, dtype=object))
 
 
 def read_names(name: str, values: Any) -> tuple:
+    """Distinct labels as a tuple of plain Python values."""
     if isinstance(values, (str, bytes)) or not np.iterable(values):
         raise ValueError(f"{name} must be a list of labels; got {values!r}")
     labels = tuple(v.item() if isinstance(v, np.generic) else v for v in values)
@@ -84,14 +87,16 @@ def read_names(name: str, values: Any) -> tuple:
 
 
 def read_numbers(name: str, values: Any, shape: tuple[int, ...]) -> Array:
+    """Finite numbers as an array of this shape."""
     try:
-        found = np.array(values, dtype=float)
+        array = np.array(values, dtype=float)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be numbers of shape {shape}; {error}") from error
-    if found.shape != shape or not np.isfinite(found).all():
-        raise ValueError(f"{name} must be finite numbers of shape {shape}; got shape {found.shape}")
-    return found
+    if array.shape != shape or not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite numbers of shape {shape}; got shape {array.shape}")
+    return array
 
 
 def sorted_labels(labels: set) -> list:
+    """Numbers in increasing order, then strings."""
     return sorted(labels, key=lambda label: (isinstance(label, str), label))

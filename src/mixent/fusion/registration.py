@@ -1,4 +1,4 @@
-"""What the rest of the library knows of the estimators in this folder."""
+"""Registration of the fusion estimator."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ RULES = (LogLinear, Mean, MeanRatio, Vote, Weighted)
 
 
 def without_derived(fuser: Fuser) -> Fuser:
-    """Leave out what is derived: labels are read off the posteriors, names of items become an array of one type."""
+    """Remove derived attributes before saving, and store the names of items as an array of one type."""
     for name in ("_fitted", "labels_"):
         fuser.__dict__.pop(name, None)
     items = getattr(fuser, "items_", None)
     if items is not None and len({type(item) for item in items.tolist()} - {int, str}) == 0:
         plain = np.array(items.tolist())
-        fuser.items_ = plain if plain.tolist() == items.tolist() else items  # numbers among text would become text
+        fuser.items_ = plain if plain.tolist() == items.tolist() else items  # in an array, mixed types become strings
     return fuser
 
 
 def with_derived(fuser: Fuser) -> tuple[()]:
-    """Check the posteriors and derive the labels anew."""
+    """Check the posteriors of a loaded file and recompute the labels."""
     posterior, classes = fuser.posterior_, fuser.classes_
-    fits = posterior is None or (posterior.ndim == 2 and posterior.shape[1] == len(classes))
-    if not fits or not all(isinstance(one, Drift) for one in fuser.drift_.values()):
-        raise ValueError("posteriors or drifts do not fit the classes")
+    valid = posterior is None or (posterior.ndim == 2 and posterior.shape[1] == len(classes))
+    if not valid or not all(isinstance(test, Drift) for test in fuser.drift_.values()):
+        raise ValueError("posterior_ must have a column for each class, and drift_ must contain tests of drift")
     fuser.labels_ = None if posterior is None else classes[posterior.argmax(axis=1)]
     items = getattr(fuser, "items_", None)
     fuser.items_ = items if items is None else items.astype(object)

@@ -1,8 +1,8 @@
 """Rules that combine sources through their likelihood ratios (document 004, section 4.2 and appendix B, corrected).
 
-The answer of source j to item i has the likelihood ratio  r_ij(k) = P[answer | class k] / const:  for a symbol the
-column of its confusion matrix, for probabilities P_j(k | x_i) / P_j(k). Without an answer r = 1. Evidence is log r, an
-array (J, n, K).
+The answer of source j to item i has the likelihood ratio  r_ij(k) = P[answer | class k] / const:  a column of its
+confusion matrix for a symbol, P_j(k | x_i) / P_j(k) for probabilities, and 1 without an answer. The evidence is log r,
+an array (J, n, K).
 """
 
 from __future__ import annotations
@@ -32,16 +32,17 @@ class Fused:
 
 
 def posterior_of(log_joint: Array) -> Array:
-    """(n, K) of log p(k, item)."""
+    """(n, K) posteriors, from log p(k, item) up to a constant."""
     post = np.array(log_joint.T, order="C")  # sums over a few classes are slow within rows
     softmax_columns(post)
     return post.T
 
 
 def _shares(evidence: Array, share: Array | None) -> Array:
-    """(J, n) weight of each source on each item: its share of a vote, zero without an answer.
+    """(J, n) weight of each source for each item: its share of a vote, zero without an answer.
 
-    Given for every item, it is zero without an answer; otherwise constant evidence is taken for no answer.
+    A `share` (J, n) is returned as it is. With a `share` (J,) or None, evidence that is equal for all classes is
+    treated as no answer.
     """
     if share is not None and share.ndim == 2:
         return share
@@ -49,26 +50,26 @@ def _shares(evidence: Array, share: Array | None) -> Array:
     return answered if share is None else answered * share[:, None]
 
 
-def added(evidence: Array, share: Array | None = None) -> Array:
-    """(n, K) sum over the sources."""
+def weighted_sum(evidence: Array, share: Array | None = None) -> Array:
+    """(n, K) sum over the sources, weighted by their shares."""
     return evidence.sum(axis=0) if share is None else np.einsum("j,jnk->nk", share, evidence)
 
 
 def mean_posterior(evidence: Array, prior: Array, share: Array | None = None) -> Array:
-    """(n, K); the prior where no source answers."""
+    """(n, K) weighted mean of the sources' posteriors; the prior where no source answers."""
     weight = _shares(evidence, share)
     total = weight.sum(axis=0)[:, None]
     mean = np.zeros(evidence.shape[1:])
     with np.errstate(divide="ignore"):
         log_prior = np.log(prior)
-    for one, u in zip(evidence, weight):
-        mean += u[:, None] * posterior_of(one + log_prior)
+    for log_ratio, u in zip(evidence, weight):
+        mean += u[:, None] * posterior_of(log_ratio + log_prior)
     return np.where(total > 0, mean / np.where(total > 0, total, 1.0), prior)
 
 
 def majority(decisions: Array, share: Array | None = None) -> Fused:
-    """Shares of the votes; `decisions` (J, n, K) are one-hot, or distributions, or zero without an answer."""
-    votes = added(decisions, share)
+    """Shares of the votes; `decisions` (J, n, K) are one-hot, distributions, or zero without an answer."""
+    votes = weighted_sum(decisions, share)
     total = votes.sum(axis=1, keepdims=True)
     K = votes.shape[1]
     post = np.divide(votes, total, out=np.full(votes.shape, 1 / K), where=total > 0)
@@ -76,18 +77,18 @@ def majority(decisions: Array, share: Array | None = None) -> Fused:
 
 
 def trimmed_mean(evidence: Array, prior: Array, trim: float = 0.2, share: Array | None = None) -> Fused:
-    """Mean of the posteriors without the lowest and the highest `trim` of the sources that answer, class by class."""
+    """Trimmed mean of the posteriors: for each class, without the lowest and highest share `trim` of the sources."""
     answered = _shares(evidence, share) > 0
     with np.errstate(divide="ignore"):
         log_prior = np.log(prior)
-    each = np.stack([posterior_of(one + log_prior) for one in evidence])
-    each[~answered] = np.nan
-    each.sort(axis=0)  # sources without an answer come last
+    posteriors = np.stack([posterior_of(log_ratio + log_prior) for log_ratio in evidence])
+    posteriors[~answered] = np.nan
+    posteriors.sort(axis=0)  # NaN, sources without an answer, come last
     n_answered = answered.sum(axis=0)
-    cut = (trim * n_answered).astype(int)
-    rank = np.arange(len(each))[:, None]
-    kept = (rank >= cut) & (rank < n_answered - cut)
-    total = np.where(kept[:, :, None], each, 0.0).sum(axis=0)
+    n_trimmed = (trim * n_answered).astype(int)
+    rank = np.arange(len(posteriors))[:, None]
+    used = (rank >= n_trimmed) & (rank < n_answered - n_trimmed)
+    total = np.where(used[:, :, None], posteriors, 0.0).sum(axis=0)
     post = np.where((n_answered > 0)[:, None], total, prior)
     return Fused(post / post.sum(axis=1, keepdims=True), prior)
 
@@ -97,24 +98,25 @@ def ml_product(
     weight: Array,
     start: Array,
     *,
-    known: np.ndarray | None = None,
+    labels: np.ndarray | None = None,
     pseudo_items: Array | None = None,
     tol: float = TOL,
     max_iter: int = PASSES,
 ) -> Fused:
     """Maximum likelihood priors for sources that are independent given the class (4.2, 4.3).
 
-    Maximizes  sum_i w_i log sum_k p_k prod_j r_ij(k):  concave, and each step of EM increases it. `log_ratio` (n, K) is
-    the sum over sources; `pseudo_items` (K,) of known class are added to the batch.
+    Maximizes  sum_i w_i log sum_k p_k prod_j r_ij(k),  which is concave and never decreases in a step of EM.
+    `log_ratio` (n, K) is the sum over the sources. `labels` (n,) are indices of classes, -1 for unlabelled items.
+    `pseudo_items` (K,) is a number of labelled items of each class that are added to the batch.
     """
-    log_ratio = only_known(log_ratio, known)
+    log_ratio = with_labels_fixed(log_ratio, labels)
     rows, weights = log_ratio, weight
     if pseudo_items is not None and pseudo_items.any():
         rows = np.concatenate([rows, np.where(np.eye(len(pseudo_items)) > 0, 0.0, -np.inf)])
         weights = np.concatenate([weight, pseudo_items])
-    found = shifted_priors(rows, start, weight=weights, tol=tol, max_iter=max_iter)
+    fit = shifted_priors(rows, start, weight=weights, tol=tol, max_iter=max_iter)
     with np.errstate(divide="ignore"):
-        return Fused(posterior_of(log_ratio + np.log(found.params)), found.params, found)
+        return Fused(posterior_of(log_ratio + np.log(fit.params)), fit.params, fit)
 
 
 def ml_sum(
@@ -123,14 +125,14 @@ def ml_sum(
     start: Array,
     share: Array | None = None,
     *,
-    known: np.ndarray | None = None,
+    labels: np.ndarray | None = None,
     max_iter: int = PASSES,
 ) -> Fused:
-    """The rule as printed in (4.4) and (4.5), with the mean of the ratios in place of their product.
+    """The sum rule as printed in (4.4) and (4.5), with the mean of the ratios instead of their product.
 
     The densities of the sources do not cancel, so that ratios on different scales are added; prefer `composite`.
     """
-    return ml_product(mean_ratio(evidence, share), weight, start, known=known, max_iter=max_iter)
+    return ml_product(mean_ratio(evidence, share), weight, start, labels=labels, max_iter=max_iter)
 
 
 def mean_ratio(evidence: Array, share: Array | None = None) -> Array:
@@ -141,14 +143,14 @@ def mean_ratio(evidence: Array, share: Array | None = None) -> Array:
     return np.log(np.where(total > 0, np.maximum(ratio, 1e-300), 1.0))
 
 
-def only_known(log_ratio: Array, known: np.ndarray | None) -> Array:
-    """Rows of known class with likelihood ratio zero for all other classes."""
-    if known is None or not (known >= 0).any():
+def with_labels_fixed(log_ratio: Array, labels: np.ndarray | None) -> Array:
+    """Log-likelihood ratios in which labelled items exclude all other classes."""
+    if labels is None or not (labels >= 0).any():
         return log_ratio
-    rows = np.flatnonzero(known >= 0)
+    rows = np.flatnonzero(labels >= 0)
     out = log_ratio.copy()
     out[rows] = -np.inf
-    out[rows, known[rows]] = 0.0
+    out[rows, labels[rows]] = 0.0
     return out
 
 
@@ -158,49 +160,52 @@ def composite(
     start: Array,
     share: Array | None = None,
     *,
-    known: np.ndarray | None = None,
+    labels: np.ndarray | None = None,
     tol: float = TOL,
     max_iter: int = PASSES,
 ) -> Fused:
-    """Priors by composite likelihood: each source with each item is a row of its own.
+    """Priors by composite likelihood, in which each pair of a source and an item is a separate observation.
 
-    Maximizes  sum_ij u_j w_i log sum_k p_k r_ij(k):  concave, each step of EM increases it, and it is valid however the
-    sources depend on each other. The fused posterior is the mean of the sources' posteriors under these priors.
+    Maximizes  sum_ij u_j w_i log sum_k p_k r_ij(k),  which is concave and never decreases in a step of EM. The priors
+    are valid whatever the dependence between the sources. The fused posterior is the mean of the sources' posteriors at
+    these priors.
     """
     shares = _shares(evidence, share) * weight
-    there = shares > 0
-    if not there.any():
+    answered = shares > 0
+    if not answered.any():
         return Fused(np.tile(start, (evidence.shape[1], 1)), start)
-    rows = [only_known(one, known)[here] for one, here in zip(evidence, there)]
-    found = shifted_priors(np.concatenate(rows), start, weight=shares[there], tol=tol, max_iter=max_iter)
-    post = mean_posterior(evidence, np.maximum(found.params, 1e-300), share)
-    if known is not None:
-        post[known >= 0] = np.eye(len(start))[known[known >= 0]]
-    return Fused(post, found.params, found)
+    rows = [with_labels_fixed(log_ratio, labels)[items] for log_ratio, items in zip(evidence, answered)]
+    fit = shifted_priors(np.concatenate(rows), start, weight=shares[answered], tol=tol, max_iter=max_iter)
+    post = mean_posterior(evidence, np.maximum(fit.params, 1e-300), share)
+    if labels is not None:
+        post[labels >= 0] = np.eye(len(start))[labels[labels >= 0]]
+    return Fused(post, fit.params, fit)
 
 
 @dataclass(frozen=True)
-class Panel:
-    """Parameters of Dawid and Skene's model: priors of the classes, and every source's confusion matrix."""
+class DawidSkeneParams:
+    """Class priors, and the confusion matrix of every source."""
 
     prior: Array  # (K,)
-    confusion: Array  # (S, K) of all sources' symbols, one below the other
+    confusion: Array  # (S, K) symbols of all sources in one list
 
 
 @dataclass(frozen=True)
-class PanelStats(Stats):
-    counts: Array  # (S, K) expected rows of each symbol with each class
-    classes: Array  # (K,)
+class DawidSkeneStats(Stats):
+    """Expected counts, and the log-likelihood."""
+
+    counts: Array  # (S, K) expected number of items with each symbol in each class
+    classes: Array  # (K,) expected number of items in each class
     log_lik: float
 
 
 @dataclass(frozen=True)
 class DawidSkene(Problem):
-    """Dawid and Skene (1979): confusion matrices learned from the batch itself, independent given the class.
+    """Dawid and Skene (1979): confusion matrices estimated from the batch, for sources independent given the class.
 
-    Maximizes  sum_i w_i log sum_k p_k prod_j A_j(v_ij | k) + sum_jvk c_j(v, k) log A_j(v | k):  the counts c of the
-    calibration, with the pseudo-counts of their smoothing, are a Dirichlet prior. Each update maximizes a lower bound
-    that touches it. A source with share u < 1, one of several copies, has its terms of both sums times u.
+    Maximizes  sum_i w_i log sum_k p_k prod_j A_j(v_ij | k) + sum_jvk c_j(v, k) log A_j(v | k),  where the counts c of
+    the calibration, with their pseudo-counts, define a Dirichlet prior. Each update maximizes a tight lower bound. The
+    terms of a source with share u < 1, one of several copies, are multiplied by u in both sums.
     """
 
     cells: Cells
@@ -208,35 +213,37 @@ class DawidSkene(Problem):
     group: np.ndarray  # (S,) source of each symbol
     share: Array | None = None  # (S,) u of its source; None: one
 
-    def prepare(self, params: Panel) -> tuple[Array, Array]:
+    def prepare(self, params: DawidSkeneParams) -> tuple[Array, Array]:
         with np.errstate(divide="ignore"):
-            return self.cells.table(self._shared(np.log(params.confusion))), np.log(params.prior)[:, None]
+            return self.cells.table(self._times_share(np.log(params.confusion))), np.log(params.prior)[:, None]
 
-    def _shared(self, values: Array) -> Array:
+    def _times_share(self, values: Array) -> Array:
         return values if self.share is None else self.share[:, None] * values
 
-    def stats(self, ready: tuple[Array, Array], block: Rows) -> PanelStats:  # type: ignore[override]
+    def stats(self, ready: tuple[Array, Array], block: Rows) -> DawidSkeneStats:  # type: ignore[override]
         joint = self.cells.looked_up(ready[0], block) + ready[1]
-        known = block.target.any(axis=0)
-        if known.any():
-            joint = np.where(known & (block.target == 0), -np.inf, joint)
+        labelled = block.target.any(axis=0)
+        if labelled.any():
+            joint = np.where(labelled & (block.target == 0), -np.inf, joint)
         norm = log_sum_exp(joint, axis=0)
         post = np.exp(joint - norm) * block.weight
-        return PanelStats(self.cells.expected(post, block), post.sum(axis=1), float(norm @ block.weight))
+        return DawidSkeneStats(self.cells.expected(post, block), post.sum(axis=1), float(norm @ block.weight))
 
-    def objective(self, params: Panel, total: PanelStats) -> float:
-        return total.log_lik + float((self.prior_counts * self._shared(np.log(params.confusion))).sum())
+    def objective(self, params: DawidSkeneParams, total: DawidSkeneStats) -> float:
+        return total.log_lik + float((self.prior_counts * self._times_share(np.log(params.confusion))).sum())
 
-    def update(self, params: Panel, total: PanelStats, step: float) -> Panel:
+    def update(self, params: DawidSkeneParams, total: DawidSkeneStats, step: float) -> DawidSkeneParams:
         counts = total.counts + self.prior_counts
         mass = np.zeros((self.group.max() + 1, counts.shape[1]))
         np.add.at(mass, self.group, counts)
-        return Panel(total.classes / total.classes.sum(), counts / mass[self.group])
+        return DawidSkeneParams(total.classes / total.classes.sum(), counts / mass[self.group])
 
 
-def dawid_skene(problem: DawidSkene, rows: Rows, start: Panel, *, tol: float = TOL, max_iter: int = PASSES) -> Fused:
-    """Fit, and the posteriors of the items."""
-    found = run(problem, RowBlocks(rows), start, stop=Stop(tol, max_iter), executor=Serial())
-    table, prior = problem.prepare(found.params)
+def dawid_skene(
+    problem: DawidSkene, rows: Rows, start: DawidSkeneParams, *, tol: float = TOL, max_iter: int = PASSES
+) -> Fused:
+    """Fit of the model, with the posteriors of the items."""
+    fit = run(problem, RowBlocks(rows), start, stop=Stop(tol, max_iter), executor=Serial())
+    table, prior = problem.prepare(fit.params)
     joint = (problem.cells.looked_up(table, rows) + prior).T
-    return Fused(posterior_of(joint), found.params.prior, found)
+    return Fused(posterior_of(joint), fit.params.prior, fit)

@@ -1,4 +1,7 @@
-"""Scores and probabilities as likelihood ratios: bins, logistic regression, scaling, fitted to labelled rows."""
+"""Conversion of scores and probabilities to likelihood ratios, fitted to labelled rows.
+
+Scores are binned or converted by logistic regression; probabilities are rescaled.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ def fitted_scale(values: Array, codes: np.ndarray) -> tuple[float, ...]:
     """Power and offsets b of log p_k, by penalized maximum likelihood.
 
     Maximizes  sum_t log softmax_k(log share_k + power log p_tk + b_k)  minus half the squared distance of (power, b)
-    from its value for calibrated probabilities, so that it stays finite for a source that is always correct.
+    from its value for calibrated probabilities. The penalty keeps it finite for a source that is always correct.
     """
     from scipy.optimize import minimize
 
@@ -28,47 +31,47 @@ def fitted_scale(values: Array, codes: np.ndarray) -> tuple[float, ...]:
     def loss(x: Array) -> tuple[float, Array]:
         joint = base + x[0] * logs + x[1:]
         norm = log_sum_exp(joint, axis=1)
-        rest = np.exp(joint - norm[:, None]) - truth
-        away = x - np.concatenate([[1.0], -base])
-        slope = np.concatenate([[(rest * logs).sum()], rest.sum(axis=0)])
-        return float(norm.sum() - (joint * truth).sum() + 0.5 * away @ away), slope + away
+        residual = np.exp(joint - norm[:, None]) - truth
+        shift = x - np.concatenate([[1.0], -base])
+        gradient = np.concatenate([[(residual * logs).sum()], residual.sum(axis=0)])
+        return float(norm.sum() - (joint * truth).sum() + 0.5 * shift @ shift), gradient + shift
 
-    found = minimize(loss, np.concatenate([[1.0], -base]), jac=True, method="L-BFGS-B").x
-    return tuple(found.tolist())
+    scale = minimize(loss, np.concatenate([[1.0], -base]), jac=True, method="L-BFGS-B").x
+    return tuple(scale.tolist())
 
 
 def fitted_line(scores: Array, codes: np.ndarray) -> tuple[float, float]:
     """Slope and offset of the log-likelihood ratio, by logistic regression on Platt's targets.
 
     The target of a class with n rows is (n + 1) / (n + 2), so that the slope stays finite for separable scores. Both
-    classes have the same mass, so that the odds are likelihood ratios whatever the priors of these rows.
+    classes have the same total weight, so that the odds are likelihood ratios whatever the class priors of these rows.
     """
     from sklearn.linear_model import LogisticRegression
 
     n = np.bincount(codes, minlength=2)
-    sure = (n[codes] + 1.0) / (n[codes] + 2.0)
+    target = (n[codes] + 1.0) / (n[codes] + 2.0)
     mean, std = scores.mean(), max(scores.std(), 1e-12)
-    twice = np.concatenate([scores, scores])[:, None]
-    weight = np.concatenate([sure, 1.0 - sure]) / np.concatenate([n[codes], n[codes]]) * n.min()
+    twice = np.concatenate([scores, scores])[:, None]  # each row once as either class, weighted by its target
+    weight = np.concatenate([target, 1.0 - target]) / np.concatenate([n[codes], n[codes]]) * n.min()
     model = LogisticRegression(C=1e6, max_iter=1000)
     model.fit((twice - mean) / std, np.concatenate([codes, 1 - codes]), sample_weight=weight)
     slope = float(model.coef_[0, 0]) / std
     return slope, float(model.intercept_[0]) - slope * mean
 
 
-def even_edges(y_true: ArrayLike, scores: Array, seen: np.ndarray, bins: int) -> Array:
-    """Edges of bins of equal mass, with the same mass for every class, so that a rare class has narrow bins."""
+def equal_mass_edges(y_true: ArrayLike, scores: Array, finite: np.ndarray, bins: int) -> Array:
+    """Edges of bins of equal mass, with all classes weighted equally, so that bins are narrow around a rare class."""
     labels = read_labels(y_true, len(scores))
     if labels.codes is None:
-        raise ValueError("y_true must be labels; it holds probabilities")
-    used = np.flatnonzero(seen & (labels.codes >= 0))
+        raise ValueError("y_true must be labels; got probabilities")
+    used = np.flatnonzero(finite & (labels.codes >= 0))
     if not len(used):
-        raise ValueError("no score has a label")
+        raise ValueError("at least one finite score must have a label; got none")
     mass = 1.0 / np.bincount(labels.codes[used], minlength=len(labels.classes))[labels.codes[used]]
     order = np.argsort(scores[used], kind="stable")
     below = np.cumsum(mass[order]) - mass[order] / 2
-    wanted = np.linspace(0, 1, bins + 1)[1:-1] * mass.sum()
-    return np.unique(np.interp(wanted, below, scores[used][order]))
+    quantiles = np.linspace(0, 1, bins + 1)[1:-1] * mass.sum()
+    return np.unique(np.interp(quantiles, below, scores[used][order]))
 
 
 def bin_names(edges: Array) -> tuple[str, ...]:
@@ -82,7 +85,7 @@ def bin_names(edges: Array) -> tuple[str, ...]:
 
 
 def line_pmf(scores: Array, line: tuple[float, float], prior: Array) -> Array:
-    """(n, 2) posteriors under `prior` of scores whose log-likelihood ratio is a line."""
+    """(n, 2) posteriors of scores whose log-likelihood ratio is linear, at the given class priors."""
     ratio = line[0] * scores + line[1]
     high = 1.0 / (1.0 + np.exp(-np.clip(ratio + np.log(prior[1]) - np.log(prior[0]), -700, 700)))
     return np.column_stack([1.0 - high, high])

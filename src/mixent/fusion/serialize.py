@@ -11,37 +11,47 @@ from mixent.fusion.calibration import Calibration
 
 
 def save_calibrations(calibrations: Mapping[str, Calibration], path: str | os.PathLike[str]) -> None:
-    """Write calibrations by the name of their source, as JSON.
+    """Write the calibrations of several sources to a JSON file.
 
     Parameters
     ----------
     calibrations : dict of source -> Calibration
-    path : where to write
+    path : str or path
+        File to write.
+
+    See Also
+    --------
+    load_calibrations : Read the file.
     """
     entries = []
-    for name, one in calibrations.items():
-        fields = [f"  {json.dumps(field)}: {json.dumps(value)}" for field, value in one.to_json().items()]
+    for name, calibration in calibrations.items():
+        fields = [f"  {json.dumps(field)}: {json.dumps(value)}" for field, value in calibration.to_json().items()]
         entries.append(f" {json.dumps(name)}: {{\n" + ",\n".join(fields) + "\n }")  # one line for each field
     Path(path).write_text("{\n" + ",\n".join(entries) + "\n}\n")
 
 
 def load_calibrations(path: str | os.PathLike[str]) -> dict[str, Calibration]:
-    """Calibrations of a file that was written by `save_calibrations`, or by hand.
+    """Read the calibrations of several sources from a JSON file.
 
     Parameters
     ----------
-    path : JSON file with an object, source -> fields of its `Calibration`
+    path : str or path
+        File written by `save_calibrations` or by hand: a JSON object of source -> fields of its `Calibration`.
 
     Returns
     -------
     dict of source -> Calibration
+
+    See Also
+    --------
+    save_calibrations : Write such a file.
     """
     try:
         entries = json.loads(Path(path).read_text())
     except json.JSONDecodeError as error:
         raise ValueError(f"{path} is not a JSON file ({error})") from error
     if not isinstance(entries, dict):
-        raise ValueError(f"{path} must hold an object, source -> calibration; it holds a {type(entries).__name__}")
+        raise ValueError(f"{path} must contain an object of source -> calibration; got a {type(entries).__name__}")
     out = {}
     for name, entry in entries.items():
         try:

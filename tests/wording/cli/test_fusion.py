@@ -49,7 +49,7 @@ BAD_CALIBRATIONS = [
     (("--bins", "4", "--ratio", "S,R"), 2, "--bins is not used: no source gives scores to be put into bins"),
     (("--copy", "B"), 2, "--copy must be NAME=ORIGINAL; got 'B'"),
     (("--copy", "Q=A"), 2, "--copy Q: unknown source"),
-    (("--copy", "A=Q"), 1, "copy_of of source 'A' must be another of the sources"),
+    (("--copy", "A=Q"), 1, "copy_of of source 'A' must be the name of another source"),
     (("--priors", "healthy"), 2, "--priors must be classes with their shares"),
     (("--priors", "healthy=1,healthy=2"), 2, "--priors must be classes with their shares"),
     (("--priors", "healthy=-1,ill=2"), 2, "--priors must be classes with their shares"),
@@ -92,7 +92,7 @@ def test_bad_tables_to_calibrate_from(files, fails):
     LABELLED[["truth", "S"]].assign(**{"S@": "x"}).to_csv("cell.csv", index=False)
     assert "source 'S': scores cannot have cells" in fails("calibrate", "cell.csv", *tail)
     Path("v.json").write_text("[]")
-    assert "v.json must hold an object" in fails("calibrate", "ab.csv", *tail, "--add")
+    assert "v.json must contain an object" in fails("calibrate", "ab.csv", *tail, "--add")
 
 
 def test_bad_long_tables_to_calibrate_from(files, fails):
@@ -137,7 +137,7 @@ def test_what_a_saved_fusion_does_not_do(files, fails):
 
 def test_warning_the_sources_have_not_been_calibrated(files):
     result = files("fuse", "votes.csv", "--item", "case", "-o", "-", "--ignore", "B")
-    assert result.stderr.count("The sources have not been calibrated") == 1
+    assert result.stderr.count("The sources are not calibrated") == 1
 
 
 def test_columns_of_no_source_are_named(files):
@@ -188,7 +188,7 @@ def test_bad_answers(files, fails):
     assert "is left out by --ignore" in line
     assert files("fuse", "a.csv", *tail, "--ignore", "B").exit_code == 0
     NEW[["A", "B"]].replace("ill", "sick").to_csv("sick.csv", index=False)
-    assert "answers 'sick' to item" in fails("fuse", "sick.csv", *tail)
+    assert "got 'sick' for item" in fails("fuse", "sick.csv", *tail)
     Path("bad.json").write_text("{")
     assert "bad.json is not a JSON file" in fails("fuse", "votes.csv", "-c", "bad.json", "-o", "f.csv")
     NEW.rename(columns={"case": "majority"}).to_csv("clash.csv", index=False)

@@ -12,8 +12,8 @@ from ...fusion.test_describe import SOURCES, VOTES
 
 
 def test_many_sources_are_not_tested_for_drift(monkeypatch):
-    monkeypatch.setattr("mixent.fusion.estimator.MOST_DRIFTS", 2)
-    assert "Not tested: there are too many sources" in str(Fuser(SOURCES).fit(VOTES).summary())
+    monkeypatch.setattr("mixent.fusion.estimator.MAX_DRIFT_TESTS", 2)
+    assert "Not tested, because there are too many sources" in str(Fuser(SOURCES).fit(VOTES).summary())
 
 
 def test_means_and_known_classes_have_no_contributions():
@@ -24,11 +24,11 @@ def test_means_and_known_classes_have_no_contributions():
     y = np.full(len(VOTES), None, dtype=object)
     y[all_ill] = "healthy"
     known = Fuser(SOURCES, method="ml-product").fit(VOTES, y=y)
-    reasons = [case.reasons() for case in changed_cases(known, decisions(known), most=99) if case.known]
-    assert reasons == ["its class is known"]
+    reasons = [case.reasons() for case in changed_cases(known, decisions(known), max_cases=99) if case.labelled]
+    assert reasons == ["the label was given"]
 
 
 def test_a_majority_is_not_decided_against():
     fuser = Fuser(SOURCES, method="majority").fit(VOTES)
     (content,) = on_answers(fuser, VOTES)
-    assert re.match(r"0 of 800 items \(0\.0 %\) are decided against the majority; \d+ have no majority", content.text)
+    assert re.search(r" for 0 of 800 items \(0\.0 %\); \d+ have no majority", content.text)

@@ -16,7 +16,7 @@ def test_what_cannot_be_drawn_is_refused(fuser):
             display.from_estimator(LogisticRegression())
         with pytest.raises(NotFittedError, match="This Fuser instance is not fitted yet"):
             display.from_estimator(Fuser(SOURCES))
-    with pytest.raises(ValueError, match="method 'majority' has no trust weights; use a product rule"):
+    with pytest.raises(ValueError, match="method 'majority' has no trust weights; use 'product', 'ml-product'"):
         TrustDisplay.from_estimator(Fuser(SOURCES, method="majority").fit(VOTES))
-    with pytest.raises(ValueError, match="this display needs two sources or more; there is only 's_0'"):
+    with pytest.raises(ValueError, match="this display needs at least two sources; got only 's_0'"):
         DependenceDisplay.from_estimator(Fuser({"s_0": SOURCES["s_0"]}).fit({"s_0": VOTES["s_0"]}))

@@ -52,7 +52,7 @@ def test_silent_answered_only_of_the_items(method):
         "context@": cell(truth),
     }
     fuser = Fuser(sources, method=method).fit(answers)
-    assert any(w.startswith("'silent' answered only 0% of the items") for w in fuser.warnings_)
+    assert any(w.startswith("source 'silent' answered only 0% of the items") for w in fuser.warnings_)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_silent_answered_only_of_the_items(method):
         ({"tol": 1e-3, "method": "pool"}, "tol=0.001 is only used with method 'min-divergence'; got method='pool'"),
         (
             {"trim": 0.5, "method": "trimmed-mean"},
-            "trim must be less than 0.5, as it is removed at either end; got 0.5",
+            "trim must be less than 0.5, because it is removed at both ends; got 0.5",
         ),
         ({"trim": -1}, "trim must be a share, at least 0 and less than 1; got -1"),
         ({"confidence": 0}, "confidence must be more than 0; got 0"),
@@ -80,8 +80,8 @@ def test_silent_answered_only_of_the_items(method):
         ({"class_prior": [1, 0]}, r"one per class; got \[1, 0\]"),
         ({"class_prior": "even"}, "one per class; got 'even'"),
         ({"class_prior": [1, None]}, r"one per class; got \[1, None\]"),
-        ({"sources": {}}, "sources must be a dict, name -> Calibration or Source, and not empty; got {}"),
-        ({"sources": {1: GOOD.sources["s0"]}}, "the name of a source must be text; got 1"),
+        ({"sources": {}}, "sources must be a non-empty dict of name -> Calibration or Source; got {}"),
+        ({"sources": {1: GOOD.sources["s0"]}}, "the name of a source must be a non-empty string; got 1"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options, message):
@@ -92,17 +92,17 @@ def test_options_that_make_no_sense_are_refused(options, message):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda f: f.fit({"s0": [], "s1": []}), "there are no items to fuse"),
-        (lambda f: f.fit(GOOD.answers).predict_proba({"s0": []}), "there are no items to fuse"),
+        (lambda f: f.fit({"s0": [], "s1": []}), "must contain at least one item; got none"),
+        (lambda f: f.fit(GOOD.answers).predict_proba({"s0": []}), "must contain at least one item; got none"),
         (lambda f: f.fit(GOOD.answers, ["z", *[None] * 59]), "y holds the label 'z', which is none of the classes"),
-        (lambda f: f.fit(GOOD.answers, np.full((60, 2), 0.5)), "y must be labels, blank where .* it holds probabilit"),
+        (lambda f: f.fit(GOOD.answers, np.full((60, 2), 0.5)), "blank for unlabelled items; got probabilit"),
         (lambda f: f.fit(GOOD.answers, ["a"]), "inconsistent numbers of samples"),
         (lambda f: f.fit(GOOD.answers, sample_weight=[-1] * 60), "[Nn]egative|>= 0"),
         (lambda f: f.fit(GOOD.answers, sample_weight=[1]), "sample_weight"),
         (lambda f: Fuser().fit([["a", "b"]]), "without sources the answers must be a DataFrame, a dict or LongAnswers"),
-        (lambda f: Fuser().fit({"x": np.full((3, 2), 0.5)}), "source 'x' gives probabilities; without a calibration"),
-        (lambda f: Fuser().fit({"x": {"a": [0.5]}}), "source 'x' gives probabilities; without a calibration only labe"),
-        (lambda f: Fuser().fit({"x": ["a", "a"]}), r"the answers must hold at least two labels; got \['a'\]"),
+        (lambda f: Fuser().fit({"x": np.full((3, 2), 0.5)}), "'x' gives probabilities, which need a calibration"),
+        (lambda f: Fuser().fit({"x": {"a": [0.5]}}), "without calibrations, the answers must be labels"),
+        (lambda f: Fuser().fit({"x": ["a", "a"]}), r"must contain at least two different labels; got \['a'\]"),
     ],
 )
 def test_data_that_make_no_sense_are_refused(call, message):
@@ -118,32 +118,32 @@ def test_a_search_that_is_cut_short_says_so():
 def test_every_warning_has_its_case():
     calm = pair()
     holes = {name: [*v[:-7], *[None] * 7] for name, v in calm["answers"].items()}
-    say("7 items without any answer: the posterior is the class prior", sources=calm["sources"], answers=holes)
+    say("no source answered 7 items; the class priors are used as posteriors", sources=calm["sources"], answers=holes)
     half = {**calm["answers"], "s0": [None if i % 3 else v for i, v in enumerate(calm["answers"]["s0"])]}
-    say("'s0' answered only 34% of the items", sources=calm["sources"], answers=half)
+    say("source 's0' answered only 34% of the items", sources=calm["sources"], answers=half)
     big = pair(600)
     worn = {**big["answers"], "s0": ["a"] * 500 + big["answers"]["s0"][500:]}
-    say("'s0' may have drifted: it answers 'a' for", sources=big["sources"], answers=worn)
+    say("source 's0' may have drifted: ", sources=big["sources"], answers=worn)
     twins = {**big["answers"], "s1": big["answers"]["s0"]}
-    say("'s0' and 's1' agree more than their confusion matrices imply", sources=big["sources"], answers=twins)
+    say("'s0' and 's1' agree more often than their confusion matrices imply", sources=big["sources"], answers=twins)
     triplets = dict.fromkeys(big["answers"], big["answers"]["s0"])
-    found = say("and 2 other pairs", sources=big["sources"], answers=triplets)
-    assert any("If one is a copy of the other, declare it with copy_of" in w for w in found)
+    found = say("as do 2 other pairs", sources=big["sources"], answers=triplets)
+    assert any("If a source is a copy of another, declare it with copy_of" in w for w in found)
     few = {name: [v for i, v in enumerate(said) if i % 2 == 0 or i % 10 == 1] for name, said in big["answers"].items()}
-    say("the class priors differ from those of the training (p = ", sources=big["sources"], answers=few)
-    say("the class priors differ from those given (p = ", sources=big["sources"], answers=few, class_prior=[1, 1])
+    say("differ significantly from those of the training sets (p = ", sources=big["sources"], answers=few)
+    say("differ significantly from class_prior (p = ", sources=big["sources"], answers=few, class_prior=[1, 1])
     none = {name: [v for i, v in enumerate(said) if i % 2 == 0] for name, said in pair(4000)["answers"].items()}
     sure = {name: Calibration.from_rates([[0.89, 0.11], [0.1, 0.9]], 10_000, ["a", "b"]) for name in none}
-    say("class 'b' is rare or absent in this batch: at most", sources=sure, answers=none)
+    say("class 'b' is rare or absent in this batch (at most", sources=sure, answers=none)
     blind = {name: Calibration.from_counts([[26, 24], [24, 26]], ["a", "b"]) for name in calm["sources"]}
-    say("the prior of class 'a' is uncertain, ", sources=blind, answers=calm["answers"])
+    say("the prior of class 'a' is uncertain (", sources=blind, answers=calm["answers"])
     lacking = {**calm["sources"], "s2": Calibration.from_counts([[20, 5], [0, 0]], ["a", "b"])}
-    say("'s2' has no calibration rows of b and carries no evidence on it", sources=lacking, answers=calm["answers"])
+    say("'s2' has no calibration rows of class b, so that", sources=lacking, answers=calm["answers"])
     thin = {**calm["sources"], "s2": Calibration.from_counts([[30, 5], [2, 8]], ["a", "b"])}
-    say("'s2' was calibrated on few rows of b (10)", sources=thin, answers=calm["answers"])
+    say("'s2' was calibrated on few rows of class b (10)", sources=thin, answers=calm["answers"])
     many = {f"s{j}": Calibration.from_counts([[8, 2], [2, 8]], ["a", "b"]) for j in range(7)}
-    say("3 more calibrations have few rows or lack a class", sources=many, answers={"s0": ["a", "b"] * 40})
+    say("3 more calibrations have few rows, or none, of a class", sources=many, answers={"s0": ["a", "b"] * 40})
     short = {name: v[:20] for name, v in calm["answers"].items()}
-    say("only 20 items: priors and trust weights are rough", sources=calm["sources"], answers=short)
+    say("the batch has only 20 items, so that class priors", sources=calm["sources"], answers=short)
     say("shares of votes are not probabilities of the classes", **calm, method="majority")
-    say("ml-sum is the rule as printed, which adds ratios on different scales", **calm, method="ml-sum")
+    say("ml-sum is the sum rule as printed, which adds ratios on different scales", **calm, method="ml-sum")

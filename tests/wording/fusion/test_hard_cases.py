@@ -16,7 +16,7 @@ def test_a_share_nobody_can_tell_has_an_interval_of_everything():
         dict(zip(fuser.classes_, fuser.prior_estimate_.high)),
     )
     assert low["flu"] == low["cold"] == 0 and high["flu"] == high["cold"] == 1
-    assert not fuser.prior_shift_.significant and any("'flu' is uncertain, 0% to 100%" in w for w in fuser.warnings_)
+    assert not fuser.prior_shift_.significant and any("'flu' is uncertain (0% to 100%)" in w for w in fuser.warnings_)
     silent = Fuser({"x": coarse}, method="product").fit({"x": [None] * 30})
     assert silent.prior_estimate_.low.max() == 0 and silent.prior_estimate_.high.min() == 1
 
@@ -28,16 +28,16 @@ def test_no_source_has_calibration_rows_of_class_c():
 
 
 def test_messages_of_scales():
-    with pytest.raises(ValueError, match="scaled=True needs probabilities of the classes"):
+    with pytest.raises(ValueError, match="scaled=True requires probabilities of the classes"):
         Calibration.from_predictions([0, 1], [0, 1], scaled=True)
-    with pytest.raises(ValueError, match="scale needs probabilities of the classes"):
+    with pytest.raises(ValueError, match="scale requires symbols equal to the classes"):
         Calibration.from_counts([[9, 1, 1], [1, 9, 1]], ["h", "i"], ["h", "i", "?"], scale=(1, 0, 0, 0))
 
 
 def test_hold_different_numbers_such_as_which_are_not_labels():
-    with pytest.raises(ValueError, match="hold 300 different numbers, such as .*, which are not labels"):
+    with pytest.raises(ValueError, match="must be labels; got 300 different numbers, such as"):
         Calibration.from_predictions(RNG.integers(0, 2, 300), RNG.random(300))
-    with pytest.raises(ValueError, match=r"'A' answers .* \(give probabilities as a table"):
+    with pytest.raises(ValueError, match=r"'A' must be among .* \(pass probabilities as a table"):
         Fuser(PAIR).fit({"A": [0.2, 0.8]})
 
 
@@ -46,17 +46,17 @@ def test_calibrations_that_do_not_fit_are_told():
         return Fuser(sources, method="product").fit(answers).warnings_[0]
 
     soft = Calibration.from_predictions(["h", "i"] * 30, [[0.81, 0.19], [0.33, 0.67]] * 30)
-    assert told({"x": soft}, {"x": ["h", "i"] * 30}).startswith("'x' gives labels, but was calibrated on prob")
+    assert told({"x": soft}, {"x": ["h", "i"] * 30}).startswith("source 'x' gives labels, but was calibrated on prob")
     assert told({"A": PAIR["A"]}, {"A": [[0.9, 0.1]] * 60}).startswith(
-        "'A' gives probabilities, but was calibrated on labels"
+        "source 'A' gives probabilities, but was calibrated on labels"
     )
     odd = Calibration.from_counts([[90, 10], [20, 80]], ["h", "sick"], ["h", "i"])
     assert told({**PAIR, "C": odd}, {"A": ["h"] * 60}) == (
-        "the calibration of 'A' lacks class sick of the others; is it misspelled?"
+        "the calibration of 'A' does not contain class sick of the other sources; check the spelling"
     )
 
 
 def test_as_is_false_cannot_be_combined_with_a_calibration():
     two = Calibration.from_predictions(list("ab") * 30, [[0.81, 0.19], [0.33, 0.67]] * 30, scaled=True)
-    with pytest.raises(ValueError, match="as_is=False cannot be combined with a calibration with scale"):
+    with pytest.raises(ValueError, match="as_is=False cannot be combined with a calibration that has scale"):
         Source(two, as_is=False)
