@@ -70,10 +70,10 @@ def test_a_log_has_a_line_now_and_then(monkeypatch):
     text = io.StringIO()
     show = Lines(Console(file=text, width=20), "fit", seconds=5.0)
     for done in range(1, 5):
-        show(done, 4, "a [b] with a text longer than the line")
+        show(done, 4, "a [b] longer_than_one_line")
     assert text.getvalue().splitlines() == [
-        "fit: 2 of 4, a [b] with a text longer than the line",
-        "fit: 4 of 4, a [b] with a text longer than the line",
+        "fit: 2 of 4, a [b] longer_than_one_line",
+        "fit: 4 of 4, a [b] longer_than_one_line",
     ]
 
 

@@ -126,7 +126,7 @@ def test_names_of_files_and_the_journal(mixent, tmp_path):
     lines = [json.loads(line) for line in (tmp_path / "j.jsonl").read_text().splitlines()]
     assert len(lines) == 1 + 2
     result = mixent(*ALONE, *more)
-    assert result.exit_code == 0
+    assert result.exit_code == 0 and "Finished folds" in result.stdout
 
 
 def test_names_are_left_out_and_said(mixent, stock, tmp_path):
@@ -134,6 +134,7 @@ def test_names_are_left_out_and_said(mixent, stock, tmp_path):
     frame.to_csv(tmp_path / "named.csv", index=False)
     command = ("compare", "named.csv", "-t", "class", "--ignore", "id,w", "--method", "linear MED", "--folds", "2")
     result = mixent(*command, "--no-baselines", "--jobs", "1", "--no-page")
+    assert "Left out: who" in result.stdout
     assert "who" not in load(tmp_path / "named-winner.mixent").feature_names_in_
     assert mixent("predict", "named-winner.mixent", "named.csv", "-o", "out.csv").exit_code == 0
     result = mixent(*command, "--no-baselines", "--jobs", "1", "--no-page", "--categorical", "who")

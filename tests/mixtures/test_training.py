@@ -244,6 +244,7 @@ def test_stopping_early_is_the_same_every_time_and_says_so(estimator, solver):
     model = estimator.fit(X, y)
     one, proba, passes = model.run_, model.predict_proba(X), model.n_iter_
     assert one.status is Status.STOPPED
+    assert one.message.startswith("held-out rows")
     assert 1 < passes == int(re.search(r"\d+", one.message)[0]) < 300
     again = estimator.fit(X, y)
     np.testing.assert_array_equal(again.predict_proba(X), proba)

@@ -75,17 +75,16 @@ def sentences(source):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             constants[node.targets[0].id] = literals(node.value)
     found = set()
-    for function in ast.walk(tree):
-        if isinstance(function, ast.FunctionDef):
-            known = {**constants, **parameters(function)}
-            for node in ast.walk(function):
-                for least, expression in compared(node):
-                    texts = literals(expression)
-                    if isinstance(expression, ast.Call) and ast.unparse(expression.func) == "re.escape":
-                        expression = expression.args[0]
-                    if isinstance(expression, ast.Name):
-                        texts += known.get(expression.id, [])
-                    found |= {(node.lineno, text) for text in texts if n_words(text) >= least}
+    for part in tree.body:
+        known = {**constants, **parameters(part)} if isinstance(part, ast.FunctionDef) else constants
+        for node in ast.walk(part):
+            for least, expression in compared(node):
+                texts = literals(expression)
+                if isinstance(expression, ast.Call) and ast.unparse(expression.func) == "re.escape":
+                    expression = expression.args[0]
+                if isinstance(expression, ast.Name):
+                    texts += known.get(expression.id, [])
+                found |= {(node.lineno, text) for text in texts if n_words(text) >= least}
     return sorted(found)
 
 

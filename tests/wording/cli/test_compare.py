@@ -33,9 +33,9 @@ def test_a_method_that_fails_is_reported(mixent, majority):
     assert "Warning: majority failed: ValueError: strength must be a float; got 'x'" in result.stderr
 
 
-def test_finished_folds_are_read_from_j_jsonl(mixent):
-    more = ("-o", "m.mixent", "--no-page", "--journal", "j.jsonl", "--seed", "3")
-    assert mixent(*ALONE, *more).exit_code == 0
+def test_finished_folds_are_read_from_the_journal(mixent):
+    more = ("--no-page", "--journal", "j.jsonl")
+    mixent(*ALONE, *more)
     result = mixent(*ALONE, *more)
     assert "Finished folds are read from j.jsonl; delete it to start again" in result.stdout
 
