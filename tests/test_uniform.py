@@ -192,7 +192,7 @@ MISTAKES = {  # option -> a bad value, the words, and estimators whose option is
         r"prior_variance must be 'auto', None \(no prior\) or a positive variance .*; got -1\.0",
         (),
     ),
-    "relaxation": (0.0, r"relaxation must be the share of a label update to apply, above 0 and at most 1; got", ()),
+    "relaxation": (0.0, r"relaxation must be the step size of label updates, above 0 and at most 1; got", ()),
     "C": (-1.0, r"C must be a number > 0; got -1\.0", ()),
     "objective": ("x", r"objective must be one of '.*'; got 'x'", ()),
     "margin": ("x", r"margin must be one of '.*'.*; got 'x'", ()),

@@ -129,10 +129,10 @@ def test_landmarks_at_every_row_are_the_kernel_itself(two):
 
 def test_many_rows_go_through_features_by_themselves(two, monkeypatch):
     X, y = two
-    monkeypatch.setattr(module, "MOST_PAIRS", 100)
+    monkeypatch.setattr(module, "MOST_ROWS", 100)
     monkeypatch.setattr(module, "LANDMARKS", 30)
     model = MEDClassifier("rbf", C=4.0, random_state=0).fit(X, y)
-    assert len(model.map_.landmarks) == 30
+    assert len(model.feature_map_.landmarks) == 30
 
 
 def test_classes_are_solved_jointly(three):

@@ -110,9 +110,9 @@ def test_fisher_kernels():
     kernel = FisherKernel(GaussianMixture(2, "EII", random_state=0), n_samples=300, random_state=0)
     model = MEDClassifier(kernel, **OPTIONS).fit(X, TWO)
     facts = facts_of(model)["kernel"]
-    assert facts == {"name": "fisher", "of": "mixture", "components": 2, "features": model.map_.rank_}
-    alone = facts_of(model.map_)
-    assert {**alone, **facts} == alone and alone["model"] == model.map_.model_.summary().facts
+    assert facts == {"name": "fisher", "of": "mixture", "components": 2, "features": model.feature_map_.rank_}
+    alone = facts_of(model.feature_map_)
+    assert {**alone, **facts} == alone and alone["model"] == model.feature_map_.model_.summary().facts
     sequences = np.random.default_rng(0).choice(list("ab"), size=(60, 6))
     for chain in (HMMClassifier(2, random_state=0), HiddenMarkovModel(2, random_state=0)):
         model = MEDClassifier(FisherKernel(chain), **OPTIONS).fit(sequences, sequences[:, 0] == "a")

@@ -95,5 +95,5 @@ def test_kernels_with_the_same_landmarks_are_the_same_whatever_names_them(rows):
     options = {"C": 1.0, "calibration": None, "random_state": 0}
     named = MEDClassifier(Polynomial(1, 1.0, 0.0, n_landmarks=10), **options).fit(X, y)
     called = MEDClassifier(KernelFunction(lambda A, B: A @ B.T, n_landmarks=10), **options).fit(X, y)
-    np.testing.assert_array_equal(called.map_.landmarks, named.map_.landmarks)
+    np.testing.assert_array_equal(called.feature_map_.landmarks, named.feature_map_.landmarks)
     np.testing.assert_allclose(called.decision_function(X), named.decision_function(X), atol=1e-8)

@@ -115,7 +115,7 @@ def test_a_fisher_kernel_of_a_classifier_and_one_that_was_fitted_before(tmp_path
         mixent.save(model, tmp_path / "m.mixent")
         again = mixent.load(tmp_path / "m.mixent")
         same_classifier(again, model, X)
-        assert type(again.map_) is FisherKernel
+        assert type(again.feature_map_) is FisherKernel
 
 
 # what a file cannot hold

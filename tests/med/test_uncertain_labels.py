@@ -9,7 +9,7 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import rel_entr, softmax
 
 from mixent.core.driver import rounding
-from mixent.med.calibration import Calibration, fit_calibration, log_loss, penalty, usual_lead
+from mixent.med.calibration import Calibration, fit_calibration, log_loss, slope_penalty, typical_lead
 from mixent.med.constraints import PairConstraints
 from mixent.med.gaussians import ClassNormalWisharts, class_statistics
 from mixent.med.margins import Exponential, Gaussian, Laplace
@@ -281,7 +281,7 @@ def test_calibration_is_the_maximum_of_the_likelihood():
     weight = np.random.default_rng(1).random(300)
 
     def loss(made):
-        prior = penalty(np.log(made.slope * usual_lead(scores, weight))) / weight.sum()
+        prior = slope_penalty(np.log(made.slope * typical_lead(scores, weight))) / weight.sum()
         return log_loss(made(scores), target, weight) + prior
 
     for affine in (True, False):

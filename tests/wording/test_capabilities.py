@@ -30,4 +30,4 @@ def test_the_table_of_capabilities():
     table = mixent.capabilities(MixtureClassifier(), GaussianMixture())
     assert "MixtureClassifier\n  missing values  yes: integrated out exactly\n" in str(table)
     kernel = str(mixent.capabilities(MEDClassifier("precomputed")))
-    assert "missing values  no: a kernel matrix has neither missing values nor text" in kernel
+    assert "missing values  no: a kernel matrix has neither missing values nor categories" in kernel

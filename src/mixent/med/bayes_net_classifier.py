@@ -1,4 +1,4 @@
-"""Maximum entropy discrimination with Bayes nets (001, section 3.6)."""
+"""Maximum entropy discrimination with Bayesian networks (001, section 3.6)."""
 
 from __future__ import annotations
 
@@ -13,101 +13,155 @@ from mixent.base.params import check_positive
 from mixent.core.arrays import Array
 from mixent.data import Table, check_spread, read_features
 from mixent.med.bayes_net import NetDiscriminant, NetModel, NetTrainingSet
-from mixent.med.estimator import CALIBRATIONS, Trained
+from mixent.med.estimator import CALIBRATIONS, TrainedDiscriminant
 from mixent.med.exponential_family import JointDistribution
 from mixent.med.families import Dirichlets
-from mixent.med.model_estimator import MEDOfModels
+from mixent.med.model_estimator import MEDModelBase
 from mixent.med.net_structure import check_structure, read_structure
 from mixent.med.training_sets import Subset, TrainingSet
 
 GRID = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-LEAST, ENOUGH = 0.1, 2.0  # nats: to be right is asked at least; classes that are apart already need no more
+MIN_TARGET, MAX_TARGET = 0.1, 2.0  # nats: rows are classified correctly; well separated classes need no more
 
 
-class MEDBayesNetClassifier(MEDOfModels):
-    """Maximum entropy discrimination with Bayes nets: every class has one, of known structure and unknown tables.
+class MEDBayesNetClassifier(MEDModelBase):
+    """Maximum entropy discrimination with Bayesian networks of given structure.
 
-    Given its parents' values a column has a table's row of probabilities (section 3.6), and each such row a Dirichlet
-    distribution. The prior is the posterior of the class's own rows and of `ess` rows spread evenly over every table
-    (BDeu: ess / (r q) for each of r values and q configurations of the parents). The fit is the distribution that keeps
-    the margins of the training labels on average, with the least relative entropy to the prior. Maximizes the dual
+    Each class has a Bayesian network. The conditional probability tables have Dirichlet distributions, one for each
+    column and configuration of its parents ([1]_, section 3.6). The prior is the posterior given the rows of the class
+    and a BDeu prior [2]_ of equivalent sample size `ess`: ess / (r q) for each of r values and q configurations of the
+    parents. The solution is the distribution with the least relative entropy to this prior under which every
+    training row has its margin on average.  Maximizes the dual
 
         J(l) = sum_k w_k u(l_k) - sum_s log Z_s(l) / Z_s(0),
         log Z_s = sum_v sum_q ( sum_r log Gamma(N_vqr) - log Gamma(sum_r N_vqr) ),
 
     over the multipliers l, where row t adds w_t^s = [y_t = s](1 + sum_y l_ty) - [y_t != s] l_ts to one cell of each
-    table of class s; every count N stays positive. Newton's method minimizes the primal objective: its negative
-    never falls, and the difference of both is the duality gap. Scores are expected log-probabilities,
-    sum_v digamma(N_vqr) - digamma(sum_r N_vqr), and a bias.
+    table of class s, and every count N remains positive. Newton's method minimizes the primal objective: its negative
+    never decreases, and the difference between primal and dual is the duality gap. Scores are expected
+    log-probabilities, sum_v digamma(N_vqr) - digamma(sum_r N_vqr), plus a bias.
 
     Parameters
     ----------
     structure : "naive", list of (parent, child), callable or dict
-        Edges between columns, by name or position. "naive": none, so that a column depends on the class alone. A
-        callable is given the list of column names and returns edges. A dict {class label: any of these} has a
-        structure for each class. For trees that are learned see MEDTreeClassifier.
+        Edges between columns, by name or position. "naive": no edges, so that a column depends on the class alone. A
+        callable takes the list of column names and returns edges. A dict {class label: any of these} has a structure
+        for each class. For trees that are learned see MEDTreeClassifier.
     C : "auto" or float
         Upper bound on each row's multiplier; "auto" chooses it by cross-validated log-loss.
     margin : "laplace", "exponential", "gaussian", "fixed" or Margin
-        Prior of the margins, in nats of the log-likelihood ratio, about the quantile 0.1 of the margins before
-        discrimination but from 0.1 to 2 (rows shall be classified correctly, and classes that are well separated stay
-        as they are), or as a `Margin` has it. "fixed": every row keeps the margin for certain (section 3.7), and rows
-        that cannot are an error.
+        Prior of the margins, in nats of the log-likelihood ratio. Its mode is the 0.1 quantile of the margins before
+        discrimination, limited to the range from 0.1 (rows must be classified correctly) to 2 (well separated classes
+        remain as they are), unless a `Margin` sets another. "fixed" is the hard margin ([1]_, section 3.7): `fit`
+        raises an error if some rows cannot have it.
     objective : "margin" or "likelihood"
-        Discrimination; or the prior as it is, a Bayes net learned from each class's rows alone: a baseline. With
-        structure="naive" that is naive Bayes.
+        Training objective: margins, or the prior as it is, a Bayesian network fitted to the rows of each class, which
+        is a baseline. With structure="naive" the latter is naive Bayes.
     ess : float
-        Equivalent sample size of the prior: rows spread evenly over every table.
+        Equivalent sample size of the Dirichlet prior, spread evenly over the cells of every table.
     bias : "flat" or float
-        Prior of the log-ratio of the class priors: flat, or Gaussian with this variance about the training rows' own.
-        A flat bias is determined by the rows with a multiplier, and noisy where these are few, however small C is; with
-        a variance a small C gives what objective="likelihood" does.
+        Prior of the log-ratio of the class priors: flat, or Gaussian with this variance about the log-ratio of the
+        training shares. A flat bias is determined by the support rows, and is noisy if these are few, however small C
+        is; with a Gaussian prior and a small C the model is that of objective="likelihood".
     relaxation : float
-        With uncertain labels, the share of each label update that is applied.
+        Step size of the label updates with uncertain labels, above 0 and at most 1.
     calibration : "temperature", "affine", "predictive" or None
-        How scores become probabilities; see MEDClassifier. "predictive": Bayes' rule with each class's predictive
-        probabilities N_vqr / sum_r N_vqr and the training shares, whatever the bias; `predict` follows the
-        probabilities, and `decision_function` stays the expected log-ratio.
+        Calibration of the probabilities; see MEDClassifier. "predictive": Bayes' rule with the predictive probabilities
+        N_vqr / sum_r N_vqr of each class and the training shares, whatever the bias. Then `predict` follows the
+        probabilities, and `decision_function` remains the expected log-ratio.
     cv : int, splitter or list of (train, test)
-        Folds for C="auto" and for the calibration; a list holds positions among the labelled rows.
+        Cross-validation splits for C="auto" and for the calibration. A list holds positions among the labelled rows.
     tol : float
-        Stop when the gap per row is smaller, in nats.
+        Tolerance: stop when the duality gap per row is below it, in nats.
     max_iter : int
-        Maximum number of passes.
+        Maximum number of iterations.
     categorical : "auto" or list
-        Columns to treat as categories whatever their type.
+        Columns to treat as categorical whatever their type.
     random_state : int, RandomState or None
-        For folds.
+        Seed for cross-validation.
     n_jobs : int or None
-        Threads; None takes all cores.
+        Number of threads; None uses all cores.
     progress : bool or callable
-        True shows a bar; a callable is called with (done, total, text).
+        True shows a progress bar; a callable is called with (done, total, text).
 
     Attributes
     ----------
-    classes_, class_prior_
-        Class labels and their shares among the labelled rows.
+    classes_ : (C,) array
+        Class labels.
+    class_prior_ : (C,) array
+        Class priors: the shares of the labelled rows, or those set by `adjust_priors`.
+    training_prior_ : (C,) array
+        Class shares of the labelled training rows.
     edges_ : list of lists of (parent, child)
-        Names, of each class.
+        Edges of each class, by column names.
     tables_ : list of dicts
-        Of each class: a column's expected probabilities. Axes are its parents, in the order of the columns, and last
-        its own values; values are those of `schema_.columns[...].categories`, or a number's components, rising.
+        Expected conditional probabilities of each class, by column name. The axes of a table are the parents, in the
+        order of the columns, and last the column. The values along an axis are those of
+        `schema_.columns[...].categories`, or the mixture components of a number in increasing order.
     counts_ : list of dicts
-        The Dirichlet distributions' parameters N, in the same shape.
+        Parameters N of the Dirichlet distributions, in the same shape.
     column_names_ : tuple of str
         Names of the columns.
-    joint_, model_
-        The distributions, and the model that computes scores.
-    support_, multipliers_, pairs_, loo_estimate_, C_, C_tried_, objective_, gap_, run_, label_posterior_, margin_
-        As for MEDClassifier; but the prior, too, is fitted to all rows, and removing one changes it a little.
+    distribution_ : JointDistribution
+        Dirichlet distributions of all classes, and the bias.
+    model_ : NetModel
+        Columns and structures, which compute the scores.
+    support_ : (m,) array
+        Support rows: rows with a non-zero multiplier.
+    multipliers_ : (n,) or (n, pairs) array
+        Multipliers l of the training rows; for more than two classes, one for each pair of classes in `pairs_`.
+    pairs_ : list of tuple
+        Pairs of classes, in the order of the columns of `multipliers_`.
+    loo_estimate_ : float
+        Share of support rows: the leave-one-out estimate of the error of Lemma 1 [1]_. A crude estimate; the prior is
+        also fitted to all rows, so that removing any row changes the model slightly.
+    C_ : float or None
+        `C` in use; None without an upper bound.
+    C_tried_ : list of dict
+        Values of `C` tried, with their cross-validated log-loss.
+    objective_ : float
+        Dual objective J at the solution, in nats; with uncertain labels, for the labels inferred at the end.
+    gap_ : float or None
+        Duality gap: an upper bound on the distance of `objective_` from its optimum.
+    label_posterior_ : (n, C) array
+        Label probabilities of the training rows, inferred for uncertain labels; NaN for rows of weight 0. `C` bounds
+        how far they can move from the prior; for predictions use `predict_proba`.
+    margin_ : MarginPrior
+        Margin prior in use.
+    calibration_ : Calibration
+        Map from scores to probabilities.
+    run_ : Run
+        Status and trace of the optimization.
+    n_rows_ : int
+        Number of training rows.
+    schema_ : Schema
+        Names and types of the columns.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : array of str
+        Names of the columns, if X had any.
+
+    See Also
+    --------
+    MEDTreeClassifier : Averages over all tree structures instead of a given one.
+    MEDClassifier : Linear and kernel discriminant functions.
+    sklearn.naive_bayes.CategoricalNB : Naive Bayes for categories.
 
     Notes
     -----
-    The document assumes complete rows. Where a value or one of its parents is missing, that table is left out for the
-    row; for a column without children that is exact.
+    Document 001 assumes complete rows. Where a value or one of its parents is missing, the table is left out for the
+    row; for a column without children this is exact.
 
-    A number becomes the probabilities of the components of one mixture (the union of the classes' own): a row that is
-    partly in several values counts in each by its share, and with several numbers in a table by their product.
+    A number is represented by its probabilities under the components of a mixture for its column, the union of the
+    mixtures of the classes. A row counts for each component in proportion to these probabilities, and for the cells of
+    a table with several numbers in proportion to their product.
+
+    References
+    ----------
+    .. [1] Jaakkola, T., Meila, M. and Jebara, T. (1999). Maximum entropy discrimination. MIT AI Laboratory. Sections
+       3.6 and 3.7 (document 001).
+    .. [2] Heckerman, D., Geiger, D. and Chickering, D. M. (1995). Learning Bayesian networks: the combination of
+       knowledge and statistical data. Machine Learning 20(3), 197-243.
 
     Examples
     --------
@@ -119,7 +173,7 @@ class MEDBayesNetClassifier(MEDOfModels):
     (1.0, [('x0', 'x1')], (2, 2))
     """
 
-    _bounds = (LEAST, ENOUGH)
+    _bounds = (MIN_TARGET, MAX_TARGET)
 
     def __init__(
         self,
@@ -160,8 +214,8 @@ class MEDBayesNetClassifier(MEDOfModels):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        told = no("see `tables_` for the probabilities of every column")
-        return able(tags, missing="a missing value is left out, with the tables of its children", explanations=told)
+        missing = "a missing value is left out, with the tables of its children"
+        return able(tags, missing=missing, explanations=no("see `tables_` for the probabilities of every column"))
 
     def _check(self) -> None:
         self._check_common()
@@ -187,13 +241,13 @@ class MEDBayesNetClassifier(MEDOfModels):
             self.calibration == "predictive",
         )
 
-    def _keep_function(self, training_set: TrainingSet, trained: Trained) -> None:
+    def _store_function(self, training_set: TrainingSet, trained: TrainedDiscriminant) -> None:
         assert isinstance(trained.discriminant, NetDiscriminant)
         self.distribution_: JointDistribution = trained.solution.state
         self.model_: NetModel = trained.discriminant.model
-        self.shares_ = self.class_prior_.copy()  # of the training rows
+        self.training_prior_ = self.class_prior_.copy()
 
-    # --- what was found -----------------------------------------------------------------------------------------
+    # --- attributes and predictions -----------------------------------------------------------------------------
 
     @property
     def column_names_(self) -> tuple[str, ...]:
@@ -203,28 +257,28 @@ class MEDBayesNetClassifier(MEDOfModels):
 
     @property
     def edges_(self) -> list[list[tuple[str, str]]]:
-        """(parent, child) of each class."""
+        """Edges (parent, child) of each class."""
         names = self.column_names_
         return [
-            [(names[u], names[v]) for v, above in enumerate(net.parents) for u in above] for net in self.model_.nets
+            [(names[u], names[v]) for v, parents in enumerate(net.parents) for u in parents] for net in self.model_.nets
         ]
 
-    def _laid_out(self, lines: list[Array]) -> list[dict[str, Array]]:
-        return [dict(zip(self.column_names_, net.tables(line))) for net, line in zip(self.model_.nets, lines)]
+    def _as_tables(self, cells: list[Array]) -> list[dict[str, Array]]:
+        """The cells of each class, as a table for each column."""
+        return [dict(zip(self.column_names_, net.tables(values))) for net, values in zip(self.model_.nets, cells)]
 
     @property
     def counts_(self) -> list[dict[str, Array]]:
-        """Parameters of the Dirichlet distributions, of each class and column."""
+        """Parameters of the Dirichlet distributions of each class and column."""
         check_is_fitted(self)
-        return self._laid_out([one.T.copy() for one in self.distribution_.parts])
+        return self._as_tables([part.T.copy() for part in self.distribution_.parts])
 
     @property
     def tables_(self) -> list[dict[str, Array]]:
-        """Expected probabilities, of each class and column."""
+        """Expected conditional probabilities of each class and column."""
         check_is_fitted(self)
-        return self._laid_out(
-            [np.exp(one.log_predictive) for one in self.distribution_.parts if isinstance(one, Dirichlets)]
-        )
+        parts = [part for part in self.distribution_.parts if isinstance(part, Dirichlets)]
+        return self._as_tables([np.exp(part.log_predictive) for part in parts])
 
     def _scores(self, X: Any) -> Array:
         check_is_fitted(self)
@@ -234,4 +288,4 @@ class MEDBayesNetClassifier(MEDOfModels):
         if self.calibration != "predictive":
             return super()._log_joint(X)
         table = read_features(self, X, reset=False)
-        return self.calibration_(self.model_.predictive_scores(self.distribution_, table, self.shares_))
+        return self.calibration_(self.model_.predictive_scores(self.distribution_, table, self.training_prior_))

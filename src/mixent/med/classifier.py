@@ -1,4 +1,4 @@
-"""Maximum entropy discrimination with linear discriminants and kernels."""
+"""Maximum entropy discrimination with linear and kernel discriminant functions."""
 
 from __future__ import annotations
 
@@ -32,110 +32,155 @@ from mixent.core.arrays import Array
 from mixent.data import Table, check_spread, read_features
 from mixent.med.constraints import PairConstraints, contrasts
 from mixent.med.encoding import FILLED, Encoder
-from mixent.med.estimator import MEDBase, Trained
+from mixent.med.estimator import MEDBase, TrainedDiscriminant
 from mixent.med.margins import MarginPrior, check_some_margin
 from mixent.med.problem import Plane
 from mixent.med.solving import Discriminant, dual_coefficients
 from mixent.med.training_sets import FeatureTrainingSet, KernelTrainingSet, Subset, TrainingSet, in_batches
 
-GRIDS = {  # of C, for C="auto"; the exponential prior near 1 expects hardly any margin, which regularizes as a small C
+# Values of C for C="auto". With the exponential prior a C near 1 requires almost no margin, like a small C elsewhere.
+GRIDS = {
     "exponential": (1.1, 1.3, 1.8, 4.0, 12.0, 40.0, 150.0, 500.0),
     "laplace": (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0),
     "gaussian": (0.1, 0.2, 0.5, 1.0, 3.0, 10.0, 30.0),
 }
 KERNELS = (Linear, Polynomial, RBF, Precomputed, KernelFunction)
-MATRIX = "a kernel matrix has neither missing values nor text"
-MOST_PAIRS, MOST_JOINT = 10_000, 2_000  # rows from which a kernel goes through features: two classes, more
+MATRIX = "a kernel matrix has neither missing values nor categories"
+MOST_ROWS, MOST_ROWS_JOINT = 10_000, 2_000  # with more rows Nyström features are used: two classes, more classes
 LANDMARKS = 1_000
 
 
 @reads(Linear, Polynomial, RBF)
 def read_classifier_kernel(name: str, value: Any) -> Any:
-    """A kernel, or the user's transformer as it is."""
+    """Read a kernel; a transformer is returned unchanged."""
     return value if hasattr(value, "transform") else read_kernel(name, value, KERNELS, also="a transformer")
 
 
 class MEDClassifier(MEDBase):
-    """Maximum entropy discrimination with a linear discriminant function, or one in a kernel's space.
+    """Maximum entropy discrimination with a linear or kernel discriminant function.
 
-    The distribution over discriminant functions F_y and margins g that keeps the margin of every training label against
-    every other class on average (001, equation 5), with the least relative entropy to the prior: theta ~ N(0, I) for
-    two classes (Theorem 2), a bias b, and a margin prior.  Maximizes the dual
+    The solution is the distribution over discriminant functions F_y and margins g with the least relative entropy to
+    the prior under which every training row has its margin on average, against every other class ([1]_, equation 5).
+    The prior is theta ~ N(0, I) for two classes (Theorem 2), with a bias b and a margin prior.  Maximizes the dual
 
         J(l) = sum_k w_k u(l_k) - log Z(l),   for two classes  sum_t w_t u(l_t) - 1/2 |sum_t w_t l_t y_t x_t|^2,
 
-    over multipliers 0 <= l < C, one for each row and other class, all classes jointly; u(l) = l + log(1 - (l/C)^2) for
-    the Laplace prior of the margins, l + log(1 - l/C) for the exponential one of Theorem 2. Coordinate ascent raises
-    J, Newton's method lowers the primal objective; the optimizer's objective never falls, and the difference of both is
+    over multipliers 0 <= l < C, one for each row and other class, jointly for all classes. For the Laplace prior of the
+    margins u(l) = l + log(1 - (l/C)^2), for the exponential prior of Theorem 2 u(l) = l + log(1 - l/C). Without the
+    logarithm this is a support vector machine [2]_. Depending on the kernel, coordinate ascent maximizes J, or Newton's
+    method minimizes the primal objective; the objective never decreases, and the difference between primal and dual is
     the duality gap. The solution is sparse: removing a row with l = 0 changes nothing.
 
-    Probabilities are a softmax of `a` times the discriminant functions, `a` fitted to the scores of rows held out by
-    `cv` (calibration="temperature"), mixed with a share 1 / (n + 2) of the uniform distribution. They rank rows of two
-    classes as `decision_function` does (with ties far out), and `predict` agrees with it.
+    Class probabilities are a softmax of the discriminant functions times a constant, which is fitted to the scores of
+    held-out rows (calibration="temperature"), mixed with a share 1 / (n + 2) of the uniform distribution. For two
+    classes they rank rows as `decision_function` does (with ties at extreme scores), and `predict` agrees with it.
 
     Parameters
     ----------
     kernel : "linear", "poly", "rbf", "precomputed", Polynomial, RBF, KernelFunction, callable, or transformer
-        "poly" and "rbf" stand for `Polynomial()` and `RBF()`, which hold degree, gamma, coef0 and the number of Nyström
-        features. A callable takes two matrices of encoded rows. A transformer (`FisherKernel`, or any with `transform`)
-        maps rows to features whose inner product is the kernel. With "precomputed", X is the kernel matrix. Beyond
-        10 000 rows (2000 with more than two classes or uncertain labels) 1000 Nyström features replace a kernel matrix.
+        Kernel function. "poly" and "rbf" stand for `Polynomial()` and `RBF()`, which hold degree, gamma, coef0 and the
+        number of Nyström features. A callable takes two matrices of encoded rows. A transformer (`FisherKernel`, or any
+        object with `transform`) maps rows to features whose inner product is the kernel. With "precomputed", X is the
+        kernel matrix. With more than 10 000 rows (2000 with more than two classes or uncertain labels), 1000 Nyström
+        features replace the kernel matrix.
     C : "auto" or float
         Upper bound on each row's multiplier, like C of a support vector machine. "auto" chooses it by cross-validated
-        log-loss of the labelled rows (at most 3 with uncertain labels). The exponential margin needs C > 1.
+        log-loss of the labelled rows (at most 3 with uncertain labels). The exponential margin prior needs C > 1.
     margin : "laplace", "exponential", "gaussian", "fixed" or Margin
-        Prior of the margins, about 1 or the `target` of a `Margin`. "fixed" is the hard margin: rows that cannot keep
-        it are an error.
+        Prior of the margins, with its mode at 1, or at the `target` of a `Margin`. "fixed" is the hard margin: `fit`
+        raises an error if the classes cannot be separated.
     bias : "flat" or float
-        Prior of b: flat (default; the multipliers of the classes balance), or Gaussian with this variance.
+        Prior of the bias: flat, or Gaussian with this variance. With a flat prior the multipliers of the classes
+        balance.
     relaxation : float
-        With uncertain labels, the share of each label update that is applied.
+        Step size of the label updates with uncertain labels, above 0 and at most 1.
     calibration : "temperature", "affine" or None
-        How scores become probabilities. "affine" also moves the threshold between classes, and `predict` then follows
-        the probabilities. None: a softmax of the scores, without further fits.
+        Calibration of the probabilities. "temperature" fits a factor of the scores; "affine" also an offset for each
+        class, which shifts the threshold, and `predict` then follows the probabilities. None: softmax of the scores.
     standardize : bool
         Scale continuous columns to mean 0 and variance 1.
     cv : int, splitter or list of (train, test)
-        Folds for C="auto" and for the calibration; a list holds positions among the labelled rows.
+        Cross-validation splits for C="auto" and for the calibration. A list holds positions among the labelled rows.
     tol : float
-        Stop when the gap per row is smaller, in nats.
+        Tolerance: stop when the duality gap per row is below it, in nats.
     max_iter : int
-        Maximum number of passes.
+        Maximum number of iterations.
     categorical : "auto" or list
-        Columns to treat as categories whatever their type; each category becomes a bit.
+        Columns to treat as categorical whatever their type; they are one-hot encoded.
     random_state : int, RandomState or None
-        For folds and landmarks.
+        Seed for cross-validation and landmarks.
     n_jobs : int or None
-        Threads; None takes all cores.
+        Number of threads; None uses all cores.
     progress : bool or callable
-        True shows a bar; a callable is called with (done, total, text).
+        True shows a progress bar; a callable is called with (done, total, text).
 
     Attributes
     ----------
-    classes_, class_prior_
-        Class labels and their shares among the labelled rows.
+    classes_ : (C,) array
+        Class labels.
+    class_prior_ : (C,) array
+        Class priors: the shares of the labelled rows, or those set by `adjust_priors`.
     support_ : (m,) array
-        Rows whose multipliers are not all zero.
+        Support rows: rows with a non-zero multiplier.
     multipliers_ : (n,) or (n, pairs) array
-        l of every training row; for more than two classes one of each pair of classes in `pairs_`.
+        Multipliers l of the training rows; for more than two classes, one for each pair of classes in `pairs_`.
+    pairs_ : list of tuple
+        Pairs of classes, in the order of the columns of `multipliers_`.
     loo_estimate_ : float
-        Share of rows with a non-zero multiplier: the leave-one-out estimate of the error of Lemma 1. Removing any
-        other row changes nothing. A crude estimate, not a bound for this training set.
-    C_, C_tried_
-        `C` in use, and the cross-validated log-loss of those tried.
-    coef_, intercept_
-        Of the linear discriminant, in the encoded columns `feature_names_`; (d,) and a number for two classes, else
-        (C, d) and (C,).
-    objective_, gap_ : float
-        J at the solution in nats (all rows together), and an upper bound on its distance from the optimum; with
-        uncertain labels both are for the labels inferred at the end.
-    run_ : Run
-        How the optimization ended.
+        Share of support rows: the leave-one-out estimate of the error of Lemma 1 [1]_. Removing any other row changes
+        nothing. A crude estimate, not a bound for this training set.
+    C_ : float or None
+        `C` in use; None without an upper bound.
+    C_tried_ : list of dict
+        Values of `C` tried, with their cross-validated log-loss.
+    objective_ : float
+        Dual objective J at the solution, in nats; with uncertain labels, for the labels inferred at the end.
+    gap_ : float or None
+        Duality gap: an upper bound on the distance of `objective_` from its optimum.
     label_posterior_ : (n, C) array
-        P(y) of every training row, inferred where its label was uncertain; NaN for rows of weight 0. `C` bounds how far
-        it can move from the prior; for predictions use `predict_proba`.
-    margin_, calibration_
-        The margin prior and the map to probabilities in use.
+        Label probabilities of the training rows, inferred for uncertain labels; NaN for rows of weight 0. `C` bounds
+        how far they can move from the prior; for predictions use `predict_proba`.
+    margin_ : MarginPrior
+        Margin prior in use.
+    calibration_ : Calibration
+        Map from scores to probabilities.
+    run_ : Run
+        Status and trace of the optimization.
+    coef_ : (d,) or (C, d) array
+        Coefficients of the encoded columns; (d,) for two classes. Only with a linear kernel or a transformer.
+    intercept_ : float or (C,) array
+        Mean of the bias; a number for two classes.
+    function_ : DiscriminantFunction
+        Expected discriminant functions.
+    feature_names_ : tuple of str
+        Names of the encoded columns.
+    encoder_ : Encoder or None
+        Encoding of the columns; None for a precomputed kernel and a transformer.
+    kernel_ : Kernel or None
+        Kernel with its parameters in use; None for a precomputed kernel and a transformer.
+    feature_map_ : Nystrom, transformer or None
+        Map to the features whose inner product is the kernel; None if the kernel is used directly.
+    n_rows_ : int
+        Number of training rows.
+    schema_ : Schema
+        Names and types of the columns.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : array of str
+        Names of the columns, if X had any.
+
+    See Also
+    --------
+    MEDGaussianClassifier : The same with log-ratios of Gaussians, which have quadratic boundaries.
+    MEDTreeClassifier : The same with log-ratios of tree-structured distributions, mainly for categories.
+    FisherKernel : Kernel from a mixture or hidden Markov model.
+    sklearn.svm.SVC : Support vector classification.
+
+    References
+    ----------
+    .. [1] Jaakkola, T., Meila, M. and Jebara, T. (1999). Maximum entropy discrimination. MIT AI Laboratory. Sections 2,
+       3.1 and 5, Theorem 2 (document 001).
+    .. [2] Cortes, C. and Vapnik, V. (1995). Support-vector networks. Machine Learning 20(3), 273-297.
 
     Examples
     --------
@@ -192,71 +237,73 @@ class MEDClassifier(MEDBase):
             kernel.check()
         check_flag("standardize", self.standardize)
         if not self.standardize and not _encodes(kernel):
-            raise ValueError(f"standardize=False is not used with kernel={self.kernel!r}, which takes no columns")
+            raise ValueError(
+                f"standardize=False is not used with kernel={self.kernel!r}, which does not encode columns"
+            )
         if margin.quantile is not None:
             raise ValueError(
-                f"quantile of the margin is only used where classes have probability models; MEDClassifier takes a "
-                f"target, got quantile={margin.quantile!r}"
+                f"quantile of the margin is only used by classifiers with a probability model for each class; set the "
+                f"target of the margin for MEDClassifier; got quantile={margin.quantile!r}"
             )
-        if not self._needs_c() and not isinstance(self.C, str):
+        if not self._chooses_C() and not isinstance(self.C, str):
             check_some_margin(margin.prior(self.C, self._target()))
 
     def _target(self) -> float:
         target = self._group("margin").target
         return 1.0 if target is None else float(target)
 
-    def _margin(self, c: float | None, discriminant: Discriminant, constraints: PairConstraints) -> MarginPrior:
-        return self._group("margin").prior(c, self._target())
+    def _margin(self, C: float | None, discriminant: Discriminant, constraints: PairConstraints) -> MarginPrior:
+        return self._group("margin").prior(C, self._target())
 
     def _quantile_in_use(self) -> None:
         return None
 
     def _grid(self) -> tuple[float, ...]:
-        return tuple(c / self._target() for c in GRIDS[self._group("margin").distribution])
+        return tuple(C / self._target() for C in GRIDS[self._group("margin").distribution])
 
-    # --- spaces -------------------------------------------------------------------------------------------------
+    # --- training -----------------------------------------------------------------------------------------------
 
     def _training_set(self, X: Any, y: Any, table: Table, subset: Subset, executor: Any) -> TrainingSet:
         self.encoder_: Encoder | None = None
         self.kernel_: Kernel | None = None
-        self.map_: Any = None
+        self.feature_map_: Any = None
         kernel = self._group("kernel")
         if isinstance(kernel, Precomputed):
             return KernelTrainingSet(_square_matrix(table))
         check_spread(table)
         if not isinstance(kernel, Kernel):
-            self.map_ = _fitted_map(kernel, table, y, subset.weight)
-            return FeatureTrainingSet(_mapped(self.map_, table))
+            self.feature_map_ = _fitted_transformer(kernel, table, y, subset.weight)
+            return FeatureTrainingSet(_transformed(self.feature_map_, table))
         self.encoder_ = Encoder.of(table, subset.weight, bool(self.standardize))
         Z = self.encoder_(table)
         self.kernel_ = kernel.resolved(Z, subset.weight)
         if isinstance(self.kernel_, Linear):
             return FeatureTrainingSet(Z)
-        n_landmarks = self.kernel_.count_landmarks(len(subset.rows), _usual_landmarks(subset))
+        n_landmarks = self.kernel_.count_landmarks(len(subset.rows), _default_landmarks(subset))
         if n_landmarks is not None:
             rng = check_random_state(self.random_state)
             chosen = np.sort(rng.permutation(subset.rows[subset.weight > 0])[:n_landmarks])
-            self.map_ = Nystrom.of(self.kernel_, Z[chosen])
-            return FeatureTrainingSet(self.map_(Z))
+            self.feature_map_ = Nystrom.of(self.kernel_, Z[chosen])
+            return FeatureTrainingSet(self.feature_map_(Z))
         K = self.kernel_.square(Z, executor)
         if isinstance(self.kernel_, KernelFunction):
             check_kernel_matrix(K, "the matrix of the kernel function")
         return KernelTrainingSet(K, Z)
 
-    def _keep_function(self, training_set: TrainingSet, trained: Trained) -> None:
-        """All that predictions need: a plane, or the rows that support the function."""
+    def _store_function(self, training_set: TrainingSet, trained: TrainedDiscriminant) -> None:
         constraints, solution = trained.constraints, trained.solution
         contrast = contrasts(constraints.n_classes)
         if isinstance(training_set, FeatureTrainingSet):
             plane: Plane = trained.discriminant.plane(solution, constraints)  # type: ignore[attr-defined]
-            self.function_ = Function(plane.coef.T @ contrast.T, contrast @ plane.bias)
+            self.function_ = DiscriminantFunction(plane.coef.T @ contrast.T, contrast @ plane.bias)
             return
-        pulls = dual_coefficients(solution, constraints, contrast)
-        used = np.flatnonzero(pulls.any(axis=1))
-        rows = trained.subset.rows[used]
+        coefficients = dual_coefficients(solution, constraints, contrast)
+        support = np.flatnonzero(coefficients.any(axis=1))
+        rows = trained.subset.rows[support]
         assert isinstance(training_set, KernelTrainingSet)
         vectors = None if training_set.encoded is None else training_set.encoded[rows]
-        self.function_ = Function(pulls[used] @ contrast.T, contrast @ solution.state.bias, rows, vectors)
+        weights, bias = coefficients[support] @ contrast.T, contrast @ solution.state.bias
+        self.function_ = DiscriminantFunction(weights, bias, rows, vectors)
 
     # --- predictions --------------------------------------------------------------------------------------------
 
@@ -264,40 +311,43 @@ class MEDClassifier(MEDBase):
         check_is_fitted(self)
         table = read_features(self, X, reset=False)
         function = self.function_
-        if self.encoder_ is None and self.map_ is not None:
-            return function.plane(_mapped(self.map_, table))
+        if self.encoder_ is None and self.feature_map_ is not None:
+            return function(_transformed(self.feature_map_, table))
         if self.encoder_ is None:
-            return function.plane(_complete(table.X)[:, function.rows])
-        out = in_batches(table, self._planes)
-        lost = ~np.isfinite(out).all(axis=1)
-        if lost.any():
-            raise ValueError(f"row {int(lost.argmax())} is so far from the training rows that its kernel overflows")
-        return out
+            return function(_complete(table.X)[:, function.rows])
+        scores = in_batches(table, self._batch_scores)
+        overflowed = ~np.isfinite(scores).all(axis=1)
+        if overflowed.any():
+            raise ValueError(
+                f"row {int(overflowed.argmax())} is so far from the training rows that its kernel overflows; correct "
+                "or remove it"
+            )
+        return scores
 
-    def _planes(self, rows: Table) -> Array:
-        """(n, C) of encoded rows."""
+    def _batch_scores(self, rows: Table) -> Array:
+        """(n, C) scores of rows that are encoded here."""
         assert self.encoder_ is not None
         Z = self.encoder_(rows)
-        if self.map_ is not None:
-            Z = self.map_(Z)
+        if self.feature_map_ is not None:
+            Z = self.feature_map_(Z)
         elif self.function_.vectors is not None:
             assert self.kernel_ is not None
             Z = self.kernel_.gram(Z, self.function_.vectors)
-        return self.function_.plane(Z)
+        return self.function_(Z)
 
     @property
     def feature_names_(self) -> tuple[str, ...]:
         """Names of the encoded columns."""
         check_is_fitted(self)
         if self.encoder_ is None:
-            raise AttributeError(f"kernel={self.kernel!r} has no encoded columns")
+            raise AttributeError(f"kernel={self.kernel!r} does not encode columns")
         return self.encoder_.names
 
     @property
     def coef_(self) -> Array:
-        """Coefficients of the linear discriminant."""
+        """Coefficients of the linear discriminant function."""
         check_is_fitted(self)
-        if self.function_.rows is not None or isinstance(self.map_, Nystrom):
+        if self.function_.rows is not None or isinstance(self.feature_map_, Nystrom):
             raise AttributeError(f"kernel={self.kernel!r} has no coefficients; only kernel='linear' does")
         weights = self.function_.weights.T
         return weights[1] - weights[0] if len(weights) == 2 else weights
@@ -311,37 +361,38 @@ class MEDClassifier(MEDBase):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        given = isinstance(self.kernel, Precomputed) or (isinstance(self.kernel, str) and self.kernel == "precomputed")
-        tags.input_tags.pairwise = given
-        tags.input_tags.allow_nan = not given
-        if given:
+        by_name = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        precomputed = by_name or isinstance(self.kernel, Precomputed)
+        tags.input_tags.pairwise = precomputed
+        tags.input_tags.allow_nan = not precomputed
+        if precomputed:
             return able(tags, missing=MATRIX, mixed=no(MATRIX))
         return able(tags, missing=FILLED, explanations=no('see `coef_` of kernel="linear"'))
 
 
 @dataclass(frozen=True)
-class Function:
-    """Expected discriminant functions: weights of features, or of the kernel with some rows."""
+class DiscriminantFunction:
+    """Expected discriminant functions: linear in features, or in the kernel with the support rows."""
 
     weights: Array  # (r, C)
     bias: Array  # (C,)
-    rows: np.ndarray | None = None  # training rows the kernel is taken with
-    vectors: Array | None = None  # (r, d) those rows, encoded
+    rows: np.ndarray | None = None  # (r,) support rows; None: linear in features
+    vectors: Array | None = None  # (r, d) the encoded support rows
 
-    def plane(self, Z: Array) -> Array:
-        """(n, C)."""
+    def __call__(self, Z: Array) -> Array:
+        """(n, C) scores from features, or from the kernel with the support rows."""
         return Z @ self.weights + self.bias
 
 
 def _encodes(kernel: Any) -> bool:
-    """Whether the kernel is a function of encoded columns."""
+    """Whether the kernel takes encoded columns."""
     return isinstance(kernel, Kernel) and not isinstance(kernel, Precomputed)
 
 
-def _usual_landmarks(subset: Subset) -> int | None:
-    """Nyström features where the user leaves their number to us."""
-    many = subset.n_classes > 2 or subset.uncertain
-    return LANDMARKS if len(subset.rows) > (MOST_JOINT if many else MOST_PAIRS) else None
+def _default_landmarks(subset: Subset) -> int | None:
+    """Default number of Nyström features; None: use the whole kernel matrix."""
+    joint = subset.n_classes > 2 or subset.uncertain
+    return LANDMARKS if len(subset.rows) > (MOST_ROWS_JOINT if joint else MOST_ROWS) else None
 
 
 def _complete(X: Array) -> Array:
@@ -352,7 +403,7 @@ def _complete(X: Array) -> Array:
 
 
 def _square_matrix(table: Table) -> Array:
-    """The user's kernel matrix, checked."""
+    """Check and return a precomputed kernel matrix."""
     if table.schema.categorical:
         raise ValueError("kernel='precomputed' takes a matrix of numbers; X has categorical columns")
     K = _complete(table.X)
@@ -364,21 +415,21 @@ def _square_matrix(table: Table) -> Array:
     return K
 
 
-def _fitted_map(given: Any, table: Table, y: Any, weight: Array) -> Any:
-    """The user's transformer, fitted if it is not; the user's own stays as it is."""
+def _fitted_transformer(transformer: Any, table: Table, y: Any, weight: Array) -> Any:
+    """A copy of the transformer, fitted unless it is already."""
     try:
-        check_is_fitted(given)
-        return copy.deepcopy(given)
+        check_is_fitted(transformer)
+        return copy.deepcopy(transformer)
     except NotFittedError:
-        weighted = {"sample_weight": weight} if has_fit_parameter(given, "sample_weight") else {}
-        return clone(given).fit(features_for(given, table), y, **weighted)
+        weights = {"sample_weight": weight} if has_fit_parameter(transformer, "sample_weight") else {}
+        return clone(transformer).fit(features_for(transformer, table), y, **weights)
 
 
-def _mapped(transformer: Any, table: Table) -> Array:
+def _transformed(transformer: Any, table: Table) -> Array:
     Z = np.asarray(transformer.transform(features_for(transformer, table)), dtype=float)
     if Z.ndim != 2 or not np.isfinite(Z).all():
         raise ValueError(
-            f"the kernel's transform must give a matrix of finite features; {type(transformer).__name__} gave "
+            f"transform of the kernel must return a matrix of finite features; {type(transformer).__name__} returned "
             f"shape {Z.shape}" + ("" if np.isfinite(Z).all() else " with values that are not finite")
         )
     return Z

@@ -63,7 +63,7 @@ def describe_kernel(model: FisherKernel) -> Document:
 
 def _discriminant(model: MEDClassifier) -> tuple[str, Facts]:
     """The discriminant function in words and as plain values."""
-    features, kernel = model.map_, model.kernel_
+    features, kernel = model.feature_map_, model.kernel_
     if isinstance(kernel, Linear):
         return f"Linear discriminant function of {count(len(model.feature_names_), 'encoded column')}", {
             "name": "linear"

@@ -37,7 +37,7 @@ def describe_margins(model: MEDBase, lead: str, content: list[Content], facts: F
     facts : the same as plain values
     """
     about = {**margin_facts(model), **facts}
-    trained = model._asks()
+    trained = model._trains_margins()
     support = {"support rows": [entry["support"] for entry in about["classes"]]} if trained else {}
     tried = [tried_table(about["C"])] if about["C"]["tried"] else []
     bullets = Bullets([f"{text}." for text in training_texts(about, trained)])
@@ -190,7 +190,7 @@ def margins_on_rows(model: MEDBase, X: Any, y: Any) -> list[Content]:
     X : table of n rows
     y : (n,) labels, or None
     """
-    if y is None or np.ndim(y) != 1 or len(y) != model.n_rows_ or not model._asks():
+    if y is None or np.ndim(y) != 1 or len(y) != model.n_rows_ or not model._trains_margins():
         return []
     display = MarginsDisplay.from_estimator(model, X, y)
     n, held = len(display.margin), int(display.support.sum())

@@ -1,4 +1,4 @@
-"""Maximum entropy discrimination with Gaussians (001, section 3.1.1)."""
+"""Maximum entropy discrimination with Gaussian class densities (001, section 3.1.1)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mixent.core.arrays import Array
 from mixent.data import Table, check_spread, read_features
 from mixent.med.constraints import PairConstraints, contrasts
 from mixent.med.encoding import FILLED, Encoder
-from mixent.med.estimator import CALIBRATIONS, MEDBase, Trained
+from mixent.med.estimator import CALIBRATIONS, MEDBase, TrainedDiscriminant
 from mixent.med.gaussians import ClassNormalWisharts
 from mixent.med.margins import MARGINS
 from mixent.med.options import GaussianPrior
@@ -28,14 +28,14 @@ from mixent.med.training_sets import GaussianTrainingSet, Subset, TrainingSet, p
 
 GRID = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 LANDMARKS = 500
-WIDE = 20  # encoded columns from which every second C is tried
-BIT = 0.02  # least variance of a bit within classes
+WIDE = 20  # with more encoded columns, C="auto" tries only every second value
+MIN_INDICATOR_VARIANCE = 0.02  # within classes, of a one-hot column
 MOST_COLUMNS = 60  # a Newton step has (d + 1)(d + 2) / 2 unknowns per class
 
 
 @reads(Polynomial, RBF)
 def read_component_kernel(name: str, value: Any) -> Kernel | None:
-    """A kernel proper; None: no kernel."""
+    """Read a kernel; None is returned unchanged."""
     if hasattr(value, "transform"):
         raise ValueError(
             f"{name}={type(value).__name__}(...) is a transformer; put it before this classifier in a pipeline"
@@ -44,73 +44,129 @@ def read_component_kernel(name: str, value: Any) -> Kernel | None:
 
 
 class MEDGaussianClassifier(MEDBase):
-    """Maximum entropy discrimination with the log-ratio of Gaussians: discriminative quadratic boundaries.
+    """Maximum entropy discrimination with Gaussian class densities, whose log-ratios have quadratic boundaries.
 
-    The parameters of every class's Gaussian have a Normal-Wishart distribution; the prior is the posterior of the
-    class's own rows and of further rows with a given mean and covariance (`prior`). The fit is the distribution that
-    keeps the margins of the training labels on average, with the least relative entropy to the prior.  Maximizes the
-    dual
+    The parameters of the Gaussian of every class have a Normal-Wishart distribution. The prior is the posterior given
+    the rows of the class and pseudo-observations with a given mean and covariance (`prior`). The solution is the
+    distribution with the least relative entropy to this prior under which every training row has its margin on average
+    ([1]_, section 3.1.1).  Maximizes the dual
 
-        J(l) = sum_k w_k u(l_k) - sum_s log Z_s(l) / Z_s(0),     0 <= l < C          (001, equations 16 to 18, mended)
+        J(l) = sum_k w_k u(l_k) - sum_s log Z_s(l) / Z_s(0),     0 <= l < C          (equations 16 to 18, corrected)
 
-    where row t weighs w_t^s = [y_t = s](1 + sum_y l_ty) - [y_t != s] l_ts in class s. Newton's method minimizes the
-    primal objective: its negative never falls, and the difference of both is the duality gap.
+    where row t has weight w_t^s = [y_t = s](1 + sum_y l_ty) - [y_t != s] l_ts in class s. Newton's method minimizes the
+    primal objective: its negative never decreases, and the difference between primal and dual is the duality gap.
 
     Parameters
     ----------
     C : "auto" or float
-        Upper bound on each row's multiplier (any C > 0: where all multipliers are 0 the Gaussians are those of the
-        prior). "auto" chooses it by cross-validated log-loss: dozens of fits, each of some seconds from about 20
-        encoded columns on.
+        Upper bound on each row's multiplier. "auto" chooses it by cross-validated log-loss, with dozens of fits, each
+        of which takes seconds with about 20 or more encoded columns. Any C > 0 is allowed: where all multipliers are
+        0, the Gaussians are those of the prior.
     margin : "laplace", "exponential", "gaussian" or Margin
-        Prior of the margins, about the quantile 0.1 of the labelled rows' margins under the prior (l_alpha of the
-        document), or as a `Margin` has it. Unlabelled rows are only used if that margin is positive: with such rows set
-        a larger quantile, such as ``Margin("laplace", quantile=0.5)``.
+        Prior of the margins. Its mode is the 0.1 quantile of the labelled rows' margins under the prior (l_alpha in
+        [1]_), unless a `Margin` sets another. Unlabelled rows are only used if that margin is positive; with such rows
+        set a larger quantile, such as ``Margin("laplace", quantile=0.5)``.
     prior : "auto", float or GaussianPrior
-        Number of rows the prior counts for ("auto": 1, or as many as the number of columns requires); or a
-        `GaussianPrior` with their mean and covariance.
+        Number of pseudo-observations of the prior. "auto": 1, or as many as the number of columns requires. A
+        `GaussianPrior` also holds their mean and covariance.
     kernel : "rbf", "poly", RBF, Polynomial, KernelFunction, callable or None
-        None: Gaussians of the columns. Otherwise of the leading kernel principal components, found from 500 Nyström
-        features (default).
+        Kernel function. None: Gaussians of the columns. Otherwise Gaussians of the leading kernel principal components,
+        computed from 500 Nyström features (default).
     n_kernel_components : int
-        Number of those components.
+        Number of kernel principal components.
     bias : "flat" or float
-        Prior of the log-ratio of the class priors: flat (default; the multipliers of the classes balance), or Gaussian
-        with this variance about that of the training rows.
+        Prior of the log-ratio of the class priors: flat, or Gaussian with this variance about the log-ratio of the
+        training shares. With a flat prior the multipliers of the classes balance.
     relaxation : float
-        With uncertain labels, the share of each label update that is applied.
+        Step size of the label updates with uncertain labels, above 0 and at most 1.
     calibration : "temperature", "affine", "predictive" or None
-        How scores become probabilities; "temperature" and "affine" (better with few classes of unequal size) as for
-        MEDClassifier. "predictive": Bayes' rule with each class's predictive density, a Student t, and the training
-        shares, whatever the bias. `predict` follows the probabilities; with "temperature" and None these agree with
-        `decision_function`.
+        Calibration of the probabilities; for "temperature" and "affine" see MEDClassifier ("affine" is better with few
+        classes of unequal size). "predictive": Bayes' rule with the predictive density of each class, a Student t, and
+        the training shares, whatever the bias. `predict` follows the probabilities; with "temperature" and None these
+        agree with `decision_function`.
     cv : int, splitter or list of (train, test)
-        Folds for C="auto" and for the calibration; a list holds positions among the labelled rows.
+        Cross-validation splits for C="auto" and for the calibration. A list holds positions among the labelled rows.
     tol : float
-        Stop when the gap per row is smaller, in nats.
+        Tolerance: stop when the duality gap per row is below it, in nats.
     max_iter : int
-        Maximum number of passes.
+        Maximum number of iterations.
     categorical : "auto" or list
-        Columns to treat as categories whatever their type; each category becomes a bit.
+        Columns to treat as categorical whatever their type; they are one-hot encoded.
     random_state : int, RandomState or None
-        For folds and kernel components.
+        Seed for cross-validation and kernel components.
     n_jobs : int or None
-        Threads; None takes all cores.
+        Number of threads; None uses all cores.
     progress : bool or callable
-        True shows a bar; a callable is called with (done, total, text).
+        True shows a progress bar; a callable is called with (done, total, text).
 
     Attributes
     ----------
-    classes_, class_prior_
-        Class labels and their shares among the labelled rows.
+    classes_ : (C,) array
+        Class labels.
+    class_prior_ : (C,) array
+        Class priors: the shares of the labelled rows, or those set by `adjust_priors`.
+    training_prior_ : (C,) array
+        Class shares of the labelled training rows.
     gaussians_ : list of NormalWishart
-        The distribution over each class's Gaussian, in encoded (standardized) columns.
+        Distribution over the Gaussian of each class, in encoded (standardized) columns.
     prior_gaussians_ : list of NormalWishart
-        The same before discrimination: the posterior of each class's own rows.
+        The same before discrimination: the posterior given the rows of each class.
     means_, covariances_ : lists of arrays
-        Expected mean of each class, and its covariance about which the distribution is centered, in encoded columns.
-    support_, multipliers_, pairs_, loo_estimate_, C_, C_tried_, objective_, gap_, run_, label_posterior_, margin_
-        As for MEDClassifier; but the prior, too, is fitted to all rows, and removing one changes it a little.
+        Expected mean of each class, and the covariance at the center of its distribution, in encoded columns.
+    distribution_ : ClassNormalWisharts
+        The distributions in `gaussians_`, and the bias.
+    support_ : (m,) array
+        Support rows: rows with a non-zero multiplier.
+    multipliers_ : (n,) or (n, pairs) array
+        Multipliers l of the training rows; for more than two classes, one for each pair of classes in `pairs_`.
+    pairs_ : list of tuple
+        Pairs of classes, in the order of the columns of `multipliers_`.
+    loo_estimate_ : float
+        Share of support rows: the leave-one-out estimate of the error of Lemma 1 [1]_. A crude estimate; the prior is
+        also fitted to all rows, so that removing any row changes the model slightly.
+    C_ : float or None
+        `C` in use; None without an upper bound.
+    C_tried_ : list of dict
+        Values of `C` tried, with their cross-validated log-loss.
+    objective_ : float
+        Dual objective J at the solution, in nats; with uncertain labels, for the labels inferred at the end.
+    gap_ : float or None
+        Duality gap: an upper bound on the distance of `objective_` from its optimum.
+    label_posterior_ : (n, C) array
+        Label probabilities of the training rows, inferred for uncertain labels; NaN for rows of weight 0. `C` bounds
+        how far they can move from the prior; for predictions use `predict_proba`.
+    margin_ : MarginPrior
+        Margin prior in use.
+    calibration_ : Calibration
+        Map from scores to probabilities.
+    run_ : Run
+        Status and trace of the optimization.
+    encoder_ : Encoder
+        Encoding of the columns.
+    components_ : KernelComponents or None
+        Kernel principal components; None with kernel=None.
+    n_encoded_features_ : int
+        Number of encoded columns or kernel components.
+    n_rows_ : int
+        Number of training rows.
+    schema_ : Schema
+        Names and types of the columns.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : array of str
+        Names of the columns, if X had any.
+
+    See Also
+    --------
+    MEDClassifier : Linear and kernel discriminant functions.
+    MEDTreeClassifier : Log-ratios of tree-structured distributions, mainly for categories.
+    MixtureClassifier : Bayes classifier with mixture densities, by maximum likelihood.
+    sklearn.discriminant_analysis.QuadraticDiscriminantAnalysis : Gaussian class densities by maximum likelihood.
+
+    References
+    ----------
+    .. [1] Jaakkola, T., Meila, M. and Jebara, T. (1999). Maximum entropy discrimination. MIT AI Laboratory. Sections
+       3.1.1 and 3.1.2 (document 001).
 
     Examples
     --------
@@ -189,13 +245,13 @@ class MEDGaussianClassifier(MEDBase):
         return (*CALIBRATIONS, "predictive")
 
     def _grid(self) -> tuple[float, ...]:
-        return GRID if self.width_ <= WIDE else GRID[1::2]
+        return GRID if self.n_encoded_features_ <= WIDE else GRID[1::2]
 
     def _floor(self) -> Array:
-        """(width,) least variance within classes: bits that are rare, or absent where a fold has none, stay bits."""
-        floor = np.zeros(self.width_)
+        """(d,) minimum variance within classes: positive for one-hot columns, which may be constant in a class."""
+        floor = np.zeros(self.n_encoded_features_)
         if self.components_ is None:
-            floor[len(self.encoder_.center) :] = BIT
+            floor[len(self.encoder_.center) :] = MIN_INDICATOR_VARIANCE
         return floor
 
     def _prior_margins(self, discriminant: Any, constraints: PairConstraints) -> Array:
@@ -216,14 +272,14 @@ class MEDGaussianClassifier(MEDBase):
             Z = self.components_(Z)
         if Z.shape[1] > MOST_COLUMNS:
             raise ValueError(
-                f"Gaussians of {Z.shape[1]} encoded columns have {(Z.shape[1] + 1) * (Z.shape[1] + 2) // 2} numbers "
-                f"each; the most are {MOST_COLUMNS} columns. Choose columns, or set kernel='rbf'"
+                f"X may have at most {MOST_COLUMNS} encoded columns; got {Z.shape[1]}. Select columns, or set "
+                "kernel='rbf'"
             )
-        self.width_ = Z.shape[1]
+        self.n_encoded_features_ = Z.shape[1]
         return Z
 
     def _encoded_prior(self, prior: GaussianPrior, d: int) -> tuple[Array | None, Array | None]:
-        """The prior's mean and covariance, in encoded columns."""
+        """Mean and covariance of the prior in encoded columns; None where they are not given."""
         encoder = self.encoder_
         mean = cov = None
         if prior.mean is not None:
@@ -238,31 +294,31 @@ class MEDGaussianClassifier(MEDBase):
                 raise ValueError("cov of the prior must be symmetric and positive definite")
         return mean, cov
 
-    def _keep_function(self, training_set: TrainingSet, trained: Trained) -> None:
+    def _store_function(self, training_set: TrainingSet, trained: TrainedDiscriminant) -> None:
         self.distribution_: ClassNormalWisharts = trained.solution.state
-        self.shares_ = self.class_prior_.copy()  # of the training rows
+        self.training_prior_ = self.class_prior_.copy()
         assert isinstance(trained.discriminant, GaussianDiscriminant)
         self.prior_gaussians_ = list(trained.discriminant.prior.classes)
 
-    # --- what was found -----------------------------------------------------------------------------------------
+    # --- attributes and predictions -----------------------------------------------------------------------------
 
     @property
     def gaussians_(self) -> list:
-        """The distribution over each class's Gaussian."""
+        """Distribution over the Gaussian of each class."""
         check_is_fitted(self)
         return list(self.distribution_.classes)
 
     @property
     def means_(self) -> list[Array]:
-        """Expected mean of each class, encoded columns."""
-        return [one.mean for one in self.gaussians_]
+        """Expected mean of each class, in encoded columns."""
+        return [gaussian.mean for gaussian in self.gaussians_]
 
     @property
     def covariances_(self) -> list[Array]:
-        """S / N of each class, encoded columns."""
-        return [one.root @ one.root.T / one.rows for one in self.gaussians_]
+        """Covariance S / N of each class, in encoded columns."""
+        return [gaussian.root @ gaussian.root.T / gaussian.rows for gaussian in self.gaussians_]
 
-    def _read(self, X: Any) -> Array:
+    def _encoded(self, X: Any) -> Array:
         check_is_fitted(self)
         Z = self.encoder_(read_features(self, X, reset=False))
         return Z if self.components_ is None else self.components_(Z)
@@ -271,18 +327,19 @@ class MEDGaussianClassifier(MEDBase):
         return contrasts(len(self.classes_)) @ self.distribution_.bias
 
     def _scores(self, X: Any) -> Array:
-        Z = self._read(X)
-        return np.column_stack([one.expected_log_prob(Z) for one in self.gaussians_]) + self._bias()
+        Z = self._encoded(X)
+        return np.column_stack([gaussian.expected_log_prob(Z) for gaussian in self.gaussians_]) + self._bias()
 
     def _log_joint(self, X: Any) -> Array:
         if self.calibration != "predictive":
             return super()._log_joint(X)
-        return self.calibration_(predictive_scores(self.distribution_.classes, self._read(X), self.shares_[None]))
+        Z, prior = self._encoded(X), self.training_prior_[None]
+        return self.calibration_(predictive_scores(self.distribution_.classes, Z, prior))
 
 
 @dataclass(frozen=True)
 class KernelComponents:
-    """Leading principal components in a kernel's space, each with variance 1 over the training rows."""
+    """Leading kernel principal components, each with variance 1 over the training rows."""
 
     nystrom: Nystrom
     center: Array  # (r,)
@@ -297,16 +354,16 @@ class KernelComponents:
         features = nystrom(Z[used])
         share = weight[used] / weight.sum()
         center = share @ features
-        left = features - center
-        values, vectors = eigh((left * share[:, None]).T @ left)
+        centered = features - center
+        values, vectors = eigh((centered * share[:, None]).T @ centered)
         keep = np.argsort(values)[::-1][:n]
         keep = keep[values[keep] > 1e4 * CUT * values.max()]
         axes = vectors[:, keep] / np.sqrt(values[keep])
         strongest = np.take_along_axis(axes, np.abs(axes).argmax(axis=0)[None], axis=0)
-        return cls(nystrom, center, axes * np.sign(strongest))  # a sign is free: the strongest entry is positive
+        return cls(nystrom, center, axes * np.sign(strongest))  # the sign is arbitrary: make the largest entry positive
 
     def __call__(self, Z: Array) -> Array:
-        """(n, m)."""
+        """(n, m) components of encoded rows."""
         return (self.nystrom(Z) - self.center) @ self.axes
 
 
@@ -316,5 +373,5 @@ def _numbers(name: str, value: Any, shape: tuple[int, ...]) -> Array:
     except (TypeError, ValueError):
         out = np.empty(0)
     if out.shape != shape or not np.isfinite(out).all():
-        raise ValueError(f"{name} must be finite numbers of shape {shape}, one for each encoded column; got {value!r}")
+        raise ValueError(f"{name} must be finite numbers of shape {shape}, for the encoded columns; got {value!r}")
     return out

@@ -12,18 +12,18 @@ DISTRIBUTIONS = (*MARGINS, "fixed")
 
 
 class Margin(Options):
-    """The margin that is required of every training row: a prior distribution about a target.
+    """Prior distribution of the margins of the training rows.
 
     Parameters
     ----------
     distribution : "laplace", "exponential", "gaussian" or "fixed"
-        Prior of the margin. "fixed" is the hard margin: rows that cannot keep it are an error.
+        Family of the prior. "fixed" is the hard margin: `fit` raises an error if some rows cannot have it.
     target : float or None
-        The margin about which the prior lies, in nats where scores are log-likelihood ratios. None: 1 for
-        MEDClassifier; for other classifiers the `quantile` (MEDTreeClassifier: at least 2; MEDBayesNetClassifier: from
-        0.1 to 2).
+        Mode of the prior: the required margin, in nats where scores are log-likelihood ratios. None: 1 for
+        MEDClassifier; for other classifiers the `quantile` (at least 2 for MEDTreeClassifier, from 0.1 to 2 for
+        MEDBayesNetClassifier).
     quantile : float or None
-        Sets the target to this quantile of the training rows' margins before discrimination (for MEDNoveltyDetector: of
+        Sets the target to this quantile of the training rows' margins before discrimination (for MEDNoveltyDetector, of
         their log-probabilities under the Bayesian fit). None: 0.1, for MEDNoveltyDetector 0.5.
 
     Examples
@@ -45,11 +45,11 @@ class Margin(Options):
 
     @property
     def fixed(self) -> bool:
-        """Whether the margin is certain, so that no C bounds the multipliers."""
+        """Whether the margin is hard, so that the multipliers have no upper bound C."""
         return self.distribution == "fixed"
 
     def check(self, distributions: tuple[str, ...] = DISTRIBUTIONS) -> None:
-        """Refuse parameters out of range."""
+        """Raise an error for parameters out of range."""
         check_choice("margin", self.distribution, distributions)
         if self.target is not None:
             check_positive("target of the margin", self.target)
@@ -57,25 +57,26 @@ class Margin(Options):
             raise ValueError(f"quantile of the margin must be a number from 0 to 1, or None; got {self.quantile!r}")
         if self.target is not None and self.quantile is not None:
             raise ValueError(
-                f"a margin has a target or a quantile; got target={self.target!r} and quantile={self.quantile!r}"
+                f"give either the target or the quantile of the margin; got target={self.target!r} and "
+                f"quantile={self.quantile!r}"
             )
 
     def prior(self, C: float | None, target: float) -> MarginPrior:
-        """The prior distribution, its multipliers bounded by C."""
+        """The prior distribution for a given C and target."""
         return margin_prior(self.distribution, C, target)
 
 
 class GaussianPrior(Options):
-    """Prior of the Gaussian of each class: rows with a mean and a covariance, added to the class's own.
+    """Normal-Wishart prior of the Gaussian of each class, as pseudo-observations with a mean and a covariance.
 
     Parameters
     ----------
     strength : "auto" or float
-        How many rows the prior counts for; "auto": 1, or as many as the number of columns requires. 0 is the
-        document's.
+        Number of pseudo-observations. "auto": 1, or as many as the number of columns requires. 0: no prior, as in
+        document 001.
     mean, cov : arrays or None
-        Mean and covariance matrix of those rows, in the units of the columns; None: the mean of all rows, the
-        covariance within classes.
+        Mean and covariance matrix of the pseudo-observations, in the units of the columns. None: the mean of all rows
+        and the covariance within classes.
 
     Examples
     --------
@@ -94,11 +95,11 @@ class GaussianPrior(Options):
 
     @classmethod
     def read(cls, name: str, value: Any) -> Self:
-        """A number is the strength."""
+        """Read the prior; a number is its strength."""
         return cls(value) if check_number(value) else super().read(name, value)
 
     def check(self) -> None:
-        """Refuse parameters out of range."""
+        """Raise an error for parameters out of range."""
         if not (isinstance(self.strength, str) and self.strength == "auto"):
             check_positive("strength of the prior", self.strength, zero=True)
         for name in self.given:
@@ -107,29 +108,29 @@ class GaussianPrior(Options):
 
     @property
     def given(self) -> list[str]:
-        """Which of mean and cov are given."""
+        """Names of the parameters among mean and cov that are given."""
         return [name for name in ("mean", "cov") if getattr(self, name) is not None]
 
     @property
     def n_rows(self) -> float | None:
-        """The strength; None: found from the columns."""
+        """Number of pseudo-observations; None: depends on the number of columns."""
         return None if isinstance(self.strength, str) else float(self.strength)
 
 
 class Tables(Options):
-    """Probability tables of the edges of trees.
+    """Probability tables of tree-structured distributions.
 
     Parameters
     ----------
     kind : "fixed" or "integrated"
-        "fixed": the marginals of the class's rows, smoothed; "integrated": they have Dirichlet distributions, learned
-        together with the trees (appendix B).
+        Fixed at the smoothed marginals of the class's rows, or with Dirichlet distributions that are learned together
+        with the trees (document 001, appendix B).
     ess : float
-        Equivalent sample size of the prior: rows spread evenly over every table.
+        Equivalent sample size of the Dirichlet prior, spread evenly over the cells of every table.
     continuous : "auto", "gaussian" or "quantized"
-        How numbers enter: as Gaussian marginals of pairs, or as probabilities of the components of one mixture per
-        column. "auto": whichever has the lower cross-validated log-loss; "gaussian" where there are no folds,
-        "quantized" where tables are integrated or a class has several trees.
+        Model of continuous columns: Gaussian marginals of pairs, or soft quantization by a mixture per column. "auto"
+        chooses the one with the lower cross-validated log-loss; it is "gaussian" without cross-validation, and
+        "quantized" with integrated tables or several trees per class.
 
     Examples
     --------
@@ -147,24 +148,24 @@ class Tables(Options):
         self.continuous = continuous
 
     def check(self) -> None:
-        """Refuse parameters out of range."""
+        """Raise an error for parameters out of range."""
         check_choice("tables", self.kind, ("fixed", "integrated"))
         check_positive("ess", self.ess)
         check_choice("continuous", self.continuous, ("auto", "gaussian", "quantized"))
 
 
 class Trees(Options):
-    """The trees of each class.
+    """Tree structures of the classes.
 
     Parameters
     ----------
     sharing : "separate" or "shared"
-        Trees of its own for every class; or the same for all classes, each with tables of its own: with
-        objective="likelihood" that is tree-augmented naive Bayes.
+        A distribution over trees for every class, or one that all classes share. Each class always has its own tables;
+        shared trees with objective="likelihood" are tree-augmented naive Bayes.
     structure_prior : "uniform" or "posterior"
-        Before discrimination all trees are equally probable; or as probable as the class's rows make them.
+        Prior over trees: uniform, or the posterior given the class's rows.
     n_trees : int
-        Trees of a class: more than one makes a mixture of trees, by the bound of section 4.1.
+        Number of trees of each class. More than one is a mixture of trees (document 001, section 4.1).
 
     Examples
     --------
@@ -182,7 +183,7 @@ class Trees(Options):
         self.n_trees = n_trees
 
     def check(self) -> None:
-        """Refuse parameters out of range."""
+        """Raise an error for parameters out of range."""
         check_choice("trees", self.sharing, ("separate", "shared"))
         check_choice("structure_prior", self.structure_prior, ("uniform", "posterior"))
         check_count("n_trees", self.n_trees)

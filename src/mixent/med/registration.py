@@ -16,7 +16,7 @@ from mixent.hmm.model import SequenceModel
 from mixent.med.bayes_net import Net, NetModel
 from mixent.med.bayes_net_classifier import MEDBayesNetClassifier
 from mixent.med.calibration import Calibration
-from mixent.med.classifier import Function, MEDClassifier
+from mixent.med.classifier import DiscriminantFunction, MEDClassifier
 from mixent.med.describe import describe_classifier, describe_gaussians, describe_kernel
 from mixent.med.describe_margins import margins_on_rows
 from mixent.med.describe_novelty import describe_novelty, novelty_on_rows
@@ -49,7 +49,7 @@ STATE = {"schema_": Schema, "calibration_": Calibration, "margin_": MarginPrior,
 
 def storable_kernel(model: Any) -> Any:
     """A file holds numbers, no code: neither the user's functions nor classes that mixent does not know."""
-    for kernel in (model.kernel, getattr(model, "map_", None)):
+    for kernel in (model.kernel, getattr(model, "feature_map_", None)):
         kernel = kernel.estimator if isinstance(kernel, FrozenEstimator) else kernel
         if kernel is None or isinstance(kernel, str | FisherKernel | Nystrom | Linear | Polynomial | RBF | Precomputed):
             continue
@@ -128,17 +128,17 @@ register(
     on_rows=margins_on_rows,
     state={
         **STATE,
-        "function_": Function,
+        "function_": DiscriminantFunction,
         "encoder_": Encoder | None,
         "kernel_": Kernel | None,
-        "map_": Nystrom | FisherKernel | None,
+        "feature_map_": Nystrom | FisherKernel | None,
     },
     parts=(
         Calibration,
         Encoder,
         Exponential,
         Fixed,
-        Function,
+        DiscriminantFunction,
         Gaussian,
         JointDistribution,
         Laplace,
@@ -149,7 +149,7 @@ register(
         Precomputed,
         RBF,
     ),
-    holds=("kernel", "map_"),
+    holds=("kernel", "feature_map_"),
     to_file=storable_kernel,
     recipes=(
         Recipe("linear MED", "margins, linear", _linear, 0.5),
@@ -214,7 +214,7 @@ register(
     title="Bayes nets by maximum entropy discrimination",
     describe=describe_net,
     on_rows=margins_on_rows,
-    state={**STATE, "distribution_": JointDistribution, "model_": NetModel, "shares_": np.ndarray},
+    state={**STATE, "distribution_": JointDistribution, "model_": NetModel, "training_prior_": np.ndarray},
     parts=(Net, NetModel),
     to_file=storable_structure,
 )(MEDBayesNetClassifier)

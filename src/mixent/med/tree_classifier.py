@@ -13,10 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 from mixent.base.capabilities import able, no
 from mixent.core.arrays import Array
 from mixent.data import Table, check_spread, read_features
-from mixent.med.estimator import Trained
+from mixent.med.estimator import TrainedDiscriminant
 from mixent.med.exponential_family import JointDistribution
 from mixent.med.families import SingleTree
-from mixent.med.model_estimator import MEDOfModels
+from mixent.med.model_estimator import MEDModelBase
 from mixent.med.options import Tables, Trees
 from mixent.med.solving import Search
 from mixent.med.spanning_trees import unpacked
@@ -24,87 +24,143 @@ from mixent.med.training_sets import Subset, TrainingSet
 from mixent.med.trees import TreeDiscriminant, TreeModel, TreeTrainingSet
 
 GRID = (0.1, 0.3, 1.0, 3.0)
-TYPICAL = 0.3
-LEAST = 2.0  # nats that are asked where classes overlap, and the quantile would ask for nothing
+TYPICAL_C = 0.3
+MIN_TARGET = 2.0  # nats; where classes overlap, the quantile of the margins is too low or negative
 
 
-class MEDTreeClassifier(MEDOfModels):
-    """Maximum entropy discrimination with distributions over trees, averaged over all trees of the columns.
+class MEDTreeClassifier(MEDModelBase):
+    """Maximum entropy discrimination with distributions over dependency trees, averaged over all trees.
 
-    The columns of a class depend on each other along a tree (equation 27). Every spanning tree has a probability, and
-    their n^(n-2) terms are summed exactly by the matrix-tree theorem. The fit is the distribution that keeps the
-    margins of the training labels on average, with the least relative entropy to the prior.  Maximizes the dual
+    In each class, the columns depend on each other along a tree ([1]_, equation 27). Every spanning tree has a
+    probability, and the sums over all n^(n-2) trees are computed exactly by the matrix-tree theorem. The solution is
+    the distribution with the least relative entropy to the prior under which every training row has its margin on
+    average.  Maximizes the dual
 
         J(l) = sum_k w_k u(l_k) - sum_s log Z_s(l) / Z_s(0),     log Z_s = log W_0 + log |Q(W_s)|      (32, 35, 66)
 
-    over the multipliers l. Newton's method minimizes the primal objective: its negative never falls, and the difference
-    of both is the duality gap. With objective="likelihood" there are no margins: the model is the tree of highest
-    likelihood of each class, found by Chow and Liu's algorithm on the same tables.
+    over the multipliers l. Newton's method minimizes the primal objective: its negative never decreases, and the
+    difference between primal and dual is the duality gap. With objective="likelihood" the model of each class is its
+    tree of maximum likelihood, found by the algorithm of Chow and Liu [2]_ with the same tables.
 
     Parameters
     ----------
     tables : "fixed", "integrated" or Tables
-        The tables of every edge are the class's marginals, smoothed; or they have Dirichlet distributions that are
-        learned with the structure (appendix B). `Tables` also holds the prior of the tables and how numbers enter them.
+        Probability tables of the edges. "fixed": smoothed marginals of the class; "integrated": Dirichlet distributions
+        that are learned with the structure ([1]_, appendix B). `Tables` also holds the prior of the tables and the
+        model of continuous columns.
     C : "auto" or float
         Upper bound on each row's multiplier; "auto" chooses it by cross-validated log-loss.
     margin : "laplace", "exponential", "gaussian", "fixed" or Margin
-        Prior of the margins, in nats of the log-likelihood ratio, about the quantile 0.1 of the margins before
-        discrimination but at least 2, or as a `Margin` has it. "fixed": every row keeps the margin for certain (section
-        3.7), and rows that cannot are an error.
+        Prior of the margins, in nats of the log-likelihood ratio. Its mode is the 0.1 quantile of the margins before
+        discrimination, but at least 2, unless a `Margin` sets another. "fixed" is the hard margin ([1]_, section 3.7):
+        `fit` raises an error if some rows cannot have it.
     objective : "margin" or "likelihood"
-        Discrimination; or Chow and Liu's trees, a baseline.
+        Training objective: margins, or maximum likelihood (Chow and Liu's trees), which is a baseline.
     trees : "separate", "shared" or Trees
-        Trees of its own for every class; or the same for all classes, each with tables of its own: with
-        objective="likelihood" that is tree-augmented naive Bayes. `Trees` also holds the prior of the trees and their
-        number per class (a mixture of trees).
+        Whether the classes share the structure. Each class always has its own tables; with objective="likelihood",
+        shared trees are tree-augmented naive Bayes [3]_. `Trees` also holds the prior over trees and the number of
+        trees of each class (a mixture of trees [4]_).
     bias : "flat" or float
-        Prior of the log-ratio of the class priors: flat, or Gaussian with this variance about that of the
-        training rows.
+        Prior of the log-ratio of the class priors: flat, or Gaussian with this variance about the log-ratio of the
+        training shares.
     relaxation : float
-        With uncertain labels, the share of each label update that is applied.
+        Step size of the label updates with uncertain labels, above 0 and at most 1.
     calibration : "temperature", "affine" or None
-        How scores become probabilities; see MEDClassifier.
+        Calibration of the probabilities; see MEDClassifier.
     cv : int, splitter or list of (train, test)
-        Folds for C="auto" and for the calibration; a list holds positions among the labelled rows.
+        Cross-validation splits for C="auto" and for the calibration. A list holds positions among the labelled rows.
     tol : float
-        Stop when the gap per row is smaller, in nats.
+        Tolerance: stop when the duality gap per row is below it, in nats.
     max_iter : int
-        Maximum number of passes.
+        Maximum number of iterations.
     categorical : "auto" or list
-        Columns to treat as categories whatever their type.
+        Columns to treat as categorical whatever their type.
     random_state : int, RandomState or None
-        For folds and the starts of mixtures.
+        Seed for cross-validation and the initialization of mixtures of trees.
     n_jobs : int or None
-        Threads; None takes all cores.
+        Number of threads; None uses all cores.
     progress : bool or callable
-        True shows a bar; a callable is called with (done, total, text).
+        True shows a progress bar; a callable is called with (done, total, text).
 
     Attributes
     ----------
-    classes_, class_prior_
-        Class labels and their shares among the labelled rows.
+    classes_ : (C,) array
+        Class labels.
+    class_prior_ : (C,) array
+        Class priors: the shares of the labelled rows, or those set by `adjust_priors`.
     edge_marginals_ : list of (n, n) arrays
-        Probability that a tree of the class (of each of its trees) has each edge.
+        Probability that a tree contains each edge, for each class (or each of its trees).
     edge_weights_ : list of (n, n) arrays
-        log W_uv, up to a constant; Figure 8 of the document. NaN with objective="likelihood".
+        log W_uv of each class, up to a constant (Figure 8 of [1]_). NaN with objective="likelihood".
     mutual_information_ : list of (n, n) arrays
-        I_uv of the class's rows, nats; with tables="fixed" only.
+        Mutual information I_uv of the columns in each class, in nats; only with tables="fixed".
     trees_ : list of lists of (name, name)
-        Edges of the most probable tree.
+        Edges of the most probable tree of each class.
     column_names_ : tuple of str
-        Names of the vertices.
+        Names of the columns, the vertices of the trees.
     continuous_ : str or None
-        How numbers entered the tables.
-    joint_, model_
-        The distributions, and the model that computes scores.
-    support_, multipliers_, pairs_, loo_estimate_, C_, C_tried_, objective_, gap_, run_, label_posterior_, margin_
-        As for MEDClassifier; but the tables, too, are fitted to all rows, and removing one changes them a little.
+        Model of continuous columns in use; None if there are none.
+    distribution_ : JointDistribution
+        Distributions over the trees of all classes, and the bias.
+    model_ : TreeModel
+        Columns and tables, which compute the scores.
+    support_ : (m,) array
+        Support rows: rows with a non-zero multiplier.
+    multipliers_ : (n,) or (n, pairs) array
+        Multipliers l of the training rows; for more than two classes, one for each pair of classes in `pairs_`.
+    pairs_ : list of tuple
+        Pairs of classes, in the order of the columns of `multipliers_`.
+    loo_estimate_ : float
+        Share of support rows: the leave-one-out estimate of the error of Lemma 1 [1]_. A crude estimate; the tables are
+        also fitted to all rows, so that removing any row changes the model slightly.
+    C_ : float or None
+        `C` in use; None without an upper bound.
+    C_tried_ : list of dict
+        Values of `C` tried, with their cross-validated log-loss.
+    objective_ : float
+        Dual objective J at the solution, in nats; with uncertain labels, for the labels inferred at the end.
+    gap_ : float or None
+        Duality gap: an upper bound on the distance of `objective_` from its optimum.
+    label_posterior_ : (n, C) array
+        Label probabilities of the training rows, inferred for uncertain labels; NaN for rows of weight 0. `C` bounds
+        how far they can move from the prior; for predictions use `predict_proba`.
+    margin_ : MarginPrior
+        Margin prior in use.
+    calibration_ : Calibration
+        Map from scores to probabilities.
+    run_ : Run
+        Status and trace of the optimization.
+    n_rows_ : int
+        Number of training rows.
+    schema_ : Schema
+        Names and types of the columns.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : array of str
+        Names of the columns, if X had any.
+
+    See Also
+    --------
+    MEDBayesNetClassifier : Bayes nets of given structure.
+    MEDClassifier : Linear and kernel discriminant functions.
+    MaxEntClassifier : Maximum entropy (logistic) model of categories and mixture components.
+    sklearn.naive_bayes.CategoricalNB : Naive Bayes for categories.
 
     Notes
     -----
     A missing value is left out together with its edges; the rest of the tree is used. With tables="integrated" and in
-    mixtures it is replaced by the column's overall shares.
+    mixtures of trees it is replaced by the overall shares of the column.
+
+    References
+    ----------
+    .. [1] Jaakkola, T., Meila, M. and Jebara, T. (1999). Maximum entropy discrimination. MIT AI Laboratory. Sections
+       3.3 to 3.5 and 3.7, appendices A and B (document 001).
+    .. [2] Chow, C. K. and Liu, C. N. (1968). Approximating discrete probability distributions with dependence trees.
+       IEEE Transactions on Information Theory 14(3), 462-467.
+    .. [3] Friedman, N., Geiger, D. and Goldszmidt, M. (1997). Bayesian network classifiers. Machine Learning 29,
+       131-163.
+    .. [4] Meila, M. and Jordan, M. I. (2000). Learning with mixtures of trees. Journal of Machine Learning Research 1,
+       1-48.
 
     Examples
     --------
@@ -116,7 +172,7 @@ class MEDTreeClassifier(MEDOfModels):
     (1.0, (3, 3))
     """
 
-    _groups = {"tables": Tables.read, "trees": Trees.read, **MEDOfModels._groups}
+    _groups = {"tables": Tables.read, "trees": Trees.read, **MEDModelBase._groups}
 
     def __init__(
         self,
@@ -157,8 +213,8 @@ class MEDTreeClassifier(MEDOfModels):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        told = no("see `trees_` and `edge_marginals_` for the dependencies of columns")
-        return able(tags, missing="a missing value is left out, with its edges", explanations=told)
+        explanations = no("see `trees_` and `edge_marginals_` for the dependencies between columns")
+        return able(tags, missing="a missing value is left out, with its edges", explanations=explanations)
 
     def _check(self) -> None:
         self._check_common()
@@ -171,12 +227,12 @@ class MEDTreeClassifier(MEDOfModels):
         only_fixed = {"objective": (self.objective, "likelihood"), "trees": (trees.sharing, "shared")}
         only_single = {"trees": (trees.sharing, "shared"), "continuous": (tables.continuous, "gaussian")}
         if tables.kind == "integrated":
-            _refuse(only_fixed | only_single, "tables='fixed'", "tables='integrated'")
+            _check_combination(only_fixed | only_single, "tables='fixed'", "tables='integrated'")
         if trees.n_trees > 1:
-            _refuse(only_single, "n_trees=1", f"n_trees={trees.n_trees}")
+            _check_combination(only_single, "n_trees=1", f"n_trees={trees.n_trees}")
 
-    _patience = 1  # a larger C takes longer
-    _bounds = (LEAST, np.inf)
+    _patience = 1  # fits with a larger C take longer
+    _bounds = (MIN_TARGET, np.inf)
 
     def _grid(self) -> tuple[float, ...]:
         return GRID
@@ -188,102 +244,108 @@ class MEDTreeClassifier(MEDOfModels):
         tables, trees = self._group("tables"), self._group("trees")
         if trees.n_trees > 1 and subset.uncertain:
             raise ValueError("a mixture of trees needs the label of every row; give them all, or set n_trees=1")
-        usual = "quantized" if self._needs_cells() else "gaussian"
+        default = "quantized" if self._needs_quantized() else "gaussian"
         return TreeTrainingSet(
             table,
             tables.kind,
             self.objective,
             trees.sharing,
             trees.structure_prior,
-            usual if tables.continuous == "auto" else tables.continuous,
+            default if tables.continuous == "auto" else tables.continuous,
             trees.n_trees,
             float(tables.ess),
             int(check_random_state(self.random_state).randint(2**31 - 1)),
         )
 
-    def _needs_cells(self) -> bool:
-        """Must numbers be cells of tables?"""
+    def _needs_quantized(self) -> bool:
+        """Whether continuous columns must be quantized."""
         return self._group("tables").kind == "integrated" or self._group("trees").n_trees > 1
 
     def _fit_training_set(
         self, training_set: Any, subset: Subset, search: Search, show: Any, rounds: Any = None
-    ) -> Trained:
-        rounds = self._folds(subset)
+    ) -> TrainedDiscriminant:
+        rounds = self._cv_rounds(subset)
         if (
             self._group("tables").continuous == "auto"
             and training_set.table.schema.continuous
             and rounds
-            and not self._needs_cells()
+            and not self._needs_quantized()
         ):
             if show is not None:
-                show(0, 2, "kind of numbers")
-            kinds = [training_set, replace(training_set, continuous="quantized", known={})]
-            training_set = min(kinds, key=lambda kind: self._rough_loss(kind, subset, rounds, search))
+                show(0, 2, "model of continuous columns")
+            candidates = [training_set, replace(training_set, continuous="quantized", known={})]
+            training_set = min(candidates, key=lambda candidate: self._rough_loss(candidate, subset, rounds, search))
         self.continuous_ = training_set.continuous if training_set.table.schema.continuous else None
         return super()._fit_training_set(training_set, subset, search, show, rounds)
 
     def _rough_loss(self, training_set: TreeTrainingSet, subset: Subset, rounds: list, search: Search) -> float:
-        """Held-out log-loss at a middling C."""
-        c = TYPICAL if self._needs_c() else None if isinstance(self.C, str) else float(self.C)
-        held = self._held_scores(training_set, subset, rounds, c, training_set.for_folds(search), labelled_only=True)
-        return self._stacked_loss(held, subset)
+        """Cross-validated log-loss for a typical value of C."""
+        C = TYPICAL_C if self._chooses_C() else None if isinstance(self.C, str) else float(self.C)
+        fold_search = training_set.for_folds(search)
+        held_out = self._held_out_scores(training_set, subset, rounds, C, fold_search, labelled_only=True)
+        return self._held_out_loss(held_out, subset)
 
-    def _keep_function(self, training_set: TrainingSet, trained: Trained) -> None:
+    def _store_function(self, training_set: TrainingSet, trained: TrainedDiscriminant) -> None:
         assert isinstance(trained.discriminant, TreeDiscriminant)
         self.distribution_: JointDistribution = trained.solution.state
         self.model_: TreeModel = trained.discriminant.model
 
-    # --- what was found -----------------------------------------------------------------------------------------
+    # --- attributes and predictions -----------------------------------------------------------------------------
 
     @property
     def column_names_(self) -> tuple[str, ...]:
-        """Names of the vertices."""
+        """Names of the columns, the vertices of the trees."""
         check_is_fitted(self)
         return self.model_.columns.names
 
-    def _matrices(self, edges: list[Array]) -> list[Array]:
-        return [unpacked(one, len(self.column_names_)) for one in edges]
+    def _matrices(self, edge_values: list[Array]) -> list[Array]:
+        """Symmetric matrices of values of the edges."""
+        return [unpacked(values, len(self.column_names_)) for values in edge_values]
 
     def _structures(self) -> list[Any]:
-        return [getattr(part, "trees", part) for part in self.distribution_.parts]  # a single tree is itself
+        """The tree, or distribution over trees, of each class (and component)."""
+        return [getattr(part, "trees", part) for part in self.distribution_.parts]
 
     @property
     def edge_marginals_(self) -> list[Array]:
-        """Probability that a tree has each edge, of each class (component)."""
+        """Probability that a tree contains each edge, for each class (and component)."""
         check_is_fitted(self)
-        return self._matrices([one.mean for one in self._structures()])
+        return self._matrices([structure.mean for structure in self._structures()])
 
     @property
     def edge_weights_(self) -> list[Array]:
-        """log W_uv of each class (component)."""
+        """log W_uv of each class (and component)."""
         check_is_fitted(self)
-        alone = [
-            np.full_like(o.mean, np.nan) if isinstance(o, SingleTree) else o.log_weights for o in self._structures()
+        log_weights = [
+            np.full_like(structure.mean, np.nan) if isinstance(structure, SingleTree) else structure.log_weights
+            for structure in self._structures()
         ]
-        return self._matrices(alone)
+        return self._matrices(log_weights)
 
     @property
     def mutual_information_(self) -> list[Array]:
-        """I_uv of each class (component), nats."""
+        """Mutual information I_uv of each class (and component), in nats."""
         check_is_fitted(self)
         if self.model_.tables is None:
-            raise AttributeError("mutual_information_ is that of known tables; tables='integrated' has none")
-        return self._matrices([one.gains / np.maximum(one.rows, 1e-300) for one in self.model_.tables])
+            raise AttributeError("mutual_information_ is only defined with tables='fixed'; got tables='integrated'")
+        return self._matrices([tables.gains / np.maximum(tables.rows, 1e-300) for tables in self.model_.tables])
 
     @property
     def trees_(self) -> list[list[tuple[str, str]]]:
-        """Edges of the most probable tree, of each class (component)."""
+        """Edges of the most probable tree of each class (and component)."""
         names = self.column_names_
-        best = [one.edges if isinstance(one, SingleTree) else one.best for one in self._structures()]
-        return [[(names[u], names[v]) for u, v in edges] for edges in best]
+        trees = [
+            structure.edges if isinstance(structure, SingleTree) else structure.best for structure in self._structures()
+        ]
+        return [[(names[u], names[v]) for u, v in edges] for edges in trees]
 
     def _scores(self, X: Any) -> Array:
         check_is_fitted(self)
         return self.model_.scores(self.distribution_, read_features(self, X, reset=False))
 
 
-def _refuse(options: dict[str, tuple[str, str]], needs: str, given: str) -> None:
-    """Options (name -> value, the value that is refused) that do not go together with another."""
-    for name, (value, refused) in options.items():
-        if value == refused:
-            raise ValueError(f"{name}={value!r} needs {needs}; got {given}")
+def _check_combination(parameters: dict[str, tuple[str, str]], required: str, given: str) -> None:
+    """Raise an error for parameters (name -> value, excluded value) with a value that another parameter excludes."""
+    for name, (value, excluded) in parameters.items():
+        if value == excluded:
+            raise ValueError(f"{name}={value!r} needs {required}; got {given}")

@@ -32,5 +32,5 @@ def test_messages(options, message):
 
 def test_a_class_without_weight_is_refused():
     X, y = rows()
-    with pytest.raises(ValueError, match="no row with a weight has the label 2"):
+    with pytest.raises(ValueError, match="class 2 is not the most probable label of any row"):
         ParzenClassifier().fit(X, y, sample_weight=(y < 2).astype(float))

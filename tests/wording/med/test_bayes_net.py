@@ -43,7 +43,7 @@ BAD = [
         {"margin": Margin("laplace", quantile=2.0)},
         "quantile of the margin must be a number from 0 to 1",
     ),
-    ({"margin": Margin("laplace", 1.0, 0.5)}, "a margin has a target or a quantile; got target=1.0 and quantile=0.5"),
+    ({"margin": Margin("laplace", 1.0, 0.5)}, "give either the target or the quantile of the margin; got"),
     ({"C": 1.0, "margin": "fixed"}, "C=1.0 is not used with margin='fixed'"),
     ({"C": 1.0, "objective": "likelihood"}, "C=1.0 is only used with objective='margin'"),
     ({"margin": Margin("laplace", 1.0), "objective": "likelihood"}, "margin=.* is only used with objective='margin'"),

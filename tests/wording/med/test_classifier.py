@@ -33,11 +33,11 @@ BAD = [
     ({"margin": Laplace(5.0)}, "margin must be one of"),
     ({"margin": Margin("hinge")}, "margin must be one of"),
     ({"margin": Margin("fixed", 0.0)}, "target of the margin must be a number > 0"),
-    ({"margin": Margin("laplace", quantile=0.5)}, "quantile of the margin is only used where classes have probability"),
+    ({"margin": Margin("laplace", quantile=0.5)}, "quantile of the margin is only used by classifiers with"),
     ({"margin": "fixed", "C": 2.0}, "C=2.0 is not used with margin='fixed'"),
-    ({"bias": 0.0}, "bias must be 'flat', or the variance > 0"),
+    ({"bias": 0.0}, "bias must be 'flat', or the variance of its Gaussian prior, > 0"),
     ({"bias": "none"}, "bias must be 'flat'"),
-    ({"relaxation": 0.0}, "relaxation must be the share of a label update to apply"),
+    ({"relaxation": 0.0}, "relaxation must be the step size of label updates"),
     ({"calibration": "isotonic"}, "calibration must be one of 'temperature', 'affine'"),
     ({"kernel": RBF(n_landmarks=0)}, "n_landmarks must be a whole number >= 1, or 'auto' or None"),
     ({"kernel": RBF("auto")}, "gamma must be 'scale' or a number > 0"),
@@ -77,7 +77,7 @@ def test_bad_data_is_refused_in_words(two):
         MEDClassifier(lambda A, B: np.ones(3), C=2.0).fit(X, y)
     with pytest.raises(ValueError, match="the kernel would depend on the first alone; scale the columns"):
         MEDClassifier(C=2.0, standardize=False).fit(X * [1e12, 1, 1, 1], y)
-    with pytest.raises(ValueError, match="no row with a weight has the label 'yes', certain or most probable"):
+    with pytest.raises(ValueError, match="class 'yes' is not the most probable label of any row"):
         MEDClassifier(C=2.0).fit(X, y, (y == "no").astype(float))
     with pytest.raises(ValueError, match="cv must train on rows of every class and hold out rows with a label"):
         MEDClassifier(C=2.0, cv=[(np.flatnonzero(y == "no"), np.flatnonzero(y == "yes"))]).fit(X, y)
@@ -91,7 +91,7 @@ def test_bad_data_is_refused_in_words(two):
     with pytest.raises(AttributeError, match="has no coefficients; only kernel='linear' does"):
         model.coef_  # noqa: B018
     model = MEDClassifier("precomputed", C=2.0, calibration=None).fit(X @ X.T, y)
-    with pytest.raises(AttributeError, match="has no encoded columns"):
+    with pytest.raises(AttributeError, match="does not encode columns"):
         model.feature_names_  # noqa: B018
 
 
@@ -106,7 +106,7 @@ def test_a_transformer_must_give_features(two):
         def transform(self, X):
             return np.full((len(X), 2), np.inf)
 
-    with pytest.raises(ValueError, match="transform must give a matrix of finite features; Broken gave shape"):
+    with pytest.raises(ValueError, match="must return a matrix of finite features; Broken returned shape"):
         MEDClassifier(Broken(), C=2.0).fit(*two)
 
 

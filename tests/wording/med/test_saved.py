@@ -50,10 +50,10 @@ def test_a_margin_that_mixent_does_not_know_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("name", "part", "said"),
     [
-        ("linear", "function_", "no Function"),
+        ("linear", "function_", "no DiscriminantFunction"),
         ("linear", "encoder_", "no Encoder or None"),
         ("rbf", "kernel_", "no Kernel or None"),
-        ("rbf by features", "map_", "no Nystrom or FisherKernel or None"),
+        ("rbf by features", "feature_map_", "no Nystrom or FisherKernel or None"),
         ("linear", "calibration_", "no Calibration"),
         ("linear", "margin_", "no MarginPrior"),
         ("linear", "schema_", "no Schema"),
@@ -75,11 +75,11 @@ def test_a_model_without_a_part_is_refused(name, part, said, tmp_path):
 
 def test_a_damaged_kernel_inside_a_model_is_refused(tmp_path):
     model = MODELS["fisher"].fit(X, LABELS["two"])
-    del model.map_.model_.params_
+    del model.feature_map_.model_.params_
     serialize.save(tmp_path / "m.mixent", model, known_classes(), {})
     with pytest.raises(SavedFileError, match=r"damaged \(params_ is missing"):
         mixent.load(tmp_path / "m.mixent")
-    model.map_.root_ = None
+    model.feature_map_.root_ = None
     serialize.save(tmp_path / "m.mixent", model, known_classes(), {})
     with pytest.raises(SavedFileError, match=r"damaged \(root_ is missing or no ndarray"):
         mixent.load(tmp_path / "m.mixent")
@@ -96,7 +96,7 @@ def test_a_cut_or_altered_file_is_refused(tmp_path):
         for item in old.infolist():
             data = old.read(item)
             if item.filename == "header.json":
-                data = data.replace(b'"$object": "med.Function"', b'"$object": "eval"')
+                data = data.replace(b'"$object": "med.DiscriminantFunction"', b'"$object": "eval"')
             pack.writestr(item, data)
     with pytest.raises(SavedFileError, match="contains an object of unknown type 'eval'"):
         mixent.load(path)

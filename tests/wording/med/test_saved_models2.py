@@ -32,7 +32,7 @@ MARGINAL = {
 
 NEEDED = {
     "tree": MARGINAL | {"model_": "TreeModel"},
-    "net": MARGINAL | {"model_": "NetModel", "shares_": "ndarray"},
+    "net": MARGINAL | {"model_": "NetModel", "training_prior_": "ndarray"},
     "product": {
         "schema_": "Schema",
         "model_": "NoveltyModel",

@@ -16,7 +16,7 @@ def test_no_solution_keeps_the_fixed_margin_in_every_row():
 
 def test_mutual_information_needs_fixed_tables():
     model = MEDTreeClassifier("integrated", **PLAIN).fit(*words(90, 3))
-    with pytest.raises(AttributeError, match="mutual_information_ is that of known tables; tables='integrated'"):
+    with pytest.raises(AttributeError, match="mutual_information_ is only defined with tables='fixed'"):
         _ = model.mutual_information_
 
 
@@ -48,7 +48,7 @@ BAD = [
         {"margin": Margin("laplace", quantile="a")},
         "quantile of the margin must be a number from 0 to 1, or None",
     ),
-    ({"margin": "fixed", "C": 3.0}, "C=3.0 is not used with margin='fixed', which has no bound; leave C out"),
+    ({"margin": "fixed", "C": 3.0}, "C=3.0 is not used with margin='fixed', which has no upper bound; leave C out"),
     ({"objective": "likelihood", "C": 3.0}, "C=3.0 is only used with objective='margin'"),
     ({"objective": "likelihood", "margin": "gaussian"}, "margin='gaussian' is only used with objective='margin'"),
     (
@@ -74,8 +74,8 @@ BAD = [
     ),
     ({"C": -1.0}, "C must be a number > 0"),
     ({"calibration": "sigmoid"}, "calibration must be one of 'temperature', 'affine', or None; got 'sigmoid'"),
-    ({"relaxation": 0.0}, "relaxation must be the share of a label update to apply"),
-    ({"bias": "wide"}, "bias must be 'flat', or the variance > 0 of its Gaussian prior; got 'wide'"),
+    ({"relaxation": 0.0}, "relaxation must be the step size of label updates"),
+    ({"bias": "wide"}, "bias must be 'flat', or the variance of its Gaussian prior, > 0; got 'wide'"),
     ({"tol": 0.0}, "tol must be a number > 0"),
     ({"max_iter": 0}, "max_iter must be a whole number >= 1"),
 ]

@@ -23,7 +23,7 @@ def check_margins(est: Any) -> None:
     if not isinstance(est, MEDBase):
         raise TypeError(f"this display needs a fitted {CLASSIFIERS}; got {type(est).__name__}")
     check_is_fitted(est)
-    if not est._asks():
+    if not est._trains_margins():
         raise ValueError("this display needs a model trained for margins; fit with objective='margin'")
 
 
