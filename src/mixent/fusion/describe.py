@@ -48,7 +48,7 @@ def describe_fusion(fuser: Fuser) -> Document:
 
 def _lead(facts: Facts) -> str:
     patterns = f" ({count(facts['patterns'], 'pattern')} of answers)" if facts["patterns"] < facts["items"] else ""
-    chosen = f", chosen by auto: {facts['reason']}" if facts["requested_method"] == "auto" else ""
+    chosen = f" (chosen by auto, because {facts['reason']})" if facts["requested_method"] == "auto" else ""
     return (
         f"Answers of {count(len(facts['sources']), 'source')} to {count(facts['items'], 'item')}{patterns}, combined "
         f"without common labels by the method {facts['method']}{chosen}. The posteriors of the items and the class "
