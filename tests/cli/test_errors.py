@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 ROWS = "x,c,y\n1,a,p\n2,b,q\n3,a,p\n4.5,b,q\n"
+pytestmark = pytest.mark.usefixtures("bad_files")
+
 FILES = {
     "good.csv": ROWS,
     "empty.csv": "",
@@ -43,7 +45,7 @@ FILES = {
 }
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def bad_files(mixent, stock):
     for name, text in FILES.items():
         Path(name).write_text(text, encoding="utf-8")

@@ -7,6 +7,8 @@ import pytest
 
 from ...cli.test_errors import FILES, shell
 
+pytestmark = pytest.mark.usefixtures("bad_files")
+
 BAD_TABLES = [
     ("missing.csv", "no such file: missing.csv"),
     ("goood.csv", "did you mean 'good.csv'?"),
