@@ -170,7 +170,7 @@ def test_absent_labels_change_nothing_where_none_are_taken(name):
 
 def test_a_fisher_kernel_hands_labels_on_to_its_model():
     kernel = subject(FisherKernel(MixtureClassifier(1, "VVI"), random_state=0))
-    assert "which gets y" in FOUND["FisherKernel"]["soft_labels"].note
+    assert "which is fitted with y" in FOUND["FisherKernel"]["soft_labels"].note
     labels, doubt, some = (kernel.said(kernel.fit(y=y)) for y in (Y, DOUBT, SOME))
     assert differ(doubt, labels) and differ(some, labels)
 

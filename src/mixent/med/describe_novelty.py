@@ -92,7 +92,7 @@ def _density(model: MEDNoveltyDetector) -> tuple[str, str]:
 
 def _certificates(model: MEDNoveltyDetector) -> list[str]:
     gap = model.gap_
-    if gap is None or not getattr(model, "hidden_", True):  # not in files of earlier versions
+    if gap is None or not model.hidden_:
         return optimality(gap, "nats")
     return [f"For the hidden values inferred at the end, the objective is at most {gap:.1g} nats from its optimum."]
 

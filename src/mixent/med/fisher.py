@@ -1,4 +1,4 @@
-"""The Fisher kernel of a mixture or hidden Markov model, as features."""
+"""Fisher kernel of a mixture or hidden Markov model."""
 
 from __future__ import annotations
 
@@ -30,64 +30,82 @@ from mixent.mixtures.model import MixtureModel
 from mixent.mixtures.predict import each_row
 
 INFORMATIONS = ("auto", "analytic", "sampled", "empirical")
-FLAT = 1e-10  # less information than this, of one where components are seen, is none
+MIN_INFORMATION = 1e-10  # smallest eigenvalue of F that counts, relative to complete data
 
 
 class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
-    """The Fisher kernel of a mixture,  K(x, x') = U_x^T F^-1 U_x',  and features whose inner product it is.
+    """Fisher kernel of a mixture or hidden Markov model, as a feature map.
 
-    U_x is the gradient of log p(x | theta) with respect to the free parameters theta of the mixture, exactly those of
-    its structure: weights, means, what the covariances may vary in, category probabilities. F = E[U U^T] is the
-    Fisher information (document 001, equations 20 and 21; the prior that leads there, (22) and (23), has F where the
-    document prints F^-1). Two rows are alike when they would change the model in the same way. The kernel is the same
-    in whatever coordinates theta is measured. A linear classifier on the features is the Fisher kernel method.
+    The kernel is K(x, x') = U_x^T F^-1 U_x', where the Fisher score U_x is the gradient of log p(x | theta) with
+    respect to the free parameters theta of the model (weights, means, the free parameters of the covariances, category
+    probabilities), and F = E[U U^T] is the Fisher information [1]_, [2]_. Two rows are similar if they would change the
+    parameters in the same way. The kernel does not depend on the parametrization. `transform` returns features whose
+    inner product is the kernel; a linear classifier of these features is the Fisher kernel method.
 
-    Of a row with missing values the score is that of the density of what was observed, exactly. Of a classifier the
-    density is p(x), summed over its classes: of the weights of components that classes share, p(x) knows the sums.
-
-    Of a hidden Markov model x is a sequence, a row of X; theta are the probabilities of first states, of transitions,
-    and what the states emit.
+    For a row with missing values, the score is exactly that of the density of its observed values. For a classifier,
+    the density is p(x), summed over the classes; if classes share components, p(x) only depends on the sums of their
+    weights. For a hidden Markov model, each row of X is a sequence, and theta holds the initial, transition and
+    emission probabilities.
 
     Parameters
     ----------
     model : GaussianMixture, MixtureClassifier, SharedMixtureClassifier, HiddenMarkovModel, HMMClassifier or None
-        A fitted one is used as it is; of one that is not, a copy is fitted. scikit-learn's `clone` forgets a fit: in a
-        grid search or cross-validation, wrap a fitted one in `sklearn.frozen.FrozenEstimator`. None stands for
-        ``GaussianMixture("auto")``.
+        Probability model. A fitted model is used as it is; of any other, a copy is fitted. scikit-learn's `clone`
+        discards a fit: wrap a fitted model in `sklearn.frozen.FrozenEstimator` in a grid search or cross-validation.
+        None stands for ``GaussianMixture("auto")``.
     information : "auto", "analytic", "sampled" or "empirical"
-        How F is found. "analytic" is exact, and known for one component (or state); "sampled" is the mean of U U^T over
-        `n_samples` rows drawn from the model; "empirical" that over the rows of `fit`, gaps and all. "auto" takes the
-        first that serves of the first two.
+        Computation of the Fisher information F. "analytic" is exact, for models with one component or state; "sampled"
+        is the mean of U U^T over `n_samples` rows drawn from the model; "empirical" is the mean over the rows of `fit`,
+        including their missing values. "auto" is "analytic" if possible, otherwise "sampled".
     n_samples : int
-        Rows drawn by "sampled", as many from each component; at least as many as the scores have coordinates, and
-        better twenty times as many.
+        Number of rows drawn for information="sampled", equally many from each component. At least the number of free
+        parameters, and preferably twenty times as many.
     ridge : float
-        F + ridge I takes the place of F, in the coordinates of `scores`: 0.01 damps directions of which less than a
-        hundredth of what could be known remains when components are not seen, such as what tells two overlapping ones
-        apart. 0 is the Fisher kernel.
+        Multiple of the identity that is added to F, in the coordinates of `scores`. With 0.01, directions with less
+        than 1 % of the information of complete data are damped, such as the difference of two overlapping components. 0
+        is the Fisher kernel.
     random_state : int, RandomState or None
-        Draws the rows of "sampled"; starts a model that is not fitted and has no `random_state` of its own.
+        Seed for information="sampled", and for fitting a model that has no `random_state`.
 
     Attributes
     ----------
     model_ : fitted mixture or hidden Markov model
+        Model whose Fisher scores are computed.
     information_ : (p, p) array
-        F, in the coordinates of `scores`: the identity for one component, between 0 and the identity for several.
+        Fisher information F in the coordinates of `scores`. It is the identity for one component; with several, its
+        eigenvalues, between 0 and 1, are shares of the information of complete data, in which components are known.
     rank_ : int
-        Number of features: directions of theta that p(x) identifies. Those with an eigenvalue of F up to 1e-10 are
-        left out: of them less than that share of what could be known remains when components are not seen.
+        Number of features: directions of theta that p(x) identifies, which are those with an eigenvalue of F above
+        1e-10.
     root_ : (p, rank_) array
-        R with R R^T = F^-1 on these directions, symmetric when they are all; the features are U R.
-    n_features_in_, feature_names_in_
-        The columns of the model.
+        R with R R^T = F^-1 on these directions, symmetric if they are all; the features are U R.
+    schema_ : Schema
+        Names and types of the columns of the model.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : array of str
+        Names of the columns, if the model was fitted with any.
+
+    See Also
+    --------
+    MEDClassifier : Takes a FisherKernel as its `kernel`.
+    GaussianMixture : Mixture of Gaussians and categorical distributions.
+    HiddenMarkovModel : Hidden Markov model of sequences.
+
+    References
+    ----------
+    .. [1] Jaakkola, T. and Haussler, D. (1999). Exploiting generative models in discriminative classifiers. Advances in
+       Neural Information Processing Systems 11, 487-493.
+    .. [2] Jaakkola, T., Meila, M. and Jebara, T. (1999). Maximum entropy discrimination. MIT AI Laboratory. Section
+       3.2, equations 20 to 23; the prior (22) has the covariance F^-1 / beta, where F is printed as F^-1 (document
+       001).
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline
-    >>> from mixent import GaussianMixture
-    >>> from mixent.med.fisher import FisherKernel
+    >>> from mixent import FisherKernel, GaussianMixture
     >>> X, y = load_iris(return_X_y=True)
     >>> kernel = FisherKernel(GaussianMixture(3, "EEE", random_state=0), random_state=0).fit(X)
     >>> kernel.transform(X).shape == (150, kernel.model_.n_parameters_)
@@ -121,14 +139,14 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         tags.input_tags.allow_nan = True
         model = self._unwrapped()
         tags.target_tags.required = isinstance(model, BayesMixture | HMMClassifier) and not _is_fitted(model)
-        theirs = Can(None, "as for its model, which gets y")
+        as_model = Can(None, "as for its model, which is fitted with y")
         return able(
             tags,
             reads_tables=True,
-            missing="the score is that of the density of what was observed",
+            missing="the score is that of the density of the observed values",
             weights=YES,
-            soft_labels=theirs,
-            absent_labels=theirs,
+            soft_labels=as_model,
+            absent_labels=as_model,
             mixed=no("a row is a sequence of one variable") if isinstance(model, SequenceModel) else YES,
             explanations=NOTHING,
             shifted_priors=NOTHING,
@@ -136,17 +154,17 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         )
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the mixture unless it is fitted, and find the information.
+        """Fit the model unless it is fitted, and compute the Fisher information.
 
         Parameters
         ----------
         X : table of n rows
-            Array or DataFrame; NaN, None or null are missing, text columns are categories. For a fitted model other
-            than with information="empirical" only its columns are looked at.
+            Array or DataFrame; NaN, None or null are missing, text columns are categories. If the model is fitted, the
+            rows are only used with information="empirical".
         y : (n,) labels, optional
-            For a classifier that is not fitted.
+            Labels for a classifier that is not fitted.
         sample_weight : (n,) array, optional
-            Counts: weight two is the row twice.
+            A weight of 2 is equivalent to repeating the row.
 
         Returns
         -------
@@ -167,7 +185,7 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         return self.model.estimator if isinstance(self.model, FrozenEstimator) else self.model
 
     def _fitted(self, X: Any, y: Any, sample_weight: Any) -> tuple[MixtureModel | SequenceModel, Any]:
-        """The fitted model, and X: read, where the model was fitted to it."""
+        """The fitted model, and X, already read if the model was fitted to it here."""
         model = self._unwrapped()
         if model is None:
             model = GaussianMixture("auto")
@@ -179,7 +197,7 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         if isinstance(model, SequenceModel):
             _check_sequences(model)
         if _is_fitted(model):
-            return copy.copy(model), X  # what becomes of the user's own is no matter
+            return copy.copy(model), X  # later changes of the user's model have no effect
         model = clone(model)
         if model.random_state is None:
             model.set_params(random_state=self.random_state)
@@ -189,27 +207,26 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     def _information(self, coordinates: Any, table: Table, weight: Array | None) -> Array:
         n_live, p = coordinates.n_live, coordinates.size
         if self.information == "empirical":
-            scores = self._each(coordinates, self._taking_part(table))
+            scores = self._row_scores(coordinates, self._model_input(table))
             weight = np.ones(len(scores)) if weight is None else weight
             return scores.T @ (scores * (weight / weight.sum())[:, None])
         if self.information == "analytic" and n_live > 1:
             raise ValueError(
-                f"information='analytic' needs a model of one component; this one has {n_live}. Set "
-                "information='sampled'"
+                f"information='analytic' needs a model with one component; got {n_live}. Set information='sampled'"
             )
         if self.information != "sampled" and n_live == 1:
-            return np.eye(p)  # the coordinates were chosen so
+            return np.eye(p)  # by the choice of coordinates
         if self.n_samples < p:
             raise ValueError(
-                f"n_samples must be at least the number of free parameters, {p}; got {self.n_samples}. Draw more, or "
-                "give the model fewer components or a simpler covariance"
+                f"n_samples must be at least the number of free parameters, {p}; got {self.n_samples}. Increase it, "
+                "or use fewer components or a simpler covariance"
             )
         if isinstance(coordinates, SequenceScores):
             return self._sampled_sequences(coordinates)
         return self._sampled(coordinates)
 
     def _sampled_sequences(self, coordinates: SequenceScores) -> Array:
-        """sum_c p_c E_c[U U^T], from as many sequences of each class."""
+        """sum_c p_c E_c[U U^T], with the same number of sequences from each class."""
         model, length = self.model_, self.model_.n_features_in_
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         n_rows = -(-self.n_samples // len(coordinates.chains))
@@ -217,12 +234,12 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         for share, chain in zip(coordinates.class_prior, model._chains()):
             X, codes, _ = model._draw(chain, n_rows, length, rng)
             drawn = in_columns(Sequences(Block(X, codes), np.full(n_rows, length)), model.varying_)
-            scores = self._each(coordinates, drawn)
+            scores = self._row_scores(coordinates, drawn)
             total += share / n_rows * (scores.T @ scores)
         return total
 
     def _sampled(self, coordinates: MixtureScores) -> Array:
-        """sum_k w_k E_k[U U^T], from as many rows of each component: the light ones too are to be known."""
+        """sum_k w_k E_k[U U^T], with the same number of rows from each component, for precision with small weights."""
         problem, params = self.model_.problem_, self.model_.params_
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         weights = params.weights.sum(axis=0)
@@ -230,13 +247,13 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         total = np.zeros((coordinates.size, coordinates.size))
         for k in coordinates.live:
             drawn = Block(*problem.family.sample(params.components, np.full(n_rows, k), rng))
-            scores = self._each(coordinates, drawn)
+            scores = self._row_scores(coordinates, drawn)
             total += weights[k] / (weights.sum() * n_rows) * (scores.T @ scores)
         return total
 
     @property
     def schema_(self) -> Schema:
-        """The model's columns."""
+        """Names and types of the columns of the model."""
         return self.model_.schema_
 
     @property
@@ -246,7 +263,7 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
 
     @property
     def feature_names_in_(self) -> np.ndarray:
-        """Names of the columns, where the model saw any."""
+        """Names of the columns, if the model was fitted with any."""
         return self.model_.feature_names_in_
 
     @property
@@ -262,27 +279,27 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         if not isinstance(model, SequenceModel):
             return MixtureScores(model.problem_, model.params_)
         prior = getattr(model, "class_prior_", np.ones(1))
-        held = not isinstance(getattr(model, "class_prior", "empirical"), str)
-        return SequenceScores(model._chains(), prior, model.n_features_in_, held=held)
+        fixed_priors = not isinstance(getattr(model, "class_prior", "empirical"), str)
+        return SequenceScores(model._chains(), prior, model.n_features_in_, held=fixed_priors)
 
-    def _taking_part(self, table: Table) -> Block | Sequences:
-        """The columns that take part."""
+    def _model_input(self, table: Table) -> Block | Sequences:
+        """The rows in the form of the model, without constant columns."""
         model = self.model_
         return in_columns(from_rows(table), model.varying_) if isinstance(model, SequenceModel) else model._block(table)
 
-    def _each(self, coordinates: Any, block: Any, root: Array | None = None) -> Array:
-        """Scores (n, p), or features (n, rank), block by block."""
+    def _row_scores(self, coordinates: Any, block: Any, root: Array | None = None) -> Array:
+        """Fisher scores (n, p), or with `root` features (n, rank), computed in blocks."""
         if isinstance(coordinates, SequenceScores):
-            return _found(self._each_sequence(coordinates, block, root))
+            return _check_finite(self._sequence_scores(coordinates, block, root))
 
         def rows(ready: Any, part: Block) -> Array:
             scores = coordinates.rows(ready, part)
             return scores if root is None else scores @ root
 
         model, width = self.model_, coordinates.size if root is None else root.shape[1]
-        return _found(each_row(model.problem_, model.params_, block, rows, width, model.n_jobs))
+        return _check_finite(each_row(model.problem_, model.params_, block, rows, width, model.n_jobs))
 
-    def _each_sequence(self, coordinates: SequenceScores, sequences: Sequences, root: Array | None) -> Array:
+    def _sequence_scores(self, coordinates: SequenceScores, sequences: Sequences, root: Array | None) -> Array:
         chains = self.model_._chains()
         width = max(chain.params.n_states for chain in chains)
         out = np.empty((sequences.n_sequences, coordinates.size if root is None else root.shape[1]))
@@ -298,7 +315,7 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         return out
 
     def scores(self, X: Any) -> Array:
-        """The gradients U_x of log p(x), in coordinates in which F were the identity if components were seen.
+        """Fisher scores U_x of rows, in coordinates in which F would be the identity if components were known.
 
         Parameters
         ----------
@@ -306,13 +323,14 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
 
         Returns
         -------
-        (n, p) array: weights first, then means and covariances, then category probabilities.
+        (n, p) array
+            First the weights, then means and covariances, then category probabilities.
         """
         table = self._read(X)
-        return self._each(self._coordinates(), self._taking_part(table))
+        return self._row_scores(self._coordinates(), self._model_input(table))
 
     def transform(self, X: Any) -> Array:
-        """Features whose inner products are the Fisher kernel: F^(-1/2) U_x, of unit variance under the model.
+        """Features F^(-1/2) U_x, whose inner products are the Fisher kernel; they have variance 1 under the model.
 
         Parameters
         ----------
@@ -320,28 +338,30 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
 
         Returns
         -------
-        (n, rank_) array.
+        (n, rank_) array
+            Features.
         """
         return self._features(X)
 
     def _features(self, X: Any) -> Array:
         table = self._read(X)
-        return self._each(self._coordinates(), self._taking_part(table), self.root_)
+        return self._row_scores(self._coordinates(), self._model_input(table), self.root_)
 
     def __call__(self, X: Any, Y: Any = None) -> Array:
-        """The kernel of every row of X with every row of Y.
+        """Kernel matrix of the rows of X and of Y.
 
         Parameters
         ----------
         X : table of n rows
         Y : table of m rows, optional
-            None stands for X.
+            Default: X.
 
         Returns
         -------
-        (n, m) array.
+        (n, m) array
+            Kernel matrix.
         """
-        features = self._features(X)  # not `transform`: `set_output` may make a DataFrame of it
+        features = self._features(X)  # not `transform`, which may return a DataFrame (`set_output`)
         return features @ (features if Y is None else self._features(Y)).T
 
 
@@ -350,30 +370,32 @@ def _is_fitted(model: Any) -> bool:
 
 
 def _check_sequences(model: SequenceModel) -> None:
-    """Rows of X are to be sequences, with coordinates that all their steps share."""
+    """Raise an error unless rows are sequences whose steps share all parameters."""
     if getattr(model, "emissions", "fitted") != "fitted":
         raise ValueError(
-            "FisherKernel needs the emission distributions of the states, which emissions='precomputed' lacks"
+            "FisherKernel needs a hidden Markov model with emission distributions; got emissions='precomputed'"
         )
     if model.transitions != "shared":
-        raise ValueError("FisherKernel needs a hidden Markov model with one transition matrix: transitions='shared'")
+        raise ValueError(
+            f"FisherKernel needs a hidden Markov model with transitions='shared'; got transitions={model.transitions!r}"
+        )
     if _is_fitted(model) and not model.by_row_:
         raise ValueError("FisherKernel needs a hidden Markov model whose rows are sequences, fitted without lengths")
 
 
-def _found(scores: Array) -> Array:
-    lost = np.flatnonzero(~np.isfinite(scores).all(axis=1))
-    if len(lost):
+def _check_finite(scores: Array) -> Array:
+    infinite = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+    if len(infinite):
         raise ValueError(
-            f"row {lost[0]} lies so far from every component that its score is not finite; correct or remove it"
+            f"row {infinite[0]} is so far from every component that its score is not finite; correct or remove it"
         )
     return scores
 
 
 def inverse_root(information: Array, ridge: float = 0.0) -> Array:
-    """R (p, rank) with  R R^T = (F + ridge I)^-1  on the directions with information; symmetric when these are all."""
+    """R (p, rank) with  R R^T = (F + ridge I)^-1  on the identified directions; symmetric if all are identified."""
     values, vectors = np.linalg.eigh(information)
-    known = values > FLAT
-    root = vectors[:, known] / np.sqrt(values[known] + ridge)
-    # symmetric: feature i is coordinate i freed of the others, whatever the signs of the eigenvectors
-    return root @ vectors.T if known.all() else root
+    identified = values > MIN_INFORMATION
+    root = vectors[:, identified] / np.sqrt(values[identified] + ridge)
+    # the symmetric root does not depend on the signs of the eigenvectors
+    return root @ vectors.T if identified.all() else root

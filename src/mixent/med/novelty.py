@@ -31,88 +31,116 @@ from mixent.med.training_sets import in_batches
 from mixent.med.tree_columns import MOST_CELLS, MOST_VERTICES
 
 DENSITIES = ("auto", "product", "tree", "gaussian", "mixture", "hmm")
-HIDDEN = ("mixture", "hmm")  # with components or states
-MOST_COLUMNS = 100  # continuous, of a joint Gaussian
-QUANTILE = 0.5  # of the training log-probabilities, that is required of every row (default)
+HIDDEN = ("mixture", "hmm")  # densities with components or states
+MOST_COLUMNS = 100  # continuous columns of a joint Gaussian
+QUANTILE = 0.5  # default level: this quantile of the training rows' log-probabilities
 
 
 class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
-    """Novelty detection by maximum entropy: fits a density under which all training rows are about equally probable.
+    """Novelty detection by maximum entropy: a density under which all training rows are about equally probable.
 
-    The fit is the distribution over the parameters of a density under which every training row is as probable as its
-    margin on average, with the least relative entropy to the prior: typical rows need not become more probable. The
-    margins have a prior about `l`, a quantile of the training rows' log-probabilities under the Bayesian fit.
-    Maximizes the dual
+    The solution is the distribution over the parameters of a density with the least relative entropy to the prior under
+    which every training row is, on average, as probable as its margin ([1]_, section 4). Maximum likelihood, in
+    contrast, also increases the probability of rows that are already typical. The margins have a prior with its mode at
+    the level `l`, a quantile of the training rows' log-probabilities under the Bayesian fit.  Maximizes the dual
 
-        J(m) = sum_t w_t [ l m_t + log(1 - m_t / C) ] - log Z(m),    0 <= m_t < C                    (001, equation 45)
+        J(m) = sum_t w_t [ l m_t + log(1 - m_t / C) ] - log Z(m),    0 <= m_t < C                        (equation 45)
 
-    for margin="exponential", where log Z is the log-partition with every row counted m_t times (a Bayesian fit counts
-    each once). Newton's method minimizes the primal objective: its negative never falls. Where components, states or
-    numbers are hidden, each log-probability is replaced by a lower bound, and the relative entropy never rises in the
-    two alternating steps (Theorem 6).
+    for margin="exponential", where log Z is the log-partition function with row t counted m_t times (a Bayesian fit
+    counts each row once). Newton's method minimizes the primal objective: its negative never decreases. With hidden
+    components, states or numbers, each log-probability is replaced by a lower bound, and two alternating steps never
+    increase the relative entropy (Theorem 6).
 
     Parameters
     ----------
     density : "auto", "product", "tree", "gaussian", "mixture" or "hmm"
-        "product": independent columns; "tree": averaged over all trees of the columns (numbers are softly quantized by
-        a fixed mixture per column; one with a single component has no edges); "gaussian": numbers jointly Gaussian,
-        categories independent; "mixture": of `n_hidden` such; "hmm": each row is a sequence, emitted by `n_hidden`
-        hidden states. "auto": "tree" where all columns are categories, else "gaussian" ("product" beyond 100 numbers,
-        300 categorical columns or 4000 values in all).
+        Density of the rows. "product": independent columns; "tree": average over all dependency trees (numbers are
+        softly quantized by a fixed mixture per column; a column with a single component has no edges); "gaussian":
+        jointly Gaussian numbers and independent categories; "mixture": a mixture of `n_hidden` such densities; "hmm": a
+        hidden Markov model with `n_hidden` states, where each row is a sequence. "auto": "tree" if all columns are
+        categorical, otherwise "gaussian" ("product" with more than 100 numbers, 300 categorical columns or 4000
+        categories in total).
     n_hidden : int
-        Components of a mixture, states of an hmm.
+        Number of mixture components or of hidden states; only used with density "mixture" and "hmm".
     objective : "margin" or "bayes"
-        The level set; or the Bayesian fit with the same prior, a baseline.
+        Training objective: the level set, or the Bayesian fit with the same prior, which is a baseline.
     margin : "exponential", "laplace", "gaussian" or Margin
-        Prior of the margins, about the median of the training rows' log-probabilities, or another `quantile` of a
-        `Margin`.
+        Prior of the margins. Its mode is the median of the training rows' log-probabilities under the Bayesian fit, or
+        another `quantile` of a `Margin`.
     C : float
-        Upper bound on each row's multiplier: how often a row may count at most.
+        Upper bound on each row's multiplier: the largest number of times that a row counts.
     ess : float
-        Equivalent sample size of the prior: rows spread evenly over every table, and as many of a standard
-        Gaussian (more where the number of columns requires it).
+        Equivalent sample size of the prior: spread evenly over the cells of every table, and as many rows of a standard
+        Gaussian (more if the number of columns requires it).
     contamination : float
-        Share of the training rows that `predict` calls outliers; it sets the threshold.
+        Share of the training rows that `predict` labels as outliers; it sets the threshold.
     tol : float
-        Stop when the gap per row is smaller, in nats.
+        Tolerance: stop when the duality gap per row is below it, in nats.
     max_iter : int
-        Maximum number of passes.
+        Maximum number of iterations.
     categorical : "auto" or list
-        Columns to treat as categories whatever their type.
+        Columns to treat as categorical whatever their type.
     progress : bool or callable
-        True shows a bar; a callable is called with (done, total, text).
+        True shows a progress bar; a callable is called with (done, total, text).
 
     Attributes
     ----------
     offset_ : float
-        The threshold: `decision_function` is `score_samples` minus it.
+        Threshold: `decision_function` is `score_samples` minus `offset_`.
     scores_ : (n,) array
         `score_samples` of the training rows.
     bayes_scores_ : (n,) array
         The same under the Bayesian fit.
     multipliers_ : (n,) array
-        How often each row counts; zero for a row that is typical without.
+        Multipliers m of the training rows: the number of times each row counts; zero for typical rows.
     support_ : array
-        Rows that count.
+        Support rows: rows with a non-zero multiplier.
     level_ : float
-        l, nats.
+        Level l, in nats.
+    margin_ : MarginPrior or None
+        Margin prior in use; None with objective="bayes".
     relative_entropy_ : float
-        D(P || P0) plus the cost of the margins: the minimum found.
-    objective_, gap_ : float or None
-        J at the solution, and an upper bound on its distance from the optimum; None with objective="bayes".
+        Minimum of the primal objective: D(P || P0) plus the cost of the margins.
+    objective_ : float or None
+        Dual objective J at the solution, in nats; None with objective="bayes".
+    gap_ : float or None
+        Duality gap: an upper bound on the distance of `objective_` from its optimum; None with objective="bayes".
     hidden_ : bool
         Whether the fit inferred hidden values: components, states, or missing numbers of a joint Gaussian.
-    run_
-        How the optimization ended; with hidden variables, its trace is the sequence of Theorem 6.
-    distribution_, bayes_, model_
-        The distributions over the parameters (solution and Bayesian fit), and the model that computes scores.
+    run_ : Run
+        Status and trace of the optimization; with hidden variables, the sequence of Theorem 6.
+    distribution_ : Distribution
+        Distribution over the parameters of the density.
+    bayes_ : Distribution
+        The same under the Bayesian fit.
+    model_ : NoveltyModel
+        Family of densities, which computes the scores.
+    schema_ : Schema
+        Names and types of the columns.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : array of str
+        Names of the columns, if X had any.
+
+    See Also
+    --------
+    GaussianMixture : Mixture density, whose `score_samples` also detects outliers.
+    HiddenMarkovModel : Hidden Markov model of sequences.
+    sklearn.svm.OneClassSVM : One-class support vector machine.
+    sklearn.ensemble.IsolationForest : Outlier detection by random trees.
 
     Notes
     -----
-    A category that no training row had is new, not missing, and improbable. A missing value makes a row neither more
-    nor less typical: it is replaced by the column's average; missing numbers of a joint Gaussian have their conditional
-    distribution, whose entropy is subtracted; a missing step of a sequence counts as its other steps do. The scores of
-    rows with missing values vary less, so that somewhat fewer of them fall below the threshold.
+    A category that did not occur in training counts as new, not as missing, and has a low probability. A missing value
+    makes a row neither more nor less typical: it is replaced by the average of the column. Missing numbers of a joint
+    Gaussian have their conditional distribution, whose entropy is subtracted; a missing step of a sequence contributes
+    the average of its other steps. The scores of rows with missing values vary less, so that somewhat fewer of them are
+    below the threshold.
+
+    References
+    ----------
+    .. [1] Jaakkola, T., Meila, M. and Jebara, T. (1999). Maximum entropy discrimination. MIT AI Laboratory. Sections 4
+       and 4.1, Theorem 6 (document 001).
 
     Examples
     --------
@@ -163,26 +191,26 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         check_count("n_hidden", self.n_hidden)
         check_positive("C", self.C)
         if not check_number(self.ess) or not 1e-6 <= self.ess <= 1e5:
-            raise ValueError(f"ess must be a number of rows, from 1e-6 to 1e5; got {self.ess!r}")
+            raise ValueError(f"ess must be a number from 1e-6 to 1e5; got {self.ess!r}")
         check_positive("tol", self.tol)
         check_count("max_iter", self.max_iter)
         if not check_number(self.contamination) or not 0 <= self.contamination <= 0.5:
-            raise ValueError(f"contamination must be a share of the rows, from 0 to 0.5; got {self.contamination!r}")
+            raise ValueError(f"contamination must be a number from 0 to 0.5; got {self.contamination!r}")
         if self.n_hidden != 3 and self.density not in HIDDEN:
-            words = " and ".join(map(repr, HIDDEN))
-            raise ValueError(f"n_hidden={self.n_hidden!r} is only used with density {words}; got {self.density!r}")
+            densities = " and ".join(map(repr, HIDDEN))
+            raise ValueError(f"n_hidden={self.n_hidden!r} is only used with density {densities}; got {self.density!r}")
 
     def _check_margin(self) -> None:
         margin = self._group("margin")
         margin.check(tuple(MARGINS))
         if margin.target is not None:
             raise ValueError(
-                f"target of the margin is only used by classifiers; MEDNoveltyDetector takes a quantile, got "
-                f"target={margin.target!r}"
+                f"target of the margin is only used by classifiers; set the quantile of the margin for "
+                f"MEDNoveltyDetector; got target={margin.target!r}"
             )
-        usual = margin.distribution == "exponential" and margin.quantile is None
-        for name, given in {"margin": not usual, "C": self.C != 1.0}.items():
-            if given and self.objective == "bayes":
+        default = margin.distribution == "exponential" and margin.quantile is None
+        for name, changed in {"margin": not default, "C": self.C != 1.0}.items():
+            if changed and self.objective == "bayes":
                 raise ValueError(f"{name}={getattr(self, name)!r} is only used with objective='margin'")
 
     # --- fit ----------------------------------------------------------------------------------------------------
@@ -195,6 +223,7 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         X : table of n rows
             Array or DataFrame; NaN, None or null are missing, text columns are categories.
         y : ignored
+            For compatibility with scikit-learn.
         sample_weight : (n,) array, optional
             A weight of 2 is equivalent to repeating the row.
 
@@ -204,8 +233,8 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         """
         self._check()
         table = read_features(self, X, reset=True, categorical=self.categorical)
-        given = read_weights(sample_weight, table.n_rows)
-        weight = np.ones(table.n_rows) if given is None else given
+        weight = read_weights(sample_weight, table.n_rows)
+        weight = np.ones(table.n_rows) if weight is None else weight
         if self.density == "hmm":
             table = one_alphabet(table)
         check_spread(table)
@@ -213,7 +242,7 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         self.model_ = self._model(table, weight)
         data = self.model_.read(table)
         with progress_bar(self.progress, "novelty") as show:
-            self._search(data, weight, show)
+            self._fit_distribution(data, weight, show)
         return self
 
     def _model(self, table: Table, weight: Array) -> NoveltyModel:
@@ -227,8 +256,8 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         joint = kind != "product"
         if joint and table.X.shape[1] > MOST_COLUMNS:
             raise ValueError(
-                f"density={kind!r} has a joint Gaussian of {table.X.shape[1]} numbers; the most are {MOST_COLUMNS}: "
-                f"choose columns, or take density='product'"
+                f"density={kind!r} takes at most {MOST_COLUMNS} continuous columns; got {table.X.shape[1]}. Select "
+                f"columns, or set density='product'"
             )
         return NoveltyMixture.of(table, weight, self.n_hidden if kind == "mixture" else 1, joint, ess)
 
@@ -241,34 +270,36 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         cells = sum(table.schema.sizes) + len(table.schema.sizes)
         return "tree" if cells <= MOST_CELLS and len(table.schema.sizes) <= MOST_VERTICES else "product"
 
-    def _search(self, data: Any, weight: Array, show: Any) -> None:
-        watch = () if show is None else (_watching(show, int(self.max_iter)),)
-        search = Search(float(self.tol), int(self.max_iter), observers=watch)
-        start = fit_posterior(self.model_, data, weight, search)
-        self.bayes_: Distribution = start.params
-        first = self.model_.evaluate(self.bayes_, data)
-        self.bayes_scores_ = first.bound - first.missing_gain
+    def _fit_distribution(self, data: Any, weight: Array, show: Any) -> None:
+        observers = () if show is None else (_progress_observer(show, int(self.max_iter)),)
+        search = Search(float(self.tol), int(self.max_iter), observers=observers)
+        posterior = fit_posterior(self.model_, data, weight, search)
+        self.bayes_: Distribution = posterior.params
+        evaluation = self.model_.evaluate(self.bayes_, data)
+        self.bayes_scores_ = evaluation.bound - evaluation.missing_gain
         self.level_ = weighted_quantile(self.bayes_scores_, weight, self._quantile())
         self.margin_ = None if self.objective == "bayes" else self._group("margin").prior(float(self.C), self.level_)
         if self.margin_ is None:
-            self.distribution_, run, inner, lam = self.bayes_, start, start, np.where(weight > 0, 1.0, 0.0)
-            minimum, dual = self.bayes_.divergence(self.model_.prior), None
+            self.distribution_, run, last_run = self.bayes_, posterior, posterior
+            self.multipliers_ = np.where(weight > 0, 1.0, 0.0)
+            primal, dual = self.bayes_.divergence(self.model_.prior), None
         else:
-            found, run = level_set(self.model_, data, weight, self.margin_, search, self.bayes_, -first.missing_gain)
-            self.distribution_, inner, lam = found.joint.parts[0], found.run, found.multipliers[:, 0]
-            minimum, dual = found.minimum, found.dual
+            offset = -evaluation.missing_gain
+            solution, run = level_set(self.model_, data, weight, self.margin_, search, self.bayes_, offset)
+            self.distribution_, last_run = solution.joint.parts[0], solution.run
+            self.multipliers_ = solution.multipliers[:, 0]
+            primal, dual = solution.minimum, solution.dual
         self.hidden_ = self.model_.has_hidden(data)
-        self.relative_entropy_, self.objective_ = minimum, dual
-        self.gap_ = None if dual is None else max(minimum - dual, 0.0)
+        self.relative_entropy_, self.objective_ = primal, dual
+        self.gap_ = None if dual is None else max(primal - dual, 0.0)
         self.run_ = replace(run, last=None, params=None)
-        self.multipliers_ = lam
         self.support_ = np.flatnonzero(self.multipliers_)
-        self._check_counted()
-        self.scores_ = self._scored(data)
+        self._warn_if_no_support()
+        self.scores_ = self._row_scores(data)
         self.offset_ = _threshold(self.scores_, weight, float(self.contamination))
-        if not (self.run_.status.ok and inner.status.ok):
+        if not (self.run_.status.ok and last_run.status.ok):
             warnings.warn(
-                f"{type(self).__name__} did not converge: {(inner if self.run_.status.ok else self.run_).message}",
+                f"{type(self).__name__} did not converge: {(last_run if self.run_.status.ok else self.run_).message}",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -277,12 +308,12 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         quantile = self._group("margin").quantile
         return QUANTILE if quantile is None else float(quantile)
 
-    def _check_counted(self) -> None:
+    def _warn_if_no_support(self) -> None:
         if self.margin_ is not None and not self.multipliers_.any():
             warnings.warn(
-                f"no row has a multiplier: with C={self.C!r} the required log-probability is "
-                f"{self.margin_.mean(0.0):.3g}, which every row already has under the prior; the scores are those of "
-                f"the prior. Set a larger C or a smaller ess",
+                f"all multipliers are zero: with C={self.C!r} the required log-probability is "
+                f"{self.margin_.mean(0.0):.3g}, which every row already has under the prior, so that the scores are "
+                f"those of the prior. Set a larger C or a smaller ess",
                 UserWarning,
                 stacklevel=4,
             )
@@ -290,7 +321,7 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
     # --- scores -------------------------------------------------------------------------------------------------
 
     def score_samples(self, X: Any) -> Array:
-        """The expected log-probability of each row, nats; a lower bound of it with hidden variables.
+        """Expected log-probability of each row, or a lower bound with hidden variables.
 
         Parameters
         ----------
@@ -298,14 +329,15 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
 
         Returns
         -------
-        (n,) array; low for rows that are not typical.
+        (n,) array
+            In nats; low for rows that are not typical.
         """
         check_is_fitted(self)
         table = read_features(self, X, reset=False, new=True)
-        return in_batches(table, lambda rows: self._scored(self.model_.read(rows)))
+        return in_batches(table, lambda rows: self._row_scores(self.model_.read(rows)))
 
-    def _scored(self, data: Any) -> Array:
-        """(n,) what gaps bring, as the Bayesian fit has it, is taken off: they make no row more typical."""
+    def _row_scores(self, data: Any) -> Array:
+        """(n,) bounds of the log-probabilities, minus the gain of missing values under the Bayesian fit."""
         missing_gain = self.model_.evaluate(self.bayes_, data).missing_gain if self.model_.has_hidden(data) else 0.0
         return self.model_.evaluate(self.distribution_, data).bound - missing_gain
 
@@ -318,12 +350,13 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
 
         Returns
         -------
-        (n,) array.
+        (n,) array
+            In nats.
         """
         return self.score_samples(X) - self.offset_
 
     def predict(self, X: Any) -> np.ndarray:
-        """1 for typical rows, -1 for outliers.
+        """Label rows as typical (1) or outliers (-1).
 
         Parameters
         ----------
@@ -331,12 +364,13 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
 
         Returns
         -------
-        (n,) array of int.
+        (n,) array of int
+            1 or -1.
         """
         return np.where(self.decision_function(X) < 0, -1, 1)
 
     def contributions(self, X: Any) -> Array:
-        """The contribution of each value to its row's score: the score minus that with the value missing.
+        """Contribution of each value to the score of its row: the score minus the score with the value missing.
 
         Parameters
         ----------
@@ -344,13 +378,14 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
 
         Returns
         -------
-        (n, columns) array, nats; very negative for the values that make a row unusual.
+        (n, columns) array
+            In nats; strongly negative for the values that make a row unusual.
         """
         check_is_fitted(self)
         table = read_features(self, X, reset=False, new=True)
-        scores = self._scored(self.model_.read(table))
+        scores = self._row_scores(self.model_.read(table))
         without = (_without(table, j) for j in range(len(table.schema.columns)))
-        return np.column_stack([scores - self._scored(self.model_.read(rows)) for rows in without])
+        return np.column_stack([scores - self._row_scores(self.model_.read(rows)) for rows in without])
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -358,7 +393,7 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         return able(
             tags,
             reads_tables=True,
-            missing="makes a row neither more nor less typical",
+            missing="a missing value makes a row neither more nor less typical",
             weights=YES,
             soft_labels=IGNORED,
             absent_labels=IGNORED,
@@ -382,17 +417,17 @@ def _without(table: Table, j: int) -> Table:
 
 
 def _threshold(scores: Array, weight: Array, share: float) -> float:
-    """Half-way between the rows that are to be outliers and the others."""
+    """Threshold below which this share of the rows lies, half-way between two scores."""
     order = np.argsort(scores, kind="stable")
     order = order[weight[order] > 0]
     scores, below = scores[order], np.cumsum(weight[order])
     k = int(np.searchsorted(below, share * below[-1] * (1 + 1e-12), side="right"))
-    k = int(np.searchsorted(scores, scores[k] - 1e-9 * (1.0 + abs(scores[k]))))  # equal rows are treated alike
+    k = int(np.searchsorted(scores, scores[k] - 1e-9 * (1.0 + abs(scores[k]))))  # equal rows are on the same side
     return float(scores[0] - 1e-6 * (1.0 + abs(scores[0])) if k == 0 else 0.5 * (scores[k - 1] + scores[k]))
 
 
-def _watching(show: Any, most: int) -> Callable[[Event], None]:
-    def watch(event: Event) -> None:
-        show(event.n_pass, most, f"pass {event.n_pass}, objective {event.objective:.6g}")
+def _progress_observer(show: Any, max_iter: int) -> Callable[[Event], None]:
+    def update(event: Event) -> None:
+        show(event.n_pass, max_iter, f"pass {event.n_pass}, objective {event.objective:.6g}")
 
-    return watch
+    return update

@@ -219,9 +219,9 @@ NOVELTY = [
     *refused(ValueError, "margin must be one of", option(detect, "margin", "fixed", "hinge", None)),
     *refused(ValueError, "quantile of the margin must be", option(detect, "margin__quantile", -0.1, 2, nan, "x")),
     *refused(ValueError, "C must be a number > 0; got", option(detect, "C", 0, -1, nan, inf, "auto", None)),
-    *refused(ValueError, "ess must be a number of rows, from 1e-6 to 1e5", option(detect, "ess", 0, -1, nan, None)),
+    *refused(ValueError, "ess must be a number from 1e-6 to 1e5", option(detect, "ess", 0, -1, nan, None)),
     *refused(
-        ValueError, "contamination must be a share of the rows", option(detect, "contamination", -0.1, 0.6, nan, "auto")
+        ValueError, "contamination must be a number from 0", option(detect, "contamination", -0.1, 0.6, nan, "auto")
     ),
     *refused(ValueError, "C=2.0 is only used with objective='margin'", option(detect, "C", 2.0, objective="bayes")),
     *refused(
@@ -233,7 +233,7 @@ NOVELTY = [
             "detect: no weight": (lambda: detect(weight=np.zeros(40)), "non-zero|weight"),
             "detect: 101 numbers jointly": (
                 lambda: detect(np.random.default_rng(0).normal(size=(40, 101)), density="gaussian"),
-                "a joint Gaussian of 101 numbers; the most are 100: choose columns, or take density='product'",
+                "takes at most 100 continuous columns; got 101. Select columns, or set density='product'",
             ),
             "detect: numbers and words in a sequence": (lambda: detect(density="hmm"), "all columns are steps of one"),
         },

@@ -17,9 +17,9 @@ from ...med.test_fisher import draw, mixed, walks
         ("model", "VVV", "model must be a GaussianMixture, .* fitted or not, or None; got 'VVV'"),
         ("model", LogisticRegression(), "model must be a GaussianMixture, .* got LogisticRegression"),
         ("information", "exact", "information must be one of 'auto', 'analytic', 'sampled', 'empirical'; got 'exact'"),
-        ("information", "analytic", "information='analytic' needs a model of one component; this one has 2. Set"),
+        ("information", "analytic", "information='analytic' needs a model with one component; got 2. Set"),
         ("n_samples", 0, "n_samples must be a whole number >= 1; got 0"),
-        ("n_samples", 18, "n_samples must be at least the number of free parameters, 19; got 18. Draw more"),
+        ("n_samples", 18, "n_samples must be at least the number of free parameters, 19; got 18. Increase it"),
         ("ridge", -1.0, "ridge must be a number >= 0; got -1.0"),
     ],
 )
@@ -33,7 +33,7 @@ def test_wrong_options(option, value, message):
 def test_a_row_out_of_reach():
     X, _ = draw(n=60)
     kernel = FisherKernel(GaussianMixture(1)).fit(1e-20 * X)
-    with pytest.raises(ValueError, match="row 1 lies so far from every component that its score is not finite"):
+    with pytest.raises(ValueError, match="row 1 is so far from every component that its score is not finite"):
         kernel.transform([X[0], [0.0, 1e149, 0.0]])
 
 
@@ -58,9 +58,9 @@ def test_sequences_the_fisher_kernel_does_not_take():
     X, _ = walks()
     with pytest.raises(ValueError, match="needs a hidden Markov model whose rows are sequences, fitted without"):
         FisherKernel(HiddenMarkovModel(2).fit(X.reshape(-1, 1), lengths=[len(X.ravel())])).fit(X)
-    with pytest.raises(ValueError, match="needs a hidden Markov model with one transition matrix"):
+    with pytest.raises(ValueError, match="needs a hidden Markov model with transitions='shared'"):
         FisherKernel(HiddenMarkovModel(2, transitions="per_step")).fit(X)
-    with pytest.raises(ValueError, match="needs the emission distributions of the states"):
+    with pytest.raises(ValueError, match="needs a hidden Markov model with emission distributions"):
         FisherKernel(HiddenMarkovModel(2, emissions="precomputed")).fit(X)
-    with pytest.raises(ValueError, match="row 0 lies so far from every component that its score is not finite"):
+    with pytest.raises(ValueError, match="row 0 is so far from every component that its score is not finite"):
         FisherKernel(HiddenMarkovModel(2).fit(1e-9 * X)).fit(1e-9 * X).scores(np.full((1, 5), 1e149))

@@ -27,16 +27,16 @@ from ...med.test_novelty import many_values, mixed, numbers, words
         ({"n_hidden": 2}, "n_hidden=2 is only used with density 'mixture' and 'hmm'; got 'auto'"),
         ({"C": 0.0}, "C must be a number > 0; got 0.0"),
         ({"C": np.inf}, "C must be a number > 0; got inf"),
-        ({"ess": -1}, "ess must be a number of rows, from 1e-6 to 1e5; got -1"),
-        ({"ess": 9e-7}, "ess must be a number of rows, from 1e-6 to 1e5; got 9e-07"),
-        ({"ess": 1.1e5}, "ess must be a number of rows, from 1e-6 to 1e5; got 110000.0"),
-        ({"ess": "one"}, "ess must be a number of rows, from 1e-6 to 1e5; got 'one'"),
+        ({"ess": -1}, "ess must be a number from 1e-6 to 1e5; got -1"),
+        ({"ess": 9e-7}, "ess must be a number from 1e-6 to 1e5; got 9e-07"),
+        ({"ess": 1.1e5}, "ess must be a number from 1e-6 to 1e5; got 110000.0"),
+        ({"ess": "one"}, "ess must be a number from 1e-6 to 1e5; got 'one'"),
         ({"tol": 0}, "tol must be a number > 0; got 0"),
         ({"max_iter": 0}, "max_iter must be a whole number >= 1; got 0"),
         ({"margin": Margin("exponential", quantile=1.5)}, "quantile of the margin must be a number from 0 to 1"),
         ({"margin": Margin("laplace", target=1.5)}, "target of the margin is only used by classifiers"),
-        ({"contamination": 0.6}, "contamination must be a share of the rows, from 0 to 0.5; got 0.6"),
-        ({"contamination": float("nan")}, "contamination must be a share of the rows, from 0 to 0.5; got nan"),
+        ({"contamination": 0.6}, "contamination must be a number from 0 to 0.5; got 0.6"),
+        ({"contamination": float("nan")}, "contamination must be a number from 0 to 0.5; got nan"),
         ({"objective": "bayes", "margin": "laplace"}, "margin='laplace' is only used with objective='margin'"),
         (
             {"objective": "bayes", "margin": Margin("exponential", quantile=0.1)},
@@ -54,7 +54,7 @@ def test_options_are_checked_at_the_door(settings, message):
 def test_tables_that_a_model_cannot_take():
     wide = numbers(5, novelty.MOST_COLUMNS + 1)
     for name in ("gaussian", "mixture"):
-        with pytest.raises(ValueError, match=f"density='{name}' has a joint Gaussian of 101 numbers; the most are 100"):
+        with pytest.raises(ValueError, match=f"density='{name}' takes at most 100 continuous columns; got 101"):
             MEDNoveltyDetector(name).fit(wide)
     assert isinstance(MEDNoveltyDetector("tree", objective="bayes").fit(wide).model_, NoveltyTrees)
     with pytest.raises(ValueError, match="the columns have 4100 values in all, and pairwise tables take at most 4000"):
@@ -78,6 +78,6 @@ def test_no_row_has_a_multiplier():
         model.fit(numbers(30, 2))
     wanted = model.level_ - 1 / 0.05
     assert str(caught[0].message) == (
-        f"no row has a multiplier: with C=0.05 the required log-probability is {wanted:.3g}, which every row "
-        "already has under the prior; the scores are those of the prior. Set a larger C or a smaller ess"
+        f"all multipliers are zero: with C=0.05 the required log-probability is {wanted:.3g}, which every row "
+        "already has under the prior, so that the scores are those of the prior. Set a larger C or a smaller ess"
     )
