@@ -174,7 +174,7 @@ def simulate_vendors(
     Each vendor observes 8 features of a patient, which are normal with variance 1 and independent given the class.
     Their means are 0 for healthy patients and separation / sqrt(8) for ill patients, so that `separation` is the
     distance between the class means in the features of a vendor. The first features (a share `overlap` of the 8) are
-    the same for all vendors; each vendor observes the others alone. A vendor fits a linear discriminant (class means
+    the same for all vendors; the others differ between vendors. Each vendor fits a linear discriminant (class means
     and a common covariance) to its own training rows, and gives its posterior at the class priors of these rows.
 
     Parameters

@@ -419,10 +419,10 @@ class Calibration:
         labels = read_labels(y, np.shape(y)[0])
         if labels.codes is None:
             raise ValueError("y must be labels; got probabilities")
-        known = labels.codes >= 0
+        labelled = labels.codes >= 0
         values = np.full((len(labels.codes), len(labels.classes)), np.nan)
-        for train, test in label_folds(labels.codes, known, random_state, cv):
-            train = train[known[train]]
+        for train, test in label_folds(labels.codes, labelled, random_state, cv):
+            train = train[labelled[train]]
             model = trained(
                 estimator, _safe_indexing(X, train), labels.classes[labels.codes[train]], None, random_state
             )

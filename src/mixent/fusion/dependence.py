@@ -13,7 +13,7 @@ from mixent.fusion.discounts import Pairs, effective_number
 from mixent.fusion.sources import Layout
 
 MIN_VARIANCE = 1e-12  # of the answers of a source within a class
-MAX_PAIRS = 2000  # pairs of sources with a standard error of their own
+MAX_PAIRS = 2000  # pairs of sources that are tested individually
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def dependence(marginals: Marginals) -> Dependence:
 
 
 def pairs_to_test(layout: Layout) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Pairs with a test of their own, and the others; without copies and without sources with a context."""
+    """Pairs that are tested individually, and the other pairs; without copies and sources with a context."""
     plain = [j for j, n in enumerate(layout.n_groups) if n == 1]
     pairs = [(i, j) for t, i in enumerate(plain) for j in plain[:t] if layout.root[i] != layout.root[j]]
     if len(pairs) <= MAX_PAIRS:
@@ -102,9 +102,11 @@ class _PairScores:
     def fill(self, z: Array, cov: Array, untested: list[tuple[int, int]]) -> None:
         """Fill in pairs without a test: their excess, and z by the median standard error of the tested pairs."""
         batch = self.marginals.batch
-        known = np.isfinite(z) & (z != 0)
+        tested = np.isfinite(z) & (z != 0)
         scale = (
-            np.median((np.abs(cov[known] / z[known])) / np.outer(self.std, self.std)[known]) if known.any() else np.inf
+            np.median((np.abs(cov[tested] / z[tested])) / np.outer(self.std, self.std)[tested])
+            if tested.any()
+            else np.inf
         )
         weight = batch.answered * batch.weight
         both = weight @ batch.answered.T
