@@ -17,7 +17,7 @@ $(STAMP): pyproject.toml Makefile
 	$(BIN)/python -m pip install --quiet --editable . --group dev
 	@touch $@
 
-demo: $(STAMP)  ## compare classifiers on a bundled data set, end in an HTML page
+demo: $(STAMP)  ## write example files, compare methods on one of them, end in an HTML page
 	$(BIN)/mixent demo
 
 test: $(STAMP) lint  ## lint, types, layers and the default tests

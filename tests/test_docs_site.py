@@ -1,4 +1,4 @@
-"""The code in the pages of the site (start, mathematics, fusion for a manager) runs as printed."""
+"""The code in the pages of the site (start, comparing, mathematics, fusion for a manager) runs as printed."""
 
 import re
 
@@ -17,8 +17,8 @@ def test_the_first_page(capsys):
 def test_ten_minutes(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names, said, text, drawn = run("start.md", capsys)
-    found, model, again = names["found"], names["model"], names["again"]
-    assert drawn == 1 and found.recommended in names["some"] and found.winner is not None
+    found, model, again = names["comparison"], names["model"], names["loaded"]
+    assert drawn == 1 and found.recommended in names["methods"] and found.winner is not None
     quoted = [" ".join(line.split()) for line in text.splitlines()]
     scores = [" ".join(line.split()[:-1]) for line in said[1:5]]  # all but the time
     assert all(any(line.startswith(score) for line in quoted) for score in scores)
@@ -57,3 +57,17 @@ def test_the_page_on_studies(capsys):
     study, report = names["study"], names["report"]
     assert study.mean("adjusted", "log_loss")[2] < 0.5 * study.mean("as trained", "log_loss")[2]
     assert report.dcf < 0.1 * report.trivial_dcf and names["curves"].failures == {}
+
+
+def test_comparing(capsys):
+    _, printed, text, drawn = run("comparing.md", capsys)
+    page = " ".join(text.split())
+    assert len(printed) >= 7 and drawn == 1
+    for line in printed[:7]:  # both tests on iris, the comparison, the chosen pair
+        assert " ".join(line.split()) in page, line
+
+
+def test_capabilities(capsys):
+    names, printed, _, _ = run("capabilities.md", capsys)
+    assert names["table"]["MaxEntClassifier", "explanations"].note == "by column"
+    assert any("MEDClassifier" in line for line in printed)

@@ -4,7 +4,6 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +11,8 @@ from sklearn.datasets import load_iris
 
 from mixent.base.registry import unregister
 
-ROOT = Path(__file__).parent.parent
+from .pages import ROOT, blocks, commands, python_blocks
+
 PAGE = (ROOT / "docs" / "plugins.md").read_text()
 MODULE = re.search(r"```python\n# spheres.py\n(.*?)```", PAGE, flags=re.DOTALL).group(1)
 
@@ -47,7 +47,7 @@ def test_the_page_runs_in_one_go(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     names = {}
     try:
-        for block in re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL):
+        for block in python_blocks("docs/plugins.md"):
             exec(compile(block, "plugins.md", "exec"), names)
         X, model = names["X"], names["model"]
         np.testing.assert_array_equal(names["again"].predict_proba(X), model.predict_proba(X))
@@ -71,13 +71,14 @@ def test_it_passes_the_checks_of_scikit_learn(folder):
 
 
 def test_the_commands_of_the_page_run(folder):
-    def run(*words):
-        return python(folder, "-m", "mixent", *words)
-
-    assert "spheres" in run("models") and "shrinkage" in run("models", "spheres")
-    run("fit", "iris.csv", "--target", "class", "--model", "spheres", "--set", "shrinkage=2", "-o", "model.mixent")
-    assert "SphereClassifier" in run("info", "model.mixent")
-    run("predict", "model.mixent", "iris.csv", "-o", "out.csv")
+    quick = ["--no-baselines", "--folds", "2", "--no-page", "--jobs", "1"]
+    (folder / "data.csv").write_text((folder / "iris.csv").read_text())
+    printed = ""
+    for _, code in blocks("docs/plugins.md", "sh"):
+        for words in commands(code):
+            printed += python(folder, "-m", *words, *(quick if words[1] == "compare" else ()))
+    assert "shrinkage" in printed and "linear MED" in printed
+    assert "spheres" in python(folder, "-m", "mixent", "models")
+    assert "SphereClassifier" in python(folder, "-m", "mixent", "info", "model.mixent")
+    python(folder, "-m", "mixent", "predict", "model.mixent", "iris.csv", "-o", "out.csv")
     assert len((folder / "out.csv").read_text().splitlines()) == 151
-    compare = ("compare", "iris.csv", "--target", "class", "--method", "spheres", "--no-baselines", "--folds", "2")
-    assert "spheres" in run(*compare, "--no-page", "--jobs", "1")

@@ -105,10 +105,26 @@ def test_every_relative_link_leads_somewhere(page):
             assert anchor in {slug(h) for h in re.findall(r"^#+ (.*)$", target.read_text(), flags=re.MULTILINE)}, link
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_page_with_code_is_run_by_a_test(page):
-    if "```python\n" in page.read_text():
-        assert page.name in TESTS, "no test runs its code"
+def test_the_code_of_every_page_is_run_by_a_test():
+    """Tests run the Python blocks of a page by `run` or `python_blocks`; for commands see test_docs_commands.py."""
+    pages = {page.name: page.read_text() for page in PAGES}
+    run = set(re.findall(r"(?:run|python_blocks)\(\s*\"(?:docs/)?([\w-]+\.md)\"", TESTS))
+    assert {name for name, text in pages.items() if "```python\n" in text} - run == set(), "no test runs their code"
+
+
+def test_every_term_of_the_glossary_is_defined_where_it_says():
+    """The last column names a module, in which the names of the third column occur."""
+    rows = re.findall(r"^\| (?!Term)(.*) \|$", (DOCS / "glossary.md").read_text(), flags=re.MULTILINE)
+    terms = []
+    for row in rows:
+        term, _, names, meaning, where = (cell.strip() for cell in row.split("|"))
+        (module,) = re.findall(r"`([\w/]+\.py)`", where)
+        assert re.search(r"\]\([\w-]+\.md\)", where) and meaning, term
+        source = (ROOT / "src" / "mixent" / module).read_text()
+        for name in re.findall(r"`([^`]+)`", names):
+            assert re.search(rf"(?<!\w){re.escape(name)}(?!\w)", source), f"{module} does not have {name} ({term})"
+        terms.append(term)
+    assert len(terms) > 60
 
 
 def test_the_page_on_the_command_line_is_current():

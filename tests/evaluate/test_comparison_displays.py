@@ -1,10 +1,5 @@
 """Pictures of comparisons: what is drawn is what was found, and names do not lie over each other."""
 
-import contextlib
-import io
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -78,16 +73,3 @@ def test_it_takes_axes_and_shows_itself_in_a_line():
     ax = Figure((9, 4)).subplots()
     assert drawn(display, ax) is ax and len(repr(display)) < 200
     assert all(ax.figure.bbox.x0 < box.x0 and box.x1 < ax.figure.bbox.x1 for box in boxes(ax).values())
-
-
-def test_the_page_on_comparing_runs_and_says_as_printed():
-    import matplotlib.pyplot as plt
-
-    page, names, said = (Path(__file__).parents[2] / "docs/comparing.md").read_text(), {}, io.StringIO()
-    with contextlib.redirect_stdout(said):
-        for block in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL):
-            exec(block, names)
-    told, flat = said.getvalue().splitlines(), " ".join(page.split())
-    assert len(told) >= 7 and len(plt.get_fignums()) == 1
-    for line in told[:7]:  # of both tests on iris, of the comparison, of the pair chosen
-        assert " ".join(line.split()) in flat, line
