@@ -170,7 +170,9 @@ def test_the_gradient_of_the_dual_is_margin_asked_less_margin_kept(edges):
     problem = found.problem(constraints, Laplace(0.5, 1.0))
     lam = np.where(constraints.imposed, np.random.default_rng(2).uniform(0.01, 0.05, constraints.signs.shape), 0.0)
     push = stats_at(problem, lam)
-    parts = tuple(one.with_statistics(one.T + gradient) for one, gradient in zip(found.prior.parts, push.gradient))
+    parts = tuple(
+        one.with_natural_parameters(one.T + gradient) for one, gradient in zip(found.prior.parts, push.gradient)
+    )
     joint = JointDistribution(parts, found.prior.bias + problem.bias_variance * push.bias_gradient)
     gradient = np.where(constraints.imposed, problem.margin.mean(lam) - problem.margins(joint), 0.0)
     for t, k in np.argwhere(constraints.imposed)[::9]:

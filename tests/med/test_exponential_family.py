@@ -64,7 +64,7 @@ def problem_of(kind, margin, n_classes=2, bias_variance=np.inf, n=14, seed=0, we
         if kind == "fixed":
             table = rng.normal(size=(R, R)) * 1.5
             features.append(
-                EdgeFeatures(cells, np.where(layout.apart, table + table.T, 0.0), rng.normal(size=R), layout)
+                EdgeFeatures(cells, np.where(layout.different, table + table.T, 0.0), rng.normal(size=R), layout)
             )
             parts.append(TreeDistribution(0.5 * rng.normal(size=6)))
         else:
@@ -142,7 +142,9 @@ def elsewhere(problem, seed=0, size=0.3):
     rng = np.random.default_rng(seed)
     lam = size * rng.random(problem.constraints.imposed.shape) * problem.constraints.effective
     total = stats_at(problem, lam)
-    parts = tuple(one.with_statistics(one.T + gradient) for one, gradient in zip(problem.prior.parts, total.gradient))
+    parts = tuple(
+        one.with_natural_parameters(one.T + gradient) for one, gradient in zip(problem.prior.parts, total.gradient)
+    )
     return JointDistribution(parts, problem.prior.bias + 0.2 * rng.normal(size=problem.prior.bias.shape))
 
 
@@ -267,7 +269,7 @@ def test_a_step_that_few_demands_make_is_that_of_newton():
     best = solve(problem, Search(gap=1e-14))
     errors = []
     for size in (1e-2, 1e-3):
-        parts = tuple(one.with_statistics(one.T * (1 + size)) for one in best.joint.parts)
+        parts = tuple(one.with_natural_parameters(one.T * (1 + size)) for one in best.joint.parts)
         near = JointDistribution(parts, best.joint.bias)
         total = Serial().total(lambda block, near=near: problem.stats(near, block), problem.source())
         after = problem.update(near, total, 1.0)

@@ -154,10 +154,10 @@ def test_gradient_and_hessian_of_tables_equal_finite_differences(sizes):
     for _ in range(3):
         f = rng.normal(size=(width, width))
         f = 0.1 * (f + f.T).ravel()
-        slope = derivative(lambda T: tables.with_statistics(T).log_partition, T, f)
+        slope = derivative(lambda T: tables.with_natural_parameters(T).log_partition, T, f)
         assert tables.mean @ f == pytest.approx(slope, rel=1e-6)
         np.testing.assert_allclose(
-            tables.hessian_product(f), derivative(lambda T: tables.with_statistics(T).mean, T, f), atol=1e-6
+            tables.hessian_product(f), derivative(lambda T: tables.with_natural_parameters(T).mean, T, f), atol=1e-6
         )
 
 
@@ -179,7 +179,7 @@ def test_to_begin_with_all_trees_are_equally_probable_where_that_is_asked(sizes)
     even = listed.tables.uniform
     np.testing.assert_allclose(even.trees.mean, np.full(len(even.structure), 2 / max(len(sizes), 1)), rtol=1e-10)
     np.testing.assert_array_equal(even.T, listed.T)
-    moved = even.with_statistics(1.7 * listed.T)
+    moved = even.with_natural_parameters(1.7 * listed.T)
     np.testing.assert_array_equal(moved.structure, even.structure)
     again = [
         sum(moved._evidence[listed.place[e]] - listed.tables._evidence[listed.place[e]] for e in tree)
@@ -218,10 +218,10 @@ def test_counts_that_are_not_positive_are_outside(where):
     at = {"rows": (0, 0), "cell": (0, 3), "pair": (2, 4), "nan": (2, 5), "zero": (1, 7)}[where]
     T[at] = T[at[::-1]] = {"nan": np.nan, "zero": 0.0}.get(where, -0.5)
     with pytest.raises(OutsideDomainError, match="not be positive"):
-        listed.tables.with_statistics(T.ravel())
+        listed.tables.with_natural_parameters(T.ravel())
     T = listed.T.reshape(8, 8).copy()
     T[1, 2] = T[2, 1] = 0.0  # cells of one column count nothing
-    assert listed.tables.with_statistics(T.ravel()).log_partition == listed.tables.log_partition
+    assert listed.tables.with_natural_parameters(T.ravel()).log_partition == listed.tables.log_partition
 
 
 # --- known tables ---------------------------------------------------------------------------------------------------
@@ -247,13 +247,15 @@ def test_trees_are_what_enumeration_says():
     assert before.max_divergence == pytest.approx(-np.log(q.min()), rel=1e-11)
     assert ours.divergence(before) < before.max_divergence
     with pytest.raises(OutsideDomainError, match="edge weights"):
-        ours.with_statistics(np.where(np.arange(10) == 3, np.inf, T))
+        ours.with_natural_parameters(np.where(np.arange(10) == 3, np.inf, T))
 
 
 def test_a_tree_that_is_certain_stays():
     tree = SingleTree(np.array([1.0, 0.0, 1.0, 0.0, 0.0, 1.0]))  # 0-1, 0-3, 2-3
     assert tree.edges.tolist() == [[0, 1], [0, 3], [2, 3]]
-    assert tree.log_partition == 0.0 and tree.mean is tree.T and tree.with_statistics(np.full(6, np.nan)) is tree
+    assert (
+        tree.log_partition == 0.0 and tree.mean is tree.T and tree.with_natural_parameters(np.full(6, np.nan)) is tree
+    )
     assert not tree.hessian_product(np.ones(6)).any() and not tree.gram(np.ones((2, 6))).any()
     assert tree.divergence(tree) == 0.0
     assert SingleTree(np.zeros(0)).edges.shape == (0, 2)
@@ -272,9 +274,11 @@ def test_dirichlets_side_by_side():
     assert ours.log_partition == pytest.approx(logs, rel=1e-12)
     assert Dirichlets(np.array([2.5, 0.7]), np.zeros(2, int)).log_partition == pytest.approx(betaln(2.5, 0.7))
     f = rng.normal(size=7)
-    assert ours.mean @ f == pytest.approx(derivative(lambda T: ours.with_statistics(T).log_partition, T, f), rel=1e-7)
+    assert ours.mean @ f == pytest.approx(
+        derivative(lambda T: ours.with_natural_parameters(T).log_partition, T, f), rel=1e-7
+    )
     np.testing.assert_allclose(
-        ours.hessian_product(f), derivative(lambda T: ours.with_statistics(T).mean, T, f), rtol=1e-6
+        ours.hessian_product(f), derivative(lambda T: ours.with_natural_parameters(T).mean, T, f), rtol=1e-6
     )
     F = rng.normal(size=(4, 7))
     np.testing.assert_allclose(ours.gram(F), F @ np.array([ours.hessian_product(g) for g in F]).T, rtol=1e-12)
@@ -308,12 +312,12 @@ def test_a_product_is_its_parts():
     )
     np.testing.assert_allclose(both.gram(F), F @ np.array([both.hessian_product(g) for g in F]).T, rtol=1e-11)
     T = both.T + 0.1
-    other = both.with_statistics(T)
+    other = both.with_natural_parameters(T)
     np.testing.assert_array_equal(other.T, T)
-    wanted = sum(one.with_statistics(own).divergence(one) for one, own in zip(parts, (T[:6], T[6:])))
+    wanted = sum(one.with_natural_parameters(own).divergence(one) for one, own in zip(parts, (T[:6], T[6:])))
     assert other.divergence(both) == pytest.approx(wanted, rel=1e-10)
     with pytest.raises(OutsideDomainError):
-        both.with_statistics(T - 5.0)
+        both.with_natural_parameters(T - 5.0)
 
 
 # --- views ----------------------------------------------------------------------------------------------------------
@@ -323,7 +327,7 @@ def _edges(seed=0, n=9, sizes=(2, 3, 1, 3)):
     rng = np.random.default_rng(seed)
     layout = CellLayout(sizes)
     table = rng.normal(size=(9, 9))
-    table = np.where(layout.apart, table + table.T, 0.0)
+    table = np.where(layout.different, table + table.T, 0.0)
     return EdgeFeatures(rng.normal(size=(n, 9)), table, rng.normal(size=9), layout)
 
 
@@ -388,4 +392,4 @@ def test_the_layout_sums_what_it_spreads():
     assert layout.by_pair(pairs)[0, 1] == pairs[:2, 2:5].sum() and layout.by_pair(pairs)[2, 0] == pairs[5, :2].sum()
     assert layout.spread(np.array([1.0, 2.0, 3.0])).tolist() == [1, 1, 2, 2, 2, 3]
     np.testing.assert_array_equal(layout.by_pair(layout.spread_pairs(np.eye(3))), np.diag([4.0, 9.0, 1.0]))
-    assert layout.apart.sum() == 36 - 4 - 9 - 1
+    assert layout.different.sum() == 36 - 4 - 9 - 1

@@ -11,7 +11,7 @@ from scipy.stats import invgamma, invwishart, multivariate_normal, multivariate_
 
 from mixent.core.driver import Status, rounding
 from mixent.med.constraints import PairConstraints, contrasts
-from mixent.med.gaussians import ClassNormalWisharts, GaussianProblem, NormalWishart, class_statistics
+from mixent.med.gaussians import ClassNormalWisharts, GaussianProblem, NormalWishart, class_posterior
 from mixent.med.margins import Exponential, Gaussian, Laplace
 from mixent.med.problem import row_blocks
 from mixent.med.solving import GaussianDiscriminant, Search
@@ -28,7 +28,7 @@ def some(d, seed=0, rows=9.5):
 
 def tilted(one, X, weight):
     """The distribution times prod_t N(x_t; mean, V)^w_t."""
-    return one.with_statistics(one.statistics_in(one) + weight @ one.features(X))
+    return one.with_natural_parameters(one.natural_parameters_in(one) + weight @ one.features(X))
 
 
 # --- one class --------------------------------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ def test_equation_16_is_the_log_partition():
         gamma = gammaln(0.5 * (N + 1 - np.arange(1, d + 1))).sum()
         return -0.5 * d * np.log(N) - 0.5 * N * (d * np.log(np.pi) + np.linalg.slogdet(S)[1]) + gamma
 
-    one = class_statistics(X, weight, 0.0, np.zeros(d), np.eye(d))
+    one = class_posterior(X, weight, 0.0, np.zeros(d), np.eye(d))
     change = 0.2 * rng.normal(size=n)
     there = tilted(one, X, change)
     moved = there.log_partition(one) - one.log_partition(one) - change.sum() * (0.5 * d * np.log(np.pi) + one.log_det)
@@ -85,12 +85,12 @@ def test_equation_16_is_the_log_partition():
 @pytest.mark.parametrize("d", [1, 2, 4])
 def test_gradient_and_metric_are_the_log_partitions_derivatives(d):
     one = some(d, d)
-    here = one.statistics_in(one)
+    here = one.natural_parameters_in(one)
     size = len(here)
     assert size == (d + 1) * (d + 2) // 2
 
     def A(statistics):
-        return one.with_statistics(statistics).log_partition(one)
+        return one.with_natural_parameters(statistics).log_partition(one)
 
     def gradient(statistics):
         """In the coordinates of `one`, by differences of A."""
@@ -103,14 +103,14 @@ def test_gradient_and_metric_are_the_log_partitions_derivatives(d):
 
 def test_coordinates_of_any_distribution_tell_the_same():
     one, other = some(3, 0), some(3, 1, rows=6.0)
-    back = other.with_statistics(one.statistics_in(other))
+    back = other.with_natural_parameters(one.natural_parameters_in(other))
     np.testing.assert_allclose(back.mean, one.mean, rtol=1e-12)
     np.testing.assert_allclose(back.root, one.root, rtol=1e-10)
     X = np.random.default_rng(0).normal(size=(5, 3))
     weight = np.array([0.4, -0.1, 0.3, -0.2, 1.0])
     by_one, by_other = (
         tilted(one, X, weight),
-        other.with_statistics(one.statistics_in(other) + weight @ other.features(X)),
+        other.with_natural_parameters(one.natural_parameters_in(other) + weight @ other.features(X)),
     )
     np.testing.assert_allclose(by_other.mean, by_one.mean, rtol=1e-10)
     np.testing.assert_allclose(by_other.root, by_one.root, rtol=1e-9)
@@ -180,7 +180,7 @@ def test_the_divergence_is_zero_only_at_the_prior(d):
         for _ in range(5):
             X = prior.mean + rng.normal(size=(4, d))
             other = tilted(prior, X, size * rng.normal(size=4) if size < 1 else rng.random(4))
-            small = other.statistics_in(prior) - prior.statistics_in(prior)
+            small = other.natural_parameters_in(prior) - prior.natural_parameters_in(prior)
             second = 0.5 * small @ np.linalg.solve(prior.hessian_inverse, small)
             assert other.divergence(prior) > 0
             if size == 1e-3:
@@ -191,17 +191,17 @@ def test_class_statistics_pool_the_prior_and_the_rows():
     rng = np.random.default_rng(5)
     X, w, k = 1e3 + rng.normal(size=(20, 3)), rng.random(20), 2.5
     m0, V0 = 1e3 + rng.normal(size=3), np.diag([1.0, 2.0, 3.0])
-    one = class_statistics(X, w, k, m0, V0)
+    one = class_posterior(X, w, k, m0, V0)
     N = k + w.sum()
     mean = (k * m0 + w @ X) / N
     S = k * V0 + (X * w[:, None]).T @ X + k * np.outer(m0, m0) - N * np.outer(mean, mean)
     assert one.rows == pytest.approx(N)
     np.testing.assert_allclose(one.mean, mean, rtol=1e-12)
     np.testing.assert_allclose(one.root @ one.root.T, S, atol=1e-6)  # the formula loses six digits, the code none
-    near = class_statistics(X - 1e3, w, k, m0 - 1e3, V0)
+    near = class_posterior(X - 1e3, w, k, m0 - 1e3, V0)
     np.testing.assert_allclose(one.root, near.root, rtol=1e-10)
-    twice = class_statistics(np.vstack([X, X]), np.r_[w, w], k, m0, V0)
-    np.testing.assert_allclose(class_statistics(X, 2 * w, k, m0, V0).root, twice.root, rtol=1e-10)
+    twice = class_posterior(np.vstack([X, X]), np.r_[w, w], k, m0, V0)
+    np.testing.assert_allclose(class_posterior(X, 2 * w, k, m0, V0).root, twice.root, rtol=1e-10)
 
 
 # --- all classes: equation 18 -----------------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ def draw(seed=0, n=24, d=1, C=2, *, apart=1.0):
 
 def prior_of(X, y, C, k=3.0, bias=None):
     mean, cov = X.mean(axis=0), np.atleast_2d(np.cov(X.T))
-    classes = tuple(class_statistics(X, (y == s).astype(float), k, mean, cov) for s in range(C))
+    classes = tuple(class_posterior(X, (y == s).astype(float), k, mean, cov) for s in range(C))
     return ClassNormalWisharts(classes, np.zeros(C - 1) if bias is None else bias), mean, cov
 
 
@@ -509,7 +509,7 @@ def test_the_space_pools_the_classes_and_starts_from_their_shares():
     within = sum(np.cov(X[y == s].T, aweights=weight[y == s], ddof=0) * share[s] for s in (0, 1)) / weight.sum()
     within += 1e-3 * np.diag(np.diagonal(within))
     for s, one in enumerate(found.prior.classes):
-        peer = class_statistics(X, weight * (y == s), 1.0, np.average(X, axis=0, weights=weight), within)
+        peer = class_posterior(X, weight * (y == s), 1.0, np.average(X, axis=0, weights=weight), within)
         np.testing.assert_allclose(one.mean, peer.mean)
         np.testing.assert_allclose(one.root, peer.root, rtol=1e-9)
 

@@ -358,7 +358,7 @@ def test_where_nothing_is_hidden_the_objective_is_the_log_evidence():
             one = NormalWishart(k, np.zeros(d), np.sqrt(k) * np.eye(d))
             for z in Z:
                 evidence += one.predictive_log_prob(z[None])[0]
-                one = one.with_statistics(one.statistics_in(one) + one.features(z[None])[0])
+                one = one.with_natural_parameters(one.natural_parameters_in(one) + one.features(z[None])[0])
         found = fit_posterior(model, data, np.ones(n), Search(1e-6, 50))
         assert found.objective == pytest.approx(evidence, rel=1e-10)
         assert found.status is Status.CONVERGED and found.n_passes <= 3
@@ -425,9 +425,9 @@ def test_a_broken_update_is_caught():
 
     class Broken(PosteriorProblem):
         def update(self, params, total, step):
-            return params.with_statistics(self.model.prior.T + 0.1 * total.sums)
+            return params.with_natural_parameters(self.model.prior.T + 0.1 * total.sums)
 
-    start = model.prior.with_statistics(
+    start = model.prior.with_natural_parameters(
         model.prior.T + model.evaluate(model.prior, data).features.weighted_sum(np.ones(20))
     )
     source = Blocks(NumberedRows.of(np.ones(20)), 8, 1 << 40)

@@ -238,7 +238,7 @@ def test_a_number_given_a_category_is_normal():
         wanted = norm.logpdf(z[own], m, np.sqrt(v)) - norm.logpdf(z[own], mean, np.sqrt(var))
         np.testing.assert_allclose(row_features.to_array()[own, 0], wanted, rtol=1e-9, atol=1e-10)
     assert np.abs(tables.table - tables.table.T).max() < 1e-12
-    assert not tables.table[~columns.layout.apart].any()
+    assert not tables.table[~columns.layout.different].any()
 
 
 def test_a_number_that_is_missing_drops_out():

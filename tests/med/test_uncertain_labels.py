@@ -11,7 +11,7 @@ from scipy.special import rel_entr, softmax
 from mixent.core.driver import rounding
 from mixent.med.calibration import Calibration, fit_calibration, log_loss, slope_penalty, typical_lead
 from mixent.med.constraints import PairConstraints
-from mixent.med.gaussians import ClassNormalWisharts, class_statistics
+from mixent.med.gaussians import ClassNormalWisharts, class_posterior
 from mixent.med.margins import Exponential, Gaussian, Laplace
 from mixent.med.solving import GaussianDiscriminant, KernelDiscriminant, LinearDiscriminant, Search
 from mixent.med.uncertain_labels import LabelProblem, best_labels, solve_uncertain_labels
@@ -137,7 +137,7 @@ def draw(C=2, n=40, seed=0, known=0.3):
 def discriminants(X, prior, C, bias_variance=np.inf):
     K = np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2))
     sure = prior.max(axis=1) == 1
-    gaussians = tuple(class_statistics(X, prior[:, s] * sure, 2.0, X.mean(axis=0), np.cov(X.T)) for s in range(C))
+    gaussians = tuple(class_posterior(X, prior[:, s] * sure, 2.0, X.mean(axis=0), np.cov(X.T)) for s in range(C))
     return {
         "linear": LinearDiscriminant(X, C, bias_variance),
         "kernel": KernelDiscriminant(K, C, bias_variance),

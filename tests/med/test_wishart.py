@@ -67,7 +67,7 @@ def test_log_partitions_differ_as_those_of_the_other_class(d):
 def test_the_mean_is_the_gradient_and_the_metric_the_hessian(d):
     one, h = some(d), 1e-5
     for f in moves(d, 6):
-        up, down = one.with_statistics(one.T + h * f), one.with_statistics(one.T - h * f)
+        up, down = one.with_natural_parameters(one.T + h * f), one.with_natural_parameters(one.T - h * f)
         assert one.mean @ f == pytest.approx((up.log_partition - down.log_partition) / (2 * h), rel=1e-6, abs=1e-8)
         np.testing.assert_allclose(one.hessian_product(f), (up.mean - down.mean) / (2 * h), rtol=1e-5, atol=1e-6)
 
@@ -99,7 +99,7 @@ def test_the_divergence_is_that_of_the_other_class(d):
 def test_rows_add_up():
     X = np.random.default_rng(4).normal(size=(6, 2))
     one = some(2)
-    more = one.with_statistics(one.T + sum(features(x) for x in X))
+    more = one.with_natural_parameters(one.T + sum(features(x) for x in X))
     assert more.rows == one.rows + 6
     m = (one.rows * one.center + X.sum(axis=0)) / more.rows
     np.testing.assert_allclose(more.center, m)

@@ -148,7 +148,7 @@ class ExponentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fam
             value -= imbalance_penalty(slope, params.bias)
         try:
             for prior, gradient in zip(self.prior.parts, total.gradient):
-                value -= prior.with_statistics(prior.T + gradient).log_partition - prior.log_partition
+                value -= prior.with_natural_parameters(prior.T + gradient).log_partition - prior.log_partition
         except OutsideDomainError:
             return None
         return value
@@ -178,7 +178,7 @@ class ExponentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fam
             raise OutsideDomainError("a step is not finite")
         while True:
             try:
-                parts = tuple(part.with_statistics(part.T + step) for part, step in zip(params.parts, steps))
+                parts = tuple(part.with_natural_parameters(part.T + step) for part, step in zip(params.parts, steps))
                 return JointDistribution(parts, params.bias + bias_step)
             except OutsideDomainError:
                 steps, bias_step = tuple(0.5 * step for step in steps), 0.5 * bias_step

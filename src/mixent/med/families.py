@@ -1,8 +1,9 @@
-"""Distributions over a model's parameters or structure, each known by natural statistics T that rows add to.
+"""Exponential families of distributions over the parameters or the structure of a model, with natural parameters T.
 
-A family gives a log-partition A(T), convex; its gradient holds the coefficients of the expected log-probability of a
-row, E log p(x) = <gradient A(T), phi(x)>, and its Hessian the covariance of the log-probabilities of two rows. That is
-all that discrimination and novelty detection need to know of a model (001, Theorem 1).
+Each has a convex log-partition function A(T). Its gradient holds the coefficients of the expected log-probability of a
+row, E log p(x) = <gradient A(T), phi(x)>, and its Hessian gives the covariance of the log-probabilities of two rows;
+the features phi(x) of the rows of a sample add to T. Discrimination and novelty detection need nothing else of a model
+(001, Theorem 1).
 """
 
 from __future__ import annotations
@@ -21,54 +22,54 @@ from mixent.med.spanning_trees import SpanningTrees, declared, n_vertices, packe
 
 
 class Distribution(ABC):
-    """One member of a family."""
+    """A member of an exponential family."""
 
-    T: Array  # (M,)
+    T: Array  # (M,) natural parameters
 
     @property
     @abstractmethod
     def log_partition(self) -> float:
-        """A(T), up to what is linear in T."""
+        """A(T), up to terms that are linear in T."""
 
     @property
     @abstractmethod
     def mean(self) -> Array:
-        """(M,) gradient of A."""
+        """(M,) mean parameters: the gradient of A."""
 
     @abstractmethod
     def hessian_product(self, f: Array) -> Array:
-        """(M,) Hessian of A times f."""
+        """(M,) the Hessian of A times f."""
 
     def gram(self, F: Array) -> Array:
-        """(K, K) F Hessian F^T for the rows of F (K, M)."""
+        """(K, K) F H F^T, H the Hessian of A, for the rows of F (K, M)."""
         return F @ np.array([self.hessian_product(f) for f in F]).T
 
     @abstractmethod
-    def with_statistics(self, T: Array) -> Distribution:
-        """The member with these statistics; an OutsideDomainError where there is none."""
+    def with_natural_parameters(self, T: Array) -> Distribution:
+        """The member with these natural parameters; raises an OutsideDomainError if they are outside the domain."""
 
     def __getstate__(self) -> dict[str, Any]:
         return declared(self)
 
     @property
     def max_divergence(self) -> float:
-        """No distribution of the family is farther from this one, in nats of relative entropy."""
+        """Upper bound on the relative entropy of other members to this one, in nats."""
         return float("inf")
 
     def divergence(self, prior: Distribution) -> float:
-        """Relative entropy from the prior, nats."""
+        """Relative entropy to the prior, in nats."""
         return float((self.T - prior.T) @ self.mean) - self.log_partition + prior.log_partition
 
 
 @dataclass(frozen=True)
 class TreeDistribution(Distribution):
-    """Over tree structures, the parameters of every edge being known: T are logarithms of edge weights (30, 31)."""
+    """A distribution over tree structures with known tables: T holds the logarithms of the edge weights (30, 31)."""
 
     T: Array  # (E,)
 
     @cached_property
     def trees(self) -> SpanningTrees:
-        """The structure's distribution."""
+        """The distribution over structures."""
         return SpanningTrees(self.T)
 
     @property
@@ -81,7 +82,7 @@ class TreeDistribution(Distribution):
 
     @property
     def max_divergence(self) -> float:
-        """From the least probable tree."""
+        """The relative entropy of the least probable tree."""
         return self.log_partition + float(SpanningTrees(-self.T).tree_weights.sum())
 
     def hessian_product(self, f: Array) -> Array:
@@ -90,21 +91,21 @@ class TreeDistribution(Distribution):
     def gram(self, F: Array) -> Array:
         return self.trees.gram(F)
 
-    def with_statistics(self, T: Array) -> TreeDistribution:
+    def with_natural_parameters(self, T: Array) -> TreeDistribution:
         if not np.isfinite(T).all():
-            raise OutsideDomainError("a tree's edge weights are not finite")
+            raise OutsideDomainError("the edge weights of a tree are not finite")
         return TreeDistribution(T)
 
 
 @dataclass(frozen=True)
 class SingleTree(Distribution):
-    """A single tree, for certain: T are ones at its edges, and rows change nothing."""
+    """A single known tree: T is 1 at its edges and does not depend on the rows."""
 
     T: Array  # (E,)
 
     @property
     def edges(self) -> np.ndarray:
-        """(n - 1, 2)."""
+        """(n - 1, 2) pairs of vertices."""
         return np.argwhere(np.triu(unpacked(self.T, n_vertices(len(self.T)))) > 0)
 
     @property
@@ -118,24 +119,24 @@ class SingleTree(Distribution):
     def hessian_product(self, f: Array) -> Array:
         return np.zeros_like(f)
 
-    def with_statistics(self, T: Array) -> SingleTree:
+    def with_natural_parameters(self, T: Array) -> SingleTree:
         return self
 
 
 @dataclass(frozen=True)
 class Dirichlets(Distribution):
-    """Independent Dirichlet distributions side by side: T are counts, every one of a group (a table's row)."""
+    """A product of independent Dirichlet distributions: T holds the counts, in groups (the rows of a table)."""
 
     T: Array  # (M,)
-    group: np.ndarray  # (M,) which distribution each count belongs to, numbered from 0
+    group: np.ndarray  # (M,) number of the distribution of each count, from 0
 
     def __post_init__(self) -> None:
         if not (self.T > 0).all() or not np.isfinite(self.T).all():
-            raise OutsideDomainError("a count would not be positive")
+            raise OutsideDomainError("a count is not positive")
 
     @cached_property
     def totals(self) -> Array:
-        """(groups,)."""
+        """(groups,) sums of the counts."""
         return np.bincount(self.group, self.T).astype(float)
 
     @cached_property
@@ -147,31 +148,31 @@ class Dirichlets(Distribution):
         return np.asarray(psi(self.T) - psi(self.totals)[self.group])
 
     @cached_property
-    def _curvatures(self) -> tuple[Array, Array]:
+    def _trigammas(self) -> tuple[Array, Array]:
         return polygamma(1, self.T), polygamma(1, self.totals)
 
     def hessian_product(self, f: Array) -> Array:
-        own, whole = self._curvatures
-        return own * f - (whole * np.bincount(self.group, f))[self.group]
+        of_counts, of_totals = self._trigammas
+        return of_counts * f - (of_totals * np.bincount(self.group, f))[self.group]
 
     def gram(self, F: Array) -> Array:
-        own, whole = self._curvatures
-        sums = np.zeros((len(F), len(whole)))
+        of_counts, of_totals = self._trigammas
+        sums = np.zeros((len(F), len(of_totals)))
         np.add.at(sums.T, self.group, F.T)
-        return (F * own) @ F.T - (sums * whole) @ sums.T
+        return (F * of_counts) @ F.T - (sums * of_totals) @ sums.T
 
-    def with_statistics(self, T: Array) -> Dirichlets:
+    def with_natural_parameters(self, T: Array) -> Dirichlets:
         return Dirichlets(T, self.group)
 
     @property
     def log_predictive(self) -> Array:
-        """(M,) logarithms of the expected probabilities: a new row's predictive probability has these."""
+        """(M,) logarithms of the expected probabilities, of which the predictive probability of a row is made."""
         return np.log(self.T) - np.log(self.totals)[self.group]
 
 
 @dataclass(frozen=True)
 class CellLayout:
-    """Columns as cells: column v has cells starts[v] to starts[v] + sizes[v]."""
+    """The cells (indicator variables) of all columns: those of column v are starts[v] to starts[v] + sizes[v]."""
 
     sizes: tuple[int, ...]
 
@@ -188,41 +189,41 @@ class CellLayout:
         return np.concatenate([[0], np.cumsum(self.sizes)[:-1]]).astype(np.intp)
 
     @cached_property
-    def apart(self) -> np.ndarray:
-        """(R, R) bool: cells of different columns."""
+    def different(self) -> np.ndarray:
+        """(R, R) bool: whether two cells belong to different columns."""
         column = np.repeat(np.arange(self.n), self.sizes)
         return np.asarray(column[:, None] != column)
 
     def by_column(self, cells: Array) -> Array:
-        """(n,) sums of each column's cells (R,)."""
+        """(n,) sums over the cells (R,) of each column."""
         return np.add.reduceat(cells, self.starts)
 
     def by_pair(self, cells: Array) -> Array:
-        """(n, n) sums of each pair's cells (R, R)."""
+        """(n, n) sums over the cells (R, R) of each pair of columns."""
         return np.add.reduceat(np.add.reduceat(cells, self.starts, axis=0), self.starts, axis=1)
 
     def spread(self, columns: Array) -> Array:
-        """(R,) each column's number at its cells."""
+        """(R,) the value of each column (n,), repeated for its cells."""
         return np.repeat(columns, self.sizes)
 
     def spread_pairs(self, pairs: Array) -> Array:
-        """(R, R) each pair's number at its cells."""
+        """(R, R) the value of each pair of columns (n, n), repeated for its cells."""
         return np.repeat(np.repeat(pairs, self.sizes, axis=0), self.sizes, axis=1)
 
 
 @dataclass(frozen=True)
 class TreeTables(Distribution):
-    """Over tree structures and the tables of their edges, Dirichlet given the structure (3.5 and appendix B).
+    """A distribution over tree structures and over their tables, Dirichlet given the structure (3.5 and appendix B).
 
-    T is a symmetric (1 + R, 1 + R) matrix of counts, laid out in one line: the number of rows, the counts of every
-    cell (in the first row and column), and of every pair of cells of different columns; it is what rows (1, cells)
-    add up to as (1, cells)^T (1, cells). Cells of one column count nothing.
+    T is a symmetric (1 + R, 1 + R) matrix of counts as a vector: the number of rows, the counts of every cell (in the
+    first row and column), and of every pair of cells of different columns. It is the sum of (1, cells)^T (1, cells)
+    over rows; entries for two cells of the same column are not used.
 
         A = - log Gamma(N) + sum_v sum_i log Gamma(N_v(i)) + log |Q(W)|,
         log W_uv = sum_ij log Gamma(N_uv(i, j)) - sum_i log Gamma(N_u(i)) - sum_j log Gamma(N_v(j)) + log W0_uv,
 
-    where W0 is the structure's own part. With `uniform` as the prior all trees are equally probable to begin with (the
-    document's prior); with log W0 = 0 they are as probable as the counts of the prior make them.
+    where W0 is a factor of the structure alone. With `uniform` as the prior, all trees are equally probable before
+    discrimination (the prior of the document); with log W0 = 0 their probabilities follow from the counts of the prior.
     """
 
     T: Array  # ((1 + R)^2,)
@@ -230,13 +231,13 @@ class TreeTables(Distribution):
     structure: Array  # (E,) log W0
 
     def __post_init__(self) -> None:
-        counted = min(self.table[0].min(), self.pairs[self.layout.apart].min(initial=np.inf))
-        if not counted > 0 or not np.isfinite(self.T).all():
-            raise OutsideDomainError("a count would not be positive")
+        smallest = min(self.table[0].min(), self.pairs[self.layout.different].min(initial=np.inf))
+        if not smallest > 0 or not np.isfinite(self.T).all():
+            raise OutsideDomainError("a count is not positive")
 
     @cached_property
     def table(self) -> Array:
-        """(1 + R, 1 + R)."""
+        """(1 + R, 1 + R) matrix of counts."""
         width = 1 + self.layout.n_cells
         return self.T.reshape(width, width)
 
@@ -256,20 +257,20 @@ class TreeTables(Distribution):
         return self.table[1:, 1:]
 
     def _on_pairs(self, function: object) -> Array:
-        """(R, R) a function of the counts of pairs, zero where nothing counts."""
+        """(R, R) a function of the counts of pairs; zero for two cells of the same column."""
         out = np.zeros_like(self.pairs)
-        apart = self.layout.apart
-        out[apart] = function(self.pairs[apart])  # type: ignore[operator]
+        different = self.layout.different
+        out[different] = function(self.pairs[different])  # type: ignore[operator]
         return out
 
     def _edge_sums(self, pairs: Array, cells: Array) -> Array:
-        """(E,) sum over a pair's cells, less the sums over its columns' cells."""
+        """(E,) sum over the cells of a pair of columns, minus the sums over the cells of either column."""
         by_column = self.layout.by_column(cells)
         return packed(self.layout.by_pair(pairs) - by_column[:, None] - by_column)
 
     @cached_property
     def trees(self) -> SpanningTrees:
-        """The structure's distribution, the tables integrated out."""
+        """The distribution over structures, with the tables integrated out."""
         return SpanningTrees(self._evidence + self.structure)
 
     @cached_property
@@ -278,7 +279,7 @@ class TreeTables(Distribution):
 
     @property
     def uniform(self) -> TreeTables:
-        """The same tables, all trees equally probable."""
+        """The same tables with equally probable trees."""
         return TreeTables(self.T, self.layout, -self._evidence)
 
     @cached_property
@@ -298,10 +299,10 @@ class TreeTables(Distribution):
     def _trigammas(self) -> tuple[Array, Array]:
         return polygamma(1, self.cells), self._on_pairs(lambda x: polygamma(1, x))
 
-    def _laid_out(self, whole: float, cells: Array, pairs: Array) -> Array:
-        """One line; what counts in two places is halved."""
+    def _as_vector(self, rows: float, cells: Array, pairs: Array) -> Array:
+        """A vector like T from coefficients of the counts; those that occur twice in T are halved."""
         out = np.empty_like(self.table)
-        out[0, 0] = whole
+        out[0, 0] = rows
         out[0, 1:] = out[1:, 0] = 0.5 * cells
         out[1:, 1:] = 0.5 * pairs
         return out.ravel()
@@ -310,22 +311,24 @@ class TreeTables(Distribution):
     def mean(self) -> Array:
         digamma, digammas = self._digammas
         cells = digamma * (1.0 - self.layout.spread(self._edges.sum(axis=1)))
-        return self._laid_out(-float(psi(self.rows)), cells, digammas * self.layout.spread_pairs(self._edges))
+        return self._as_vector(-float(psi(self.rows)), cells, digammas * self.layout.spread_pairs(self._edges))
 
     def hessian_product(self, f: Array) -> Array:
         f = f.reshape(self.table.shape)
         (digamma, digammas), (trigamma, trigammas) = self._digammas, self._trigammas
-        moved = unpacked(
+        edge_changes = unpacked(
             self.trees.hessian_product(self._edge_sums(digammas * f[1:, 1:], digamma * f[0, 1:])), self.layout.n
         )
         spread = self.layout.spread
-        cells = trigamma * f[0, 1:] * (1.0 - spread(self._edges.sum(axis=1))) - digamma * spread(moved.sum(axis=1))
+        cells = trigamma * f[0, 1:] * (1.0 - spread(self._edges.sum(axis=1))) - digamma * spread(
+            edge_changes.sum(axis=1)
+        )
         pairs = trigammas * f[1:, 1:] * self.layout.spread_pairs(self._edges)
-        pairs += digammas * self.layout.spread_pairs(moved)
-        return self._laid_out(-float(polygamma(1, self.rows)) * f[0, 0], cells, pairs)
+        pairs += digammas * self.layout.spread_pairs(edge_changes)
+        return self._as_vector(-float(polygamma(1, self.rows)) * f[0, 0], cells, pairs)
 
     def gram(self, F: Array) -> Array:
-        """Of rows that are counted as `views.Counted` does."""
+        """For features of rows that are `CountFeatures`."""
         K, width = len(F), len(self.table)
         square = F.reshape(K, width, width)
         (digamma, digammas), (trigamma, trigammas) = self._digammas, self._trigammas
@@ -337,13 +340,13 @@ class TreeTables(Distribution):
         out += (flat * (0.5 * trigammas * self.layout.spread_pairs(self._edges)).ravel()) @ flat.T
         return out - polygamma(1, self.rows) * np.outer(F[:, 0], F[:, 0])
 
-    def with_statistics(self, T: Array) -> TreeTables:
+    def with_natural_parameters(self, T: Array) -> TreeTables:
         return TreeTables(T, self.layout, self.structure)
 
 
 @dataclass(frozen=True)
 class Product(Distribution):
-    """Independent parts side by side."""
+    """A product of independent distributions."""
 
     parts: tuple[Distribution, ...]
 
@@ -364,11 +367,13 @@ class Product(Distribution):
         return np.concatenate([part.mean for part in self.parts])
 
     def hessian_product(self, f: Array) -> Array:
-        return np.concatenate([part.hessian_product(own) for part, own in zip(self.parts, np.split(f, self.cuts))])
+        return np.concatenate([part.hessian_product(block) for part, block in zip(self.parts, np.split(f, self.cuts))])
 
     def gram(self, F: Array) -> Array:
-        grams = [part.gram(own) for part, own in zip(self.parts, np.split(F, self.cuts, axis=1))]
+        grams = [part.gram(block) for part, block in zip(self.parts, np.split(F, self.cuts, axis=1))]
         return np.asarray(np.sum(grams, axis=0))
 
-    def with_statistics(self, T: Array) -> Product:
-        return Product(tuple(part.with_statistics(own) for part, own in zip(self.parts, np.split(T, self.cuts))))
+    def with_natural_parameters(self, T: Array) -> Product:
+        return Product(
+            tuple(part.with_natural_parameters(block) for part, block in zip(self.parts, np.split(T, self.cuts)))
+        )

@@ -1,6 +1,7 @@
-"""Rows as a family sees them: what they add to its statistics, and their expected log-probabilities.
+"""Features of rows in an exponential family: their sums, and the expected log-probabilities of the rows.
 
-Both are linear and each the other's transpose, so no view needs to write its features out.
+A family needs only products of the feature matrix phi (n, M) and of its transpose with vectors, so the matrix need not
+be formed.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from mixent.med.spanning_trees import packed, unpacked
 
 
 class RowFeatures(ABC):
-    """Features phi (n, M) of rows, and what a row's log-probability has beside them."""
+    """Features phi (n, M) of rows:  E log p(x_t) = phi_t mean + offset_t."""
 
-    offset: Array  # (n,) known parts of the log-probability
+    offset: Array  # (n,) the part of the log-probability that does not depend on the parameters
 
     @property
     def n_rows(self) -> int:
@@ -27,11 +28,11 @@ class RowFeatures(ABC):
     @property
     @abstractmethod
     def row_bytes(self) -> int:
-        """What a row takes at work."""
+        """Memory that the computations take per row."""
 
     @abstractmethod
     def dot(self, mean: Array) -> Array:
-        """(n,) phi mean."""
+        """(n,) products phi mean."""
 
     @abstractmethod
     def weighted_sum(self, alpha: Array) -> Array:
@@ -39,15 +40,15 @@ class RowFeatures(ABC):
 
     @abstractmethod
     def take(self, rows: Any) -> RowFeatures:
-        """Some rows."""
+        """The features of some rows."""
 
     @abstractmethod
     def to_array(self) -> Array:
-        """(n, M) written out."""
+        """(n, M) the feature matrix."""
 
 
 class FeatureMatrix(RowFeatures):
-    """Features written out, dense or sparse."""
+    """Features stored as a matrix, dense or sparse."""
 
     def __init__(self, phi: Any, offset: Array | None = None) -> None:
         self.phi = phi
@@ -71,16 +72,16 @@ class FeatureMatrix(RowFeatures):
 
 
 class EdgeFeatures(RowFeatures):
-    """Of known tables: a row's feature of edge uv is w_uv(x) = sum_ij o_u(i) table_uv(i, j) o_v(j) (28).
+    """Features of trees with known tables: for edge uv,  w_uv(x) = sum_ij o_u(i) table_uv(i, j) o_v(j)  (28).
 
-    o are the row's cells: ones where a category is, nothing where it is missing, probabilities where a number is
-    softly quantized, or (1, z, z^2) of a number z.
+    o_v are the cells of column v: indicators of a category, zeros where it is missing, component probabilities of a
+    softly quantized number, or (1, z, z^2) of a number z.
     """
 
     def __init__(
         self, cells: Array, table: Array, alone: Array, layout: CellLayout, offset: Array | None = None
     ) -> None:
-        """`table` (R, R) is symmetric with nothing within a column; `alone` (R,) is w_0."""
+        """`table` (R, R) is symmetric, and zero for two cells of the same column; `alone` (R,) gives w_0."""
         self.cells, self.table, self.alone, self.layout = cells, table, alone, layout
         self.offset = cells @ alone if offset is None else offset
 
@@ -111,20 +112,20 @@ class EdgeFeatures(RowFeatures):
 
 
 class CountFeatures(RowFeatures):
-    """Of tables that are not known: a row adds (1, cells)^T (1, cells) to the counts (63)."""
+    """Features of trees with unknown tables: the counts (1, cells)^T (1, cells) of a row (63)."""
 
     def __init__(self, cells: Array, offset: Array) -> None:
-        """`cells` (n, 1 + R), a one in front."""
+        """`cells` (n, 1 + R) has a first column of ones."""
         self.cells, self.offset = cells, offset
 
     @classmethod
     def of(cls, cells: Array) -> CountFeatures:
-        """From the cells (n, R) themselves."""
+        """The features of rows with these cells (n, R)."""
         return cls(np.concatenate([np.ones((len(cells), 1)), cells], axis=1), np.zeros(len(cells)))
 
-    def add_offset(self, by: Any) -> CountFeatures:
-        """The same rows, their log-probabilities larger by so much."""
-        return CountFeatures(self.cells, self.offset + by)
+    def add_offset(self, offset: Any) -> CountFeatures:
+        """The same features, with a larger offset of the log-probabilities."""
+        return CountFeatures(self.cells, self.offset + offset)
 
     @property
     def row_bytes(self) -> int:

@@ -8,7 +8,7 @@ function (16) is
 
 All computations use the coordinates z = L^-1 (x - m), S = L L^T, of the distribution itself, where the mean is 0 and
 the scatter is the identity. There the gradient and the Hessian H of A are nearly diagonal, and columns far from zero
-lose no precision. Vectors of statistics have the entries (N, z_i, z_i^2, sqrt2 z_i z_j for i < j). The inner product
+lose no precision. In vectors, T has the entries (N, z_i, z_i^2, sqrt2 z_i z_j for i < j). The inner product
 of the gradient of A with these features of a row is the row's expected log-density.
 """
 
@@ -84,7 +84,7 @@ class NormalWishart:
         i, j = np.triu_indices(self.d, 1)
         return np.concatenate([np.ones((len(Z), 1)), Z, Z**2, np.sqrt(2.0) * Z[:, i] * Z[:, j]], axis=1)
 
-    def statistics_in(self, other: NormalWishart) -> Array:
+    def natural_parameters_in(self, other: NormalWishart) -> Array:
         """(m,) natural parameters of this distribution, in the coordinates of `other`."""
         shift = solve_triangular(other.root, self.mean - other.mean, lower=True)
         root = solve_triangular(other.root, self.root, lower=True)
@@ -92,17 +92,17 @@ class NormalWishart:
         i, j = np.triu_indices(self.d, 1)
         return np.concatenate([[self.rows], self.rows * shift, np.diagonal(square), np.sqrt(2.0) * square[i, j]])
 
-    def with_statistics(self, statistics: Array) -> NormalWishart:
+    def with_natural_parameters(self, T: Array) -> NormalWishart:
         """The distribution with these natural parameters, given in the coordinates of this one."""
-        d, N = self.d, float(statistics[0])
+        d, N = self.d, float(T[0])
         if not d - 1 < N < np.inf:
             raise OutsideDomainError(
                 f"a class would have a total weight of {N:.3g}; {d} columns need more than {d - 1}"
             )
-        mean = statistics[1 : d + 1] / N
-        S = np.diag(statistics[d + 1 : 2 * d + 1])
+        mean = T[1 : d + 1] / N
+        S = np.diag(T[d + 1 : 2 * d + 1])
         i, j = np.triu_indices(d, 1)
-        S[i, j] = S[j, i] = statistics[2 * d + 1 :] / np.sqrt(2.0)
+        S[i, j] = S[j, i] = T[2 * d + 1 :] / np.sqrt(2.0)
         try:
             root = cholesky(S - N * np.outer(mean, mean), lower=True)
         except (LinAlgError, ValueError) as error:
@@ -140,11 +140,11 @@ class NormalWishart:
 
     def divergence(self, prior: NormalWishart) -> float:
         """Relative entropy to the prior, in nats."""
-        difference = self.statistics_in(self) - prior.statistics_in(self)
+        difference = self.natural_parameters_in(self) - prior.natural_parameters_in(self)
         return float(difference @ self.gradient) - self.log_partition(self) + prior.log_partition(self)
 
 
-def class_statistics(
+def class_posterior(
     X: Array, weight: Array, k: float, mean: Array, cov: Array, spread: Array | float = 0.0
 ) -> NormalWishart:
     """The posterior of the prior (k, mean, cov) given these rows, which is the prior of discrimination (16, corrected).
@@ -237,7 +237,7 @@ class GaussianProblem(MedProblem[ClassNormalWisharts]):
         bias = np.arange(C * width, C * width + G)
         Q[bias, bias] = 1.0 / self.bias_variance + PROXIMAL * weight
         gradients = [
-            gaussian.statistics_in(gaussian) - prior.statistics_in(gaussian)
+            gaussian.natural_parameters_in(gaussian) - prior.natural_parameters_in(gaussian)
             for gaussian, prior in zip(params.classes, self.prior.classes)
         ]
         return Q, np.concatenate([*gradients, (params.bias - self.prior.bias) / self.bias_variance])
@@ -255,7 +255,9 @@ class GaussianProblem(MedProblem[ClassNormalWisharts]):
         while True:
             try:
                 classes = tuple(
-                    gaussian.with_statistics(gaussian.statistics_in(gaussian) + gaussian.hessian_inverse @ class_step)
+                    gaussian.with_natural_parameters(
+                        gaussian.natural_parameters_in(gaussian) + gaussian.hessian_inverse @ class_step
+                    )
                     for gaussian, class_step in zip(params.classes, class_steps)
                 )
                 return ClassNormalWisharts(classes, params.bias + v[class_steps.size :])
@@ -275,7 +277,7 @@ class GaussianProblem(MedProblem[ClassNormalWisharts]):
             value -= imbalance_penalty(slope, params.bias)
         try:
             for frame, prior, gradient in zip(params.classes, self.prior.classes, total.gradient):
-                tilted = frame.with_statistics(prior.statistics_in(frame) + gradient)
+                tilted = frame.with_natural_parameters(prior.natural_parameters_in(frame) + gradient)
                 value -= tilted.log_partition(frame) - prior.log_partition(frame)
                 value += float(gradient[0]) * frame.log_det  # the Jacobian of the coordinates, once per row
         except OutsideDomainError:

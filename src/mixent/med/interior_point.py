@@ -1,11 +1,12 @@
-"""An interior-point method for the local problem of a Newton step, losses with their kinks as they are.
+"""A primal-dual interior-point method for the local problem of a Newton step, with the exact losses.
 
     minimize  v^T Q v / 2 + g^T v + sum_k w_k loss(m_k + a_k v)
 
-Where multipliers may grow large a loss all but breaks at the margin's prior mean, and a quadratic model of it points
-nowhere. Here multipliers l and slacks z = m + a v - u'(l) are unknowns of their own, both positive, with l z led to
-zero. Where multipliers are bounded, u'(l) = apart(l) - h with (upper - l) h = 1, and h is a third unknown: linear in l
-alone, 1 / (upper - l) would throw a step far past the bound, and one row would hold up all others.
+Where the multipliers may grow large, a loss has almost a kink at the mean of the margin prior, and its quadratic
+approximation gives useless steps. Here the multipliers lambda and the slacks z = m + a v - u'(lambda) are further
+unknowns, both positive, and lambda z is driven to zero. If the multipliers are bounded,
+u'(lambda) = regular_mean(lambda) - h with (upper - lambda) h = 1, and h is a third unknown: a linear approximation of
+1 / (upper - lambda) would overshoot the bound by far, and a single row would shorten the steps of all others.
 """
 
 from __future__ import annotations
@@ -18,115 +19,119 @@ from mixent.core.arrays import Array
 from mixent.core.linalg import solver_of
 from mixent.med.margins import MarginPrior
 
-MOST = 100  # linear systems
-EDGE = 0.99  # of the way to the border a step may go
-SHORT = 0.1  # a step that may go no farther is taken to the middle instead
-STALE = 4  # systems without progress, so near the end that rounding has the last word
+MAX_ITER = 100  # linear systems solved
+TO_BOUNDARY = 0.99  # largest fraction of the way to the boundary that a step may take
+SHORT = 0.1  # a step that can take less than this fraction is replaced by a centering step
+STALLED = 4  # iterations without progress after which rounding errors are taken to be the limit
 
 
 @dataclass(frozen=True)
-class Move:
-    """A step, or where steps have led."""
+class Iterate:
+    """The unknowns at an iteration, or a step of all of them."""
 
     v: Array  # (p,)
     lam: Array  # (K,)
     z: Array  # (K,)
     h: Array  # (K,)
-    left: Array  # (K,) upper - l: next to the bound the difference itself has no digits
+    distance: Array  # (K,) upper - lambda, stored since the difference is inaccurate close to the bound
 
 
 def local_minimum(
-    Q: Array, g: Array, A: Array, m: Array, weight: Array, margin: MarginPrior, precise: float = 1e-13
+    Q: Array, g: Array, A: Array, m: Array, weight: Array, margin: MarginPrior, precision: float = 1e-13
 ) -> Array:
-    """(p,) v; Q (p, p) positive semi-definite, A (K, p), weights > 0; `precise`: l z at the end, relative."""
-    return _Interior(Q, g, A, m, weight, margin).minimum(precise)
+    """The minimizing step v (p,).
+
+    Q (p, p) is positive semi-definite, A is (K, p), the weights are positive; `precision` is the relative
+    complementarity lambda z at the end.
+    """
+    return _InteriorPoint(Q, g, A, m, weight, margin).minimize(precision)
 
 
-class _Interior:
-    """The problem, and the point that moves through it."""
+class _InteriorPoint:
+    """The problem and the current iterate."""
 
     def __init__(self, Q: Array, g: Array, A: Array, m: Array, weight: Array, margin: MarginPrior) -> None:
         self.Q, self.g, self.A, self.m, self.weight, self.margin = Q, g, A, m, weight, margin
-        self.share = weight / weight.sum()
+        self.relative_weight = weight / weight.sum()
         self.bounded = margin.upper < np.inf
         lam = np.minimum(np.ones(len(m)), 0.5 * margin.upper)
-        left = margin.upper - lam if self.bounded else np.ones(len(m))
-        apart, _ = margin.apart(lam)
-        h = np.maximum(apart - m, 1.0 / left) if self.bounded else np.zeros(len(m))
-        self.at = Move(np.zeros(len(g)), lam, np.maximum(m - apart + h, 1.0), h, left)
+        distance = margin.upper - lam if self.bounded else np.ones(len(m))
+        regular, _ = margin.regular_mean(lam)
+        h = np.maximum(regular - m, 1.0 / distance) if self.bounded else np.zeros(len(m))
+        self.current = Iterate(np.zeros(len(g)), lam, np.maximum(m - regular + h, 1.0), h, distance)
 
-    def minimum(self, precise: float) -> Array:
-        least, stale = np.inf, 0
-        for _ in range(MOST):
-            self._look()
-            off = self.off / (1.0 + float(np.abs(self.kept).mean()))
-            pulled = np.abs(self.dual).max() / (1.0 + np.abs(self.g).max() + float(self.weight @ self.at.lam))
-            if off <= precise and pulled <= 100 * precise:
+    def minimize(self, precision: float) -> Array:
+        smallest, n_stalled = np.inf, 0
+        for _ in range(MAX_ITER):
+            self._compute_residuals()
+            lam = self.current.lam
+            error = self.error / (1.0 + float(np.abs(self.margins).mean()))
+            dual_error = np.abs(self.dual).max() / (1.0 + np.abs(self.g).max() + float(self.weight @ lam))
+            if error <= precision and dual_error <= 100 * precision:
                 break
-            least, stale = (off, 0) if off < 0.5 * least else (least, stale + 1)
-            if stale == STALE and off < 1e-6 * (1.0 + float(self.at.lam.mean())):
+            smallest, n_stalled = (error, 0) if error < 0.5 * smallest else (smallest, n_stalled + 1)
+            if n_stalled == STALLED and error < 1e-6 * (1.0 + float(lam.mean())):
                 break
-            self._go()
-        return self.at.v
+            self._iterate()
+        return self.current.v
 
-    def _look(self) -> None:
-        """What lacks of each condition here."""
-        at = self.at
-        apart, self.loss_curvature = self.margin.apart(at.lam)
-        self.kept = self.m + self.A @ at.v
-        self.dual = self.Q @ at.v + self.g - self.A.T @ (self.weight * at.lam)
-        self.lacking = self.kept - apart + at.h - at.z
-        self.over = at.left * at.h - 1.0 if self.bounded else np.zeros(len(at.h))
-        self.mu = float(self.share @ (at.lam * at.z + np.abs(self.over)))
-        self.off = max(self.mu, np.abs(self.lacking).max(initial=0.0) * float(at.lam.mean()))
+    def _compute_residuals(self) -> None:
+        """The residual of each optimality condition at the current iterate."""
+        x = self.current
+        regular, self.regular_curvature = self.margin.regular_mean(x.lam)
+        self.margins = self.m + self.A @ x.v
+        self.dual = self.Q @ x.v + self.g - self.A.T @ (self.weight * x.lam)
+        self.slack = self.margins - regular + x.h - x.z
+        self.bound = x.distance * x.h - 1.0 if self.bounded else np.zeros(len(x.h))
+        self.mu = float(self.relative_weight @ (x.lam * x.z + np.abs(self.bound)))
+        self.error = max(self.mu, np.abs(self.slack).max(initial=0.0) * float(x.lam.mean()))
 
-    def _go(self) -> None:
-        """One step: Mehrotra's, or where that is short one to the middle."""
-        at = self.at
-        ratio = at.h / at.left
-        self.stiff = at.z + at.lam * (self.loss_curvature + ratio)
-        self.solve = solver_of(self.Q + (self.A * (self.weight * at.lam / self.stiff)[:, None]).T @ self.A)
-        # how far the plain step gets tells how much to center, and what to correct
-        plain = self._direction(0.0, None)
-        there = self._after(plain, min(self._room(plain), 1.0))
-        over = np.abs(there.left * there.h - 1.0) if self.bounded else 0.0
-        ahead = float(self.share @ (there.lam * there.z + over))
-        step = self._direction(self.mu * min(ahead / max(self.mu, 1e-300), 1.0) ** 3, plain)
-        reach = min(EDGE * self._room(step), 1.0)
-        if reach < SHORT:
+    def _iterate(self) -> None:
+        """Mehrotra's predictor-corrector step, or a centering step where that would be short."""
+        x = self.current
+        self.diagonal = x.z + x.lam * (self.regular_curvature + x.h / x.distance)
+        self.solve = solver_of(self.Q + (self.A * (self.weight * x.lam / self.diagonal)[:, None]).T @ self.A)
+        # the length of the predictor step determines the centering, and its second-order terms the correction
+        predictor = self._direction(0.0, None)
+        predicted = self._moved(predictor, min(self._largest_step(predictor), 1.0))
+        bound = np.abs(predicted.distance * predicted.h - 1.0) if self.bounded else 0.0
+        predicted_mu = float(self.relative_weight @ (predicted.lam * predicted.z + bound))
+        step = self._direction(self.mu * min(predicted_mu / max(self.mu, 1e-300), 1.0) ** 3, predictor)
+        length = min(TO_BOUNDARY * self._largest_step(step), 1.0)
+        if length < SHORT:
             step = self._direction(0.5 * self.mu, None)
-            reach = min(EDGE * self._room(step), 1.0)
-        self.at = self._after(step, reach)
+            length = min(TO_BOUNDARY * self._largest_step(step), 1.0)
+        self.current = self._moved(step, length)
 
-    def _direction(self, aim: float, plain: Move | None) -> Move:
-        """Towards  l z = aim  and  (upper - l) h = 1 + aim."""
-        at = self.at
-        product = aim - at.lam * at.z
-        second = aim - self.over if self.bounded else np.zeros(len(at.h))
-        if plain is not None:
-            product = product - plain.lam * plain.z
-            second = second + plain.lam * plain.h
-        push = (product - at.lam * (self.lacking + second / at.left)) / self.stiff
-        dv = self.solve(self.A.T @ (self.weight * push) - self.dual)
-        dl = push - at.lam * (self.A @ dv) / self.stiff
-        dh = (second + at.h * dl) / at.left if self.bounded else np.zeros(len(at.h))
-        return Move(dv, dl, (product - at.z * dl) / at.lam, dh, -dl if self.bounded else np.zeros(len(dl)))
+    def _direction(self, mu: float, predictor: Iterate | None) -> Iterate:
+        """The Newton step towards  lambda z = mu  and  (upper - lambda) h = 1 + mu."""
+        x = self.current
+        complementarity = mu - x.lam * x.z
+        bound = mu - self.bound if self.bounded else np.zeros(len(x.h))
+        if predictor is not None:
+            complementarity = complementarity - predictor.lam * predictor.z
+            bound = bound + predictor.lam * predictor.h
+        right = (complementarity - x.lam * (self.slack + bound / x.distance)) / self.diagonal
+        v = self.solve(self.A.T @ (self.weight * right) - self.dual)
+        lam = right - x.lam * (self.A @ v) / self.diagonal
+        h = (bound + x.h * lam) / x.distance if self.bounded else np.zeros(len(x.h))
+        return Iterate(v, lam, (complementarity - x.z * lam) / x.lam, h, -lam if self.bounded else np.zeros(len(lam)))
 
-    def _after(self, step: Move, reach: float) -> Move:
-        at = self.at
-        return Move(
-            at.v + reach * step.v,
-            at.lam + reach * step.lam,
-            at.z + reach * step.z,
-            at.h + reach * step.h,
-            at.left + reach * step.left,
+    def _moved(self, step: Iterate, length: float) -> Iterate:
+        x = self.current
+        return Iterate(
+            x.v + length * step.v,
+            x.lam + length * step.lam,
+            x.z + length * step.z,
+            x.h + length * step.h,
+            x.distance + length * step.distance,
         )
 
-    def _room(self, step: Move) -> float:
-        """How far the step may go before something positive is zero."""
-        at = self.at
-        ways = [(at.lam, step.lam), (at.z, step.z)]
+    def _largest_step(self, step: Iterate) -> float:
+        """The length at which the first of the positive unknowns becomes zero."""
+        x = self.current
+        pairs = [(x.lam, step.lam), (x.z, step.z)]
         if self.bounded:
-            ways += [(at.h, step.h), (at.left, step.left)]
+            pairs += [(x.h, step.h), (x.distance, step.distance)]
         with np.errstate(divide="ignore", invalid="ignore"):
-            return min(float(np.where(way < 0, -now / way, np.inf).min(initial=np.inf)) for now, way in ways)
+            return min(float(np.where(d < 0, -value / d, np.inf).min(initial=np.inf)) for value, d in pairs)

@@ -1,15 +1,16 @@
-"""Margin priors (001, equations 9 and 15): potentials of the dual, and losses of its dual.
+"""Margin priors (001, equations 9 and 15): the potentials of the dual problem, and the losses of its own dual.
 
-A prior P0(g) on a row's margin gives the dual the potential
+A prior P0(gamma) on a row's margin adds to the dual objective J(lambda) the potential
 
-    u(l) = -log int P0(g) exp(-l g) dg,      0 <= l < upper,
+    u(lambda) = -log int P0(gamma) exp(-lambda gamma) d gamma,      0 <= lambda < upper.
 
-concave, with u'(l) the margin's mean under the solution. Maximized over the multiplier it is a loss of the margin m
-that the discriminant function keeps,
+It is concave, and u'(lambda) is the mean of the margin under the solution. Its conjugate is the loss of a row whose
+discriminant function has the margin m,
 
-    loss(m) = max_{l >= 0} u(l) - l m,       multiplier(m) = the l that does = -loss'(m),
+    loss(m) = max_{lambda >= 0} u(lambda) - lambda m,       multiplier(m) = the maximizing lambda = -loss'(m),
 
-so that  min_F  D(F || prior) + sum_k w_k loss(m_k(F))  is the dual's dual, and the difference of the two a gap.
+so that  min_F  D(F || prior) + sum_k w_k loss(m_k(F))  is the dual of J(lambda). The difference between the two values
+is the duality gap.
 """
 
 from __future__ import annotations
@@ -25,57 +26,57 @@ from mixent.core.arrays import Array
 
 
 class MarginPrior(ABC):
-    """Potential, mean and loss of a prior of the margins; of numbers and arrays alike."""
+    """Potential, mean and loss of a prior of the margins; all take numbers or arrays."""
 
-    target: float  # where the prior has its mode: the margin that is wanted
+    target: float  # mode of the prior: the required margin
 
     @property
     def upper(self) -> float:
-        """Multipliers stay below this."""
+        """Upper bound on the multipliers, which are smaller."""
         return float("inf")
 
     @abstractmethod
     def potential(self, multiplier: Any) -> Any:
-        """u(l)."""
+        """u(lambda)."""
 
     @abstractmethod
     def mean(self, multiplier: Any) -> Any:
-        """u'(l): the expected margin."""
+        """u'(lambda), the expected margin."""
 
     @abstractmethod
     def curvature(self, multiplier: Any) -> Any:
-        """-u''(l): the margin's variance."""
+        """-u''(lambda), the variance of the margin."""
 
     @abstractmethod
     def multiplier(self, margin: Array) -> Array:
-        """The l that maximizes u(l) - l m; zero where the row does not speak."""
+        """The lambda that maximizes u(lambda) - lambda m; zero where the margin m is at least the expected one."""
 
     def loss(self, margin: Array) -> Array:
-        """max u(l) - l m."""
-        best = self.multiplier(margin)
-        return self.potential(best) - best * margin
+        """max u(lambda) - lambda m."""
+        lam = self.multiplier(margin)
+        return self.potential(lam) - lam * margin
 
-    def apart(self, multiplier: Array) -> tuple[Array, Array]:
-        """u'(l) without the part -1 / (upper - l) that keeps l from its bound, and minus its slope."""
+    def regular_mean(self, multiplier: Array) -> tuple[Array, Array]:
+        """u'(lambda) without its singular part -1 / (upper - lambda), and minus the derivative of the rest."""
         return self.mean(multiplier), self.curvature(multiplier)
 
     def loss_curvature(self, multiplier: Array) -> Array:
-        """loss''(m) where the multiplier is l; zero where the row does not speak."""
+        """loss''(m) at the margin m whose multiplier is lambda; zero where lambda is zero."""
         return np.where(multiplier > 0, 1.0 / self.curvature(multiplier), 0.0)
 
 
 @dataclass(frozen=True)
 class Exponential(MarginPrior):
-    """P0(g) = c exp(-c (at - g)), g <= at:   u(l) = at l + log(1 - l / c).
+    """P0(gamma) = C exp(-C (target - gamma)), gamma <= target:   u(lambda) = target lambda + log(1 - lambda / C).
 
-    A margin short of at - 1/c, its mean, costs about c times what is lacking.
+    A margin below the mean of the prior, target - 1/C, costs about C times its shortfall.
 
     Parameters
     ----------
-    c : float
-        Bound of the multipliers.
-    at : float
-        Largest margin the prior allows.
+    C : float
+        Upper bound on the multipliers.
+    target : float
+        Largest margin that the prior allows.
     """
 
     C: float
@@ -95,15 +96,15 @@ class Exponential(MarginPrior):
         return 1.0 / (self.C - multiplier) ** 2
 
     def multiplier(self, margin: Array) -> Array:
-        lacking = np.maximum(self.target - margin, 1.0 / self.C)
-        return np.where(self.target - margin > 1.0 / self.C, np.maximum(self.C - 1.0 / lacking, 0.0), 0.0)
+        shortfall = np.maximum(self.target - margin, 1.0 / self.C)
+        return np.where(self.target - margin > 1.0 / self.C, np.maximum(self.C - 1.0 / shortfall, 0.0), 0.0)
 
     def loss(self, margin: Array) -> Array:
-        # in what is lacking: 1 - l/c would lose its digits where l is next to c
-        lacking = np.maximum(self.target - margin, 1.0 / self.C)
-        return np.where(self.target - margin > 1.0 / self.C, self.C * lacking - 1.0 - np.log(self.C * lacking), 0.0)
+        # as a function of the shortfall: 1 - lambda / C would lose precision where lambda is close to C
+        shortfall = np.maximum(self.target - margin, 1.0 / self.C)
+        return np.where(self.target - margin > 1.0 / self.C, self.C * shortfall - 1.0 - np.log(self.C * shortfall), 0.0)
 
-    def apart(self, multiplier: Array) -> tuple[Array, Array]:
+    def regular_mean(self, multiplier: Array) -> tuple[Array, Array]:
         return self.target + 0.0 * multiplier, 0.0 * multiplier
 
     def loss_curvature(self, multiplier: Array) -> Array:
@@ -112,14 +113,14 @@ class Exponential(MarginPrior):
 
 @dataclass(frozen=True)
 class Laplace(MarginPrior):
-    """P0(g) = c/2 exp(-c |at - g|):   u(l) = at l + log(1 - (l / c)^2).
+    """P0(gamma) = C/2 exp(-C |target - gamma|):   u(lambda) = target lambda + log(1 - (lambda / C)^2).
 
     Parameters
     ----------
-    c : float
-        Bound of the multipliers.
-    at : float
-        The prior's mean.
+    C : float
+        Upper bound on the multipliers.
+    target : float
+        Mean of the prior.
     """
 
     C: float
@@ -139,15 +140,15 @@ class Laplace(MarginPrior):
         return 2.0 * (self.C**2 + multiplier**2) / ((self.C - multiplier) * (self.C + multiplier)) ** 2
 
     def multiplier(self, margin: Array) -> Array:
-        lacking = np.maximum(self.target - margin, 0.0)
-        return lacking * self.C**2 / (1.0 + np.hypot(1.0, lacking * self.C))  # no cancellation near zero
+        shortfall = np.maximum(self.target - margin, 0.0)
+        return shortfall * self.C**2 / (1.0 + np.hypot(1.0, shortfall * self.C))  # no cancellation near zero
 
     def loss(self, margin: Array) -> Array:
-        # in what is lacking: 1 - (l/c)^2 would lose its digits where l is next to c
+        # as a function of the shortfall: 1 - (lambda / C)^2 would lose precision where lambda is close to C
         root = np.hypot(1.0, self.C * np.maximum(self.target - margin, 0.0))
         return root - 1.0 + np.log(2.0 / (1.0 + root))
 
-    def apart(self, multiplier: Array) -> tuple[Array, Array]:
+    def regular_mean(self, multiplier: Array) -> tuple[Array, Array]:
         return self.target + 1.0 / (self.C + multiplier), 1.0 / (self.C + multiplier) ** 2
 
     def loss_curvature(self, multiplier: Array) -> Array:
@@ -157,14 +158,16 @@ class Laplace(MarginPrior):
 
 @dataclass(frozen=True)
 class Gaussian(MarginPrior):
-    """P0(g) = N(at, 1 / c^2):   u(l) = at l - l^2 / (2 c^2): a ridge 1 / c^2 on the kernel's diagonal.
+    """P0(gamma) = N(target, 1 / C^2):   u(lambda) = target lambda - lambda^2 / (2 C^2).
+
+    In the dual this adds a ridge 1 / C^2 to the diagonal of the kernel matrix.
 
     Parameters
     ----------
-    c : float
-        One over the prior's standard deviation.
-    at : float
-        The prior's mean.
+    C : float
+        Inverse of the standard deviation of the prior.
+    target : float
+        Mean of the prior.
     """
 
     C: float
@@ -185,11 +188,13 @@ class Gaussian(MarginPrior):
 
 @dataclass(frozen=True)
 class Fixed(MarginPrior):
-    """The margin is `at`, for certain:   u(l) = at l.  There is a solution only where all rows can keep it.
+    """The margin is exactly `target`:   u(lambda) = target lambda.
+
+    There is a solution only if the margins of all rows can reach the target.
 
     Parameters
     ----------
-    at : float
+    target : float
         The margin.
     """
 
@@ -205,7 +210,7 @@ class Fixed(MarginPrior):
         return 0.0 * multiplier
 
     def multiplier(self, margin: Array) -> Array:
-        raise NotImplementedError("no loss stands for a margin that is certain; see `solving._by_multipliers`")
+        raise NotImplementedError("a fixed margin has no finite loss; see `solving.method_of_multipliers`")
 
 
 MARGINS: dict[str, Callable[[float, float], MarginPrior]] = {
@@ -216,17 +221,17 @@ MARGINS: dict[str, Callable[[float, float], MarginPrior]] = {
 
 
 def margin_prior(distribution: str, C: float | None, target: float = 1.0) -> MarginPrior:
-    """The prior of this name, its multipliers bounded by C, about a margin."""
+    """The margin prior of this name, with the bound C on the multipliers, about the target."""
     if distribution == "fixed":
         return Fixed(target)
     return MARGINS[distribution](1.0 if C is None else float(C), target)
 
 
 def check_some_margin(margin: MarginPrior) -> None:
-    """Refuse a prior whose expected margin a discriminant function of zero already has."""
+    """Raise an error if the zero function already satisfies the expected margin."""
     if isinstance(margin, Exponential) and not margin.mean(0.0) > 0:
         raise ValueError(
             f"with C={margin.C!r} and margin='exponential' the expected margin is {margin.mean(0.0):.3g} "
-            f"(target - 1/C), which a discriminant function of zero already has: every multiplier would be 0, and "
-            f"there would be no classifier; take C > {1 / margin.target:.3g}, or margin='laplace' or 'gaussian'"
+            f"(target - 1/C), which the zero function already satisfies: every multiplier would be 0, and there would "
+            f"be no classifier; set C > {1 / margin.target:.3g}, or margin='laplace' or 'gaussian'"
         )

@@ -339,7 +339,7 @@ class NoveltyMixture(NoveltyModel):
         seen = self.emission.completed(data.X, self.prior.parts[1].mean)
         resp = np.eye(self.n_components)[member]
         features = MixtureFeatures(self.emission, resp, data.bits, [seen] * self.n_components, np.zeros(len(member)))
-        return self.prior.with_statistics(self.prior.T + features.weighted_sum(weight))
+        return self.prior.with_natural_parameters(self.prior.T + features.weighted_sum(weight))
 
 
 @dataclass(frozen=True)
@@ -410,7 +410,7 @@ class NoveltyChain(NoveltyModel):
         features = MixtureFeatures(self.emission, np.eye(S)[member], rows.bits, [seen] * S, np.zeros(len(member)))
         T = self.prior.T.copy()
         T[S + S * S :] += features.weighted_sum(by_step)[S:]
-        return self.prior.with_statistics(T)
+        return self.prior.with_natural_parameters(T)
 
 
 # --- trees ----------------------------------------------------------------------------------------------------------

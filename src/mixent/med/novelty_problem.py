@@ -50,7 +50,7 @@ class PosteriorProblem(Problem[Distribution, Evaluation, PosteriorStats]):
         return total.bound - params.divergence(self.model.prior)
 
     def update(self, params: Distribution, total: PosteriorStats, step: float) -> Distribution:
-        return params.with_statistics(self.model.prior.T + total.sums)
+        return params.with_natural_parameters(self.model.prior.T + total.sums)
 
 
 def fit_posterior(model: NoveltyModel, data: Any, weight: Array, search: Search) -> Run:

@@ -12,7 +12,7 @@ from mixent.core.arrays import Array
 from mixent.core.driver import OutsideDomainError
 from mixent.data import Table
 from mixent.med.constraints import PairConstraints, contrasts
-from mixent.med.gaussians import ClassNormalWisharts, NormalWishart, class_statistics
+from mixent.med.gaussians import ClassNormalWisharts, NormalWishart, class_posterior
 from mixent.med.solving import (
     Discriminant,
     GaussianDiscriminant,
@@ -134,7 +134,7 @@ class GaussianTrainingSet(TrainingSet):
         self, X: Array, member: Array, s: int, k: float, mean: Array, cov: Array, spread: Array
     ) -> NormalWishart:
         try:
-            return class_statistics(X, member[:, s], k, mean, cov, spread)
+            return class_posterior(X, member[:, s], k, mean, cov, spread)
         except OutsideDomainError as error:
             raise ValueError(
                 f"class {self.classes[s]} {error}: its Gaussian has no distribution; "

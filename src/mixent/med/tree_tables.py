@@ -54,13 +54,13 @@ def fixed_tables(cells: Array, weight: Array, columns: TreeColumns, ess: float, 
     counts = (cells.T * weight) @ cells
     size = np.repeat(layout.sizes, layout.sizes).astype(float)
     coded = np.repeat(~np.isin(np.arange(layout.n), columns.powers), layout.sizes)
-    smooth = ess / np.outer(size, size) * (coded[:, None] & coded & layout.apart)
-    pairs = np.where(layout.apart, counts, 0.0) + smooth
+    smooth = ess / np.outer(size, size) * (coded[:, None] & coded & layout.different)
+    pairs = np.where(layout.different, counts, 0.0) + smooth
     ones = weight @ cells + ess / size
     with np.errstate(divide="ignore", invalid="ignore"):  # cells of powers come out as they may: see below
         alone = np.log(ones) - np.log(layout.spread(layout.by_column(ones)))
         table = np.log(pairs) - np.log(layout.spread_pairs(layout.by_pair(pairs))) - alone[:, None] - alone
-    known = coded[:, None] & coded & layout.apart
+    known = coded[:, None] & coded & layout.different
     alone, table = np.where(coded, alone, 0.0), np.where(known, table, 0.0)
     if len(columns.powers):
         _add_gaussians(alone, table, counts, columns, within)
