@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from mixent import MEDBayesNetClassifier
 from mixent.data import Column, Schema, Table
 from mixent.med import training_sets
-from mixent.med.bayes_net import Net, NetModel, NetTrainingSet, across, cells_of
+from mixent.med.bayes_net import Net, NetModel, NetTrainingSet, cells_of, row_products
 from mixent.med.constraints import PairConstraints, contrasts, pairs
 from mixent.med.exponential_family import JointDistribution
 from mixent.med.exponential_family_solving import stats_at
@@ -122,7 +122,7 @@ def test_products_of_cells_are_those_of_dense_rows():
     rng = np.random.default_rng(0)
     a, b = (rng.random((30, k)) * (rng.random((30, k)) < 0.4) for k in (3, 5))
     wanted = (a[:, :, None] * b[:, None, :]).reshape(30, 15)
-    np.testing.assert_array_equal(across(csr_array(a), csr_array(b)).toarray(), wanted)
+    np.testing.assert_array_equal(row_products(csr_array(a), csr_array(b)).toarray(), wanted)
 
 
 def test_cells_of_categories_are_those_written_out():

@@ -367,14 +367,14 @@ def test_the_features_of_edges_are_sums_over_pairs_of_cells():
     for t in range(row_features.n_rows):
         wanted = [
             sum(
-                row_features.cells[t, i] * row_features.table[i, j] * row_features.cells[t, j]
+                row_features.cells[t, i] * row_features.log_ratios[i, j] * row_features.cells[t, j]
                 for i in range(start[u], start[u] + row_features.layout.sizes[u])
                 for j in range(start[v], start[v] + row_features.layout.sizes[v])
             )
             for u, v in zip(*np.triu_indices(4, 1))
         ]
         np.testing.assert_allclose(row_features.to_array()[t], wanted, rtol=1e-11)
-    np.testing.assert_allclose(row_features.offset, row_features.cells @ row_features.alone)
+    np.testing.assert_allclose(row_features.offset, row_features.cells @ row_features.log_marginals)
 
 
 def test_counted_rows_are_products_of_cells():

@@ -21,35 +21,35 @@ class Quadratic:
         x = (6.0 + hidden) / 3.0
         return SimpleNamespace(x=x, minimum=(x - 3.0) ** 2 + 0.5 * (x - hidden) ** 2)
 
-    def reveal(self, found):
-        return found.x
+    def infer(self, solution):
+        return solution.x
 
 
 def go(start=0.0, tol=1e-12, max_iter=100, observers=()):
     game = Quadratic()
-    problem = LatentProblem(game.solve, game.reveal)
+    problem = LatentProblem(game.solve, game.infer)
     return game, alternate_steps(problem, start, np.ones(5), Search(1e-6, max_iter, observers=observers), tol)
 
 
 def test_the_steps_alternate_and_the_relative_entropy_never_rises():
-    _, found = go()
-    assert found.status is Status.CONVERGED and isinstance(found.params, LatentSolution)
-    entropy = np.array([-step.objective for step in found.trace])
-    assert (np.diff(entropy) <= 0).all() and all(step.accepted for step in found.trace)
+    _, run = go()
+    assert run.status is Status.CONVERGED and isinstance(run.params, LatentSolution)
+    entropy = np.array([-step.objective for step in run.trace])
+    assert (np.diff(entropy) <= 0).all() and all(step.accepted for step in run.trace)
     h, expected = 0.0, []
     for _ in entropy:
         x = (6.0 + h) / 3.0
         expected.append((x - 3.0) ** 2 + 0.5 * (x - h) ** 2)
         h = x
     np.testing.assert_allclose(entropy, expected, rtol=1e-12)
-    assert found.params.found.x == pytest.approx(3.0, abs=1e-4)
-    assert found.objective == -found.params.found.minimum
+    assert run.params.solution.x == pytest.approx(3.0, abs=1e-4)
+    assert run.objective == -run.params.solution.minimum
 
 
 def test_a_solution_starts_from_the_one_before():
-    game, found = go()
+    game, run = go()
     assert game.begun_from[0] is None and all(before is not None for before in game.begun_from[1:])
-    assert len(game.begun_from) == found.n_passes
+    assert len(game.begun_from) == run.n_passes
 
 
 def test_the_tolerance_is_per_row_and_passes_are_limited():
@@ -62,14 +62,14 @@ def test_the_tolerance_is_per_row_and_passes_are_limited():
 
 
 def test_a_step_that_raises_the_relative_entropy_is_refused():
-    """Were the theorem broken, the run would say so."""
+    """Were the theorem broken, the run would report it."""
     game = Quadratic()
-    wrong = LatentProblem(game.solve, lambda found: -10.0 * abs(found.x) - 10.0)
-    found = alternate_steps(wrong, 2.0, np.ones(5), Search(1e-6, 100), 1e-9)
-    assert found.status is Status.DECREASED and found.params.hidden == 2.0
+    wrong = LatentProblem(game.solve, lambda solution: -10.0 * abs(solution.x) - 10.0)
+    run = alternate_steps(wrong, 2.0, np.ones(5), Search(1e-6, 100), 1e-9)
+    assert run.status is Status.DECREASED and run.params.hidden == 2.0
 
 
-def test_observers_are_told():
-    told = []
-    go(observers=(lambda event: told.append(event.n_pass),))
-    assert told == list(range(1, len(told) + 1)) and len(told) > 3
+def test_observers_are_called_after_every_pass():
+    passes = []
+    go(observers=(lambda event: passes.append(event.n_pass),))
+    assert passes == list(range(1, len(passes) + 1)) and len(passes) > 3

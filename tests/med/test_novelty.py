@@ -425,7 +425,7 @@ def test_a_broken_update_is_caught():
 
     class Broken(PosteriorProblem):
         def update(self, params, total, step):
-            return params.with_natural_parameters(self.model.prior.T + 0.1 * total.sums)
+            return params.with_natural_parameters(self.model.prior.T + 0.1 * total.features)
 
     start = model.prior.with_natural_parameters(
         model.prior.T + model.evaluate(model.prior, data).features.weighted_sum(np.ones(20))
@@ -813,7 +813,7 @@ def test_auto_is_trees_of_categories_and_gaussians_of_numbers(monkeypatch):
     assert [MEDNoveltyDetector()._kind(read(numbers(8, d))) for d in (100, 101)] == ["gaussian", "product"]
     assert kind(many_values()) == "product"
     for cells, expected in ((12, "tree"), (11, "product")):  # three letters and one more, of three columns
-        monkeypatch.setattr(novelty, "MOST_CELLS", cells)
+        monkeypatch.setattr(novelty, "MAX_CELLS", cells)
         assert kind(words(20, 3)) == expected
 
 

@@ -378,9 +378,9 @@ def test_a_gap_counts_as_the_tree_of_the_other_columns():
     start, size = model.model_.columns.layout.starts[1], model.model_.columns.layout.sizes[1]
     b = slice(start, start + size)
     for s, (tables, edges) in enumerate(zip(model.model_.tables, model.edge_marginals_)):
-        lost = cells[b] @ tables.alone[b]
+        lost = cells[b] @ tables.log_marginals[b]
         spread = np.repeat(edges[1], model.model_.columns.layout.sizes)
-        lost += cells[b] @ (tables.table[b] * spread) @ cells
+        lost += cells[b] @ (tables.log_ratios[b] * spread) @ cells
         assert full[0, s] - cut[0, s] == pytest.approx(lost, rel=1e-9)
 
 

@@ -11,7 +11,7 @@ from mixent import MEDTreeClassifier
 from mixent.data import read_features
 from mixent.med.families import CellLayout
 from mixent.med.tree_columns import CodedColumn, PowersColumn, SoftColumn, TreeColumns
-from mixent.med.tree_tables import ROWS, best_tree, counted_tables, fixed_tables
+from mixent.med.tree_tables import PRIOR_ROWS, best_tree, counted_tables, fixed_tables
 
 from .enumeration import every_tree
 
@@ -54,7 +54,7 @@ def test_known_tables_are_consistent_marginals():
     assert columns.layout.sizes == (3, 2, 2, 2) and columns.names == ("a", "b", "c", "d")
     ess = 2.5
     tables = fixed_tables(cells, weight, columns, ess, np.zeros(4))
-    alone = np.exp(tables.alone)
+    alone = np.exp(tables.log_marginals)
     N = weight.sum() + ess
     assert tables.rows == pytest.approx(N)
     for v, name in enumerate(X):
@@ -62,7 +62,7 @@ def test_known_tables_are_consistent_marginals():
         share = [(weight[X[name] == k].sum() + ess / len(levels)) / N for k in levels]
         np.testing.assert_allclose(alone[cell(columns, v)], share, rtol=1e-12)
         for u, other in enumerate(X):
-            block = tables.table[cell(columns, u), cell(columns, v)]
+            block = tables.log_ratios[cell(columns, u), cell(columns, v)]
             if u == v:
                 assert not block.any()
                 continue
@@ -154,10 +154,10 @@ def test_a_row_with_a_gap_scores_as_its_seen_columns_do():
     for t in range(80):
         seen = np.flatnonzero(X.iloc[t].notna())
         code = {v: np.flatnonzero(cells[t, cell(columns, v)])[0] for v in seen}
-        wanted = sum(tables.alone[cell(columns, v)][code[v]] for v in seen)
+        wanted = sum(tables.log_marginals[cell(columns, v)][code[v]] for v in seen)
         for i, u in enumerate(seen):
             for v in seen[i + 1 :]:
-                wanted += weights[u, v] * tables.table[cell(columns, u), cell(columns, v)][code[u], code[v]]
+                wanted += weights[u, v] * tables.log_ratios[cell(columns, u), cell(columns, v)][code[u], code[v]]
         assert scores[t] == pytest.approx(wanted, rel=1e-11)
 
 
@@ -167,9 +167,9 @@ def test_pairs_that_are_not_both_seen_count_nothing():
     tables = fixed_tables(cells, np.ones(80), columns, 1.0, np.zeros(4))
     both = X["b"].notna() & X["c"].notna()
     joint = pd.crosstab(X["b"][both], X["c"][both]).to_numpy() + 0.25
-    alone = np.exp(tables.alone)
+    alone = np.exp(tables.log_marginals)
     b, c = cell(columns, 1), cell(columns, 2)
-    got = np.exp(tables.table[b, c]) * np.outer(alone[b], alone[c])
+    got = np.exp(tables.log_ratios[b, c]) * np.outer(alone[b], alone[c])
     np.testing.assert_allclose(got, joint / joint.sum(), rtol=1e-11)
 
 
@@ -201,14 +201,16 @@ def test_pairs_of_numbers_are_bivariate_normal():
     columns, cells = columns_of(X)
     Z = ((X - X.mean()) / X.std(ddof=0)).to_numpy()
     weight = RNG(5).uniform(size=200) * (1 + (Z[:, 0] > 0))  # a class whose means are not those of all rows
-    N = weight.sum() + ROWS
+    N = weight.sum() + PRIOR_ROWS
     tables = fixed_tables(cells, weight, columns, 1.0, np.ones(3))
     mean = weight @ Z / N
-    var = (weight @ Z**2 + ROWS) / N - mean**2
+    var = (weight @ Z**2 + PRIOR_ROWS) / N - mean**2
     features, offset = tables.features(cells, columns.layout).to_array(), tables.features(cells, columns.layout).offset
     np.testing.assert_allclose(offset, norm.logpdf(Z, mean, np.sqrt(var)).sum(axis=1), rtol=1e-9)
-    first = (weight @ Z + ROWS * mean) / N
-    second = ((Z * weight[:, None]).T @ Z + ROWS * (np.outer(mean, mean) + np.diag(var))) / N - np.outer(first, first)
+    first = (weight @ Z + PRIOR_ROWS * mean) / N
+    second = ((Z * weight[:, None]).T @ Z + PRIOR_ROWS * (np.outer(mean, mean) + np.diag(var))) / N - np.outer(
+        first, first
+    )
     rho = second / np.sqrt(np.outer(np.diagonal(second), np.diagonal(second)))
     for e, (u, v) in enumerate(zip(*np.triu_indices(3, 1))):
         cov = rho[u, v] * np.sqrt(var[u] * var[v])
@@ -228,17 +230,17 @@ def test_a_number_given_a_category_is_normal():
     weight = 0.3 + (z > 0)  # a class whose mean is not that of all rows
     tables = fixed_tables(cells, weight, columns, 1.0, np.full(3, 0.5))
     row_features = tables.features(cells, columns.layout)
-    mean = weight @ z / (weight.sum() + ROWS)
-    var = (weight @ z**2 + ROWS * 0.5) / (weight.sum() + ROWS) - mean**2
+    mean = weight @ z / (weight.sum() + PRIOR_ROWS)
+    var = (weight @ z**2 + PRIOR_ROWS * 0.5) / (weight.sum() + PRIOR_ROWS) - mean**2
     for k in "uvw":
         own = (X.k == k).to_numpy()
-        N = weight[own].sum() + ROWS
-        m = (weight[own] @ z[own] + ROWS * mean) / N
-        v = (weight[own] @ z[own] ** 2 + ROWS * (var + mean**2)) / N - m**2
+        N = weight[own].sum() + PRIOR_ROWS
+        m = (weight[own] @ z[own] + PRIOR_ROWS * mean) / N
+        v = (weight[own] @ z[own] ** 2 + PRIOR_ROWS * (var + mean**2)) / N - m**2
         wanted = norm.logpdf(z[own], m, np.sqrt(v)) - norm.logpdf(z[own], mean, np.sqrt(var))
         np.testing.assert_allclose(row_features.to_array()[own, 0], wanted, rtol=1e-9, atol=1e-10)
-    assert np.abs(tables.table - tables.table.T).max() < 1e-12
-    assert not tables.table[~columns.layout.different].any()
+    assert np.abs(tables.log_ratios - tables.log_ratios.T).max() < 1e-12
+    assert not tables.log_ratios[~columns.layout.different].any()
 
 
 def test_a_number_that_is_missing_drops_out():
@@ -270,7 +272,11 @@ def test_a_constant_number_stays_zero():
     columns, cells = columns_of(X)
     assert not cells[:, 1:3].any() and not (np.abs(columns(read_table(X + 5.0))[:, 1:3]) > 1e-200).any()
     tables = fixed_tables(cells, np.ones(20), columns, 1.0, np.array([0.0, 1.0]))
-    assert np.isfinite(tables.table).all() and np.isfinite(tables.alone).all() and np.isfinite(tables.gains).all()
+    assert (
+        np.isfinite(tables.log_ratios).all()
+        and np.isfinite(tables.log_marginals).all()
+        and np.isfinite(tables.gains).all()
+    )
 
 
 def test_equal_columns_have_finite_tables():

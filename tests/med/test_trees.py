@@ -53,7 +53,7 @@ def space_of(X, **options):
         "n_trees": 1,
         "ess": 1.0,
         "seed": 0,
-        "known": {},
+        "cache": {},
     }
     return TreeTrainingSet(table, **{**plain, **options})
 
@@ -96,9 +96,9 @@ def test_em_never_falls_and_its_objective_is_what_it_says(seed):
     log_joint, prior = [], 0.0
     for share, tables, tree in zip(found.params.log_shares, found.params.tables, found.params.trees):
         edges = tables.features(cells, columns.layout)
-        log_joint.append(share + cells @ tables.alone + edges.to_array() @ tree.T)
+        log_joint.append(share + cells @ tables.log_marginals + edges.to_array() @ tree.T)
         at_even = tables.features(even, columns.layout)
-        prior += share + 1.5 * float(even[0] @ tables.alone + at_even.to_array()[0] @ tree.T)
+        prior += share + 1.5 * float(even[0] @ tables.log_marginals + at_even.to_array()[0] @ tree.T)
     wanted = float(weight @ logsumexp(log_joint, axis=0)) + prior
     assert found.objective == pytest.approx(wanted, rel=1e-10)
     assert np.exp(found.params.log_shares).sum() == pytest.approx(1.0)
@@ -136,7 +136,7 @@ def test_a_mixture_of_one_tree_is_the_likeliest_tree():
     found, resp = fit_tree_mixture(cells, weight, columns, 1.0, 1, 0)
     alone = fixed_tables(cells, weight, columns, 1.0, np.zeros(4))
     assert (resp == 1).all() and resp.shape == (len(X), 1) and found.log_shares.tolist() == [0.0]
-    np.testing.assert_array_equal(found.tables[0].table, alone.table)
+    np.testing.assert_array_equal(found.tables[0].log_ratios, alone.log_ratios)
     np.testing.assert_array_equal(found.trees[0].T, alone.likeliest.T)
 
 
@@ -191,8 +191,8 @@ def test_the_relative_entropy_of_the_bound_never_rises(tables, n_classes):
 def test_what_is_hidden_is_distributed_over_the_own_class():
     X, y = rows_of(90, 3)
     discriminant = space_of(X, n_trees=2).discriminant(part_of(y), np.inf)
-    assert discriminant.model.class_of.tolist() == [0, 0, 1, 1, 2, 2] and discriminant.model.mixed
-    hidden = discriminant._hidden(discriminant.prior, y)
+    assert discriminant.model.class_of.tolist() == [0, 0, 1, 1, 2, 2] and discriminant.model.is_mixture
+    hidden = discriminant._responsibilities(discriminant.prior, y)
     np.testing.assert_allclose(hidden.sum(axis=1), 1.0, rtol=1e-12)
     own = discriminant.model.class_of == y[:, None]
     assert not hidden[~own].any() and (hidden[own] > 0).all()
@@ -208,7 +208,7 @@ def test_the_bound_touches_the_log_probability():
     outputs = discriminant.model.outputs(discriminant.prior, discriminant.cells)
     whole = discriminant.model.merged(outputs)
     constraints = contests_of(y)
-    tight = discriminant._mixture_constraints(discriminant._hidden(discriminant.prior, y), y, constraints)
+    tight = discriminant._mixture_constraints(discriminant._responsibilities(discriminant.prior, y), y, constraints)
     loose = discriminant._mixture_constraints((discriminant.model.class_of == y[:, None]) / 2.0, y, constraints)
     for constraints, slack in ((tight, 0.0), (loose, 1e-3)):
         kept = np.einsum("nps,ns->np", constraints.coef, outputs) + constraints.offset
@@ -274,7 +274,7 @@ def test_the_prior_is_each_class_alone_and_the_bias_its_share(tables):
     if tables == "fixed":
         for s, tables in enumerate(discriminant.model.tables):
             own = fixed_tables(discriminant.cells, weight * (y == s), discriminant.model.columns, 1.0, np.zeros(4))
-            np.testing.assert_allclose(tables.table, own.table, rtol=1e-12)
+            np.testing.assert_allclose(tables.log_ratios, own.log_ratios, rtol=1e-12)
     else:
         assert [p.rows for p in discriminant.prior.parts] == pytest.approx(shares + 1.0)
     assert training_set.discriminant(part_of(y, weight), np.inf) is discriminant
@@ -287,7 +287,7 @@ def test_margins_before_discrimination_are_differences_of_expected_log_probabili
     scores = []
     for tables, own in zip(discriminant.model.tables, contrasts(3) @ discriminant.prior.bias):
         features = tables.features(discriminant.cells, discriminant.model.columns.layout).to_array()
-        scores.append(discriminant.cells @ tables.alone + features.sum(axis=1) / 2 + own)  # an edge has 2 / n
+        scores.append(discriminant.cells @ tables.log_marginals + features.sum(axis=1) / 2 + own)  # an edge has 2 / n
     scores = np.array(scores).T
     constraints = contests_of(y)
     kept = discriminant.prior_margins(constraints)
@@ -312,7 +312,7 @@ def test_a_shared_structure_is_one(objective):
     X, y = rows_of(60, 3)
     discriminant = space_of(X, sharing="shared", objective=objective).discriminant(part_of(y), np.inf)
     assert len(discriminant.prior.parts) == 1 and discriminant.family_of == (0, 0, 0)
-    assert discriminant.certain == (objective == "likelihood")
+    assert discriminant.generative == (objective == "likelihood")
     if objective == "likelihood":
         gains = sum(tables.gains for tables in discriminant.model.tables)
         rest = [SingleTree(np.roll(discriminant.prior.parts[0].T, k)) for k in range(1, 6)]
@@ -366,7 +366,7 @@ def test_variances_within_classes():
 def test_entropies_are_given():
     X, y = rows_of(40)
     discriminant = space_of(X, n_trees=2).discriminant(part_of(y), np.inf)
-    hidden = discriminant._hidden(discriminant.prior, y)
+    hidden = discriminant._responsibilities(discriminant.prior, y)
     constraints = discriminant._mixture_constraints(hidden, y, contests_of(y))
     np.testing.assert_allclose(constraints.offset[:, 0], -xlogy(hidden, hidden).sum(axis=1), rtol=1e-12)
     rivals = discriminant.model.class_of != y[:, None]

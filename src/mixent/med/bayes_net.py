@@ -1,4 +1,4 @@
-"""Discriminants of Bayes nets: log-ratios of nets of known structure whose tables are distributed (001, 3.6)."""
+"""Log-ratios of Bayes nets with known structures and Dirichlet-distributed tables (001, section 3.6)."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from mixent.med.solving import Search, Solution
 from mixent.med.training_sets import Subset, in_batches
 from mixent.med.tree_columns import CodedColumn, TreeColumns
 
-MOST_CELLS = 10**5  # of one column's table
+MAX_CELLS = 10**5  # of the table of a column
 
 
 @dataclass(frozen=True)
 class Net:
-    """A structure as tables: each column's, given its parents.
+    """The conditional probability tables of a structure: one per column, given its parents.
 
-    The cells of all tables lie in one line. A table has an axis per parent, in the order of the columns, and the
-    column's own as the last; what lies along that is one distribution.
+    The cells of all tables are stored in one vector. A table has one axis per parent, in the order of the columns, and
+    a last axis for the column itself, along which it is a distribution.
     """
 
-    sizes: tuple[int, ...]  # values of each column
-    parents: Parents  # of each column, rising
+    sizes: tuple[int, ...]  # number of values of each column
+    parents: Parents  # positions of the parents of each column, in increasing order
 
     @cached_property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Of each column's table."""
-        return tuple((*(self.sizes[u] for u in above), self.sizes[v]) for v, above in enumerate(self.parents))
+        """The shape of the table of each column."""
+        return tuple((*(self.sizes[u] for u in parents), self.sizes[v]) for v, parents in enumerate(self.parents))
 
     @property
     def n_cells(self) -> int:
@@ -49,69 +49,70 @@ class Net:
 
     @cached_property
     def group(self) -> np.ndarray:
-        """(M,) the distribution each cell belongs to."""
-        per = np.repeat(self.sizes, [prod(shape[:-1]) for shape in self.shapes])  # cells of each distribution
-        return np.repeat(np.arange(np.count_nonzero(per)), per[per > 0])
+        """(M,) number of the distribution that each cell belongs to."""
+        n_cells = np.repeat(self.sizes, [prod(shape[:-1]) for shape in self.shapes])  # of each distribution
+        return np.repeat(np.arange(np.count_nonzero(n_cells)), n_cells[n_cells > 0])
 
     @cached_property
     def even(self) -> Array:
-        """(M,) one row spread evenly over every table."""
+        """(M,) one row, spread evenly over the cells of every table."""
         cells = np.array([prod(shape) for shape in self.shapes])
         return np.repeat(1.0 / np.maximum(cells, 1), cells)
 
     def features(self, cells: tuple[csr_array, ...]) -> FeatureMatrix:
-        """Rows whose columns have these cells: a table's cell is the product of its values' cells."""
+        """Features of rows with these cells; the cell of a table is the product of the cells of its columns."""
         parts = []
-        for v, above in enumerate(self.parents):
+        for v, parents in enumerate(self.parents):
             part = cells[v]
-            for u in reversed(above):
-                part = across(cells[u], part)
+            for u in reversed(parents):
+                part = row_products(cells[u], part)
             parts.append(part)
         return FeatureMatrix(hstack(parts, format="csr"))
 
-    def tables(self, line: Array) -> list[Array]:
-        """What is in a line (M,), as each column's table."""
+    def tables(self, vector: Array) -> list[Array]:
+        """The table of each column, from the vector (M,) of all cells."""
         cuts = np.cumsum([prod(shape) for shape in self.shapes])[:-1]
-        return [part.reshape(shape) for part, shape in zip(np.split(line, cuts), self.shapes)]
+        return [part.reshape(shape) for part, shape in zip(np.split(vector, cuts), self.shapes)]
 
     def check(self, names: tuple[str, ...]) -> None:
-        """Refuse tables that are too large."""
+        """Raise an error if a table is too large."""
         for v, (name, shape) in enumerate(zip(names, self.shapes)):
-            if prod(shape) > MOST_CELLS:
-                above = ", ".join(f"{names[u]!r} ({self.sizes[u]})" for u in self.parents[v])
+            if prod(shape) > MAX_CELLS:
+                parents = ", ".join(f"{names[u]!r} ({self.sizes[u]})" for u in self.parents[v])
                 raise ValueError(
-                    f"the table of column {name!r} has {prod(shape[:-1])} configurations of its parents {above} times "
-                    f"{shape[-1]} values, {prod(shape)} cells; the most are {MOST_CELLS}. Give it fewer parents, "
-                    f"or join rare categories"
+                    f"the table of column {name!r} has {prod(shape[:-1])} configurations of its parents {parents} "
+                    f"times {shape[-1]} values, {prod(shape)} cells; at most {MAX_CELLS} are allowed. "
+                    f"Use fewer parents, or merge rare categories"
                 )
 
 
 def cells_of(column: Any, table: Table) -> csr_array:
-    """(n, size) a column's cells; categories may be many, and are not written out."""
+    """(n, size) the cells of a column, as a sparse matrix, since it may have many categories."""
     if not isinstance(column, CodedColumn):
         return csr_array(column.cells(table))
     assert table.codes is not None
-    codes = table.codes[:, column.place]
+    codes = table.codes[:, column.position]
     seen = codes >= 0
     indptr = np.concatenate([[0], np.cumsum(seen)])
     return csr_array((np.ones(indptr[-1]), codes[seen], indptr), shape=(len(codes), column.size))
 
 
-def across(a: csr_array, b: csr_array) -> csr_array:
-    """(n, A B) products of a row's cells (n, A) and (n, B), those of b running faster."""
+def row_products(a: csr_array, b: csr_array) -> csr_array:
+    """(n, A B) products of all pairs of cells (n, A) and (n, B) of a row, with the cells of b as the faster index."""
     in_a, in_b = np.diff(a.indptr), np.diff(b.indptr)
-    times = np.repeat(in_b, in_a)  # how often each entry of a is needed
-    at_a = np.repeat(np.arange(a.nnz), times)
+    repeats = np.repeat(in_b, in_a)  # how often each entry of a occurs
+    index_a = np.repeat(np.arange(a.nnz), repeats)
     first = np.repeat(b.indptr[:-1], in_a)
-    at_b = np.repeat(first - (np.cumsum(times) - times), times) + np.arange(len(at_a))
-    where = a.indices[at_a].astype(np.int64) * b.shape[1] + b.indices[at_b]
+    index_b = np.repeat(first - (np.cumsum(repeats) - repeats), repeats) + np.arange(len(index_a))
+    columns = a.indices[index_a].astype(np.int64) * b.shape[1] + b.indices[index_b]
     indptr = np.concatenate([[0], np.cumsum(in_a * in_b)])
-    return csr_array((a.data[at_a] * b.data[at_b], where, indptr), shape=(a.shape[0], a.shape[1] * b.shape[1]))
+    products = a.data[index_a] * b.data[index_b]
+    return csr_array((products, columns, indptr), shape=(a.shape[0], a.shape[1] * b.shape[1]))
 
 
 @dataclass(frozen=True)
 class NetModel:
-    """What turns rows into scores, beside the distributions themselves."""
+    """The columns and structures, which with the distributions of the tables give the scores of rows."""
 
     columns: TreeColumns
     nets: tuple[Net, ...]  # of each class
@@ -122,35 +123,35 @@ class NetModel:
         return contrasts(len(self.nets))
 
     def features(self, table: Table) -> tuple[FeatureMatrix, ...]:
-        """Of each class; a row adds 1 to one cell of every table, nothing where the value or a parent's is missing."""
+        """Features of each class: 1 in one cell of every table, none if the value or one of a parent is missing."""
         cells = tuple(cells_of(column, table) for column in self.columns.columns)
-        seen = {net: net.features(cells) for net in dict.fromkeys(self.nets)}
-        return tuple(seen[net] for net in self.nets)
+        by_net = {net: net.features(cells) for net in dict.fromkeys(self.nets)}
+        return tuple(by_net[net] for net in self.nets)
 
     def outputs(self, joint: JointDistribution, features: tuple[FeatureMatrix, ...]) -> Array:
-        """(n, C) expected log-probabilities, and bias."""
-        parts = [phi.dot(one.mean) for phi, one in zip(features, joint.parts)]
+        """(n, C) expected log-probabilities, plus the bias."""
+        parts = [phi.dot(part.mean) for phi, part in zip(features, joint.parts)]
         return np.column_stack(parts) + self.contrast @ joint.bias
 
     def scores(self, joint: JointDistribution, table: Table) -> Array:
-        """(n, C)."""
-        return self._by_parts(table, lambda features: self.outputs(joint, features))
+        """(n, C) expected log-probabilities of the rows of a table, plus the bias."""
+        return self._in_batches(table, lambda features: self.outputs(joint, features))
 
     def predictive_scores(self, joint: JointDistribution, table: Table, shares: Array) -> Array:
         """(n, C) log p(class) + log E p(x | class)."""
-        predictive = [one.log_predictive for one in joint.parts if isinstance(one, Dirichlets)]
+        log_probs = [part.log_predictive for part in joint.parts if isinstance(part, Dirichlets)]
 
-        def of(features: tuple[FeatureMatrix, ...]) -> Array:
-            return np.column_stack([phi.dot(one) for phi, one in zip(features, predictive)]) + np.log(shares)
+        def log_joint(features: tuple[FeatureMatrix, ...]) -> Array:
+            return np.column_stack([phi.dot(log_prob) for phi, log_prob in zip(features, log_probs)]) + np.log(shares)
 
-        return self._by_parts(table, of)
+        return self._in_batches(table, log_joint)
 
-    def _by_parts(self, table: Table, function: Any) -> Array:
+    def _in_batches(self, table: Table, function: Any) -> Array:
         return in_batches(table, lambda rows: function(self.features(rows)))
 
 
 class NetDiscriminant(ModelDiscriminant):
-    """On some rows; `certain`: the prior stays, whatever rows say."""
+    """Log-ratios of Bayes nets on some rows; a `generative` one is not trained for discrimination."""
 
     def __init__(
         self,
@@ -158,13 +159,13 @@ class NetDiscriminant(ModelDiscriminant):
         features: tuple[FeatureMatrix, ...],
         prior: JointDistribution,
         bias_variance: float,
-        certain: bool = False,
+        generative: bool = False,
     ) -> None:
         self.model, self.features, self.prior, self.bias_variance = model, features, prior, bias_variance
-        self.certain = certain
+        self.generative = generative
 
     def problem(self, constraints: PairConstraints, margin: MarginPrior) -> ExponentialFamilyProblem:
-        """The dual's dual for these constraints."""
+        """The optimization problem for these constraints."""
         return ExponentialFamilyProblem(
             self.features,
             tuple(range(len(self.features))),
@@ -179,40 +180,40 @@ class NetDiscriminant(ModelDiscriminant):
         return self.model.outputs(self.prior, self.features)
 
     def solve(self, constraints: PairConstraints, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
-        if self.certain:
+        if self.generative:
             constraints = replace(constraints, imposed=np.zeros_like(constraints.imposed))
-        found = solve(self.problem(constraints, margin), search, start)
-        scores = self.model.outputs(found.joint, self.features)
-        return Solution(scores, found.multipliers, found.minimum, found.dual, found.run, found.joint)
+        solution = solve(self.problem(constraints, margin), search, start)
+        scores = self.model.outputs(solution.joint, self.features)
+        return Solution(scores, solution.multipliers, solution.minimum, solution.dual, solution.run, solution.joint)
 
 
 @dataclass(frozen=True)
 class NetTrainingSet(ModelTrainingSet):
-    """A Bayes net of every class."""
+    """Rows as a table, for a Bayes net of each class."""
 
     parents: tuple[Parents, ...]  # of each class
     ess: float
-    certain: bool  # no discrimination: the prior is the answer
-    predictive: bool  # scores are those of Bayes' rule with predictive probabilities
+    generative: bool  # no discrimination: the posterior of each class is the result
+    predictive: bool  # whether the scores follow from Bayes' rule with predictive probabilities
 
-    def made(self, part: Subset, bias_variance: float) -> NetDiscriminant:
-        member = members(part)
-        table = self.table.take(part.rows)
-        columns = TreeColumns.read(table, member, part.weight, "quantized")
+    def build(self, subset: Subset, bias_variance: float) -> NetDiscriminant:
+        member = members(subset)
+        table = self.table.take(subset.rows)
+        columns = TreeColumns.read(table, member, subset.weight, "quantized")
         nets = tuple(Net(columns.layout.sizes, parents) for parents in self.parents)
         for net in nets:
             net.check(columns.names)
         model = NetModel(columns, nets)
         features = model.features(table)
-        counts = [phi.weighted_sum(own) + self.ess * net.even for net, phi, own in zip(nets, features, member.T)]
+        counts = [phi.weighted_sum(weight) + self.ess * net.even for net, phi, weight in zip(nets, features, member.T)]
         parts = tuple(Dirichlets(T, net.group) for net, T in zip(nets, counts))
         return NetDiscriminant(
-            model, features, JointDistribution(parts, prior_bias(member)), bias_variance, self.certain
+            model, features, JointDistribution(parts, prior_bias(member)), bias_variance, self.generative
         )
 
-    def scores(self, part, fitted, solution, constraints, rows):
+    def scores(self, subset, fitted, solution, constraints, rows):
         table = self.table.take(rows)
         if self.predictive:
-            member = members(part).sum(axis=0)
+            member = members(subset).sum(axis=0)
             return fitted.model.predictive_scores(solution.state, table, member / member.sum())
         return fitted.model.scores(solution.state, table)

@@ -83,7 +83,7 @@ def _trees(model: MEDTreeClassifier) -> list[Facts]:
     trees = []
     for i, (edges, marginal, part) in enumerate(zip(model.trees_, model.edge_marginals_, model.distribution_.parts)):
         tree: Facts = {"class": None if shared else plain(model.classes_[owners[i]])}
-        if model.model_.mixed:
+        if model.model_.is_mixture:
             share = float(np.exp(model.model_.log_shares[i]))
             tree |= {"tree": owners[:i].count(owners[i]), "share": share}
         found = [{"between": [a, b], "probability": float(marginal[names.index(a), names.index(b)])} for a, b in edges]
@@ -102,7 +102,7 @@ def _tree_probability(part: Any) -> float:
 def _trees_text(model: MEDTreeClassifier) -> str:
     n, n_trees = len(model.column_names_), len(model.distribution_.parts)
     whose = "shared by all classes" if n_trees < len(model.classes_) else "one per class"
-    if model.model_.mixed:
+    if model.model_.is_mixture:
         whose = f"{n_trees // len(model.classes_)} per class"
     kinds = {type(column) for column in model.model_.columns.columns}
     numbers = "; numbers are Gaussian" if PowersColumn in kinds else ""

@@ -1,4 +1,4 @@
-"""From a table to the numbers a kernel sees."""
+"""Encoding of a table as a numeric matrix."""
 
 from __future__ import annotations
 
@@ -10,56 +10,60 @@ from mixent.core.arrays import Array
 from mixent.data import Schema, Table
 
 FILLED = "a number is replaced by its mean, with an indicator column"
-FAR = 1e8  # ratio of the columns' spreads beyond which an unscaled kernel sees one column only
+MAX_RATIO = 1e8  # of standard deviations; beyond it an unscaled kernel depends on one column only
 
 
 @dataclass(frozen=True)
 class Encoder:
-    """Continuous columns scaled (a gap is the mean, and says so in a column of its own), categories one bit each."""
+    """Scaled continuous columns, indicator columns of their missing values, and one-hot encoded categories.
+
+    A missing number is replaced by the mean; a missing category has only zeros.
+    """
 
     center: Array  # (d,)
     scale: Array  # (d,)
-    gaps: np.ndarray  # positions among the continuous columns of those that had gaps at fit
-    sizes: tuple[int, ...]  # categories of each categorical column
+    with_missing: np.ndarray  # positions among the continuous columns of those with missing values in the training rows
+    sizes: tuple[int, ...]  # number of categories of each categorical column
     names: tuple[str, ...]
 
     @classmethod
     def of(cls, table: Table, weight: Array, standardize: bool) -> Encoder:
-        """Learned from these rows."""
+        """The encoder fitted to these rows."""
         X = table.X
         seen = ~np.isnan(X)
         mass = np.maximum(weight @ seen, 1e-300)
         center = weight @ np.where(seen, X, 0.0) / mass
         spread = np.sqrt(weight @ np.where(seen, (X - center) ** 2, 0.0) / mass)
-        scale = np.where(spread > 1e-12 * (np.abs(center) + 1e-300), spread, 1.0)  # a constant column stays zero
+        scale = np.where(spread > 1e-12 * (np.abs(center) + 1e-300), spread, 1.0)  # a constant column becomes zero
         if not standardize:
             _check_spread(spread, table.schema)
             center, scale = np.zeros_like(center), np.ones_like(scale)
-        gaps = np.flatnonzero((~seen & (weight > 0)[:, None]).any(axis=0))
-        return cls(center, scale, gaps, table.schema.sizes, _names(table.schema, gaps))
+        with_missing = np.flatnonzero((~seen & (weight > 0)[:, None]).any(axis=0))
+        return cls(center, scale, with_missing, table.schema.sizes, _names(table.schema, with_missing))
 
     def __call__(self, table: Table) -> Array:
-        """(n, width)."""
+        """(n, width) the encoded rows."""
         missing = np.isnan(table.X)
-        parts = [np.where(missing, 0.0, (table.X - self.center) / self.scale), missing[:, self.gaps].astype(float)]
-        for place, size in enumerate(self.sizes):
+        numbers = np.where(missing, 0.0, (table.X - self.center) / self.scale)
+        parts = [numbers, missing[:, self.with_missing].astype(float)]
+        for j, size in enumerate(self.sizes):
             assert table.codes is not None
-            parts.append((table.codes[:, place, None] == np.arange(size)).astype(float))  # a gap has no bit
+            parts.append((table.codes[:, j, None] == np.arange(size)).astype(float))  # a missing code is -1
         return np.concatenate(parts, axis=1)
 
 
-def _names(schema: Schema, gaps: np.ndarray) -> tuple[str, ...]:
+def _names(schema: Schema, with_missing: np.ndarray) -> tuple[str, ...]:
     numbers = [schema.columns[j].name for j in schema.continuous]
     bits = [f"{schema.columns[j].name} = {value}" for j in schema.categorical for value in schema.columns[j].categories]
-    return (*numbers, *(f"{numbers[p]} is missing" for p in gaps), *bits)
+    return (*numbers, *(f"{numbers[p]} is missing" for p in with_missing), *bits)
 
 
 def _check_spread(spread: Array, schema: Schema) -> None:
-    some = spread[spread > 0]
-    if len(some) and some.max() > FAR * some.min():
+    positive = spread[spread > 0]
+    if len(positive) and positive.max() > MAX_RATIO * positive.min():
         names = [schema.columns[j].name for j in schema.continuous]
         raise ValueError(
-            f"column {names[int(spread.argmax())]!r} varies by {spread.max():.3g}, column "
-            f"{names[int(np.where(spread > 0, spread, np.inf).argmin())]!r} by {some.min():.3g}: the kernel "
+            f"column {names[int(spread.argmax())]!r} has a standard deviation of {spread.max():.3g}, column "
+            f"{names[int(np.where(spread > 0, spread, np.inf).argmin())]!r} one of {positive.min():.3g}: the kernel "
             f"would depend on the first alone; scale the columns, or set standardize=True"
         )

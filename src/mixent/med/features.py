@@ -72,40 +72,40 @@ class FeatureMatrix(RowFeatures):
 
 
 class EdgeFeatures(RowFeatures):
-    """Features of trees with known tables: for edge uv,  w_uv(x) = sum_ij o_u(i) table_uv(i, j) o_v(j)  (28).
+    """Features of trees with known tables: for edge uv,  w_uv(x) = sum_ij o_u(i) log_ratio_uv(i, j) o_v(j)  (28).
 
     o_v are the cells of column v: indicators of a category, zeros where it is missing, component probabilities of a
     softly quantized number, or (1, z, z^2) of a number z.
     """
 
     def __init__(
-        self, cells: Array, table: Array, alone: Array, layout: CellLayout, offset: Array | None = None
+        self, cells: Array, log_ratios: Array, log_marginals: Array, layout: CellLayout, offset: Array | None = None
     ) -> None:
-        """`table` (R, R) is symmetric, and zero for two cells of the same column; `alone` (R,) gives w_0."""
-        self.cells, self.table, self.alone, self.layout = cells, table, alone, layout
-        self.offset = cells @ alone if offset is None else offset
+        """`log_ratios` (R, R), symmetric and zero for two cells of one column, gives w; `log_marginals` (R,) w_0."""
+        self.cells, self.log_ratios, self.log_marginals, self.layout = cells, log_ratios, log_marginals, layout
+        self.offset = cells @ log_marginals if offset is None else offset
 
     @property
     def row_bytes(self) -> int:
         return 24 * self.cells.shape[1]
 
     def dot(self, mean: Array) -> Array:
-        weights = self.table * self.layout.spread_pairs(0.5 * unpacked(mean, self.layout.n))
+        weights = self.log_ratios * self.layout.spread_pairs(0.5 * unpacked(mean, self.layout.n))
         return np.asarray(np.einsum("nr,nr->n", self.cells @ weights, self.cells))
 
     def weighted_sum(self, alpha: Array) -> Array:
         counts = (self.cells.T * alpha) @ self.cells
-        return packed(self.layout.by_pair(self.table * counts))
+        return packed(self.layout.by_pair(self.log_ratios * counts))
 
     def take(self, rows: Any) -> EdgeFeatures:
-        return EdgeFeatures(self.cells[rows], self.table, self.alone, self.layout, self.offset[rows])
+        return EdgeFeatures(self.cells[rows], self.log_ratios, self.log_marginals, self.layout, self.offset[rows])
 
     def to_array(self) -> Array:
         n, starts = self.layout.n, self.layout.starts
         out = np.empty((self.n_rows, n, n))
         for v, size in enumerate(self.layout.sizes):
             span = slice(starts[v], starts[v] + size)
-            weighted = (self.cells[:, span] @ self.table[span]) * self.cells
+            weighted = (self.cells[:, span] @ self.log_ratios[span]) * self.cells
             out[:, v] = np.add.reduceat(weighted, starts, axis=1)
         rows, columns = np.triu_indices(n, 1)
         return out[:, rows, columns]

@@ -280,7 +280,7 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             return MixtureScores(model.problem_, model.params_)
         prior = getattr(model, "class_prior_", np.ones(1))
         fixed_priors = not isinstance(getattr(model, "class_prior", "empirical"), str)
-        return SequenceScores(model._chains(), prior, model.n_features_in_, held=fixed_priors)
+        return SequenceScores(model._chains(), prior, model.n_features_in_, fixed_priors=fixed_priors)
 
     def _model_input(self, table: Table) -> Block | Sequences:
         """The rows in the form of the model, without constant columns."""

@@ -1,8 +1,9 @@
-"""Latent variables (001, section 4.1): a lower bound of every row's log-probability, and two steps.
+"""Latent variables (001, section 4.1): a lower bound on the log-probability of every row, and two alternating steps.
 
-For any distribution Q_t over what is hidden in row t,  log p(x_t) >= E_Q log p(x_t, h) + H(Q_t).  With the bound in
-place of the log-probability the demands are linear again. Step 1 finds the solution of least relative entropy for
-given Q, step 2 the Q of the highest bounds, which relaxes every demand: the relative entropy never rises (Theorem 6).
+For any distribution Q_t over the hidden variables h of row t,  log p(x_t) >= E_Q log p(x_t, h) + H(Q_t).  With this
+bound in place of the log-probability the margin constraints are linear again. Step 1 finds the minimum relative entropy
+solution for given Q. Step 2 finds the Q that maximizes the bounds, which relaxes every constraint, so the relative
+entropy never rises (Theorem 6).
 """
 
 from __future__ import annotations
@@ -23,23 +24,25 @@ from mixent.med.solving import Search
 
 @dataclass(frozen=True)
 class LatentSolution:
-    """What is hidden in each row, and the solution for it."""
+    """Distributions of the hidden variables of each row, and the solution for them."""
 
     hidden: Any
-    found: JointSolution
+    solution: JointSolution
 
 
 @dataclass(frozen=True)
-class Nothing(Stats):
-    rows: float
+class RowCount(Stats):
+    """Total weight of the rows: the updates need no statistics."""
+
+    weight: float
 
 
 @dataclass(frozen=True)
-class LatentProblem(Problem[LatentSolution, LatentSolution, Nothing]):
-    """Maximizes minus the relative entropy; one update is both steps."""
+class LatentProblem(Problem[LatentSolution, LatentSolution, RowCount]):
+    """Maximizes minus the relative entropy; one update consists of both steps."""
 
-    solve: Callable[[Any, JointSolution | None], JointSolution]  # step 1, from an earlier solution
-    reveal: Callable[[JointSolution], Any]  # step 2
+    solve: Callable[[Any, JointSolution | None], JointSolution]  # step 1, started from an earlier solution
+    infer: Callable[[JointSolution], Any]  # step 2
 
     def start(self, hidden: Any) -> LatentSolution:
         return LatentSolution(hidden, self.solve(hidden, None))
@@ -47,19 +50,19 @@ class LatentProblem(Problem[LatentSolution, LatentSolution, Nothing]):
     def prepare(self, params: LatentSolution) -> LatentSolution:
         return params
 
-    def stats(self, ready: LatentSolution, block: NumberedRows) -> Nothing:  # type: ignore[override]
-        return Nothing(float(block.weight.sum()))
+    def stats(self, ready: LatentSolution, block: NumberedRows) -> RowCount:  # type: ignore[override]
+        return RowCount(float(block.weight.sum()))
 
-    def objective(self, params: LatentSolution, total: Nothing) -> float:
-        return -params.found.minimum
+    def objective(self, params: LatentSolution, total: RowCount) -> float:
+        return -params.solution.minimum
 
-    def update(self, params: LatentSolution, total: Nothing, step: float) -> LatentSolution:
-        hidden = self.reveal(params.found)
-        return LatentSolution(hidden, self.solve(hidden, params.found))
+    def update(self, params: LatentSolution, total: RowCount, step: float) -> LatentSolution:
+        hidden = self.infer(params.solution)
+        return LatentSolution(hidden, self.solve(hidden, params.solution))
 
 
 def alternate_steps(problem: LatentProblem, hidden: Any, weight: np.ndarray, search: Search, tol: float) -> Run:
-    """Both steps until the relative entropy stands still; the run's params are a `Guess`."""
+    """Alternate both steps until the relative entropy converges; the params of the run are a `LatentSolution`."""
     return run(
         problem,
         Whole(weight),

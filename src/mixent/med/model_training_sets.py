@@ -1,4 +1,4 @@
-"""What discriminants by log-ratios of models share: trees and Bayes nets alike."""
+"""The common part of discriminants that are log-ratios of models, such as trees and Bayes nets."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from mixent.med.exponential_family import JointDistribution
 from mixent.med.solving import Discriminant, Search, Solution
 from mixent.med.training_sets import Subset, TrainingSet
 
-MANY = 1000  # rows from which a step more is dear
+MANY = 1000  # rows from which one more step is expensive
 
 
 class ModelDiscriminant(Discriminant):
-    """Models whose distributions have a prior, on some rows."""
+    """Log-ratios of class models with prior distributions, on some rows."""
 
     prior: JointDistribution
     bias_variance: float
 
     @abstractmethod
     def prior_scores(self) -> Array:
-        """(n, C) before discrimination."""
+        """(n, C) scores before discrimination."""
 
     def prior_margins(self, constraints: PairConstraints) -> Array:
-        """(n, pairs) before discrimination."""
+        """(n, pairs) margins before discrimination."""
         return constraints.signs * (self.prior_scores() @ constraints.differences.T)
 
     def divergence(self, solution: Solution) -> float:
@@ -38,31 +38,31 @@ class ModelDiscriminant(Discriminant):
 
 @dataclass(frozen=True)
 class ModelTrainingSet(TrainingSet):
-    """Rows as a table; what is made of some of them is kept, for it serves every c."""
+    """Rows as a table. The discriminants of subsets are cached, since they do not depend on C."""
 
     table: Table
-    known: dict = field(default_factory=dict, kw_only=True)  # discriminants of the parts seen so far
+    cache: dict = field(default_factory=dict, kw_only=True)  # discriminants by subset
 
     @abstractmethod
-    def made(self, subset: Subset, bias_variance: float) -> ModelDiscriminant:
-        """The discriminant of some rows."""
+    def build(self, subset: Subset, bias_variance: float) -> ModelDiscriminant:
+        """The discriminant on a subset."""
 
     def discriminant(self, subset: Subset, bias_variance: float) -> Any:
         key = subset.rows.tobytes(), subset.weight.tobytes()
-        if key not in self.known:
-            self.known[key] = self.made(subset, bias_variance)
-        return self.known[key]
+        if key not in self.cache:
+            self.cache[key] = self.build(subset, bias_variance)
+        return self.cache[key]
 
     def for_folds(self, search: Search) -> Search:
-        """With many rows no digit of a probability that is printed hangs on a step more."""
+        """With many rows the same search: one more step would change no printed digit of a probability."""
         return search if self.table.n_rows >= MANY else super().for_folds(search)
 
 
 def members(subset: Subset) -> Array:
-    """(n, C) each row's weight in each class: a row without a label is of no class yet."""
+    """(n, C) the weight of each row in each class; an unlabelled row belongs to no class yet."""
     return subset.prior * (subset.labelled * subset.weight)[:, None]
 
 
 def prior_bias(member: Array) -> Array:
-    """(C - 1,) logarithms of the classes' shares, in contrasts, whose columns have squared length 1/2."""
+    """(C - 1,) log class frequencies as coefficients of the contrasts, whose columns have squared norm 1/2."""
     return 2.0 * contrasts(member.shape[1]).T @ np.log(np.maximum(member.sum(axis=0), 1e-300))

@@ -1,4 +1,4 @@
-"""The structure of a Bayes net as a user writes it."""
+"""Reading and checking the structure of a Bayes net."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import numpy as np
 
 from mixent.data.values import listed
 
-Parents = tuple[tuple[int, ...], ...]  # of each column, rising
-WANTED = "'naive', a list of (parent, child), a function of the column names, or a dict {class: any of these}"
+Parents = tuple[tuple[int, ...], ...]  # positions of the parents of each column, in increasing order
+ALLOWED = "'naive', a list of (parent, child), a function of the column names, or a dict {class: any of these}"
 
 
 def check_structure(structure: Any) -> None:
-    """Refuse what cannot be one, before any column is known."""
+    """Raise an error if this cannot be a structure; the columns need not be known."""
     if isinstance(structure, str) and structure != "naive":
-        hint = "; for trees that are learned take MEDTreeClassifier" if structure == "tree" else ""
-        raise ValueError(f"structure must be {WANTED}; got {structure!r}{hint}")
+        hint = "; to learn a tree, use MEDTreeClassifier" if structure == "tree" else ""
+        raise ValueError(f"structure must be {ALLOWED}; got {structure!r}{hint}")
     if not isinstance(structure, (str, dict)) and not callable(structure) and not np.iterable(structure):
-        raise ValueError(f"structure must be {WANTED}; got {structure!r}")
+        raise ValueError(f"structure must be {ALLOWED}; got {structure!r}")
 
 
 def read_structure(structure: Any, names: Sequence[str], classes: Sequence[Any]) -> tuple[Parents, ...]:
@@ -31,10 +31,10 @@ def read_structure(structure: Any, names: Sequence[str], classes: Sequence[Any])
         if label not in classes:
             close = difflib.get_close_matches(str(label), list(map(str, classes)), n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"the classes are {listed(classes)}"
-            raise ValueError(f"structure has edges for a class {label!r} that y does not have; {hint}")
+            raise ValueError(f"structure has edges for class {label!r}, which y does not contain; {hint}")
     for label in classes:
         if label not in structure:
-            raise ValueError(f"structure is a dict without the class {label!r}; give its edges, [] for none")
+            raise ValueError(f"structure is a dict without the class {label!r}; add its edges, or [] for none")
     return tuple(_read_edges(structure[label], names) for label in classes)
 
 
@@ -46,14 +46,14 @@ def _read_edges(edges: Any, names: Sequence[str]) -> Parents:
         edges = edges(list(names))
         if isinstance(edges, str) or not np.iterable(edges):
             raise ValueError(f"structure must return a list of (parent, child); it returned {edges!r}")
-    above: list[set[int]] = [set() for _ in names]
+    parent_sets: list[set[int]] = [set() for _ in names]
     for parent, child in map(_pair, () if isinstance(edges, str) else edges):
-        above[_position(child, names)].add(_position(parent, names))
-    parents = tuple(tuple(sorted(one)) for one in above)
+        parent_sets[_position(child, names)].add(_position(parent, names))
+    parents = tuple(tuple(sorted(positions)) for positions in parent_sets)
     cycle = find_cycle(parents)
     if cycle:
-        told = " -> ".join(names[v] for v in [*cycle, cycle[0]])
-        raise ValueError(f"structure has a cycle, {told}; a column cannot be its own ancestor: drop one of these edges")
+        path = " -> ".join(names[v] for v in [*cycle, cycle[0]])
+        raise ValueError(f"structure has a cycle, {path}; a column cannot be its own ancestor: drop one of these edges")
     return parents
 
 
@@ -65,7 +65,7 @@ def _pair(entry: Any) -> tuple[Any, Any]:
 
 
 def _position(entry: Any, names: Sequence[str]) -> int:
-    """Of a column, named or counted."""
+    """The position of a column given by its name or position."""
     if isinstance(entry, str):
         if entry in names:
             return list(names).index(entry)
@@ -80,18 +80,18 @@ def _position(entry: Any, names: Sequence[str]) -> int:
 
 
 def find_cycle(parents: Parents) -> list[int] | None:
-    """Columns of which each is a parent of the next, and the last of the first."""
-    left = set(range(len(parents)))
+    """Columns that form a cycle: each is a parent of the next, and the last a parent of the first; None if acyclic."""
+    remaining = set(range(len(parents)))
     while True:
-        free = {v for v in left if left.isdisjoint(parents[v])}
-        if not free:
+        roots = {v for v in remaining if remaining.isdisjoint(parents[v])}
+        if not roots:
             break
-        left -= free
-    if not left:
+        remaining -= roots
+    if not remaining:
         return None
-    walk = [min(left)]  # upwards; every column left has a parent left
+    path = [min(remaining)]  # from child to parent; every remaining column has a remaining parent
     while True:
-        above = min(u for u in parents[walk[-1]] if u in left)
-        if above in walk:
-            return walk[walk.index(above) :][::-1]
-        walk.append(above)
+        parent = min(u for u in parents[path[-1]] if u in remaining)
+        if parent in path:
+            return path[path.index(parent) :][::-1]
+        path.append(parent)

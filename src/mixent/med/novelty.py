@@ -28,7 +28,7 @@ from mixent.med.novelty_problem import fit_posterior, level_set
 from mixent.med.options import Margin
 from mixent.med.solving import Search
 from mixent.med.training_sets import in_batches
-from mixent.med.tree_columns import MOST_CELLS, MOST_VERTICES
+from mixent.med.tree_columns import MAX_CELLS, MAX_VERTICES
 
 DENSITIES = ("auto", "product", "tree", "gaussian", "mixture", "hmm")
 HIDDEN = ("mixture", "hmm")  # densities with components or states
@@ -268,7 +268,7 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         if d:
             return "gaussian" if d <= MOST_COLUMNS else "product"
         cells = sum(table.schema.sizes) + len(table.schema.sizes)
-        return "tree" if cells <= MOST_CELLS and len(table.schema.sizes) <= MOST_VERTICES else "product"
+        return "tree" if cells <= MAX_CELLS and len(table.schema.sizes) <= MAX_VERTICES else "product"
 
     def _fit_distribution(self, data: Any, weight: Array, show: Any) -> None:
         observers = () if show is None else (_progress_observer(show, int(self.max_iter)),)

@@ -1,9 +1,10 @@
-"""What a typical row may look like: models whose parameters have conjugate distributions (001, section 4).
+"""Models of typical rows, with conjugate prior distributions of their parameters (001, section 4).
 
-A model reads rows into data, knows the prior P0 of its parameters, and looks at data with expected log-parameters:
-the view of what rows add to the statistics, and the highest lower bound of every row's log-probability, in which what
-is hidden (components, states, missing numbers) is distributed as equation 49 says. The bound is
-<mean, phi_t> + H(Q_t); where nothing is hidden it is the expected log-probability itself.
+A model converts a table to its own form of data, has a prior P0 of its parameters, and evaluates data under a
+distribution of the parameters. The result consists of the features phi_t of the rows and of the highest lower bound on
+the log-probability of every row,  <mean, phi_t> + H(Q_t),  where Q_t is the distribution of the hidden variables
+(components, states, missing numbers) of equation 49. Without hidden variables the bound is the expected log-probability
+itself.
 """
 
 from __future__ import annotations
@@ -26,38 +27,38 @@ from mixent.med.tree_columns import TreeColumns
 from mixent.med.tree_tables import counted_tables
 from mixent.med.wishart import Wishart
 
-POWERS = 30  # of a first guess
-SPARE = 1  # cells of a category for values not seen in training: they are new, not missing
+POWER_ITERATIONS = 30  # for the initialization
+SPARE = 1  # more cells of a category, for values that do not occur in the training rows: they are new, not missing
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Rows seen with some expected log-parameters."""
+    """Rows under a distribution of the parameters."""
 
-    features: RowFeatures  # its offset is H(Q), what the bound has beside the statistics
-    bound: Array  # (n,) of each row's log-probability
-    missing_gain: Array  # (n,) what the row has too much, for not having all its values
+    features: RowFeatures  # with the offset H(Q)
+    bound: Array  # (n,) lower bound on the log-probability of each row
+    missing_gain: Array  # (n,) increase of the bound that is due to missing values, to be subtracted
 
 
 class NoveltyModel(ABC):
-    """One kind of model; a dataclass of arrays."""
+    """Base class of the models; each is a dataclass of arrays."""
 
     prior: Distribution
 
     def has_hidden(self, data: Any) -> bool:
-        """Is something hidden in these rows, so that views change with the parameters?"""
+        """Whether these rows have hidden variables, so that their features depend on the distribution."""
         return True
 
     @abstractmethod
     def read(self, table: Table) -> Any:
-        """Rows as this model needs them."""
+        """The rows in the form that this model needs."""
 
     @abstractmethod
     def evaluate(self, distribution: Distribution, data: Any) -> Evaluation:
-        """Rows under a distribution of the parameters."""
+        """Features and bounds of the rows under a distribution of the parameters."""
 
     def start(self, data: Any, weight: Array) -> Distribution:
-        """The distribution from which to begin."""
+        """The distribution at which the Bayesian fit starts."""
         return self.prior
 
 
@@ -66,18 +67,18 @@ class NoveltyModel(ABC):
 
 @dataclass(frozen=True)
 class Emission:
-    """Categories independent of each other, numbers jointly Gaussian or each by itself."""
+    """Independent categories, and jointly or independently Gaussian numbers."""
 
-    sizes: tuple[int, ...]  # of the categorical columns
-    d: int  # continuous ones
-    joint: bool
+    sizes: tuple[int, ...]  # cells of the categorical columns
+    d: int  # number of continuous columns
+    joint: bool  # whether the numbers are jointly Gaussian
 
     @property
     def n_cells(self) -> int:
         return sum(self.sizes)
 
     def prior(self, ess: float) -> Product:
-        """`ess` rows spread evenly over every table, and as many more of standard Gaussians as their columns take."""
+        """`ess` rows spread evenly over every table, and d + ess standard Gaussian rows for a Gaussian of d columns."""
         parts: list[Distribution] = []
         if self.sizes:
             cells = np.concatenate([np.full(size, ess / size) for size in self.sizes])
@@ -87,90 +88,91 @@ class Emission:
             parts.append(Wishart(np.concatenate([[k], np.zeros(d), k * np.eye(d).ravel()]), d))
         return Product(tuple(parts))
 
-    def fields(self, mean: Array) -> tuple[Array, Array, Array, Array]:
-        """Expected log-probability as  bits a + b0 + z b + z C z,  from the mean of a component's distribution."""
+    def coefficients(self, mean: Array) -> tuple[Array, Array, Array, Array]:
+        """(a, b0, b, C) of the expected log-probability  bits a + b0 + z b + z C z,  from the mean parameters."""
         a, numbers, d = mean[: self.n_cells], mean[self.n_cells :], self.d
         if self.joint:
             return a, numbers[:1], numbers[1 : 1 + d], numbers[1 + d :].reshape(d, d)
         b0, b, c = numbers.reshape(d, 3).T
         return a, b0, b, np.diag(c)
 
-    def statistics(self, share: Array, bits: Array, seen: Completed) -> Array:
-        """(M,) what rows with these shares (n,) add up to."""
-        first, square = share @ seen.first, seen.square(share)
+    def feature_sum(self, share: Array, bits: Array, completed: Completed) -> Array:
+        """(M,) sum of the features of the rows, weighted by their shares (n,)."""
+        first, square = share @ completed.mean, completed.square(share)
         if self.joint:
             return np.concatenate([share @ bits, np.full(min(self.d, 1), share.sum()), first, square.ravel()])
         numbers = np.column_stack([np.full(self.d, share.sum()), first, np.diagonal(square)])
         return np.concatenate([share @ bits, numbers.ravel()])
 
     def completed(self, X: Array, mean: Array) -> Completed:
-        """Rows (n, d) with what is missing: as the quadratic form has it, or of numbers by themselves the average."""
+        """Rows (n, d) with the distributions of missing numbers given the others; standard if independent."""
         if self.joint:
-            _, _, b, C = self.fields(mean)
+            _, _, b, C = self.coefficients(mean)
             return complete(X, b, C)
         missing = np.isnan(X)
-        patterns, pattern = np.unique(missing, axis=0, return_inverse=True)
-        covs = np.array([np.diag(one.astype(float)) for one in patterns]).reshape(len(patterns), self.d, self.d)
-        return Completed(np.where(missing, 0.0, X), pattern.ravel(), covs, np.zeros(len(X)))
+        patterns, pattern_of = np.unique(missing, axis=0, return_inverse=True)
+        covs = np.array([np.diag(pattern.astype(float)) for pattern in patterns]).reshape(len(patterns), self.d, self.d)
+        return Completed(np.where(missing, 0.0, X), pattern_of.ravel(), covs, np.zeros(len(X)))
 
 
 @dataclass(frozen=True)
 class Completed:
-    """Numbers of rows, missing ones distributed: their mean, and a covariance for every pattern of gaps."""
+    """The distribution of the numbers of each row: its mean, and a covariance for every pattern of missing values."""
 
-    first: Array  # (n, d)
-    pattern: np.ndarray  # (n,)
+    mean: Array  # (n, d)
+    pattern_of: np.ndarray  # (n,) pattern of missing values of each row
     covs: Array  # (patterns, d, d)
-    entropy: Array  # (n,) of what is missing
+    entropy: Array  # (n,) of the missing numbers
 
     def square(self, share: Array) -> Array:
-        """(d, d) sum_t share_t E z z^T; no row's square is written out."""
-        mass = np.bincount(self.pattern, share, minlength=len(self.covs))
-        return (self.first * share[:, None]).T @ self.first + np.tensordot(mass, self.covs, 1)
+        """(d, d) sum_t share_t E z z^T, without forming the squares of single rows."""
+        mass = np.bincount(self.pattern_of, share, minlength=len(self.covs))
+        return (self.mean * share[:, None]).T @ self.mean + np.tensordot(mass, self.covs, 1)
 
     def form(self, b0: Array, b: Array, C: Array) -> Array:
         """(n,) E[b0 + z b + z C z]."""
-        spread = np.einsum("pij,ij->p", self.covs, C)[self.pattern]
-        return b0.sum() + self.first @ b + np.einsum("ni,ni->n", self.first @ C, self.first) + spread
+        spread = np.einsum("pij,ij->p", self.covs, C)[self.pattern_of]
+        return b0.sum() + self.mean @ b + np.einsum("ni,ni->n", self.mean @ C, self.mean) + spread
 
     def squares(self) -> Array:
-        """(n, d, d) E z z^T, written out."""
-        return self.first[:, :, None] * self.first[:, None, :] + self.covs[self.pattern]
+        """(n, d, d) E z z^T of every row."""
+        return self.mean[:, :, None] * self.mean[:, None, :] + self.covs[self.pattern_of]
 
     def bound(self, emission: Emission, bits: Array, mean: Array) -> Array:
-        """(n,) of the log-probabilities under one component."""
-        a, b0, b, C = emission.fields(mean)
+        """(n,) lower bounds on the log-probabilities under one component."""
+        a, b0, b, C = emission.coefficients(mean)
         return bits @ a + self.form(b0, b, C) + self.entropy
 
     def take(self, rows: Any) -> Completed:
-        return Completed(self.first[rows], self.pattern[rows], self.covs, self.entropy[rows])
+        return Completed(self.mean[rows], self.pattern_of[rows], self.covs, self.entropy[rows])
 
 
 def complete(X: Array, b: Array, C: Array) -> Completed:
-    """Missing numbers as  exp(z b + z C z)  has them given the others."""
+    """Missing numbers with their conditional distribution under the density proportional to exp(z b + z C z)."""
     missing = np.isnan(X)
-    first = np.where(missing, 0.0, X)
+    mean = np.where(missing, 0.0, X)
     d = X.shape[1]
-    patterns, pattern = np.unique(missing, axis=0, return_inverse=True)
-    pattern = pattern.ravel()
+    patterns, pattern_of = np.unique(missing, axis=0, return_inverse=True)
+    pattern_of = pattern_of.ravel()
     covs, entropy = np.zeros((len(patterns), d, d)), np.zeros(len(patterns))
-    groups = np.split(np.argsort(pattern, kind="stable"), np.cumsum(np.bincount(pattern))[:-1])
-    for p, (gaps, rows) in enumerate(zip(patterns, groups)):
-        gap, known = np.flatnonzero(gaps), np.flatnonzero(~gaps)
-        if len(gap):
-            cov = np.linalg.inv(-2.0 * C[np.ix_(gap, gap)])
-            first[np.ix_(rows, gap)] = (b[gap] + 2.0 * first[np.ix_(rows, known)] @ C[np.ix_(known, gap)]) @ cov
-            covs[p][np.ix_(gap, gap)] = cov
-            entropy[p] = 0.5 * (len(gap) * (1.0 + np.log(2 * np.pi)) + np.linalg.slogdet(cov)[1])
-    return Completed(first, pattern, covs, entropy[pattern])
+    groups = np.split(np.argsort(pattern_of, kind="stable"), np.cumsum(np.bincount(pattern_of))[:-1])
+    for p, (pattern, rows) in enumerate(zip(patterns, groups)):
+        absent, present = np.flatnonzero(pattern), np.flatnonzero(~pattern)
+        if len(absent):
+            cov = np.linalg.inv(-2.0 * C[np.ix_(absent, absent)])
+            linear = b[absent] + 2.0 * mean[np.ix_(rows, present)] @ C[np.ix_(present, absent)]
+            mean[np.ix_(rows, absent)] = linear @ cov
+            covs[p][np.ix_(absent, absent)] = cov
+            entropy[p] = 0.5 * (len(absent) * (1.0 + np.log(2 * np.pi)) + np.linalg.slogdet(cov)[1])
+    return Completed(mean, pattern_of, covs, entropy[pattern_of])
 
 
 class MixtureFeatures(RowFeatures):
-    """Rows that belong to components in shares: T = (shares, statistics of each component)."""
+    """Features of a mixture: the responsibilities, and the features of each component, weighted by them."""
 
-    def __init__(self, emission: Emission, resp: Array, bits: Array, seen: list[Completed], offset: Array) -> None:
-        """`resp` (n, K), `seen` the rows as each component completes them."""
-        self.emission, self.resp, self.bits, self.seen, self.offset = emission, resp, bits, seen, offset
+    def __init__(self, emission: Emission, resp: Array, bits: Array, completed: list[Completed], offset: Array) -> None:
+        """`resp` (n, K) are the responsibilities, `completed` the rows as completed by each component."""
+        self.emission, self.resp, self.bits, self.completed, self.offset = emission, resp, bits, completed, offset
 
     @property
     def row_bytes(self) -> int:
@@ -179,28 +181,31 @@ class MixtureFeatures(RowFeatures):
     def dot(self, mean: Array) -> Array:
         K = self.resp.shape[1]
         out = self.resp @ mean[:K]
-        for share, seen, own in zip(self.resp.T, self.seen, mean[K:].reshape(K, -1)):
-            a, b0, b, C = self.emission.fields(own)
-            out += share * (self.bits @ a + seen.form(b0, b, C))
+        for share, completed, component_mean in zip(self.resp.T, self.completed, mean[K:].reshape(K, -1)):
+            a, b0, b, C = self.emission.coefficients(component_mean)
+            out += share * (self.bits @ a + completed.form(b0, b, C))
         return out
 
     def weighted_sum(self, alpha: Array) -> Array:
-        each = [self.emission.statistics(alpha * share, self.bits, seen) for share, seen in zip(self.resp.T, self.seen)]
-        return np.concatenate([alpha @ self.resp, *each])
+        sums = [
+            self.emission.feature_sum(alpha * share, self.bits, completed)
+            for share, completed in zip(self.resp.T, self.completed)
+        ]
+        return np.concatenate([alpha @ self.resp, *sums])
 
     def take(self, rows: Any) -> MixtureFeatures:
-        seen = [one.take(rows) for one in self.seen]
-        return MixtureFeatures(self.emission, self.resp[rows], self.bits[rows], seen, self.offset[rows])
+        completed = [c.take(rows) for c in self.completed]
+        return MixtureFeatures(self.emission, self.resp[rows], self.bits[rows], completed, self.offset[rows])
 
     def to_array(self) -> Array:
         emission, ones = self.emission, np.ones((self.n_rows, 1))
         parts = [self.resp]
-        for share, seen in zip(self.resp.T, self.seen):
-            squares = seen.squares()
+        for share, completed in zip(self.resp.T, self.completed):
+            mean, squares = completed.mean, completed.squares()
             if emission.joint:
-                numbers = [ones[:, : min(emission.d, 1)], seen.first, squares.reshape(self.n_rows, emission.d**2)]
+                numbers = [ones[:, : min(emission.d, 1)], mean, squares.reshape(self.n_rows, emission.d**2)]
             else:
-                powers = np.stack([np.ones_like(seen.first), seen.first, np.einsum("nii->ni", squares)], axis=2)
+                powers = np.stack([np.ones_like(mean), mean, np.einsum("nii->ni", squares)], axis=2)
                 numbers = [powers.reshape(self.n_rows, 3 * emission.d)]
             parts.append(share[:, None] * np.concatenate([self.bits, *numbers], axis=1))
         return np.concatenate(parts, axis=1)
@@ -208,35 +213,35 @@ class MixtureFeatures(RowFeatures):
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows (or steps) as emissions need them."""
+    """Rows (or steps of sequences) as emissions need them."""
 
-    X: Array  # (n, d) standardized, NaN missing
-    bits: Array  # (n, cells)
+    X: Array  # (n, d) standardized; NaN where missing
+    bits: Array  # (n, cells) one-hot encoded categories
 
     @property
     def any(self) -> np.ndarray:
-        """(n,) bool: is anything there?"""
+        """(n,) bool: whether any value of the row is present."""
         return np.asarray((~np.isnan(self.X)).any(axis=1) | self.bits.any(axis=1))
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Numbers to mean 0 and variance 1; categories to cells, the column's shares where one is missing."""
+    """Standardizes numbers and one-hot encodes categories, with the category frequencies where one is missing."""
 
     center: Array  # (d,)
     scale: Array  # (d,)
-    sizes: tuple[int, ...]  # cells of each category
-    shares: Array  # (cells,)
+    sizes: tuple[int, ...]  # cells of each categorical column
+    shares: Array  # (cells,) frequencies of the categories
 
     @classmethod
     def of(cls, table: Table, weight: Array) -> Scale:
         encoder = Encoder.of(table, weight, True)
         spread = np.sqrt(weight @ np.nan_to_num((table.X - encoder.center) ** 2))
         constant = spread <= 1e-12 * np.abs(encoder.center) * np.sqrt(weight.sum())
-        own = np.where(encoder.center != 0, np.abs(encoder.center), 1.0)  # a constant's size is its unit
+        magnitude = np.where(encoder.center != 0, np.abs(encoder.center), 1.0)  # scale of a constant column
         sizes = sizes_of(table)
-        plain = cls(encoder.center, np.where(constant, own, encoder.scale), sizes, np.zeros(sum(sizes)))
-        return replace(plain, shares=plain._shares(weight @ plain.bits(table)))
+        scale = cls(encoder.center, np.where(constant, magnitude, encoder.scale), sizes, np.zeros(sum(sizes)))
+        return replace(scale, shares=scale._shares(weight @ scale.bits(table)))
 
     def _shares(self, counts: Array) -> Array:
         cuts = np.cumsum(self.sizes)[:-1]
@@ -244,7 +249,7 @@ class Scale:
         return np.concatenate(parts) if self.sizes else np.zeros(0)
 
     def bits(self, table: Table) -> Array:
-        """(n, cells)."""
+        """(n, cells) one-hot encoded categories."""
         parts = []
         for j, shares in enumerate(np.split(self.shares, np.cumsum(self.sizes)[:-1]) if self.sizes else []):
             assert table.codes is not None
@@ -257,42 +262,42 @@ class Scale:
 
     @property
     def log_volume(self) -> float:
-        """What a log-density in standardized numbers has too much."""
+        """The log-density of standardized numbers minus that of the original ones."""
         return float(np.log(self.scale).sum())
 
 
 def sizes_of(table: Table) -> tuple[int, ...]:
-    """Cells of each category: its values, and one for any that is new."""
+    """Cells of each categorical column: one for each value, and one for all new values."""
     return tuple(size + SPARE for size in table.schema.sizes)
 
 
-def _grouped(X: Array, bits: Array, weight: Array, K: int) -> np.ndarray:
-    """(n,) a first guess of what belongs together: the widest group is cut across its longest axis, K - 1 times."""
+def _initial_groups(X: Array, bits: Array, weight: Array, K: int) -> np.ndarray:
+    """(n,) initial component of each row: the group with the largest scatter is split at its mean, K - 1 times."""
     Z = np.concatenate([np.where(np.isnan(X), 0.0, X), bits], axis=1)
     member = np.zeros(len(Z), dtype=np.intp)
     for new in range(1, K):
-        widths, axes = zip(*(_longest(Z[member == k], weight[member == k]) for k in range(new)))
-        widest = int(np.argmax(widths))
-        center, axis = axes[widest]
-        member[(member == widest) & ((Z - center) @ axis > 0)] = new
+        scatters, axes = zip(*(_principal_axis(Z[member == k], weight[member == k]) for k in range(new)))
+        largest = int(np.argmax(scatters))
+        center, axis = axes[largest]
+        member[(member == largest) & ((Z - center) @ axis > 0)] = new
     return member
 
 
-def _longest(Z: Array, weight: Array) -> tuple[float, tuple[Array, Array]]:
-    """The scatter along the longest axis of a group, its center and that axis, roughly: by power iteration."""
+def _principal_axis(Z: Array, weight: Array) -> tuple[float, tuple[Array, Array]]:
+    """The scatter along the first principal axis of a group, its mean and that axis, by a few power iterations."""
     mass = weight.sum()
     center = weight @ Z / mass if mass > 0 else np.zeros(Z.shape[1])
-    left = Z - center
-    axis, width = weight @ left**2, 0.0
-    for _ in range(POWERS):
-        size = float(np.linalg.norm(axis))
-        if size <= 1e-300:
+    centered = Z - center
+    axis, scatter = weight @ centered**2, 0.0
+    for _ in range(POWER_ITERATIONS):
+        norm = float(np.linalg.norm(axis))
+        if norm <= 1e-300:
             break
-        axis = axis / size
-        further = (weight * (left @ axis)) @ left
-        width, axis = float(axis @ further), further
-    size = float(np.linalg.norm(axis))
-    return width, (center, axis / size if size > 0 else axis)
+        axis = axis / norm
+        product = (weight * (centered @ axis)) @ centered
+        scatter, axis = float(axis @ product), product
+    norm = float(np.linalg.norm(axis))
+    return scatter, (center, axis / norm if norm > 0 else axis)
 
 
 # --- components and states ------------------------------------------------------------------------------------------
@@ -300,7 +305,7 @@ def _longest(Z: Array, weight: Array) -> tuple[float, tuple[Array, Array]]:
 
 @dataclass(frozen=True)
 class NoveltyMixture(NoveltyModel):
-    """Components with shares: T = (counts of the components, statistics of each)."""
+    """A mixture: T = (counts of the components, natural parameters of each)."""
 
     scale: Scale
     emission: Emission
@@ -323,42 +328,47 @@ class NoveltyMixture(NoveltyModel):
     def evaluate(self, distribution: Distribution, data: Rows) -> Evaluation:
         assert isinstance(distribution, Product)
         shares, *parts = distribution.parts
-        seen = [self.emission.completed(data.X, part.mean) for part in parts]
-        joint = np.column_stack([one.bound(self.emission, data.bits, p.mean) for one, p in zip(seen, parts)])
+        completed = [self.emission.completed(data.X, part.mean) for part in parts]
+        joint = np.column_stack([c.bound(self.emission, data.bits, p.mean) for c, p in zip(completed, parts)])
         joint += shares.mean
         resp = np.exp(log_softmax(joint, axis=1))
-        missing_gain = sum(share * one.entropy for share, one in zip(resp.T, seen))
-        mixing = -xlogy(resp, resp).sum(axis=1)
-        features = MixtureFeatures(self.emission, resp, data.bits, seen, mixing + missing_gain - self.scale.log_volume)
+        missing_gain = sum(share * c.entropy for share, c in zip(resp.T, completed))
+        entropy = -xlogy(resp, resp).sum(axis=1)
+        features = MixtureFeatures(
+            self.emission, resp, data.bits, completed, entropy + missing_gain - self.scale.log_volume
+        )
         return Evaluation(features, logsumexp(joint, axis=1) - self.scale.log_volume, np.asarray(missing_gain))
 
     def start(self, data: Rows, weight: Array) -> Distribution:
         if self.n_components == 1:
             return self.prior
-        member = _grouped(data.X, data.bits, weight, self.n_components)
-        seen = self.emission.completed(data.X, self.prior.parts[1].mean)
+        member = _initial_groups(data.X, data.bits, weight, self.n_components)
+        completed = self.emission.completed(data.X, self.prior.parts[1].mean)
         resp = np.eye(self.n_components)[member]
-        features = MixtureFeatures(self.emission, resp, data.bits, [seen] * self.n_components, np.zeros(len(member)))
+        features = MixtureFeatures(
+            self.emission, resp, data.bits, [completed] * self.n_components, np.zeros(len(member))
+        )
         return self.prior.with_natural_parameters(self.prior.T + features.weighted_sum(weight))
 
 
 @dataclass(frozen=True)
 class Steps:
-    """Sequences of equal or different lengths, steps one after the other."""
+    """The steps of all sequences, one sequence after the other, and the length of each."""
 
     rows: Rows
     lengths: np.ndarray
 
 
 def steps_of(table: Table) -> tuple[Table, np.ndarray]:
-    """The steps of rows that are sequences, as a table, and the length of each."""
-    found = from_rows(table)
-    return Table(found.table.X, found.table.codes, step_schema(table.schema)), found.lengths
+    """The steps of rows that are sequences, as a table, and the length of each sequence."""
+    sequences = from_rows(table)
+    steps = sequences.table
+    return Table(steps.X, steps.codes, step_schema(table.schema)), sequences.lengths
 
 
 @dataclass(frozen=True)
 class NoveltyChain(NoveltyModel):
-    """A hidden Markov model of rows that are sequences: T = (first states, transitions, statistics of each state)."""
+    """A hidden Markov model of rows that are sequences: T = (first states, transitions, parameters of each state)."""
 
     scale: Scale
     emission: Emission
@@ -370,12 +380,12 @@ class NoveltyChain(NoveltyModel):
         steps, lengths = steps_of(table)
         weight = np.repeat(weight, lengths)
         emission = Emission(sizes_of(steps), steps.X.shape[1], False)
-        S, even = n_states, max(ess, 1.0)
-        first = Dirichlets(np.full(S, even), np.zeros(S, dtype=np.intp))
-        moves = Dirichlets(np.full(S * S, even), np.repeat(np.arange(S), S))
+        S, count = n_states, max(ess, 1.0)
+        first = Dirichlets(np.full(S, count), np.zeros(S, dtype=np.intp))
+        transitions = Dirichlets(np.full(S * S, count), np.repeat(np.arange(S), S))
         scale = Scale.of(steps, weight)
-        scale = replace(scale, shares=np.zeros_like(scale.shares))  # a gap emits nothing, whatever the state
-        return cls(scale, emission, S, Product((first, moves, *[emission.prior(ess)] * S)))
+        scale = replace(scale, shares=np.zeros_like(scale.shares))  # a missing value has no emission
+        return cls(scale, emission, S, Product((first, transitions, *[emission.prior(ess)] * S)))
 
     def read(self, table: Table) -> Steps:
         steps, lengths = steps_of(table)
@@ -383,33 +393,32 @@ class NoveltyChain(NoveltyModel):
 
     def evaluate(self, distribution: Distribution, data: Steps) -> Evaluation:
         assert isinstance(distribution, Product)
-        first, moves, *parts = distribution.parts
+        first, transitions, *parts = distribution.parts
         S, rows, emitted = self.n_states, data.rows, data.rows.any[:, None]
-        seen = self.emission.completed(rows.X, parts[0].mean)  # the same for all: each variable by itself
-        emit = np.column_stack([seen.bound(self.emission, rows.bits, part.mean) for part in parts])
-        log_trans = moves.mean.reshape(S, S)
-        found = forward_backward(first.mean, log_trans, np.where(emitted, emit, 0.0), data.lengths, pairs="sequence")
-        begins = np.cumsum(data.lengths) - data.lengths
-        features = MixtureFeatures(
-            self.emission, found.states * emitted, rows.bits, [seen] * S, np.zeros(len(rows.bits))
-        )
-        sums = np.add.reduceat(features.to_array()[:, S:], begins, axis=0)
-        phi = np.concatenate([found.states[begins], found.pairs.reshape(len(begins), -1), sums], axis=1)
-        there = np.add.reduceat(rows.any.astype(float), begins)
-        bound = found.log_lik - there * self.scale.log_volume
-        missing_gain = (
-            -bound * (data.lengths - there) / np.maximum(there, 1.0)
-        )  # gaps as usual as the row's other steps
-        # H(Q) is what the bound has beside the statistics, whatever Q is
+        completed = self.emission.completed(rows.X, parts[0].mean)  # the same for all states: numbers are independent
+        log_emission = np.column_stack([completed.bound(self.emission, rows.bits, part.mean) for part in parts])
+        log_trans = transitions.mean.reshape(S, S)
+        log_emission = np.where(emitted, log_emission, 0.0)
+        posterior = forward_backward(first.mean, log_trans, log_emission, data.lengths, pairs="sequence")
+        starts = np.cumsum(data.lengths) - data.lengths
+        resp = posterior.states * emitted
+        features = MixtureFeatures(self.emission, resp, rows.bits, [completed] * S, np.zeros(len(resp)))
+        sums = np.add.reduceat(features.to_array()[:, S:], starts, axis=0)
+        phi = np.concatenate([posterior.states[starts], posterior.pairs.reshape(len(starts), -1), sums], axis=1)
+        n_present = np.add.reduceat(rows.any.astype(float), starts)
+        bound = posterior.log_lik - n_present * self.scale.log_volume
+        # missing steps count as if they were as probable as the other steps of the row
+        missing_gain = -bound * (data.lengths - n_present) / np.maximum(n_present, 1.0)
+        # the offset H(Q) is the difference between the bound and the product with the mean parameters
         return Evaluation(FeatureMatrix(phi, bound - phi @ distribution.mean), bound, missing_gain)
 
     def start(self, data: Steps, weight: Array) -> Distribution:
-        S, rows, by_step = self.n_states, data.rows, np.repeat(weight, data.lengths) * data.rows.any
-        member = _grouped(rows.X, rows.bits, by_step, S)
-        seen = self.emission.completed(rows.X, self.prior.parts[2].mean)
-        features = MixtureFeatures(self.emission, np.eye(S)[member], rows.bits, [seen] * S, np.zeros(len(member)))
+        S, rows, step_weight = self.n_states, data.rows, np.repeat(weight, data.lengths) * data.rows.any
+        member = _initial_groups(rows.X, rows.bits, step_weight, S)
+        completed = self.emission.completed(rows.X, self.prior.parts[2].mean)
+        features = MixtureFeatures(self.emission, np.eye(S)[member], rows.bits, [completed] * S, np.zeros(len(member)))
         T = self.prior.T.copy()
-        T[S + S * S :] += features.weighted_sum(by_step)[S:]
+        T[S + S * S :] += features.weighted_sum(step_weight)[S:]
         return self.prior.with_natural_parameters(T)
 
 
@@ -421,12 +430,15 @@ class Cells:
     """Rows as cells of pairwise tables."""
 
     cells: Array  # (n, R)
-    density: Array  # (n,) of numbers within their cells
+    log_density: Array  # (n,) of the numbers given their cells
 
 
 @dataclass(frozen=True)
 class NoveltyTrees(NoveltyModel):
-    """All trees at once, their tables Dirichlet; numbers are softly quantized, the columns' shares stand for gaps."""
+    """A distribution over all trees, with Dirichlet tables.
+
+    Numbers are softly quantized; missing values have the frequencies of their column as cells.
+    """
 
     columns: TreeColumns
     prior: TreeTables
@@ -434,8 +446,8 @@ class NoveltyTrees(NoveltyModel):
     @classmethod
     def of(cls, table: Table, weight: Array, ess: float) -> NoveltyTrees:
         columns = TreeColumns.of(table, weight[:, None], weight, "quantized", True, SPARE)
-        nobody = np.zeros((0, columns.layout.n_cells))
-        return cls(columns, counted_tables(nobody, np.zeros(0), columns.layout, ess, "uniform"))
+        no_rows = np.zeros((0, columns.layout.n_cells))
+        return cls(columns, counted_tables(no_rows, np.zeros(0), columns.layout, ess, "uniform"))
 
     def has_hidden(self, data: Cells) -> bool:
         return False
@@ -445,5 +457,5 @@ class NoveltyTrees(NoveltyModel):
         return Cells(cells, self.columns.log_density(table, cells))
 
     def evaluate(self, distribution: Distribution, data: Cells) -> Evaluation:
-        features = CountFeatures.of(data.cells).add_offset(data.density)
-        return Evaluation(features, features.dot(distribution.mean) + features.offset, np.zeros(len(data.density)))
+        features = CountFeatures.of(data.cells).add_offset(data.log_density)
+        return Evaluation(features, features.dot(distribution.mean) + features.offset, np.zeros(len(data.log_density)))

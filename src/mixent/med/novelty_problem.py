@@ -1,4 +1,4 @@
-"""The level set of typical rows (001, section 4), and the Bayesian fit it starts from."""
+"""Novelty detection by the level set of typical rows (001, section 4), and the Bayesian fit that initializes it."""
 
 from __future__ import annotations
 
@@ -24,16 +24,19 @@ from mixent.med.solving import Search
 
 @dataclass(frozen=True)
 class PosteriorStats(Stats):
-    bound: float  # sum of weighted bounds
-    sums: Array  # (M,) sum of weighted statistics
+    """Weighted sums over rows."""
+
+    bound: float  # of the lower bounds on the log-probabilities
+    features: Array  # (M,) of the features
 
 
 @dataclass(frozen=True)
 class PosteriorProblem(Problem[Distribution, Evaluation, PosteriorStats]):
-    """Every row counts as what it weighs: the posterior, or its variational approximation where something is hidden.
+    """The posterior distribution of the parameters, or its variational approximation with hidden variables.
 
-    Maximizes  sum_t w_t (bound of log p(x_t)) - D(P || P0),  a lower bound of the log evidence; each update is the
-    best P for the hidden parts, and looking at rows again the best hidden parts for P, so it never falls.
+    Maximizes  sum_t w_t (lower bound on log p(x_t)) - D(P || P0),  a lower bound on the log evidence. The update is the
+    optimal P for given distributions of the hidden variables, and the next evaluation of the rows computes the optimal
+    distributions of the hidden variables for P, so the objective never falls.
     """
 
     model: NoveltyModel
@@ -50,11 +53,11 @@ class PosteriorProblem(Problem[Distribution, Evaluation, PosteriorStats]):
         return total.bound - params.divergence(self.model.prior)
 
     def update(self, params: Distribution, total: PosteriorStats, step: float) -> Distribution:
-        return params.with_natural_parameters(self.model.prior.T + total.sums)
+        return params.with_natural_parameters(self.model.prior.T + total.features)
 
 
 def fit_posterior(model: NoveltyModel, data: Any, weight: Array, search: Search) -> Run:
-    """The posterior, or the variational one next to the model's start."""
+    """Fit the posterior, or the variational posterior from the initialization of the model."""
     problem = PosteriorProblem(model, data, weight)
     start = model.start(data, weight)
     return run(problem, Whole(weight), start, stop=Stop(1e-8, search.max_iter), executor=Serial())
@@ -67,26 +70,32 @@ def level_set(
     margin: MarginPrior,
     search: Search,
     start: Distribution,
-    given: Array,
+    offset: Array,
 ) -> tuple[JointSolution, Run]:
-    """The distribution of least relative entropy to the prior under which every row is as probable as its margin.
+    """The distribution of minimum relative entropy to the prior under which every log-probability reaches its margin.
 
-    `given` (n,) is added to every row's log-probability.
+    `offset` (n,) is added to the log-probabilities of the rows.
     """
 
-    def step(hidden: Evaluation, before: JointSolution | None) -> JointSolution:
+    def solve_given(evaluation: Evaluation, previous: JointSolution | None) -> JointSolution:
         prior = JointDistribution((model.prior,), np.zeros(0))
         problem = ExponentialFamilyProblem(
-            (hidden.features,), (0,), Constraints.single_output(weight, given), margin, prior, np.zeros((1, 0)), np.inf
+            (evaluation.features,),
+            (0,),
+            Constraints.single_output(weight, offset),
+            margin,
+            prior,
+            np.zeros((1, 0)),
+            np.inf,
         )
-        return solve(problem, search, JointDistribution((start,), np.zeros(0)) if before is None else before.joint)
+        return solve(problem, search, JointDistribution((start,), np.zeros(0)) if previous is None else previous.joint)
 
-    def reveal(found: JointSolution) -> Evaluation:
-        return model.evaluate(found.joint.parts[0], data)
+    def infer(solution: JointSolution) -> Evaluation:
+        return model.evaluate(solution.joint.parts[0], data)
 
     first = model.evaluate(start, data)
     if not model.has_hidden(data):
-        found = step(first, None)
-        return found, found.run
-    whole = alternate_steps(LatentProblem(step, reveal), first, weight, search, 10.0 * search.gap)
-    return whole.params.found, whole
+        solution = solve_given(first, None)
+        return solution, solution.run
+    run = alternate_steps(LatentProblem(solve_given, infer), first, weight, search, 10.0 * search.gap)
+    return run.params.solution, run

@@ -273,7 +273,7 @@ class MEDTreeClassifier(MEDModelBase):
         ):
             if show is not None:
                 show(0, 2, "model of continuous columns")
-            candidates = [training_set, replace(training_set, continuous="quantized", known={})]
+            candidates = [training_set, replace(training_set, continuous="quantized", cache={})]
             training_set = min(candidates, key=lambda candidate: self._rough_loss(candidate, subset, rounds, search))
         self.continuous_ = training_set.continuous if training_set.table.schema.continuous else None
         return super()._fit_training_set(training_set, subset, search, show, rounds)

@@ -1,4 +1,4 @@
-"""Columns as the cells of pairwise tables: categories, soft quantization of numbers, or their powers."""
+"""Columns as cells of pairwise tables: indicators of categories, soft quantization of numbers, or powers of numbers."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from mixent.med.spanning_trees import n_edges
 from mixent.mixtures.columns import ColumnMixture
 from mixent.mixtures.univariate import fit_columns
 
-NEVER = 1e300  # scale of a constant column: whatever value comes, it says nothing
-COMPONENTS = 6  # most of a column within a class
-MOST_CELLS = 4000  # pairwise tables are square in them
-MOST_VERTICES = 300  # a tree's edges take as many numbers as vertices, each: a gigabyte and a half
+IGNORED = 1e300  # scale of a constant column, which makes all its values zero
+MAX_COMPONENTS = 6  # of the mixture of a column within a class
+MAX_CELLS = 4000  # the size of the pairwise tables is quadratic in their number
+MAX_VERTICES = 300  # each edge takes as many numbers as there are vertices, 1.5 GB in all
 
 
 @dataclass(frozen=True)
 class CodedColumn:
-    """A category's cell is 1, the others 0; all are 0 where it is missing."""
+    """One-hot encoding of a category; all cells are 0 where it is missing."""
 
-    place: int  # among the categorical columns
+    position: int  # among the categorical columns
     size: int
 
     def cells(self, table: Table) -> Array:
-        """(n, size)."""
+        """(n, size) the cells of each row."""
         assert table.codes is not None
-        return (table.codes[:, self.place, None] == np.arange(self.size)).astype(float)
+        return (table.codes[:, self.position, None] == np.arange(self.size)).astype(float)
 
 
 @dataclass(frozen=True)
 class SoftColumn:
-    """A number's cells are its probabilities under the components of a mixture: a probabilistic instance."""
+    """Soft quantization of a number: its cells are the responsibilities of the components of a mixture."""
 
-    place: int  # among the continuous columns
+    position: int  # among the continuous columns
     mixture: ColumnMixture
 
     @property
@@ -48,47 +48,47 @@ class SoftColumn:
         return len(self.mixture.weights)
 
     def cells(self, table: Table) -> Array:
-        x = table.X[:, self.place]
+        x = table.X[:, self.position]
         seen = ~np.isnan(x)
         out = np.zeros((len(x), self.size))
         out[seen] = self.mixture.responsibilities(x[seen]).T
         return out
 
     def log_density(self, table: Table, cells: Array) -> Array:
-        """(n,) E log p(x | component) + H(components), the part of the bound that no table has."""
-        x = table.X[:, self.place]
+        """(n,) E log p(x | component) + H(components), the part of the lower bound that no table contains."""
+        x = table.X[:, self.position]
         seen = ~np.isnan(x)
         out = np.zeros(len(x))
         p, v = self.mixture.weights, self.mixture.variances
-        out[~seen] = -0.5 * p @ np.log(2 * np.pi * np.e * v)  # what a number has on average
-        given = self.mixture.log_joint(x[seen]).T - safe_log(self.mixture.weights)
-        own = cells[seen]
-        out[seen] = (own * given).sum(axis=1) - xlogy(own, own).sum(axis=1)
+        out[~seen] = -0.5 * p @ np.log(2 * np.pi * np.e * v)  # the average of a missing number
+        log_density = self.mixture.log_joint(x[seen]).T - safe_log(self.mixture.weights)
+        resp = cells[seen]
+        out[seen] = (resp * log_density).sum(axis=1) - xlogy(resp, resp).sum(axis=1)
         return out
 
 
 @dataclass(frozen=True)
 class PowersColumn:
-    """A number's cells are (1, z, z^2), z standardized; all are 0 where it is missing."""
+    """Powers of a number: its cells are (1, z, z^2), z standardized; all are 0 where it is missing."""
 
-    place: int
+    position: int
     center: float
     scale: float
     size: int = 3
 
     def cells(self, table: Table) -> Array:
-        x = table.X[:, self.place]
+        x = table.X[:, self.position]
         z = np.nan_to_num((x - self.center) / self.scale)
         return np.column_stack([np.where(np.isnan(x), 0.0, 1.0), z, z**2])
 
 
 @dataclass(frozen=True)
 class TreeColumns:
-    """All columns, in the table's order."""
+    """The cells of all columns, in the order of the table."""
 
     columns: tuple[Any, ...]
     names: tuple[str, ...]
-    fill: tuple[Array, ...] | None  # what stands for a gap in each column; None: nothing
+    fill: tuple[Array, ...] | None  # cells of a missing value in each column; None: zeros
 
     @cached_property
     def layout(self) -> CellLayout:
@@ -100,7 +100,7 @@ class TreeColumns:
         return np.array([v for v, column in enumerate(self.columns) if isinstance(column, PowersColumn)], dtype=np.intp)
 
     def __call__(self, table: Table) -> Array:
-        """(n, R)."""
+        """(n, R) the cells of each row."""
         parts = [column.cells(table) for column in self.columns]
         if self.fill is not None:
             for part, fill in zip(parts, self.fill):
@@ -109,38 +109,38 @@ class TreeColumns:
 
     @classmethod
     def of(cls, table: Table, member: Array, weight: Array, continuous: str, fill: bool, spare: int = 0) -> TreeColumns:
-        """Learned from these rows, for tables of every pair; `member` (n, C) is each row's weight in each class."""
+        """Fitted to these rows, for tables of all pairs; `member` (n, C) is the weight of each row in each class."""
         out = cls.read(table, member, weight, continuous, spare)
-        if out.layout.n > MOST_VERTICES:
+        if out.layout.n > MAX_VERTICES:
             raise ValueError(
-                f"{out.layout.n} columns have {n_edges(out.layout.n)} pairs, and trees take at most {MOST_VERTICES} "
-                f"columns; choose columns"
+                f"trees allow at most {MAX_VERTICES} columns; got {out.layout.n}, with {n_edges(out.layout.n)} pairs. "
+                f"Select columns"
             )
-        if out.layout.n_cells > MOST_CELLS:
+        if out.layout.n_cells > MAX_CELLS:
             raise ValueError(
-                f"the columns have {out.layout.n_cells} values in all, and pairwise tables take at most {MOST_CELLS}; "
-                f"join rare categories, or leave columns out"
+                f"pairwise tables allow at most {MAX_CELLS} values over all columns; got {out.layout.n_cells}. "
+                f"Merge rare categories, or drop columns"
             )
         return cls(out.columns, out.names, out._shares(table, weight)) if fill else out
 
     @classmethod
     def read(cls, table: Table, member: Array, weight: Array, continuous: str, spare: int = 0) -> TreeColumns:
-        """However many values there are; nothing stands for a gap.
+        """Fitted to these rows, without a limit on the number of values; the cells of missing values are zeros.
 
-        A category has `spare` cells more than values: where those not seen before are to be told apart.
+        A category has `spare` more cells than values, for values that do not occur in the training rows.
         """
         schema = table.schema
-        numbers = {j: place for place, j in enumerate(schema.continuous)}
-        codes = {j: place for place, j in enumerate(schema.categorical)}
-        made = _powers(table.X, weight) if continuous == "gaussian" else _softly(table.X, member)
+        numbers = {j: position for position, j in enumerate(schema.continuous)}
+        codes = {j: position for position, j in enumerate(schema.categorical)}
+        numeric = _powers(table.X, weight) if continuous == "gaussian" else _quantized(table.X, member)
         columns = tuple(
-            made[numbers[j]] if j in numbers else CodedColumn(codes[j], schema.sizes[codes[j]] + spare)
+            numeric[numbers[j]] if j in numbers else CodedColumn(codes[j], schema.sizes[codes[j]] + spare)
             for j in range(len(schema.columns))
         )
         return cls(columns, schema.names, None)
 
     def log_density(self, table: Table, cells: Array) -> Array:
-        """(n,) of the numbers, given their cells (n, R)."""
+        """(n,) sum of the log-densities of all softly quantized numbers, given their cells (n, R)."""
         out = np.zeros(table.n_rows)
         for start, column in zip(self.layout.starts, self.columns):
             if isinstance(column, SoftColumn):
@@ -148,43 +148,43 @@ class TreeColumns:
         return out
 
     def _shares(self, table: Table, weight: Array) -> tuple[Array, ...]:
-        """How frequent each value is, over all classes."""
+        """Relative frequencies of the values of each column, over all classes."""
         shares = [weight @ column.cells(table) + 1e-9 for column in self.columns]
         return tuple(share / share.sum() for share in shares)
 
 
 def _powers(X: Array, weight: Array) -> list[PowersColumn]:
     out = []
-    for place, x in enumerate(X.T):
+    for position, x in enumerate(X.T):
         seen = ~np.isnan(x) & (weight > 0)
         x, w = x[seen], weight[seen]
         center = float(np.average(x, weights=w)) if len(x) else 0.0
         scale = float(np.sqrt(np.average((x - center) ** 2, weights=w))) if len(x) else 1.0
-        sound = scale > 1e-12 * (abs(center) + 1e-300)
-        out.append(PowersColumn(place, center, scale if sound else NEVER))
+        varies = scale > 1e-12 * (abs(center) + 1e-300)
+        out.append(PowersColumn(position, center, scale if varies else IGNORED))
     return out
 
 
-def _softly(X: Array, member: Array) -> list[SoftColumn]:
-    """The union of each class's own mixture: what tells classes apart is not lost."""
-    units: list[tuple[Array, Array | None]] = []
+def _quantized(X: Array, member: Array) -> list[SoftColumn]:
+    """Each column with the components of one mixture per class, so that differences between classes are preserved."""
+    samples: list[tuple[Array, Array | None]] = []
     for x in X.T:
-        for own in member.T:
-            seen = ~np.isnan(x) & (own > 0)
-            units.append((x[seen], own[seen]))
-    mixtures = fit_columns(units, COMPONENTS) if units else []
+        for weight in member.T:
+            used = ~np.isnan(x) & (weight > 0)
+            samples.append((x[used], weight[used]))
+    mixtures = fit_columns(samples, MAX_COMPONENTS) if samples else []
     C = member.shape[1]
     return [
-        SoftColumn(place, _union(mixtures[place * C : (place + 1) * C], [u[1] for u in units[place * C :][:C]]))
-        for place in range(X.shape[1])
+        SoftColumn(j, _union(mixtures[j * C : (j + 1) * C], [weight for _, weight in samples[j * C : (j + 1) * C]]))
+        for j in range(X.shape[1])
     ]
 
 
 def _union(mixtures: Sequence[ColumnMixture], weights: Sequence[Array | None]) -> ColumnMixture:
     shares = np.array([0.0 if w is None or not len(w) else float(w.sum()) for w in weights])
-    if not shares.any():  # nothing was seen
+    if not shares.any():  # all values are missing
         return ColumnMixture(np.ones(1), np.zeros(1), np.ones(1))
-    some = [(m, s) for m, s in zip(mixtures, shares / shares.sum()) if s > 0]
-    parts = [np.concatenate(part) for part in zip(*((m.weights * s, m.means, m.variances) for m, s in some))]
+    used = [(m, s) for m, s in zip(mixtures, shares / shares.sum()) if s > 0]
+    parts = [np.concatenate(part) for part in zip(*((m.weights * s, m.means, m.variances) for m, s in used))]
     order = np.argsort(parts[1], kind="stable")
     return ColumnMixture(*(part[order] for part in parts))

@@ -1,11 +1,12 @@
 """Labels that are uncertain or missing (001, section 5 and appendix C).
 
-The distribution sought factorizes, P(theta, g) P(y), each row's label has a prior P0_t(y), and of
+The distribution factorizes as P(theta, gamma) P(y), and the label of each row has a prior P0_t(y). The relative
+entropy, minimized over the distribution of the margins, is
 
-    D(P(theta) || P0(theta)) + sum_t w_t [ sum_ab loss(p_tab (F_a(x_t) - F_b(x_t))) + D(P_t(y) || P0_t(y)) ],
+    D(P(theta) || P0(theta)) + sum_t w_t [ sum_ab loss(p_tab (F_a(x_t) - F_b(x_t))) + D(P_t(y) || P0_t(y)) ].
 
-the relative entropy of the whole with the margins minimized out, step 1 finds the least over theta and step 2 over
-the labels, of which a share is taken (relaxation). It is convex in each, so it never rises (Theorem 7).
+Step 1 minimizes it over theta and step 2 over the labels, of whose change a fraction is applied (the relaxation). It is
+convex in each of the two, so it never rises (Theorem 7).
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ from mixent.med.constraints import PairConstraints, pairs
 from mixent.med.margins import Fixed, MarginPrior
 from mixent.med.solving import Discriminant, Search, Solution
 
-STEPS = 200  # of Newton's method
-HALVINGS = 60  # of one
-SOFT, SOFTER = 3.0, 1.5  # c from which step 2 comes by way of smaller ones, and by which factor
-INSIDE = 1e-3  # share of its prior probability a label has at least where such a way begins
-FLAT = 1e-14  # what a step must promise, relative
+MAX_STEPS = 200  # of Newton's method
+MAX_HALVINGS = 60  # of a step
+DIRECT_C, C_RATIO = 3.0, 1.5  # a larger C is approached through smaller ones, by this factor
+INTERIOR = 1e-3  # smallest share of its prior probability with which a label starts at each C
+MIN_DECREASE = 1e-14  # relative decrease that a step must predict
 
 
 @dataclass(frozen=True)
 class LabelSolution:
-    """Label distributions, and the best discriminant for them."""
+    """Label distributions, and the optimal discriminant for them."""
 
     q: Array  # (n, C)
     solution: Solution
@@ -41,12 +42,14 @@ class LabelSolution:
 
 @dataclass(frozen=True)
 class LabelStats(Stats):
+    """Relative entropy of the label distributions to their priors."""
+
     divergence: float  # sum_t w_t D(P_t(y) || P0_t(y))
 
 
 @dataclass(frozen=True)
 class LabelProblem(Problem[LabelSolution, LabelSolution, LabelStats]):
-    """Maximizes minus the relative entropy; one update is both steps."""
+    """Maximizes minus the relative entropy; one update consists of both steps."""
 
     discriminant: Discriminant
     margin: MarginPrior
@@ -57,14 +60,14 @@ class LabelProblem(Problem[LabelSolution, LabelSolution, LabelStats]):
     safe_step: float = 2.0**-20
 
     def start(self) -> LabelSolution:
-        """Labels as the prior has them."""
+        """The solution for the prior label distributions."""
         return LabelSolution(self.prior, self._solve(self.prior, None))
 
     def source(self) -> Blocks:
         return Blocks(NumberedRows.of(self.weight), 64)
 
     def _solve(self, q: Array, start: Solution | None) -> Solution:
-        """Step 1."""
+        """Step 1: the optimal discriminant for these label distributions."""
         constraints = PairConstraints.of(q, self.weight, self.prior)
         state = None if start is None else start.state
         return self.discriminant.solve(constraints, self.margin, self.search, state)
@@ -73,8 +76,8 @@ class LabelProblem(Problem[LabelSolution, LabelSolution, LabelStats]):
         return params
 
     def stats(self, ready: LabelSolution, block: NumberedRows) -> LabelStats:  # type: ignore[override]
-        apart = rel_entr(ready.q[block.index], self.prior[block.index]).sum(axis=1)
-        return LabelStats(float(block.weight @ apart))
+        divergence = rel_entr(ready.q[block.index], self.prior[block.index]).sum(axis=1)
+        return LabelStats(float(block.weight @ divergence))
 
     def objective(self, params: LabelSolution, total: LabelStats) -> float:
         return -(params.solution.minimum + total.divergence)
@@ -86,28 +89,29 @@ class LabelProblem(Problem[LabelSolution, LabelSolution, LabelStats]):
 
 
 def best_labels(scores: Array, prior: Array, margin: MarginPrior) -> Array:
-    """Step 2: the label distributions (n, C) for fixed discriminant functions (equations 77 to 79, in their dual).
+    """Step 2: the optimal label distributions (n, C) for fixed discriminant functions (the dual of equations 77 to 79).
 
-    Row by row, the q that minimizes  D(q || P0) + sum_ab loss((q_a - q_b)(F_a - F_b)): convex, by Newton's method.
-    The multipliers of equation 77 are l_ab = multiplier((q_a - q_b)(F_a - F_b)), and q ~ P0 exp(sum l_ab s_ab d_ab).
+    For each row this is the q that minimizes  D(q || P0) + sum_ab loss((q_a - q_b)(F_a - F_b)),  a convex function, by
+    Newton's method. The multipliers of equation 77 are lambda_ab = multiplier((q_a - q_b)(F_a - F_b)), and
+    q ~ P0 exp(sum lambda_ab s_ab d_ab).
     """
     q = prior / prior.sum(axis=1, keepdims=True)
-    doubtful = np.flatnonzero((prior > 0).sum(axis=1) > 1)
-    if len(doubtful):
-        q[doubtful] = _Rowwise(scores[doubtful], q[doubtful], margin).minimum()
+    uncertain = np.flatnonzero((prior > 0).sum(axis=1) > 1)
+    if len(uncertain):
+        q[uncertain] = _RowProblems(scores[uncertain], q[uncertain], margin).minimize()
     return q
 
 
-def _rising(c: float) -> list[float]:
-    """From a small one to c."""
-    out = [c]
-    while out[-1] > SOFT:
-        out.append(out[-1] / SOFTER)
+def _increasing(C: float) -> list[float]:
+    """A sequence of values that ends with C."""
+    out = [C]
+    while out[-1] > DIRECT_C:
+        out.append(out[-1] / C_RATIO)
     return out[::-1]
 
 
-class _Rowwise:
-    """As many small problems as there are rows, side by side."""
+class _RowProblems:
+    """The independent problems of all rows, solved simultaneously."""
 
     def __init__(self, scores: Array, prior: Array, margin: MarginPrior) -> None:
         a, b = pairs(prior.shape[1])
@@ -117,66 +121,66 @@ class _Rowwise:
         self.imposed = (prior[:, a] + prior[:, b]) > 0
 
     def value(self, q: Array, rows: np.ndarray) -> Array:
-        """(n,)."""
+        """(n,) objective of each row."""
         loss = np.where(self.imposed[rows], self.margin.loss((q @ self.e.T) * self.d[rows]), 0.0)
         return rel_entr(q, self.prior[rows]).sum(axis=1) + loss.sum(axis=1)
 
-    def minimum(self) -> Array:
-        """(n, C); a large c by way of smaller ones, for a loss that all but breaks points nowhere."""
+    def minimize(self) -> Array:
+        """(n, C); a large C is approached through smaller ones: Newton steps fail at the near-kink of the loss."""
         q = self.prior.copy()
-        whole = self.margin
-        for C in _rising(getattr(whole, "C", 1.0)):
-            self.margin = replace(whole, C=C) if hasattr(whole, "C") else whole  # type: ignore[type-var]
-            q = np.maximum(q, INSIDE * self.prior)  # off the border
+        margin = self.margin
+        for C in _increasing(getattr(margin, "C", 1.0)):
+            self.margin = replace(margin, C=C) if hasattr(margin, "C") else margin  # type: ignore[type-var]
+            q = np.maximum(q, INTERIOR * self.prior)  # away from the boundary
             self._descend(q := q / q.sum(axis=1, keepdims=True))
         return q
 
     def _descend(self, q: Array) -> None:
-        moving = np.arange(len(q))
-        now = self.value(q, moving)
-        for _ in range(STEPS):
-            slope, step = self._step(q[moving], moving)
-            promise = -(slope * step).sum(axis=1)
-            some = promise > FLAT * (1.0 + np.abs(now[moving]))
-            moving, step, promise = moving[some], step[some], promise[some]
-            if len(moving) == 0:
+        active = np.arange(len(q))
+        value = self.value(q, active)
+        for _ in range(MAX_STEPS):
+            gradient, step = self._step(q[active], active)
+            decrease = -(gradient * step).sum(axis=1)
+            large = decrease > MIN_DECREASE * (1.0 + np.abs(value[active]))
+            active, step, decrease = active[large], step[large], decrease[large]
+            if len(active) == 0:
                 break
-            before = now[moving]
-            self._search(q, now, moving, step, promise)
-            moving = moving[now[moving] < before]
+            previous = value[active]
+            self._line_search(q, value, active, step, decrease)
+            active = active[value[active] < previous]
 
     def _step(self, q: Array, rows: np.ndarray) -> tuple[Array, Array]:
-        """Slopes and Newton steps, sums held; a class the prior rules out stays out."""
+        """Gradients, and Newton steps that preserve the sum of q; impossible classes keep probability 0."""
         C = q.shape[1]
         possible = self.prior[rows] > 0
-        ahead, d = q @ self.e.T, self.d[rows]
-        lam = np.where(self.imposed[rows], self.margin.multiplier(ahead * d), 0.0)
+        sign, d = q @ self.e.T, self.d[rows]
+        lam = np.where(self.imposed[rows], self.margin.multiplier(sign * d), 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            slope = np.where(possible, np.log(q / self.prior[rows]), 0.0) - (lam * d) @ self.e
-        loss_curvature = np.where(self.imposed[rows], self.margin.loss_curvature(lam), 0.0) * d**2
+            gradient = np.where(possible, np.log(q / self.prior[rows]), 0.0) - (lam * d) @ self.e
+        curvature = np.where(self.imposed[rows], self.margin.loss_curvature(lam), 0.0) * d**2
         system = np.zeros((len(q), C + 1, C + 1))
-        system[:, :C, :C] = np.einsum("np,pi,pj->nij", loss_curvature, self.e, self.e)
+        system[:, :C, :C] = np.einsum("np,pi,pj->nij", curvature, self.e, self.e)
         diagonal = np.arange(C)
-        system[:, diagonal, diagonal] += 1.0 / np.maximum(q, 1e-300)  # all but rigid where the class is ruled out
+        system[:, diagonal, diagonal] += 1.0 / np.maximum(q, 1e-300)  # nearly infinite for an impossible class
         system[:, :C, C] = system[:, C, :C] = possible
-        slope = np.where(possible, slope, 0.0)
-        right = np.concatenate([-slope, np.zeros((len(q), 1))], axis=1)
+        gradient = np.where(possible, gradient, 0.0)
+        right = np.concatenate([-gradient, np.zeros((len(q), 1))], axis=1)
         step = np.linalg.solve(system, right[:, :, None])[:, :C, 0]
-        return slope, np.where(possible, step, 0.0)
+        return gradient, np.where(possible, step, 0.0)
 
-    def _search(self, q: Array, now: Array, rows: np.ndarray, step: Array, promise: Array) -> None:
-        """Halve the steps of those rows whose value does not fall."""
+    def _line_search(self, q: Array, value: Array, rows: np.ndarray, step: Array, decrease: Array) -> None:
+        """Halve the step of each row until its objective falls sufficiently; updates q and value in place."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            room = np.where(step < 0, -q[rows] / step, np.inf).min(axis=1)
-        length = np.minimum(1.0, 0.99 * room)
+            largest = np.where(step < 0, -q[rows] / step, np.inf).min(axis=1)
+        length = np.minimum(1.0, 0.99 * largest)
         left = np.arange(len(rows))
-        for _ in range(HALVINGS):
+        for _ in range(MAX_HALVINGS):
             trial = np.maximum(q[rows[left]] + length[left, None] * step[left], 0.0)
-            value = self.value(trial, rows[left])
-            good = value <= now[rows[left]] - 1e-4 * length[left] * promise[left]
-            q[rows[left[good]]] = trial[good]
-            now[rows[left[good]]] = value[good]
-            left = left[~good]
+            trial_value = self.value(trial, rows[left])
+            accepted = trial_value <= value[rows[left]] - 1e-4 * length[left] * decrease[left]
+            q[rows[left[accepted]]] = trial[accepted]
+            value[rows[left[accepted]]] = trial_value[accepted]
+            left = left[~accepted]
             length[left] *= 0.5
             if len(left) == 0:
                 break
@@ -193,12 +197,13 @@ def solve_uncertain_labels(
     tol: float,
     max_rounds: int,
 ) -> Run:
-    """The two-step algorithm; the run's params are `Beliefs`."""
+    """The two-step algorithm; the params of the run are a `LabelSolution`."""
     if isinstance(margin, Fixed):
         raise ValueError(
-            "margin='fixed' needs certain labels, and some rows have none; give every label, or set margin='laplace'"
+            "margin='fixed' requires that all labels are known, but some are uncertain or missing; provide every "
+            "label, or set margin='laplace'"
         )
-    inner = replace(search, gap=min(search.gap, 1e-9), observers=())  # a step must not lose what the last one found
+    inner = replace(search, gap=min(search.gap, 1e-9), observers=())  # precise enough that no step raises the objective
     problem = LabelProblem(discriminant, margin, inner, prior, weight, first_step=relaxation)
     return run(
         problem,
