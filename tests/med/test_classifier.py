@@ -359,9 +359,9 @@ def test_bounds_to_try_follow_the_target(two):
 
 def test_c_at_most_one_is_refused_where_and_only_where_no_row_would_speak(two):
     X, y = two
-    with pytest.raises(ValueError, match="take C"):
+    with pytest.raises(ValueError, match="set C"):
         MEDClassifier(C=1.0, margin="exponential").fit(X, y)
-    with pytest.raises(ValueError, match=r"take C > 0\.5"):
+    with pytest.raises(ValueError, match=r"set C > 0\.5"):
         MEDClassifier(C=0.4, margin=Margin("exponential", target=2.0)).fit(X, y)
     for margin in ("laplace", "gaussian"):
         assert MEDClassifier(C=0.5, margin=margin, calibration=None).fit(X, y).score(X, y) > 0.7

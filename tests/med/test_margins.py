@@ -146,7 +146,7 @@ def test_a_certain_margin_has_a_straight_potential_and_no_loss():
     np.testing.assert_array_equal(margin.mean(lam), 0.8)
     np.testing.assert_array_equal(margin.curvature(lam), 0.0)
     assert margin.upper == np.inf
-    with pytest.raises(NotImplementedError, match="no loss"):
+    with pytest.raises(NotImplementedError, match="no finite loss"):
         margin.multiplier(lam)
 
 
@@ -159,7 +159,7 @@ def test_a_name_stands_for_its_prior():
 def test_a_prior_that_expects_no_margin_is_refused_with_the_reason():
     # CORRECTIONS (14): with c <= 1 every multiplier is 0
     for c in (0.5, 1.0):
-        with pytest.raises(ValueError, match="take C"):
+        with pytest.raises(ValueError, match="set C"):
             check_some_margin(Exponential(c))
     for margin in (Exponential(1.001), Exponential(0.4, 3.0), Laplace(0.01), Gaussian(0.01), Fixed(0.5)):
         check_some_margin(margin)

@@ -13,7 +13,7 @@ WANTED = "structure must be 'naive', a list of .parent, child., a function of th
 
 
 BAD = [
-    ({"structure": "tree"}, f"{WANTED}.*got 'tree'; for trees that are learned take MEDTreeClassifier"),
+    ({"structure": "tree"}, f"{WANTED}.*got 'tree'; to learn a tree, use MEDTreeClassifier"),
     ({"structure": "chain"}, f"{WANTED}.*got 'chain'$"),
     ({"structure": 3}, f"{WANTED}.*got 3"),
     ({"structure": ["v0"]}, "structure must list pairs .parent, child.; got 'v0'"),
@@ -27,9 +27,12 @@ BAD = [
     ({"structure": [(2, 2)]}, "structure has a cycle, v2 -> v2;"),
     ({"structure": lambda names: 5}, "structure must return a list of .parent, child.; it returned 5"),
     ({"structure": lambda names: "naive"}, "structure must return a list .*; it returned 'naive'"),
-    ({"structure": {"yes": []}}, r"structure is a dict without the class 'no'; give its edges, \[\] for none"),
-    ({"structure": {"yes": [], "no": [], "ye": []}}, "edges for a class 'ye' that y does not have; did you mean 'yes'"),
-    ({"structure": {"yes": [], "no": [], 7: []}}, "edges for a class 7 .*; the classes are 'no', 'yes'"),
+    ({"structure": {"yes": []}}, r"structure is a dict without the class 'no'; add its edges, or \[\] for none"),
+    (
+        {"structure": {"yes": [], "no": [], "ye": []}},
+        "edges for class 'ye', which y does not contain; did you mean 'yes'",
+    ),
+    ({"structure": {"yes": [], "no": [], 7: []}}, "edges for class 7, .*; the classes are 'no', 'yes'"),
     ({"structure": {"yes": {}, "no": []}}, "structure of a class must be 'naive', a list or a function; got {}"),
     ({"structure": {"yes": "tree", "no": []}}, f"{WANTED}.*got 'tree'"),
     ({"ess": 0.0}, "ess must be a number > 0"),
@@ -61,10 +64,10 @@ def test_bad_options_are_refused_in_words(options, message):
 
 def test_tables_that_are_too_large_are_refused_with_their_numbers(monkeypatch):
     Z, y = draw(40)
-    monkeypatch.setattr(module, "MOST_CELLS", 20)
+    monkeypatch.setattr(module, "MAX_CELLS", 20)
     message = (
         r"the table of column 'v3' has 6 configurations of its parents 'v0' \(2\), 'v1' \(3\) times 4 values, "
-        r"24 cells; the most are 20. Give it fewer parents"
+        r"24 cells; at most 20 are allowed. Use fewer parents"
     )
     with pytest.raises(ValueError, match=message):
         MEDBayesNetClassifier([(0, 3), (1, 3)], C=1.0).fit(words(Z), y)

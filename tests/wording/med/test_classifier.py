@@ -20,7 +20,7 @@ def two():
 
 def test_there_would_be_no_classifier(two):
     X, y = two
-    with pytest.raises(ValueError, match="there would be no classifier; take C > 1"):
+    with pytest.raises(ValueError, match="there would be no classifier; set C > 1"):
         MEDClassifier(C=1.0, margin="exponential").fit(X, y)
 
 

@@ -11,14 +11,14 @@ from ...med.test_gaussians import draw, part, some, training_set
 
 def test_the_domain_ends_where_the_rows_or_the_scatter_do():
     one = some(3, rows=4.0)
-    few = one.statistics_in(one)
+    few = one.natural_parameters_in(one)
     few[0] = 2.0
     with pytest.raises(OutsideDomainError, match="a class would have a total weight of 2; 3 columns need more than 2"):
-        one.with_statistics(few)
-    flat = one.statistics_in(one)
+        one.with_natural_parameters(few)
+    flat = one.natural_parameters_in(one)
     flat[4] = -0.1
     with pytest.raises(OutsideDomainError, match="the scatter of a class would not be positive definite"):
-        one.with_statistics(flat)
+        one.with_natural_parameters(flat)
 
 
 def test_a_class_too_small_for_its_columns_is_named():
@@ -27,7 +27,7 @@ def test_a_class_too_small_for_its_columns_is_named():
     y[:2] = 1
     with pytest.raises(
         ValueError,
-        match=r"class dog has a total weight of 2\.5; 4 columns need more than 3: .*larger prior \(now 0\.5\)",
+        match=r"class dog has a total weight of 2\.5; 4 columns need more than 3, .*larger prior \(now 0\.5\)",
     ):
         training_set(X, 0.5).discriminant(part(y), np.inf)
 

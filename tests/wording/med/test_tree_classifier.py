@@ -93,8 +93,8 @@ def test_bad_data_is_refused_in_words(monkeypatch):
     partly[5] = None
     with pytest.raises(ValueError, match="a mixture of trees needs the label of every row; give them all, or set n_"):
         MEDTreeClassifier(C=1.0, trees=Trees(n_trees=2)).fit(X, partly)
-    with pytest.raises(ValueError, match="margin='fixed' needs certain labels"):
+    with pytest.raises(ValueError, match="margin='fixed' requires that all labels are known"):
         MEDTreeClassifier(margin="fixed", calibration=None).fit(X, partly)
-    monkeypatch.setattr("mixent.med.tree_columns.MOST_CELLS", 8)
-    with pytest.raises(ValueError, match="the columns have 10 values in all, and pairwise tables take at most 8; join"):
+    monkeypatch.setattr("mixent.med.tree_columns.MAX_CELLS", 8)
+    with pytest.raises(ValueError, match="pairwise tables allow at most 8 values over all columns; got 10"):
         MEDTreeClassifier(C=1.0).fit(X, y)

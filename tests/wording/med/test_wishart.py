@@ -12,11 +12,14 @@ from ...med.test_wishart import some
 @pytest.mark.parametrize(
     ("T", "message"),
     [
-        (np.r_[1.0, np.zeros(2), np.eye(2).ravel()], "a Gaussian of 2 columns would count 1 rows"),
-        (np.r_[-3.0, np.zeros(2), np.eye(2).ravel()], "would count -3 rows"),
-        (np.r_[np.inf, np.zeros(2), np.eye(2).ravel()], "would count inf rows"),
-        (np.r_[np.nan, np.zeros(2), np.eye(2).ravel()], "would count nan rows"),
-        (np.r_[5.0, np.nan, 0.0, np.eye(2).ravel()], "would count 5 rows"),
+        (
+            np.r_[1.0, np.zeros(2), np.eye(2).ravel()],
+            "a Gaussian of 2 columns needs .* total weight above 1; the total weight would be 1",
+        ),
+        (np.r_[-3.0, np.zeros(2), np.eye(2).ravel()], "weight would be -3"),
+        (np.r_[np.inf, np.zeros(2), np.eye(2).ravel()], "weight would be inf"),
+        (np.r_[np.nan, np.zeros(2), np.eye(2).ravel()], "weight would be nan"),
+        (np.r_[5.0, np.nan, 0.0, np.eye(2).ravel()], "weight would be 5"),
         (np.r_[5.0, np.zeros(2), 1.0, 2.0, 2.0, 1.0], "the scatter would not be positive definite"),
         (np.r_[5.0, 5.0, 0.0, np.eye(2).ravel()], "the scatter would not be positive definite"),
     ],
@@ -25,4 +28,4 @@ def test_outside_the_domain(T, message):
     with pytest.raises(OutsideDomainError, match=message):
         Wishart(T, 2)
     with pytest.raises(OutsideDomainError, match=message):
-        some(2).with_statistics(T)
+        some(2).with_natural_parameters(T)
