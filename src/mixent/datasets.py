@@ -79,7 +79,7 @@ def make_orchestra(
     random_state: Any = None,
     return_posterior: bool = False,
 ) -> Orchestra:
-    """Simulate two classes that share four hidden groups, after the orchestra example of document 000, section V.
+    """Simulate two classes that share four hidden groups, after the orchestra example of Baras and Baras (section V).
 
     Flutes, saxophones, clarinets and violins are equally frequent, and the features of each instrument are normal. The
     class is the material of the instrument, with p(metal | flute, saxophone, clarinet, violin) = 0.7, 1, 0.3, 0.

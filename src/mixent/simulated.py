@@ -255,7 +255,7 @@ def simulate_verification(
 ) -> Verification:
     """Simulate the scores of biometric systems for clients and impostors.
 
-    The default numbers of clients and impostors are those of document 004, section 5.2 (LP1).
+    The default numbers of clients and impostors are those of Pal (2006, section 5.2, LP1).
 
     The score of system j is an increasing function of a latent z_j, which is normal with variance 1 and mean 0 for
     impostors and `separation` for clients; given the class, any two z have correlation `correlation`. The equal error

@@ -7,20 +7,25 @@ from typing import Any
 
 import numpy as np
 
+RandomState = int | np.random.RandomState | None  # as scikit-learn takes it
+
 
 def check_count(name: str, value: Any, also: str = "") -> int:
-    """A whole number >= 1."""
+    """A whole number >= 1; `also` names other values that are allowed, for the message."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 1:
         return int(value)
-    extra = f", or {also}" if also else ""
-    raise ValueError(f"{name} must be a whole number >= 1{extra}; got {value!r}")
+    raise ValueError(f"{name} must be a whole number >= 1{_or(also)}; got {value!r}")
 
 
-def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
-    """A finite number > 0 (>= 0 with zero=True)."""
+def check_positive(name: str, value: Any, *, zero: bool = False, also: str = "") -> float:
+    """A finite number > 0 (>= 0 with zero=True); `also` names other values that are allowed, for the message."""
     if check_number(value) and np.isfinite(value) and (value > 0 or (zero and value == 0)):
         return float(value)
-    raise ValueError(f"{name} must be a number {'>=' if zero else '>'} 0; got {value!r}")
+    raise ValueError(f"{name} must be a number {'>=' if zero else '>'} 0{_or(also)}; got {value!r}")
+
+
+def _or(also: str) -> str:
+    return f", or {also}" if also else ""
 
 
 def check_share(name: str, value: Any) -> float:
@@ -34,20 +39,20 @@ def check_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
-def check_folds(name: str, value: Any) -> None:
-    """A whole number >= 2, a splitter, or splits."""
+def check_folds(name: str, value: Any, also: str = "") -> None:
+    """A whole number >= 2, a splitter, or splits; `also` names other values that are allowed, for the message."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 2:
         return
     if not isinstance(value, (str, bytes)) and (hasattr(value, "split") or np.iterable(value)):
         return
-    raise ValueError(f"{name} must be a whole number >= 2, a splitter or a list of splits; got {value!r}")
+    raise ValueError(f"{name} must be a whole number >= 2, a splitter or a list of splits{_or(also)}; got {value!r}")
 
 
-def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
-    """One of a few words."""
+def check_choice(name: str, value: Any, choices: tuple[str, ...], also: str = "") -> str:
+    """One of a few words; `also` names other values that are allowed, for the message."""
     if isinstance(value, str) and value in choices:
         return value
-    raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}")
+    raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}{_or(also)}; got {value!r}")
 
 
 def check_flag(name: str, value: Any) -> bool:
@@ -75,5 +80,5 @@ def check_workers(n_jobs: Any) -> int:
 
 def check_calibration(value: Any, choices: tuple[str, ...]) -> None:
     """One of a few words, or None for none."""
-    if value is not None and not (isinstance(value, str) and value in choices):
-        raise ValueError(f"calibration must be one of {', '.join(map(repr, choices))}, or None; got {value!r}")
+    if value is not None:
+        check_choice("calibration", value, choices, also="None")

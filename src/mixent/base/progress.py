@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from mixent.base.text import one_line
 
 if TYPE_CHECKING:
@@ -25,6 +23,8 @@ LOG = 5.0  # seconds between two lines of a log
 @contextmanager
 def progress_bar(progress: Any, title: str) -> Iterator[Show | None]:
     """True: progress on standard error or in the notebook; a callable: itself; False: None."""
+    import numpy as np  # the command line starts without it
+
     if not callable(progress) and not isinstance(progress, (bool, np.bool_)):
         raise ValueError(f"progress must be True, False or a function of (done, total, text); got {progress!r}")
     if callable(progress):

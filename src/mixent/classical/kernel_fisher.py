@@ -210,7 +210,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         check_flag("standardize", self.standardize)
         check_random_state(self.random_state)  # an invalid value is an error even if nothing is drawn
         if not (isinstance(self.shrinkage, str) and self.shrinkage == "auto"):
-            check_positive("shrinkage", self.shrinkage)
+            check_positive("shrinkage", self.shrinkage, also="'auto'")
 
     # --- one fit ------------------------------------------------------------------------------------------------
 

@@ -189,14 +189,10 @@ class ParzenClassifier(ProbabilisticClassifier):
             return None
         C = len(self.classes_)
         if np.ndim(self.bandwidth) != 1:
-            if isinstance(self.bandwidth, str):
-                raise ValueError(
-                    f"bandwidth must be 'auto', a number > 0, or one number for each class; got {self.bandwidth!r}"
-                )
-            return np.full(C, check_positive("bandwidth", self.bandwidth))
+            return np.full(C, check_positive("bandwidth", self.bandwidth, also="'auto' or one number for each class"))
         if len(self.bandwidth) != C:
             raise ValueError(f"bandwidth must have one number for each of the {C} classes; got {len(self.bandwidth)}")
-        return np.array([check_positive("bandwidth", h) for h in self.bandwidth])
+        return np.array([check_positive("bandwidth of a class", h) for h in self.bandwidth])
 
     def _fit_bandwidths(self, leave_one_out: LeaveOneOut, show: Any) -> None:
         """Set the bandwidths, chosen if they are not given, and the leave-one-out predictions."""

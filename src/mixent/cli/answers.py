@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mixent.cli.data import listed, need_columns, read_table, respell
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
+    from sklearn.base import BaseEstimator
+
+    from mixent.fusion import Calibration
 
 MANY = 10  # different numbers from which on a column of numbers holds scores
 ALONE = 0.5  # share of the rows that have a text of their own, in a column of names
@@ -30,7 +33,7 @@ class Given:
 
 
 def wide_sources(
-    frame: pd.DataFrame, columns: Sequence[str], classes: Sequence[Any], scores: Sequence[str]
+    frame: pd.DataFrame, columns: Sequence[str], classes: Sequence[Hashable], scores: Sequence[str]
 ) -> dict[str, Given]:
     """Sources by name from the columns of a wide table; those of `scores` are scores whatever they look like."""
     places, groups = {c: i for i, c in enumerate(columns)}, _groups(columns, classes)
@@ -48,7 +51,7 @@ def wide_sources(
     return out
 
 
-def _groups(columns: Sequence[str], classes: Sequence[Any]) -> dict[str, list[str]]:
+def _groups(columns: Sequence[str], classes: Sequence[Hashable]) -> dict[str, list[str]]:
     """Columns `name:symbol` by name, where some symbol is a class."""
     names = {str(label) for label in classes}
     groups: dict[str, list[str]] = {}
@@ -58,7 +61,7 @@ def _groups(columns: Sequence[str], classes: Sequence[Any]) -> dict[str, list[st
     return {n: members for n, members in groups.items() if any(c.rsplit(":", 1)[1] in names for c in members)}
 
 
-def _symbols(name: str, columns: list[str], classes: Sequence[Any]) -> tuple:
+def _symbols(name: str, columns: list[str], classes: Sequence[Hashable]) -> tuple:
     known = {str(label): label for label in classes}
     symbols = [column.rsplit(":", 1)[1] for column in columns]
     absent = [text for text in known if text not in symbols]
@@ -79,7 +82,7 @@ def _numbers(frame: pd.DataFrame, columns: Sequence[str]) -> np.ndarray:
     return np.column_stack([frame[c].to_numpy(dtype=float, na_value=float("nan")) for c in columns])
 
 
-def _first(column: pd.Series) -> Any:
+def _first(column: pd.Series) -> object:
     some = column.dropna()
     return some.iloc[0] if len(some) else None
 
@@ -94,7 +97,7 @@ def _with_cells(frame: pd.DataFrame, name: str, given: Given, columns: list[str]
     return replace(given, cells=_numbers(frame, columns), cell_names=tuple(c.rsplit("@", 1)[1] for c in columns))
 
 
-def column_given(column: pd.Series, name: str, classes: Sequence[Any], score: bool = False) -> Given:
+def column_given(column: pd.Series, name: str, classes: Sequence[Hashable], score: bool = False) -> Given:
     """Labels or scores of a column."""
     import numpy as np
 
@@ -109,7 +112,7 @@ def column_given(column: pd.Series, name: str, classes: Sequence[Any], score: bo
     return Given("labels", as_objects(column))
 
 
-def _looks_scored(different: np.ndarray, classes: Sequence[Any]) -> bool:
+def _looks_scored(different: np.ndarray, classes: Sequence[Hashable]) -> bool:
     import numpy as np
 
     values = np.asarray(different, dtype=float)
@@ -158,7 +161,7 @@ def of_items(frame: pd.DataFrame, item: str, column: str, option: str) -> pd.Ser
     return frame[column].iloc[first].reset_index(drop=True)
 
 
-def worded(calibrations: Mapping[str, Any]) -> dict[str, tuple]:
+def worded(calibrations: Mapping[str, Calibration]) -> dict[str, tuple]:
     """Columns of a wide table that hold words, which are to be read as they are written, and the words."""
     out = {}
     for name, calibration in calibrations.items():
@@ -170,7 +173,7 @@ def worded(calibrations: Mapping[str, Any]) -> dict[str, tuple]:
     return out
 
 
-def read_answers(fuser: Any, path: Path) -> pd.DataFrame:
+def read_answers(fuser: BaseEstimator, path: Path) -> pd.DataFrame:
     """A wide table of answers for a fitted fusion."""
     layout = fuser._fitted_layout
     calibrations = dict(zip(layout.names, layout.calibrations))
@@ -180,7 +183,7 @@ def read_answers(fuser: Any, path: Path) -> pd.DataFrame:
     return frame
 
 
-def read_wide(path: Path, calibrations: Mapping[str, Any], text: Sequence[str] = ()) -> pd.DataFrame:
+def read_wide(path: Path, calibrations: Mapping[str, Calibration], text: Sequence[str] = ()) -> pd.DataFrame:
     """Read a wide table of answers; words of the calibrations, and columns `text`, as they are written."""
     words = worded(calibrations)
     frame = read_table(path, [*words, *text])
@@ -189,7 +192,7 @@ def read_wide(path: Path, calibrations: Mapping[str, Any], text: Sequence[str] =
     return frame
 
 
-def need_sources(path: Path, columns: Sequence[str], calibrations: Mapping[str, Any], hint: str = "") -> None:
+def need_sources(path: Path, columns: Sequence[str], calibrations: Mapping[str, Calibration], hint: str = "") -> None:
     """Every source needs its column, or its columns of probabilities."""
     for name, calibration in calibrations.items():
         if name not in columns and not all(f"{name}:{symbol}" in columns for symbol in calibration.symbols):

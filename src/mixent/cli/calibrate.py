@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,6 +21,8 @@ from mixent.cli.parsing import by_class, long_columns, names_in, refuse, shares_
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
+
+    from mixent.fusion import Calibration
 
 MOST_ROWS, MOST_CLASSES = 60, 8
 
@@ -159,7 +161,7 @@ class Reading:
             ),
         )
 
-    def calibration(self, name: str, truth: pd.Series, given: Given) -> Any:
+    def calibration(self, name: str, truth: pd.Series, given: Given) -> Calibration:
         """The calibration of a source by its answers to rows of known class."""
         try:
             made = self._scores(name, truth, given) if given.kind == "scores" else self._answers(name, truth, given)
@@ -167,7 +169,7 @@ class Reading:
             raise ValueError(f"source {name!r}: {error}") from error
         return made if given.cell_names is None else replace(made, cells=given.cell_names)
 
-    def _scores(self, name: str, truth: pd.Series, given: Given) -> Any:
+    def _scores(self, name: str, truth: pd.Series, given: Given) -> Calibration:
         from mixent.fusion import Calibration
 
         if given.cells is not None:
@@ -175,7 +177,7 @@ class Reading:
         how = {"ratio": True} if name in self.lines else {} if self.bins is None else {"bins": self.bins}
         return Calibration.from_scores(as_objects(truth), given.values, calibration_set=self.set_name, **how)
 
-    def _answers(self, name: str, truth: pd.Series, given: Given) -> Any:
+    def _answers(self, name: str, truth: pd.Series, given: Given) -> Calibration:
         from mixent.fusion import Calibration
 
         return Calibration.from_predictions(
@@ -208,7 +210,7 @@ def _refuse_long(item: str | None, target: str, columns: list[str]) -> None:
     )
 
 
-def _check_names(option: str, names: Sequence[str], given: dict[str, Given]) -> None:
+def _check_names(option: str, names: Sequence[str], given: Collection[str]) -> None:
     strange = [name for name in names if name not in given]
     if strange:
         raise typer.BadParameter(f"{option} {strange[0]}: unknown source; the sources are {listed(list(given))}")
@@ -249,7 +251,7 @@ def _left_out(path: Path, frame: pd.DataFrame, target: str, item: str | None, ig
     return {target, *([item] if item else []), *ignored}
 
 
-def _classes(truth: pd.Series) -> list[Any]:
+def _classes(truth: pd.Series) -> list[Hashable]:
     from mixent.data import read_labels
 
     return read_labels(truth, len(truth)).classes.tolist()
@@ -287,13 +289,13 @@ def without_sources(path: Path, frame: pd.DataFrame, column: str, ignore: Sequen
     return frame
 
 
-def _of_symbols(values: dict[Any, Any]) -> Given:
+def _of_symbols(values: dict[Hashable, np.ndarray]) -> Given:
     import numpy as np
 
     return Given("probabilities", np.column_stack(list(values.values())), tuple(values))
 
 
-def _long_given(values: np.ndarray, name: str, classes: Sequence[Any], score: bool) -> Given:
+def _long_given(values: np.ndarray, name: str, classes: Sequence[Hashable], score: bool) -> Given:
     """A source of a long table, in whose column others may write words."""
     import pandas as pd
 
@@ -307,7 +309,7 @@ def _long_given(values: np.ndarray, name: str, classes: Sequence[Any], score: bo
     return column_given(column, name, classes, score)
 
 
-def _with_copies(made: dict[str, Any], copies: Sequence[str]) -> dict[str, Any]:
+def _with_copies(made: dict[str, Calibration], copies: Sequence[str]) -> dict[str, Calibration]:
     for text in copies:
         name, _, original = text.partition("=")
         if not name or not original:
@@ -317,25 +319,32 @@ def _with_copies(made: dict[str, Any], copies: Sequence[str]) -> dict[str, Any]:
     return made
 
 
-def _with_priors(made: dict[str, Any], priors: Sequence[str]) -> dict[str, Any]:
+def _with_priors(made: dict[str, Calibration], priors: Sequence[str]) -> dict[str, Calibration]:
+    import numpy as np
+
     for text in priors:
         name, colon, rest = text.partition(":")
         own = colon and name in made
         shares = shares_of("--priors", rest if own else text)
         for source in [name] if own else list(made):
             values = by_class("--priors", shares, made[source].classes)
-            made[source] = replace(made[source], priors=values)
+            made[source] = replace(made[source], priors=np.array(values))
     return made
 
 
-def _before(output: Path) -> dict[str, Any]:
+def _before(output: Path) -> dict[str, Calibration]:
     from mixent.fusion import load_calibrations
 
     return load_calibrations(output) if output.exists() else {}
 
 
 def _write(
-    screen: Screen, data: Path, truth: pd.Series, before: dict[str, Any], made: dict[str, Any], output: Path
+    screen: Screen,
+    data: Path,
+    truth: pd.Series,
+    before: dict[str, Calibration],
+    made: dict[str, Calibration],
+    output: Path,
 ) -> None:
     from mixent.fusion import save_calibrations
     from mixent.fusion.sources import Layout
@@ -349,7 +358,7 @@ def _write(
     screen.print()
 
 
-def _print_changes(screen: Screen, before: dict[str, Any], made: dict[str, Any], output: Path) -> None:
+def _print_changes(screen: Screen, before: dict[str, Calibration], made: dict[str, Calibration], output: Path) -> None:
     for name, source in made.items():
         few = [f"{c} ({n:.0f})" for c, n in zip(source.classes, source.n_rows) if n < FEW_ROWS]
         if few:
@@ -362,7 +371,7 @@ def _print_changes(screen: Screen, before: dict[str, Any], made: dict[str, Any],
     screen.wrote(output, also)
 
 
-def _print_sources(screen: Screen, made: dict[str, Any], soft: Sequence[str]) -> None:
+def _print_sources(screen: Screen, made: dict[str, Calibration], soft: Sequence[str]) -> None:
     from mixent.fusion.facts import accuracy, answer_type, information
 
     table = grid("source")

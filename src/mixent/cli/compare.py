@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -16,10 +16,12 @@ from mixent.cli.data import Data, Roles, read_data
 from mixent.cli.fit import words_in
 from mixent.cli.output import PAGE, check_output, check_table_output, write_records
 from mixent.cli.parsing import names_in, one_of, read_settings, refuse, unknown
-from mixent.cli.settings import check_columns, make_estimator, models, parameters_of
+from mixent.cli.settings import KINDS, check_columns, make_estimator, models, parameters_of
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
+    from sklearn.base import BaseEstimator
 
     from mixent.comparison import Comparison
 
@@ -32,6 +34,7 @@ HEADINGS = {  # of the metrics, on two lines
     "brier": "Brier\nscore",
     "calibration": "calib.\nerror %",
 }
+Methods: TypeAlias = "str | dict[str, BaseEstimator | None]"  # as `mixent.compare` takes them
 METRICS = ("log_loss", "error", "balanced_error", "brier")
 
 
@@ -165,7 +168,7 @@ class Files:
         check_output(self.journal if self.keeps_journal else None, [data, self.model])
 
 
-def chosen_methods(names: Sequence[str], settings: Mapping[str, Any], seed: int) -> str | dict[str, Any]:
+def chosen_methods(names: Sequence[str], settings: Mapping[str, Any], seed: int) -> Methods:
     """What `mixent.compare` takes as methods: names to classifiers, or to None for its own method of that name."""
     if not names:
         refuse((bool(settings), "--set needs --method: name the model whose parameters these are"))
@@ -191,7 +194,7 @@ def _settings_of(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     return shared | mine
 
 
-def _method(name: str, settings: Mapping[str, Any], seed: int) -> Any:
+def _method(name: str, settings: Mapping[str, Any], seed: int) -> BaseEstimator | None:
     """The classifier; None where `mixent.compare` has a method of this name, which nothing changes."""
     from mixent.base.registry import entries
 
@@ -199,7 +202,7 @@ def _method(name: str, settings: Mapping[str, Any], seed: int) -> Any:
     recipes = {recipe.name for other in entries() for recipe in other.recipes}
     if entry is None or (name in recipes and not settings):
         return None
-    refuse((entry.task != "classification", f"--method takes classifiers; {name} is a model for {entry.task}"))
+    refuse((entry.task != "classification", f"--method takes classifiers; {name} is {KINDS[entry.task]}"))
     return make_estimator(name, settings, {"random_state": seed, "n_jobs": 1})  # methods run in parallel already
 
 
@@ -211,7 +214,7 @@ def read_time(text: str) -> float:
     return float(match[1]) * UNITS[match[2]]
 
 
-def _check_can_save(chosen: str | dict[str, Any], baselines: bool) -> None:
+def _check_can_save(chosen: Methods, baselines: bool) -> None:
     """Refuse before the work what could not be written after it."""
     from importlib.util import find_spec
 
@@ -222,7 +225,7 @@ def _check_can_save(chosen: str | dict[str, Any], baselines: bool) -> None:
         )
 
 
-def _check_words(chosen: str | dict[str, Any], table: Data) -> None:
+def _check_words(chosen: Methods, table: Data) -> None:
     """Refuse words in the settings of a method that name neither a model nor a column."""
     for name, estimator in {} if isinstance(chosen, str) else chosen.items():
         if estimator is not None:
@@ -270,7 +273,7 @@ def without_names(screen: Screen, table: Data) -> Data:
     return replace(table, X=table.X.drop(columns=names))
 
 
-def live_on(screen: Screen) -> Any:
+def live_on(screen: Screen) -> bool | Console:
     """Where a comparison shows its progress."""
     return False if screen.err.quiet else screen.err
 

@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import typer
 from rich.console import Console
@@ -21,12 +20,12 @@ WIDEST = 100  # columns of text that is wrapped here
 NOT_FOR_USERS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """The user's text inside rich markup: harmless whatever it holds."""
     return escape(one_line(value))
 
 
-def named(label: Any) -> str:
+def named(label: object) -> str:
     """A class in a sentence, inside rich markup: a label that is a number comes after the word class."""
     return shown(class_name(label))
 
@@ -60,7 +59,7 @@ class Screen:
         """Print which file was written."""
         self.print(f"Wrote [bold]{shown(path)}[/]{escape(more)}")
 
-    def warn(self, message: Any) -> None:
+    def warn(self, message: object) -> None:
         """One yellow line; a repeated message is printed once, and those after the eighth are only counted."""
         text = one_line(message)
         if text not in self._warned:

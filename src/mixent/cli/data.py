@@ -5,10 +5,10 @@ from __future__ import annotations
 import difflib
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mixent.base.text import count
 from mixent.cli.console import Screen, shown
@@ -218,14 +218,14 @@ def need_columns(path: Path, have: Iterable[str], wanted: Iterable[str]) -> None
     raise ValueError(f"{path} has no {plural} {listed(missing)}; {hint}")
 
 
-def listed(names: Sequence[Any]) -> str:
+def listed(names: Sequence[Hashable]) -> str:
     """Names in quotes, not too many."""
     from mixent.data import listed
 
     return listed(list(names))
 
 
-def respell(frame: pd.DataFrame, name: str, known: Iterable[Any]) -> None:
+def respell(frame: pd.DataFrame, name: str, known: Iterable[Hashable]) -> None:
     """Codes of a column as they are known, where they are written otherwise: 1 for 1.0 and back."""
     known = set(known)
     other = {text: _respelled(text) for text in frame[name].dropna().unique() if isinstance(text, str)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,6 +19,7 @@ from mixent.cli.rows import read_rows
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
+    from sklearn.base import BaseEstimator
 
 MOST_LINES, MOST_PARTS, MOST_LARGEST = 30, 15, 3
 FEW_ROWS = 3  # more are printed in a line each, unless asked for
@@ -28,9 +30,9 @@ class Case:
     """One row: its class, and the parts of its log-odds, largest first."""
 
     row: int
-    label: Any
+    label: Hashable
     probability: float
-    rival: Any
+    rival: Hashable
     log_odds: float  # nats
     by: str  # "component", "column" or "classifier"
     parts: list[tuple[str, str, float]]  # name, what the row holds (or the class of a component), nats
@@ -116,7 +118,7 @@ def explain(
             screen.wrote(output)
 
 
-def _check_explains(fitted: Any, task: str, model: Path, label: str | None) -> None:
+def _check_explains(fitted: BaseEstimator, task: str, model: Path, label: str | None) -> None:
     from mixent.base.capabilities import cells_of
 
     if task == "novelty":
@@ -152,7 +154,7 @@ def _check_rows(numbers: list[int], n_rows: int, data: Path) -> None:
         raise ValueError(f"{data} has {count(n_rows, 'row')}, numbered from 0; got row {beyond[0]}")
 
 
-def _label(text: str, classes: np.ndarray) -> Any:
+def _label(text: str, classes: np.ndarray) -> Hashable:
     """The class that is written like this."""
     names = {str(c): c for c in classes.tolist()}
     if text not in names:
@@ -160,7 +162,9 @@ def _label(text: str, classes: np.ndarray) -> Any:
     return names[text]
 
 
-def read_cases(fitted: Any, X: pd.DataFrame | np.ndarray, rows: list[int], label: Any) -> list[Case]:
+def read_cases(
+    fitted: BaseEstimator, X: pd.DataFrame | np.ndarray, rows: list[int], label: Hashable | None
+) -> list[Case]:
     """Explain rows of X, whose numbers are `rows`."""
     why, proba = fitted.explain(X, label=label), fitted.predict_proba(X)
     classes = {c: i for i, c in enumerate(fitted.classes_.tolist())}
@@ -175,7 +179,12 @@ def read_cases(fitted: Any, X: pd.DataFrame | np.ndarray, rows: list[int], label
 
 
 def _explain_scores(
-    screen: Screen, fitted: Any, X: pd.DataFrame | np.ndarray, rows: list[int], in_full: bool, output: Path | None
+    screen: Screen,
+    fitted: BaseEstimator,
+    X: pd.DataFrame | np.ndarray,
+    rows: list[int],
+    in_full: bool,
+    output: Path | None,
 ) -> None:
     from mixent.cli.novelty import explain_scores
 

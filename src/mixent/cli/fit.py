@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,9 +16,20 @@ from mixent.cli.console import Screen, session, shown
 from mixent.cli.data import Data, Roles, read_data
 from mixent.cli.output import check_output
 from mixent.cli.parsing import read_settings, refuse
-from mixent.cli.settings import DEFAULTS, check_can_save, check_columns, make_estimator, model_entry, models, set_common
+from mixent.cli.settings import (
+    DEFAULTS,
+    KINDS,
+    check_can_save,
+    check_columns,
+    make_estimator,
+    model_entry,
+    models,
+    set_common,
+)
 
 if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
     from mixent.base.registry import Entry
 
 
@@ -74,7 +85,7 @@ def fit(
 
 
 def _check_target(entry: Entry, target: str | None) -> None:
-    only = f"--target is only used with classifiers; {entry.name} is a model for {entry.task}"
+    only = f"--target is only used with classifiers; {entry.name} is {KINDS[entry.task]}"
     hint = ": give --target to `mixent predict`, for any column" if entry.task == "joint" else ""
     refuse(
         (entry.task == "fusion", f"--model {entry.name} is fitted by `mixent fuse`"),
@@ -93,7 +104,7 @@ def fit_model(
     *,
     seed: int,
     jobs: int | None,
-) -> tuple[Any, Data]:
+) -> tuple[BaseEstimator, Data]:
     """Fit the model of this name, save and describe it; returns it with its table."""
     from mixent import save
 
@@ -118,7 +129,7 @@ def fit_model(
     return estimator, table
 
 
-def words_in(value: Any) -> Iterator[str]:
+def words_in(value: object) -> Iterator[str]:
     """All words inside settings: some may be names of columns."""
     if isinstance(value, str):
         yield value
@@ -127,7 +138,7 @@ def words_in(value: Any) -> Iterator[str]:
             yield from words_in(item)
 
 
-def check_use(name: str, estimator: Any, *, weight: str | None, sequence: str | None) -> None:
+def check_use(name: str, estimator: BaseEstimator, *, weight: str | None, sequence: str | None) -> None:
     """Refuse options that the model has no use for."""
     from sklearn.utils.validation import has_fit_parameter
 
@@ -143,7 +154,7 @@ def check_use(name: str, estimator: Any, *, weight: str | None, sequence: str | 
     )
 
 
-def absent_labels(table: Data, target: str | None, estimator: Any) -> str | None:
+def absent_labels(table: Data, target: str | None, estimator: BaseEstimator) -> str | None:
     """What is done with rows without a label, where there are any."""
     from mixent.base.capabilities import LEFT_OUT, cells_of
     from mixent.data import read_labels
@@ -155,7 +166,7 @@ def absent_labels(table: Data, target: str | None, estimator: Any) -> str | None
     return f"{n_absent} of {count(len(table.y), 'row')} have no label in {target!r}: {note}"
 
 
-def fit_with_bar(screen: Screen, estimator: Any, table: Data) -> float:
+def fit_with_bar(screen: Screen, estimator: BaseEstimator, table: Data) -> float:
     """Fit under a progress bar; the seconds it took."""
     began = time.perf_counter()
     table = _usable(estimator, table)
@@ -170,7 +181,7 @@ def fit_with_bar(screen: Screen, estimator: Any, table: Data) -> float:
     return time.perf_counter() - began
 
 
-def _usable(estimator: Any, table: Data) -> Data:
+def _usable(estimator: BaseEstimator, table: Data) -> Data:
     """Without the rows that have no label, where the model cannot take them."""
     from mixent.base.capabilities import cells_of
     from mixent.data.labels import labelled_rows
@@ -184,7 +195,7 @@ def _usable(estimator: Any, table: Data) -> Data:
     return replace(table, X=table.X[steps], y=table.y[known], weight=weight, groups=groups)
 
 
-def _print_fitted(screen: Screen, entry: Entry, estimator: Any, table: Data) -> None:
+def _print_fitted(screen: Screen, entry: Entry, estimator: BaseEstimator, table: Data) -> None:
     """The model, and how it does on the rows it was fitted to."""
     screen.print()
     screen.text(entry.describe(estimator).text(screen.width))
@@ -192,7 +203,7 @@ def _print_fitted(screen: Screen, entry: Entry, estimator: Any, table: Data) -> 
     _print_training_rows(screen, entry, estimator, table)
 
 
-def _print_training_rows(screen: Screen, entry: Entry, estimator: Any, table: Data) -> None:
+def _print_training_rows(screen: Screen, entry: Entry, estimator: BaseEstimator, table: Data) -> None:
     """Scores of a classifier, or what another model shows of the rows it was fitted to."""
     if entry.task == "classification":
         _print_scores(screen, estimator, table)
@@ -204,7 +215,7 @@ def _print_training_rows(screen: Screen, entry: Entry, estimator: Any, table: Da
         screen.print()
 
 
-def _print_scores(screen: Screen, estimator: Any, table: Data) -> None:
+def _print_scores(screen: Screen, estimator: BaseEstimator, table: Data) -> None:
     from mixent.data.labels import labelled_rows
     from mixent.evaluate import score_table
 

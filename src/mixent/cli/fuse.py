@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,7 +24,9 @@ from mixent.cli.settings import model_for
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
+    from sklearn.base import BaseEstimator
 
+    from mixent.fusion import Calibration
     from mixent.fusion.answers import LongAnswers
 
 MANY_LABELS = 50  # different answers of a column of which nothing is known
@@ -137,7 +139,7 @@ def _check_outputs(output: Path, report: Path | None, save: Path | None, inputs:
     check_output(save, [*inputs, output])
 
 
-def _sources(path: Path, ignore: Sequence[str]) -> dict[str, Any]:
+def _sources(path: Path, ignore: Sequence[str]) -> dict[str, Calibration]:
     """Calibrations by name, without those to be ignored."""
     from mixent.fusion import load_calibrations
 
@@ -154,18 +156,18 @@ def _sources(path: Path, ignore: Sequence[str]) -> dict[str, Any]:
     return left
 
 
-def _classes(sources: Mapping[str, Any]) -> list[Any]:
+def _classes(sources: Mapping[str, Calibration]) -> list[Hashable]:
     from mixent.fusion.sources import Layout
 
     return Layout.of(sources).classes.tolist()
 
 
-def _in_words(sources: Mapping[str, Any] | None) -> bool:
+def _in_words(sources: Mapping[str, Calibration] | None) -> bool:
     """Are the classes words?"""
     return sources is not None and isinstance(_classes(sources)[0], str)
 
 
-def _class_prior(text: str | None, sources: Mapping[str, Any] | None) -> Any:
+def _class_prior(text: str | None, sources: Mapping[str, Calibration] | None) -> str | list[float]:
     if text is None or text.lower() in ("training", "uniform"):
         return (text or "training").lower()
     shares = shares_of("--class-prior", text)
@@ -176,7 +178,7 @@ def _class_prior(text: str | None, sources: Mapping[str, Any] | None) -> Any:
 
 def _read(
     path: Path,
-    sources: dict[str, Any] | None,
+    sources: dict[str, Calibration] | None,
     columns: Sequence[str] | None,
     item: str | None,
     labels: str | None,
@@ -191,7 +193,7 @@ def _read(
 
 def _read_wide(
     path: Path,
-    sources: dict[str, Any] | None,
+    sources: dict[str, Calibration] | None,
     item: str | None,
     labels: str | None,
     weight: str | None,
@@ -220,13 +222,13 @@ def _read_wide(
     return Answers(answers, items, item or "row", y, weights, notes)
 
 
-def _refuse_twice(others: Sequence[str], sources: Mapping[str, Any] | None) -> None:
+def _refuse_twice(others: Sequence[str], sources: Mapping[str, Calibration] | None) -> None:
     for name in others:
         if name in (sources or ()):
             raise ValueError(f"{name!r} is a source, and cannot be given to --item, --labels or --weight")
 
 
-def _unused(columns: Sequence[str], known: Sequence[str], sources: Mapping[str, Any]) -> tuple[str, ...]:
+def _unused(columns: Sequence[str], known: Sequence[str], sources: Mapping[str, Calibration]) -> tuple[str, ...]:
     """Columns that belong to no source, in a sentence."""
     prefixes = {name.rsplit(sign, 1)[0] for name in columns for sign in ":@" if sign in name} & set(sources)
     mine = {*known, *sources, *(c for c in columns for sign in ":@" if c.rsplit(sign, 1)[0] in prefixes)}
@@ -249,7 +251,7 @@ def _check_guesses(path: Path, frame: pd.DataFrame, names: Sequence[str]) -> Non
 
 def _read_long(
     path: Path,
-    sources: dict[str, Any] | None,
+    sources: dict[str, Calibration] | None,
     columns: Sequence[str],
     labels: str | None,
     weight: str | None,
@@ -270,7 +272,7 @@ def _read_long(
     return Answers(answers, answers.items, item, y, weights)
 
 
-def _fit(fuser: Any, table: Answers, labels: str | None) -> None:
+def _fit(fuser: BaseEstimator, table: Answers, labels: str | None) -> None:
     try:
         fuser.fit(table.answers, table.y, sample_weight=table.weight)
     except ValueError as error:
@@ -279,18 +281,18 @@ def _fit(fuser: Any, table: Answers, labels: str | None) -> None:
         raise ValueError(f"column {labels!r} (--labels): {error}") from error
 
 
-def _size(fuser: Any) -> str:
+def _size(fuser: BaseEstimator) -> str:
     return f"{count(fuser.n_items_, 'item')}, {count(fuser._fitted_layout.n_sources, 'source')}"
 
 
-def _columns(fuser: Any, posterior: np.ndarray) -> dict[str, Any]:
+def _columns(fuser: BaseEstimator, posterior: np.ndarray) -> dict[str, np.ndarray]:
     """Output columns by name: the class, and a probability of each."""
     labels = fuser.classes_.astype(object)
     columns = {"predicted": labels[posterior.argmax(axis=1)]}
     return columns | {f"p({label})": posterior[:, k] for k, label in enumerate(fuser.classes_.tolist())}
 
 
-def _write(screen: Screen, fuser: Any, table: Answers, output: Path) -> None:
+def _write(screen: Screen, fuser: BaseEstimator, table: Answers, output: Path) -> None:
     """Write the line of every item."""
     import numpy as np
     import pandas as pd
@@ -308,7 +310,7 @@ def _write(screen: Screen, fuser: Any, table: Answers, output: Path) -> None:
     write_table(screen, frame, output, harmless(fuser.classes_))
 
 
-def _describe(screen: Screen, fuser: Any) -> None:
+def _describe(screen: Screen, fuser: BaseEstimator) -> None:
     document = fuser.summary()
     screen.print()
     screen.text(document.text(screen.width))
@@ -316,7 +318,13 @@ def _describe(screen: Screen, fuser: Any) -> None:
 
 
 def _keep(
-    screen: Screen, fuser: Any, table: Answers, report: Path | None, model: Path | None, data: Path, commands: str
+    screen: Screen,
+    fuser: BaseEstimator,
+    table: Answers,
+    report: Path | None,
+    model: Path | None,
+    data: Path,
+    commands: str,
 ) -> None:
     if model is not None:
         from mixent import save
@@ -336,8 +344,8 @@ def _keep(
 
 
 def predicted(
-    screen: Screen, fitted: Any, data: Path, *, adjust: bool, proba: bool, explain: bool
-) -> tuple[Rows, dict[str, Any], Any]:
+    screen: Screen, fitted: BaseEstimator, data: Path, *, adjust: bool, proba: bool, explain: bool
+) -> tuple[Rows, dict[str, np.ndarray], np.ndarray]:
     """The table, the columns to write by name, and the classes."""
     frame = read_answers(fitted, data)
     if adjust:
@@ -349,7 +357,7 @@ def predicted(
     return Rows(frame, frame), columns | (_largest_part(fitted, frame) if explain else {}), fitted.classes_
 
 
-def _largest_part(fitted: Any, frame: pd.DataFrame) -> dict[str, Any]:
+def _largest_part(fitted: BaseEstimator, frame: pd.DataFrame) -> dict[str, np.ndarray]:
     """The strongest other class, the log-odds against it, and the source with the largest part for the class."""
     import numpy as np
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +16,7 @@ from mixent.cli.rows import Rows, read_rows
 
 if TYPE_CHECKING:
     import pandas as pd
+    from sklearn.base import BaseEstimator
 
 
 def impute(
@@ -61,7 +62,7 @@ def impute(
         screen.wrote(output)
 
 
-def _check_imputes(fitted: Any, model: Path) -> None:
+def _check_imputes(fitted: BaseEstimator, model: Path) -> None:
     from mixent.base.capabilities import cells_of
 
     if not cells_of(fitted)["imputation"].able:
@@ -71,7 +72,7 @@ def _check_imputes(fitted: Any, model: Path) -> None:
         )
 
 
-def fill(fitted: Any, rows: Rows, cells: pd.DataFrame | None = None) -> tuple[pd.DataFrame, dict[str, int]]:
+def fill(fitted: BaseEstimator, rows: Rows, cells: pd.DataFrame | None = None) -> tuple[pd.DataFrame, dict[str, int]]:
     """The table (or its cells as they are written) without missing values in the model's columns; how many each had."""
     import pandas as pd
 
@@ -91,7 +92,7 @@ def fill(fitted: Any, rows: Rows, cells: pd.DataFrame | None = None) -> tuple[pd
     return filled, missing
 
 
-def _print_filled(screen: Screen, fitted: Any, rows: Rows, missing: dict[str, int]) -> None:
+def _print_filled(screen: Screen, fitted: BaseEstimator, rows: Rows, missing: dict[str, int]) -> None:
     """How many cells were filled, and columns that were left as they are."""
     total = sum(missing.values())
     counts = listing([f"{shown(name)}: {n}" for name, n in missing.items()])

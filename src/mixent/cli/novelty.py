@@ -18,6 +18,7 @@ from mixent.cli.settings import model_for
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
+    from sklearn.base import BaseEstimator
 
 MOST_PARTS = 15
 
@@ -66,7 +67,7 @@ def novelty(
 # --- new rows ---------------------------------------------------------------------------------------------------------
 
 
-def scored(fitted: Any, X: pd.DataFrame | np.ndarray, *, explain: bool) -> dict[str, Any]:
+def scored(fitted: BaseEstimator, X: pd.DataFrame | np.ndarray, *, explain: bool) -> dict[str, np.ndarray]:
     """Output columns by name."""
     import numpy as np
 
@@ -79,7 +80,7 @@ def scored(fitted: Any, X: pd.DataFrame | np.ndarray, *, explain: bool) -> dict[
     return columns
 
 
-def print_scored(screen: Screen, fitted: Any, columns: dict[str, Any]) -> None:
+def print_scored(screen: Screen, fitted: BaseEstimator, columns: dict[str, np.ndarray]) -> None:
     """Print how many rows are outliers."""
     score, n_outliers = columns["score"], int(columns["outlier"].sum())
     screen.print(
@@ -89,7 +90,7 @@ def print_scored(screen: Screen, fitted: Any, columns: dict[str, Any]) -> None:
 
 
 def explain_scores(
-    screen: Screen, fitted: Any, X: pd.DataFrame | np.ndarray, rows: list[int], in_full: bool
+    screen: Screen, fitted: BaseEstimator, X: pd.DataFrame | np.ndarray, rows: list[int], in_full: bool
 ) -> list[dict[str, Any]]:
     """Print what each column adds to the scores of rows; returns one record for each row and column."""
     from mixent.base.text import row_texts

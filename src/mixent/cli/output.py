@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,7 +75,7 @@ def write_records(screen: Screen, records: list[dict[str, Any]], output: Path, p
     write_table(screen, pd.DataFrame(records), output, plain)
 
 
-def harmless(labels: Iterable[Any]) -> set[str]:
+def harmless(labels: Iterable[Hashable]) -> set[str]:
     """Class labels to be written as they are, even if they begin with + - or @: all that call nothing."""
     names = [str(label) for label in labels]
     return {name for name in names if name[:1] in ("+", "-", "@") and not any(sign in name for sign in CALLS)}

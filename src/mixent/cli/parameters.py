@@ -6,7 +6,10 @@ import inspect
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 UNDERLINE = re.compile(r"\s*-{3,}\s*")
 REFERENCE = re.compile(r"(?:see|as (?:in|for)) `(\w+)`", re.IGNORECASE)
@@ -30,7 +33,7 @@ class Parameter:
     meaning: str
 
 
-def parameters(estimator: Any, without: Mapping[str, Any]) -> list[Parameter]:
+def parameters(estimator: BaseEstimator, without: Mapping[str, Any]) -> list[Parameter]:
     """Parameters of an estimator in the order of its constructor, grouped ones below their group.
 
     Parameters
@@ -59,7 +62,7 @@ def _of_class(cls: type, prefix: str, values: Mapping[str, Any]) -> Iterator[Par
         yield Parameter(f"{prefix}{name}", _short(default), allowed, first_sentence(text))
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     if value is inspect.Parameter.empty:
         return ""
     if isinstance(value, list):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import typer
@@ -112,7 +112,7 @@ def shares_of(option: str, text: str) -> dict[str, float]:
     return shares
 
 
-def by_class(option: str, shares: dict[str, float], classes: Sequence[Any]) -> list[float]:
+def by_class(option: str, shares: dict[str, float], classes: Sequence[Hashable]) -> list[float]:
     """Shares in the order of the classes; all must be there."""
     names = [str(label) for label in classes]
     strange = [name for name in shares if name not in names]

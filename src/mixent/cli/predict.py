@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,10 +17,11 @@ from mixent.cli.parsing import refuse
 from mixent.cli.rows import Rows, read_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Hashable, Iterable
 
     import numpy as np
     import pandas as pd
+    from sklearn.base import BaseEstimator
 
 USES = {  # task -> options that do something for its models
     "classification": ("--costs", "--reject", "--adjust-priors", "--density", "--explain", "--no-proba", "--sequence"),
@@ -162,7 +163,7 @@ def predict(
             screen.wrote(output)
 
 
-def _check_uses(fitted: Any, task: str, model: Path, wanted: Wanted) -> None:
+def _check_uses(fitted: BaseEstimator, task: str, model: Path, wanted: Wanted) -> None:
     """Refuse a model that predicts nothing, and options that its task or its capabilities have no use for."""
     from mixent.base.capabilities import cells_of
 
@@ -181,8 +182,8 @@ def _check_uses(fitted: Any, task: str, model: Path, wanted: Wanted) -> None:
 
 
 def _of_task(
-    screen: Screen, fitted: Any, task: str, data: Path, model: Path, wanted: Wanted
-) -> tuple[Rows, dict[str, Any], Iterable[Any]]:
+    screen: Screen, fitted: BaseEstimator, task: str, data: Path, model: Path, wanted: Wanted
+) -> tuple[Rows, dict[str, np.ndarray], Iterable[Hashable]]:
     """The table, the columns to write by name, and labels that are written as they are."""
     if task == "fusion":
         from mixent.cli.fuse import predicted
@@ -203,14 +204,14 @@ def _of_task(
     return rows, _classes(screen, fitted, rows, wanted), fitted.classes_
 
 
-def _classes(screen: Screen, fitted: Any, rows: Rows, wanted: Wanted) -> dict[str, Any]:
+def _classes(screen: Screen, fitted: BaseEstimator, rows: Rows, wanted: Wanted) -> dict[str, np.ndarray]:
     from mixent.base.classifier import least_cost
 
     if wanted.adjust_priors:
         fitted = fitted.adjust_priors(rows.X, **rows.more)
         print_priors(screen, fitted.classes_, fitted.class_prior_)
     probabilities = fitted.predict_proba(rows.X, **rows.more)
-    columns: dict[str, Any] = {"predicted": fitted.classes_[probabilities.argmax(axis=1)]}
+    columns: dict[str, np.ndarray] = {"predicted": fitted.classes_[probabilities.argmax(axis=1)]}
     if wanted.costs is not None or wanted.reject is not None:
         costs = None if wanted.costs is None else _read_costs(wanted.costs, fitted.classes_)
         decision = least_cost(probabilities, fitted.classes_, costs, wanted.reject)
@@ -222,7 +223,7 @@ def _classes(screen: Screen, fitted: Any, rows: Rows, wanted: Wanted) -> dict[st
     return columns | (_explanation(fitted, rows.X) if wanted.explain else {})
 
 
-def _explanation(fitted: Any, X: pd.DataFrame | np.ndarray) -> dict[str, Any]:
+def _explanation(fitted: BaseEstimator, X: pd.DataFrame | np.ndarray) -> dict[str, np.ndarray]:
     import numpy as np
 
     why = fitted.explain(X)
@@ -235,7 +236,7 @@ def _explanation(fitted: Any, X: pd.DataFrame | np.ndarray) -> dict[str, Any]:
     return columns | {"feature": names[why.parts.argmax(axis=1)], "feature_part": why.parts.max(axis=1)}
 
 
-def _components(fitted: Any, X: pd.DataFrame | np.ndarray, wanted: Wanted) -> dict[str, Any]:
+def _components(fitted: BaseEstimator, X: pd.DataFrame | np.ndarray, wanted: Wanted) -> dict[str, np.ndarray]:
     probabilities = fitted.predict_proba(X)
     columns = {"component": probabilities.argmax(axis=1)}
     if wanted.proba:
@@ -243,14 +244,16 @@ def _components(fitted: Any, X: pd.DataFrame | np.ndarray, wanted: Wanted) -> di
     return columns | ({"log_density": fitted.score_samples(X)} if wanted.density else {})
 
 
-def _column(fitted: Any, target: str | None, model: Path) -> str:
+def _column(fitted: BaseEstimator, target: str | None, model: Path) -> str:
     """The column a joint model is to predict."""
     names = list(fitted.schema_.names)
     need_columns(model, names, [] if target is None else [target])
     return names[-1] if target is None else target
 
 
-def _values(fitted: Any, X: pd.DataFrame | np.ndarray, target: str | None, proba: bool) -> dict[str, Any]:
+def _values(
+    fitted: BaseEstimator, X: pd.DataFrame | np.ndarray, target: str | None, proba: bool
+) -> dict[str, np.ndarray]:
     """The target's most probable (or expected) value, and probabilities of its values."""
     columns = {"predicted": fitted.predict(X, target=target)}
     if proba:
@@ -292,7 +295,12 @@ def _kept(rows: Rows, data: Path, output: Path, names: list[str]) -> pd.DataFram
 
 
 def _write(
-    screen: Screen, data: Path, kept: pd.DataFrame, columns: dict[str, Any], output: Path, labels: Iterable[Any]
+    screen: Screen,
+    data: Path,
+    kept: pd.DataFrame,
+    columns: dict[str, np.ndarray],
+    output: Path,
+    labels: Iterable[Hashable],
 ) -> None:
     import pandas as pd
 
@@ -309,7 +317,7 @@ def print_priors(screen: Screen, classes: np.ndarray, priors: np.ndarray) -> Non
     screen.print(f"Class priors of this table: {shares}")
 
 
-def _print_predicted(screen: Screen, fitted: Any, task: str, columns: dict[str, Any]) -> None:
+def _print_predicted(screen: Screen, fitted: BaseEstimator, task: str, columns: dict[str, np.ndarray]) -> None:
     if task == "novelty":
         from mixent.cli.novelty import print_scored
 
@@ -318,7 +326,7 @@ def _print_predicted(screen: Screen, fitted: Any, task: str, columns: dict[str, 
         _print_counts(screen, columns)
 
 
-def _print_counts(screen: Screen, columns: dict[str, Any]) -> None:
+def _print_counts(screen: Screen, columns: dict[str, np.ndarray]) -> None:
     """How often each class was predicted, or the range of numbers."""
     name, values = next(iter(columns.items()))
     n_rows = count(len(values), "row")
@@ -327,7 +335,7 @@ def _print_counts(screen: Screen, columns: dict[str, Any]) -> None:
     if values.dtype.kind == "f":
         screen.print(f"{n_rows}; {name}: {values.min():.4g} to {values.max():.4g}, mean {values.mean():.4g}")
         return
-    tally: dict[Any, int] = {}
+    tally: dict[Hashable, int] = {}
     for value in values.tolist():
         tally[value] = tally.get(value, 0) + 1
     most = sorted(tally.items(), key=lambda item: -item[1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +14,9 @@ from mixent.cli.data import weights_in
 from mixent.cli.output import PAGE, check_output
 from mixent.cli.parsing import refuse
 from mixent.cli.rows import class_labels, read_rows
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 
 def report(
@@ -84,7 +87,9 @@ def _check_options(task: str, model: Path, target: str | None, weight: str | Non
     )
 
 
-def _of_fusion(fuser: Any, model: Path, data: Path | None, output: Path, target: str | None, page: dict) -> None:
+def _of_fusion(
+    fuser: BaseEstimator, model: Path, data: Path | None, output: Path, target: str | None, page: dict
+) -> None:
     """The page of a fusion; with a table, also of its predictions for these answers."""
     from mixent.cli.answers import read_answers
     from mixent.report import model_report
@@ -99,7 +104,7 @@ def _of_fusion(fuser: Any, model: Path, data: Path | None, output: Path, target:
 
 
 def _of_rows(
-    fitted: Any,
+    fitted: BaseEstimator,
     model: Path,
     data: Path,
     output: Path,

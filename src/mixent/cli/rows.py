@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from mixent.cli.data import listed, need_columns, read_table, respell, sequence_
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
+    from sklearn.base import BaseEstimator
 
     from mixent.data import Column, Schema
 
@@ -47,7 +48,7 @@ class Rows:
         return np.unique(numbers, return_index=True)[1]
 
 
-def reads_steps(fitted: Any) -> bool:
+def reads_steps(fitted: BaseEstimator) -> bool:
     """Whether each row is one step of a sequence for this model."""
     from sklearn.utils.validation import has_fit_parameter
 
@@ -55,7 +56,7 @@ def reads_steps(fitted: Any) -> bool:
 
 
 def read_rows(
-    fitted: Any,
+    fitted: BaseEstimator,
     path: Path,
     model: Path,
     *,
@@ -105,7 +106,7 @@ def _columns(schema: Schema, frame: pd.DataFrame, path: Path, absent: str | None
     return X if schema.named else X.to_numpy(dtype=object if schema.categorical else float, na_value=float("nan"))
 
 
-def class_labels(frame: pd.DataFrame, path: Path, target: str, classes: Sequence[Any], model: Path) -> pd.Series:
+def class_labels(frame: pd.DataFrame, path: Path, target: str, classes: Sequence[Hashable], model: Path) -> pd.Series:
     """The column of labels, which must be classes of the model."""
     from mixent.data import split_target
 

@@ -11,6 +11,8 @@ import typer
 from mixent.cli.parsing import unknown
 
 if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
     from mixent.base.registry import Entry
 
 OPTIONS = {  # parameters that all models share -> the option that sets them
@@ -20,6 +22,15 @@ OPTIONS = {  # parameters that all models share -> the option that sets them
     "progress": "--quiet",
 }
 DEFAULTS = {True: "mixture", False: "gaussian-mixture"}  # model with a target, and without
+KINDS = {  # task -> what a model for it is called
+    "classification": "a classifier",
+    "clustering": "a model of clusters",
+    "density": "a density model",
+    "novelty": "a novelty detector",
+    "joint": "a joint model of all columns",
+    "fusion": "a fusion of sources",
+    "features": "a feature map",
+}
 OTHER_LIBRARIES = ("logistic", "naive-bayes")  # classifiers of scikit-learn that can be bases of an ensemble
 
 
@@ -43,7 +54,7 @@ def model_for(task: str) -> Entry:
     return next(entry for entry in models().values() if entry.task == task)
 
 
-def make_estimator(name: str, settings: Mapping[str, Any], common: Mapping[str, Any]) -> Any:
+def make_estimator(name: str, settings: Mapping[str, Any], common: Mapping[str, Any]) -> BaseEstimator:
     """An unfitted estimator.
 
     Parameters
@@ -61,7 +72,9 @@ def make_estimator(name: str, settings: Mapping[str, Any], common: Mapping[str, 
     return estimator
 
 
-def apply_settings(estimator: Any, name: str, settings: Mapping[str, Any], common: Mapping[str, Any] = {}) -> None:
+def apply_settings(
+    estimator: BaseEstimator, name: str, settings: Mapping[str, Any], common: Mapping[str, Any] = {}
+) -> None:
     """Set parameters of an estimator; names that it does not have are refused, values are for its `fit` to check."""
     holds, before = model_entry(name).holds, estimator.get_params(deep=False)
     own = {key: value for key, value in settings.items() if "." not in key}
@@ -78,18 +91,18 @@ def apply_settings(estimator: Any, name: str, settings: Mapping[str, Any], commo
             _set_nested(estimator, name, key, value)
 
 
-def set_common(estimator: Any, common: Mapping[str, Any]) -> None:
+def set_common(estimator: BaseEstimator, common: Mapping[str, Any]) -> None:
     """Set parameters that all models share, also of models inside this one."""
     params = estimator.get_params()
     estimator.set_params(**{key: common[last] for key in params if (last := key.rpartition("__")[2]) in common})
 
 
-def parameters_of(estimator: Any) -> list[str]:
+def parameters_of(estimator: BaseEstimator) -> list[str]:
     """Names that `--set` takes, without those inside others."""
     return [key for key in estimator.get_params(deep=False) if key not in OPTIONS]
 
 
-def _set_nested(estimator: Any, name: str, key: str, value: Any) -> None:
+def _set_nested(estimator: BaseEstimator, name: str, key: str, value: object) -> None:
     from mixent.base.options import option_owners
 
     first, *rest = key.split(".")
@@ -107,7 +120,7 @@ def _set_nested(estimator: Any, name: str, key: str, value: Any) -> None:
         raise typer.BadParameter(f"{first} is {params[first]!r}, which has no parameters; set {first} itself") from None
 
 
-def check_columns(estimator: Any, name: str, columns: Iterable[str]) -> None:
+def check_columns(estimator: BaseEstimator, name: str, columns: Iterable[str]) -> None:
     """Refuse words in a list of models that name neither a model nor an input column of the table."""
     known, params = list(columns), estimator.get_params(deep=False)
     for key in model_entry(name).holds:
@@ -134,7 +147,7 @@ def _with_models(value: Any, default: Any, common: Mapping[str, Any]) -> Any:
     pairs = [item if isinstance(item, tuple) and len(item) == 2 else (item, item) for item in value]
     for _, word in pairs:
         if isinstance(word, str) and word in models() and models()[word].task != "classification":
-            raise typer.BadParameter(f"only classifiers can be combined; {word} is a model for {models()[word].task}")
+            raise typer.BadParameter(f"only classifiers can be combined; {word} is {KINDS[models()[word].task]}")
     return [(key, _model(item, common)) if isinstance(key, str) else item for key, item in pairs]
 
 
@@ -147,7 +160,7 @@ def _model(word: Any, common: Mapping[str, Any]) -> Any:
     return _of_other_library(word, common) if word in OTHER_LIBRARIES else word
 
 
-def _of_other_library(word: str, common: Mapping[str, Any]) -> Any:
+def _of_other_library(word: str, common: Mapping[str, Any]) -> BaseEstimator:
     from sklearn.linear_model import LogisticRegression
     from sklearn.naive_bayes import GaussianNB
 
@@ -166,7 +179,7 @@ def _with_names(value: Any) -> Any:
     return [item if entry is None else (entry.name, item) for item, entry in zip(value, registered)]
 
 
-def check_can_save(estimator: Any) -> None:
+def check_can_save(estimator: BaseEstimator) -> None:
     """Refuse before the fit what could not be written after it."""
     from importlib.util import find_spec
 

@@ -19,6 +19,7 @@ from mixent.cli.settings import apply_settings
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
+    from sklearn.base import BaseEstimator
 
 
 def update(
@@ -67,7 +68,7 @@ def update(
         screen.wrote(output or model)
 
 
-def _check_updates(fitted: Any, task: str, model: Path, target: str | None) -> None:
+def _check_updates(fitted: BaseEstimator, task: str, model: Path, target: str | None) -> None:
     """Refuse a model that cannot be updated, and a target that is missing or has no use."""
     from mixent.base.capabilities import cells_of
 
@@ -86,7 +87,7 @@ def _check_updates(fitted: Any, task: str, model: Path, target: str | None) -> N
 
 
 def _update(
-    fitted: Any,
+    fitted: BaseEstimator,
     name: str,
     settings: dict[str, Any],
     rows: Rows,

@@ -10,7 +10,7 @@ from mixent.data.files import read_cells, read_frame, split_target, write_frame
 from mixent.data.frames import with_missing_columns
 from mixent.data.labels import Labels, as_labels, classes_of, encode, labelled_rows, rare, read_labels
 from mixent.data.schema import Column, Schema, names_out
-from mixent.data.table import Table, n_rows_of, take_rows
+from mixent.data.table import Table, TableLike, n_rows_of, take_rows
 from mixent.data.values import listed, missing_mask
 from mixent.data.weights import read_weights, row_weights
 
@@ -20,6 +20,7 @@ __all__ = [
     "Labels",
     "Schema",
     "Table",
+    "TableLike",
     "as_labels",
     "categorical_of",
     "check_spread",

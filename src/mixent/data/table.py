@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import _safe_indexing
 
 from mixent.data.schema import Column, Schema
 
+if TYPE_CHECKING:
+    from narwhals.stable.v1.typing import IntoDataFrame
+
 Index = slice | np.ndarray
+TableLike: TypeAlias = Union["Table", "IntoDataFrame", ArrayLike]  # what estimators take as X
 
 
 @dataclass(frozen=True)

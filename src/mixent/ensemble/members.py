@@ -232,7 +232,7 @@ def _read_inputs(inputs: Any, names: tuple[str, ...]) -> dict[str, list]:
     if inputs is None:
         return {}
     if not isinstance(inputs, Mapping):
-        raise ValueError(f"inputs must be a dict, classifier's name -> list of columns; got {inputs!r}")
+        raise ValueError(f"inputs must be None or a dict, classifier's name -> list of columns; got {inputs!r}")
     for name, columns in inputs.items():
         if name not in names:
             raise ValueError(f"inputs names a classifier {name!r}; they are {', '.join(map(repr, names))}")

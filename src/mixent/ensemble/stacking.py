@@ -100,14 +100,9 @@ class BaseStacking(ProbabilisticClassifier):
     def _check_stacking(self) -> None:
         check_choice("decisions", self.decisions, DECISIONS)
         check_jobs(self.n_jobs)
-        if isinstance(self.cv, str):
-            if self.cv not in WORDS:
-                raise ValueError(
-                    "cv must be a whole number >= 2, a splitter, a list of splits, 'train' (outputs on the rows the "
-                    f"classifiers were trained on) or 'prefit' (they are fitted already); got {self.cv!r}"
-                )
-        else:
-            check_folds("cv", self.cv)
+        if not (isinstance(self.cv, str) and self.cv in WORDS):
+            trained = "'train' (outputs on the rows the classifiers were trained on)"
+            check_folds("cv", self.cv, also=f"{trained} or 'prefit' (they are fitted already)")
 
     @property
     def _prefit(self) -> bool:

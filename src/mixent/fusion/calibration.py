@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self, TypedDict, Unpack
 
@@ -77,10 +77,10 @@ class Calibration:
         class k is scale[0] * log p_k + scale[k], up to a constant. See `from_predictions` with `scaled=True`.
     cells : tuple of L labels, optional
         Cells of a partition of the input space. With each answer, the source reports the cell of its input or a
-        distribution over the cells (document 004, 6.1).
+        distribution over the cells (Pal 2006, section 6.1).
     context : bool, default=False
         Whether the cells are a context instead of a part of the answer: answers are then counted within each cell
-        (document 004, 6.4) instead of together with it.
+        (Pal 2006, section 6.4) instead of together with it.
     smoothing : float, default=0.5
         Pseudo-count of every symbol in every class, divided equally among the cells; 0.5 is Jeffreys' prior.
 
@@ -216,7 +216,9 @@ class Calibration:
         return self.n_rows / self.n_rows.sum() if self.priors is None else self.priors
 
     @classmethod
-    def guess(cls, classes: Sequence[Any], accuracy: float = ASSUMED_ACCURACY, n_rows: float = ASSUMED_ROWS) -> Self:
+    def guess(
+        cls, classes: Sequence[Hashable], accuracy: float = ASSUMED_ACCURACY, n_rows: float = ASSUMED_ROWS
+    ) -> Self:
         """Calibration of a source without labelled rows, with an assumed accuracy.
 
         Parameters
@@ -242,7 +244,7 @@ class Calibration:
     def from_counts(
         cls,
         counts: ArrayLike,
-        classes: Sequence[Any],
+        classes: Sequence[Hashable],
         symbols: Sequence[Any] | None = None,
         **options: Unpack[Options],
     ) -> Self:
@@ -270,7 +272,7 @@ class Calibration:
         cls,
         rates: ArrayLike,
         n_rows: ArrayLike,
-        classes: Sequence[Any],
+        classes: Sequence[Hashable],
         symbols: Sequence[Any] | None = None,
         **options: Unpack[Options],
     ) -> Self:

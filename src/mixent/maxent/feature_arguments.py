@@ -23,7 +23,7 @@ def read_probabilistic(probabilistic: Any, schema: Schema) -> tuple[Probabilisti
         return ()
     wanted = "probabilistic must be a dict, feature name -> list of at least two columns"
     if not isinstance(probabilistic, dict):
-        raise ValueError(f"{wanted}; got {probabilistic!r}")
+        raise ValueError(f"{wanted}, or None; got {probabilistic!r}")
     out: list[Probabilistic] = []
     for name, columns in probabilistic.items():
         if isinstance(columns, str) or not np.iterable(columns) or len(list(columns)) < 2:
@@ -56,8 +56,8 @@ def read_groups(groups: Any, rows: Training, given: Sequence[Probabilistic]) -> 
     """Which continuous columns share a mixture."""
     if groups is None:
         return ()
-    if isinstance(groups, str):
-        if groups != "auto":
+    if isinstance(groups, str) or not np.iterable(groups):
+        if not isinstance(groups, str) or groups != "auto":
             raise ValueError(f"groups must be None, 'auto' or a list of lists of columns; got {groups!r}")
         return related_columns(rows, {p for term in given for p in term.places})
     out: list[tuple[int, ...]] = []

@@ -6,18 +6,21 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import able, no
-from mixent.base.params import check_positive
+from mixent.base.params import RandomState, check_positive
 from mixent.core.arrays import Array
-from mixent.data import Table, check_spread, read_features
+from mixent.core.executors import Executor
+from mixent.data import Categorical, Table, TableLike, check_spread, read_features
 from mixent.med.bayes_net import NetDiscriminant, NetModel, NetTrainingSet
 from mixent.med.estimator import CALIBRATIONS, TrainedDiscriminant
 from mixent.med.exponential_family import JointDistribution
 from mixent.med.families import Dirichlets
 from mixent.med.model_estimator import MEDModelBase
 from mixent.med.net_structure import check_structure, read_structure
+from mixent.med.options import Margin
 from mixent.med.training_sets import Subset, TrainingSet
 
 GRID = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
@@ -180,7 +183,7 @@ class MEDBayesNetClassifier(MEDModelBase):
         structure: Any = "naive",
         *,
         C: str | float = "auto",
-        margin: Any = "laplace",
+        margin: str | Margin = "laplace",
         objective: str = "margin",
         ess: float = 1.0,
         bias: str | float = 1.0,
@@ -189,8 +192,8 @@ class MEDBayesNetClassifier(MEDModelBase):
         cv: Any = 5,
         tol: float = 1e-6,
         max_iter: int = 1000,
-        categorical: Any = "auto",
-        random_state: Any = None,
+        categorical: Categorical = "auto",
+        random_state: RandomState = None,
         n_jobs: int | None = None,
         progress: bool | Callable[[int, int, str], None] = False,
     ) -> None:
@@ -231,7 +234,9 @@ class MEDBayesNetClassifier(MEDModelBase):
 
     # --- one fit ------------------------------------------------------------------------------------------------
 
-    def _training_set(self, X: Any, y: Any, table: Table, subset: Subset, executor: Any) -> NetTrainingSet:
+    def _training_set(
+        self, X: TableLike, y: ArrayLike | None, table: Table, subset: Subset, executor: Executor
+    ) -> NetTrainingSet:
         check_spread(table)
         return NetTrainingSet(
             table,
@@ -280,11 +285,11 @@ class MEDBayesNetClassifier(MEDModelBase):
         parts = [part for part in self.distribution_.parts if isinstance(part, Dirichlets)]
         return self._as_tables([np.exp(part.log_predictive) for part in parts])
 
-    def _scores(self, X: Any) -> Array:
+    def _scores(self, X: TableLike) -> Array:
         check_is_fitted(self)
         return self.model_.scores(self.distribution_, read_features(self, X, reset=False))
 
-    def _log_joint(self, X: Any) -> Array:
+    def _log_joint(self, X: TableLike) -> Array:
         if self.calibration != "predictive":
             return super()._log_joint(X)
         table = read_features(self, X, reset=False)

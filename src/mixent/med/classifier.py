@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
@@ -27,13 +28,15 @@ from mixent.base.kernels import (
     read_kernel,
 )
 from mixent.base.options import reads
-from mixent.base.params import check_flag
+from mixent.base.params import RandomState, check_flag
 from mixent.core.arrays import Array
-from mixent.data import Table, check_spread, read_features
+from mixent.core.executors import Executor
+from mixent.data import Categorical, Table, TableLike, check_spread, read_features
 from mixent.med.constraints import PairConstraints, contrasts
 from mixent.med.encoding import FILLED, Encoder
 from mixent.med.estimator import MEDBase, TrainedDiscriminant
 from mixent.med.margins import MarginPrior, check_some_margin
+from mixent.med.options import Margin
 from mixent.med.problem import Plane
 from mixent.med.solving import Discriminant, dual_coefficients
 from mixent.med.training_sets import FeatureTrainingSet, KernelTrainingSet, Subset, TrainingSet, in_batches
@@ -200,7 +203,7 @@ class MEDClassifier(MEDBase):
         kernel: Any = "linear",
         *,
         C: str | float = "auto",
-        margin: Any = "laplace",
+        margin: str | Margin = "laplace",
         bias: str | float = "flat",
         relaxation: float = 0.5,
         calibration: str | None = "temperature",
@@ -208,8 +211,8 @@ class MEDClassifier(MEDBase):
         cv: Any = 5,
         tol: float = 1e-6,
         max_iter: int = 1000,
-        categorical: Any = "auto",
-        random_state: Any = None,
+        categorical: Categorical = "auto",
+        random_state: RandomState = None,
         n_jobs: int | None = None,
         progress: bool | Callable[[int, int, str], None] = False,
     ) -> None:
@@ -263,7 +266,9 @@ class MEDClassifier(MEDBase):
 
     # --- training -----------------------------------------------------------------------------------------------
 
-    def _training_set(self, X: Any, y: Any, table: Table, subset: Subset, executor: Any) -> TrainingSet:
+    def _training_set(
+        self, X: TableLike, y: ArrayLike | None, table: Table, subset: Subset, executor: Executor
+    ) -> TrainingSet:
         self.encoder_: Encoder | None = None
         self.kernel_: Kernel | None = None
         self.feature_map_: Any = None
@@ -307,7 +312,7 @@ class MEDClassifier(MEDBase):
 
     # --- predictions --------------------------------------------------------------------------------------------
 
-    def _scores(self, X: Any) -> Array:
+    def _scores(self, X: TableLike) -> Array:
         check_is_fitted(self)
         table = read_features(self, X, reset=False)
         function = self.function_
@@ -415,7 +420,7 @@ def _square_matrix(table: Table) -> Array:
     return K
 
 
-def _fitted_transformer(transformer: Any, table: Table, y: Any, weight: Array) -> Any:
+def _fitted_transformer(transformer: Any, table: Table, y: ArrayLike | None, weight: Array) -> Any:
     """A copy of the transformer, fitted unless it is already."""
     try:
         check_is_fitted(transformer)

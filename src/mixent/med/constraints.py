@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.linalg import helmert
@@ -88,7 +87,7 @@ class Constraints:
         """(n, P) bool: constraints that are imposed and depend on the outputs; only these have a multiplier."""
         return self.imposed & (self.signs != 0)
 
-    def part(self, rows: Any) -> Constraints:
+    def part(self, rows: np.ndarray | slice) -> Constraints:
         """The constraints of some rows."""
         common = None if self.common is None else self.common[rows]
         return Constraints(

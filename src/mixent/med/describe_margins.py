@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mixent.base.describe import class_facts, classes_table, document, optimality
 from mixent.base.document import Bullets, Content, Document, Figure, Number, Section, Table
 from mixent.base.text import class_name, count, listing, percent, plain, readable
+from mixent.data import TableLike
 from mixent.med.displays.margins import MarginsDisplay
 
 if TYPE_CHECKING:
@@ -181,7 +183,7 @@ def tried_table(bound: Mapping[str, Any]) -> Table:
     return Table("Values of C tried, and their log-loss on held-out rows", ["C", "log-loss (nats)"], rows)
 
 
-def margins_on_rows(model: MEDBase, X: Any, y: Any) -> list[Content]:
+def margins_on_rows(model: MEDBase, X: TableLike, y: ArrayLike | None) -> list[Content]:
     """The margins of the training rows; of other rows nothing.
 
     Parameters
@@ -190,7 +192,7 @@ def margins_on_rows(model: MEDBase, X: Any, y: Any) -> list[Content]:
     X : table of n rows
     y : (n,) labels, or None
     """
-    if y is None or np.ndim(y) != 1 or len(y) != model.n_rows_ or not model._trains_margins():
+    if y is None or np.shape(y) != (model.n_rows_,) or not model._trains_margins():
         return []
     display = MarginsDisplay.from_estimator(model, X, y)
     n, held = len(display.margin), int(display.support.sum())
@@ -198,6 +200,6 @@ def margins_on_rows(model: MEDBase, X: Any, y: Any) -> list[Content]:
     return [Figure(display.picture, alt, MARGINS)]
 
 
-def label_name(label: Any) -> str:
+def label_name(label: Hashable) -> str:
     """The name of a class; None stands for all of them."""
     return "all classes" if label is None else class_name(plain(label))

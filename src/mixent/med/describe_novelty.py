@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import _safe_indexing
 
 from mixent.base.describe import document, optimality
 from mixent.base.document import Bullets, Content, Document, Figure, Number, Paragraph, Section, Table
 from mixent.base.text import count, percent, row_texts
 from mixent.core.arrays import Array
+from mixent.data import TableLike
 from mixent.med.displays.likelihoods import LikelihoodsDisplay
 from mixent.med.displays.multipliers import MultipliersDisplay
 from mixent.med.novelty_models import NoveltyChain, NoveltyMixture, NoveltyTrees
@@ -52,7 +54,7 @@ def describe_novelty(model: MEDNoveltyDetector) -> Document:
     )
 
 
-def novelty_on_rows(model: MEDNoveltyDetector, X: Any, y: Any) -> list[Content]:
+def novelty_on_rows(model: MEDNoveltyDetector, X: TableLike, y: ArrayLike | None) -> list[Content]:
     """Scores of these rows beside those of the training rows, and the most unusual ones.
 
     Parameters
@@ -156,7 +158,7 @@ def _multipliers_figure(model: MEDNoveltyDetector) -> Figure:
     return Figure(display.picture, f"Multipliers in falling order: {text}.", caption)
 
 
-def _compared(model: MEDNoveltyDetector, X: Any, scores: Array) -> list[Content]:
+def _compared(model: MEDNoveltyDetector, X: TableLike, scores: Array) -> list[Content]:
     """The scores of new rows beside those of the training rows; nothing for the training rows themselves."""
     if scores.shape == model.scores_.shape and np.allclose(scores, model.scores_, rtol=1e-6, atol=1e-6):
         return []
@@ -169,7 +171,7 @@ def _compared(model: MEDNoveltyDetector, X: Any, scores: Array) -> list[Content]
 
 
 def unusual_rows(
-    model: MEDNoveltyDetector, X: Any, most: int = MOST_ROWS, *, scores: Array | None = None
+    model: MEDNoveltyDetector, X: TableLike, most: int = MOST_ROWS, *, scores: Array | None = None
 ) -> list[dict[str, Any]]:
     """The rows of lowest score, and the columns that are responsible for it.
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import log_softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -18,11 +19,13 @@ from mixent.base.classifier import ProbabilisticClassifier
 from mixent.base.convergence import FittedByRun
 from mixent.base.executors import choose_executor
 from mixent.base.folds import label_folds
-from mixent.base.params import check_calibration, check_count, check_folds, check_number, check_positive
+from mixent.base.params import RandomState, check_calibration, check_count, check_folds, check_number, check_positive
 from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array, weighted_quantile
 from mixent.core.driver import Event, Run
-from mixent.data import Labels, Table, read_features, read_labels, read_weights
+from mixent.core.executors import Executor
+from mixent.core.observers import Progress
+from mixent.data import Labels, Table, TableLike, read_features, read_labels, read_weights
 from mixent.med.calibration import Calibration, fit_calibration, log_loss
 from mixent.med.constraints import PairConstraints, pairs
 from mixent.med.margins import MARGINS, MarginPrior
@@ -73,14 +76,14 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
     """Base class: a subclass defines a `TrainingSet` and how its discriminant function is stored."""
 
     C: Any
-    margin: Any
+    margin: str | Margin
     bias: Any
     calibration: Any
     relaxation: float
     cv: Any
     tol: float
     max_iter: int
-    random_state: Any
+    random_state: RandomState
     categorical: Any
     n_jobs: int | None
     progress: Any
@@ -93,7 +96,7 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
     _prior_from_rows = True  # whether the prior of the discriminant functions is fitted to the rows
     _bounds: tuple[float, float] = (-np.inf, np.inf)  # of a target that is a quantile
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: TableLike, y: ArrayLike | None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the classifier.
 
         Parameters
@@ -127,7 +130,9 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
         """Raise an error for invalid parameters."""
 
     @abstractmethod
-    def _training_set(self, X: Any, y: Any, table: Table, subset: Subset, executor: Any) -> TrainingSet:
+    def _training_set(
+        self, X: TableLike, y: ArrayLike | None, table: Table, subset: Subset, executor: Executor
+    ) -> TrainingSet:
         """Return the encoded rows, and set the attributes of the encoding, such as `encoder_`."""
 
     @abstractmethod
@@ -136,7 +141,7 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
 
     def _check_common(self) -> None:
         if not (isinstance(self.C, str) and self.C == "auto"):
-            check_positive("C", self.C)
+            check_positive("C", self.C, also="'auto'")
         margin = self._group("margin")
         margin.check(self._distributions)
         if margin.fixed and not isinstance(self.C, str):
@@ -218,7 +223,12 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
         return TrainedDiscriminant(subset, discriminant, margin, final.solution, replace(run, last=None))
 
     def _fit_training_set(
-        self, training_set: TrainingSet, subset: Subset, search: Search, show: Any, rounds: list[Folds] | None = None
+        self,
+        training_set: TrainingSet,
+        subset: Subset,
+        search: Search,
+        show: Progress | None,
+        rounds: list[Folds] | None = None,
     ) -> TrainedDiscriminant:
         """Choose `C`, train on all rows, calibrate, and set the attributes that all these classifiers share."""
         rounds = self._cv_rounds(subset) if rounds is None else rounds
@@ -252,7 +262,7 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
         return [one_round for folds in usable for one_round in _disjoint_rounds(folds)]
 
     def _choose_C(
-        self, training_set: TrainingSet, subset: Subset, rounds: list[Folds], search: Search, show: Any
+        self, training_set: TrainingSet, subset: Subset, rounds: list[Folds], search: Search, show: Progress | None
     ) -> tuple[float | None, list[dict], list[Array] | None]:
         """`C`, the values tried, and the held-out scores with this `C` (None if they cannot be used to calibrate)."""
         if not self._chooses_C():
@@ -324,7 +334,7 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
         C: float | None,
         held_out: list[Array] | None,
         search: Search,
-        show: Any,
+        show: Progress | None,
     ) -> Calibration:
         if self.calibration not in CALIBRATIONS or not rounds:
             return Calibration(1.0, np.zeros(subset.n_classes))
@@ -372,11 +382,11 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
     # --- predictions --------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def _scores(self, X: Any) -> Array:
+    def _scores(self, X: TableLike) -> Array:
         """(n, C) expected discriminant functions."""
 
-    def decision_function(self, X: Any) -> Array:
-        """Expected discriminant functions (document 001, equation 8).
+    def decision_function(self, X: TableLike) -> Array:
+        """Expected discriminant functions (Jaakkola, Meila and Jebara 1999, equation 8).
 
         Parameters
         ----------
@@ -391,7 +401,7 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
         scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
-    def _log_joint(self, X: Any) -> Array:
+    def _log_joint(self, X: TableLike) -> Array:
         return self.calibration_(self._scores(X))
 
     def _set_class_prior(self, prior: Array) -> None:
@@ -481,7 +491,7 @@ def read_subset(labels: Labels, weight: Array | None) -> Subset:
     return Subset(np.arange(len(prior)), prior, labelled, weight, bool(is_uncertain(prior[weight > 0]).any()))
 
 
-def _with_progress(search: Search, show: Any) -> Search:
+def _with_progress(search: Search, show: Progress | None) -> Search:
     """The search with an observer that updates the progress bar."""
     if show is None:
         return search

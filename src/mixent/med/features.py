@@ -39,7 +39,7 @@ class RowFeatures(ABC):
         """(M,) sum_t alpha_t phi_t."""
 
     @abstractmethod
-    def take(self, rows: Any) -> RowFeatures:
+    def take(self, rows: np.ndarray | slice) -> RowFeatures:
         """The features of some rows."""
 
     @abstractmethod
@@ -64,7 +64,7 @@ class FeatureMatrix(RowFeatures):
     def weighted_sum(self, alpha: Array) -> Array:
         return np.asarray(self.phi.T @ alpha)
 
-    def take(self, rows: Any) -> FeatureMatrix:
+    def take(self, rows: np.ndarray | slice) -> FeatureMatrix:
         return FeatureMatrix(self.phi[rows], self.offset[rows])
 
     def to_array(self) -> Array:
@@ -97,7 +97,7 @@ class EdgeFeatures(RowFeatures):
         counts = (self.cells.T * alpha) @ self.cells
         return packed(self.layout.by_pair(self.log_ratios * counts))
 
-    def take(self, rows: Any) -> EdgeFeatures:
+    def take(self, rows: np.ndarray | slice) -> EdgeFeatures:
         return EdgeFeatures(self.cells[rows], self.log_ratios, self.log_marginals, self.layout, self.offset[rows])
 
     def to_array(self) -> Array:
@@ -138,7 +138,7 @@ class CountFeatures(RowFeatures):
     def weighted_sum(self, alpha: Array) -> Array:
         return ((self.cells.T * alpha) @ self.cells).ravel()
 
-    def take(self, rows: Any) -> CountFeatures:
+    def take(self, rows: np.ndarray | slice) -> CountFeatures:
         return CountFeatures(self.cells[rows], self.offset[rows])
 
     def to_array(self) -> Array:

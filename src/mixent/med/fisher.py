@@ -7,7 +7,8 @@ from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -15,10 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 from mixent.base.capabilities import NOTHING, YES, Can, able, no
 from mixent.base.executors import choose_executor
 from mixent.base.options import Estimator
-from mixent.base.params import check_choice, check_count, check_positive
+from mixent.base.params import RandomState, check_choice, check_count, check_positive
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
-from mixent.data import Schema, Table, read_features, read_weights
+from mixent.data import Schema, Table, TableLike, read_features, read_weights
 from mixent.hmm import HMMClassifier
 from mixent.hmm.fitting import blocks_of
 from mixent.hmm.model import SequenceModel
@@ -126,7 +127,7 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         information: str = "auto",
         n_samples: int = 10_000,
         ridge: float = 0.0,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.model = model
         self.information = information
@@ -153,7 +154,7 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             saved=YES,
         )
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: TableLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model unless it is fitted, and compute the Fisher information.
 
         Parameters
@@ -184,7 +185,9 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     def _unwrapped(self) -> Any:
         return self.model.estimator if isinstance(self.model, FrozenEstimator) else self.model
 
-    def _fitted(self, X: Any, y: Any, sample_weight: Any) -> tuple[MixtureModel | SequenceModel, Any]:
+    def _fitted(
+        self, X: TableLike, y: ArrayLike | None, sample_weight: Any
+    ) -> tuple[MixtureModel | SequenceModel, Any]:
         """The fitted model, and X, already read if the model was fitted to it here."""
         model = self._unwrapped()
         if model is None:
@@ -270,7 +273,7 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     def _n_features_out(self) -> int:
         return self.rank_
 
-    def _read(self, X: Any) -> Table:
+    def _read(self, X: TableLike) -> Table:
         check_is_fitted(self)
         return read_features(self, X, reset=False)
 
@@ -314,7 +317,7 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             executor.map(fill, blocks_of(chains[0].problem, width + coordinates.size // 4, sequences, None))
         return out
 
-    def scores(self, X: Any) -> Array:
+    def scores(self, X: TableLike) -> Array:
         """Fisher scores U_x of rows, in coordinates in which F would be the identity if components were known.
 
         Parameters
@@ -329,7 +332,7 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         table = self._read(X)
         return self._row_scores(self._coordinates(), self._model_input(table))
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: TableLike) -> Array:
         """Features F^(-1/2) U_x, whose inner products are the Fisher kernel; they have variance 1 under the model.
 
         Parameters
@@ -343,11 +346,11 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         """
         return self._features(X)
 
-    def _features(self, X: Any) -> Array:
+    def _features(self, X: TableLike) -> Array:
         table = self._read(X)
         return self._row_scores(self._coordinates(), self._model_input(table), self.root_)
 
-    def __call__(self, X: Any, Y: Any = None) -> Array:
+    def __call__(self, X: TableLike, Y: Any = None) -> Array:
         """Kernel matrix of the rows of X and of Y.
 
         Parameters
@@ -365,7 +368,7 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         return features @ (features if Y is None else self._features(Y)).T
 
 
-def _is_fitted(model: Any) -> bool:
+def _is_fitted(model: BaseEstimator) -> bool:
     return any(hasattr(model, name) for name in ("params_", "chain_", "chains_"))
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -14,15 +15,16 @@ from sklearn.utils.validation import check_is_fitted
 from mixent.base.capabilities import able
 from mixent.base.kernels import CUT, RBF, Kernel, KernelFunction, Nystrom, Polynomial, read_kernel
 from mixent.base.options import reads
-from mixent.base.params import check_count
+from mixent.base.params import RandomState, check_count
 from mixent.core.arrays import Array
-from mixent.data import Table, check_spread, read_features
+from mixent.core.executors import Executor
+from mixent.data import Categorical, Table, TableLike, check_spread, read_features
 from mixent.med.constraints import PairConstraints, contrasts
 from mixent.med.encoding import FILLED, Encoder
 from mixent.med.estimator import CALIBRATIONS, MEDBase, TrainedDiscriminant
 from mixent.med.gaussians import ClassNormalWisharts
 from mixent.med.margins import MARGINS
-from mixent.med.options import GaussianPrior
+from mixent.med.options import GaussianPrior, Margin
 from mixent.med.solving import GaussianDiscriminant
 from mixent.med.training_sets import GaussianTrainingSet, Subset, TrainingSet, predictive_scores
 
@@ -185,7 +187,7 @@ class MEDGaussianClassifier(MEDBase):
         self,
         *,
         C: str | float = "auto",
-        margin: Any = "laplace",
+        margin: str | Margin = "laplace",
         prior: Any = "auto",
         kernel: Any = None,
         n_kernel_components: int = 10,
@@ -195,8 +197,8 @@ class MEDGaussianClassifier(MEDBase):
         cv: Any = 5,
         tol: float = 1e-6,
         max_iter: int = 1000,
-        categorical: Any = "auto",
-        random_state: Any = None,
+        categorical: Categorical = "auto",
+        random_state: RandomState = None,
         n_jobs: int | None = None,
         progress: bool | Callable[[int, int, str], None] = False,
     ) -> None:
@@ -219,7 +221,9 @@ class MEDGaussianClassifier(MEDBase):
     def __sklearn_tags__(self):
         return able(super().__sklearn_tags__(), missing=FILLED)
 
-    def _training_set(self, X: Any, y: Any, table: Table, subset: Subset, executor: Any) -> GaussianTrainingSet:
+    def _training_set(
+        self, X: TableLike, y: ArrayLike | None, table: Table, subset: Subset, executor: Executor
+    ) -> GaussianTrainingSet:
         check_spread(table)
         Z = self._encode(table, subset)
         prior, predictive = self._group("prior"), self.calibration == "predictive"
@@ -318,7 +322,7 @@ class MEDGaussianClassifier(MEDBase):
         """Covariance S / N of each class, in encoded columns."""
         return [gaussian.root @ gaussian.root.T / gaussian.rows for gaussian in self.gaussians_]
 
-    def _encoded(self, X: Any) -> Array:
+    def _encoded(self, X: TableLike) -> Array:
         check_is_fitted(self)
         Z = self.encoder_(read_features(self, X, reset=False))
         return Z if self.components_ is None else self.components_(Z)
@@ -326,11 +330,11 @@ class MEDGaussianClassifier(MEDBase):
     def _bias(self) -> Array:
         return contrasts(len(self.classes_)) @ self.distribution_.bias
 
-    def _scores(self, X: Any) -> Array:
+    def _scores(self, X: TableLike) -> Array:
         Z = self._encoded(X)
         return np.column_stack([gaussian.expected_log_prob(Z) for gaussian in self.gaussians_]) + self._bias()
 
-    def _log_joint(self, X: Any) -> Array:
+    def _log_joint(self, X: TableLike) -> Array:
         if self.calibration != "predictive":
             return super()._log_joint(X)
         Z, prior = self._encoded(X), self.training_prior_[None]
@@ -346,7 +350,7 @@ class KernelComponents:
     axes: Array  # (r, m)
 
     @classmethod
-    def of(cls, kernel: Kernel, Z: Array, weight: Array, n: int, random_state: Any) -> KernelComponents:
+    def of(cls, kernel: Kernel, Z: Array, weight: Array, n: int, random_state: RandomState) -> KernelComponents:
         used = np.flatnonzero(weight > 0)
         n_landmarks = kernel.count_landmarks(len(used), LANDMARKS)
         chosen = np.sort(check_random_state(random_state).permutation(used)[:n_landmarks])

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -60,13 +60,32 @@ class MarginPrior(ABC):
         """u'(lambda) without its singular part -1 / (upper - lambda), and minus the derivative of the rest."""
         return self.mean(multiplier), self.curvature(multiplier)
 
+    def increasing(self, first: float, factor: float) -> list[MarginPrior]:
+        """The prior itself, after the same with smaller C if it has one; see `ScaledMargin`."""
+        return [self]
+
     def loss_curvature(self, multiplier: Array) -> Array:
         """loss''(m) at the margin m whose multiplier is lambda; zero where lambda is zero."""
         return np.where(multiplier > 0, 1.0 / self.curvature(multiplier), 0.0)
 
 
 @dataclass(frozen=True)
-class Exponential(MarginPrior):
+class ScaledMargin(MarginPrior):
+    """A prior whose width is proportional to 1 / C."""
+
+    C: float
+    target: float = 1.0
+
+    def increasing(self, first: float, factor: float) -> list[MarginPrior]:
+        """The same prior for values of C that increase by `factor`, from at most `first` to its own."""
+        bounds = [self.C]
+        while bounds[-1] > first:
+            bounds.append(bounds[-1] / factor)
+        return [replace(self, C=C) for C in reversed(bounds)]
+
+
+@dataclass(frozen=True)
+class Exponential(ScaledMargin):
     """P0(gamma) = C exp(-C (target - gamma)), gamma <= target:   u(lambda) = target lambda + log(1 - lambda / C).
 
     A margin below the mean of the prior, target - 1/C, costs about C times its shortfall.
@@ -78,9 +97,6 @@ class Exponential(MarginPrior):
     target : float
         Largest margin that the prior allows.
     """
-
-    C: float
-    target: float = 1.0
 
     @property
     def upper(self) -> float:
@@ -112,7 +128,7 @@ class Exponential(MarginPrior):
 
 
 @dataclass(frozen=True)
-class Laplace(MarginPrior):
+class Laplace(ScaledMargin):
     """P0(gamma) = C/2 exp(-C |target - gamma|):   u(lambda) = target lambda + log(1 - (lambda / C)^2).
 
     Parameters
@@ -122,9 +138,6 @@ class Laplace(MarginPrior):
     target : float
         Mean of the prior.
     """
-
-    C: float
-    target: float = 1.0
 
     @property
     def upper(self) -> float:
@@ -157,7 +170,7 @@ class Laplace(MarginPrior):
 
 
 @dataclass(frozen=True)
-class Gaussian(MarginPrior):
+class Gaussian(ScaledMargin):
     """P0(gamma) = N(target, 1 / C^2):   u(lambda) = target lambda - lambda^2 / (2 C^2).
 
     In the dual this adds a ridge 1 / C^2 to the diagonal of the kernel matrix.
@@ -169,9 +182,6 @@ class Gaussian(MarginPrior):
     target : float
         Mean of the prior.
     """
-
-    C: float
-    target: float = 1.0
 
     def potential(self, multiplier: Any) -> Any:
         return self.target * multiplier - 0.5 * (multiplier / self.C) ** 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ def check_structure(structure: Any) -> None:
         raise ValueError(f"structure must be {ALLOWED}; got {structure!r}")
 
 
-def read_structure(structure: Any, names: Sequence[str], classes: Sequence[Any]) -> tuple[Parents, ...]:
+def read_structure(structure: Any, names: Sequence[str], classes: Sequence[Hashable]) -> tuple[Parents, ...]:
     """The parents of every column, for each class."""
     if not isinstance(structure, dict):
         return (_read_edges(structure, names),) * len(classes)

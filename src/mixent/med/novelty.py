@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import OutlierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
@@ -19,7 +20,8 @@ from mixent.base.params import check_choice, check_count, check_number, check_po
 from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array, weighted_quantile
 from mixent.core.driver import Event
-from mixent.data import Table, check_spread, read_features, read_weights
+from mixent.core.observers import Progress
+from mixent.data import Categorical, Table, TableLike, check_spread, read_features, read_weights
 from mixent.hmm.sequences import one_alphabet
 from mixent.med.families import Distribution
 from mixent.med.margins import MARGINS
@@ -161,13 +163,13 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         *,
         n_hidden: int = 3,
         objective: str = "margin",
-        margin: Any = "exponential",
+        margin: str | Margin = "exponential",
         C: float = 1.0,
         ess: float = 1.0,
         contamination: float = 0.05,
         tol: float = 1e-6,
         max_iter: int = 1000,
-        categorical: Any = "auto",
+        categorical: Categorical = "auto",
         progress: bool | Callable[[int, int, str], None] = False,
     ) -> None:
         self.density = density
@@ -215,7 +217,7 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
 
     # --- fit ----------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: TableLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the detector to typical rows.
 
         Parameters
@@ -270,7 +272,7 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         cells = sum(table.schema.sizes) + len(table.schema.sizes)
         return "tree" if cells <= MAX_CELLS and len(table.schema.sizes) <= MAX_VERTICES else "product"
 
-    def _fit_distribution(self, data: Any, weight: Array, show: Any) -> None:
+    def _fit_distribution(self, data: Any, weight: Array, show: Progress | None) -> None:
         observers = () if show is None else (_progress_observer(show, int(self.max_iter)),)
         search = Search(float(self.tol), int(self.max_iter), observers=observers)
         posterior = fit_posterior(self.model_, data, weight, search)
@@ -320,7 +322,7 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
 
     # --- scores -------------------------------------------------------------------------------------------------
 
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: TableLike) -> Array:
         """Expected log-probability of each row, or a lower bound with hidden variables.
 
         Parameters
@@ -341,7 +343,7 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         missing_gain = self.model_.evaluate(self.bayes_, data).missing_gain if self.model_.has_hidden(data) else 0.0
         return self.model_.evaluate(self.distribution_, data).bound - missing_gain
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: TableLike) -> Array:
         """`score_samples` minus `offset_`: negative for outliers.
 
         Parameters
@@ -355,7 +357,7 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         """
         return self.score_samples(X) - self.offset_
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: TableLike) -> np.ndarray:
         """Label rows as typical (1) or outliers (-1).
 
         Parameters
@@ -369,7 +371,7 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         """
         return np.where(self.decision_function(X) < 0, -1, 1)
 
-    def contributions(self, X: Any) -> Array:
+    def contributions(self, X: TableLike) -> Array:
         """Contribution of each value to the score of its row: the score minus the score with the value missing.
 
         Parameters
@@ -426,7 +428,7 @@ def _threshold(scores: Array, weight: Array, share: float) -> float:
     return float(scores[0] - 1e-6 * (1.0 + abs(scores[0])) if k == 0 else 0.5 * (scores[k - 1] + scores[k]))
 
 
-def _progress_observer(show: Any, max_iter: int) -> Callable[[Event], None]:
+def _progress_observer(show: Progress, max_iter: int) -> Callable[[Event], None]:
     def update(event: Event) -> None:
         show(event.n_pass, max_iter, f"pass {event.n_pass}, objective {event.objective:.6g}")
 

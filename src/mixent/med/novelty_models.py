@@ -143,7 +143,7 @@ class Completed:
         a, b0, b, C = emission.coefficients(mean)
         return bits @ a + self.form(b0, b, C) + self.entropy
 
-    def take(self, rows: Any) -> Completed:
+    def take(self, rows: np.ndarray | slice) -> Completed:
         return Completed(self.mean[rows], self.pattern_of[rows], self.covs, self.entropy[rows])
 
 
@@ -193,7 +193,7 @@ class MixtureFeatures(RowFeatures):
         ]
         return np.concatenate([alpha @ self.resp, *sums])
 
-    def take(self, rows: Any) -> MixtureFeatures:
+    def take(self, rows: np.ndarray | slice) -> MixtureFeatures:
         completed = [c.take(rows) for c in self.completed]
         return MixtureFeatures(self.emission, self.resp[rows], self.bits[rows], completed, self.offset[rows])
 

@@ -52,7 +52,7 @@ class Margin(Options):
         """Raise an error for parameters out of range."""
         check_choice("margin", self.distribution, distributions)
         if self.target is not None:
-            check_positive("target of the margin", self.target)
+            check_positive("target of the margin", self.target, also="None")
         if self.quantile is not None and not (check_number(self.quantile) and 0 <= self.quantile <= 1):
             raise ValueError(f"quantile of the margin must be a number from 0 to 1, or None; got {self.quantile!r}")
         if self.target is not None and self.quantile is not None:
@@ -73,7 +73,7 @@ class GaussianPrior(Options):
     ----------
     strength : "auto" or float
         Number of pseudo-observations. "auto": 1, or as many as the number of columns requires. 0: no prior, as in
-        document 001.
+        Jaakkola, Meila and Jebara 1999.
     mean, cov : arrays or None
         Mean and covariance matrix of the pseudo-observations, in the units of the columns. None: the mean of all rows
         and the covariance within classes.
@@ -101,7 +101,7 @@ class GaussianPrior(Options):
     def check(self) -> None:
         """Raise an error for parameters out of range."""
         if not (isinstance(self.strength, str) and self.strength == "auto"):
-            check_positive("strength of the prior", self.strength, zero=True)
+            check_positive("strength of the prior", self.strength, zero=True, also="'auto'")
         for name in self.given:
             if self.strength == 0:
                 raise ValueError(f"{name} of the prior is only used with a strength > 0; got strength=0")
@@ -124,7 +124,7 @@ class Tables(Options):
     ----------
     kind : "fixed" or "integrated"
         Fixed at the smoothed marginals of the class's rows, or with Dirichlet distributions that are learned together
-        with the trees (document 001, appendix B).
+        with the trees (Jaakkola, Meila and Jebara 1999, appendix B).
     ess : float
         Equivalent sample size of the Dirichlet prior, spread evenly over the cells of every table.
     continuous : "auto", "gaussian" or "quantized"
@@ -165,7 +165,8 @@ class Trees(Options):
     structure_prior : "uniform" or "posterior"
         Prior over trees: uniform, or the posterior given the class's rows.
     n_trees : int
-        Number of trees of each class. More than one is a mixture of trees (document 001, section 4.1).
+        Number of trees of each class. More than one is a mixture of trees (Jaakkola, Meila and Jebara 1999,
+        section 4.1).
 
     Examples
     --------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 
 from mixent.base.kernels import RBF, Kernel, Linear, Nystrom, Polynomial, Precomputed
@@ -47,7 +48,7 @@ STATE = {"schema_": Schema, "calibration_": Calibration, "margin_": MarginPrior,
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
-def storable_kernel(model: Any) -> Any:
+def storable_kernel(model: BaseEstimator) -> Any:
     """A file holds numbers, no code: neither the user's functions nor classes that mixent does not know."""
     for kernel in (model.kernel, getattr(model, "feature_map_", None)):
         kernel = kernel.estimator if isinstance(kernel, FrozenEstimator) else kernel

@@ -7,17 +7,21 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import able, no
+from mixent.base.params import RandomState
 from mixent.core.arrays import Array
-from mixent.data import Table, check_spread, read_features
+from mixent.core.executors import Executor
+from mixent.core.observers import Progress
+from mixent.data import Categorical, Table, TableLike, check_spread, read_features
 from mixent.med.estimator import TrainedDiscriminant
 from mixent.med.exponential_family import JointDistribution
 from mixent.med.families import SingleTree
 from mixent.med.model_estimator import MEDModelBase
-from mixent.med.options import Tables, Trees
+from mixent.med.options import Margin, Tables, Trees
 from mixent.med.solving import Search
 from mixent.med.spanning_trees import unpacked
 from mixent.med.training_sets import Subset, TrainingSet
@@ -179,7 +183,7 @@ class MEDTreeClassifier(MEDModelBase):
         tables: Any = "fixed",
         *,
         C: str | float = "auto",
-        margin: Any = "laplace",
+        margin: str | Margin = "laplace",
         objective: str = "margin",
         trees: Any = "separate",
         bias: str | float = "flat",
@@ -188,8 +192,8 @@ class MEDTreeClassifier(MEDModelBase):
         cv: Any = 5,
         tol: float = 1e-6,
         max_iter: int = 1000,
-        categorical: Any = "auto",
-        random_state: Any = None,
+        categorical: Categorical = "auto",
+        random_state: RandomState = None,
         n_jobs: int | None = None,
         progress: bool | Callable[[int, int, str], None] = False,
     ) -> None:
@@ -239,7 +243,9 @@ class MEDTreeClassifier(MEDModelBase):
 
     # --- one fit ------------------------------------------------------------------------------------------------
 
-    def _training_set(self, X: Any, y: Any, table: Table, subset: Subset, executor: Any) -> TreeTrainingSet:
+    def _training_set(
+        self, X: TableLike, y: ArrayLike | None, table: Table, subset: Subset, executor: Executor
+    ) -> TreeTrainingSet:
         check_spread(table)
         tables, trees = self._group("tables"), self._group("trees")
         if trees.n_trees > 1 and subset.uncertain:
@@ -262,7 +268,7 @@ class MEDTreeClassifier(MEDModelBase):
         return self._group("tables").kind == "integrated" or self._group("trees").n_trees > 1
 
     def _fit_training_set(
-        self, training_set: Any, subset: Subset, search: Search, show: Any, rounds: Any = None
+        self, training_set: Any, subset: Subset, search: Search, show: Progress | None, rounds: Any = None
     ) -> TrainedDiscriminant:
         rounds = self._cv_rounds(subset)
         if (
@@ -339,7 +345,7 @@ class MEDTreeClassifier(MEDModelBase):
         ]
         return [[(names[u], names[v]) for u, v in edges] for edges in trees]
 
-    def _scores(self, X: Any) -> Array:
+    def _scores(self, X: TableLike) -> Array:
         check_is_fitted(self)
         return self.model_.scores(self.distribution_, read_features(self, X, reset=False))
 

@@ -102,14 +102,6 @@ def best_labels(scores: Array, prior: Array, margin: MarginPrior) -> Array:
     return q
 
 
-def _increasing(C: float) -> list[float]:
-    """A sequence of values that ends with C."""
-    out = [C]
-    while out[-1] > DIRECT_C:
-        out.append(out[-1] / C_RATIO)
-    return out[::-1]
-
-
 class _RowProblems:
     """The independent problems of all rows, solved simultaneously."""
 
@@ -128,9 +120,8 @@ class _RowProblems:
     def minimize(self) -> Array:
         """(n, C); a large C is approached through smaller ones: Newton steps fail at the near-kink of the loss."""
         q = self.prior.copy()
-        margin = self.margin
-        for C in _increasing(getattr(margin, "C", 1.0)):
-            self.margin = replace(margin, C=C) if hasattr(margin, "C") else margin  # type: ignore[type-var]
+        for margin in self.margin.increasing(DIRECT_C, C_RATIO):
+            self.margin = margin
             q = np.maximum(q, INTERIOR * self.prior)  # away from the boundary
             self._descend(q := q / q.sum(axis=1, keepdims=True))
         return q

@@ -135,7 +135,8 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
 
     def _check(self) -> None:
         if isinstance(self.n_components, str):
-            check_choice("n_components", self.n_components, ("auto",))
+            if self.n_components != "auto":
+                check_count("n_components", self.n_components, also="'auto'")
             if isinstance(self.covariance, dict):
                 raise ValueError("covariance by class needs n_components by class or as a number, not 'auto'")
             self._structures()
@@ -155,7 +156,7 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
 
     def _structures(self) -> list[str] | None:
         if isinstance(self.covariance, str) or not np.iterable(self.covariance):
-            return None if self.covariance == "auto" else [get_structure(self.covariance).name]
+            return None if self.covariance == "auto" else [get_structure(self.covariance, also="'auto'").name]
         names = [get_structure(name).name for name in self.covariance]
         if not names:
             raise ValueError("covariance is an empty list; name at least one structure")

@@ -1,4 +1,4 @@
-"""Unconstrained coordinates of a mixture, for `core.ascent.ascend`."""
+"""Unconstrained coordinates of a mixture, for `core.lbfgs`."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mixent.base.params import check_count
+from mixent.base.params import check_count, check_flag
 from mixent.core.observers import Progress
 from mixent.data import Labels, Schema
 from mixent.families.gaussian.structures import get_structure
@@ -158,6 +158,10 @@ class MixtureClassifier(BayesMixture):
         super()._keep(outcome, labels, schema)
         self.n_components_ = (outcome.found.params.weights > 0).sum(axis=1)
 
+    def _check(self) -> None:
+        super()._check()
+        check_flag("across_classes", self.across_classes)
+
     def _check_classes(self, job: Job) -> None:
         missing = np.flatnonzero(job.class_rows() == 0)
         if len(missing):
@@ -173,7 +177,7 @@ class MixtureClassifier(BayesMixture):
         given = "VVV" if isinstance(self.covariance, str) and self.covariance == "auto" else self.covariance
         if isinstance(given, list):
             raise ValueError("a list of covariances is searched: set n_components='auto', or name one structure")
-        names = by_class("covariance", given, classes, lambda v: get_structure(v).name)
+        names = by_class("covariance", given, classes, lambda v: get_structure(v, also="'auto'").name)
         if self.across_classes and len(set(names)) > 1:
             raise ValueError("across_classes=True needs one covariance structure for all classes")
         return Candidate(counts, names, bool(self.across_classes), job.default_rows())

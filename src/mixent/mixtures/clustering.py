@@ -236,7 +236,8 @@ class GaussianMixture(DensityMixin, MixtureModel):
         else:
             counts = [check_count("n_components", self.n_components, also="'auto'")]
         if isinstance(self.covariance, str) or not np.iterable(self.covariance):
-            names = list(STRUCTURES) if self.covariance == "auto" else [get_structure(self.covariance).name]
+            single = self.covariance != "auto"
+            names = [get_structure(self.covariance, also="'auto'").name] if single else list(STRUCTURES)
         else:
             names = [get_structure(name).name for name in self.covariance]
         if not names:

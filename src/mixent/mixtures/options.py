@@ -118,8 +118,8 @@ class Search(Options):
         for name in unused:
             if (value := getattr(self, name)) != (default := DEFAULTS[name]):
                 raise ValueError(f"{name}={value!r} is not used by {owner}; leave it at {default!r}")
-        check_choice("criterion", self.criterion, criteria)
-        check_count("max_components", self.max_components)
+        check_choice("criterion", self.criterion, criteria, also="None")
+        check_count("max_components", self.max_components, also="None")
         check_choice("growth", self.growth, GROWTHS)
         check_flag("per_class", self.per_class)
         check_folds("cv", self.cv)
@@ -131,7 +131,7 @@ class Search(Options):
                 f"got {self.criterion!r}"
             )
         if self.nested is not None:
-            check_folds("nested", self.nested)
+            check_folds("nested", self.nested, also="None")
             if self.criterion == "cv":
                 others = ", ".join(map(repr, CRITERIA[1:]))
                 raise ValueError(f"nested is only used with one of the criteria {others}; got 'cv'")

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from scipy.special import rel_entr
 from sklearn.utils import check_random_state
 
-from mixent.base.params import check_count, check_workers
+from mixent.base.params import RandomState, check_count, check_workers
 from mixent.base.style import Short
 from mixent.data.labels import as_labels, classes_of, encode, label_value, labelled_rows
 from mixent.evaluate.cross_validation import Progress
@@ -28,7 +28,6 @@ from mixent.evaluate.scores import METRICS, score_table
 from mixent.evaluate.text import WORDS
 
 Priors = Mapping[Any, float] | ArrayLike  # shares by label, or in the order of the sorted labels
-RandomState = int | np.random.RandomState | None
 SHOWN = ("error", "log_loss")
 MEASURES = (*METRICS, "prior_error")
 LONGEST_PRIOR = 6  # classes whose shares are written out in a table
@@ -76,7 +75,7 @@ def resample_priors(y: ArrayLike, priors: Priors, size: int | None = None, rando
 
 
 def prior_mismatch(source_priors: ArrayLike | Mapping[str, ArrayLike], test_priors: ArrayLike) -> float:
-    """Divergence of the test priors from the sources' priors: the index M of document 004, (4.18), in nats.
+    """Divergence of the test priors from the sources' priors: the index M of Pal (2006, equation 4.18), in nats.
 
     M = sum_j sum_k P_j(k) log(P_j(k) / P_test(k)),    zero only where all are equal.
 

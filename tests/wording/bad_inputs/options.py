@@ -81,7 +81,9 @@ CLASSIFIER = [
     *refused(
         ValueError, f"n_components {COUNT}", option("n_components", 0, -1, 1.5, None, True, nan, [1], {0: 1, 1: 0})
     ),
-    *refused(ValueError, "n_components must be one of 'auto'; got", option("n_components", "many", "1")),
+    *refused(
+        ValueError, "n_components must be a whole number >= 1, or 'auto'; got", option("n_components", "many", "1")
+    ),
     *refused(ValueError, "n_components: no entry for class", option("n_components", {}, {0: 1})),
     *refused(ValueError, "n_components: unknown class", option("n_components", {"0": 1, "1": 1}, {0: 1, 1: 1, 2: 1})),
     *refused(ValueError, STRUCTURE, option("covariance", "XYZ", "", None, 3, ("VVV", "EEE"), {0: "VVV", 1: "no"})),
@@ -226,7 +228,9 @@ CLUSTERS = [
     ),
     *refused(ValueError, f"n_init {COUNT}", clusters("n_init", 0, -1, 2.5, None)),
     *refused(
-        ValueError, "criterion must be one of 'bic', 'icl', 'cv'; got", clusters("search__criterion", "aic", "BIC", 1)
+        ValueError,
+        "criterion must be one of 'bic', 'icl', 'cv', or None; got",
+        clusters("search__criterion", "aic", "BIC", 1),
     ),
     *refused(
         ValueError, "search must be one of None, 'cv'", {**option("search", "x", 1), **clusters("search", "x", 1)}

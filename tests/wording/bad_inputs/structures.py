@@ -52,7 +52,9 @@ DISCRIMINATIONS = [
     case
     for make in (tree, net)
     for case in (
-        *refused(ValueError, "C must be a number > 0; got", option(make, "C", 0, -1, nan, inf, "much", None)),
+        *refused(
+            ValueError, "C must be a number > 0, or 'auto'; got", option(make, "C", 0, -1, nan, inf, "much", None)
+        ),
         *refused(ValueError, "margin must be one of 'expon", option(make, "margin", "hinge", None, 1)),
         *refused(ValueError, "objective must be one of 'margin', 'likelihood'", option(make, "objective", "map", None)),
         *refused(ValueError, "target of the margin must be", option(make, "margin__target", 0, -1, nan, "x")),

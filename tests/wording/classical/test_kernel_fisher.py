@@ -16,7 +16,7 @@ from ...classical.test_kernel_fisher import rows
         ({"kernel": RBF(-1)}, "gamma must be 'auto', 'scale' or a number > 0; got -1"),
         ({"kernel": Polynomial(0)}, "degree must be a whole number >= 1; got 0"),
         ({"kernel": Polynomial(coef0=-1)}, "coef0 must be a number >= 0, or the kernel would not be positive; got -1"),
-        ({"shrinkage": 0}, "shrinkage must be a number > 0; got 0"),
+        ({"shrinkage": 0}, "shrinkage must be a number > 0, or 'auto'; got 0"),
         ({"kernel": RBF(n_landmarks=0)}, "n_landmarks must be a whole number >= 1, or 'auto' or None; got 0"),
     ],
 )

@@ -10,10 +10,10 @@ from ...classical.test_parzen import rows
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"bandwidth": 0}, "bandwidth must be a number > 0; got 0"),
-        ({"bandwidth": "wide"}, "bandwidth must be 'auto', a number > 0, or one number for each class; got 'wide'"),
+        ({"bandwidth": 0}, "bandwidth must be a number > 0, or 'auto' or one number for each class; got 0"),
+        ({"bandwidth": "wide"}, "bandwidth must be a number > 0, or 'auto' or one number for each class; got 'wide'"),
         ({"bandwidth": [1.0]}, "bandwidth must have one number for each of the 3 classes; got 1"),
-        ({"bandwidth": [1.0, -1.0, 2.0]}, "bandwidth must be a number > 0; got -1.0"),
+        ({"bandwidth": [1.0, -1.0, 2.0]}, "bandwidth of a class must be a number > 0; got -1.0"),
         ({"criterion": "error"}, "criterion must be one of 'conditional', 'likelihood'; got 'error'"),
         ({"bandwidth": 1, "per_class": True}, "per_class=True is only used with bandwidth='auto'; got bandwidth=1"),
         (

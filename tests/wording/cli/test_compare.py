@@ -18,7 +18,7 @@ from ...cli.test_compare import ALONE, QUICK, chosen
         ([], ["C=1"], "--set needs --method"),
         (["mixture"], ["n_compnents=1"], "unknown parameter 'n_compnents' of mixture; did you mean 'n_components'"),
         (["med"], ["mixture.n_components=1"], "unknown parameter 'mixture.n_components' of med"),
-        (["joint"], [], "--method takes classifiers; joint is a model for joint"),
+        (["joint"], [], "--method takes classifiers; joint is a joint model of all columns"),
     ],
 )
 def test_methods_and_settings_that_are_refused(names, settings, message):

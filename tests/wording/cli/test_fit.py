@@ -59,7 +59,10 @@ def test_a_word_among_numbers_is_reported_unless_the_column_is_listed(mixent, st
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["-t", "class", "--model", "joint"], "--target is only used with classifiers; joint is a model for joint"),
+        (
+            ["-t", "class", "--model", "joint"],
+            "--target is only used with classifiers; joint is a joint model of all columns",
+        ),
         (["-t", "class", "--model", "novelty"], "--target is only used with classifiers"),
         (["--model", "med"], "--model med is a classifier and needs --target"),
         (["--model", "fuser"], "--model fuser is fitted by `mixent fuse`"),

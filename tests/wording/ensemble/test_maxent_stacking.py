@@ -96,7 +96,7 @@ def test_answers_are_no_input(placed):
         ({"regions": InputRegions(max_components=0)}, "max_components must be a whole number >= 1; got 0"),
         ({"regions": InputRegions(covariance="XYZ")}, "covariance .*'XYZ'"),
         ({"cv": "fold"}, "cv must be a whole number >= 2, .*'train' .* or 'prefit' .*; got 'fold'"),
-        ({"cv": 1}, "cv must be a whole number >= 2, a splitter or a list of splits; got 1"),
+        ({"cv": 1}, "cv must be a whole number >= 2, a splitter or a list of splits, or 'train' .*; got 1"),
         ({"class_prior": [0.5]}, "class_prior must be 'empirical' or 3 positive numbers"),
         ({"inputs": {"b": [0]}}, "inputs names a classifier 'b'; they are 'gaussiannb'"),
         ({"cv": [([0, 1], [200])]}, "cv must give pairs \\(train, test\\) of the 90 labelled rows"),

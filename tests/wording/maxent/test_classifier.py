@@ -63,7 +63,10 @@ def test_prior_variance_none(votes):
         ({"pairs": "every"}, "pairs must be 'auto', None or a list of pairs of feature names; got 'every'"),
         ({"pairs": [("color",)]}, "pairs must be 'auto', None or a list of pairs of feature names; got"),
         ({"pairs": [("color", "taste")]}, "pairs names a feature 'taste'; features are 'color'"),
-        ({"probabilistic": ["a"]}, "probabilistic must be a dict, feature name -> list of at least two columns; got"),
+        (
+            {"probabilistic": ["a"]},
+            "probabilistic must be a dict, feature name -> list of at least two columns, or None; got",
+        ),
         ({"probabilistic": {"p": ["number"]}}, "list of at least two columns; 'p' has"),
         ({"probabilistic": {"p": ["number", "number"]}}, r"probabilistic\['p'\] uses a column twice"),
         ({"probabilistic": {"size": ["number", "other"]}}, "probabilistic names a feature 'size' as another feature"),

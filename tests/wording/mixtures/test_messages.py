@@ -31,7 +31,10 @@ BOTH = [
     ({"n_components": "auto", "covariance": []}, "covariance is an empty list; name at least one structure"),
     ({"n_components": "auto", "covariance": ["VVV", "XXX"]}, STRUCTURE),
     ({"n_components": "auto", "covariance": None}, STRUCTURE),
-    ({"n_components": "auto", "search__max_components": 0}, "max_components must be a whole number >= 1; got 0"),
+    (
+        {"n_components": "auto", "search__max_components": 0},
+        "max_components must be a whole number >= 1, or None; got 0",
+    ),
     ({"prior": 0}, "prior must be 'auto', None (plain maximum likelihood) or a positive number of pseudo-rows; got 0"),
     ({"prior": -1.0}, "prior must be 'auto', None"),
     ({"prior": np.inf}, "prior must be 'auto', None"),
@@ -64,7 +67,7 @@ BOTH = [
 MIXTURE = [
     ({"n_components": "many"}, "n_components must be a whole number >= 1, or 'auto'; got 'many'"),
     ({"covariance": []}, "covariance is an empty list; name at least one structure"),
-    ({"search__criterion": "aic"}, "criterion must be one of 'bic', 'icl', 'cv'; got 'aic'"),
+    ({"search__criterion": "aic"}, "criterion must be one of 'bic', 'icl', 'cv', or None; got 'aic'"),
     ({"search": Search(nested=3)}, "nested=3 is not used by GaussianMixture; leave it at None"),
     ({"search": Search(dic_weight=2.0)}, "dic_weight=2.0 is not used by GaussianMixture; leave it at 1.0"),
     ({"n_init": 0}, "n_init must be a whole number >= 1; got 0"),
@@ -86,7 +89,7 @@ MIXTURE = [
 
 
 CLASSIFIER = [
-    ({"n_components": "many"}, "n_components must be one of 'auto'; got 'many'"),
+    ({"n_components": "many"}, "n_components must be a whole number >= 1, or 'auto'; got 'many'"),
     ({"n_components": 41}, "n_components=41 needs at least as many rows; X has 40"),
     ({"n_components": {0: 1}}, "n_components: no entry for class 1; the classes are 0, 1"),
     ({"n_components": {0: 1, 1: 1, 2: 1}}, "n_components: unknown class 2; the classes are 0, 1"),
@@ -157,7 +160,7 @@ CLASSIFIERS_GROWN = [
     ),
     (
         {"search__criterion": "aic"},
-        "criterion must be one of 'cv', 'bic', 'icl', 'dic', 'dic_robust', 'cbic'; got 'aic'",
+        "criterion must be one of 'cv', 'bic', 'icl', 'dic', 'dic_robust', 'cbic', or None; got 'aic'",
     ),
     ({"search__dic_weight": 0}, "dic_weight must be a number > 0; got 0"),
     ({"search__dic_weight": 2.0}, "dic_weight=2.0 is only used with criterion 'dic' or 'dic_robust'; got 'cv'"),
@@ -165,7 +168,10 @@ CLASSIFIERS_GROWN = [
         {"search__dic_weight": 2.0, "search__criterion": "bic"},
         "dic_weight=2.0 is only used with criterion 'dic' or 'dic_robust'; got 'bic'",
     ),
-    ({"search__nested": 1, "search__criterion": "bic"}, f"nested {FOLDS} 1"),
+    (
+        {"search__nested": 1, "search__criterion": "bic"},
+        "nested must be a whole number >= 2, a splitter or a list of splits, or None; got 1",
+    ),
     (
         {"search__nested": 3},
         "nested is only used with one of the criteria 'bic', 'icl', 'dic', 'dic_robust', 'cbic'; got 'cv'",
@@ -201,7 +207,7 @@ CLASSIFIER_GROWN = [
 
 
 SHARED = [
-    ({"n_components": "many"}, "n_components must be one of 'auto'; got 'many'"),
+    ({"n_components": "many"}, "n_components must be a whole number >= 1, or 'auto'; got 'many'"),
     ({"n_components": 41}, "n_components=41 needs at least as many rows; X has 40"),
     ({"n_components": {0: 1, 1: 1}}, "n_components must be a whole number >= 1, or 'auto'; got {0: 1, 1: 1}"),
     ({"n_init": 0}, "n_init must be a whole number >= 1; got 0"),

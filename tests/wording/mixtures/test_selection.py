@@ -28,7 +28,7 @@ REFUSED = [
     ),
     (
         {"search__nested": 1, "search__criterion": "bic"},
-        "nested must be a whole number >= 2, a splitter or a list of splits; got 1",
+        "nested must be a whole number >= 2, a splitter or a list of splits, or None; got 1",
     ),
     ({"search__dic_weight": 0.5}, "dic_weight=0.5 is only used with criterion 'dic' or 'dic_robust'; got 'cv'"),
     (
@@ -38,7 +38,7 @@ REFUSED = [
     ({"search__dic_weight": 0.0, "search__criterion": "dic"}, "dic_weight must be a number > 0; got 0.0"),
     (
         {"search__criterion": "loo"},
-        "criterion must be one of 'cv', 'bic', 'icl', 'dic', 'dic_robust', 'cbic'; got 'loo'",
+        "criterion must be one of 'cv', 'bic', 'icl', 'dic', 'dic_robust', 'cbic', or None; got 'loo'",
     ),
     ({"search__growth": "quick"}, "growth must be one of 'restart', 'incremental'; got 'quick'"),
     ({"search__grow_by": "error"}, "grow_by must be one of 'likelihood', 'criterion'; got 'error'"),

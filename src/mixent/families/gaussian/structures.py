@@ -343,8 +343,8 @@ COVARIANCES |= {
 }
 
 
-def get_structure(name: str) -> Structure:
-    """The structure of this name; a ValueError that lists the choices otherwise.
+def get_structure(name: str, also: str = "") -> Structure:
+    """The structure of this name; a ValueError that lists the choices otherwise, and what is `also` allowed.
 
     Examples
     --------
@@ -357,4 +357,5 @@ def get_structure(name: str) -> Structure:
         str(name).lower(), COVARIANCES, 1
     )
     hint = f" Did you mean {close[0]!r}?" if close else ""
-    raise ValueError(f"covariance must be one of {', '.join(COVARIANCES)}; got {name!r}.{hint}")
+    extra = f", or {also}" if also else ""
+    raise ValueError(f"covariance must be one of {', '.join(COVARIANCES)}{extra}; got {name!r}.{hint}")

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from mixent.base.delegation import aligned_proba
 from mixent.base.maps import (
@@ -32,6 +33,7 @@ from mixent.base.maps import (
     refuse_categories,
 )
 from mixent.base.style import INK, Display, Short, color
+from mixent.data import TableLike
 from mixent.med.estimator import MEDBase
 from mixent.med.gaussian_classifier import MEDGaussianClassifier
 
@@ -71,8 +73,8 @@ class BoundaryDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        est: Any,
-        X: Any,
+        est: BaseEstimator,
+        X: TableLike,
         y: ArrayLike | None = None,
         *,
         columns: Sequence[int | str] = (0, 1),
@@ -186,7 +188,7 @@ class BoundaryDisplay(Display):
         return entries
 
 
-def _scores(model: Any, mesh: Any) -> np.ndarray:
+def _scores(model: BaseEstimator, mesh: Any) -> np.ndarray:
     """(G^2,) f of two classes, positive for the second; else (G^2, C)."""
     if hasattr(model, "decision_function"):
         f = np.asarray(model.decision_function(mesh))
@@ -196,13 +198,13 @@ def _scores(model: Any, mesh: Any) -> np.ndarray:
     return log_p[:, 1] - log_p[:, 0] if log_p.shape[1] == 2 else log_p
 
 
-def _margin(model: Any) -> float | None:
+def _margin(model: BaseEstimator) -> float | None:
     if not isinstance(model, MEDBase) or len(model.classes_) != 2:
         return None
     return float(model.margin_.mean(0.0))
 
 
-def _classes_of(model: Any, y: Any, n_rows: int) -> np.ndarray:
+def _classes_of(model: BaseEstimator, y: ArrayLike | None, n_rows: int) -> np.ndarray:
     if y is not None and np.ndim(y) < 2:
         return point_classes(y, model.classes_, n_rows)
     known = model.label_posterior_ if isinstance(model, MEDBase) else np.empty((0, 0))
@@ -212,7 +214,7 @@ def _classes_of(model: Any, y: Any, n_rows: int) -> np.ndarray:
     return np.where(np.isnan(known).any(axis=1), -1, best.argmax(axis=1))
 
 
-def _support(model: Any, n_rows: int) -> np.ndarray:
+def _support(model: BaseEstimator, n_rows: int) -> np.ndarray:
     """(n,) bool; none where X are not the training rows."""
     ringed = np.zeros(n_rows, dtype=bool)
     if isinstance(model, MEDBase) and model.n_rows_ == n_rows:
@@ -220,7 +222,7 @@ def _support(model: Any, n_rows: int) -> np.ndarray:
     return ringed
 
 
-def _gaussians(model: Any, turned: bool) -> tuple[Ellipses | None, Ellipses | None]:
+def _gaussians(model: BaseEstimator, turned: bool) -> tuple[Ellipses | None, Ellipses | None]:
     """Before and after discrimination; of a model that was not discriminated, its components."""
     if not isinstance(model, MEDGaussianClassifier):
         means, covs = gaussian_components(model)
@@ -230,7 +232,7 @@ def _gaussians(model: Any, turned: bool) -> tuple[Ellipses | None, Ellipses | No
     return _in_units(model, model.prior_gaussians_, turned), _in_units(model, model.gaussians_, turned)
 
 
-def _in_units(model: Any, gaussians: Any, turned: bool) -> Ellipses:
+def _in_units(model: BaseEstimator, gaussians: Any, turned: bool) -> Ellipses:
     """Means and S / N of the two columns, standardization undone."""
     center, scale = model.encoder_.center, model.encoder_.scale
     means = np.array([center + scale * one.mean[:2] for one in gaussians])

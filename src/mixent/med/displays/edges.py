@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from mixent.base.style import INK, OKABE_ITO, Display, divided, plain, share_colors
 from mixent.base.text import class_name
@@ -38,7 +40,7 @@ class EdgeWeightsDisplay(Display):
     axes_: Any = field(default=None, init=False, repr=False)  # of the squares
 
     @classmethod
-    def from_estimator(cls, est: MEDTreeClassifier, label: Any = None) -> Self:
+    def from_estimator(cls, est: MEDTreeClassifier, label: Hashable | None = None) -> Self:
         """The edge weights of a fitted `MEDTreeClassifier`.
 
         Parameters
@@ -139,7 +141,7 @@ def _bars(ax: Any, images: list[Any], labels: tuple[str, str]) -> None:
         bar.ax.tick_params(labelsize="x-small", colors=INK)
 
 
-def chosen_classes(est: Any, n_structures: int, label: Any) -> tuple[list[int], list[str]]:
+def chosen_classes(est: BaseEstimator, n_structures: int, label: Hashable | None) -> tuple[list[int], list[str]]:
     """Positions and names of the structures of the class `label` (None: of all classes)."""
     classes = est.classes_.tolist()
     owner = getattr(est.model_, "class_of", np.arange(n_structures))

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.style import FAINT, INK, Display, color, tidy
+from mixent.data import TableLike
 from mixent.med.novelty import MEDNoveltyDetector
 
 BARS = 44
@@ -30,7 +31,7 @@ class LikelihoodsDisplay(Display):
     names: tuple[str, str] = ("level set", "Bayesian fit")
 
     @classmethod
-    def from_estimator(cls, est: MEDNoveltyDetector, X: Any = None) -> Self:
+    def from_estimator(cls, est: MEDNoveltyDetector, X: TableLike = None) -> Self:
         """Of a fitted `MEDNoveltyDetector`.
 
         Parameters

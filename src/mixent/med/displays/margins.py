@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.style import FAINT, INK, Display, color, tidy
+from mixent.data import TableLike
 from mixent.data.labels import as_labels, encode, labelled_rows
 from mixent.med.estimator import MEDBase
 
@@ -18,7 +21,7 @@ BARS = 36
 CLASSIFIERS = "MEDClassifier, MEDGaussianClassifier, MEDTreeClassifier or MEDBayesNetClassifier"
 
 
-def check_margins(est: Any) -> None:
+def check_margins(est: BaseEstimator) -> None:
     """Refuse estimators that were not trained for margins."""
     if not isinstance(est, MEDBase):
         raise TypeError(f"this display needs a fitted {CLASSIFIERS}; got {type(est).__name__}")
@@ -40,7 +43,7 @@ class MarginsDisplay(Display):
     expected: float  # under the prior of the margins: rows that keep it have no multiplier
 
     @classmethod
-    def from_estimator(cls, est: MEDBase, X: Any, y: Any) -> Self:
+    def from_estimator(cls, est: MEDBase, X: TableLike, y: ArrayLike | None) -> Self:
         """The margins of a fitted classifier by maximum entropy discrimination.
 
         Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -99,7 +99,7 @@ class TreeDisplay(Display):
     axes_: Any = field(default=None, init=False, repr=False)  # of each tree
 
     @classmethod
-    def from_estimator(cls, est: MEDTreeClassifier | MEDBayesNetClassifier, label: Any = None) -> Self:
+    def from_estimator(cls, est: MEDTreeClassifier | MEDBayesNetClassifier, label: Hashable | None = None) -> Self:
         """The trees or nets of a fitted classifier.
 
         Parameters
