@@ -59,9 +59,9 @@ and may change. These pages are written by ``python docs/api_pages.py``.
 
 def pages() -> dict[str, str]:
     """File name -> text of every page."""
-    found = {f"{name}.rst": _family(name) for name in BUILT_IN} | {f"{name}.rst": _module(name) for name in MODULES}
+    made = {f"{name}.rst": _family(name) for name in BUILT_IN} | {f"{name}.rst": _module(name) for name in MODULES}
     names = "\n".join(f"   {name}" for name in (*BUILT_IN, *MODULES))
-    return {"index.rst": INDEX.format(pages=names), **found}
+    return {"index.rst": INDEX.format(pages=names), **made}
 
 
 def _family(name: str) -> str:

@@ -104,21 +104,21 @@ def keep_bars(_app, _what, _name, _obj, _options, lines):
     for i, line in enumerate(lines):
         if not line.lstrip().startswith((">>>", "..")):  # neither examples nor directives
             parts = CODE.split(line)
-            parts[::2] = [LOOSE.sub(lambda found: "\\" + found[0], part) for part in parts[::2]]
+            parts[::2] = [LOOSE.sub(lambda match: "\\" + match[0], part) for part in parts[::2]]
             lines[i] = "".join(parts).replace(" -- ", " – ")  # napoleon's, between a name and what it is
 
 
 def link_names(app, doctree, docname):
     """Make `MixtureClassifier` in running text a link to its page in the reference."""
-    homes = {name.rsplit(".", 1)[-1]: found for name, found in app.env.get_domain("py").objects.items()}
+    homes = {name.rsplit(".", 1)[-1]: entry for name, entry in app.env.get_domain("py").objects.items()}
     for code in list(doctree.findall(nodes.literal)):
         name = code.astext().removeprefix("mixent.").removeprefix("evaluate.").split("(")[0]
-        found = homes.get(name)
+        entry = homes.get(name)
         inside = isinstance(code.parent, nodes.reference | nodes.title)
-        if found is None or inside or found.objtype in ("method", "attribute") or found.docname == docname:
+        if entry is None or inside or entry.objtype in ("method", "attribute") or entry.docname == docname:
             continue
         link = nodes.reference("", "", internal=True)
-        link["refuri"] = app.builder.get_relative_uri(docname, found.docname) + f"#{found.node_id}"
+        link["refuri"] = app.builder.get_relative_uri(docname, entry.docname) + f"#{entry.node_id}"
         code.replace_self(link)
         link += code
 

@@ -40,10 +40,10 @@ def test_the_page_on_discrimination_runs_as_printed():
         exec(block, names)
     X, y, iris = names["X"], names["y"], names["iris"]
     assert 0 <= names["model"].gap_ < 1e-4 and iris.multipliers_.shape == (150, 3) and len(iris.pairs_) == 3
-    errors = {name: 1 - one.score(X, y) for name, one in names["four"].items()}
+    errors = {name: 1 - model.score(X, y) for name, model in names["four"].items()}
     assert errors["linear MED"] > 0.1 > 2 * max(errors["MED, cubic kernel"], errors["MED Gaussians"])
     assert errors["MED Gaussians"] < errors["Gaussians by maximum likelihood"]
-    estimates = [f"{one.loo_estimate_:.2f}" for one in names["four"].values() if hasattr(one, "loo_estimate_")]
+    estimates = [f"{model.loo_estimate_:.2f}" for model in names["four"].values() if hasattr(model, "loo_estimate_")]
     assert "{}, {} and {}".format(*estimates) in (ROOT / "docs/discrimination.md").read_text()
     np.testing.assert_allclose(names["hard"].margin_.target, 1.0)
     same = names["as_kernel"].decision_function(X), names["in_line"].decision_function(X)
@@ -68,8 +68,8 @@ def test_the_page_on_trees_runs_as_printed():
     assert "nats against {}, {} and {}".format(*information) in page
     usual = MEDTreeClassifier(C=1, calibration=None).fit(names["X"], names["y"])
     assert usual.margin_.target == 2 and "but at least 2 nats" in page  # the quantile itself is negative here
-    found = {name: rows[0][1] for name, rows in names["found"].items()}
-    assert found["MED trees"] < found["MED trees, shared"] < found["Chow-Liu"] < found["TAN"]
+    loss = {name: rows[0][1] for name, rows in names["found"].items()}
+    assert loss["MED trees"] < loss["MED trees, shared"] < loss["Chow-Liu"] < loss["TAN"]
     assert [error > 1 for error in names["off"].values()] == [False, False, True, True]
     assert names["net"].tables_[1]["x6"].shape == (4, 4, 4) and len(pyplot.get_fignums()) == 4
     pyplot.close("all")
@@ -83,9 +83,9 @@ def test_the_page_on_novelty_runs_as_printed():
         exec(block, names)
     model, page = names["model"], " ".join((ROOT / "docs/novelty.md").read_text().split())
     assert f"{model.scores_.min():.1f} nats here" in page and f"Bayesian fit {model.bayes_scores_.min():.1f}." in page
-    told = [model.score_samples(names[row])[0] for row in ("row", "strange", "unknown")]
-    assert "That was {:.1f}, {:.1f} and {:.1f} nats".format(*told) in page
-    assert abs(told[2] - told[0]) < 1 < told[0] - told[1]  # a gap says nothing, a new letter much
+    scores = [model.score_samples(names[row])[0] for row in ("row", "strange", "unknown")]
+    assert "That was {:.1f}, {:.1f} and {:.1f} nats".format(*scores) in page
+    assert abs(scores[2] - scores[0]) < 1 < scores[0] - scores[1]  # new letters lower it
     counts = []
     for n_columns, c in ((1, 1), (1, 10), (8, 1)):
         rows = np.random.default_rng(0).normal(size=(300, n_columns))

@@ -16,13 +16,13 @@ def test_the_first_page(capsys):
 
 def test_ten_minutes(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    names, said, text, drawn = run("start.md", capsys)
-    found, model, again = names["comparison"], names["model"], names["loaded"]
-    assert drawn == 1 and found.recommended in names["methods"] and found.winner is not None
+    names, printed, text, drawn = run("start.md", capsys)
+    comparison, model, loaded = names["comparison"], names["model"], names["loaded"]
+    assert drawn == 1 and comparison.recommended in names["methods"] and comparison.winner is not None
     quoted = [" ".join(line.split()) for line in text.splitlines()]
-    scores = [" ".join(line.split()[:-1]) for line in said[1:5]]  # all but the time
+    scores = [" ".join(line.split()[:-1]) for line in printed[1:5]]  # all but the time
     assert all(any(line.startswith(score) for line in quoted) for score in scores)
-    tables = [" ".join(line.split()) for line in said if re.match(r"\d  (0|worn|fine)", line)]
+    tables = [" ".join(line.split()) for line in printed if re.match(r"\d  (0|worn|fine)", line)]
     assert len(tables) == 6 and set(tables) <= set(quoted)
     assert model.classes_.tolist() == ["fine", "worn"] and (names["probability"][:, 1] > 0.5).tolist() == [
         True,
@@ -30,21 +30,21 @@ def test_ten_minutes(capsys, tmp_path, monkeypatch):
         False,
     ]
     shares = (names["state"] == "worn").mean()
-    assert names["probability"][2, 1] == pytest.approx(shares, abs=0.05)  # of which nothing is known but the maker
-    assert (again.predict_proba(names["new"]) == names["probability"]).all()
+    assert names["probability"][2, 1] == pytest.approx(shares, abs=0.05)  # only the maker is known
+    assert (loaded.predict_proba(names["new"]) == names["probability"]).all()
     assert {"pumps.csv", "pumps.mixent", "pumps.html"} <= {path.name for path in tmp_path.iterdir()}
 
 
 def test_the_mathematics(capsys):
-    names, said, text, _ = run("mathematics.md", capsys)
-    assert said == ["True True"] and "    True True\n" in text
+    names, printed, text, _ = run("mathematics.md", capsys)
+    assert printed == ["True True"] and "    True True\n" in text
     assert names["early"].gap_ > names["done"].gap_
 
 
 def test_fusion_for_a_manager(capsys):
-    names, said, text, _ = run("fusion-manager.md", capsys)
+    names, printed, text, _ = run("fusion-manager.md", capsys)
     page = " ".join(text.split())
-    assert len(said) == 9 and not [line for line in said if " ".join(line.split()) not in page]
+    assert len(printed) == 9 and not [line for line in printed if " ".join(line.split()) not in page]
     assert re.search(r"270 +\| +30", text) and round(100 * (0.95 * 0.1 + 0.05 * 0.8)) == 14  # the table, and "about 14"
     assert round(100 * (0.85 * 0.1 + 0.15 * 0.8)) == 20
     assert names["fusion"].method_ == "discounted"

@@ -39,15 +39,15 @@ def entries(text):
 
 def reference():
     """Names of the API pages: module.name."""
-    found = []
+    names = []
     for page in sorted((DOCS / "api").glob("*.rst")):
         module = None
         for line in page.read_text().splitlines():
             if named := re.match(r"\.\. currentmodule:: (\S+)", line):
                 module = named[1]
             elif module and (named := re.fullmatch(r"   (\w+)", line)):
-                found.append(f"{module}.{named[1]}")
-    return found
+                names.append(f"{module}.{named[1]}")
+    return names
 
 
 def test_every_page_is_in_a_toctree():
@@ -158,15 +158,15 @@ class Loads(HTMLParser):
 
     def __init__(self):
         super().__init__()
-        self.found = []
+        self.addresses = []
 
     def handle_starttag(self, tag, attrs):
         given = dict(attrs)
         if tag in self.BY:
-            self.found += [given.get(self.BY[tag]) or "", *(given.get("srcset") or "").split(",")]
+            self.addresses += [given.get(self.BY[tag]) or "", *(given.get("srcset") or "").split(",")]
         elif tag == "link" and given.get("rel") not in ("canonical", "next", "prev", "index", "search", "author"):
-            self.found.append(given.get("href") or "")
-        self.found += re.findall(r"url\(([^)]*)\)", given.get("style") or "")
+            self.addresses.append(given.get("href") or "")
+        self.addresses += re.findall(r"url\(([^)]*)\)", given.get("style") or "")
 
 
 OUTSIDE = re.compile(r"^\s*['\"]?(https?:)?//")
@@ -174,15 +174,15 @@ OUTSIDE = re.compile(r"^\s*['\"]?(https?:)?//")
 
 def loaded_from_elsewhere(site):
     """(file, address) of everything that is not in the folder itself."""
-    found = []
+    outside = []
     for page in site.rglob("*.html"):
         loads = Loads()
         loads.feed(page.read_text(encoding="utf-8"))
-        found += [(page.name, address) for address in loads.found if OUTSIDE.match(address)]
+        outside += [(page.name, address) for address in loads.addresses if OUTSIDE.match(address)]
     for sheet in site.rglob("*.css"):
         addresses = re.findall(r"url\(([^)]*)\)|@import\s+([^;]+);", sheet.read_text(encoding="utf-8"))
-        found += [(sheet.name, a or b) for a, b in addresses if OUTSIDE.match(a or b)]
-    return found
+        outside += [(sheet.name, a or b) for a, b in addresses if OUTSIDE.match(a or b)]
+    return outside
 
 
 @pytest.mark.parametrize(
@@ -214,8 +214,8 @@ def test_the_site_builds_without_a_warning_and_loads_nothing_from_elsewhere(tmp_
         str(tmp_path / "site"),
     ]
     shutil.rmtree(DOCS / "api" / "generated", ignore_errors=True)  # a name that is gone would leave its page behind
-    told = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=told, check=False)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     site = tmp_path / "site"
     assert all((site / f"{page.stem}.html").exists() for page in PAGES)
