@@ -52,11 +52,10 @@ def few_labels() -> dict[str, list[float]]:
                 SimpleImputer(), StandardScaler(), LogisticRegressionCV(cv=3, max_iter=2000, scoring="neg_log_loss")
             )
             boosting = HistGradientBoostingClassifier(min_samples_leaf=5, random_state=0)
-            models = (
-                MixtureClassifier(1, random_state=0).fit(X, partly),
-                logistic.fit(X[known], y[known]),
-                boosting.fit(X[known], y[known]),
-            )
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FutureWarning)  # of a parameter of logistic regression
+                logistic.fit(X[known], y[known])
+            models = (MixtureClassifier(1, random_state=0).fit(X, partly), logistic, boosting.fit(X[known], y[known]))
             wrong.append([(model.predict(X_test) != y_test).mean() for model in models])
         for values, mean in zip(errors.values(), np.mean(wrong, axis=0)):
             values.append(100 * mean)
@@ -124,7 +123,6 @@ def picture(left: dict[str, list[float]], right: dict[str, list[float]]) -> byte
 
 def main() -> None:
     """Compute the errors, print them and write the picture."""
-    warnings.simplefilter("ignore")
     left, right = few_labels(), shifted_priors()
     for name, values in (left | right).items():
         print(f"{name:45}", *(f"{value:5.1f}" for value in values))
