@@ -137,9 +137,9 @@ def test_cells_of_categories_are_those_written_out():
 
 def test_a_row_adds_one_to_one_cell_of_every_table():
     Z, y = draw()
-    found, _ = discriminant(Z, y, DENSE)
-    net, row_features = found.model.nets[0], found.features[0]
-    assert row_features is found.features[1]  # of equal structure
+    net_discriminant, _ = discriminant(Z, y, DENSE)
+    net, row_features = net_discriminant.model.nets[0], net_discriminant.features[0]
+    assert row_features is net_discriminant.features[1]  # of equal structure
     assert net.shapes == ((2,), (3,), (2, 3, 2), (2, 4)) and net.n_cells == 25 == len(net.group)
     tables = net.tables(row_features.weighted_sum(np.ones(len(Z))))
     for at in np.ndindex(2, 3, 2):
@@ -155,30 +155,31 @@ def test_a_row_adds_one_to_one_cell_of_every_table():
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_dual_is_that_of_the_docstring(edges, n_classes):
     Z, y = draw(60, n_classes)
-    found, constraints = discriminant(Z, y, edges)
-    problem = found.problem(constraints, Laplace(0.5, 1.0))
+    net_discriminant, constraints = discriminant(Z, y, edges)
+    problem = net_discriminant.problem(constraints, Laplace(0.5, 1.0))
     rng = np.random.default_rng(1)
     lam = np.where(constraints.imposed, rng.uniform(0, 0.05, constraints.signs.shape), 0.0)
-    ours = problem.dual(found.prior, stats_at(problem, lam))
+    ours = problem.dual(net_discriminant.prior, stats_at(problem, lam))
     assert ours == pytest.approx(dual(lam, Z, y, edges, 10.0, problem.margin, 1.0), rel=1e-10)
 
 
 @pytest.mark.parametrize("edges", [[], DENSE])
 def test_the_gradient_of_the_dual_is_margin_asked_less_margin_kept(edges):
     Z, y = draw(50, 3)
-    found, constraints = discriminant(Z, y, edges)
-    problem = found.problem(constraints, Laplace(0.5, 1.0))
+    net_discriminant, constraints = discriminant(Z, y, edges)
+    problem = net_discriminant.problem(constraints, Laplace(0.5, 1.0))
     lam = np.where(constraints.imposed, np.random.default_rng(2).uniform(0.01, 0.05, constraints.signs.shape), 0.0)
-    push = stats_at(problem, lam)
+    total = stats_at(problem, lam)
     parts = tuple(
-        one.with_natural_parameters(one.T + gradient) for one, gradient in zip(found.prior.parts, push.gradient)
+        part.with_natural_parameters(part.T + gradient)
+        for part, gradient in zip(net_discriminant.prior.parts, total.gradient)
     )
-    joint = JointDistribution(parts, found.prior.bias + problem.bias_variance * push.bias_gradient)
+    joint = JointDistribution(parts, net_discriminant.prior.bias + problem.bias_variance * total.bias_gradient)
     gradient = np.where(constraints.imposed, problem.margin.mean(lam) - problem.margins(joint), 0.0)
     for t, k in np.argwhere(constraints.imposed)[::9]:
         step = np.zeros_like(lam)
         step[t, k] = 1e-5
-        values = [problem.dual(found.prior, stats_at(problem, lam + sign * step)) for sign in (1, -1)]
+        values = [problem.dual(net_discriminant.prior, stats_at(problem, lam + sign * step)) for sign in (1, -1)]
         assert (values[0] - values[1]) / 2e-5 == pytest.approx(gradient[t, k], abs=1e-6)
 
 
@@ -186,8 +187,8 @@ def test_the_gradient_of_the_dual_is_margin_asked_less_margin_kept(edges):
 @pytest.mark.parametrize("margin", [Laplace(0.4, 1.0), Gaussian(0.3, 1.0)])
 def test_the_optimum_is_that_of_a_general_optimizer(n_classes, edges, margin):
     Z, y = draw(24, n_classes, seed=3)
-    found, constraints = discriminant(Z, y, edges, ess=30.0)
-    solution = found.solve(constraints, margin, Search(1e-12))
+    net_discriminant, constraints = discriminant(Z, y, edges, ess=30.0)
+    solution = net_discriminant.solve(constraints, margin, Search(1e-12))
     where = constraints.imposed
 
     def minus(x):
@@ -203,16 +204,18 @@ def test_the_optimum_is_that_of_a_general_optimizer(n_classes, edges, margin):
     lam = np.zeros(where.shape)
     lam[where] = best.x
     np.testing.assert_allclose(solution.multipliers, lam, atol=2e-3)
-    assert found.divergence(solution) > 0
+    assert net_discriminant.divergence(solution) > 0
 
 
 def test_a_naive_nets_log_partition_is_a_sum_of_integrals():
     """Each table by itself: Beta by quadrature, Dirichlet of three values in two dimensions."""
     counts = np.array([1.7, 2.4, 1.3, 2.2, 1.6])
     net = Net((2, 3), ((), ()))
-    one = quad(lambda p: p**0.7 * (1 - p) ** 1.4, 0, 1)[0]
+    first_integral = quad(lambda p: p**0.7 * (1 - p) ** 1.4, 0, 1)[0]
     three = dblquad(lambda r, p: p**0.3 * r**1.2 * (1 - p - r) ** 0.6, 0, 1, 0, lambda p: 1 - p)[0]
-    assert Dirichlets(counts, net.group).log_partition == pytest.approx(np.log(one) + np.log(three), abs=1e-7)
+    assert Dirichlets(counts, net.group).log_partition == pytest.approx(
+        np.log(first_integral) + np.log(three), abs=1e-7
+    )
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -226,9 +229,9 @@ def test_a_tree_is_the_same_from_every_root(n_classes):
         [(2, 1), (1, 0), (1, 3)],
         [(3, 1), (1, 0), (1, 2)],
     ):
-        found, constraints = discriminant(Z, y, edges, ess=2.0)
-        solution = found.solve(constraints, Laplace(0.3, 1.0), Search(1e-12))
-        answers.append(([one.log_partition for one in found.prior.parts], solution.scores, solution.dual))
+        net_discriminant, constraints = discriminant(Z, y, edges, ess=2.0)
+        solution = net_discriminant.solve(constraints, Laplace(0.3, 1.0), Search(1e-12))
+        answers.append(([part.log_partition for part in net_discriminant.prior.parts], solution.scores, solution.dual))
     for log_partitions, scores, value in answers[1:]:
         np.testing.assert_allclose(log_partitions, answers[0][0], rtol=1e-12)
         np.testing.assert_allclose(scores, answers[0][1], atol=1e-6)
@@ -259,7 +262,7 @@ def test_naive_bayes_is_scikit_learns(alpha):
     np.testing.assert_allclose(model.fit(words(Z), y).predict_proba(words(Z)), theirs, rtol=1e-9)
 
 
-def test_a_column_of_no_value_says_nothing():
+def test_a_column_without_values_has_no_effect():
     net = Net((2, 0, 3), ((), (), (0, 1)))  # and neither does one below it
     assert net.n_cells == 2 and list(net.group) == [0, 0]
     assert np.isfinite(Dirichlets(1 + net.even, net.group).log_partition)
@@ -380,17 +383,17 @@ def test_structures_by_name_position_function_and_class_are_one():
     assert apart.tables_[0]["v1"].shape == (3,) and apart.tables_[1]["v1"].shape == (2, 3)
 
 
-def test_a_table_without_its_value_or_a_parents_says_nothing():
+def test_a_table_with_a_missing_value_or_parent_has_no_effect():
     Z, y = draw(120, noise=0.6)
     X = words(Z)
     model = MEDBayesNetClassifier([(0, 2), (1, 2)], **OPTIONS).fit(X, y)
-    gaps = X.copy()
-    gaps.loc[:, "v0"] = None
+    with_missing = X.copy()
+    with_missing.loc[:, "v0"] = None
     nets = zip(model.model_.nets, model.distribution_.parts)
-    mean = [dict(zip(model.column_names_, net.tables(one.mean))) for net, one in nets]
+    mean = [dict(zip(model.column_names_, net.tables(part.mean))) for net, part in nets]
     shift = contrasts(2) @ model.distribution_.bias
     by_hand = [mean[s]["v1"][Z[:, 1]] + mean[s]["v3"][Z[:, 3]] + shift[s] for s in range(2)]
-    np.testing.assert_allclose(model.decision_function(gaps), by_hand[1] - by_hand[0], atol=1e-12)
+    np.testing.assert_allclose(model.decision_function(with_missing), by_hand[1] - by_hand[0], atol=1e-12)
     empty = X.iloc[:3].copy()
     empty.loc[:] = None
     np.testing.assert_allclose(model.decision_function(empty), shift[1] - shift[0])
@@ -402,8 +405,8 @@ def test_a_table_without_its_value_or_a_parents_says_nothing():
     assert np.isfinite(model.predict_proba(holes)).all()
 
 
-def test_an_edge_that_tells_is_used():
-    """Exclusive or: no column tells by itself."""
+def test_an_informative_edge_is_used():
+    """Exclusive or: no single column is informative."""
     rng = np.random.default_rng(9)
     X = rng.integers(2, size=(300, 3))
     y = X[:, 0] ^ X[:, 1] ^ (rng.random(300) < 0.1)
@@ -529,7 +532,7 @@ def test_scores_in_parts_are_the_same(monkeypatch):
 # --- what is refused ----------------------------------------------------------------------------------------------
 
 
-def test_a_cycle_is_told_in_the_direction_of_its_edges():
+def test_a_cycle_is_listed_in_the_direction_of_its_edges():
     edges = [(0, 1), (1, 3), (3, 0), (0, 2)]
     cycle = find_cycle(parents_of(edges))
     assert sorted(cycle) == [0, 1, 3] and set(zip(cycle, cycle[1:] + cycle[:1])) <= set(edges)

@@ -1,4 +1,4 @@
-"""What a kernel sees of a table: scaled numbers, gaps that say so, one bit for a category."""
+"""The encoding of a table: scaled numbers, indicators of missing values, one-hot categories."""
 
 from types import SimpleNamespace
 
@@ -34,7 +34,7 @@ def encoded(weight=None, standardize=True, data=None):
     return encoder(read), encoder, model
 
 
-def test_columns_are_scaled_gaps_are_the_mean_and_say_so_categories_are_bits():
+def test_columns_are_scaled_missing_values_have_indicators_and_categories_are_one_hot():
     values, encoder, _ = encoded()
     assert encoder.names == ("size", "same", "age", "size is missing", "word = blue", "word = red")
     seen = np.array([1.0, 2.0, 5.0])
@@ -74,14 +74,16 @@ def test_new_rows_are_read_as_at_fit():
     new = pd.DataFrame({"size": [np.nan, 3.0], "word": ["blue", "red"], "same": [7.0, 8.0], "age": [np.nan, 25.0]})
     values = encoder(table(new, model)[0])
     assert values.shape == (2, 6)
-    np.testing.assert_allclose(values[0], [0, 0, 0, 1, 1, 0])  # no column for gaps that fit did not know
+    np.testing.assert_allclose(
+        values[0], [0, 0, 0, 1, 1, 0]
+    )  # no indicator for columns without missing values in the training rows
     np.testing.assert_allclose(values[1], [1 / 3 / np.std([1, 2, 5]), 1, 0, 0, 0, 1])
 
 
 def test_a_unit_or_an_offset_changes_nothing():
     data = frame()
-    moved = data.assign(size=1e3 * data["size"] - 5, age=data["age"] / 7 + 1e4)
-    np.testing.assert_allclose(encoded()[0], encoded(data=moved)[0], atol=1e-9)
+    transformed = data.assign(size=1e3 * data["size"] - 5, age=data["age"] / 7 + 1e4)
+    np.testing.assert_allclose(encoded()[0], encoded(data=transformed)[0], atol=1e-9)
 
 
 def test_unscaled_columns_are_left_as_they_are_unless_one_drowns_the_rest():

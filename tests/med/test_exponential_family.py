@@ -117,7 +117,7 @@ class Dual:
     def maximum(self):
         upper = min(self.problem.margin.upper * (1 - 1e-9), 50.0)
         flat = np.isinf(self.problem.bias_variance)
-        found = minimize(
+        result = minimize(
             lambda lam: min(-self(lam), 1e6),
             np.full(len(self.t), 0.1 * min(upper, 1.0)),
             bounds=[(0.0, upper)] * len(self.t),
@@ -125,8 +125,8 @@ class Dual:
             method="SLSQP",
             options={"ftol": 1e-13, "maxiter": 500},
         )
-        assert not flat or np.abs(self.bias_gradient(found.x)).max() < 1e-7
-        return -found.fun
+        assert not flat or np.abs(self.bias_gradient(result.x)).max() < 1e-7
+        return -result.fun
 
 
 SHARP = Search(gap=1e-11)
@@ -143,7 +143,7 @@ def elsewhere(problem, seed=0, size=0.3):
     lam = size * rng.random(problem.constraints.imposed.shape) * problem.constraints.effective
     total = stats_at(problem, lam)
     parts = tuple(
-        one.with_natural_parameters(one.T + gradient) for one, gradient in zip(problem.prior.parts, total.gradient)
+        part.with_natural_parameters(part.T + gradient) for part, gradient in zip(problem.prior.parts, total.gradient)
     )
     return JointDistribution(parts, problem.prior.bias + 0.2 * rng.normal(size=problem.prior.bias.shape))
 
@@ -154,22 +154,22 @@ def elsewhere(problem, seed=0, size=0.3):
 @pytest.mark.parametrize("kind", ["fixed", "integrated"])
 def test_the_optimum_is_that_of_a_general_maximization_of_the_dual(kind, margin, n_classes, bias_variance):
     problem = problem_of(kind, MARGINS[margin], n_classes, bias_variance, n=9)
-    found = solve(problem, SHARP)
+    solution = solve(problem, SHARP)
     best = Dual(problem).maximum()
-    assert found.run.status is Status.CONVERGED and best > 0.1
-    assert found.minimum == pytest.approx(best, abs=1e-6 * max(1.0, best))
-    assert found.dual == pytest.approx(best, abs=1e-6 * max(1.0, best))
-    assert found.minimum >= found.dual - 1e-9
-    assert (found.multipliers >= 0).all() and (found.multipliers < problem.margin.upper).all()
-    objective = [step.objective for step in found.run.trace if step.accepted]
+    assert solution.run.status is Status.CONVERGED and best > 0.1
+    assert solution.minimum == pytest.approx(best, abs=1e-6 * max(1.0, best))
+    assert solution.dual == pytest.approx(best, abs=1e-6 * max(1.0, best))
+    assert solution.minimum >= solution.dual - 1e-9
+    assert (solution.multipliers >= 0).all() and (solution.multipliers < problem.margin.upper).all()
+    objective = [step.objective for step in solution.run.trace if step.accepted]
     assert np.diff(objective).min(initial=0.0) > -1e-9
 
 
 @pytest.mark.parametrize("kind", ["fixed", "integrated"])
 def test_one_structure_may_serve_all_classes(kind):
     problem = problem_of(kind, MARGINS["laplace"], 3, 2.0, n=9, shared=True)
-    found = solve(problem, SHARP)
-    assert found.minimum == pytest.approx(Dual(problem).maximum(), abs=1e-6) and len(found.joint.parts) == 1
+    solution = solve(problem, SHARP)
+    assert solution.minimum == pytest.approx(Dual(problem).maximum(), abs=1e-6) and len(solution.joint.parts) == 1
 
 
 @pytest.mark.parametrize("kind", ["fixed", "integrated"])
@@ -178,14 +178,14 @@ def test_the_objective_is_minus_relative_entropy_and_loss(kind, margin):
     problem = problem_of(kind, MARGINS[margin], 3, 2.0)
     joint = elsewhere(problem)
     wanted = 0.0
-    for one, prior in zip(joint.parts, problem.prior.parts):
-        away, h = one.T - prior.T, 1e-5
-        slope = (log_partition(prior, one.T + h * away) - log_partition(prior, one.T - h * away)) / (2 * h)
-        wanted += slope - log_partition(prior, one.T) + log_partition(prior, prior.T)
+    for part, prior in zip(joint.parts, problem.prior.parts):
+        away, h = part.T - prior.T, 1e-5
+        slope = (log_partition(prior, part.T + h * away) - log_partition(prior, part.T - h * away)) / (2 * h)
+        wanted += slope - log_partition(prior, part.T) + log_partition(prior, prior.T)
     wanted += 0.25 * float(((joint.bias - problem.prior.bias) ** 2).sum())
     scores = [
-        row_features.to_array() @ one.mean + row_features.offset
-        for row_features, one in zip(problem.features, joint.parts)
+        row_features.to_array() @ part.mean + row_features.offset
+        for row_features, part in zip(problem.features, joint.parts)
     ]
     scores = np.column_stack(scores) + problem.contrast @ joint.bias
     label = np.arange(14) % 3
@@ -202,12 +202,12 @@ def test_the_objective_is_minus_relative_entropy_and_loss(kind, margin):
 @pytest.mark.parametrize("margin", MARGINS)
 def test_the_gap_is_a_bound_everywhere_and_nothing_at_the_optimum(kind, margin):
     problem = problem_of(kind, MARGINS[margin], 3, 2.0)
-    found = solve(problem, SHARP)
+    solution = solve(problem, SHARP)
     for seed in range(10):
         for size in (0.01, 0.3):
             objective, gap = objective_at(problem, elsewhere(problem, seed, size))
-            assert gap is None or gap >= -found.minimum - objective - 1e-9 >= -2e-9
-    _, gap = objective_at(problem, found.joint)
+            assert gap is None or gap >= -solution.minimum - objective - 1e-9 >= -2e-9
+    _, gap = objective_at(problem, solution.joint)
     assert abs(gap) < 1e-9
 
 
@@ -215,8 +215,8 @@ def test_multipliers_that_leave_the_domain_give_no_bound():
     problem = problem_of("integrated", Gaussian(50.0, 8.0))
     objective, gap = objective_at(problem, problem.prior)
     assert gap is None and np.isfinite(objective)
-    found = solve(problem, SHARP)
-    assert found.dual == pytest.approx(found.minimum, rel=1e-7)
+    solution = solve(problem, SHARP)
+    assert solution.dual == pytest.approx(solution.minimum, rel=1e-7)
 
 
 @pytest.mark.parametrize("kind", ["fixed", "integrated"])
@@ -250,10 +250,10 @@ def test_both_solvers_of_the_step_solve_its_system(kind, bias_variance, monkeypa
     monkeypatch.setattr(exponential_family, "EXACT", 1e-24)
     problem = problem_of(kind, MARGINS["gaussian"], 3, bias_variance, n=20)
     joint = elsewhere(problem)
-    stiff = np.where(
+    curvature = np.where(
         problem.constraints.effective, np.random.default_rng(0).uniform(0.2, 1.0, problem.constraints.imposed.shape), 0
     )
-    active = ActiveSet(problem, joint, stiff)
+    active = ActiveSet(problem, joint, curvature)
     K, B = active.gram(), active.B
     np.testing.assert_allclose(K, np.array([active.kernel_product(e) for e in np.eye(len(K))]).T, rtol=1e-8, atol=1e-10)
     right, slope, held = np.random.default_rng(1).normal(size=len(K)), np.array([0.3, -0.7]), 0.05
@@ -263,13 +263,13 @@ def test_both_solvers_of_the_step_solve_its_system(kind, bias_variance, monkeypa
         np.testing.assert_allclose(B.T @ z + held * bias, slope, atol=1e-8)
 
 
-def test_a_step_that_few_demands_make_is_that_of_newton():
+def test_the_step_of_a_small_active_set_is_newtons():
     """Where no kink is met the loss is smooth, and one full step from nearby squares the error."""
-    problem = problem_of("integrated", Gaussian(0.3, 30.0), 2, 1.0)  # far out: every row speaks, near and at the end
+    problem = problem_of("integrated", Gaussian(0.3, 30.0), 2, 1.0)  # large margins: every constraint is active
     best = solve(problem, Search(gap=1e-14))
     errors = []
     for size in (1e-2, 1e-3):
-        parts = tuple(one.with_natural_parameters(one.T * (1 + size)) for one in best.joint.parts)
+        parts = tuple(part.with_natural_parameters(part.T * (1 + size)) for part in best.joint.parts)
         near = JointDistribution(parts, best.joint.bias)
         total = Serial().total(lambda block, near=near: problem.stats(near, block), problem.source())
         after = problem.update(near, total, 1.0)
@@ -297,24 +297,24 @@ def test_blocks_and_threads_change_nothing(kind):
 
 
 @pytest.mark.parametrize("kind", ["fixed", "integrated"])
-def test_the_rows_push_is_the_slope_of_the_loss(kind):
+def test_the_gradient_is_the_derivative_of_the_loss(kind):
     """Phi^T l: minus the gradient of the loss in the mean parameters, and in the bias."""
     problem = problem_of(kind, MARGINS["laplace"], 3, 2.0)
     joint, h = elsewhere(problem), 1e-6
     total = Serial().total(lambda block: problem.stats(joint, block), problem.source())
     rng = np.random.default_rng(0)
 
-    class Moved:
-        def __init__(self, one, by):
-            self.mean = one.mean + by
+    class Shifted:
+        def __init__(self, part, by):
+            self.mean = part.mean + by
 
-    ways = [rng.normal(size=one.T.shape) for one in joint.parts]
+    ways = [rng.normal(size=part.T.shape) for part in joint.parts]
     if kind == "integrated":
         ways = [(w.reshape(10, 10) + w.reshape(10, 10).T).ravel() for w in ways]
     tilt = rng.normal(size=2)
 
     def loss(step):
-        parts = tuple(Moved(one, step * way) for one, way in zip(joint.parts, ways))
+        parts = tuple(Shifted(part, step * way) for part, way in zip(joint.parts, ways))
         there = JointDistribution(parts, joint.bias + step * tilt)
         return Serial().total(lambda block: problem.stats(there, block), problem.source()).loss
 
@@ -324,7 +324,7 @@ def test_the_rows_push_is_the_slope_of_the_loss(kind):
     )
 
 
-def part_of(problem, rows, weight=None):
+def rows_of_problem(problem, rows, weight=None):
     constraints = problem.constraints.part(rows)
     if weight is not None:
         constraints = replace(constraints, weight=weight)
@@ -337,21 +337,21 @@ def part_of(problem, rows, weight=None):
 def test_weight_two_is_the_row_twice_and_rows_have_no_order(kind):
     problem = problem_of(kind, MARGINS["laplace"], 3, 2.0)
     counts = np.random.default_rng(3).integers(1, 4, size=14)
-    weighted = solve(part_of(problem, slice(None), counts.astype(float)), SHARP)
+    weighted = solve(rows_of_problem(problem, slice(None), counts.astype(float)), SHARP)
     index = np.random.default_rng(4).permutation(np.repeat(np.arange(14), counts))
-    repeated = solve(part_of(problem, index, np.ones(len(index))), SHARP)
+    repeated = solve(rows_of_problem(problem, index, np.ones(len(index))), SHARP)
     assert weighted.minimum == pytest.approx(repeated.minimum, rel=1e-9)
     np.testing.assert_allclose(weighted.multipliers[index], repeated.multipliers, atol=1e-5)
     for a, b in zip(weighted.joint.parts, repeated.joint.parts):
         np.testing.assert_allclose(a.T, b.T, atol=1e-4)
 
 
-def test_a_row_without_weight_says_nothing():
+def test_a_row_of_weight_zero_has_no_effect():
     problem = problem_of("fixed", MARGINS["laplace"])
     weight = problem.constraints.weight.copy()
     weight[3] = 0.0
-    without = solve(part_of(problem, np.delete(np.arange(14), 3)), SHARP)
-    silent = solve(part_of(problem, slice(None), weight), SHARP)
+    without = solve(rows_of_problem(problem, np.delete(np.arange(14), 3)), SHARP)
+    silent = solve(rows_of_problem(problem, slice(None), weight), SHARP)
     assert silent.minimum == pytest.approx(without.minimum, rel=1e-10)
     np.testing.assert_allclose(silent.joint.parts[0].T, without.joint.parts[0].T, atol=1e-6)
 
@@ -368,39 +368,39 @@ def tight(kind, n_classes, bias_variance):
 
 @pytest.mark.parametrize(("n_classes", "bias_variance"), [(2, np.inf), (2, 2.0), (3, np.inf)])
 @pytest.mark.parametrize("kind", ["fixed", "integrated"])
-def test_a_certain_margin_is_kept_by_all_rows_and_only_tight_ones_speak(kind, n_classes, bias_variance):
+def test_a_fixed_margin_holds_for_all_rows_and_only_tight_ones_have_multipliers(kind, n_classes, bias_variance):
     problem = tight(kind, n_classes, bias_variance)
-    found = solve(problem, SHARP)
+    solution = solve(problem, SHARP)
     live = problem.constraints.effective
-    over = (problem.margins(found.joint) - problem.margin.target)[live]
-    lam = found.multipliers[live]
-    assert over.min() >= -1e-6 and lam.max() > 1e-3 and found.minimum > 1e-3
+    over = (problem.margins(solution.joint) - problem.margin.target)[live]
+    lam = solution.multipliers[live]
+    assert over.min() >= -1e-6 and lam.max() > 1e-3 and solution.minimum > 1e-3
     assert (lam >= 0).all() and (over > 1e-4).any() and (lam[over > 1e-4] < 1e-6).all()
-    assert found.minimum == pytest.approx(problem.divergence(found.joint), rel=1e-12)
-    assert found.dual == pytest.approx(found.minimum, abs=2e-5)
-    total = stats_at(problem, found.multipliers)
-    for one, prior, gradient in zip(found.joint.parts, problem.prior.parts, total.gradient):
-        np.testing.assert_allclose(one.T, prior.T + gradient, atol=1e-3)
+    assert solution.minimum == pytest.approx(problem.divergence(solution.joint), rel=1e-12)
+    assert solution.dual == pytest.approx(solution.minimum, abs=2e-5)
+    total = stats_at(problem, solution.multipliers)
+    for part, prior, gradient in zip(solution.joint.parts, problem.prior.parts, total.gradient):
+        np.testing.assert_allclose(part.T, prior.T + gradient, atol=1e-3)
     if np.isinf(bias_variance):
         np.testing.assert_allclose(total.bias_gradient, 0.0, atol=1e-5)
-    assert found.minimum == pytest.approx(Dual(problem).maximum(), abs=1e-5)
+    assert solution.minimum == pytest.approx(Dual(problem).maximum(), abs=1e-5)
 
 
-def test_a_certain_margin_is_reached_by_moving_the_prior_not_by_stiffness_alone(monkeypatch):
-    """A Gaussian that stays where it is leaves every tight row short of the margin by l / stiffness^2."""
+def test_a_fixed_margin_is_reached_by_shifting_the_prior_not_by_a_large_C_alone(monkeypatch):
+    """A Gaussian prior that is not shifted leaves every tight row short of the margin by lambda / C^2."""
     monkeypatch.setattr(exponential_family_solving, "SMALL_C", 10.0)
     monkeypatch.setattr(exponential_family_solving, "GROWTH", 1.0)
     problem = tight("fixed", 2, np.inf)
-    found = solve(problem, SHARP)
-    over = (problem.margins(found.joint) - problem.margin.target)[problem.constraints.effective]
-    assert found.multipliers.max() / 10.0**2 > 1e-4  # what a Gaussian that stays would leave
+    solution = solve(problem, SHARP)
+    over = (problem.margins(solution.joint) - problem.margin.target)[problem.constraints.effective]
+    assert solution.multipliers.max() / 10.0**2 > 1e-4  # what a Gaussian that stays would leave
     assert over.min() >= -1e-7
 
 
-# --- demands --------------------------------------------------------------------------------------------------------
+# --- constraints -----------------------------------------------------------------------------------------------------
 
 
-def test_contests_are_demands_of_differences():
+def test_pairs_of_classes_are_constraints_on_differences():
     belief = np.array([[1.0, 0.0, 0.0], [0.0, 0.3, 0.7], [1 / 3, 1 / 3, 1 / 3]])
     weight = np.array([1.0, 2.0, 0.5])
     constraints = Constraints.between_classes(PairConstraints.of(belief, weight))
@@ -413,7 +413,7 @@ def test_contests_are_demands_of_differences():
     assert part.weight.tolist() == [0.5, 1.0] and part.effective.sum() == 2
 
 
-def test_what_demands_keep_and_push_are_transposes_of_their_coefficients():
+def test_margins_and_output_weights_are_transposes():
     rng = np.random.default_rng(0)
     own = rng.dirichlet(np.ones(3), size=5)
     rival = rng.random((5, 3)) < 0.5
@@ -423,10 +423,10 @@ def test_what_demands_keep_and_push_are_transposes_of_their_coefficients():
         Constraints.single_output(np.ones(5)),
     ):
         coef = constraints.coef
-        scores, pushed = rng.normal(size=(5, coef.shape[2])), rng.normal(size=(5, coef.shape[1]))
+        scores, multipliers = rng.normal(size=(5, coef.shape[2])), rng.normal(size=(5, coef.shape[1]))
         np.testing.assert_allclose(constraints.margins(scores), np.einsum("nps,ns->np", coef, scores), atol=1e-12)
         np.testing.assert_allclose(
-            constraints.output_weights(pushed), np.einsum("np,nps->ns", pushed, coef), atol=1e-12
+            constraints.output_weights(multipliers), np.einsum("np,nps->ns", multipliers, coef), atol=1e-12
         )
         rows, k = np.array([4, 0, 4]), np.zeros(3, dtype=int)
         np.testing.assert_array_equal(constraints.coefficients(rows, k), coef[rows, k])
@@ -434,18 +434,18 @@ def test_what_demands_keep_and_push_are_transposes_of_their_coefficients():
     np.testing.assert_allclose(Constraints.against_rivals(own, rival, np.ones(5), own).coef[2, 1], own[2] - [0, 1, 0])
 
 
-def test_demands_that_cannot_speak_count_all_the_same():
+def test_constraints_without_effect_still_have_a_loss():
     problem = problem_of("fixed", MARGINS["laplace"], 2, 2.0)
     belief = np.eye(2)[np.arange(14) % 2]
     belief[[2, 5]] = 0.5
     constraints = Constraints.between_classes(PairConstraints.of(belief, problem.constraints.weight))
     doubtful = replace(problem, constraints=constraints)
-    found = solve(doubtful, SHARP)
-    without = solve(part_of(doubtful, np.delete(np.arange(14), [2, 5])), SHARP)
+    solution = solve(doubtful, SHARP)
+    without = solve(rows_of_problem(doubtful, np.delete(np.arange(14), [2, 5])), SHARP)
     lost = float(problem.constraints.weight[[2, 5]].sum() * problem.margin.loss(np.zeros(1))[0])
-    assert found.minimum == pytest.approx(without.minimum + lost, rel=1e-10)
-    assert found.dual == pytest.approx(without.dual + lost, rel=1e-9)
-    assert not found.multipliers[[2, 5]].any()
+    assert solution.minimum == pytest.approx(without.minimum + lost, rel=1e-10)
+    assert solution.dual == pytest.approx(without.dual + lost, rel=1e-9)
+    assert not solution.multipliers[[2, 5]].any()
 
 
 def test_a_single_output_may_be_asked_to_be_large():
@@ -463,7 +463,7 @@ def test_a_single_output_may_be_asked_to_be_large():
     problem = ExponentialFamilyProblem(
         (FeatureMatrix(phi),), (0,), constraints, Laplace(1.0, 0.5), prior, np.zeros((1, 0)), np.inf
     )
-    found = solve(problem, SHARP)
+    solution = solve(problem, SHARP)
 
     def dual(lam):
         T = prior.parts[0].T + lam @ phi
@@ -471,14 +471,16 @@ def test_a_single_output_may_be_asked_to_be_large():
         return float((problem.margin.potential(lam) - lam * given).sum()) - own
 
     best = minimize(lambda lam: -dual(lam), np.full(9, 0.1), bounds=[(0, 1 - 1e-9)] * 9, tol=1e-14)
-    assert found.minimum == pytest.approx(-best.fun, abs=1e-7) and found.dual == pytest.approx(-best.fun, abs=1e-7)
+    assert solution.minimum == pytest.approx(-best.fun, abs=1e-7) and solution.dual == pytest.approx(
+        -best.fun, abs=1e-7
+    )
 
 
 def test_nothing_to_ask_leaves_the_prior():
     problem = problem_of("integrated", Laplace(1.0, -1e3))
-    found = solve(problem, SHARP)
-    assert found.minimum == 0.0 and found.dual == 0.0 and not found.multipliers.any()
-    assert all(one.T is prior.T for one, prior in zip(found.joint.parts, problem.prior.parts))
+    solution = solve(problem, SHARP)
+    assert solution.minimum == 0.0 and solution.dual == 0.0 and not solution.multipliers.any()
+    assert all(part.T is prior.T for part, prior in zip(solution.joint.parts, problem.prior.parts))
 
 
 def test_balanced_multipliers_keep_the_equality_of_a_flat_bias():
@@ -493,18 +495,18 @@ def test_balanced_multipliers_keep_the_equality_of_a_flat_bias():
 
 def test_a_move_out_of_the_domain_is_halved():
     problem = problem_of("integrated", MARGINS["laplace"])
-    out = tuple(-1.5 * one.T for one in problem.prior.parts)
-    moved = problem.step(problem.prior, out, np.ones(1))
-    np.testing.assert_allclose(moved.parts[0].T, 0.25 * problem.prior.parts[0].T)
-    np.testing.assert_allclose(moved.bias, problem.prior.bias + 0.5)
+    out = tuple(-1.5 * part.T for part in problem.prior.parts)
+    stepped = problem.step(problem.prior, out, np.ones(1))
+    np.testing.assert_allclose(stepped.parts[0].T, 0.25 * problem.prior.parts[0].T)
+    np.testing.assert_allclose(stepped.bias, problem.prior.bias + 0.5)
 
 
 def test_local_problems_take_over_where_newton_does_not_arrive(monkeypatch):
     problem = problem_of("fixed", MARGINS["gaussian"])
     best = solve(problem, SHARP)
     monkeypatch.setattr(exponential_family_solving, "NEWTON_STEPS", 2)
-    found = maximize(problem, SHARP, problem.prior)
-    assert found.status is Status.CONVERGED and found.n_passes > 2
-    assert -found.objective == pytest.approx(best.minimum, rel=1e-9)
+    run = maximize(problem, SHARP, problem.prior)
+    assert run.status is Status.CONVERGED and run.n_passes > 2
+    assert -run.objective == pytest.approx(best.minimum, rel=1e-9)
     short = maximize(problem, replace(SHARP, max_iter=2), problem.prior)
     assert short.status is Status.MAX_PASSES and short.n_passes == 2

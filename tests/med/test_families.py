@@ -56,13 +56,13 @@ class Listed:
 
     def rooted(self, tree, root):
         """(parent, child) from the root down."""
-        left, found, out = list(tree), {root}, []
+        left, visited, out = list(tree), {root}, []
         while left:
-            edge = next(e for e in left if (e[0] in found) != (e[1] in found))
+            edge = next(e for e in left if (e[0] in visited) != (e[1] in visited))
             left.remove(edge)
-            parent, child = edge if edge[0] in found else edge[::-1]
+            parent, child = edge if edge[0] in visited else edge[::-1]
             out.append((parent, child))
-            found.add(child)
+            visited.add(child)
         return out
 
     def log_integral(self, tree, root):
@@ -179,15 +179,15 @@ def test_to_begin_with_all_trees_are_equally_probable_where_that_is_asked(sizes)
     even = listed.tables.uniform
     np.testing.assert_allclose(even.trees.mean, np.full(len(even.structure), 2 / max(len(sizes), 1)), rtol=1e-10)
     np.testing.assert_array_equal(even.T, listed.T)
-    moved = even.with_natural_parameters(1.7 * listed.T)
-    np.testing.assert_array_equal(moved.structure, even.structure)
+    changed = even.with_natural_parameters(1.7 * listed.T)
+    np.testing.assert_array_equal(changed.structure, even.structure)
     again = [
-        sum(moved._evidence[listed.place[e]] - listed.tables._evidence[listed.place[e]] for e in tree)
+        sum(changed._evidence[listed.place[e]] - listed.tables._evidence[listed.place[e]] for e in tree)
         for tree in listed.trees
     ]
     p = np.exp(again - logsumexp(again))
     wanted = [sum(q for q, tree in zip(p, listed.trees) if edge in tree) for edge in listed.place]
-    np.testing.assert_allclose(moved.trees.mean, wanted, rtol=1e-9)
+    np.testing.assert_allclose(changed.trees.mean, wanted, rtol=1e-9)
 
 
 def test_relative_entropy_of_tables_is_that_of_trees_and_of_tables_given_them():
@@ -227,7 +227,7 @@ def test_counts_that_are_not_positive_are_outside(where):
 # --- known tables ---------------------------------------------------------------------------------------------------
 
 
-def test_trees_are_what_enumeration_says():
+def test_trees_agree_with_enumeration():
     rng = np.random.default_rng(0)
     T, prior = rng.normal(size=(2, 10)) * 2
     place = {edge: e for e, edge in enumerate(zip(*np.triu_indices(5, 1)))}
@@ -314,7 +314,7 @@ def test_a_product_is_its_parts():
     T = both.T + 0.1
     other = both.with_natural_parameters(T)
     np.testing.assert_array_equal(other.T, T)
-    wanted = sum(one.with_natural_parameters(own).divergence(one) for one, own in zip(parts, (T[:6], T[6:])))
+    wanted = sum(part.with_natural_parameters(own).divergence(part) for part, own in zip(parts, (T[:6], T[6:])))
     assert other.divergence(both) == pytest.approx(wanted, rel=1e-10)
     with pytest.raises(OutsideDomainError):
         both.with_natural_parameters(T - 5.0)

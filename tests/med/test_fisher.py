@@ -62,9 +62,9 @@ def differences(model, X, step=1e-5):
 
 def assert_same_gradient(scores, slopes):
     """Each is a linear function of the other: the same gradient in two systems of coordinates."""
-    for one, other in ((scores, slopes), (slopes, scores)):
-        fit = one @ np.linalg.lstsq(one, other, rcond=1e-9)[0]
-        np.testing.assert_allclose(fit, other, rtol=1e-5, atol=1e-6 * np.abs(other).max())
+    for left, right in ((scores, slopes), (slopes, scores)):
+        fit = left @ np.linalg.lstsq(left, right, rcond=1e-9)[0]
+        np.testing.assert_allclose(fit, right, rtol=1e-5, atol=1e-6 * np.abs(right).max())
 
 
 # --- scores ----------------------------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ def test_words_alone():
     model = GaussianMixture(2, random_state=0).fit(X[["word", "size"]])
     kernel = FisherKernel(model, random_state=0).fit(X[["word", "size"]])
     assert_same_gradient(kernel.scores(X[["word", "size"]]), differences(model, X[["word", "size"]]))
-    assert kernel.rank_ == 5 and model.n_parameters_ == 7  # 3 x 2 cells can tell no more than five numbers
+    assert kernel.rank_ == 5 and model.n_parameters_ == 7  # 3 x 2 cells identify at most five numbers
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.25])
@@ -177,7 +177,7 @@ def test_a_single_column_of_words():
     np.testing.assert_allclose(kernel(X), expected, rtol=1e-9, atol=1e-12)
 
 
-def test_a_row_that_says_nothing_has_no_score():
+def test_a_row_without_values_has_no_score():
     X, _ = draw(missing=0.2)
     kernel = FisherKernel(GaussianMixture(2, "VEV", random_state=0), random_state=0).fit(X)
     np.testing.assert_allclose(kernel.scores(np.full((1, 3), np.nan)), 0.0, atol=1e-12)
@@ -204,8 +204,8 @@ def test_a_dropped_component_has_no_coordinates():
 
 def test_a_constant_column_takes_no_part():
     X, _ = draw(n=60)
-    one, other = (FisherKernel(GaussianMixture(1)).fit(table) for table in (X, np.insert(X, 1, 7.0, axis=1)))
-    np.testing.assert_allclose(one(X), other(np.insert(X, 1, 7.0, axis=1)), rtol=1e-9, atol=1e-9)
+    first, other = (FisherKernel(GaussianMixture(1)).fit(table) for table in (X, np.insert(X, 1, 7.0, axis=1)))
+    np.testing.assert_allclose(first(X), other(np.insert(X, 1, 7.0, axis=1)), rtol=1e-9, atol=1e-9)
 
 
 # --- the mean and the second moment of the scores --------------------------------------------------------------------
@@ -241,7 +241,7 @@ def test_components_that_never_meet_are_as_good_as_seen(covariance):
     kernel = FisherKernel(GaussianMixture(2, covariance, random_state=0), n_samples=40_000, random_state=0).fit(X[:150])
     assert np.abs(kernel.model_.weights_ - 0.5).max() > 0.02
     np.testing.assert_allclose(kernel.information_, np.eye(kernel.rank_), atol=0.1)
-    np.testing.assert_allclose(np.diag(kernel.information_)[0], 1.0, atol=1e-9)  # the weights: each row tells all
+    np.testing.assert_allclose(np.diag(kernel.information_)[0], 1.0, atol=1e-9)  # the weights have full information
 
 
 def test_the_analytic_information_is_that_of_many_rows():
@@ -313,15 +313,15 @@ def test_an_affine_map_of_the_columns_changes_nothing(missing):
     A = np.diag(np.diag(A)) if missing else A  # a gap mixed into other columns would spoil them
     X[rng.random(X.shape) < missing] = np.nan
     model = GaussianMixture(2, random_state=0).fit(X)
-    moved = copy.copy(model)
+    transformed = copy.copy(model)
     family, params = model.problem_.family.gaussian, model.params_.components.gaussian
     family = replace(family, center=A @ family.center + shift, scale=np.abs(A) @ family.scale, prior=None)
     params = replace(params, means=params.means @ A.T, covs=A @ params.covs @ A.T)
-    moved.problem_ = replace(model.problem_, family=replace(model.problem_.family, gaussian=family))
-    moved.params_ = replace(model.params_, components=replace(model.params_.components, gaussian=params))
+    transformed.problem_ = replace(model.problem_, family=replace(model.problem_.family, gaussian=family))
+    transformed.params_ = replace(model.params_, components=replace(model.params_.components, gaussian=params))
     kernels = []
-    for one, table in ((model, X), (moved, X @ A.T + shift if not missing else X * np.diag(A) + shift)):
-        kernels.append(FisherKernel(one, information="empirical").fit(table)(table))
+    for mixture, table in ((model, X), (transformed, X @ A.T + shift if not missing else X * np.diag(A) + shift)):
+        kernels.append(FisherKernel(mixture, information="empirical").fit(table)(table))
     np.testing.assert_allclose(*kernels, rtol=1e-7, atol=1e-7 * np.abs(kernels[0]).max())
 
 
@@ -345,7 +345,7 @@ def test_rows_do_not_know_each_other():
     np.testing.assert_allclose(kernel.transform(X[11:12]), together[11:12], rtol=1e-9, atol=1e-9)
 
 
-def test_what_two_equal_components_cannot_tell_is_left_out():
+def test_directions_without_information_are_left_out():
     X, _ = draw()
     model = GaussianMixture(1).fit(X)
     twice = GaussianMixture(2, random_state=0).fit(X)
@@ -355,10 +355,10 @@ def test_what_two_equal_components_cannot_tell_is_left_out():
     twice.problem_ = replace(twice.problem_, family=replace(twice.problem_.family, gaussian=center))
     components = replace(twice.params_.components, gaussian=gaussian)
     twice.params_ = replace(twice.params_, components=components, weights=np.array([[0.3, 0.7]]))
-    one = FisherKernel(model, information="empirical").fit(X)
-    two = FisherKernel(twice, information="empirical").fit(X)
-    assert two.rank_ == one.rank_ == 9 and len(two.information_) == 19
-    np.testing.assert_allclose(two(X), one(X), rtol=1e-7, atol=1e-7)
+    single = FisherKernel(model, information="empirical").fit(X)
+    double = FisherKernel(twice, information="empirical").fit(X)
+    assert double.rank_ == single.rank_ == 9 and len(double.information_) == 19
+    np.testing.assert_allclose(double(X), single(X), rtol=1e-7, atol=1e-7)
 
 
 def test_a_ridge_damps():
@@ -424,10 +424,10 @@ def test_without_a_model_a_mixture_is_found():
 )
 def test_the_same_random_state_gives_the_same_features(model):
     X, _ = draw()
-    one, two, other = (FisherKernel(model, random_state=seed).fit(X) for seed in (0, 0, 1))
-    np.testing.assert_array_equal(one.transform(X), two.transform(X))
-    assert not np.array_equal(one.information_, other.information_)
-    assert model is None or one.model_.random_state == (0 if model.random_state is None else 5)
+    first, second, other = (FisherKernel(model, random_state=seed).fit(X) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first.transform(X), second.transform(X))
+    assert not np.array_equal(first.information_, other.information_)
+    assert model is None or first.model_.random_state == (0 if model.random_state is None else 5)
 
 
 def test_a_frozen_model_stays_fitted_in_copies():
@@ -600,8 +600,8 @@ def test_scores_of_classes_of_sequences(class_prior):
 def test_the_information_of_sequences():
     """The identity for one state; for several between 0 and the identity; the second moment of the scores."""
     X, y = walks(300, length=6)
-    one = FisherKernel(HiddenMarkovModel(1).fit(X)).fit(X)
-    np.testing.assert_array_equal(one.information_, np.eye(2))
+    kernel = FisherKernel(HiddenMarkovModel(1).fit(X)).fit(X)
+    np.testing.assert_array_equal(kernel.information_, np.eye(2))
     drawn = FisherKernel(HiddenMarkovModel(1).fit(X), information="sampled", n_samples=20_000, random_state=0).fit(X)
     np.testing.assert_allclose(drawn.information_, np.eye(2), atol=0.05)
     for model in (HiddenMarkovModel(2).fit(X), HMMClassifier(2).fit(X, y)):
@@ -619,7 +619,7 @@ def test_the_information_of_sequences():
     np.testing.assert_allclose(empirical.information_, scores.T @ (scores * weight[:, None]) / weight.sum(), rtol=1e-9)
 
 
-def test_the_fisher_kernel_of_sequences_tells_kinds_apart():
+def test_the_fisher_kernel_of_sequences_separates_kinds():
     X, y = walks(200, length=12)
     kernel = FisherKernel(HiddenMarkovModel(2), random_state=0)
     assert make_pipeline(kernel, LogisticRegression(max_iter=1000)).fit(X, y).score(X, y) > 0.8

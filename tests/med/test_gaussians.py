@@ -26,17 +26,17 @@ def some(d, seed=0, rows=9.5):
     return NormalWishart(rows, 3 * rng.normal(size=d), np.linalg.cholesky(half @ half.T + np.eye(d)))
 
 
-def tilted(one, X, weight):
+def tilted(gaussian, X, weight):
     """The distribution times prod_t N(x_t; mean, V)^w_t."""
-    return one.with_natural_parameters(one.natural_parameters_in(one) + weight @ one.features(X))
+    return gaussian.with_natural_parameters(gaussian.natural_parameters_in(gaussian) + weight @ gaussian.features(X))
 
 
 # --- one class --------------------------------------------------------------------------------------------------------
 
 
-def over_mean_and_variance(function, one):
+def over_mean_and_variance(function, gaussian):
     """int int f(m, V) N(m; m0, V/N) IW(V; S, N) dm dV for one column: V is inverse gamma (N/2, S/2)."""
-    N, m0, S = one.rows, one.mean[0], one.root[0, 0] ** 2
+    N, m0, S = gaussian.rows, gaussian.mean[0], gaussian.root[0, 0] ** 2
     variance = invgamma(0.5 * N, scale=0.5 * S)
     low, high = np.log(variance.ppf(1e-15)), np.log(variance.isf(1e-15))
     nodes, weights = np.polynomial.legendre.leggauss(300)
@@ -48,16 +48,20 @@ def over_mean_and_variance(function, one):
 
 def test_the_partition_function_is_the_integral_of_weighted_densities():
     """Z(w) / Z(0) = E prod_t N(x_t; m, V)^w_t, with weights of either sign."""
-    one = NormalWishart(9.5, np.array([0.7]), np.array([[2.5]]))
+    gaussian = NormalWishart(9.5, np.array([0.7]), np.array([[2.5]]))
     X, weight = np.array([[0.1], [1.4], [-0.8]]), np.array([0.7, -0.5, -0.2])
 
     def product(m, v):
         return np.exp(sum(w * norm.logpdf(x, m, np.sqrt(v)) for w, x in zip(weight, X[:, 0])))
 
-    ratio = over_mean_and_variance(product, one)
+    ratio = over_mean_and_variance(product, gaussian)
     # the log-partition is known up to a multiple of N: -(d/2) log pi each, and the coordinates' scale
-    there = tilted(one, X, weight)
-    exact = there.log_partition(one) - one.log_partition(one) - weight.sum() * (0.5 * np.log(np.pi) + one.log_det)
+    there = tilted(gaussian, X, weight)
+    exact = (
+        there.log_partition(gaussian)
+        - gaussian.log_partition(gaussian)
+        - weight.sum() * (0.5 * np.log(np.pi) + gaussian.log_det)
+    )
     assert exact == pytest.approx(np.log(ratio), abs=1e-7)
 
 
@@ -75,42 +79,46 @@ def test_equation_16_is_the_log_partition():
         gamma = gammaln(0.5 * (N + 1 - np.arange(1, d + 1))).sum()
         return -0.5 * d * np.log(N) - 0.5 * N * (d * np.log(np.pi) + np.linalg.slogdet(S)[1]) + gamma
 
-    one = class_posterior(X, weight, 0.0, np.zeros(d), np.eye(d))
+    gaussian = class_posterior(X, weight, 0.0, np.zeros(d), np.eye(d))
     change = 0.2 * rng.normal(size=n)
-    there = tilted(one, X, change)
-    moved = there.log_partition(one) - one.log_partition(one) - change.sum() * (0.5 * d * np.log(np.pi) + one.log_det)
-    assert moved == pytest.approx(log_z(weight + change) - log_z(weight), rel=1e-10)
+    there = tilted(gaussian, X, change)
+    change_of_log_z = (
+        there.log_partition(gaussian)
+        - gaussian.log_partition(gaussian)
+        - change.sum() * (0.5 * d * np.log(np.pi) + gaussian.log_det)
+    )
+    assert change_of_log_z == pytest.approx(log_z(weight + change) - log_z(weight), rel=1e-10)
 
 
 @pytest.mark.parametrize("d", [1, 2, 4])
 def test_gradient_and_metric_are_the_log_partitions_derivatives(d):
-    one = some(d, d)
-    here = one.natural_parameters_in(one)
+    gaussian = some(d, d)
+    here = gaussian.natural_parameters_in(gaussian)
     size = len(here)
     assert size == (d + 1) * (d + 2) // 2
 
     def A(statistics):
-        return one.with_natural_parameters(statistics).log_partition(one)
+        return gaussian.with_natural_parameters(statistics).log_partition(gaussian)
 
     def gradient(statistics):
         """In the coordinates of `one`, by differences of A."""
         return np.array([(A(statistics + e) - A(statistics - e)) / 2e-4 for e in 1e-4 * np.eye(size)])
 
-    np.testing.assert_allclose(one.gradient, gradient(here), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(gaussian.gradient, gradient(here), rtol=1e-6, atol=1e-6)
     hessian = np.array([(gradient(here + e) - gradient(here - e)) / 2e-3 for e in 1e-3 * np.eye(size)])
-    np.testing.assert_allclose(one.hessian_inverse @ hessian, np.eye(size), atol=1e-4)
+    np.testing.assert_allclose(gaussian.hessian_inverse @ hessian, np.eye(size), atol=1e-4)
 
 
-def test_coordinates_of_any_distribution_tell_the_same():
-    one, other = some(3, 0), some(3, 1, rows=6.0)
-    back = other.with_natural_parameters(one.natural_parameters_in(other))
-    np.testing.assert_allclose(back.mean, one.mean, rtol=1e-12)
-    np.testing.assert_allclose(back.root, one.root, rtol=1e-10)
+def test_the_coordinates_of_any_distribution_give_the_same_result():
+    gaussian, other = some(3, 0), some(3, 1, rows=6.0)
+    back = other.with_natural_parameters(gaussian.natural_parameters_in(other))
+    np.testing.assert_allclose(back.mean, gaussian.mean, rtol=1e-12)
+    np.testing.assert_allclose(back.root, gaussian.root, rtol=1e-10)
     X = np.random.default_rng(0).normal(size=(5, 3))
     weight = np.array([0.4, -0.1, 0.3, -0.2, 1.0])
     by_one, by_other = (
-        tilted(one, X, weight),
-        other.with_natural_parameters(one.natural_parameters_in(other) + weight @ other.features(X)),
+        tilted(gaussian, X, weight),
+        other.with_natural_parameters(gaussian.natural_parameters_in(other) + weight @ other.features(X)),
     )
     np.testing.assert_allclose(by_other.mean, by_one.mean, rtol=1e-10)
     np.testing.assert_allclose(by_other.root, by_one.root, rtol=1e-9)
@@ -118,27 +126,27 @@ def test_coordinates_of_any_distribution_tell_the_same():
 
 def test_features_times_gradient_are_the_expected_log_density():
     for d in (1, 3):
-        one, X = some(d), np.random.default_rng(2).normal(size=(6, d))
-        by_features = one.features(X) @ one.gradient - one.log_det - 0.5 * d * np.log(np.pi)
-        np.testing.assert_allclose(by_features, one.expected_log_prob(X), rtol=1e-12)
+        gaussian, X = some(d), np.random.default_rng(2).normal(size=(6, d))
+        by_features = gaussian.features(X) @ gaussian.gradient - gaussian.log_det - 0.5 * d * np.log(np.pi)
+        np.testing.assert_allclose(by_features, gaussian.expected_log_prob(X), rtol=1e-12)
 
 
 def test_the_expected_log_density_of_one_column_is_the_integral():
-    one = NormalWishart(4.5, np.array([0.7]), np.array([[2.5]]))
+    gaussian = NormalWishart(4.5, np.array([0.7]), np.array([[2.5]]))
     for x in (-3.0, 0.7, 1.5):
-        integral = over_mean_and_variance(lambda m, v, x=x: norm.logpdf(x, m, np.sqrt(v)), one)
-        assert float(one.expected_log_prob(np.array([[x]]))[0]) == pytest.approx(integral, abs=1e-7)
+        integral = over_mean_and_variance(lambda m, v, x=x: norm.logpdf(x, m, np.sqrt(v)), gaussian)
+        assert float(gaussian.expected_log_prob(np.array([[x]]))[0]) == pytest.approx(integral, abs=1e-7)
 
 
 def test_expected_and_predictive_log_density_are_those_of_samples():
-    one = some(3, rows=12.0)
+    gaussian = some(3, rows=12.0)
     rng = np.random.default_rng(0)
-    X = one.mean + rng.normal(size=(4, 3))
-    covs = invwishart(df=12.0, scale=one.root @ one.root.T).rvs(20_000, random_state=rng)
+    X = gaussian.mean + rng.normal(size=(4, 3))
+    covs = invwishart(df=12.0, scale=gaussian.root @ gaussian.root.T).rvs(20_000, random_state=rng)
     roots = np.linalg.cholesky(covs)
-    means = one.mean + np.einsum("nij,nj->ni", roots, rng.normal(size=(20_000, 3))) / np.sqrt(12.0)
+    means = gaussian.mean + np.einsum("nij,nj->ni", roots, rng.normal(size=(20_000, 3))) / np.sqrt(12.0)
     log_det = np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
-    for x, expected, predictive in zip(X, one.expected_log_prob(X), one.predictive_log_prob(X)):
+    for x, expected, predictive in zip(X, gaussian.expected_log_prob(X), gaussian.predictive_log_prob(X)):
         z = np.linalg.solve(roots, (x - means)[:, :, None])[:, :, 0]
         log_prob = -1.5 * np.log(2 * np.pi) - log_det - 0.5 * (z**2).sum(axis=1)
         assert abs(log_prob.mean() - expected) < 4 * log_prob.std() / np.sqrt(20_000)
@@ -148,27 +156,27 @@ def test_expected_and_predictive_log_density_are_those_of_samples():
 
 @pytest.mark.parametrize("d", [1, 2, 5])
 def test_the_predictive_density_is_students_t(d):
-    one = some(d, rows=d + 0.8)
-    free = one.rows + 1 - d
-    shape = one.root @ one.root.T * (one.rows + 1) / (one.rows * free)
-    X = one.mean + 5 * np.random.default_rng(3).normal(size=(8, d))
-    peer = multivariate_t(one.mean, shape, df=free).logpdf(X)
-    np.testing.assert_allclose(one.predictive_log_prob(X), peer, rtol=1e-9)
+    gaussian = some(d, rows=d + 0.8)
+    free = gaussian.rows + 1 - d
+    shape = gaussian.root @ gaussian.root.T * (gaussian.rows + 1) / (gaussian.rows * free)
+    X = gaussian.mean + 5 * np.random.default_rng(3).normal(size=(8, d))
+    peer = multivariate_t(gaussian.mean, shape, df=free).logpdf(X)
+    np.testing.assert_allclose(gaussian.predictive_log_prob(X), peer, rtol=1e-9)
     if d == 1:
-        mass = quad(lambda x: np.exp(one.predictive_log_prob(np.array([[x]]))[0]), -np.inf, np.inf)[0]
+        mass = quad(lambda x: np.exp(gaussian.predictive_log_prob(np.array([[x]]))[0]), -np.inf, np.inf)[0]
         assert mass == pytest.approx(1.0, abs=1e-6)
 
 
 def test_the_divergence_is_the_integral_of_the_log_ratio():
-    one = NormalWishart(7.5, np.array([0.7]), np.array([[2.5]]))
+    gaussian = NormalWishart(7.5, np.array([0.7]), np.array([[2.5]]))
     prior = NormalWishart(4.0, np.array([-0.3]), np.array([[1.5]]))
 
     def log_density(of, m, v):
         N, S = of.rows, of.root[0, 0] ** 2
         return norm.logpdf(m, of.mean[0], np.sqrt(v / N)) + invgamma.logpdf(v, 0.5 * N, scale=0.5 * S)
 
-    integral = over_mean_and_variance(lambda m, v: log_density(one, m, v) - log_density(prior, m, v), one)
-    assert one.divergence(prior) == pytest.approx(integral, abs=1e-6)
+    integral = over_mean_and_variance(lambda m, v: log_density(gaussian, m, v) - log_density(prior, m, v), gaussian)
+    assert gaussian.divergence(prior) == pytest.approx(integral, abs=1e-6)
 
 
 @pytest.mark.parametrize("d", [1, 3])
@@ -187,19 +195,21 @@ def test_the_divergence_is_zero_only_at_the_prior(d):
                 assert other.divergence(prior) == pytest.approx(second, rel=0.05)
 
 
-def test_class_statistics_pool_the_prior_and_the_rows():
+def test_the_class_posterior_pools_the_prior_and_the_rows():
     rng = np.random.default_rng(5)
     X, w, k = 1e3 + rng.normal(size=(20, 3)), rng.random(20), 2.5
     m0, V0 = 1e3 + rng.normal(size=3), np.diag([1.0, 2.0, 3.0])
-    one = class_posterior(X, w, k, m0, V0)
+    gaussian = class_posterior(X, w, k, m0, V0)
     N = k + w.sum()
     mean = (k * m0 + w @ X) / N
     S = k * V0 + (X * w[:, None]).T @ X + k * np.outer(m0, m0) - N * np.outer(mean, mean)
-    assert one.rows == pytest.approx(N)
-    np.testing.assert_allclose(one.mean, mean, rtol=1e-12)
-    np.testing.assert_allclose(one.root @ one.root.T, S, atol=1e-6)  # the formula loses six digits, the code none
+    assert gaussian.rows == pytest.approx(N)
+    np.testing.assert_allclose(gaussian.mean, mean, rtol=1e-12)
+    np.testing.assert_allclose(
+        gaussian.root @ gaussian.root.T, S, atol=1e-6
+    )  # the formula loses six digits, the code none
     near = class_posterior(X - 1e3, w, k, m0 - 1e3, V0)
-    np.testing.assert_allclose(one.root, near.root, rtol=1e-10)
+    np.testing.assert_allclose(gaussian.root, near.root, rtol=1e-10)
     twice = class_posterior(np.vstack([X, X]), np.r_[w, w], k, m0, V0)
     np.testing.assert_allclose(class_posterior(X, 2 * w, k, m0, V0).root, twice.root, rtol=1e-10)
 
@@ -230,8 +240,8 @@ class Equation18:
     def weights(self, lam, s):
         """w_t^s = [y = s] (1 + sum_y l_ty) - [y != s] l_ts."""
         own = self.y == s
-        pushed = self.weight[:, None] * lam
-        return np.where(own, 1.0 + pushed.sum(axis=1), -pushed[:, s])
+        weighted_lam = self.weight[:, None] * lam
+        return np.where(own, 1.0 + weighted_lam.sum(axis=1), -weighted_lam[:, s])
 
     def log_z(self, w):
         d = self.X.shape[1]
@@ -310,8 +320,8 @@ def test_the_solution_maximizes_equation_18(d, C, margin, bias_variance):
     prior, mean, cov = prior_of(X, y, C)
     weight = np.random.default_rng(8).uniform(0.5, 1.5, size=len(y))
     constraints = PairConstraints.of(np.eye(C)[y], weight)
-    found = GaussianDiscriminant(X, prior, bias_variance).solve(constraints, margin, TIGHT)
-    assert found.run.status is Status.CONVERGED
+    solution = GaussianDiscriminant(X, prior, bias_variance).solve(constraints, margin, TIGHT)
+    assert solution.run.status is Status.CONVERGED
     J = Equation18(X, y, C, margin, 3.0, mean, cov, weight)
     t, s = np.nonzero(np.arange(C) != y[:, None])
     M = contrasts(C)
@@ -324,8 +334,8 @@ def test_the_solution_maximizes_equation_18(d, C, margin, bias_variance):
     def bias_gradient(v):
         """(C - 1,) what the multipliers add to each bias function; zero under a flat prior."""
         lam = spread(v)
-        pulls = np.stack([J.weights(lam, s) - (y == s) for s in range(C)], axis=1)
-        return pulls.sum(axis=0) @ M
+        differences = np.stack([J.weights(lam, s) - (y == s) for s in range(C)], axis=1)
+        return differences.sum(axis=0) @ M
 
     jacobian = np.array([bias_gradient(e) for e in np.eye(len(t))]).T
     ridge = 0.0 if np.isinf(bias_variance) else bias_variance
@@ -337,7 +347,7 @@ def test_the_solution_maximizes_equation_18(d, C, margin, bias_variance):
         return -J.slope(spread(v))[t, s] + ridge * jacobian.T @ bias_gradient(v)
 
     high = None if np.isinf(margin.upper) else margin.upper * (1 - 1e-9)
-    own = by_class(constraints, found.multipliers, y)[t, s]
+    own = by_class(constraints, solution.multipliers, y)[t, s]
     equality = [{"type": "eq", "fun": bias_gradient, "jac": lambda v: jacobian}] if np.isinf(bias_variance) else []
     peer = minimize(
         fall,
@@ -349,21 +359,21 @@ def test_the_solution_maximizes_equation_18(d, C, margin, bias_variance):
         options={"ftol": 1e-14, "maxiter": 500},
     )
     assert -fall(own) == pytest.approx(-peer.fun, rel=1e-6)
-    assert found.minimum == pytest.approx(-peer.fun, rel=1e-6)
-    assert found.dual == pytest.approx(-peer.fun, rel=1e-6)
-    assert found.gap <= 1e-8
-    assert found.minimum > 1e-2  # something was asked for
+    assert solution.minimum == pytest.approx(-peer.fun, rel=1e-6)
+    assert solution.dual == pytest.approx(-peer.fun, rel=1e-6)
+    assert solution.gap <= 1e-8
+    assert solution.minimum > 1e-2  # something was asked for
     np.testing.assert_allclose(bias_gradient(own) if equality else 0.0, 0.0, atol=1e-6)
     # the discriminant is equation 19 at these multipliers, and its bias that of the prior's
-    F = J.scores(spread(own)) + M @ found.state.bias
-    np.testing.assert_allclose(F, found.scores, atol=1e-5)
+    F = J.scores(spread(own)) + M @ solution.state.bias
+    np.testing.assert_allclose(F, solution.scores, atol=1e-5)
     if not equality:
-        np.testing.assert_allclose(found.state.bias, bias_variance * bias_gradient(own), atol=1e-5)
+        np.testing.assert_allclose(solution.state.bias, bias_variance * bias_gradient(own), atol=1e-5)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_steps_stay_inside_the_domain_and_the_objective_never_falls(seed):
-    """Little prior and large multipliers: classes are pushed to the border."""
+    """A weak prior and large multipliers lead to the border of the domain."""
     d, C = 3, 2 + seed % 2
     X, y = draw(seed, n=10 * C, d=d, C=C, apart=0.5)
     prior, _, _ = prior_of(X, y, C, k=0.1)
@@ -372,15 +382,15 @@ def test_steps_stay_inside_the_domain_and_the_objective_never_falls(seed):
         seen = []
         watch = lambda event, seen=seen: seen.append(event.params)  # noqa: E731
         search = Search(gap=1e-9, max_iter=2000, observers=[watch])
-        found = GaussianDiscriminant(X, prior, np.inf).solve(constraints, margin, search)
-        assert found.run.status is Status.CONVERGED
-        accepted = [step.objective for step in found.run.trace if step.accepted]
+        solution = GaussianDiscriminant(X, prior, np.inf).solve(constraints, margin, search)
+        assert solution.run.status is Status.CONVERGED
+        accepted = [step.objective for step in solution.run.trace if step.accepted]
         assert all(b >= a - rounding(a, len(y)) for a, b in pairwise(accepted))
         assert len(seen) > 3
         for params in seen:
-            for one in params.classes:
-                assert one.rows > d - 1
-                assert (np.diagonal(one.root) > 0).all()
+            for gaussian in params.classes:
+                assert gaussian.rows > d - 1
+                assert (np.diagonal(gaussian.root) > 0).all()
 
 
 def test_a_step_beyond_the_border_is_shortened():
@@ -390,12 +400,12 @@ def test_a_step_beyond_the_border_is_shortened():
     problem = GaussianProblem(constraints.differences, Exponential(2.0), np.inf, prior, contrasts(2))
     move = np.zeros(2 * 6 + 1)
     move[0] = -1e9  # rows of the first class
-    moved = problem.step(prior, move)
-    assert 1 < moved.classes[0].rows < prior.classes[0].rows
+    stepped = problem.step(prior, move)
+    assert 1 < stepped.classes[0].rows < prior.classes[0].rows
 
 
 def test_the_newton_step_is_the_objectives_second_order_step():
-    """In mean parameters: the objective along the step has the slope and bend that the parts say."""
+    """In mean parameters: the objective along the step has the gradient and curvature of its parts."""
     X, y = draw(2, d=2, C=3)
     prior, _, _ = prior_of(X, y, 3)
     constraints = PairConstraints.of(np.eye(3)[y], np.random.default_rng(9).uniform(0.5, 1.5, size=len(y)))
@@ -417,8 +427,8 @@ def test_the_newton_step_is_the_objectives_second_order_step():
             way = rng.normal(size=len(g))
             numeric = (along(1e-4 * way) - along(-1e-4 * way)) / 2e-4
             assert slope @ way == pytest.approx(numeric, rel=1e-4, abs=1e-4)
-        push = local.A.T @ (local.weight * problem.margin.multiplier(local.margins))
-        np.testing.assert_allclose(push, jacobian.T @ np.concatenate(total.gradient), atol=1e-9)
+        gradient = local.A.T @ (local.weight * problem.margin.multiplier(local.margins))
+        np.testing.assert_allclose(gradient, jacobian.T @ np.concatenate(total.gradient), atol=1e-9)
         gap = problem.gap(here, total)
         best = GaussianDiscriminant(X, prior, bias_variance).solve(constraints, problem.margin, TIGHT).minimum
         assert gap is None or gap >= -problem.objective(here, total) - best - 1e-9
@@ -429,14 +439,15 @@ def test_shifted_scaled_and_turned_columns_give_the_same_classifier(C):
     X, y = draw(3, n=45, d=2, C=C)
     constraints = PairConstraints.of(np.eye(C)[y], np.ones(len(y)))
     turn = np.array([[2e3, 1.0], [-0.5, 1e-2]])
-    moved = X @ turn.T + [1e4, -3.0]
+    transformed = X @ turn.T + [1e4, -3.0]
     for margin in (Exponential(3.0, 1.0), Gaussian(1.0, 1.0)):
-        one, other = (
-            GaussianDiscriminant(Z, prior_of(Z, y, C)[0], np.inf).solve(constraints, margin, TIGHT) for Z in (X, moved)
+        first, other = (
+            GaussianDiscriminant(Z, prior_of(Z, y, C)[0], np.inf).solve(constraints, margin, TIGHT)
+            for Z in (X, transformed)
         )
-        assert one.minimum == pytest.approx(other.minimum, rel=1e-7)
-        np.testing.assert_allclose(one.multipliers, other.multipliers, atol=1e-4)
-        difference = one.scores - other.scores  # all classes lose log|turn|
+        assert first.minimum == pytest.approx(other.minimum, rel=1e-7)
+        np.testing.assert_allclose(first.multipliers, other.multipliers, atol=1e-4)
+        difference = first.scores - other.scores  # all classes lose log|turn|
         np.testing.assert_allclose(difference, np.log(abs(np.linalg.det(turn))), atol=1e-5)
 
 
@@ -448,11 +459,11 @@ def test_rows_classes_and_weights_of_gaussians():
         return GaussianDiscriminant(X, prior, np.inf).solve(PairConstraints.of(np.eye(3)[y], weight), margin, TIGHT)
 
     prior, _, _ = prior_of(X, y, 3)
-    one = solve(X, y, np.ones(36), prior)
+    gaussian = solve(X, y, np.ones(36), prior)
     rows, classes = np.random.default_rng(0).permutation(36), np.array([2, 0, 1])
     turned = ClassNormalWisharts(tuple(prior.classes[s] for s in np.argsort(classes)), np.zeros(2))
     other = solve(X[rows], classes[y[rows]], np.ones(36), turned)
-    np.testing.assert_allclose(other.scores[:, classes], one.scores[rows], atol=1e-5)
+    np.testing.assert_allclose(other.scores[:, classes], gaussian.scores[rows], atol=1e-5)
     weight = 1.0 + (np.arange(36) % 4 == 0)
     twice = np.repeat(np.arange(36), weight.astype(int))
     np.testing.assert_allclose(
@@ -465,13 +476,13 @@ def test_rows_classes_and_weights_of_gaussians():
 def test_rows_that_keep_their_margin_leave_the_prior_as_it_is():
     X, y = draw(5, apart=20.0)
     prior, _, _ = prior_of(X, y, 2)
-    found = GaussianDiscriminant(X, prior, 1.0).solve(
+    solution = GaussianDiscriminant(X, prior, 1.0).solve(
         PairConstraints.of(np.eye(2)[y], np.ones(len(y))), Exponential(1.0, -50.0), TIGHT
     )
-    assert not found.multipliers.any()
-    assert found.minimum == pytest.approx(0.0, abs=1e-9)
+    assert not solution.multipliers.any()
+    assert solution.minimum == pytest.approx(0.0, abs=1e-9)
     np.testing.assert_allclose(
-        found.scores, np.column_stack([one.expected_log_prob(X) for one in prior.classes]), rtol=1e-12
+        solution.scores, np.column_stack([gaussian.expected_log_prob(X) for gaussian in prior.classes]), rtol=1e-12
     )
 
 
@@ -480,11 +491,11 @@ def test_the_solutions_relative_entropy_adds_up():
     prior, _, _ = prior_of(X, y, 2, bias=np.array([0.3]))
     margin, constraints = Exponential(3.0, 1.0), PairConstraints.of(np.eye(2)[y], np.ones(len(y)))
     for bias_variance in (np.inf, 2.0):
-        one = GaussianDiscriminant(X, prior, bias_variance)
-        found = one.solve(constraints, margin, TIGHT)
-        kept = np.where(y == 0, 1, -1) * (found.scores[:, 0] - found.scores[:, 1])
-        assert one.divergence(found) + margin.loss(kept).sum() == pytest.approx(found.minimum, rel=1e-9)
-        assert found.dual == pytest.approx(found.minimum, rel=1e-8)
+        discriminant = GaussianDiscriminant(X, prior, bias_variance)
+        solution = discriminant.solve(constraints, margin, TIGHT)
+        kept = np.where(y == 0, 1, -1) * (solution.scores[:, 0] - solution.scores[:, 1])
+        assert discriminant.divergence(solution) + margin.loss(kept).sum() == pytest.approx(solution.minimum, rel=1e-9)
+        assert solution.dual == pytest.approx(solution.minimum, rel=1e-8)
 
 
 # --- the door ---------------------------------------------------------------------------------------------------------
@@ -503,31 +514,33 @@ def test_the_space_pools_the_classes_and_starts_from_their_shares():
     X, y = draw(7, n=30, d=2)
     y[:6] = 1
     weight = np.random.default_rng(0).random(30)
-    found = training_set(X).discriminant(part(y, weight), np.inf)
+    discriminant = training_set(X).discriminant(part(y, weight), np.inf)
     share = np.array([weight[y == s].sum() for s in (0, 1)])
-    np.testing.assert_allclose(np.diff(found.contrast @ found.prior.bias), np.log(share[1] / share[0]))
+    np.testing.assert_allclose(np.diff(discriminant.contrast @ discriminant.prior.bias), np.log(share[1] / share[0]))
     within = sum(np.cov(X[y == s].T, aweights=weight[y == s], ddof=0) * share[s] for s in (0, 1)) / weight.sum()
     within += 1e-3 * np.diag(np.diagonal(within))
-    for s, one in enumerate(found.prior.classes):
+    for s, gaussian in enumerate(discriminant.prior.classes):
         peer = class_posterior(X, weight * (y == s), 1.0, np.average(X, axis=0, weights=weight), within)
-        np.testing.assert_allclose(one.mean, peer.mean)
-        np.testing.assert_allclose(one.root, peer.root, rtol=1e-9)
+        np.testing.assert_allclose(gaussian.mean, peer.mean)
+        np.testing.assert_allclose(gaussian.root, peer.root, rtol=1e-9)
 
 
 def test_scores_of_other_rows_are_those_of_the_training_rows():
     X, y = draw(8, n=30, d=2)
     here = training_set(X)
-    one = here.discriminant(part(y), np.inf)
+    discriminant = here.discriminant(part(y), np.inf)
     constraints = PairConstraints.of(np.eye(2)[y], np.ones(30))
-    found = one.solve(constraints, Exponential(3.0), TIGHT)
-    np.testing.assert_allclose(here.scores(part(y), one, found, constraints, np.arange(5, 9)), found.scores[5:9])
+    solution = discriminant.solve(constraints, Exponential(3.0), TIGHT)
+    np.testing.assert_allclose(
+        here.scores(part(y), discriminant, solution, constraints, np.arange(5, 9)), solution.scores[5:9]
+    )
 
 
 def test_multivariate_normal_is_the_limit_of_many_rows():
-    one = NormalWishart(
+    gaussian = NormalWishart(
         1e8, np.array([1.0, -1.0]), np.sqrt(1e8) * np.linalg.cholesky(np.array([[2.0, 0.5], [0.5, 1.0]]))
     )
     X = np.random.default_rng(0).normal(size=(5, 2))
     peer = multivariate_normal([1.0, -1.0], [[2.0, 0.5], [0.5, 1.0]]).logpdf(X)
-    np.testing.assert_allclose(one.expected_log_prob(X), peer, atol=1e-6)
-    np.testing.assert_allclose(one.predictive_log_prob(X), peer, atol=1e-6)
+    np.testing.assert_allclose(gaussian.expected_log_prob(X), peer, atol=1e-6)
+    np.testing.assert_allclose(gaussian.predictive_log_prob(X), peer, atol=1e-6)

@@ -123,12 +123,12 @@ def test_bounded_multipliers_stay_below_c_and_the_mean_falls_without_end_there()
 def test_the_loss_keeps_its_digits_where_the_multiplier_meets_its_bound():
     # 001, 9: c (at - m) - 1 - log(c (at - m)); from the multiplier, 1 - l / c would be 1e-12 with four digits
     for c, m in ((1e6, -1e6), (1e3, -1e9), (1e4, -1e14)):
-        lacking = 1.0 - m
+        shortfall = 1.0 - m
         assert float(Exponential(c).loss(np.array(m))) == pytest.approx(
-            c * lacking - 1 - np.log(c * lacking), rel=1e-14
+            c * shortfall - 1 - np.log(c * shortfall), rel=1e-14
         )
         # log(1 - x^2) with x = r / (1 + sqrt(1 + r^2)) is log(2 / (1 + sqrt(1 + r^2)))
-        root = np.hypot(1.0, c * lacking)
+        root = np.hypot(1.0, c * shortfall)
         exact = (root - 1.0) + np.log(2.0 / (1.0 + root))
         assert float(Laplace(c).loss(np.array(m))) == pytest.approx(exact, rel=1e-12)
 

@@ -48,13 +48,13 @@ def numbers(n, d, seed=0):
     return rng.normal(size=(n, d)) @ (np.eye(d) + 0.4 * rng.normal(size=(d, d))) + rng.normal(size=d)
 
 
-def mixed(n, seed=0, gaps=False):
+def mixed(n, seed=0, missing=False):
     """Two words and two numbers."""
     frame = pd.DataFrame(numbers(n, 2, seed), columns=["p", "q"])
     letters = words(n, 2, seed=seed).astype(object)
     frame.insert(1, "r", letters[:, 0])
     frame["s"] = letters[:, 1]
-    if gaps:
+    if missing:
         frame.loc[::7, "p"] = np.nan
         frame.loc[::5, "q"] = np.nan
         frame.loc[::6, "r"] = None
@@ -65,7 +65,7 @@ TABLES = {
     "product": lambda n, seed=0: mixed(n, seed),
     "tree": lambda n, seed=0: words(n, 4, seed=seed),
     "gaussian": lambda n, seed=0: numbers(n, 3, seed),
-    "mixture": lambda n, seed=0: mixed(n, seed, gaps=True),
+    "mixture": lambda n, seed=0: mixed(n, seed, missing=True),
     "hmm": lambda n, seed=0: words(n, 5, "ab", seed=seed),
 }
 
@@ -100,7 +100,7 @@ def fitted(model, data, weight=None):
 
 
 def test_a_product_sums_expected_log_probabilities():
-    frame = mixed(15, gaps=True)
+    frame = mixed(15, missing=True)
     table = read(frame)
     model = NoveltyMixture.of(table, np.ones(15), 1, False, 1.5)
     data = model.read(table)
@@ -141,28 +141,28 @@ def test_missing_numbers_are_integrated_out():
     table = read(X)
     model = NoveltyMixture.of(table, np.ones(20), 1, True, 1.0)
     P = fitted(model, model.read(table))
-    one = gaussian_of(P.parts[1].parts[0].T, 3)
+    normal_wishart = gaussian_of(P.parts[1].parts[0].T, 3)
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     gappy = X.copy()
     gappy[0, 1] = gappy[1, [0, 2]] = np.nan
     evaluation = model.evaluate(P, model.read(read(gappy)))
     volume = np.log(X.std(axis=0)).sum()
-    inner = quad(lambda z: np.exp(one.expected_log_prob(np.array([[Z[0, 0], z, Z[0, 2]]]))[0]), -12, 12, epsabs=1e-13)[
-        0
-    ]
+    inner = quad(
+        lambda z: np.exp(normal_wishart.expected_log_prob(np.array([[Z[0, 0], z, Z[0, 2]]]))[0]), -12, 12, epsabs=1e-13
+    )[0]
     assert evaluation.bound[0] + volume == pytest.approx(np.log(inner), rel=1e-9)
     grid = np.linspace(-12, 12, 801)
     both = np.column_stack([part.ravel() for part in np.meshgrid(grid, [Z[1, 1]], grid, indexing="ij")])
     step = grid[1] - grid[0]
     assert evaluation.bound[1] + volume == pytest.approx(
-        logsumexp(one.expected_log_prob(both)) + 2 * np.log(step), rel=1e-9
+        logsumexp(normal_wishart.expected_log_prob(both)) + 2 * np.log(step), rel=1e-9
     )
     # H(Q): of a Gaussian with the precision that the quadratic form has
-    precision = one.rows * np.linalg.inv(one.root @ one.root.T)
-    gaps = (1, 2)
+    precision = normal_wishart.rows * np.linalg.inv(normal_wishart.root @ normal_wishart.root.T)
+    n_missing = (1, 2)
     entropy = [
         0.5 * k * np.log(2 * np.pi * np.e) - 0.5 * np.linalg.slogdet(precision[np.ix_(which, which)])[1]
-        for k, which in zip(gaps, ([1], [0, 2]))
+        for k, which in zip(n_missing, ([1], [0, 2]))
     ]
     np.testing.assert_allclose(evaluation.features.offset[:2] + volume, entropy, rtol=1e-8)
     np.testing.assert_allclose(evaluation.missing_gain[:2], entropy, rtol=1e-8)
@@ -170,9 +170,9 @@ def test_missing_numbers_are_integrated_out():
     assert model.has_hidden(model.read(read(gappy))) and not model.has_hidden(model.read(table))
 
 
-@pytest.mark.parametrize("gaps", [False, True])
-def test_a_mixture_is_a_log_sum(gaps):
-    table = read(mixed(24, 1, gaps))
+@pytest.mark.parametrize("missing", [False, True])
+def test_a_mixture_is_a_log_sum(missing):
+    table = read(mixed(24, 1, missing))
     model = NoveltyMixture.of(table, np.ones(24), 3, True, 1.0)
     data = model.read(table)
     P = fitted(model, data)
@@ -188,7 +188,7 @@ def test_a_mixture_is_a_log_sum(gaps):
     resp = np.exp(joint - logsumexp(joint, axis=1)[:, None])
     np.testing.assert_allclose(evaluation.features.resp, resp, atol=1e-11)
     np.testing.assert_allclose(evaluation.missing_gain, (resp * inner).sum(axis=1), atol=1e-10)
-    assert evaluation.missing_gain.any() == gaps
+    assert evaluation.missing_gain.any() == missing
     entropy = (resp * (inner - np.log(resp + 1e-300))).sum(axis=1)  # of what is missing, and of the component
     np.testing.assert_allclose(evaluation.features.offset + volume, entropy, atol=1e-8)
     np.testing.assert_allclose(
@@ -197,27 +197,27 @@ def test_a_mixture_is_a_log_sum(gaps):
     assert model.has_hidden(data)
 
 
-def completed_by_hand(one, z):
+def completed_by_hand(normal_wishart, z):
     """Where the expected log-density is highest, given what is known, and the entropy of what is missing."""
-    precision = one.rows * np.linalg.inv(one.root @ one.root.T)
+    precision = normal_wishart.rows * np.linalg.inv(normal_wishart.root @ normal_wishart.root.T)
     gap, known = np.flatnonzero(np.isnan(z)), np.flatnonzero(~np.isnan(z))
     within = precision[np.ix_(gap, gap)]
     best = z.copy()
-    pull = precision[np.ix_(gap, known)] @ (z - one.mean)[known]
-    best[gap] = one.mean[gap] - np.linalg.solve(within, pull)
+    linear = precision[np.ix_(gap, known)] @ (z - normal_wishart.mean)[known]
+    best[gap] = normal_wishart.mean[gap] - np.linalg.solve(within, linear)
     return best, 0.5 * len(gap) * np.log(2 * np.pi * np.e) - 0.5 * np.linalg.slogdet(within)[1]
 
 
 def component_by_hand(part, codes, Z):
     """Bound and entropy of what is missing, of words and a joint Gaussian: Laplace's method, here exact."""
     words_, gaussian = part.parts
-    one = gaussian_of(gaussian.T, Z.shape[1])
+    normal_wishart = gaussian_of(gaussian.T, Z.shape[1])
     bound, entropy = np.zeros((2, len(Z)))
     for t, z in enumerate(Z):
         for j, own in enumerate(np.split(words_.T, codes.shape[1])):
             bound[t] += average_word(own, codes[:, j]) if codes[t, j] < 0 else expected_word(own, codes[t, j])
-        best, entropy[t] = completed_by_hand(one, z)
-        bound[t] += one.expected_log_prob(best[None])[0] + entropy[t] - 0.5 * np.isnan(z).sum()
+        best, entropy[t] = completed_by_hand(normal_wishart, z)
+        bound[t] += normal_wishart.expected_log_prob(best[None])[0] + entropy[t] - 0.5 * np.isnan(z).sum()
     return bound, entropy
 
 
@@ -225,7 +225,7 @@ def component_by_hand(part, codes, Z):
 @pytest.mark.parametrize(("joint", "K"), [(True, 1), (True, 3), (False, 3)])
 def test_a_view_of_components_is_linear(kind, joint, K):
     """`dot` and `gather` are the features and their transpose, though neither writes them out."""
-    frame = mixed(24, 1, gaps=True)
+    frame = mixed(24, 1, missing=True)
     table = read(frame[{"mixed": list(frame), "words": ["r", "s"], "numbers": ["p", "q"]}[kind]])
     model = NoveltyMixture.of(table, np.ones(24), K, joint, 1.0)
     data = model.read(table)
@@ -250,8 +250,8 @@ def test_a_view_of_components_is_linear(kind, joint, K):
     )
 
 
-def test_rows_are_scaled_and_gaps_have_the_shares_of_their_column():
-    table = read(mixed(30, gaps=True))
+def test_rows_are_scaled_and_missing_categories_have_the_shares_of_their_column():
+    table = read(mixed(30, missing=True))
     weight = np.random.default_rng(4).integers(0, 3, size=30).astype(float)
     scale = Scale.of(table, weight)
     rows = scale(table)
@@ -355,13 +355,15 @@ def test_where_nothing_is_hidden_the_objective_is_the_log_evidence():
         for group in [[0, 1]] if joint else [[0], [1]]:
             Z, d = data.X[:, group], len(group)
             k = d + 1.0  # as many as there are columns, and ess
-            one = NormalWishart(k, np.zeros(d), np.sqrt(k) * np.eye(d))
+            normal_wishart = NormalWishart(k, np.zeros(d), np.sqrt(k) * np.eye(d))
             for z in Z:
-                evidence += one.predictive_log_prob(z[None])[0]
-                one = one.with_natural_parameters(one.natural_parameters_in(one) + one.features(z[None])[0])
-        found = fit_posterior(model, data, np.ones(n), Search(1e-6, 50))
-        assert found.objective == pytest.approx(evidence, rel=1e-10)
-        assert found.status is Status.CONVERGED and found.n_passes <= 3
+                evidence += normal_wishart.predictive_log_prob(z[None])[0]
+                normal_wishart = normal_wishart.with_natural_parameters(
+                    normal_wishart.natural_parameters_in(normal_wishart) + normal_wishart.features(z[None])[0]
+                )
+        run = fit_posterior(model, data, np.ones(n), Search(1e-6, 50))
+        assert run.objective == pytest.approx(evidence, rel=1e-10)
+        assert run.status is Status.CONVERGED and run.n_passes <= 3
 
 
 def test_the_objective_of_a_mixture_is_below_its_log_evidence():
@@ -369,7 +371,7 @@ def test_the_objective_of_a_mixture_is_below_its_log_evidence():
     X = words(7, 2, seed=3)
     table = read(X)
     model = NoveltyMixture.of(table, np.ones(7), 2, False, 1.0)
-    found = fit_posterior(model, model.read(table), np.ones(7), Search(1e-9, 500))
+    run = fit_posterior(model, model.read(table), np.ones(7), Search(1e-9, 500))
     sizes = [size + 1 for size in table.schema.sizes]
 
     def log_dirichlet(counts, prior):
@@ -389,8 +391,8 @@ def test_the_objective_of_a_mixture_is_below_its_log_evidence():
                 value += log_dirichlet(own, np.full(size, 1.0 / size))
         total.append(value)
     evidence = logsumexp(total)
-    assert evidence - 4.0 < found.objective < evidence
-    assert np.diff([step.objective for step in found.trace]).min() > -1e-9
+    assert evidence - 4.0 < run.objective < evidence
+    assert np.diff([step.objective for step in run.trace]).min() > -1e-9
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -544,7 +546,7 @@ def theorem_six(**settings):
             np.where(np.random.default_rng(7).random((80, 3)) < 0.4, np.nan, numbers(80, 3)),
         ),
     ],
-    ids=["mixture", "mixture of numbers", "hmm", "hmm of numbers", "gaps"],
+    ids=["mixture", "mixture of numbers", "hmm", "hmm of numbers", "missing values"],
 )
 def test_relative_entropy_never_rises(settings, X):
     """Theorem 6."""
@@ -568,16 +570,16 @@ def test_weight_two_is_the_row_twice_and_weight_zero_no_row(name):
     weight = np.random.default_rng(1).integers(0, 3, size=40).astype(float)
     weight[:9] = 1.0  # every category stays
     index = np.repeat(np.arange(40), weight.astype(int))
-    one = MEDNoveltyDetector(**options(name, tol=1e-9)).fit(X, sample_weight=weight)
-    two = MEDNoveltyDetector(**options(name, tol=1e-9)).fit(X.iloc[index])
+    model = MEDNoveltyDetector(**options(name, tol=1e-9)).fit(X, sample_weight=weight)
+    other = MEDNoveltyDetector(**options(name, tol=1e-9)).fit(X.iloc[index])
     close = 1e-5 if name in ("product", "tree", "gaussian") else 5e-3
-    np.testing.assert_allclose(one.score_samples(X), two.score_samples(X), atol=close)
-    assert one.level_ == pytest.approx(two.level_, abs=close)
-    assert one.relative_entropy_ == pytest.approx(two.relative_entropy_, abs=close)
-    np.testing.assert_array_equal(one.multipliers_[weight == 0], 0)
+    np.testing.assert_allclose(model.score_samples(X), other.score_samples(X), atol=close)
+    assert model.level_ == pytest.approx(other.level_, abs=close)
+    assert model.relative_entropy_ == pytest.approx(other.relative_entropy_, abs=close)
+    np.testing.assert_array_equal(model.multipliers_[weight == 0], 0)
     if name != "tree":
-        np.testing.assert_allclose(one.model_.scale.scale, two.model_.scale.scale, rtol=1e-12)
-    assert one.offset_ == pytest.approx(two.offset_, abs=max(close, 1e-4))
+        np.testing.assert_allclose(model.model_.scale.scale, other.model_.scale.scale, rtol=1e-12)
+    assert model.offset_ == pytest.approx(other.offset_, abs=max(close, 1e-4))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -585,20 +587,20 @@ def test_the_order_of_rows_does_not_matter(name):
     X = pd.DataFrame(TABLES[name](40))
     X.columns = [f"c{j}" for j in range(X.shape[1])]
     order = np.random.default_rng(2).permutation(40)
-    one = MEDNoveltyDetector(**options(name, tol=1e-9)).fit(X)
-    two = MEDNoveltyDetector(**options(name, tol=1e-9)).fit(X.iloc[order])
+    model = MEDNoveltyDetector(**options(name, tol=1e-9)).fit(X)
+    other = MEDNoveltyDetector(**options(name, tol=1e-9)).fit(X.iloc[order])
     close = 1e-5 if name in ("product", "tree", "gaussian") else 5e-3
-    np.testing.assert_allclose(two.scores_, one.scores_[order], atol=close)
+    np.testing.assert_allclose(other.scores_, model.scores_[order], atol=close)
 
 
 @pytest.mark.parametrize("name", ["product", "tree", "gaussian", "mixture"])
 def test_the_order_of_columns_does_not_matter(name):
     X = pd.DataFrame(TABLES[name](40))
     X.columns = [f"c{j}" for j in range(X.shape[1])]
-    one = MEDNoveltyDetector(**options(name, tol=1e-9)).fit(X)
-    two = MEDNoveltyDetector(**options(name, tol=1e-9)).fit(X[X.columns[::-1]])
+    model = MEDNoveltyDetector(**options(name, tol=1e-9)).fit(X)
+    other = MEDNoveltyDetector(**options(name, tol=1e-9)).fit(X[X.columns[::-1]])
     close = 1e-5 if name != "mixture" else 5e-3
-    np.testing.assert_allclose(two.scores_, one.scores_, atol=close)
+    np.testing.assert_allclose(other.scores_, model.scores_, atol=close)
 
 
 @pytest.mark.parametrize("name", ["product", "tree", "gaussian", "mixture", "hmm"])
@@ -606,13 +608,13 @@ def test_units_shift_scores_by_the_volume(name):
     """A density changes with its variable: scores by the same number in every row, predictions not at all."""
     X = numbers(50, 3)
     scale = np.full(3, 250.0) if name == "hmm" else np.array([1e3, 1e-2, 7.0])
-    moved = X * scale + (5.0 if name == "hmm" else np.array([1e4, -3.0, 0.0]))
-    one = MEDNoveltyDetector(**options(name, tol=1e-10)).fit(X)
-    two = MEDNoveltyDetector(**options(name, tol=1e-10)).fit(moved)
-    np.testing.assert_allclose(two.scores_ + np.log(scale).sum(), one.scores_, atol=1e-5)
-    assert two.level_ + np.log(scale).sum() == pytest.approx(one.level_, abs=1e-6)
-    np.testing.assert_allclose(two.multipliers_, one.multipliers_, atol=1e-5)
-    np.testing.assert_array_equal(two.predict(moved), one.predict(X))
+    transformed = X * scale + (5.0 if name == "hmm" else np.array([1e4, -3.0, 0.0]))
+    model = MEDNoveltyDetector(**options(name, tol=1e-10)).fit(X)
+    other = MEDNoveltyDetector(**options(name, tol=1e-10)).fit(transformed)
+    np.testing.assert_allclose(other.scores_ + np.log(scale).sum(), model.scores_, atol=1e-5)
+    assert other.level_ + np.log(scale).sum() == pytest.approx(model.level_, abs=1e-6)
+    np.testing.assert_allclose(other.multipliers_, model.multipliers_, atol=1e-5)
+    np.testing.assert_array_equal(other.predict(transformed), model.predict(X))
 
 
 @pytest.mark.parametrize("name", ["product", "gaussian", "mixture", "tree"])
@@ -675,7 +677,7 @@ def names_of_checks(detector):
 
 @pytest.mark.parametrize("detector", CHECKED)
 def test_scikit_learn_checks_what_it_checks_of_its_own_detector(detector):
-    """But gaps, which are welcome, and sparse tables, which are refused: a tag would quietly take more away."""
+    """Except for missing values, which are allowed, and sparse tables, which are not: a tag would skip more checks."""
     apart = names_of_checks(OneClassSVM()) ^ names_of_checks(detector)
     assert apart == {
         "check_estimators_nan_inf",
@@ -689,12 +691,12 @@ def test_scikit_learn_checks_what_it_checks_of_its_own_detector(detector):
 def test_contamination_is_the_share_of_outliers(name, share):
     X = TABLES[name](60, 4)
     model = MEDNoveltyDetector(**options(name, contamination=share)).fit(X)
-    found = model.predict(X) == -1
+    outlier = model.predict(X) == -1
     ties = len(model.scores_) - len(np.unique(model.scores_.round(9)))
-    assert share * 60 - ties <= found.sum() <= share * 60
+    assert share * 60 - ties <= outlier.sum() <= share * 60
     if not ties:
-        assert found.sum() == int(share * 60)
-    np.testing.assert_array_equal(found, model.decision_function(X) < 0)
+        assert outlier.sum() == int(share * 60)
+    np.testing.assert_array_equal(outlier, model.decision_function(X) < 0)
     np.testing.assert_array_equal(model.decision_function(X), model.score_samples(X) - model.offset_)
     np.testing.assert_allclose(model.score_samples(X), model.scores_, rtol=1e-10)
 
@@ -703,8 +705,8 @@ def test_contamination_counts_weights():
     X = numbers(60, 2)
     weight = np.random.default_rng(3).integers(0, 4, size=60).astype(float)
     model = MEDNoveltyDetector(contamination=0.2).fit(X, sample_weight=weight)
-    found = weight[(model.predict(X) == -1)].sum()
-    assert 0.2 * weight.sum() - 3 <= found <= 0.2 * weight.sum()
+    outlier = weight[(model.predict(X) == -1)].sum()
+    assert 0.2 * weight.sum() - 3 <= outlier <= 0.2 * weight.sum()
 
 
 def test_without_contamination_no_training_row_is_an_outlier():
@@ -757,8 +759,8 @@ def test_an_unseen_category_is_less_probable_than_any_seen(name):
 
 
 @pytest.mark.parametrize("name", ["auto", "product", "tree", "gaussian", "mixture"])
-def test_mixed_tables_with_gaps(name):
-    frame = mixed(70, 6, gaps=True)
+def test_mixed_tables_with_missing_values(name):
+    frame = mixed(70, 6, missing=True)
     model = MEDNoveltyDetector(**options(name)).fit(frame)
     far = pd.DataFrame({"p": [60.0, np.nan], "r": ["a", None], "q": [-60.0, np.nan], "s": ["b", None]})
     assert model.predict(far)[0] == -1 and model.score_samples(far)[0] < model.scores_.min()
@@ -790,8 +792,8 @@ def test_degenerate_tables(name):
 
 def test_a_huge_offset_costs_no_digit_that_the_numbers_have():
     X = numbers(60, 3).round(4)
-    one, two = MEDNoveltyDetector("gaussian").fit(X), MEDNoveltyDetector("gaussian").fit(X + 1e8)
-    np.testing.assert_allclose(two.scores_, one.scores_, atol=1e-5)
+    model, other = MEDNoveltyDetector("gaussian").fit(X), MEDNoveltyDetector("gaussian").fit(X + 1e8)
+    np.testing.assert_allclose(other.scores_, model.scores_, atol=1e-5)
 
 
 def many_values():
@@ -827,7 +829,7 @@ def test_columns_named_as_categories():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_copies_say_the_same(name):
+def test_copies_predict_the_same(name):
     X = TABLES[name](40)
     model = MEDNoveltyDetector(**options(name)).fit(X)
     back = pickle.loads(pickle.dumps(model))
@@ -840,23 +842,23 @@ def test_copies_say_the_same(name):
 
 @pytest.mark.parametrize("name", ["tree", "product", "gaussian", "mixture"])
 def test_rows_are_scored_in_blocks(name, monkeypatch):
-    X = mixed(50, gaps=True)
+    X = mixed(50, missing=True)
     model = MEDNoveltyDetector(**options(name)).fit(X)
     whole = model.score_samples(X)
     monkeypatch.setattr(training_sets, "BATCH_ROWS", 7)
     np.testing.assert_allclose(model.score_samples(X), whole, rtol=1e-12)
 
 
-def test_too_few_passes_are_told():
+def test_too_few_passes_raise_a_warning():
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         model = MEDNoveltyDetector("tree", max_iter=2).fit(words(60, 4))
     assert not model.converged_ and np.isfinite(model.scores_).all()
 
 
-def test_progress_is_told():
-    told = []
-    MEDNoveltyDetector("tree", progress=lambda *args: told.append(args)).fit(words(40, 3))
-    assert told and told[0][1] == 1000 and "objective" in told[0][2]
+def test_progress_is_reported():
+    calls = []
+    MEDNoveltyDetector("tree", progress=lambda *args: calls.append(args)).fit(words(40, 3))
+    assert calls and calls[0][1] == 1000 and "objective" in calls[0][2]
 
 
 def test_the_baseline_has_no_dual():
@@ -883,33 +885,33 @@ def test_a_level_set_by_itself():
     posterior = fit_posterior(model, data, np.ones(25), search).params
     margin = novelty.MARGINS["exponential"](1.0, float(np.median(model.evaluate(posterior, data).bound)))
     given = np.random.default_rng(0).normal(size=25)
-    one, _ = level_set(model, data, np.ones(25), margin, search, posterior, given)
-    two, _ = level_set(model, data, np.ones(25), margin, search, model.prior, given)
-    assert one.minimum == pytest.approx(two.minimum, abs=1e-7)
-    np.testing.assert_allclose(one.multipliers, two.multipliers, atol=1e-4)
-    lam, kept = one.multipliers[:, 0], model.evaluate(one.joint.parts[0], data).bound + given
+    solution, _ = level_set(model, data, np.ones(25), margin, search, posterior, given)
+    other, _ = level_set(model, data, np.ones(25), margin, search, model.prior, given)
+    assert solution.minimum == pytest.approx(other.minimum, abs=1e-7)
+    np.testing.assert_allclose(solution.multipliers, other.multipliers, atol=1e-4)
+    lam, kept = solution.multipliers[:, 0], model.evaluate(solution.joint.parts[0], data).bound + given
     assert lam.any() and not lam.all()
     np.testing.assert_allclose(kept[lam > 0], margin.mean(lam[lam > 0]), atol=1e-4)
     assert (kept[lam == 0] >= margin.mean(0.0) - 1e-4).all()
 
 
-# --- gaps, and rows that do not count -------------------------------------------------------------------------------
+# --- missing values, and rows of weight 0 ----------------------------------------------------------------------------
 
 
-def half_with_gaps(X, seed=0):
+def half_with_missing_values(X, seed=0):
     """Every second row lacks half its columns."""
-    X, rng, lacking = X.copy(), np.random.default_rng(seed), np.arange(len(X)) % 2 == 0
-    for t in np.flatnonzero(lacking):
+    X, rng, incomplete = X.copy(), np.random.default_rng(seed), np.arange(len(X)) % 2 == 0
+    for t in np.flatnonzero(incomplete):
         X[t, rng.choice(X.shape[1], X.shape[1] // 2, replace=False)] = np.nan if X.dtype == float else None
-    return X, lacking
+    return X, incomplete
 
 
 @pytest.mark.parametrize(
     ("name", "kind"),
     [("product", "numbers"), ("gaussian", "numbers"), ("tree", "numbers"), ("product", "words"), ("tree", "words")],
 )
-def test_rows_with_gaps_are_outliers_about_as_often_as_others(name, kind):
-    """Left out, a gap would make its row some 1.4 nats more probable, and no row with gaps an outlier.
+def test_rows_with_missing_values_are_outliers_about_as_often_as_others(name, kind):
+    """Left out, a missing value would make its row some 1.4 nats more probable, and no incomplete row an outlier.
 
     Averages vary less than values, so that they are outliers somewhat less often.
     """
@@ -917,54 +919,54 @@ def test_rows_with_gaps_are_outliers_about_as_often_as_others(name, kind):
     X = rng.normal(size=(2000, 6))
     if kind == "words":
         X = rng.choice(list("abcd"), p=[0.4, 0.3, 0.2, 0.1], size=(2000, 6)).astype(object)
-    X, lacking = half_with_gaps(X)
+    X, incomplete = half_with_missing_values(X)
     model = MEDNoveltyDetector(name, contamination=0.1).fit(X)
-    found = model.predict(X) == -1
-    assert 0.05 <= found[lacking].mean() <= 0.15 and 0.05 <= found[~lacking].mean() <= 0.15
-    assert abs(model.scores_[lacking].mean() - model.scores_[~lacking].mean()) < 0.3
+    outlier = model.predict(X) == -1
+    assert 0.05 <= outlier[incomplete].mean() <= 0.15 and 0.05 <= outlier[~incomplete].mean() <= 0.15
+    assert abs(model.scores_[incomplete].mean() - model.scores_[~incomplete].mean()) < 0.3
 
 
-def test_the_entropy_of_gaps_is_taken_off():
-    """Of one Gaussian what is left is the highest expected log-density the gaps allow, less half a nat for each."""
-    X, _ = half_with_gaps(numbers(60, 4))
+def test_the_entropy_of_missing_values_is_subtracted():
+    """For a Gaussian the score is the largest expected log-density over missing values, less half a nat for each."""
+    X, _ = half_with_missing_values(numbers(60, 4))
     model = MEDNoveltyDetector("gaussian", tol=1e-8, max_iter=5000).fit(X)
     data, table = model.model_.read(read(X)), read(X)
     first, last = (model.model_.evaluate(P, data) for P in (model.bayes_, model.distribution_))
     np.testing.assert_allclose(model.bayes_scores_, first.bound - first.missing_gain, rtol=1e-12)
     np.testing.assert_allclose(model.scores_, last.bound - first.missing_gain, rtol=1e-12)
     np.testing.assert_allclose(model.score_samples(X), model.scores_, rtol=1e-10)
-    one = gaussian_of(model.bayes_.parts[1].parts[0].T, 4)
+    normal_wishart = gaussian_of(model.bayes_.parts[1].parts[0].T, 4)
     Z = (table.X - np.nanmean(X, axis=0)) / np.nanstd(X, axis=0)
-    best = np.array([completed_by_hand(one, z)[0] for z in Z])
-    gaps = np.isnan(X).sum(axis=1)
-    expected = one.expected_log_prob(best) - 0.5 * gaps - np.log(np.nanstd(X, axis=0)).sum()
+    best = np.array([completed_by_hand(normal_wishart, z)[0] for z in Z])
+    n_missing = np.isnan(X).sum(axis=1)
+    expected = normal_wishart.expected_log_prob(best) - 0.5 * n_missing - np.log(np.nanstd(X, axis=0)).sum()
     np.testing.assert_allclose(model.bayes_scores_, expected, rtol=1e-9)
-    np.testing.assert_array_equal(first.missing_gain != 0, gaps > 0)
+    np.testing.assert_array_equal(first.missing_gain != 0, n_missing > 0)
     # and so the level set has it: the scores keep the margins
     lam = model.multipliers_
-    assert lam[gaps > 0].any() and not lam.all()
+    assert lam[n_missing > 0].any() and not lam.all()
     np.testing.assert_allclose(model.scores_[lam > 0], model.margin_.mean(lam[lam > 0]), atol=0.02)
     assert (model.scores_[lam == 0] >= model.margin_.mean(0.0) - 0.02).all()
 
 
 @pytest.mark.parametrize("name", ["product", "tree", "gaussian"])
 @pytest.mark.parametrize("margin", ["exponential", "gaussian"])
-def test_where_the_prior_is_enough_no_row_counts_and_that_is_told(name, margin):
+def test_where_the_prior_satisfies_all_margins_there_is_a_warning(name, margin):
     """At m = 0 the dual's slope of a row is its wanted log-probability less that under the prior."""
-    X, told = TABLES[name](30), []
+    X, warned = TABLES[name](30), []
     for c, ess in product((0.05, 0.5, 5.0), (1.0, 1e5)):
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")
             model = MEDNoveltyDetector(name, margin=Margin(margin, quantile=0.0), C=c, ess=ess).fit(X)
         prior = model.model_.evaluate(model.model_.prior, model.model_.read(read(X))).bound
         wanted = model.level_ - (1 / c if margin == "exponential" else 0.0)
-        told.append(any("all multipliers are zero" in str(one.message) for one in seen))
-        assert told[-1] == bool((prior >= wanted).all()) == (not model.multipliers_.any())
-        if told[-1]:
+        warned.append(any("all multipliers are zero" in str(warning.message) for warning in seen))
+        assert warned[-1] == bool((prior >= wanted).all()) == (not model.multipliers_.any())
+        if warned[-1]:
             assert len(seen) == 1
             np.testing.assert_allclose(model.scores_, prior, rtol=1e-9)
             assert model.relative_entropy_ == pytest.approx(0.0, abs=1e-6) and len(model.support_) == 0
-    assert not all(told) and (any(told) or margin == "gaussian")
+    assert not all(warned) and (any(warned) or margin == "gaussian")
 
 
 @pytest.mark.parametrize("name", NAMES)

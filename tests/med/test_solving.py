@@ -31,7 +31,7 @@ def draw(seed, n=40, d=3, C=2, *, apart=1.2, weights=False, soft=False):
     if soft:
         belief = 0.7 * belief + 0.3 * rng.dirichlet(np.ones(C), n)
         belief[:4] = np.eye(C)[y[:4]]
-        belief[4:6] = 1.0 / C  # says nothing
+        belief[4:6] = 1.0 / C  # uninformative
     return X, belief, rng.gamma(2.0, size=n) if weights else np.ones(n)
 
 
@@ -53,16 +53,16 @@ def objective(X, belief, weight, margin, bias_variance):
         slope = planes.copy()
         slope[:, -1] /= bias_variance
         total = 0.5 * (planes[:, :-1] ** 2).sum() + 0.5 * (planes[:, -1] ** 2).sum() / bias_variance
-        push = np.zeros((n, C))
+        coef = np.zeros((n, C))
         for a, b in combinations(range(C), 2):
             p = belief[:, a] - belief[:, b]
             possible = (belief[:, a] + belief[:, b]) > 0
             m = p * (F[:, a] - F[:, b])
             total += weight @ np.where(possible, margin.loss(m), 0.0)
-            pushed = np.where(possible, weight * margin.multiplier(m) * p, 0.0)
-            push[:, a] += pushed
-            push[:, b] -= pushed
-        return total, (slope - M.T @ push.T @ ones).ravel()
+            signed = np.where(possible, weight * margin.multiplier(m) * p, 0.0)
+            coef[:, a] += signed
+            coef[:, b] -= signed
+        return total, (slope - M.T @ coef.T @ ones).ravel()
 
     return value
 
@@ -72,9 +72,9 @@ def searched(X, belief, weight, margin, bias_variance):
     value = objective(X, belief, weight, margin, bias_variance)
     C = belief.shape[1]
     start = np.zeros((C - 1) * (X.shape[1] + 1))
-    found = minimize(value, start, jac=True, method="BFGS", options={"gtol": 1e-9, "maxiter": 5000})
-    planes = found.x.reshape(C - 1, -1)
-    return found.fun, np.column_stack([X, np.ones(len(X))]) @ planes.T @ contrasts(C).T
+    result = minimize(value, start, jac=True, method="BFGS", options={"gtol": 1e-9, "maxiter": 5000})
+    planes = result.x.reshape(C - 1, -1)
+    return result.fun, np.column_stack([X, np.ones(len(X))]) @ planes.T @ contrasts(C).T
 
 
 def linear(X, belief, weight, margin, bias_variance=np.inf, search=TIGHT):
@@ -128,56 +128,56 @@ def test_newton_the_kernel_and_a_generic_solver_agree(margin, bias_variance, C, 
         weight = with_zero(weight)
     value, scores = searched(X, belief, weight, margin, bias_variance)
     for solve in (linear, kernel):
-        found = solve(X, belief, weight, margin, bias_variance)
-        assert found.run.status is Status.CONVERGED
-        assert found.minimum == pytest.approx(value, rel=1e-9)
-        assert found.minimum <= value + 1e-9 * (1 + value)
-        np.testing.assert_allclose(found.scores, scores, atol=2e-5)
-        assert found.dual == pytest.approx(value, rel=1e-8)
-        assert 0 <= found.gap <= 1e-10 * weight.sum()
-        accepted = [step.objective for step in found.run.trace if step.accepted]
+        solution = solve(X, belief, weight, margin, bias_variance)
+        assert solution.run.status is Status.CONVERGED
+        assert solution.minimum == pytest.approx(value, rel=1e-9)
+        assert solution.minimum <= value + 1e-9 * (1 + value)
+        np.testing.assert_allclose(solution.scores, scores, atol=2e-5)
+        assert solution.dual == pytest.approx(value, rel=1e-8)
+        assert 0 <= solution.gap <= 1e-10 * weight.sum()
+        accepted = [step.objective for step in solution.run.trace if step.accepted]
         assert all(b >= a - rounding(a, weight.sum()) for a, b in pairwise(accepted))
 
 
 @pytest.mark.parametrize("margin", MARGINS, ids=repr)
 @pytest.mark.parametrize("bias_variance", BIASES, ids=["flat", "gaussian"])
-def test_the_solution_says_its_relative_entropy_and_its_dual(margin, bias_variance):
+def test_the_minimum_is_the_relative_entropy_and_the_dual_is_J(margin, bias_variance):
     """Minimum = D + losses from the scores alone; dual = sum w u(l) - a K a / 2 from the multipliers alone."""
     for C in (2, 3):
         X, belief, weight = draw(3, C=C, weights=True, soft=True)
         constraints = PairConstraints.of(belief, weight)
-        for one in (LinearDiscriminant(X, C, bias_variance), KernelDiscriminant(X @ X.T, C, bias_variance)):
-            found = one.solve(constraints, margin, TIGHT)
+        for discriminant in (LinearDiscriminant(X, C, bias_variance), KernelDiscriminant(X @ X.T, C, bias_variance)):
+            solution = discriminant.solve(constraints, margin, TIGHT)
             losses = 0.0
             for k, (a, b) in enumerate(zip(*pairs(C))):
-                kept = constraints.signs[:, k] * (found.scores[:, a] - found.scores[:, b])
+                kept = constraints.signs[:, k] * (solution.scores[:, a] - solution.scores[:, b])
                 losses += weight @ (margin.loss(kept) * constraints.imposed[:, k])
                 np.testing.assert_allclose(
                     np.where(constraints.signs[:, k] != 0, margin.multiplier(kept), 0.0),
-                    found.multipliers[:, k],
+                    solution.multipliers[:, k],
                     atol=1e-3,
                 )
-            assert one.divergence(found) + losses == pytest.approx(found.minimum, rel=1e-9)
-            alpha = dual_coefficients(found, constraints, contrasts(C))
+            assert discriminant.divergence(solution) + losses == pytest.approx(solution.minimum, rel=1e-9)
+            alpha = dual_coefficients(solution, constraints, contrasts(C))
             quiet = constraints.imposed & (constraints.signs == 0)  # the loss at margin zero, whatever the function
-            J = (weight[:, None] * np.where(quiet, margin.loss(0.0), margin.potential(found.multipliers))).sum()
+            J = (weight[:, None] * np.where(quiet, margin.loss(0.0), margin.potential(solution.multipliers))).sum()
             J -= 0.5 * np.einsum("tg,ts,sg->", alpha, X @ X.T, alpha)
             if np.isfinite(bias_variance):
                 J -= 0.5 * bias_variance * (alpha.sum(axis=0) ** 2).sum()
-            assert found.dual == pytest.approx(J, rel=1e-6)
+            assert solution.dual == pytest.approx(J, rel=1e-6)
 
 
 def test_two_classes_maximize_the_objective_of_theorem_2():
     X, belief, weight = draw(5)
     y, c = 2 * belief[:, 1] - 1, 3.0
-    found = linear(X, belief, weight, Exponential(c))
-    lam = found.multipliers[:, 0]
+    solution = linear(X, belief, weight, Exponential(c))
+    lam = solution.multipliers[:, 0]
 
     def J(lam):
-        pulled = (lam * y) @ X
-        return (lam + np.log(1 - lam / c)).sum() - 0.5 * pulled @ pulled
+        theta = (lam * y) @ X
+        return (lam + np.log(1 - lam / c)).sum() - 0.5 * theta @ theta
 
-    assert found.minimum == pytest.approx(J(lam), rel=1e-9)
+    assert solution.minimum == pytest.approx(J(lam), rel=1e-9)
     assert abs(lam @ y) < 1e-6
     assert ((lam >= 0) & (lam < c)).all()
     rng = np.random.default_rng(0)
@@ -185,11 +185,11 @@ def test_two_classes_maximize_the_objective_of_theorem_2():
         way = rng.normal(size=len(y)) * (lam > 0)
         way -= y * (lam > 0) * (way @ y) / (lam > 0).sum()
         assert J(np.clip(lam + 1e-3 * way, 0, c)) <= J(lam) + 1e-9
-    f = found.scores[:, 1] - found.scores[:, 0]
+    f = solution.scores[:, 1] - solution.scores[:, 0]
     active = lam > 0
     np.testing.assert_allclose(y[active] * f[active], 1 - 1 / (c - lam[active]), atol=1e-6)
     assert (y[~active] * f[~active] >= 1 - 1 / c - 1e-9).all()
-    np.testing.assert_allclose(found.state.coef[0], (lam * y) @ X, atol=1e-6)
+    np.testing.assert_allclose(solution.state.coef[0], (lam * y) @ X, atol=1e-6)
 
 
 @pytest.mark.parametrize("C", [3, 4])
@@ -205,18 +205,18 @@ def test_with_known_labels_many_classes_keep_equation_5_and_no_other_constraint(
             F = M @ (planes[:, :-1] @ X[t] + planes[:, -1])
             for other in range(C):
                 if other != y[t]:
-                    lacking = 1.0 - (F[y[t]] - F[other])
-                    if lacking > 1 / 3:
-                        total += 3 * lacking - 1 - np.log(3 * lacking)
+                    shortfall = 1.0 - (F[y[t]] - F[other])
+                    if shortfall > 1 / 3:
+                        total += 3 * shortfall - 1 - np.log(3 * shortfall)
         return total
 
-    found = linear(X, belief, weight, margin)
-    there = np.column_stack([found.state.coef, found.state.bias]).ravel()
-    assert found.minimum == pytest.approx(value(there), rel=1e-10)
+    solution = linear(X, belief, weight, margin)
+    there = np.column_stack([solution.state.coef, solution.state.bias]).ravel()
+    assert solution.minimum == pytest.approx(value(there), rel=1e-10)
     start = there + 0.1 * np.random.default_rng(0).normal(size=len(there))
     peer = minimize(value, start, method="BFGS", options={"gtol": 1e-6})
-    assert found.minimum == pytest.approx(peer.fun, rel=1e-8)
-    assert ((found.multipliers > 0).sum(axis=1) <= C - 1).all()
+    assert solution.minimum == pytest.approx(peer.fun, rel=1e-8)
+    assert ((solution.multipliers > 0).sum(axis=1) <= C - 1).all()
 
 
 # --- what must change nothing -------------------------------------------------------------------------------------
@@ -226,14 +226,14 @@ def test_with_known_labels_many_classes_keep_equation_5_and_no_other_constraint(
 @pytest.mark.parametrize("margin", MARGINS, ids=repr)
 def test_more_columns_than_rows_go_through_a_factor_to_the_same(margin, C):
     X, belief, weight = draw(6, n=15, d=40, C=C, apart=0.4)
-    one = LinearDiscriminant(X, C, np.inf)
-    assert one.reduced.shape[1] <= 15
+    discriminant = LinearDiscriminant(X, C, np.inf)
+    assert discriminant.reduced.shape[1] <= 15
     constraints = PairConstraints.of(belief, weight)
-    found = one.solve(constraints, margin, TIGHT)
+    solution = discriminant.solve(constraints, margin, TIGHT)
     value, scores = searched(X, belief, weight, margin, np.inf)
-    assert found.minimum == pytest.approx(value, rel=1e-9)
-    np.testing.assert_allclose(found.scores, scores, atol=1e-5)
-    plane = one.plane(found, constraints)  # in the columns themselves
+    assert solution.minimum == pytest.approx(value, rel=1e-9)
+    np.testing.assert_allclose(solution.scores, scores, atol=1e-5)
+    plane = discriminant.plane(solution, constraints)  # in the columns themselves
     np.testing.assert_allclose((X @ plane.coef.T + plane.bias) @ contrasts(C).T, scores, atol=1e-4)
 
 
@@ -257,16 +257,16 @@ def test_rows_columns_and_classes_may_be_permuted(solve, C):
     rng = np.random.default_rng(1)
     rows, columns, classes = rng.permutation(len(X)), rng.permutation(3), np.roll(np.arange(C), 1)
     for margin in MARGINS:
-        one = solve(X, belief, weight, margin).scores
+        first = solve(X, belief, weight, margin).scores
         other = solve(X[rows][:, columns], belief[rows][:, classes], weight[rows], margin).scores
-        np.testing.assert_allclose(other, one[rows][:, classes], atol=2e-5)
+        np.testing.assert_allclose(other, first[rows][:, classes], atol=2e-5)
 
 
 def test_a_column_of_zeros_and_a_row_of_no_weight_change_nothing():
     X, belief, weight = draw(10, C=3)
-    one = linear(X, belief, weight, Laplace(2.0))
+    first = linear(X, belief, weight, Laplace(2.0))
     wide = linear(np.column_stack([X, np.zeros(len(X))]), belief, weight, Laplace(2.0))
-    np.testing.assert_allclose(wide.scores, one.scores, atol=1e-6)
+    np.testing.assert_allclose(wide.scores, first.scores, atol=1e-6)
     for solve in (linear, kernel):
         keep = weight.copy()
         keep[:5] = 0.0
@@ -276,10 +276,10 @@ def test_a_column_of_zeros_and_a_row_of_no_weight_change_nothing():
 
 def test_threads_change_no_bit():
     X, belief, weight = draw(12, n=3000, C=3)
-    one, other = (
+    first, other = (
         linear(X, belief, weight, Exponential(3.0), search=replace(TIGHT, executor=e)) for e in (Serial(), Threads(2))
     )
-    np.testing.assert_array_equal(one.scores, other.scores)
+    np.testing.assert_array_equal(first.scores, other.scores)
 
 
 # --- Newton's parts -----------------------------------------------------------------------------------------------
@@ -287,7 +287,7 @@ def test_threads_change_no_bit():
 
 @pytest.mark.parametrize("margin", MARGINS, ids=repr)
 @pytest.mark.parametrize("bias_variance", BIASES, ids=["flat", "gaussian"])
-def test_force_and_curvature_are_the_objectives_slopes(margin, bias_variance):
+def test_gradient_and_curvature_are_derivatives_of_the_objective(margin, bias_variance):
     X, belief, weight = draw(13, C=3, weights=True, soft=True)
     constraints = PairConstraints.of(belief, weight)
     problem = LinearProblem(constraints.differences @ contrasts(3), margin, bias_variance)
@@ -373,9 +373,9 @@ def test_local_problems_solved_as_they_are_end_where_newtons_steps_do(margin, bi
 def test_rows_that_cannot_be_separated_are_solved_for_large_multipliers_too(seed, C, soft, margin):
     """Multipliers next to their upper end: converged means that the gap is as small as was asked for."""
     X, belief, weight = draw(seed, C=C, weights=True, soft=soft)
-    found = linear(X, belief, weight, margin, search=Search(gap=1e-6))
-    assert found.run.status is Status.CONVERGED
-    assert found.gap <= 1e-6 * weight.sum()
+    solution = linear(X, belief, weight, margin, search=Search(gap=1e-6))
+    assert solution.run.status is Status.CONVERGED
+    assert solution.gap <= 1e-6 * weight.sum()
 
 
 def test_the_local_problem_at_a_point_is_the_problem_moved_there():
@@ -393,8 +393,8 @@ def test_the_local_problem_at_a_point_is_the_problem_moved_there():
         return 0.5 * v @ here.Q @ v + here.g @ v + loss
 
     def itself(v):
-        moved = problem.step(plane, v)
-        return -problem.objective(moved, problem.stats(moved, rows))
+        stepped = problem.step(plane, v)
+        return -problem.objective(stepped, problem.stats(stepped, rows))
 
     origin = np.zeros(8)
     for _ in range(5):
@@ -442,12 +442,12 @@ class LocalProblem:
 @pytest.mark.parametrize("seed", range(3))
 def test_the_local_minimum_is_a_generic_solvers(margin, seed):
     here = LocalProblem(seed, margin)
-    found, peer = here.solved(), here.searched()
-    assert here.value(found) <= here.value(peer) + 1e-9 * (1 + abs(here.value(peer)))
-    np.testing.assert_allclose(found, peer, atol=1e-4)
-    # and none is below: the dual at its multipliers says so
-    lam = margin.multiplier(here.m + here.A @ found)
-    assert here.value(found) - here.dual(lam) <= 1e-6 * (1 + abs(here.value(found)))
+    v, peer = here.solved(), here.searched()
+    assert here.value(v) <= here.value(peer) + 1e-9 * (1 + abs(here.value(peer)))
+    np.testing.assert_allclose(v, peer, atol=1e-4)
+    # and no value is lower, by the dual at its multipliers
+    lam = margin.multiplier(here.m + here.A @ v)
+    assert here.value(v) - here.dual(lam) <= 1e-6 * (1 + abs(here.value(v)))
 
 
 @pytest.mark.parametrize("margin", [Exponential(1e3), Exponential(1e4), Laplace(1e4)], ids=repr)
@@ -496,15 +496,15 @@ def rbf(X):
     return np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2))
 
 
-def decision(found):
-    return found.scores[:, 1] - found.scores[:, 0]
+def decision(solution):
+    return solution.scores[:, 1] - solution.scores[:, 0]
 
 
 def test_as_c_grows_the_linear_discriminant_becomes_the_hard_margin_machine():
     X, belief, y = separable()
     svm = SVC(C=1e9, kernel="linear", tol=1e-8).fit(X, y)
-    found = [linear(X, belief, np.ones(len(X)), Exponential(c)) for c in (1e2, 1e4, 1e6)]
-    far = [np.abs(decision(one) - svm.decision_function(X)).max() for one in found]
+    solutions = [linear(X, belief, np.ones(len(X)), Exponential(c)) for c in (1e2, 1e4, 1e6)]
+    far = [np.abs(decision(solution) - svm.decision_function(X)).max() for solution in solutions]
     assert far[0] > far[1] > far[2]
     assert far[2] < 1e-3
     gauss = linear(X, belief, np.ones(len(X)), Gaussian(1e3))
@@ -516,24 +516,24 @@ def test_as_c_grows_the_kernel_discriminant_becomes_the_hard_margin_machine():
     K = rbf(X)
     svm = SVC(C=1e9, kernel="precomputed", tol=1e-8).fit(K, y)
     for margin in (Exponential(1e7), Laplace(1e7)):
-        found = KernelDiscriminant(K, 2, np.inf).solve(PairConstraints.of(belief, np.ones(len(X))), margin, TIGHT)
-        np.testing.assert_allclose(decision(found), svm.decision_function(K), atol=1e-3)
+        solution = KernelDiscriminant(K, 2, np.inf).solve(PairConstraints.of(belief, np.ones(len(X))), margin, TIGHT)
+        np.testing.assert_allclose(decision(solution), svm.decision_function(K), atol=1e-3)
 
 
 def test_a_certain_margin_is_the_hard_margin_machine():
     X, belief, y = separable()
     svm = SVC(C=1e9, kernel="linear", tol=1e-10).fit(X, y)
-    found = linear(X, belief, np.ones(len(X)), Fixed(1.0))
-    np.testing.assert_allclose(decision(found), svm.decision_function(X), atol=1e-6)
-    np.testing.assert_allclose(found.state.coef, svm.coef_, atol=1e-6)
+    solution = linear(X, belief, np.ones(len(X)), Fixed(1.0))
+    np.testing.assert_allclose(decision(solution), svm.decision_function(X), atol=1e-6)
+    np.testing.assert_allclose(solution.state.coef, svm.coef_, atol=1e-6)
     lam = np.zeros(len(X))
     lam[svm.support_] = np.abs(svm.dual_coef_[0])
-    np.testing.assert_allclose(found.multipliers[:, 0], lam, atol=1e-4 * lam.max())
-    assert found.minimum == pytest.approx(0.5 * (svm.coef_**2).sum(), rel=1e-6)
-    assert found.dual == pytest.approx(found.minimum, rel=1e-5)
+    np.testing.assert_allclose(solution.multipliers[:, 0], lam, atol=1e-4 * lam.max())
+    assert solution.minimum == pytest.approx(0.5 * (svm.coef_**2).sum(), rel=1e-6)
+    assert solution.dual == pytest.approx(solution.minimum, rel=1e-5)
     # four times the margin is four times the function
     wider = linear(X, belief, np.ones(len(X)), Fixed(4.0))
-    np.testing.assert_allclose(wider.scores, 4 * found.scores, atol=1e-5)
+    np.testing.assert_allclose(wider.scores, 4 * solution.scores, atol=1e-5)
     K = rbf(rings()[0])
     machine = SVC(C=1e9, kernel="precomputed", tol=1e-10).fit(K, rings()[2])
     constraints = PairConstraints.of(rings()[1], np.ones(len(K)))
@@ -547,14 +547,14 @@ def test_many_classes_keep_a_certain_margin_and_no_smaller_function_does():
     X = 4 * np.array([[0, 0], [1, 0], [0, 1]])[y] + 0.4 * rng.normal(size=(30, 2))
     X = X - X.mean(axis=0)  # as the solver sees them
     belief, M = np.eye(3)[y], contrasts(3)
-    found = linear(X, belief, np.ones(30), Fixed(1.0))
+    solution = linear(X, belief, np.ones(30), Fixed(1.0))
 
     def kept(v):
         planes = v.reshape(2, 3)
         F = (X @ planes[:, :-1].T + planes[:, -1]) @ M.T
         return np.concatenate([F[np.arange(30), y] - F[np.arange(30), (y + k) % 3] - 1.0 for k in (1, 2)])
 
-    there = np.column_stack([found.state.coef, found.state.bias]).ravel()
+    there = np.column_stack([solution.state.coef, solution.state.bias]).ravel()
     assert kept(there).min() >= -1e-7
     peer = minimize(
         lambda v: 0.5 * (v.reshape(2, 3)[:, :-1] ** 2).sum(),
@@ -563,18 +563,18 @@ def test_many_classes_keep_a_certain_margin_and_no_smaller_function_does():
         method="SLSQP",
         options={"ftol": 1e-14, "maxiter": 500},
     )
-    assert found.minimum == pytest.approx(peer.fun, rel=1e-6)
+    assert solution.minimum == pytest.approx(peer.fun, rel=1e-6)
 
 
 def test_a_row_of_no_weight_need_not_keep_a_certain_margin():
     X, belief, y = separable()
     wrong = np.vstack([belief, np.eye(2)[1 - y[0]]])
     weight = np.r_[np.ones(len(X)), 0.0]
-    found = linear(np.vstack([X, X[:1]]), wrong, weight, Fixed(1.0))
-    np.testing.assert_allclose(found.scores[:-1], linear(X, belief, np.ones(len(X)), Fixed(1.0)).scores, atol=1e-6)
+    solution = linear(np.vstack([X, X[:1]]), wrong, weight, Fixed(1.0))
+    np.testing.assert_allclose(solution.scores[:-1], linear(X, belief, np.ones(len(X)), Fixed(1.0)).scores, atol=1e-6)
 
 
-def test_nearly_hard_margins_of_linear_discriminants_go_through_the_kernel_to_the_same():
+def test_nearly_hard_margins_are_solved_in_the_multipliers_with_the_same_result():
     X, belief, weight = draw(18, n=20, weights=True)
     margin = Exponential(solving.LARGE_C)
     through = linear(X, belief, weight, margin)

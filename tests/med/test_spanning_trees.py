@@ -56,7 +56,7 @@ def log_weights_of(n, span, seed):
 
 
 @pytest.mark.parametrize("n", range(1, 8))
-def test_there_are_as_many_trees_as_cayley_says(n):
+def test_there_are_as_many_trees_as_by_cayleys_formula(n):
     trees = SpanningTrees(np.zeros(n_edges(n)))
     assert len(set(map(frozenset, every_tree(n)))) == max(n, 1) ** max(n - 2, 0) == len(every_tree(n))
     assert trees.log_partition == pytest.approx(max(n - 2, 0) * np.log(n), abs=1e-13)
@@ -150,11 +150,11 @@ def test_a_graph_that_is_itself_a_tree_has_one():
 
 
 def test_one_vertex_has_one_tree_and_two_have_one():
-    one, two = SpanningTrees(np.zeros(0)), SpanningTrees(np.array([-3.0]))
-    assert one.n == 1 and one.log_partition == 0.0 and one.mean.shape == (0,) and one.best.shape == (0, 2)
-    assert one.average(np.zeros(0)) == 0.0 and one.gram(np.zeros((2, 0))).tolist() == [[0.0, 0.0]] * 2
-    assert two.n == 2 and two.log_partition == -3.0 and two.mean.tolist() == [1.0] and two.best.tolist() == [[0, 1]]
-    assert two.hessian_product(np.ones(1)).tolist() == [0.0]
+    single, pair = SpanningTrees(np.zeros(0)), SpanningTrees(np.array([-3.0]))
+    assert single.n == 1 and single.log_partition == 0.0 and single.mean.shape == (0,) and single.best.shape == (0, 2)
+    assert single.average(np.zeros(0)) == 0.0 and single.gram(np.zeros((2, 0))).tolist() == [[0.0, 0.0]] * 2
+    assert pair.n == 2 and pair.log_partition == -3.0 and pair.mean.tolist() == [1.0] and pair.best.tolist() == [[0, 1]]
+    assert pair.hessian_product(np.ones(1)).tolist() == [0.0]
 
 
 @pytest.mark.parametrize(("n", "span"), [(100, 4.0), (200, 4.0), (100, 1000.0), (200, 30.0)])
@@ -187,10 +187,10 @@ def test_a_common_factor_of_the_weights_changes_no_probability():
 def test_vertices_have_no_order():
     n, log_weights = 7, log_weights_of(7, 50.0, 5)
     order = np.random.default_rng(1).permutation(n)
-    moved = SpanningTrees(packed(unpacked(log_weights, n)[np.ix_(order, order)]))
+    permuted = SpanningTrees(packed(unpacked(log_weights, n)[np.ix_(order, order)]))
     plain = SpanningTrees(log_weights)
-    assert moved.log_partition == pytest.approx(plain.log_partition, rel=1e-13)
-    np.testing.assert_allclose(unpacked(moved.mean, n), unpacked(plain.mean, n)[np.ix_(order, order)], rtol=1e-10)
+    assert permuted.log_partition == pytest.approx(plain.log_partition, rel=1e-13)
+    np.testing.assert_allclose(unpacked(permuted.mean, n), unpacked(plain.mean, n)[np.ix_(order, order)], rtol=1e-10)
 
 
 def test_the_gradient_and_the_hessian_equal_finite_differences():

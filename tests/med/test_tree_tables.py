@@ -22,14 +22,14 @@ def read_table(X):
     return read_features(MEDTreeClassifier(), X, reset=True)
 
 
-def words(n=60, seed=0, gaps=0.0):
+def words(n=60, seed=0, missing=0.0):
     rng = RNG(seed)
     a = rng.integers(3, size=n)
     b = (a + (rng.random(n) < 0.3)) % 2
     c = np.where(rng.random(n) < 0.8, b, 1 - b)
     d = rng.integers(2, size=n)
     X = pd.DataFrame({"a": a, "b": b, "c": c, "d": d}).astype(str)
-    return X.mask(rng.random(X.shape) < gaps, None).astype(object)
+    return X.mask(rng.random(X.shape) < missing, None).astype(object)
 
 
 def columns_of(X, weight=None, continuous="gaussian", fill=False, member=None):
@@ -91,13 +91,13 @@ def test_every_tree_of_known_tables_is_a_distribution():
 def log_likelihood(X, weight, tree, ess):
     """Of the smoothed marginals along a tree, by conditional tables; `ess` rows more, spread evenly."""
     names = list(X)
-    found, left, total = {0}, list(tree), 0.0
+    visited, left, total = {0}, list(tree), 0.0
     order = []
     while left:
-        edge = next(e for e in left if (e[0] in found) != (e[1] in found))
+        edge = next(e for e in left if (e[0] in visited) != (e[1] in visited))
         left.remove(edge)
-        order.append(edge if edge[0] in found else edge[::-1])
-        found.add(order[-1][1])
+        order.append(edge if edge[0] in visited else edge[::-1])
+        visited.add(order[-1][1])
     count = np.array([weight[X[names[0]] == k].sum() for k in sorted(X[names[0]].unique())])
     count = count + ess / len(count)
     total += count @ np.log(count / count.sum())
@@ -142,7 +142,7 @@ def test_best_tree_has_the_highest_sum_of_gains():
 
 
 def test_a_row_with_a_gap_scores_as_its_seen_columns_do():
-    X = words(80, 3, gaps=0.2)
+    X = words(80, 3, missing=0.2)
     columns, cells = columns_of(X)
     tables = fixed_tables(cells, np.ones(80), columns, 1.0, np.zeros(4))
     mean = RNG(0).random(6)
@@ -162,7 +162,7 @@ def test_a_row_with_a_gap_scores_as_its_seen_columns_do():
 
 
 def test_pairs_that_are_not_both_seen_count_nothing():
-    X = words(80, 3, gaps=0.2)
+    X = words(80, 3, missing=0.2)
     columns, cells = columns_of(X)
     tables = fixed_tables(cells, np.ones(80), columns, 1.0, np.zeros(4))
     both = X["b"].notna() & X["c"].notna()
@@ -251,8 +251,8 @@ def test_a_number_that_is_missing_drops_out():
     gap = X.x.isna().to_numpy()
     assert gap.any() and not row_features.to_array()[gap][:, :2].any()  # edges of x
     assert not cells[gap][:, :3].any() and (cells[~gap, 0] == 1).all()
-    one = X.notna().to_numpy().sum(axis=1) == 1
-    assert one.any() and not row_features.to_array()[one].any()
+    single = X.notna().to_numpy().sum(axis=1) == 1
+    assert single.any() and not row_features.to_array()[single].any()
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e8])
@@ -316,8 +316,8 @@ def test_soft_columns_take_what_there_is():
     assert nobody.columns[0].size == 1
 
 
-def test_gaps_are_filled_with_the_shares_of_all_rows_where_that_is_asked():
-    X = words(50, 1, gaps=0.2)
+def test_missing_values_are_filled_with_the_shares_of_all_rows_on_request():
+    X = words(50, 1, missing=0.2)
     weight = RNG(0).uniform(size=50)
     _, cells = columns_of(X, weight, fill=True)
     gap = X["a"].isna().to_numpy()

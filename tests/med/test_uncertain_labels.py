@@ -79,7 +79,7 @@ def test_two_classes_have_the_labels_of_equations_77_to_79(margin):
         assert row_value(scores[t], prior[t], margin, q[t]) == pytest.approx(-fall(lam), abs=1e-8)
 
 
-def test_labels_follow_the_score_unless_the_prior_speaks_louder():
+def test_labels_follow_the_score_unless_the_prior_is_stronger():
     scores = np.array([[0.0, 2.0], [2.0, 0.0], [0.0, 0.0]])
     q = best_labels(scores, np.full((3, 2), 0.5), Exponential(3.0))
     assert q[0, 1] > 0.6
@@ -146,7 +146,7 @@ def discriminants(X, prior, C, bias_variance=np.inf):
 
 
 def entropy(discriminant, solution, q, prior, weight, margin):
-    """D(P || P0) of the whole, margins minimized out: what Theorem 7 speaks of."""
+    """D(P || P0) over all variables, minimized over the margins: the objective of Theorem 7."""
     rows = [row_value(*row) for row in zip(solution.scores, prior, [margin] * len(q), q)]
     return discriminant.divergence(solution) + weight @ rows
 
@@ -159,7 +159,7 @@ def test_theorem_7_the_relative_entropy_never_rises(kind, C, relaxation):
     margin = Exponential(3.0)
     discriminant = discriminants(X, prior, C)[kind]
     seen = []
-    found = solve_uncertain_labels(
+    run = solve_uncertain_labels(
         discriminant,
         margin,
         prior,
@@ -169,17 +169,17 @@ def test_theorem_7_the_relative_entropy_never_rises(kind, C, relaxation):
         tol=1e-6,
         max_rounds=15,
     )
-    assert not found.status.failed
-    assert all(step.accepted for step in found.trace)  # no step had to be shortened
-    values = [-step.objective for step in found.trace]
+    assert not run.status.failed
+    assert all(step.accepted for step in run.trace)  # no step had to be shortened
+    values = [-step.objective for step in run.trace]
     assert all(b <= a + rounding(a, weight.sum()) for a, b in pairwise(values))
     assert values[-1] < values[0] - 1e-4
-    for beliefs in seen[:: max(1, len(seen) // 5)]:
-        written = entropy(discriminant, beliefs.solution, beliefs.q, prior, weight, margin)
-        objective = beliefs.solution.minimum + weight @ rel_entr(beliefs.q, prior).sum(axis=1)
+    for labels in seen[:: max(1, len(seen) // 5)]:
+        written = entropy(discriminant, labels.solution, labels.q, prior, weight, margin)
+        objective = labels.solution.minimum + weight @ rel_entr(labels.q, prior).sum(axis=1)
         assert written == pytest.approx(objective, rel=1e-8)
-        np.testing.assert_array_equal(beliefs.q[prior.max(axis=1) == 1], prior[prior.max(axis=1) == 1])
-        np.testing.assert_allclose(beliefs.q.sum(axis=1), 1.0)
+        np.testing.assert_array_equal(labels.q[prior.max(axis=1) == 1], prior[prior.max(axis=1) == 1])
+        np.testing.assert_allclose(labels.q.sum(axis=1), 1.0)
 
 
 @pytest.mark.parametrize("margin", MARGINS, ids=repr)
@@ -213,13 +213,13 @@ def test_the_end_is_a_fixed_point_of_both_steps_whatever_the_relaxation():
     ends = []
     for relaxation in (0.5, 1.0):
         discriminant = discriminants(X, prior, 2)["linear"]
-        found = solve_uncertain_labels(
+        run = solve_uncertain_labels(
             discriminant, Laplace(2.0), prior, weight, SEARCH, relaxation=relaxation, tol=1e-11, max_rounds=2000
         )
-        q = found.params.q
-        np.testing.assert_allclose(best_labels(found.params.solution.scores, prior, Laplace(2.0)), q, atol=1e-4)
+        q = run.params.q
+        np.testing.assert_allclose(best_labels(run.params.solution.scores, prior, Laplace(2.0)), q, atol=1e-4)
         again = discriminant.solve(PairConstraints.of(q, weight, prior), Laplace(2.0), SEARCH)
-        np.testing.assert_allclose(again.scores, found.params.solution.scores, atol=1e-4)
+        np.testing.assert_allclose(again.scores, run.params.solution.scores, atol=1e-4)
         ends.append(q)
     np.testing.assert_allclose(*ends, atol=1e-3)
 
@@ -230,20 +230,22 @@ def test_known_labels_give_the_plain_solution(kind):
     prior = np.eye(3)[y]
     discriminant = discriminants(X, prior, 3)[kind]
     plain = discriminant.solve(PairConstraints.of(prior, weight), Exponential(3.0), SEARCH)
-    found = solve_uncertain_labels(
+    run = solve_uncertain_labels(
         discriminant, Exponential(3.0), prior, weight, SEARCH, relaxation=1.0, tol=1e-8, max_rounds=50
     )
-    np.testing.assert_array_equal(found.params.q, prior)
-    np.testing.assert_allclose(found.params.solution.scores, plain.scores, rtol=1e-7, atol=1e-7)
-    assert found.n_passes <= 2
+    np.testing.assert_array_equal(run.params.q, prior)
+    np.testing.assert_allclose(run.params.solution.scores, plain.scores, rtol=1e-7, atol=1e-7)
+    assert run.n_passes <= 2
 
 
 def test_turns_by_newton_or_by_pairs_end_in_the_same():
     X, _, prior, weight = draw(n=24, seed=3)
     K = X @ X.T
     ends = [
-        solve_uncertain_labels(one, Exponential(3.0), prior, weight, SEARCH, relaxation=1.0, tol=1e-8, max_rounds=500)
-        for one in (
+        solve_uncertain_labels(
+            discriminant, Exponential(3.0), prior, weight, SEARCH, relaxation=1.0, tol=1e-8, max_rounds=500
+        )
+        for discriminant in (
             KernelDiscriminant(K, 2, np.inf),
             KernelDiscriminant(K, 2, np.inf),
             LinearDiscriminant(X, 2, np.inf),
@@ -269,9 +271,9 @@ def simulated(n=20_000, C=3, slope=0.7, offset=(0.5, -0.2, -0.3), seed=0):
 def test_calibration_recovers_slope_and_offset(C):
     offset = np.array([0.5, -0.5] if C == 2 else [0.5, -0.2, -0.3])
     scores, target = simulated(C=C, offset=offset)
-    found = fit_calibration(scores, target, np.ones(len(scores)), affine=True)
-    assert found.slope == pytest.approx(0.7, abs=0.03)
-    np.testing.assert_allclose(found.offset, offset, atol=0.08)
+    calibration = fit_calibration(scores, target, np.ones(len(scores)), affine=True)
+    assert calibration.slope == pytest.approx(0.7, abs=0.03)
+    np.testing.assert_allclose(calibration.offset, offset, atol=0.08)
     level = fit_calibration(*simulated(C=C, offset=np.zeros(C)), np.ones(len(scores)), affine=False)
     assert level.slope == pytest.approx(0.7, abs=0.03)
 
@@ -285,12 +287,15 @@ def test_calibration_is_the_maximum_of_the_likelihood():
         return log_loss(made(scores), target, weight) + prior
 
     for affine in (True, False):
-        found = fit_calibration(scores, target, weight, affine=affine)
+        calibration = fit_calibration(scores, target, weight, affine=affine)
         for slope in (0.98, 1.0, 1.02):
             for s in range(3):
                 for step in (-0.03, 0.03) if affine else (0.0,):
-                    offset = found.offset + step * np.eye(3)[s]
-                    assert loss(Calibration(slope * found.slope, offset, found.lapse)) >= loss(found) - 1e-9
+                    offset = calibration.offset + step * np.eye(3)[s]
+                    assert (
+                        loss(Calibration(slope * calibration.slope, offset, calibration.lapse))
+                        >= loss(calibration) - 1e-9
+                    )
 
 
 def test_probabilities_are_a_softmax_and_a_lapse():
@@ -303,10 +308,10 @@ def test_probabilities_are_a_softmax_and_a_lapse():
 
 def test_a_temperature_keeps_the_ranking_and_the_winner():
     scores, target = simulated(300)
-    found = fit_calibration(scores, target, np.ones(300), affine=False)
-    assert found.slope > 0
-    np.testing.assert_array_equal(found.offset, 0.0)
-    np.testing.assert_array_equal(found(scores).argmax(axis=1), scores.argmax(axis=1))
+    calibration = fit_calibration(scores, target, np.ones(300), affine=False)
+    assert calibration.slope > 0
+    np.testing.assert_array_equal(calibration.offset, 0.0)
+    np.testing.assert_array_equal(calibration(scores).argmax(axis=1), scores.argmax(axis=1))
     two, which = simulated(300, C=2)
     p = fit_calibration(two, which, np.ones(300), affine=False)(two)[:, 1]
     np.testing.assert_array_equal(p.argsort(kind="stable"), (two[:, 1] - two[:, 0]).argsort(kind="stable"))
@@ -317,14 +322,14 @@ def test_a_temperature_keeps_the_ranking_and_the_winner():
 def test_scores_that_separate_the_classes_make_nothing_certain_whatever_their_unit(affine, scale):
     y = np.arange(60) % 3
     scores = scale * (np.eye(3)[y] * 4 + np.random.default_rng(0).random((60, 3)))
-    found = fit_calibration(scores, np.eye(3)[y], np.ones(60), affine=affine)
-    assert 0 < found.slope < np.inf
-    assert np.isfinite(found.offset).all()
-    p = np.exp(found(scores))
+    calibration = fit_calibration(scores, np.eye(3)[y], np.ones(60), affine=affine)
+    assert 0 < calibration.slope < np.inf
+    assert np.isfinite(calibration.offset).all()
+    p = np.exp(calibration(scores))
     assert 0.9 < p.max(axis=1).mean() < 1 - 0.5 / 62
     assert p.min() >= 1 / 62 / 3
     unit = fit_calibration(scores / scale, np.eye(3)[y], np.ones(60), affine=affine)
-    assert found.slope * scale == pytest.approx(unit.slope, rel=1e-3)
+    assert calibration.slope * scale == pytest.approx(unit.slope, rel=1e-3)
 
 
 def test_one_row_far_on_the_wrong_side_does_not_blur_the_others():
@@ -347,7 +352,7 @@ def test_a_calibration_weight_of_two_is_the_row_twice(affine):
     np.testing.assert_allclose(heavy.offset, twice.offset, atol=1e-4)
 
 
-def test_scores_that_say_nothing_or_the_contrary_give_a_slope_of_nearly_zero():
+def test_uninformative_or_reversed_scores_give_a_slope_of_nearly_zero():
     scores, target = simulated(300)
     for affine in (True, False):
         contrary = fit_calibration(-scores, target, np.ones(300), affine=affine)

@@ -16,8 +16,8 @@ def some(d, seed=0, extra=2.5):
     return Wishart(np.concatenate([[N], N * m, (S + N * np.outer(m, m)).ravel()]), d)
 
 
-def twin(one):
-    return NormalWishart(one.rows, one.center, one.root)
+def twin(wishart):
+    return NormalWishart(wishart.rows, wishart.center, wishart.root)
 
 
 def features(x):
@@ -56,55 +56,58 @@ def test_the_log_partition_is_an_integral():
 @pytest.mark.parametrize("d", [1, 2, 4])
 def test_log_partitions_differ_as_those_of_the_other_class(d):
     """Whose coordinates are another's: a row's density is stretched by them, and 2 pi^... is left out there."""
-    one, two = some(d, 0), some(d, 1, extra=4.0)
-    origin = twin(one)
-    theirs = twin(two).log_partition(origin) - twin(one).log_partition(origin)
-    stretched = (two.rows - one.rows) * (-origin.log_det - 0.5 * d * np.log(np.pi))
-    assert two.log_partition - one.log_partition == pytest.approx(theirs + stretched, rel=1e-11)
+    wishart, two = some(d, 0), some(d, 1, extra=4.0)
+    origin = twin(wishart)
+    theirs = twin(two).log_partition(origin) - twin(wishart).log_partition(origin)
+    stretched = (two.rows - wishart.rows) * (-origin.log_det - 0.5 * d * np.log(np.pi))
+    assert two.log_partition - wishart.log_partition == pytest.approx(theirs + stretched, rel=1e-11)
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_the_mean_is_the_gradient_and_the_metric_the_hessian(d):
-    one, h = some(d), 1e-5
+    wishart, h = some(d), 1e-5
     for f in moves(d, 6):
-        up, down = one.with_natural_parameters(one.T + h * f), one.with_natural_parameters(one.T - h * f)
-        assert one.mean @ f == pytest.approx((up.log_partition - down.log_partition) / (2 * h), rel=1e-6, abs=1e-8)
-        np.testing.assert_allclose(one.hessian_product(f), (up.mean - down.mean) / (2 * h), rtol=1e-5, atol=1e-6)
+        up, down = (
+            wishart.with_natural_parameters(wishart.T + h * f),
+            wishart.with_natural_parameters(wishart.T - h * f),
+        )
+        assert wishart.mean @ f == pytest.approx((up.log_partition - down.log_partition) / (2 * h), rel=1e-6, abs=1e-8)
+        np.testing.assert_allclose(wishart.hessian_product(f), (up.mean - down.mean) / (2 * h), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("d", [1, 2, 5])
 def test_the_metric_is_symmetric_and_positive_and_the_gram_matrix_its_own(d):
-    one = some(d)
+    wishart = some(d)
     F = np.array(list(moves(d, 7)))
-    gram = one.gram(F)
+    gram = wishart.gram(F)
     np.testing.assert_allclose(gram, gram.T, rtol=1e-10, atol=1e-10)
-    np.testing.assert_allclose(gram, [[f @ one.hessian_product(g) for g in F] for f in F], rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(gram, [[f @ wishart.hessian_product(g) for g in F] for f in F], rtol=1e-10, atol=1e-12)
     assert np.linalg.eigvalsh(gram)[-min(7, (d + 1) * (d + 2) // 2)] > 0
 
 
 @pytest.mark.parametrize("d", [1, 2, 5])
 def test_the_mean_holds_the_coefficients_of_the_expected_log_density(d):
-    one, X = some(d), np.random.default_rng(3).normal(size=(9, d)) * 3
-    ours = np.array([one.mean @ features(x) for x in X])
-    np.testing.assert_allclose(ours, twin(one).expected_log_prob(X), rtol=1e-11)
+    wishart, X = some(d), np.random.default_rng(3).normal(size=(9, d)) * 3
+    ours = np.array([wishart.mean @ features(x) for x in X])
+    np.testing.assert_allclose(ours, twin(wishart).expected_log_prob(X), rtol=1e-11)
 
 
 @pytest.mark.parametrize("d", [1, 3])
 def test_the_divergence_is_that_of_the_other_class(d):
-    one, prior = some(d, 0), some(d, 1, extra=3.5)
-    assert one.divergence(prior) == pytest.approx(twin(one).divergence(twin(prior)), rel=1e-10)
-    assert one.divergence(one) == pytest.approx(0.0, abs=1e-12) and one.divergence(prior) > 0
+    wishart, prior = some(d, 0), some(d, 1, extra=3.5)
+    assert wishart.divergence(prior) == pytest.approx(twin(wishart).divergence(twin(prior)), rel=1e-10)
+    assert wishart.divergence(wishart) == pytest.approx(0.0, abs=1e-12) and wishart.divergence(prior) > 0
 
 
 def test_rows_add_up():
     X = np.random.default_rng(4).normal(size=(6, 2))
-    one = some(2)
-    more = one.with_natural_parameters(one.T + sum(features(x) for x in X))
-    assert more.rows == one.rows + 6
-    m = (one.rows * one.center + X.sum(axis=0)) / more.rows
+    wishart = some(2)
+    more = wishart.with_natural_parameters(wishart.T + sum(features(x) for x in X))
+    assert more.rows == wishart.rows + 6
+    m = (wishart.rows * wishart.center + X.sum(axis=0)) / more.rows
     np.testing.assert_allclose(more.center, m)
-    away = one.center - m
-    S = one.root @ one.root.T + one.rows * np.outer(away, away) + (X - m).T @ (X - m)
+    away = wishart.center - m
+    S = wishart.root @ wishart.root.T + wishart.rows * np.outer(away, away) + (X - m).T @ (X - m)
     np.testing.assert_allclose(more.root @ more.root.T, S, rtol=1e-12)
 
 

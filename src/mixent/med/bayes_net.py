@@ -92,9 +92,9 @@ def cells_of(column: Any, table: Table) -> csr_array:
         return csr_array(column.cells(table))
     assert table.codes is not None
     codes = table.codes[:, column.position]
-    seen = codes >= 0
-    indptr = np.concatenate([[0], np.cumsum(seen)])
-    return csr_array((np.ones(indptr[-1]), codes[seen], indptr), shape=(len(codes), column.size))
+    observed = codes >= 0
+    indptr = np.concatenate([[0], np.cumsum(observed)])
+    return csr_array((np.ones(indptr[-1]), codes[observed], indptr), shape=(len(codes), column.size))
 
 
 def row_products(a: csr_array, b: csr_array) -> csr_array:

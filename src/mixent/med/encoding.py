@@ -30,15 +30,15 @@ class Encoder:
     def of(cls, table: Table, weight: Array, standardize: bool) -> Encoder:
         """The encoder fitted to these rows."""
         X = table.X
-        seen = ~np.isnan(X)
-        mass = np.maximum(weight @ seen, 1e-300)
-        center = weight @ np.where(seen, X, 0.0) / mass
-        spread = np.sqrt(weight @ np.where(seen, (X - center) ** 2, 0.0) / mass)
+        observed = ~np.isnan(X)
+        mass = np.maximum(weight @ observed, 1e-300)
+        center = weight @ np.where(observed, X, 0.0) / mass
+        spread = np.sqrt(weight @ np.where(observed, (X - center) ** 2, 0.0) / mass)
         scale = np.where(spread > 1e-12 * (np.abs(center) + 1e-300), spread, 1.0)  # a constant column becomes zero
         if not standardize:
             _check_spread(spread, table.schema)
             center, scale = np.zeros_like(center), np.ones_like(scale)
-        with_missing = np.flatnonzero((~seen & (weight > 0)[:, None]).any(axis=0))
+        with_missing = np.flatnonzero((~observed & (weight > 0)[:, None]).any(axis=0))
         return cls(center, scale, with_missing, table.schema.sizes, _names(table.schema, with_missing))
 
     def __call__(self, table: Table) -> Array:

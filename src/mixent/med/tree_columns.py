@@ -49,21 +49,21 @@ class SoftColumn:
 
     def cells(self, table: Table) -> Array:
         x = table.X[:, self.position]
-        seen = ~np.isnan(x)
+        observed = ~np.isnan(x)
         out = np.zeros((len(x), self.size))
-        out[seen] = self.mixture.responsibilities(x[seen]).T
+        out[observed] = self.mixture.responsibilities(x[observed]).T
         return out
 
     def log_density(self, table: Table, cells: Array) -> Array:
         """(n,) E log p(x | component) + H(components), the part of the lower bound that no table contains."""
         x = table.X[:, self.position]
-        seen = ~np.isnan(x)
+        observed = ~np.isnan(x)
         out = np.zeros(len(x))
         p, v = self.mixture.weights, self.mixture.variances
-        out[~seen] = -0.5 * p @ np.log(2 * np.pi * np.e * v)  # the average of a missing number
-        log_density = self.mixture.log_joint(x[seen]).T - safe_log(self.mixture.weights)
-        resp = cells[seen]
-        out[seen] = (resp * log_density).sum(axis=1) - xlogy(resp, resp).sum(axis=1)
+        out[~observed] = -0.5 * p @ np.log(2 * np.pi * np.e * v)  # the average of a missing number
+        log_density = self.mixture.log_joint(x[observed]).T - safe_log(self.mixture.weights)
+        resp = cells[observed]
+        out[observed] = (resp * log_density).sum(axis=1) - xlogy(resp, resp).sum(axis=1)
         return out
 
 
@@ -156,8 +156,8 @@ class TreeColumns:
 def _powers(X: Array, weight: Array) -> list[PowersColumn]:
     out = []
     for position, x in enumerate(X.T):
-        seen = ~np.isnan(x) & (weight > 0)
-        x, w = x[seen], weight[seen]
+        observed = ~np.isnan(x) & (weight > 0)
+        x, w = x[observed], weight[observed]
         center = float(np.average(x, weights=w)) if len(x) else 0.0
         scale = float(np.sqrt(np.average((x - center) ** 2, weights=w))) if len(x) else 1.0
         varies = scale > 1e-12 * (abs(center) + 1e-300)
