@@ -1,15 +1,15 @@
 """Maximization of a concave dual function with box constraints and at most one equality constraint.
 
-    maximize  J(l) = sum_t w_t u(l_t) - a^T K a / 2,    a_t = w_t e_t l_t,    0 <= l_t < upper,   [sum_t a_t = 0]
+    maximize  J(λ) = sum_t w_t u(λ_t) - a^T K a / 2,    a_t = w_t e_t λ_t,    0 <= λ_t < upper,   [sum_t a_t = 0]
 
-over the multipliers l, with u concave (`Potential`) and e_t in [-1, 1] the expected label of row t. Without the
+over the multipliers λ, with u concave (`Potential`) and e_t in [-1, 1] the expected label of row t. Without the
 equality constraint this is coordinate ascent; with it, two coordinates change at a time (a_i + d, a_j - d), as in
 sequential minimal optimization: the pair that violates the optimality conditions most. Every step maximizes J along its
 line, so J never decreases. Rows whose multiplier is zero and would stay zero are set aside (shrinking) and checked
 again before the end.
 
 The certificate is the primal objective: with f = K a and the best constant b, J* <= a^T K a / 2 + sum_t w_t
-loss(e_t (f_t + b)), loss(m) = max_l u(l) - l m.
+loss(e_t (f_t + b)), loss(m) = max_λ u(λ) - λ m.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ class Potential(Protocol):
         """Return minus the second derivative of u."""
 
     def multiplier(self, margin: Array) -> Array:
-        """Return the l that maximizes u(l) - l m."""
+        """Return the λ that maximizes u(λ) - λ m."""
 
     def loss(self, margin: Array) -> Array:
-        """Return max_l u(l) - l m."""
+        """Return max_λ u(λ) - λ m."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Parts(Stats):
-    potential: float  # sum w u(l)
+    potential: float  # sum w u(λ)
     energy: float  # a^T K a
 
 
@@ -199,7 +199,7 @@ class _ActiveRows:
     rows: NDArray[np.intp]
     kernel: Array  # (m, m)
     diagonal: list[float]
-    rate: list[float]  # change of l_t per unit change of a_t: 1 / (w_t e_t)
+    rate: list[float]  # change of λ_t per unit change of a_t: 1 / (w_t e_t)
     weight: list[float]
 
     @classmethod

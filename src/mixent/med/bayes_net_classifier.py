@@ -36,10 +36,10 @@ class MEDBayesNetClassifier(MEDModelBase):
     parents. The solution is the distribution with the least relative entropy to this prior under which every
     training row has its margin on average.  Maximizes the dual
 
-        J(l) = sum_k w_k u(l_k) - sum_s log Z_s(l) / Z_s(0),
+        J(λ) = sum_k w_k u(λ_k) - sum_s log Z_s(λ) / Z_s(0),
         log Z_s = sum_v sum_q ( sum_r log Gamma(N_vqr) - log Gamma(sum_r N_vqr) ),
 
-    over the multipliers l, where row t adds w_t^s = [y_t = s](1 + sum_y l_ty) - [y_t != s] l_ts to one cell of each
+    over the multipliers λ, where row t adds w_t^s = [y_t = s](1 + sum_y λ_ty) - [y_t != s] λ_ts to one cell of each
     table of class s, and every count N remains positive. Newton's method minimizes the primal objective: its negative
     never decreases, and the difference between primal and dual is the duality gap. Scores are expected
     log-probabilities, sum_v digamma(N_vqr) - digamma(sum_r N_vqr), plus a bias.
@@ -112,7 +112,7 @@ class MEDBayesNetClassifier(MEDModelBase):
     support_ : (m,) array
         Support rows: rows with a non-zero multiplier.
     multipliers_ : (n,) or (n, pairs) array
-        Multipliers l of the training rows; for more than two classes, one for each pair of classes in `pairs_`.
+        Multipliers λ of the training rows; for more than two classes, one for each pair of classes in `pairs_`.
     pairs_ : list of tuple
         Pairs of classes, in the order of the columns of `multipliers_`.
     loo_estimate_ : float

@@ -62,17 +62,17 @@ def read_classifier_kernel(name: str, value: Any) -> Any:
 class MEDClassifier(MEDBase):
     """Maximum entropy discrimination with a linear or kernel discriminant function.
 
-    The solution is the distribution over discriminant functions F_y and margins g with the least relative entropy to
+    The solution is the distribution over discriminant functions F_y and margins γ with the least relative entropy to
     the prior under which every training row has its margin on average, against every other class ([1]_, equation 5).
-    The prior is theta ~ N(0, I) for two classes (Theorem 2), with a bias b and a margin prior.  Maximizes the dual
+    The prior is θ ~ N(0, I) for two classes (Theorem 2), with a bias b and a margin prior.  Maximizes the dual
 
-        J(l) = sum_k w_k u(l_k) - log Z(l),   for two classes  sum_t w_t u(l_t) - 1/2 |sum_t w_t l_t y_t x_t|^2,
+        J(λ) = sum_k w_k u(λ_k) - log Z(λ),   for two classes  sum_t w_t u(λ_t) - 1/2 |sum_t w_t λ_t y_t x_t|^2,
 
-    over multipliers 0 <= l < C, one for each row and other class, jointly for all classes. For the Laplace prior of the
-    margins u(l) = l + log(1 - (l/C)^2), for the exponential prior of Theorem 2 u(l) = l + log(1 - l/C). Without the
+    over multipliers 0 <= λ < C, one for each row and other class, jointly for all classes. For the Laplace prior of the
+    margins u(λ) = λ + log(1 - (λ/C)^2), for the exponential prior of Theorem 2 u(λ) = λ + log(1 - λ/C). Without the
     logarithm this is a support vector machine [2]_. Depending on the kernel, coordinate ascent maximizes J, or Newton's
     method minimizes the primal objective; the objective never decreases, and the difference between primal and dual is
-    the duality gap. The solution is sparse: removing a row with l = 0 changes nothing.
+    the duality gap. The solution is sparse: removing a row with λ = 0 changes nothing.
 
     Class probabilities are a softmax of the discriminant functions times a constant, which is fitted to the scores of
     held-out rows (calibration="temperature"), mixed with a share 1 / (n + 2) of the uniform distribution. For two
@@ -126,7 +126,7 @@ class MEDClassifier(MEDBase):
     support_ : (m,) array
         Support rows: rows with a non-zero multiplier.
     multipliers_ : (n,) or (n, pairs) array
-        Multipliers l of the training rows; for more than two classes, one for each pair of classes in `pairs_`.
+        Multipliers λ of the training rows; for more than two classes, one for each pair of classes in `pairs_`.
     pairs_ : list of tuple
         Pairs of classes, in the order of the columns of `multipliers_`.
     loo_estimate_ : float

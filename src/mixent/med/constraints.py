@@ -2,7 +2,7 @@
 
 With uncertain labels y, q_t(y) the label distribution of row t, the constraint of the pair {a, b} is
 
-    E[ (1[y = a] - 1[y = b]) (F_a(x_t) - F_b(x_t)) - gamma_tab ] >= 0,     p_tab = q_t(a) - q_t(b).
+    E[ (1[y = a] - 1[y = b]) (F_a(x_t) - F_b(x_t)) - γ_tab ] >= 0,     p_tab = q_t(a) - q_t(b).
 
 For a known label these are the m - 1 constraints of equation 5 (a pair without the label has p = 0 and no effect);
 for two classes there is only one, that of equation 55.
@@ -65,7 +65,7 @@ class PairConstraints:
 class Constraints:
     """Constraints on linear combinations of the outputs F_s of every row.
 
-    Constraint k of row t is   E[ sum_s coef_tks F_s(x_t) ] + offset_tk  >=  E[gamma_tk],
+    Constraint k of row t is   E[ sum_s coef_tks F_s(x_t) ] + offset_tk  >=  E[γ_tk],
 
     where coef_tk = signs_tk pattern_k + common_t. The array of coefficients is not stored: with many classes it would
     take much memory.

@@ -1,10 +1,10 @@
 """Newton's method for exponential families with many natural parameters, solved in the space of the multipliers.
 
 As in `problem`, the minimized function is  D(P || P0) + sum_k w_k loss(m_k),  m_k = coef_k F(x_k) + offset_k,  the dual
-of J(lambda); but a family may have tens of thousands of natural parameters T. With H the Hessian of the log-partition
+of J(λ); but a family may have tens of thousands of natural parameters T. With H the Hessian of the log-partition
 functions, Phi the features of the constraints, and S the curvatures of the losses, the Newton step is
 
-    d_T = r - Phi^T z,    (S^-1 + Phi H Phi^T) z = Phi H r,     r = T0 + Phi^T lambda - T.
+    d_T = r - Phi^T z,    (S^-1 + Phi H Phi^T) z = Phi H r,     r = T0 + Phi^T λ - T.
 
 The linear system is solved directly if few constraints are active, else by conjugate gradients, where an iteration
 takes one product with H and two passes over the rows of these constraints. The bias b, if any, is one more unknown,
@@ -57,9 +57,9 @@ class FamilyStats(Stats):
     """Loss, potential and gradients of the rows at some distributions."""
 
     loss: float
-    potential: float  # sum w (u(lambda) - lambda (constant part of the margin))
+    potential: float  # sum w (u(λ) - λ (constant part of the margin))
     weight: float
-    gradient: tuple[Array, ...]  # per family (M,): Phi^T lambda, minus the gradient of the loss
+    gradient: tuple[Array, ...]  # per family (M,): Phi^T λ, minus the gradient of the loss
     bias_gradient: Array  # (G,) the same for the bias
 
 
@@ -140,7 +140,7 @@ class ExponentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fam
         return params.divergence(self.prior, self.bias_variance)
 
     def dual(self, params: JointDistribution, total: FamilyStats) -> float | None:
-        """J(lambda) = -log Z(lambda) at the multipliers of these statistics; None where Z does not exist."""
+        """J(λ) = -log Z(λ) at the multipliers of these statistics; None where Z does not exist."""
         value, slope = total.potential, total.bias_gradient
         if np.isfinite(self.bias_variance):
             value -= 0.5 * self.bias_variance * float(slope @ slope) + float(slope @ self.prior.bias)
@@ -287,7 +287,7 @@ class ActiveSet:
 class SequentialFamilyProblem(Problem[JointDistribution, JointDistribution, FamilyStats]):
     """The same problem; each update is the exact minimum of the local problem, for losses that are nearly kinked."""
 
-    whole: ExponentialFamilyProblem
+    problem: ExponentialFamilyProblem
     precision: float
     safe_step: float = 2.0**-30
 
@@ -295,32 +295,32 @@ class SequentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fami
         return params
 
     def stats(self, ready: JointDistribution, block: NumberedRows) -> FamilyStats:  # type: ignore[override]
-        return self.whole.stats(ready, block)
+        return self.problem.stats(ready, block)
 
     def objective(self, params: JointDistribution, total: FamilyStats) -> float:
-        return self.whole.objective(params, total)
+        return self.problem.objective(params, total)
 
     def gap(self, params: JointDistribution, total: FamilyStats) -> float | None:
-        return self.whole.gap(params, total)
+        return self.problem.gap(params, total)
 
     def update(self, params: JointDistribution, total: FamilyStats, step: float) -> JointDistribution:
         """Minimize over steps  T0 - T + Phi^T z,  in which D is quadratic and the margins are linear.
 
         K = V diag(root^2) V^T is the kernel matrix of all constraints; the unknowns are diag(root) V^T z and the bias.
         """
-        whole = self.whole
-        constraints = whole.constraints
-        every = ActiveSet(whole, params, np.where(constraints.effective, constraints.weight[:, None], 0.0))
-        to_prior = [p.T - part.T for p, part in zip(whole.prior.parts, params.parts)]
-        m = whole.margins(params)[every.index]
+        problem = self.problem
+        constraints = problem.constraints
+        every = ActiveSet(problem, params, np.where(constraints.effective, constraints.weight[:, None], 0.0))
+        to_prior = [p.T - part.T for p, part in zip(problem.prior.parts, params.parts)]
+        m = problem.margins(params)[every.index]
         m = m + every.dot([part.hessian_product(t) for part, t in zip(params.parts, to_prior)])
         values, vectors = eigh(every.gram())
         positive = values > CUT * max(float(values.max(initial=0.0)), 1e-300)
         root, vectors = np.sqrt(values[positive]), vectors[:, positive]
         r, G = len(root), len(params.bias)
-        Q = np.diag(np.r_[np.ones(r), np.full(G, 1.0 / whole.bias_variance + PROXIMAL * total.weight)])
-        g = np.r_[np.zeros(r), (params.bias - whole.prior.bias) / whole.bias_variance]
+        Q = np.diag(np.r_[np.ones(r), np.full(G, 1.0 / problem.bias_variance + PROXIMAL * total.weight)])
+        g = np.r_[np.zeros(r), (params.bias - problem.prior.bias) / problem.bias_variance]
         A = np.concatenate([vectors * root, every.B], axis=1)
-        v = local_minimum(Q, g, A, m, constraints.weight[every.index[0]], whole.margin, self.precision)
+        v = local_minimum(Q, g, A, m, constraints.weight[every.index[0]], problem.margin, self.precision)
         from_prior = every.weighted_features(vectors @ (v[:r] / root))
-        return whole.step(params, tuple(step * (a + b) for a, b in zip(to_prior, from_prior)), step * v[r:])
+        return problem.step(params, tuple(step * (a + b) for a, b in zip(to_prior, from_prior)), step * v[r:])

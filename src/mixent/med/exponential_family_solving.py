@@ -32,7 +32,7 @@ class JointSolution:
     joint: JointDistribution
     multipliers: Array  # (n, P)
     minimum: float  # D(P || P0) + sum w loss, an upper bound on the minimum relative entropy
-    dual: float | None  # J(lambda), a lower bound on it
+    dual: float | None  # J(λ), a lower bound on it
 
 
 def solve(problem: ExponentialFamilyProblem, search: Search, start: JointDistribution | None = None) -> JointSolution:

@@ -166,7 +166,7 @@ class Dirichlets(Distribution):
 
     @property
     def log_predictive(self) -> Array:
-        """(M,) logarithms of the expected probabilities, of which the predictive probability of a row is made."""
+        """(M,) logarithms of the expected probabilities, whose sum over tables is the predictive log-probability."""
         return np.log(self.T) - np.log(self.totals)[self.group]
 
 

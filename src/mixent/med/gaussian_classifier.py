@@ -53,7 +53,7 @@ class MEDGaussianClassifier(MEDBase):
     distribution with the least relative entropy to this prior under which every training row has its margin on average
     ([1]_, section 3.1.1).  Maximizes the dual
 
-        J(l) = sum_k w_k u(l_k) - sum_s log Z_s(l) / Z_s(0),     0 <= l < C          (equations 16 to 18, corrected)
+        J(λ) = sum_k w_k u(λ_k) - sum_s log Z_s(λ) / Z_s(0),     0 <= λ < C          (equations 16 to 18, corrected)
 
     where row t has weight w_t^s = [y_t = s](1 + sum_y l_ty) - [y_t != s] l_ts in class s. Newton's method minimizes the
     primal objective: its negative never decreases, and the difference between primal and dual is the duality gap.
@@ -120,7 +120,7 @@ class MEDGaussianClassifier(MEDBase):
     support_ : (m,) array
         Support rows: rows with a non-zero multiplier.
     multipliers_ : (n,) or (n, pairs) array
-        Multipliers l of the training rows; for more than two classes, one for each pair of classes in `pairs_`.
+        Multipliers λ of the training rows; for more than two classes, one for each pair of classes in `pairs_`.
     pairs_ : list of tuple
         Pairs of classes, in the order of the columns of `multipliers_`.
     loo_estimate_ : float

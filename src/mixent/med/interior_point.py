@@ -3,10 +3,10 @@
     minimize  v^T Q v / 2 + g^T v + sum_k w_k loss(m_k + a_k v)
 
 Where the multipliers may grow large, a loss has almost a kink at the mean of the margin prior, and its quadratic
-approximation gives useless steps. Here the multipliers lambda and the slacks z = m + a v - u'(lambda) are further
-unknowns, both positive, and lambda z is driven to zero. If the multipliers are bounded,
-u'(lambda) = regular_mean(lambda) - h with (upper - lambda) h = 1, and h is a third unknown: a linear approximation of
-1 / (upper - lambda) would overshoot the bound by far, and a single row would shorten the steps of all others.
+approximation gives useless steps. Here the multipliers λ and the slacks z = m + a v - u'(λ) are further
+unknowns, both positive, and λ z is driven to zero. If the multipliers are bounded,
+u'(λ) = regular_mean(λ) - h with (upper - λ) h = 1, and h is a third unknown: a linear approximation of
+1 / (upper - λ) would overshoot the bound by far, and a single row would shorten the steps of all others.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Iterate:
     lam: Array  # (K,)
     z: Array  # (K,)
     h: Array  # (K,)
-    distance: Array  # (K,) upper - lambda, stored since the difference is inaccurate close to the bound
+    distance: Array  # (K,) upper - λ, stored since the difference is inaccurate close to the bound
 
 
 def local_minimum(
@@ -42,7 +42,7 @@ def local_minimum(
     """The minimizing step v (p,).
 
     Q (p, p) is positive semi-definite, A is (K, p), the weights are positive; `precision` is the relative
-    complementarity lambda z at the end.
+    complementarity λ z at the end.
     """
     return _InteriorPoint(Q, g, A, m, weight, margin).minimize(precision)
 
@@ -104,7 +104,7 @@ class _InteriorPoint:
         self.current = self._moved(step, length)
 
     def _direction(self, mu: float, predictor: Iterate | None) -> Iterate:
-        """The Newton step towards  lambda z = mu  and  (upper - lambda) h = 1 + mu."""
+        """The Newton step towards  λ z = mu  and  (upper - λ) h = 1 + mu."""
         x = self.current
         complementarity = mu - x.lam * x.z
         bound = mu - self.bound if self.bounded else np.zeros(len(x.h))

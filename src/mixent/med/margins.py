@@ -1,15 +1,15 @@
 """Margin priors (001, equations 9 and 15): the potentials of the dual problem, and the losses of its own dual.
 
-A prior P0(gamma) on a row's margin adds to the dual objective J(lambda) the potential
+A prior P0(γ) on a row's margin adds to the dual objective J(λ) the potential
 
-    u(lambda) = -log int P0(gamma) exp(-lambda gamma) d gamma,      0 <= lambda < upper.
+    u(λ) = -log int P0(γ) exp(-λ γ) d γ,      0 <= λ < upper.
 
-It is concave, and u'(lambda) is the mean of the margin under the solution. Its conjugate is the loss of a row whose
+It is concave, and u'(λ) is the mean of the margin under the solution. Its conjugate is the loss of a row whose
 discriminant function has the margin m,
 
-    loss(m) = max_{lambda >= 0} u(lambda) - lambda m,       multiplier(m) = the maximizing lambda = -loss'(m),
+    loss(m) = max_{λ >= 0} u(λ) - λ m,       multiplier(m) = the maximizing λ = -loss'(m),
 
-so that  min_F  D(F || prior) + sum_k w_k loss(m_k(F))  is the dual of J(lambda). The difference between the two values
+so that  min_F  D(F || prior) + sum_k w_k loss(m_k(F))  is the dual of J(λ). The difference between the two values
 is the duality gap.
 """
 
@@ -37,27 +37,27 @@ class MarginPrior(ABC):
 
     @abstractmethod
     def potential(self, multiplier: Any) -> Any:
-        """u(lambda)."""
+        """u(λ)."""
 
     @abstractmethod
     def mean(self, multiplier: Any) -> Any:
-        """u'(lambda), the expected margin."""
+        """u'(λ), the expected margin."""
 
     @abstractmethod
     def curvature(self, multiplier: Any) -> Any:
-        """-u''(lambda), the variance of the margin."""
+        """-u''(λ), the variance of the margin."""
 
     @abstractmethod
     def multiplier(self, margin: Array) -> Array:
-        """The lambda that maximizes u(lambda) - lambda m; zero where the margin m is at least the expected one."""
+        """The λ that maximizes u(λ) - λ m; zero where the margin m is at least the expected one."""
 
     def loss(self, margin: Array) -> Array:
-        """max u(lambda) - lambda m."""
+        """max u(λ) - λ m."""
         lam = self.multiplier(margin)
         return self.potential(lam) - lam * margin
 
     def regular_mean(self, multiplier: Array) -> tuple[Array, Array]:
-        """u'(lambda) without its singular part -1 / (upper - lambda), and minus the derivative of the rest."""
+        """u'(λ) without its singular part -1 / (upper - λ), and minus the derivative of the rest."""
         return self.mean(multiplier), self.curvature(multiplier)
 
     def increasing(self, first: float, factor: float) -> list[MarginPrior]:
@@ -65,7 +65,7 @@ class MarginPrior(ABC):
         return [self]
 
     def loss_curvature(self, multiplier: Array) -> Array:
-        """loss''(m) at the margin m whose multiplier is lambda; zero where lambda is zero."""
+        """loss''(m) at the margin m whose multiplier is λ; zero where λ is zero."""
         return np.where(multiplier > 0, 1.0 / self.curvature(multiplier), 0.0)
 
 
@@ -86,7 +86,7 @@ class ScaledMargin(MarginPrior):
 
 @dataclass(frozen=True)
 class Exponential(ScaledMargin):
-    """P0(gamma) = C exp(-C (target - gamma)), gamma <= target:   u(lambda) = target lambda + log(1 - lambda / C).
+    """P0(γ) = C exp(-C (target - γ)), γ <= target:   u(λ) = target λ + log(1 - λ / C).
 
     A margin below the mean of the prior, target - 1/C, costs about C times its shortfall.
 
@@ -116,7 +116,7 @@ class Exponential(ScaledMargin):
         return np.where(self.target - margin > 1.0 / self.C, np.maximum(self.C - 1.0 / shortfall, 0.0), 0.0)
 
     def loss(self, margin: Array) -> Array:
-        # as a function of the shortfall: 1 - lambda / C would lose precision where lambda is close to C
+        # as a function of the shortfall: 1 - λ / C would lose precision where λ is close to C
         shortfall = np.maximum(self.target - margin, 1.0 / self.C)
         return np.where(self.target - margin > 1.0 / self.C, self.C * shortfall - 1.0 - np.log(self.C * shortfall), 0.0)
 
@@ -129,7 +129,7 @@ class Exponential(ScaledMargin):
 
 @dataclass(frozen=True)
 class Laplace(ScaledMargin):
-    """P0(gamma) = C/2 exp(-C |target - gamma|):   u(lambda) = target lambda + log(1 - (lambda / C)^2).
+    """P0(γ) = C/2 exp(-C |target - γ|):   u(λ) = target λ + log(1 - (λ / C)^2).
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ class Laplace(ScaledMargin):
         return shortfall * self.C**2 / (1.0 + np.hypot(1.0, shortfall * self.C))  # no cancellation near zero
 
     def loss(self, margin: Array) -> Array:
-        # as a function of the shortfall: 1 - (lambda / C)^2 would lose precision where lambda is close to C
+        # as a function of the shortfall: 1 - (λ / C)^2 would lose precision where λ is close to C
         root = np.hypot(1.0, self.C * np.maximum(self.target - margin, 0.0))
         return root - 1.0 + np.log(2.0 / (1.0 + root))
 
@@ -171,7 +171,7 @@ class Laplace(ScaledMargin):
 
 @dataclass(frozen=True)
 class Gaussian(ScaledMargin):
-    """P0(gamma) = N(target, 1 / C^2):   u(lambda) = target lambda - lambda^2 / (2 C^2).
+    """P0(γ) = N(target, 1 / C^2):   u(λ) = target λ - λ^2 / (2 C^2).
 
     In the dual this adds a ridge 1 / C^2 to the diagonal of the kernel matrix.
 
@@ -198,7 +198,7 @@ class Gaussian(ScaledMargin):
 
 @dataclass(frozen=True)
 class Fixed(MarginPrior):
-    """The margin is exactly `target`:   u(lambda) = target lambda.
+    """The margin is exactly `target`:   u(λ) = target λ.
 
     There is a solution only if the margins of all rows can reach the target.
 

@@ -46,9 +46,9 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
     contrast, also increases the probability of rows that are already typical. The margins have a prior with its mode at
     the level `l`, a quantile of the training rows' log-probabilities under the Bayesian fit.  Maximizes the dual
 
-        J(m) = sum_t w_t [ l m_t + log(1 - m_t / C) ] - log Z(m),    0 <= m_t < C                        (equation 45)
+        J(λ) = sum_t w_t [ l λ_t + log(1 - λ_t / C) ] - log Z(λ),    0 <= λ_t < C                    (equation 45)
 
-    for margin="exponential", where log Z is the log-partition function with row t counted m_t times (a Bayesian fit
+    for margin="exponential", where log Z is the log-partition function with row t counted λ_t times (a Bayesian fit
     counts each row once). Newton's method minimizes the primal objective: its negative never decreases. With hidden
     components, states or numbers, each log-probability is replaced by a lower bound, and two alternating steps never
     increase the relative entropy (Theorem 6).

@@ -1,12 +1,12 @@
 """Newton's method in the parameters, for discriminant functions that are linear in their mean parameters.
 
-The dual  max_lambda  J(lambda) = sum_k w_k u(lambda_k) - log Z(lambda)  has one unknown per constraint. Its own dual,
+The dual  max_λ  J(λ) = sum_k w_k u(λ_k) - log Z(λ)  has one unknown per constraint. Its own dual,
 
     min_P  D(P || P0) + sum_k w_k loss(m_k),     m_k = p_k sum_s e_ks E_P[F_s(x_k)],
 
 has one unknown per parameter of P: d + 1 for the linear discriminant, d (d + 3) / 2 + 1 per class for Gaussians. The
 objective of the driver is minus this. The statistics are sums over rows, the update is one Newton step, and the driver
-shortens a step that would lower the objective. The multipliers at any P are lambda_k = multiplier(m_k); they give the
+shortens a step that would lower the objective. The multipliers at any P are λ_k = multiplier(m_k); they give the
 value of the dual.
 """
 
@@ -68,9 +68,9 @@ class MarginStats(Stats):
     """Loss, potential, gradient and curvature of the rows at some parameters, for outputs s with features psi_s."""
 
     loss: float
-    potential: float  # sum w (u(lambda) + lambda shift)
+    potential: float  # sum w (u(λ) + λ shift)
     weight: float  # sum w
-    gradient: tuple[Array, ...]  # per output s (m_s,): sum w lambda p e_s psi_s, minus the gradient of the loss
+    gradient: tuple[Array, ...]  # per output s (m_s,): sum w λ p e_s psi_s, minus the gradient of the loss
     curvature: Array  # (M, M) Hessian of the loss over the features of all outputs
 
 
@@ -137,7 +137,7 @@ class MedProblem(Problem[P, Any, MarginStats]):
 
     @abstractmethod
     def dual(self, params: P, total: MarginStats) -> float | None:
-        """J(lambda) = -log Z(lambda) at the multipliers of these parameters; None where Z does not exist."""
+        """J(λ) = -log Z(λ) at the multipliers of these parameters; None where Z does not exist."""
 
     @abstractmethod
     def local(self, params: P, rows: Rows) -> LocalProblem:
@@ -160,7 +160,7 @@ class MedProblem(Problem[P, Any, MarginStats]):
 
 
 def balance_multipliers(lam: Array, constraints: PairConstraints) -> Array:
-    """The multipliers of two classes, scaled down until  sum_t w_t p_t lambda_t = 0  as a flat bias requires."""
+    """The multipliers of two classes, scaled down until  sum_t w_t p_t λ_t = 0  as a flat bias requires."""
     return lam * balancing_factors((constraints.weight[:, None] * constraints.signs * lam) * constraints.imposed)
 
 
@@ -208,27 +208,27 @@ def linearized_margins(rows: Rows, scores: Array, features: list[Array], outputs
 class SequentialProblem(Problem[P, Any, MarginStats]):
     """The same problem; each update is the exact minimum of the local problem, for losses that are nearly kinked."""
 
-    whole: Any  # a MedProblem
+    problem: Any  # a MedProblem
     rows: Rows
     precision: float
     safe_step: float = 2.0**-30
 
     def prepare(self, params: P) -> Any:
-        return self.whole.prepare(params)
+        return self.problem.prepare(params)
 
     def stats(self, ready: Any, block: Rows) -> MarginStats:  # type: ignore[override]
-        return self.whole.stats(ready, block)
+        return self.problem.stats(ready, block)
 
     def objective(self, params: P, total: MarginStats) -> float:
-        return self.whole.objective(params, total)
+        return self.problem.objective(params, total)
 
     def gap(self, params: P, total: MarginStats) -> float | None:
-        return self.whole.gap(params, total)
+        return self.problem.gap(params, total)
 
     def update(self, params: P, total: MarginStats, step: float) -> P:
-        local = self.whole.local(params, self.rows)
-        v = local_minimum(local.Q, local.g, local.A, local.margins, local.weight, self.whole.margin, self.precision)
-        return self.whole.step(params, step * v)
+        local = self.problem.local(params, self.rows)
+        v = local_minimum(local.Q, local.g, local.A, local.margins, local.weight, self.problem.margin, self.precision)
+        return self.problem.step(params, step * v)
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ class Solution:
     scores: Array  # (n, C) expected discriminant functions at the training rows; only their differences matter
     multipliers: Array  # (n, pairs)
     minimum: float  # D(P || P0) + sum w loss, an upper bound on the minimum relative entropy
-    dual: float | None  # J(lambda), a lower bound on it
+    dual: float | None  # J(λ), a lower bound on it
     run: Run
     state: Any  # the fitted parameters: for predictions, and to start another optimization from
 
@@ -87,7 +87,7 @@ class Discriminant(ABC):
 
     @abstractmethod
     def divergence(self, solution: Solution) -> float:
-        """D(P(theta) || P0(theta)) at a solution."""
+        """D(P(θ) || P0(θ)) at a solution."""
 
 
 def _newton(
@@ -181,7 +181,7 @@ def _solve_fixed_margin(
 
 
 class LinearDiscriminant(Discriminant):
-    """Linear functions f(x) = theta x + b of features, theta ~ N(0, 1)."""
+    """Linear functions f(x) = θ x + b of features, θ ~ N(0, 1)."""
 
     def __init__(self, X: Array, n_classes: int, bias_variance: float) -> None:
         self.n_classes, self.bias_variance = n_classes, bias_variance
@@ -222,7 +222,7 @@ class LinearDiscriminant(Discriminant):
 
 
 def dual_coefficients(solution: Solution, constraints: PairConstraints, contrast: Array) -> Array:
-    """(n, G) coefficients of the rows in the functions:  f_g = sum_t alpha_tg k(x_t, .),  alpha = w lambda p e."""
+    """(n, G) coefficients of the rows in the functions:  f_g = sum_t alpha_tg k(x_t, .),  alpha = w λ p e."""
     signed = constraints.weight[:, None] * solution.multipliers * constraints.signs
     return signed @ (constraints.differences @ contrast)
 

@@ -40,9 +40,9 @@ class MEDTreeClassifier(MEDModelBase):
     the distribution with the least relative entropy to the prior under which every training row has its margin on
     average.  Maximizes the dual
 
-        J(l) = sum_k w_k u(l_k) - sum_s log Z_s(l) / Z_s(0),     log Z_s = log W_0 + log |Q(W_s)|      (32, 35, 66)
+        J(λ) = sum_k w_k u(λ_k) - sum_s log Z_s(λ) / Z_s(0),     log Z_s = log W_0 + log |Q(W_s)|      (32, 35, 66)
 
-    over the multipliers l. Newton's method minimizes the primal objective: its negative never decreases, and the
+    over the multipliers λ. Newton's method minimizes the primal objective: its negative never decreases, and the
     difference between primal and dual is the duality gap. With objective="likelihood" the model of each class is its
     tree of maximum likelihood, found by the algorithm of Chow and Liu [2]_ with the same tables.
 
@@ -111,7 +111,7 @@ class MEDTreeClassifier(MEDModelBase):
     support_ : (m,) array
         Support rows: rows with a non-zero multiplier.
     multipliers_ : (n,) or (n, pairs) array
-        Multipliers l of the training rows; for more than two classes, one for each pair of classes in `pairs_`.
+        Multipliers λ of the training rows; for more than two classes, one for each pair of classes in `pairs_`.
     pairs_ : list of tuple
         Pairs of classes, in the order of the columns of `multipliers_`.
     loo_estimate_ : float

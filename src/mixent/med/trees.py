@@ -133,8 +133,8 @@ class TreeDiscriminant(ModelDiscriminant):
     def _responsibilities(self, joint: JointDistribution, label: np.ndarray) -> Array:
         """(n, S) Q_t, the distribution over the components of the row's class (49)."""
         outputs = self.model.outputs(joint, self.cells)
-        own = self.model.class_of == label[:, None]
-        return np.exp(log_softmax(np.where(own, outputs, -np.inf), axis=1))
+        own_class = self.model.class_of == label[:, None]
+        return np.exp(log_softmax(np.where(own_class, outputs, -np.inf), axis=1))
 
     def _mixture_constraints(self, hidden: Array, label: np.ndarray, constraints: PairConstraints) -> Constraints:
         rivals = (self.model.class_of != label[:, None]) & np.asarray(constraints.imposed.any(axis=1))[:, None]

@@ -1,11 +1,11 @@
 """Labels that are uncertain or missing (001, section 5 and appendix C).
 
-The distribution factorizes as P(theta, gamma) P(y), and the label of each row has a prior P0_t(y). The relative
+The distribution factorizes as P(θ, γ) P(y), and the label of each row has a prior P0_t(y). The relative
 entropy, minimized over the distribution of the margins, is
 
-    D(P(theta) || P0(theta)) + sum_t w_t [ sum_ab loss(p_tab (F_a(x_t) - F_b(x_t))) + D(P_t(y) || P0_t(y)) ].
+    D(P(θ) || P0(θ)) + sum_t w_t [ sum_ab loss(p_tab (F_a(x_t) - F_b(x_t))) + D(P_t(y) || P0_t(y)) ].
 
-Step 1 minimizes it over theta and step 2 over the labels, of whose change a fraction is applied (the relaxation). It is
+Step 1 minimizes it over θ and step 2 over the labels, of whose change a fraction is applied (the relaxation). It is
 convex in each of the two, so it never rises (Theorem 7).
 """
 
@@ -92,8 +92,8 @@ def best_labels(scores: Array, prior: Array, margin: MarginPrior) -> Array:
     """Step 2: the optimal label distributions (n, C) for fixed discriminant functions (the dual of equations 77 to 79).
 
     For each row this is the q that minimizes  D(q || P0) + sum_ab loss((q_a - q_b)(F_a - F_b)),  a convex function, by
-    Newton's method. The multipliers of equation 77 are lambda_ab = multiplier((q_a - q_b)(F_a - F_b)), and
-    q ~ P0 exp(sum lambda_ab s_ab d_ab).
+    Newton's method. The multipliers of equation 77 are λ_ab = multiplier((q_a - q_b)(F_a - F_b)), and
+    q ~ P0 exp(sum λ_ab s_ab d_ab).
     """
     q = prior / prior.sum(axis=1, keepdims=True)
     uncertain = np.flatnonzero((prior > 0).sum(axis=1) > 1)
@@ -164,16 +164,16 @@ class _RowProblems:
         with np.errstate(divide="ignore", invalid="ignore"):
             largest = np.where(step < 0, -q[rows] / step, np.inf).min(axis=1)
         length = np.minimum(1.0, 0.99 * largest)
-        left = np.arange(len(rows))
+        pending = np.arange(len(rows))
         for _ in range(MAX_HALVINGS):
-            trial = np.maximum(q[rows[left]] + length[left, None] * step[left], 0.0)
-            trial_value = self.value(trial, rows[left])
-            accepted = trial_value <= value[rows[left]] - 1e-4 * length[left] * decrease[left]
-            q[rows[left[accepted]]] = trial[accepted]
-            value[rows[left[accepted]]] = trial_value[accepted]
-            left = left[~accepted]
-            length[left] *= 0.5
-            if len(left) == 0:
+            trial = np.maximum(q[rows[pending]] + length[pending, None] * step[pending], 0.0)
+            trial_value = self.value(trial, rows[pending])
+            accepted = trial_value <= value[rows[pending]] - 1e-4 * length[pending] * decrease[pending]
+            q[rows[pending[accepted]]] = trial[accepted]
+            value[rows[pending[accepted]]] = trial_value[accepted]
+            pending = pending[~accepted]
+            length[pending] *= 0.5
+            if len(pending) == 0:
                 break
 
 
