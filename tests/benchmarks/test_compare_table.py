@@ -45,7 +45,7 @@ def asked(monkeypatch):
         return SimpleNamespace(
             cv=SimpleNamespace(records=records),
             candidates={m: SimpleNamespace(kind=kind, ours=kind == "mixent") for m, kind in KINDS.items()},
-            skipped={"tree MED": "fewer than half of the columns are categories"},
+            skipped={"tree MED": "fewer than half of the columns are categorical"},
             recommended="mixture",
             estimate=SimpleNamespace(value=0.22, low=0.2, high=0.25),
             problems=[],

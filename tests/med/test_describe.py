@@ -193,7 +193,7 @@ def test_nets():
     assert tables(each.summary())[1].rows == [["no", "b → c"], ["yes", "no edges"]]
     naive = MEDBayesNetClassifier(objective="likelihood", calibration=None).fit(WORDS, TWO)
     text = " ".join(str(naive.summary()).split())
-    assert "without edges (naive Bayes)" in text and "No discrimination: a baseline" in text
+    assert "without edges (naive Bayes)" in text and "A baseline, trained without margins" in text
 
 
 def test_a_quantile_is_named_where_it_is_the_target():

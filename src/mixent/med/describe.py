@@ -1,4 +1,4 @@
-"""Fitted discriminants and Fisher kernels in text, tables and plain values."""
+"""Descriptions of fitted discriminant functions and Fisher kernels: text, tables and values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mixent.base.document import Content, Document, Number, Section, Table
 from mixent.base.kernels import RBF, Kernel, Linear, Nystrom, Polynomial
 from mixent.base.text import class_name, count, plain
 from mixent.hmm.model import SequenceModel
-from mixent.med.describe_margins import Facts, describe_margins
+from mixent.med.describe_margins import SOLUTION, Facts, describe_margins
 from mixent.med.fisher import FisherKernel
 
 if TYPE_CHECKING:
@@ -19,14 +19,10 @@ if TYPE_CHECKING:
     from mixent.med.gaussian_classifier import MEDGaussianClassifier
 
 MOST_COLUMNS = 12
-LEAD = (
-    "The distribution over {over} that keeps the margin of every training label on average, with the least relative "
-    "entropy to the prior. {kind}."
-)
 
 
 def describe_classifier(model: MEDClassifier) -> Document:
-    """A linear discriminant, or one in a kernel's space."""
+    """Describe a linear or kernel discriminant function."""
     text, kernel = _discriminant(model)
     facts: Facts = {"kernel": kernel}
     content: list[Content] = []
@@ -34,23 +30,23 @@ def describe_classifier(model: MEDClassifier) -> Document:
         strongest = strongest_columns(model)
         facts |= {"strongest": strongest, "encoded_columns": len(model.feature_names_)}
         content.append(_columns_table(model, strongest))
-    return describe_margins(model, LEAD.format(over="discriminant functions", kind=text), content, facts)
+    return describe_margins(model, SOLUTION.format(over="discriminant functions", model=text), content, facts)
 
 
 def describe_gaussians(model: MEDGaussianClassifier) -> Document:
-    """Gaussians of the classes."""
+    """Describe Gaussian class densities."""
     n = len(model.distribution_.classes[0].mean)
-    text, kernel = f"Gaussians of {count(n, 'encoded column')}", None
+    text, kernel = f"Gaussian densities of {count(n, 'encoded column')}", None
     if model.components_ is not None:
         inner, kernel = _kernel(model.components_.nystrom.kernel)
         kernel["components"] = n
-        text = f"Gaussians of the {count(n, 'leading principal component')} of the {inner}"
-    lead = LEAD.format(over="the Gaussians of the classes", kind=text)
+        text = f"Gaussian densities of the {count(n, 'leading principal component')} of the {inner}"
+    lead = SOLUTION.format(over="the Gaussians of the classes", model=text)
     return describe_margins(model, lead, [], {"kernel": kernel})
 
 
 def describe_kernel(model: FisherKernel) -> Document:
-    """The features of a Fisher kernel, and the model they come from."""
+    """Describe a Fisher kernel and its model."""
     inner = describe(model.model_)
     text, facts = _fisher(model)
     sections = [Section(section.title or inner.title, section.content) for section in inner.sections]
@@ -62,7 +58,7 @@ def describe_kernel(model: FisherKernel) -> Document:
 
 
 def _discriminant(model: MEDClassifier) -> tuple[str, Facts]:
-    """The discriminant function in words and as plain values."""
+    """The discriminant function, as text and as values."""
     features, kernel = model.feature_map_, model.kernel_
     if isinstance(kernel, Linear):
         return f"Linear discriminant function of {count(len(model.feature_names_), 'encoded column')}", {
@@ -110,7 +106,7 @@ def _fisher(model: FisherKernel) -> tuple[str, Facts]:
 def strongest_columns(model: MEDClassifier, most: int = MOST_COLUMNS) -> list[Facts]:
     """The encoded columns with the largest coefficients of a linear discriminant, and the class they are evidence for.
 
-    Of more than two classes a coefficient is that of the class minus the mean of all classes.
+    With more than two classes, a coefficient is that of the class minus the mean over all classes.
     """
     weights = model.function_.weights  # (r, C)
     relative = weights - (weights[:, ::-1] if weights.shape[1] == 2 else weights.mean(axis=1, keepdims=True))
@@ -124,11 +120,11 @@ def strongest_columns(model: MEDClassifier, most: int = MOST_COLUMNS) -> list[Fa
 
 def _columns_table(model: MEDClassifier, strongest: list[Facts]) -> Table:
     n = len(model.feature_names_)
-    some = f"The {len(strongest)} largest of {n} coefficients" if n > len(strongest) else "Coefficients"
-    of = "" if len(model.classes_) == 2 else ", relative to the mean of all classes"
+    which = f"The {len(strongest)} largest of {n} coefficients" if n > len(strongest) else "Coefficients"
+    relative = "" if len(model.classes_) == 2 else ", relative to the mean over all classes"
     scaled = "; numbers are in standard deviations" if model.standardize else ""
     rows: list[Any] = [
         [entry["column"], Number(f"{entry['coefficient']:.3f}"), class_name(entry["class"])] for entry in strongest
     ]
-    caption = f"{some} of the discriminant function{of}{scaled}"
+    caption = f"{which} of the discriminant function{relative}{scaled}"
     return Table(caption, ["column", "coefficient", "a higher value is evidence for"], rows)

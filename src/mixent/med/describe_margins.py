@@ -1,4 +1,4 @@
-"""What the descriptions of all classifiers with margins share: C, margins, support rows, labels, calibration."""
+"""Shared parts of the descriptions of classifiers with margins: C, margins, support rows, labels, calibration."""
 
 from __future__ import annotations
 
@@ -17,26 +17,30 @@ from mixent.med.displays.margins import MarginsDisplay
 if TYPE_CHECKING:
     from mixent.med.estimator import MEDBase
 
-CERTAIN = 0.9  # probability of a label that was inferred
+CERTAIN = 0.9  # probability from which an inferred label counts as certain
 MOST_CLASSES = 30
 TRAINING = "Training"  # title of the section
+SOLUTION = (
+    "The distribution over {over} with the least relative entropy to the prior under which every training row has its "
+    "margin on average. {model}."
+)
 MARGINS = (
-    "Margins of the labelled training rows: the score of the row's class minus that of its strongest rival. Rows left "
-    "of 0 are classified wrongly. Only rows with a multiplier determine the boundary."
+    "Margins of the labelled training rows: the score of the row's class minus the highest score of another class. "
+    "Rows with a negative margin are misclassified. Only support rows determine the boundary."
 )
 
 Facts = dict[str, Any]
 
 
 def describe_margins(model: MEDBase, lead: str, content: list[Content], facts: Facts) -> Document:
-    """The description of a classifier with margins.
+    """Describe a classifier with margins.
 
     Parameters
     ----------
     model : fitted classifier
-    lead : what it is, in one or two sentences
-    content : tables and figures that only this kind of model has
-    facts : the same as plain values
+    lead : the model in one or two sentences
+    content : tables and figures of this kind of model
+    facts : the values of lead and content
     """
     about = {**margin_facts(model), **facts}
     trained = model._trains_margins()
@@ -56,14 +60,14 @@ def describe_margins(model: MEDBase, lead: str, content: list[Content], facts: F
 
 
 def margin_facts(model: MEDBase) -> Facts:
-    """C, margins, support rows, inferred labels, gap and calibration as plain values."""
-    most_probable = model.label_posterior_.max(axis=1)  # NaN for rows without a weight
-    inferred = most_probable[most_probable < 1.0]
-    owner = np.bincount(model.label_posterior_[model.support_].argmax(axis=1), minlength=len(model.classes_))
+    """C, margins, support rows, inferred labels, gap and calibration as values."""
+    highest = model.label_posterior_.max(axis=1)  # NaN for rows without a weight
+    inferred = highest[highest < 1.0]
+    n_support = np.bincount(model.label_posterior_[model.support_].argmax(axis=1), minlength=len(model.classes_))
     classes = class_facts(model.classes_, model.class_prior_)
     calibration = model.calibration_
     facts: Facts = {
-        "classes": [{**entry, "support": int(n)} for entry, n in zip(classes, owner)],
+        "classes": [{**entry, "support": int(n)} for entry, n in zip(classes, n_support)],
         "C": _bound(model),
         "margin": {
             "distribution": type(model.margin_).__name__.lower(),
@@ -73,7 +77,7 @@ def margin_facts(model: MEDBase) -> Facts:
         "bias": model.bias if isinstance(model.bias, str) else float(model.bias),
         "support": {
             "rows": len(model.support_),
-            "of": int((~np.isnan(most_probable)).sum()),
+            "of": int((~np.isnan(highest)).sum()),
             "leave_one_out": float(model.loo_estimate_),
             "prior_from_rows": model._prior_from_rows,
         },
@@ -90,7 +94,7 @@ def margin_facts(model: MEDBase) -> Facts:
 
 
 def _bound(model: MEDBase) -> Facts:
-    """C, how it was found, and the values tried."""
+    """C, how it was chosen, and the values tried."""
     tried = [{name: float(value) for name, value in entry.items()} for entry in model.C_tried_]
     if model.C_ is None:
         return {"value": None, "chosen_by": None, "tried": tried}
@@ -103,7 +107,7 @@ def _bound(model: MEDBase) -> Facts:
 
 
 def training_texts(facts: Mapping[str, Any], trained: bool) -> list[str]:
-    """Sentences without their full stops; of a model that was not `trained` for margins, the last one alone."""
+    """Sentences without their final periods; only the last one if the model was not `trained` with margins."""
     texts = [_bound_text(facts["C"]), _margin_text(facts), _support_text(facts), _labels_text(facts)] if trained else []
     return [text for text in (*texts, _calibration_text(facts)) if text]
 
@@ -115,16 +119,16 @@ def _bound_text(bound: Mapping[str, Any]) -> str:
     if bound["chosen_by"] == "user":
         return f"{text}, as given"
     if bound["chosen_by"] == "default":
-        return f"{text} (default): too few labelled rows to choose it"
+        return f"{text} (default, since there are too few labelled rows to choose it)"
     best = min(entry["log_loss"] for entry in bound["tried"])
     return f"{text}, chosen among {len(bound['tried'])} values by cross-validation (log-loss {best:.3f} nats)"
 
 
 def _margin_text(facts: Mapping[str, Any]) -> str:
     margin, bias = facts["margin"], facts["bias"]
-    text = f"Margin prior: {margin['distribution']} about {margin['target']:.3g}"
+    text = f"Margin prior: {margin['distribution']} with mode {margin['target']:.3g}"
     if margin["distribution"] == "fixed":
-        text = f"Every row keeps a margin of {margin['target']:.3g}"
+        text = f"Hard margin of {margin['target']:.3g} for every row"
     if margin["quantile"] is not None:
         text += f", the {margin['quantile']:g} quantile of the margins before discrimination"
     return f"{text}; prior of the bias: " + ("flat" if bias == "flat" else f"Gaussian with variance {bias:g}")
@@ -133,11 +137,11 @@ def _margin_text(facts: Mapping[str, Any]) -> str:
 def _support_text(facts: Mapping[str, Any]) -> str:
     support = facts["support"]
     if support["rows"] == 0:
-        return "No row needs more margin than the prior gives it: discrimination changed nothing"
-    text = f"{support['rows']} of {count(support['of'], 'row')} have a multiplier (support rows)"
+        return "No support rows: every row already has its margin under the prior, so that training changed nothing"
+    text = f"{support['rows']} of {count(support['of'], 'row')} are support rows (their multiplier is not zero)"
     share = f"Their share, {percent(support['leave_one_out'])}, is a crude estimate of the leave-one-out error"
     if support["prior_from_rows"]:
-        return f"{text}. {share}: the prior, too, was fitted to these rows"
+        return f"{text}. {share}, since the prior was fitted to the same rows"
     return f"{text}; removing any other row changes nothing. {share}, usually far too high"
 
 
@@ -146,23 +150,23 @@ def _labels_text(facts: Mapping[str, Any]) -> str:
         return ""
     n, certain = facts["inferred_labels"]["rows"], facts["inferred_labels"]["certain"]
     return (
-        f"{count(n, 'row')} without a certain label took part; the inferred labels of {certain} have a probability of "
+        f"{count(n, 'row')} without a certain label were used; the inferred labels of {certain} have a probability of "
         f"at least {CERTAIN:.0%}"
     )
 
 
 def _calibration_text(facts: Mapping[str, Any]) -> str:
-    found = facts["calibration"]
-    kind, slope = found["kind"], found["slope"]
+    calibration = facts["calibration"]
+    kind, slope = calibration["kind"], calibration["slope"]
     if kind is None:
         return "Probabilities: softmax of the scores, not calibrated"
     if kind == "predictive":
         return "Probabilities: Bayes' rule with the predictive density of each class"
-    if slope == 1.0 and not any(found["offset"]):
-        return "Probabilities: softmax of the scores, not calibrated: too few labelled rows"
+    if slope == 1.0 and not any(calibration["offset"]):
+        return "Probabilities: softmax of the scores, not calibrated, since there are too few labelled rows"
     text = f"Probabilities: softmax of {slope:.3g} times the scores, calibrated on held-out rows ({kind})"
     if kind == "affine":
-        offsets = [f"{class_name(c['class'])} {o:+.2f}" for c, o in zip(facts["classes"], found["offset"])]
+        offsets = [f"{class_name(c['class'])} {o:+.2f}" for c, o in zip(facts["classes"], calibration["offset"])]
         text += f", plus {listing(offsets, MOST_CLASSES)}"
     return text
 
@@ -175,16 +179,16 @@ def _certificates(facts: Mapping[str, Any]) -> list[str]:
 
 
 def tried_table(bound: Mapping[str, Any]) -> Table:
-    """The values of C that were tried."""
+    """Table of the values of C tried."""
     rows = [
         [Number(readable(entry["C"], 3), best=entry["C"] == bound["value"]), Number(f"{entry['log_loss']:.4f}")]
         for entry in bound["tried"]
     ]
-    return Table("Values of C tried, and their log-loss on held-out rows", ["C", "log-loss (nats)"], rows)
+    return Table("Values of C tried, with their cross-validated log-loss", ["C", "log-loss (nats)"], rows)
 
 
 def margins_on_rows(model: MEDBase, X: TableLike, y: ArrayLike | None) -> list[Content]:
-    """The margins of the training rows; of other rows nothing.
+    """Draw the margins of the training rows; nothing for other rows.
 
     Parameters
     ----------
@@ -195,11 +199,11 @@ def margins_on_rows(model: MEDBase, X: TableLike, y: ArrayLike | None) -> list[C
     if y is None or np.shape(y) != (model.n_rows_,) or not model._trains_margins():
         return []
     display = MarginsDisplay.from_estimator(model, X, y)
-    n, held = len(display.margin), int(display.support.sum())
-    alt = f"Margins of {n} labelled training rows: {held} have a multiplier, {display.n_wrong} are classified wrongly."
+    n, n_support = len(display.margin), int(display.support.sum())
+    alt = f"Margins of {n} labelled training rows: {n_support} support rows, {display.n_wrong} misclassified."
     return [Figure(display.picture, alt, MARGINS)]
 
 
 def label_name(label: Hashable) -> str:
-    """The name of a class; None stands for all of them."""
+    """The name of a class; "all classes" for None."""
     return "all classes" if label is None else class_name(plain(label))

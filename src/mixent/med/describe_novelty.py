@@ -1,4 +1,4 @@
-"""Fitted novelty detectors in text, tables, figures and plain values, and rows that they find unusual."""
+"""Descriptions of fitted novelty detectors and of unusual rows: text, tables, figures and values."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from mixent.med.novelty_models import NoveltyChain, NoveltyMixture, NoveltyTrees
 if TYPE_CHECKING:
     from mixent.med.novelty import MEDNoveltyDetector
 
-MOST_ROWS = 15  # unusual ones
-MOST_COLUMNS = 3  # of each
-SAMPLE = 300  # rows that determine the usual contribution of a column
-LEAD = (
-    "The distribution over the parameters of a density under which every training row is on average as probable as its "
-    "margin, with the least relative entropy to the prior. {kind}."
+MOST_ROWS = 15  # unusual rows listed
+MOST_COLUMNS = 3  # columns listed for each
+SAMPLE = 300  # rows from which the median contribution of a column is computed
+SOLUTION = (
+    "The distribution over the parameters of a density with the least relative entropy to the prior under which every "
+    "training row is, on average, as probable as its margin. {model}."
 )
 UNUSUAL = (
-    "The {n} rows of lowest score, numbered from 0, and the columns that contribute most to it. In parentheses: the "
-    "usual contribution of the column to a score minus its contribution to this one, in nats. The contribution of a "
-    "value is the score minus the score with the value missing"
+    "The {n} rows with the lowest scores, numbered from 0, and the columns that lower the score most. In parentheses: "
+    "the median contribution of the column minus its contribution in this row, in nats. The contribution of a value is "
+    "the score minus the score with the value missing"
 )
 
 
 def describe_novelty(model: MEDNoveltyDetector) -> Document:
-    """The density, the threshold, and the training rows."""
+    """Describe the density, the threshold and the training rows."""
     kind, text = _density(model)
     facts = {"density": kind, **_facts(model)}
     lead = f"A Bayesian fit, without a level set. {text}."
     rows: list[Content] = [Bullets([f"{line}." for line in _texts(facts)]), _scores_figure(model)]
     if model.margin_ is not None:
-        lead = LEAD.format(kind=text)
+        lead = SOLUTION.format(model=text)
         rows.append(_multipliers_figure(model))
     return document(
         model,
@@ -55,7 +55,7 @@ def describe_novelty(model: MEDNoveltyDetector) -> Document:
 
 
 def novelty_on_rows(model: MEDNoveltyDetector, X: TableLike, y: ArrayLike | None) -> list[Content]:
-    """Scores of these rows beside those of the training rows, and the most unusual ones.
+    """Compare the scores of these rows with those of the training rows, and list the most unusual rows.
 
     Parameters
     ----------
@@ -64,10 +64,10 @@ def novelty_on_rows(model: MEDNoveltyDetector, X: TableLike, y: ArrayLike | None
     y : ignored
     """
     scores = model.score_samples(X)
-    outside, usual = (percent(float(np.mean(values < model.offset_))) for values in (scores, model.scores_))
+    below, below_training = (percent(float(np.mean(values < model.offset_))) for values in (scores, model.scores_))
     text = (
-        f"{outside} of {count(len(scores), 'row')} lie below the threshold {model.offset_:.4g} (training rows: "
-        f"{usual}). Median score {np.median(scores):.4g} nats (training rows: {np.median(model.scores_):.4g})."
+        f"{below} of {count(len(scores), 'row')} are below the threshold {model.offset_:.4g} (training rows: "
+        f"{below_training}). Median score {np.median(scores):.4g} nats (training rows: {np.median(model.scores_):.4g})."
     )
     unusual = unusual_rows(model, X, scores=scores)
     return [Paragraph(text), *_compared(model, X, scores), _unusual_table(unusual)]
@@ -77,19 +77,19 @@ def novelty_on_rows(model: MEDNoveltyDetector, X: TableLike, y: ArrayLike | None
 
 
 def _density(model: MEDNoveltyDetector) -> tuple[str, str]:
-    """The kind of density, and in words."""
-    found, columns = model.model_, count(len(model.schema_.columns), "column")
-    if isinstance(found, NoveltyTrees):
-        return "tree", f"All trees over {columns}, with Dirichlet tables"
-    if isinstance(found, NoveltyChain):
+    """The kind of density, by its name and as text."""
+    density, columns = model.model_, count(len(model.schema_.columns), "column")
+    if isinstance(density, NoveltyTrees):
+        return "tree", f"Average over all dependency trees of {columns}, with Dirichlet tables"
+    if isinstance(density, NoveltyChain):
         steps = count(len(model.schema_.columns), "step")
-        return "hmm", f"A hidden Markov model of {count(found.n_states, 'state')}; rows are sequences of {steps}"
-    assert isinstance(found, NoveltyMixture)
-    joint = found.emission.joint and found.emission.d > 0
-    each = "numbers jointly Gaussian" if joint else "independent columns"
-    if found.n_components > 1:
-        return "mixture", f"A mixture of {count(found.n_components, 'component')} over {columns}, {each}"
-    return ("gaussian" if joint else "product"), f"A density of {columns}, {each}"
+        return "hmm", f"Hidden Markov model with {count(density.n_states, 'state')}; rows are sequences of {steps}"
+    assert isinstance(density, NoveltyMixture)
+    joint = density.emission.joint and density.emission.d > 0
+    columns += " with jointly Gaussian numbers" if joint else ", independent of each other"
+    if density.n_components > 1:
+        return "mixture", f"Mixture of {count(density.n_components, 'component')} over {columns}"
+    return ("gaussian" if joint else "product"), f"Density of {columns}"
 
 
 def _certificates(model: MEDNoveltyDetector) -> list[str]:
@@ -128,12 +128,12 @@ def _texts(facts: dict[str, Any]) -> list[str]:
         texts = [
             f"Required log-probability of every row: about {level['value']:.4g} nats, the {level['quantile']:g} "
             f"quantile under the Bayesian fit (margin prior {facts['margin']}, C = {facts['C']:g})",
-            f"{support['rows']} of {rows} have a multiplier, at most {support['largest']:.3g}; the others are probable "
-            "enough without",
+            f"{support['rows']} of {rows} are support rows, with multipliers up to {support['largest']:.3g}; the "
+            "others have the required log-probability with a multiplier of zero",
         ]
     return [
         *texts,
-        f"Threshold: {threshold['value']:.4g} nats; {scores['outside']} of {rows} lie below it (contamination "
+        f"Threshold: {threshold['value']:.4g} nats; {scores['outside']} of {rows} are below it (contamination "
         f"{threshold['contamination']:g})",
         f"Training scores from {scores['lowest']:.4g} to {scores['highest']:.4g} nats, median {scores['median']:.4g}",
     ]
@@ -145,7 +145,7 @@ def _texts(facts: dict[str, Any]) -> list[str]:
 def _scores_figure(model: MEDNoveltyDetector) -> Figure:
     display = LikelihoodsDisplay.from_estimator(model)
     alt = f"Log-probabilities of {len(model.scores_)} training rows; {display.n_outliers} are below the threshold."
-    caption = "Log-probabilities of the training rows. Rows left of the threshold are called outliers."
+    caption = "Log-probabilities of the training rows. Rows below the threshold are outliers."
     if display.others is not None:
         caption += " The level set has a shorter lower tail than the Bayesian fit."
     return Figure(display.picture, alt, caption)
@@ -153,13 +153,13 @@ def _scores_figure(model: MEDNoveltyDetector) -> Figure:
 
 def _multipliers_figure(model: MEDNoveltyDetector) -> Figure:
     display = MultipliersDisplay.from_estimator(model)
-    text = f"{len(model.support_)} of {count(len(model.scores_), 'row')} have a multiplier"
-    caption = f"How often each row counts; a Bayesian fit counts each once. {text}."
-    return Figure(display.picture, f"Multipliers in falling order: {text}.", caption)
+    text = f"{len(model.support_)} of {count(len(model.scores_), 'row')} are support rows"
+    caption = f"Multipliers: the number of times each row counts (once in a Bayesian fit). {text}."
+    return Figure(display.picture, f"Multipliers in decreasing order; {text}.", caption)
 
 
 def _compared(model: MEDNoveltyDetector, X: TableLike, scores: Array) -> list[Content]:
-    """The scores of new rows beside those of the training rows; nothing for the training rows themselves."""
+    """Draw the scores of new rows beside those of the training rows; nothing if these are the training rows."""
     if scores.shape == model.scores_.shape and np.allclose(scores, model.scores_, rtol=1e-6, atol=1e-6):
         return []
     display = LikelihoodsDisplay.from_estimator(model, X)
@@ -173,27 +173,29 @@ def _compared(model: MEDNoveltyDetector, X: TableLike, scores: Array) -> list[Co
 def unusual_rows(
     model: MEDNoveltyDetector, X: TableLike, most: int = MOST_ROWS, *, scores: Array | None = None
 ) -> list[dict[str, Any]]:
-    """The rows of lowest score, and the columns that are responsible for it.
+    """The rows with the lowest scores, and the columns that lower them most.
 
     Parameters
     ----------
     model : fitted MEDNoveltyDetector
     X : table of n rows
     most : int
+        Maximum number of rows.
     scores : (n,) array, optional
-        Of the rows, where they are known.
+        Scores of the rows, if they were already computed.
 
     Returns
     -------
-    list of dict: row, score, outlier, columns (a list of dict: column, value, below; in nats, most first): by how much
-    the contribution of the column's value to the score lies below the median over the rows.
+    list of dict
+        row, score, outlier, and columns: a list of dict with column, value and below, the median contribution of the
+        column minus its contribution in this row, in nats, largest first.
     """
     scores = model.score_samples(X) if scores is None else scores
     rows = np.argsort(scores, kind="stable")[:most]
     sample = np.linspace(0, len(scores) - 1, min(SAMPLE, len(scores))).astype(int)
-    usual = np.median(model.contributions(_safe_indexing(X, sample)), axis=0)
+    median = np.median(model.contributions(_safe_indexing(X, sample)), axis=0)
     lowest = _safe_indexing(X, rows)
-    below = usual - model.contributions(lowest)
+    below = median - model.contributions(lowest)
     names, values = [column.name for column in model.schema_.columns], row_texts(lowest)
     return [
         {
@@ -215,4 +217,4 @@ def _unusual_table(unusual: list[dict[str, Any]]) -> Table:
         columns = [c for c in entry["columns"][:MOST_COLUMNS] if c["below"] > 0]
         text = "; ".join(f"{c['column']} = {c['value']} ({c['below']:.1f})" for c in columns) or "no single column"
         rows.append([str(entry["row"]), Number(f"{entry['score']:.2f}"), "yes" if entry["outlier"] else "no", text])
-    return Table(UNUSUAL.format(n=len(rows)), ["row", "score (nats)", "outlier", "mostly because of"], rows)
+    return Table(UNUSUAL.format(n=len(rows)), ["row", "score (nats)", "outlier", "main reasons"], rows)

@@ -1,4 +1,4 @@
-"""Fitted trees and Bayes nets in text, tables, figures and plain values."""
+"""Descriptions of fitted dependency trees and Bayesian networks: text, tables, figures and values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from mixent.base.document import Content, Document, Figure, Number, Table
 from mixent.base.text import count, listing, plain
-from mixent.med.describe_margins import Facts, describe_margins, label_name
+from mixent.med.describe_margins import SOLUTION, Facts, describe_margins, label_name
 from mixent.med.displays.edges import EdgeWeightsDisplay
 from mixent.med.displays.trees import TreeDisplay
 from mixent.med.families import SingleTree
@@ -18,30 +18,28 @@ if TYPE_CHECKING:
     from mixent.med.bayes_net_classifier import MEDBayesNetClassifier
     from mixent.med.tree_classifier import MEDTreeClassifier
 
-MOST_EDGES = 12  # of a class, in a table
-MOST_DRAWN = 9  # trees
-MOST_COLUMNS = 60  # of a tree that is drawn
-LEAD = (
-    "The distribution over {over} that keeps the margin of every training label on average, with the least relative "
-    "entropy to the prior. {kind}."
-)
-WIDTHS = "The width of an edge is the probability that a tree has it."
+MOST_EDGES = 12  # edges of a class listed in a table
+MOST_DRAWN = 9  # trees drawn
+MOST_COLUMNS = 60  # columns of a tree that is drawn
+WIDTHS = "The line width is the probability that a tree contains the edge."
 WEIGHTS = (
-    "Edge weights. Above the diagonal: log W, which discrimination learns; below: {below}. An edge that is dark above "
-    "and pale below separates the classes, although it carries little information on the rows."
+    "Edge weights. Above the diagonal: the learned weights log W; below: {below}. An edge that is dark above and pale "
+    "below separates the classes, although its columns have little mutual information."
 )
 
 
 def describe_trees(model: MEDTreeClassifier) -> Document:
-    """Distributions over trees, or the trees of highest likelihood."""
+    """Describe distributions over trees, or trees of maximum likelihood."""
     trees = _trees(model)
     certain = model.objective == "likelihood"
     text = _trees_text(model)
-    lead = f"{text}. No discrimination: a baseline." if certain else LEAD.format(over="trees of each class", kind=text)
+    lead = SOLUTION.format(over="the trees of each class", model=text)
+    if certain:
+        lead = f"{text}. A baseline, trained without margins."
     content: list[Content] = []
     drawn = _can_be_drawn([tree["edges"] for tree in trees], len(model.column_names_))
     if drawn:
-        caption = "Trees of highest likelihood." if certain else f"The most probable trees. {WIDTHS}"
+        caption = "Trees of maximum likelihood." if certain else f"The most probable trees. {WIDTHS}"
         content.append(_drawing(model, [_edge_line(tree, certain) for tree in trees], caption))
     if any(tree["edges"] for tree in trees):
         content.append(_edges_table(trees, certain))
@@ -51,17 +49,17 @@ def describe_trees(model: MEDTreeClassifier) -> Document:
 
 
 def describe_net(model: MEDBayesNetClassifier) -> Document:
-    """Bayes nets of given structure."""
+    """Describe Bayesian networks of given structure."""
     nets = [
         {"class": plain(label), "edges": [list(edge) for edge in edges]}
         for label, edges in zip(model.classes_, model.edges_)
     ]
-    alike = all(net["edges"] == nets[0]["edges"] for net in nets)
-    shown = [{**nets[0], "class": None}] if alike else nets
-    text = _net_text(model, nets[0]["edges"] if alike else None)
-    lead = LEAD.format(over="the tables of each class's Bayes net", kind=text)
+    shared = all(net["edges"] == nets[0]["edges"] for net in nets)
+    shown = [{**nets[0], "class": None}] if shared else nets
+    text = _net_text(model, nets[0]["edges"] if shared else None)
+    lead = SOLUTION.format(over="the probability tables of each class", model=text)
     if model.objective == "likelihood":
-        lead = f"{text}, fitted to each class's rows. No discrimination: a baseline."
+        lead = f"{text}, fitted to the rows of each class. A baseline, trained without margins."
     lines = [f"{label_name(net['class'])}: {_arrows(net['edges'])}" for net in shown]
     content: list[Content] = []
     if any(net["edges"] for net in nets):
@@ -77,23 +75,23 @@ def describe_net(model: MEDBayesNetClassifier) -> Document:
 
 
 def _trees(model: MEDTreeClassifier) -> list[Facts]:
-    """The most probable tree of each class (of all, where they share it; several of a mixture), and its edges."""
-    names, owners = list(model.column_names_), model.model_.class_of.tolist()
-    shared = len(model.distribution_.parts) < len(owners)
+    """The most probable trees: one for each class, one for all classes if they share it, or several of a mixture."""
+    names, class_of = list(model.column_names_), model.model_.class_of.tolist()
+    shared = len(model.distribution_.parts) < len(class_of)
     trees = []
     for i, (edges, marginal, part) in enumerate(zip(model.trees_, model.edge_marginals_, model.distribution_.parts)):
-        tree: Facts = {"class": None if shared else plain(model.classes_[owners[i]])}
+        tree: Facts = {"class": None if shared else plain(model.classes_[class_of[i]])}
         if model.model_.is_mixture:
             share = float(np.exp(model.model_.log_shares[i]))
-            tree |= {"tree": owners[:i].count(owners[i]), "share": share}
-        found = [{"between": [a, b], "probability": float(marginal[names.index(a), names.index(b)])} for a, b in edges]
-        found.sort(key=lambda edge: -edge["probability"])  # type: ignore[operator]
-        trees.append({**tree, "probability": _tree_probability(part), "edges": found})
+            tree |= {"tree": class_of[:i].count(class_of[i]), "share": share}
+        facts = [{"between": [a, b], "probability": float(marginal[names.index(a), names.index(b)])} for a, b in edges]
+        facts.sort(key=lambda edge: -edge["probability"])  # type: ignore[operator]
+        trees.append({**tree, "probability": _tree_probability(part), "edges": facts})
     return trees
 
 
 def _tree_probability(part: Any) -> float:
-    """Probability of the most probable tree as a whole."""
+    """Probability of the most probable tree."""
     if isinstance(part, SingleTree):
         return 1.0
     return float(np.exp(part.trees.tree_weights.sum() - part.trees.log_partition))
@@ -101,16 +99,17 @@ def _tree_probability(part: Any) -> float:
 
 def _trees_text(model: MEDTreeClassifier) -> str:
     n, n_trees = len(model.column_names_), len(model.distribution_.parts)
-    whose = "shared by all classes" if n_trees < len(model.classes_) else "one per class"
     if model.model_.is_mixture:
-        whose = f"{n_trees // len(model.classes_)} per class"
+        sharing = f"in a mixture of {n_trees // len(model.classes_)} for each class"
+    else:
+        sharing = "shared by all classes" if n_trees < len(model.classes_) else "separate for each class"
     kinds = {type(column) for column in model.model_.columns.columns}
     numbers = "; numbers are Gaussian" if PowersColumn in kinds else ""
     numbers = "; numbers are quantized by a mixture per column" if SoftColumn in kinds else numbers
     if model.objective == "likelihood":
-        return f"Trees of highest likelihood over {count(n, 'column')}, {whose}{numbers}"
+        return f"Trees of maximum likelihood of {count(n, 'column')}, {sharing}{numbers}"
     tables = "Dirichlet tables, learned with the trees" if model.model_.tables is None else "fixed tables"
-    return f"All trees over {count(n, 'column')}, {whose}, with {tables}{numbers}"
+    return f"Average over all trees of {count(n, 'column')}, {sharing}, with {tables}{numbers}"
 
 
 def _tree_name(tree: Facts) -> str:
@@ -131,11 +130,11 @@ def _edges_table(trees: list[Facts], certain: bool) -> Table:
     longest = max(len(tree["edges"]) for tree in trees)
     most = f" (at most {MOST_EDGES} of {longest})" if longest > MOST_EDGES else ""
     if certain:
-        return Table(f"Edges of the trees of highest likelihood{most}", ["class", "edge"], rows)
+        return Table(f"Edges of the trees of maximum likelihood{most}", ["class", "edge"], rows)
     whole = listing([f"{_tree_name(tree)} {tree['probability']:.2g}" for tree in trees], MOST_DRAWN)
     caption = (
-        f"Edges of the most probable trees{most}, and the probability that a tree has the edge. Probability of the "
-        f"whole tree: {whole}"
+        f"Edges of the most probable trees{most}, and the probability that a tree contains the edge. Probability of "
+        f"the most probable tree: {whole}"
     )
     return Table(caption, ["class", "edge", "probability"], rows)
 
@@ -144,12 +143,12 @@ def _edges_table(trees: list[Facts], certain: bool) -> Table:
 
 
 def _net_text(model: MEDBayesNetClassifier, edges: list | None) -> str:
-    """`edges`: those of every class; None: each class has its own."""
+    """The networks as text; `edges` are those of all classes, or None if they differ."""
     n, cells = len(model.column_names_), max(net.n_cells for net in model.model_.nets)
     text = "with a structure for each class" if edges is None else f"with {count(len(edges), 'edge')}"
     if edges == []:
         text = "without edges (naive Bayes)"
-    return f"Bayes nets over {count(n, 'column')} {text} and at most {count(int(cells), 'table cell')} per class"
+    return f"Bayesian networks over {count(n, 'column')} {text} and at most {count(int(cells), 'table cell')} per class"
 
 
 def _arrows(edges: list) -> str:
@@ -173,6 +172,6 @@ def _weights(model: MEDTreeClassifier) -> Figure:
     for title, weights in zip(display.titles, display.weights):
         u, v = np.unravel_index(np.triu(weights, 1).argmax(), weights.shape)
         heaviest.append(f"{title}: {display.names[u]} – {display.names[v]}")
-    below = "mutual information" if display.kind == "information" else "the probability that a tree has the edge"
+    below = "mutual information" if display.kind == "information" else "the probability that a tree contains the edge"
     alt = f"Edge weights; the heaviest edges: {'; '.join(heaviest)}."
     return Figure(display.picture, alt, WEIGHTS.format(below=below))

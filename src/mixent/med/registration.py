@@ -1,4 +1,4 @@
-"""What the rest of the library knows of the estimators in this folder."""
+"""Registration of the estimators by maximum entropy discrimination."""
 
 from __future__ import annotations
 
@@ -39,9 +39,10 @@ from mixent.med.trees import TreeModel
 from mixent.med.wishart import Wishart
 from mixent.mixtures.model import MixtureModel
 
-CONSTRAINTS = 2_000  # rows times other classes: what the dual of a kernel has multipliers for
-WIDE_GAUSSIANS, LONG_GAUSSIANS, MANY_GAUSSIANS = 12, 1_000, 3  # columns (bits), rows and classes of Gaussians of MED
-TREE_COLUMNS = 100
+# `compare` leaves a method out beyond these sizes
+MOST_CONSTRAINTS = 2_000  # rows times other classes, with a kernel
+MOST_GAUSSIAN_COLUMNS, MOST_GAUSSIAN_ROWS, MOST_GAUSSIAN_CLASSES = 12, 1_000, 3  # encoded columns, rows, classes
+MOST_TREE_COLUMNS = 100
 STATE = {"schema_": Schema, "calibration_": Calibration, "margin_": MarginPrior, "run_": Run}
 
 
@@ -49,7 +50,7 @@ STATE = {"schema_": Schema, "calibration_": Calibration, "margin_": MarginPrior,
 
 
 def storable_kernel(model: BaseEstimator) -> Any:
-    """A file holds numbers, no code: neither the user's functions nor classes that mixent does not know."""
+    """Raise an error for kernels that are functions or classes of other packages: a file contains no code."""
     for kernel in (model.kernel, getattr(model, "feature_map_", None)):
         kernel = kernel.estimator if isinstance(kernel, FrozenEstimator) else kernel
         if kernel is None or isinstance(kernel, str | FisherKernel | Nystrom | Linear | Polynomial | RBF | Precomputed):
@@ -57,22 +58,22 @@ def storable_kernel(model: BaseEstimator) -> Any:
         if hasattr(kernel, "transform"):
             raise TypeError(
                 f"the kernel of this model is a {type(kernel).__name__}, which a mixent file cannot hold; transform "
-                f"the rows first, fit {type(model).__name__}() to the features and keep the transformer apart, or take "
-                "kernel='linear', 'poly', 'rbf' or a FisherKernel"
+                f"the rows first, fit {type(model).__name__}() to the features and save the transformer separately, or "
+                "use kernel='linear', 'poly', 'rbf' or a FisherKernel"
             )
-        other = ", or give the matrix with kernel='precomputed'" if isinstance(model, MEDClassifier) else ""
+        precomputed = ", or the kernel matrix with kernel='precomputed'" if isinstance(model, MEDClassifier) else ""
         raise TypeError(
-            "the kernel of this model is a function, and a mixent file holds no code; take kernel='rbf' or 'poly'"
-            f"{other}"
+            "the kernel of this model is a function, and a mixent file holds no code; use kernel='rbf' or 'poly'"
+            f"{precomputed}"
         )
     return model
 
 
 def storable_structure(model: MEDBayesNetClassifier) -> MEDBayesNetClassifier:
-    """As for kernels."""
+    """Raise an error for a structure that is a function."""
     structure = model.structure
-    for one in structure.values() if isinstance(structure, dict) else (structure,):
-        if callable(one):
+    for edges in structure.values() if isinstance(structure, dict) else (structure,):
+        if callable(edges):
             raise TypeError(
                 "the structure of this model is a function, and a mixent file holds no code; set structure to the "
                 "edges it returned, a list of (parent, child): see edges_"
@@ -84,30 +85,34 @@ def storable_structure(model: MEDBayesNetClassifier) -> MEDBayesNetClassifier:
 
 
 def too_many_constraints(shape: Shape) -> str | None:
-    """Why a kernel is not tried."""
-    if shape.n_constraints > CONSTRAINTS:
-        return f"it takes long where rows times other classes are more than {CONSTRAINTS}"
+    """The reason to leave a kernel out, or None."""
+    if shape.n_constraints > MOST_CONSTRAINTS:
+        return f"it is slow with more than {MOST_CONSTRAINTS} margin constraints (rows times other classes)"
     return None
 
 
 def no_gaussians(shape: Shape) -> str | None:
-    """Why Gaussians of classes are not tried."""
+    """The reason to leave Gaussian densities out, or None."""
     if not shape.n_numbers:
-        return "there is no numeric column"
-    if shape.n_bits > WIDE_GAUSSIANS or shape.n_labelled > LONG_GAUSSIANS or shape.n_classes > MANY_GAUSSIANS:
+        return "the table has no numeric column"
+    if (
+        shape.n_bits > MOST_GAUSSIAN_COLUMNS
+        or shape.n_labelled > MOST_GAUSSIAN_ROWS
+        or shape.n_classes > MOST_GAUSSIAN_CLASSES
+    ):
         return (
-            f"it takes long beyond {WIDE_GAUSSIANS} columns (categories one by one), {LONG_GAUSSIANS} rows or "
-            f"{MANY_GAUSSIANS} classes"
+            f"it is slow with more than {MOST_GAUSSIAN_COLUMNS} one-hot encoded columns, {MOST_GAUSSIAN_ROWS} rows or "
+            f"{MOST_GAUSSIAN_CLASSES} classes"
         )
     return None
 
 
 def no_trees(shape: Shape) -> str | None:
-    """Why trees of columns are not tried."""
+    """The reason to leave dependency trees out, or None."""
     if 2 * shape.n_categories < shape.n_columns or shape.n_columns < 2:
-        return "fewer than half of the columns are categories"
-    if shape.n_columns > TREE_COLUMNS:
-        return f"there are more than {TREE_COLUMNS} columns"
+        return "fewer than half of the columns are categorical"
+    if shape.n_columns > MOST_TREE_COLUMNS:
+        return f"there are more than {MOST_TREE_COLUMNS} columns"
     return None
 
 
@@ -153,14 +158,14 @@ register(
     holds=("kernel", "feature_map_"),
     to_file=storable_kernel,
     recipes=(
-        Recipe("linear MED", "margins, linear", _linear, 0.5),
-        Recipe("RBF MED", "margins, radial kernel", _rbf, 3.0, too_many_constraints),
+        Recipe("linear MED", "maximum margin, linear", _linear, 0.5),
+        Recipe("RBF MED", "maximum margin, RBF kernel", _rbf, 3.0, too_many_constraints),
     ),
 )(MEDClassifier)
 register(
     "med-gaussian",
     task="classification",
-    title="Gaussians by maximum entropy discrimination",
+    title="Gaussian densities by maximum entropy discrimination",
     describe=describe_gaussians,
     on_rows=margins_on_rows,
     state={**STATE, "distribution_": ClassNormalWisharts, "encoder_": Encoder, "components_": KernelComponents | None},
@@ -169,7 +174,7 @@ register(
     recipes=(
         Recipe(
             "Gaussian MED",
-            "a Gaussian for each class, trained for margins",
+            "Gaussian density for each class, trained for margins",
             lambda setting: MEDGaussianClassifier(**setting.common),
             6.0,
             no_gaussians,
@@ -179,7 +184,7 @@ register(
 register(
     "med-tree",
     task="classification",
-    title="Distributions over trees by maximum entropy discrimination",
+    title="Dependency trees by maximum entropy discrimination",
     describe=describe_trees,
     on_rows=margins_on_rows,
     state={**STATE, "distribution_": JointDistribution, "model_": TreeModel},
@@ -202,7 +207,7 @@ register(
     recipes=(
         Recipe(
             "tree MED",
-            "distributions over tree-shaped dependencies of the columns",
+            "average over dependency trees of the columns, trained for margins",
             lambda setting: MEDTreeClassifier(**setting.common),
             3.0,
             no_trees,
@@ -212,7 +217,7 @@ register(
 register(
     "med-bayes-net",
     task="classification",
-    title="Bayes nets by maximum entropy discrimination",
+    title="Bayesian networks by maximum entropy discrimination",
     describe=describe_net,
     on_rows=margins_on_rows,
     state={**STATE, "distribution_": JointDistribution, "model_": NetModel, "training_prior_": np.ndarray},

@@ -23,10 +23,10 @@ def test_for_the_labels_inferred_at_the_end_the_objective():
     assert "For the labels inferred at the end, the objective is at most" in str(model.summary())
 
 
-def test_every_row_keeps_a_margin_of():
+def test_hard_margin():
     apart = X + 20.0 * (TWO == "yes")[:, None]
     fixed = MEDClassifier(margin="fixed", calibration=None).fit(apart, TWO)
-    assert "Every row keeps a margin of 1" in str(fixed.summary())
+    assert "Hard margin of 1 for every row" in str(fixed.summary())
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,8 @@ def test_calibration(calibration, text):
 def test_labelled_training_rows(three):
     on_rows = entry_of(three).on_rows
     (figure,) = on_rows(three, X, Y)
-    wrong, held = int(np.sum(three.predict(X) != Y)), len(three.support_)
-    assert f"150 labelled training rows: {held} have a multiplier, {wrong} are classified wrongly" in figure.alt
+    wrong, n_support = int(np.sum(three.predict(X) != Y)), len(three.support_)
+    assert f"150 labelled training rows: {n_support} support rows, {wrong} misclassified" in figure.alt
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_labelled_training_rows(three):
         (
             MEDGaussianClassifier(kernel=RBF(0.5), n_kernel_components=1, **OPTIONS),
             "rbf",
-            "Gaussians of the 1 leading principal component of the RBF kernel with gamma 0.5",
+            "Gaussian densities of the 1 leading principal component of the RBF kernel with gamma 0.5",
         ),
     ],
 )
@@ -80,11 +80,11 @@ def test_numbers_in_trees():
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({}, "All trees over 4 columns, one per class, with fixed tables."),
-        ({"tables": "integrated"}, "one per class, with Dirichlet tables, learned with the trees"),
+        ({}, "Average over all trees of 4 columns, separate for each class, with fixed tables."),
+        ({"tables": "integrated"}, "separate for each class, with Dirichlet tables, learned with the trees"),
         ({"trees": "shared"}, "shared by all classes"),
-        ({"trees": Trees(n_trees=2)}, "2 per class"),
-        ({"objective": "likelihood", "C": "auto"}, "Trees of highest likelihood over 4 columns, one per class"),
+        ({"trees": Trees(n_trees=2)}, "in a mixture of 2 for each class"),
+        ({"objective": "likelihood", "C": "auto"}, "Trees of maximum likelihood of 4 columns, separate"),
     ],
 )
 def test_trees(options, text):
@@ -95,11 +95,11 @@ def test_trees(options, text):
 @pytest.mark.parametrize(
     ("density", "options", "rows", "text"),
     [
-        ("product", {}, X, "4 columns, independent columns"),
-        ("gaussian", {}, X, "numbers jointly Gaussian"),
-        ("tree", {}, WORDS, "All trees over 4 columns, with Dirichlet tables"),
-        ("mixture", {"n_hidden": 2}, X, "A mixture of 2 components over 4 columns"),
-        ("hmm", {"n_hidden": 2}, X, "A hidden Markov model of 2 states; rows are sequences of 4 steps"),
+        ("product", {}, X, "Density of 4 columns, independent of each other"),
+        ("gaussian", {}, X, "Density of 4 columns with jointly Gaussian numbers"),
+        ("tree", {}, WORDS, "Average over all dependency trees of 4 columns, with Dirichlet tables"),
+        ("mixture", {"n_hidden": 2}, X, "Mixture of 2 components over 4 columns"),
+        ("hmm", {"n_hidden": 2}, X, "Hidden Markov model with 2 states; rows are sequences of 4 steps"),
     ],
 )
 def test_densities(density, options, rows, text):

@@ -23,12 +23,10 @@ def dot(A, B):
 def test_functions_and_foreign_transformers_are_refused(tmp_path):
     y = LABELS["two"]
     path = tmp_path / "m.mixent"
-    with pytest.raises(
-        TypeError, match="is a function, and a mixent file holds no code; take kernel='rbf' or 'poly', "
-    ):
+    with pytest.raises(TypeError, match="is a function, and a mixent file holds no code; use kernel='rbf' or 'poly', "):
         mixent.save(MEDClassifier(dot, **OPTIONS).fit(X, y), path)
     gaussian = MEDGaussianClassifier(kernel=dot, n_kernel_components=3, **OPTIONS).fit(X, y)
-    with pytest.raises(TypeError, match="holds no code; take kernel='rbf' or 'poly'$"):
+    with pytest.raises(TypeError, match="holds no code; use kernel='rbf' or 'poly'$"):
         mixent.save(gaussian, path)
     numbers = X[["count"]]
     with pytest.raises(TypeError, match="is a StandardScaler, which a mixent file cannot hold; transform the rows"):
