@@ -49,9 +49,9 @@ def test_rows_beyond_the_line_of_their_class_have_no_ring(curved):
     assert texts(ax) == [
         "\\$virginica_",
         "versicolor",
-        f"support: {len(curved.support_)} of 100 rows",
-        "boundary",
-        "margin 1 of a class",
+        f"Support rows: {len(curved.support_)} of 100",
+        "Decision boundary",
+        "Expected margin: 1",
     ]
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("column 0", "column 1")
 
@@ -90,7 +90,7 @@ def test_ellipses_are_in_the_units_of_the_columns(gauss):
     ax = drawn(display)
     styles = [patch.get_linestyle() for patch in ax.patches]
     assert styles.count("--") == styles.count("-") == 2
-    assert texts(ax)[-2:] == ["1σ of a class, before", "1σ of a class, after"]
+    assert texts(ax)[-2:] == ["Prior Gaussian (1σ)", "Fitted Gaussian (1σ)"]
     assert display.margin == pytest.approx(gauss.margin_.mean(0.0)) and ax.get_xlabel() == "length"
 
 
@@ -139,7 +139,7 @@ def test_more_classes_have_regions():
     np.testing.assert_array_equal(display.scores.argmax(axis=2).ravel(), model.predict(mesh))
     assert display.margin is None
     ax = drawn(display)
-    assert texts(ax)[:3] == ["class 0", "class 1", "class 2"] and "boundary" in texts(ax)
+    assert texts(ax)[:3] == ["class 0", "class 1", "class 2"] and "Decision boundary" in texts(ax)
     for border in lines(ax, 1.4):
         two = np.sort(model.decision_function(border), axis=1)[:, -2:]
         assert np.median(two[:, 1] - two[:, 0]) < 0.05
@@ -157,7 +157,7 @@ def test_other_classifiers_have_the_same_picture_without_margins(other):
     assert p.max() < 0.02
     if isinstance(other, MixtureClassifier):
         np.testing.assert_allclose(display.after.means, other.means_)
-        assert "1σ of a class" in texts(display.ax_)
+        assert "Gaussian (1σ)" in texts(display.ax_)
 
 
 def test_a_mixture_of_more_columns_is_seen_through_its_marginal():

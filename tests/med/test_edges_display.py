@@ -59,10 +59,10 @@ def test_both_squares_have_one_scale_for_each_half_and_labels(trees):
         assert one.get_clim() == other.get_clim()
     assert panels[0].images[1].get_clim()[0] == 0  # no information
     assert [t.get_text() for t in panels[0].get_xticklabels()] == [f"site_{v}" for v in range(5)]
-    assert (panels[0].get_xlabel(), panels[0].get_ylabel()) == ("column v", "column u")
+    assert (panels[0].get_xlabel(), panels[0].get_ylabel()) == ("Column v", "Column u")
     assert not panels[0].child_axes
     assert [bar.get_ylabel() for bar in panels[1].child_axes] == [
-        "Log W minus mean (nats)",
+        "Centered log W (nats)",
         "Mutual information (nats)",
     ]
 

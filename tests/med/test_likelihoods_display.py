@@ -30,12 +30,12 @@ def test_all_rows_are_counted_and_the_lines_are_the_models(model, rows):
     assert low < fitted.offset_ < fitted.level_ < high
     said = [t.get_text() for t in ax.get_legend().get_texts()]
     assert said == [
-        "level set",
+        "Level set",
         "Bayesian fit",
-        f"level l: {fitted.level_:.3g}",
-        f"threshold: {fitted.offset_:.3g} ({display.n_outliers} of {len(rows)} rows below)",
+        f"Level l: {fitted.level_:.3g}",
+        f"Threshold: {fitted.offset_:.3g} ({display.n_outliers} of {len(rows)} rows below)",
     ]
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("Log-probability of a row (nats)", "Share of rows (%)")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("Log-probability (nats)", "Rows (%)")
 
 
 def test_the_level_set_has_the_shorter_tail():
@@ -57,7 +57,7 @@ def test_other_rows_are_compared_with_the_training_rows():
     np.testing.assert_array_equal(display.others, model.scores_)
     ax = drawn(display)
     texts = [t.get_text() for t in ax.get_legend().get_texts()]
-    assert texts[:2] == ["these rows", "training rows"] and len(ax.lines) == 1
+    assert texts[:2] == ["These rows", "Training rows"] and len(ax.lines) == 1
     assert f"({display.n_outliers} of 50 rows below)" in texts[2]
 
 

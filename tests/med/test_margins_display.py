@@ -51,11 +51,11 @@ def test_every_row_is_in_a_bar_and_none_crosses_zero(two, three):
         assert all(bar.get_x() >= -1e-12 or bar.get_x() + bar.get_width() <= 1e-12 for bar in ax.patches)
         texts = [t.get_text() for t in ax.get_legend().get_texts()]
         n = len(model.support_)
-        assert f"with a multiplier: {n}" in texts and f"without: {150 - n}" in texts
-        assert f"misclassified (left of 0): {display.n_wrong}" in texts and "expected margin: 1" in texts
+        assert f"Support rows: {n}" in texts and f"Other rows: {150 - n}" in texts
+        assert f"Misclassified (left of 0): {display.n_wrong}" in texts and "Expected margin: 1" in texts
         left = [bar for bar in ax.patches if bar.get_x() + bar.get_width() <= 1e-12]
         assert sum(bar.get_height() for bar in left) == display.n_wrong
-        assert ax.get_xlabel() and ax.get_ylabel() == "Training rows"
+        assert ax.get_xlabel() and ax.get_ylabel() == "Number of training rows"
 
 
 def test_rows_without_a_label_are_left_out():
@@ -69,9 +69,9 @@ def test_rows_without_a_label_are_left_out():
 
 def test_all_or_no_rows_have_a_multiplier():
     margin = np.linspace(1.5, 2, 10)
-    for support, told in ((np.ones(10, bool), "with a multiplier: 10"), (np.zeros(10, bool), "without: 10")):
+    for support, text in ((np.ones(10, bool), "Support rows: 10"), (np.zeros(10, bool), "Other rows: 10")):
         texts = [t.get_text() for t in drawn(MarginsDisplay(margin, support, 1.0)).get_legend().get_texts()]
-        assert told in texts and len(texts) == 3
+        assert text in texts and len(texts) == 3
     drawn(MarginsDisplay(np.zeros(4), np.ones(4, bool), 0.0))  # nothing to see, nothing to fall over
     assert repr(MarginsDisplay(margin, np.ones(10, bool), 1.0)).startswith("MarginsDisplay(margin=<10 float64>")
 

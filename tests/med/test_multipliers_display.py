@@ -24,7 +24,7 @@ def test_multipliers_fall_and_their_share_is_the_estimate(curved, gauss):
         np.testing.assert_array_equal(display.multipliers, whole[display.row])
         assert (display.multipliers == 0).mean() == pytest.approx(display.zero_share) == 1 - model.loo_estimate_
         ax = drawn(display)
-        assert f"{len(model.support_)} of {model.n_rows_} rows have a multiplier" in ax.get_title(loc="left")
+        assert f"{len(model.support_)} of {model.n_rows_} rows are support rows" in ax.get_title(loc="left")
         points = np.concatenate([c.get_offsets() for c in ax.collections if len(c.get_offsets()) > 1])
         np.testing.assert_allclose(np.sort(points[:, 1]), np.sort(whole))
         assert ("Sum" in ax.get_ylabel()) == (len(model.classes_) > 2)
@@ -54,8 +54,8 @@ def test_a_novelty_detector_has_rows_that_count_and_no_classes(margin, rows):
     assert display.upper == (1 if margin == "exponential" else None) and display.loo_estimate is None
     assert not len(display.classes) and len(repr(display)) < 300
     ax = drawn(display)
-    assert ax.get_title(loc="left") == f"{len(model.support_)} of {len(rows)} rows have a multiplier"
-    assert ax.get_ylabel() == "Multiplier of the row"
+    assert ax.get_title(loc="left") == f"{len(model.support_)} of {len(rows)} rows are support rows"
+    assert ax.get_ylabel() == "Multiplier"
     (points,) = [c.get_offsets() for c in ax.collections if len(c.get_offsets()) > 1]
     np.testing.assert_allclose(points[:, 1], display.multipliers)
     near = margin == "exponential" and display.multipliers[0] > 0.5
@@ -66,7 +66,7 @@ def test_a_novelty_detector_has_rows_that_count_and_no_classes(margin, rows):
 def test_multipliers_of_trees_and_nets(model):
     display = MultipliersDisplay.from_estimator(model.fit(X.mean(axis=0) < X, Y))
     np.testing.assert_array_equal(display.multipliers, np.sort(model.multipliers_)[::-1])
-    assert f"{len(model.support_)} of 100 rows have a multiplier" in drawn(display).get_title(loc="left")
+    assert f"{len(model.support_)} of 100 rows are support rows" in drawn(display).get_title(loc="left")
 
 
 def test_the_bound_is_drawn_where_rows_come_near_it():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mixent import MEDBayesNetClassifier, MEDTreeClassifier
 from mixent.displays import TreeDisplay
-from mixent.med.displays.trees import THICK, THIN, outline
+from mixent.med.displays.trees import THICK, THIN, layout_forest
 from mixent.options import Margin, Trees
 
 from ..drawing import drawn_panels
@@ -40,7 +40,7 @@ def forests(draw):
 @given(forests())
 def test_a_forest_is_laid_out_line_by_line_without_crossings(forest):
     n, edges = forest
-    found = outline(n, edges)
+    found = layout_forest(n, edges)
     assert sorted(found.line) == list(range(n))
     assert {frozenset((v, p)) for v, p in enumerate(found.parent) if p >= 0} == set(map(frozenset, edges))
     for v, p in enumerate(found.parent):
@@ -55,9 +55,9 @@ def test_a_forest_is_laid_out_line_by_line_without_crossings(forest):
 
 
 def test_the_longest_path_is_the_first_lane():
-    found = outline(6, [(3, 0), (0, 5), (5, 1), (0, 2), (5, 4)])
+    found = layout_forest(6, [(3, 0), (0, 5), (5, 1), (0, 2), (5, 4)])
     assert (found.lane == 0).sum() == 4 and (found.lane == 1).sum() == 2
-    chain = outline(5, [(0, 1), (1, 2), (2, 3), (3, 4)])
+    chain = layout_forest(5, [(0, 1), (1, 2), (2, 3), (3, 4)])
     assert chain.line.tolist() == [0, 1, 2, 3, 4] and not chain.lane.any()
 
 
@@ -72,7 +72,7 @@ def test_every_edge_is_drawn_as_wide_as_its_probability(trees):
         np.testing.assert_allclose(np.sort(widths), np.sort(THIN + (THICK - THIN) * np.array(wanted)))
     assert [ax.get_title(loc="left") for ax in display.axes_] == ["no", "yes"]
     legend = display.axes_[0].get_legend()
-    assert legend.get_title().get_text() == "probability of the edge"
+    assert legend.get_title().get_text() == "Probability of the edge"
     assert [t.get_text() for t in legend.get_texts()] == ["10 %", "50 %", "100 %"]
 
 

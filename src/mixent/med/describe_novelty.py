@@ -128,8 +128,8 @@ def _texts(facts: dict[str, Any]) -> list[str]:
         texts = [
             f"Required log-probability of every row: about {level['value']:.4g} nats, the {level['quantile']:g} "
             f"quantile under the Bayesian fit (margin prior {facts['margin']}, C = {facts['C']:g})",
-            f"{support['rows']} of {rows} are support rows, with multipliers up to {support['largest']:.3g}; the "
-            "others have the required log-probability with a multiplier of zero",
+            f"{support['rows']} of {rows} are support rows, with multipliers up to {support['largest']:.3g}"
+            + ("; the others are probable enough" if support["rows"] < scores["rows"] else ""),
         ]
     return [
         *texts,

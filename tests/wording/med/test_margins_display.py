@@ -16,10 +16,10 @@ def two():
 def test_margins_that_are_not_there(two):
     with pytest.raises(TypeError, match="needs a fitted MEDClassifier, .*; got MixtureClassifier"):
         MarginsDisplay.from_estimator(MixtureClassifier(1).fit(X, Y), X, Y)
-    with pytest.raises(ValueError, match="rows the model was fitted to, which were 150; got 10"):
+    with pytest.raises(ValueError, match="must be the 150 rows that the model was fitted to; got 10 rows"):
         MarginsDisplay.from_estimator(two, X[:10], TWO[:10])
     with pytest.raises(TypeError, match="got MEDNoveltyDetector"):
         MarginsDisplay.from_estimator(MEDNoveltyDetector("product").fit(X), X, Y)
     likely = MEDTreeClassifier(objective="likelihood", calibration=None).fit(X, Y)
-    with pytest.raises(ValueError, match="trained for margins; fit with objective='margin'"):
+    with pytest.raises(ValueError, match="trained with margins; fit it with objective='margin'"):
         MarginsDisplay.from_estimator(likely, X, Y)

@@ -23,5 +23,5 @@ def test_needs_a_fitted_medclassifier_got_logisticregression():
     ],
 )
 def test_what_asks_for_no_margin_has_no_multipliers(model):
-    with pytest.raises(ValueError, match="needs a model trained for margins; fit with objective='margin'"):
+    with pytest.raises(ValueError, match="needs a model trained with margins; fit it with objective='margin'"):
         MultipliersDisplay.from_estimator(model.fit(X, Y))

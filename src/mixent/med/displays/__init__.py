@@ -1,4 +1,4 @@
-"""Displays of models by maximum entropy discrimination."""
+"""Displays of estimators by maximum entropy discrimination."""
 
 from mixent.med.displays.boundary import BoundaryDisplay
 from mixent.med.displays.edges import EdgeWeightsDisplay

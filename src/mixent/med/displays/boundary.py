@@ -1,4 +1,4 @@
-"""Decision boundary over two columns, with margins, support rows, and Gaussians before and after discrimination."""
+"""Decision boundary in two columns, with margins, support rows, and Gaussians before and after discrimination."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from mixent.med.gaussian_classifier import MEDGaussianClassifier
 
 @dataclass(frozen=True, repr=False)
 class Ellipses(Short):
-    """A Gaussian of each class, in the units of the columns."""
+    """The Gaussian of each class, in the units of the columns."""
 
     means: np.ndarray  # (C, 2)
     covariances: np.ndarray  # (C, 2, 2)
@@ -48,27 +48,27 @@ class Ellipses(Short):
 
 @dataclass(repr=False)
 class BoundaryDisplay(Display):
-    """The decision boundary of a classifier of two columns, with margins and support rows.
+    """Decision boundary of a classifier in two columns, with margins and support rows.
 
-    With two classes the boundary is where the discriminant function f is zero; the dotted line of a class is where f
-    has the expected margin E[margin]: rows of the class beyond it have no multiplier. With more classes regions are
-    drawn. Rings are support rows, whose multiplier is not zero. Gaussians are solid ellipses, dashed before
-    discrimination.
+    With two classes, the boundary is where the discriminant function f is zero, and the dotted line of each class is
+    where f equals the expected margin: rows of the class beyond it have a multiplier of zero. With more classes, the
+    regions of the classes are drawn. Rings mark support rows, whose multiplier is not zero. Ellipses are Gaussians,
+    solid after discrimination and dashed before.
 
-    The boundary is that of `decision_function`, or of the probabilities where there is none; a calibration that changes
-    the threshold ("affine", "predictive", `adjust_priors`) is not included.
+    The boundary is that of `decision_function`, or of the probabilities for classifiers without it. A calibration that
+    changes the threshold ("affine", "predictive", `adjust_priors`) is not included.
     """
 
     grid: Grid  # (G,) first and (G,) second column
     scores: np.ndarray  # (G, G) f of two classes, else (G, G, C); at [second, first]
-    margin: float | None  # prior expectation of the margin; None: not known, or more than two classes
+    margin: float | None  # prior expectation of the margin; None: no margins, or more than two classes
     points: np.ndarray  # (n, 2)
-    point_class: np.ndarray  # (n,) class index, -1 without label
-    support: np.ndarray  # (n,) bool: has a multiplier that is not zero
+    point_class: np.ndarray  # (n,) class index; -1 without a label
+    support: np.ndarray  # (n,) bool: whether the multiplier is not zero
     classes: Any  # (C,)
     names: tuple[str, str]
-    before: Ellipses | None = None  # Gaussians of the prior
-    after: Ellipses | None = None  # of the model
+    before: Ellipses | None = None  # Gaussians before discrimination
+    after: Ellipses | None = None  # Gaussians of the fitted model
 
     @classmethod
     def from_estimator(
@@ -80,21 +80,21 @@ class BoundaryDisplay(Display):
         columns: Sequence[int | str] = (0, 1),
         grid_size: int = 200,
     ) -> Self:
-        """Boundary of a fitted classifier of two columns.
+        """Compute the boundary of a fitted classifier in two columns.
 
         Parameters
         ----------
         est : fitted classifier
-            With `decision_function` or `predict_proba`; `MEDClassifier` and `MEDGaussianClassifier` also have margins
+            With `decision_function` or `predict_proba`. Classifiers by maximum entropy discrimination also have margins
             and support rows.
         X : table
-            The rows it was fitted to.
+            Training rows.
         y : (n,) labels, optional
-            Colors of the rows (default: the classes of the training rows, where the model keeps them).
+            Labels by which the rows are colored (default: the labels of the training rows, if the model stores them).
         columns : two positions or names of columns
-            The horizontal one first. For a mixture of more columns the marginal is drawn.
+            Horizontal and vertical axis. For a mixture of more columns, the marginal is drawn.
         grid_size : int
-            Points of the grid along each column.
+            Number of grid points along each axis.
 
         Returns
         -------
@@ -102,21 +102,21 @@ class BoundaryDisplay(Display):
         """
         if getattr(est, "classes_", None) is None:
             raise ValueError(f"{type(est).__name__} has no classes_; fit a classifier first")
-        names, where = find_columns(est, X, columns)
-        whole = getattr(est, "n_features_in_", 2) == 2 and set(where) == {0, 1}
-        model = est if whole else on_two_columns(est, where)
-        turned = whole and where == (1, 0)
-        refuse_categories(model, names[::-1] if turned else names)
-        points = column_values(X, where)
+        names, positions = find_columns(est, X, columns)
+        all_columns = getattr(est, "n_features_in_", 2) == 2 and set(positions) == {0, 1}
+        model = est if all_columns else on_two_columns(est, positions)
+        swapped = all_columns and positions == (1, 0)
+        refuse_categories(model, names[::-1] if swapped else names)
+        points = column_values(X, positions)
         shown, axes, mesh = map_grid(points, names, grid_size)
-        scores = _scores(model, mesh_like(mesh[:, ::-1] if turned else mesh, model, X))
-        before, after = _gaussians(model, turned)
+        scores = _scores(model, mesh_like(mesh[:, ::-1] if swapped else mesh, model, X))
+        before, after = _gaussians(model, swapped)
         return cls(
             axes,
             scores.reshape(grid_size, grid_size, *scores.shape[1:]),
             _margin(model),
             points[shown],
-            _classes_of(model, y, len(points))[shown],
+            _point_classes(model, y, len(points))[shown],
             _support(model, len(points))[shown],
             model.classes_,
             names,
@@ -125,7 +125,7 @@ class BoundaryDisplay(Display):
         )
 
     def size(self) -> tuple[float, float]:
-        """Width and height of a figure of its own, in inches."""
+        """Width and height of the figure, in inches."""
         return SIZE
 
     def _draw(self, ax: Any) -> None:
@@ -155,7 +155,7 @@ class BoundaryDisplay(Display):
     def _draw_regions(self, ax: Any) -> None:
         best = self.scores.argmax(axis=2)
         draw_classes(ax, self.grid, best, np.full(best.shape, 0.12))
-        for c in range(self.scores.shape[2]):  # where it leads, by how much over the best of the others
+        for c in range(self.scores.shape[2]):
             lead = self.scores[..., c] - np.delete(self.scores, c, axis=2).max(axis=2)
             draw_level(ax, self.grid, lead, 0.0, colors=INK, linewidths=1.4, zorder=3)
 
@@ -175,21 +175,19 @@ class BoundaryDisplay(Display):
         entries = class_entries(self.classes, self.point_class)
         if self.support.any():
             ring: dict[str, Any] = {"marker": "o", "mfc": "none", "mec": INK, "ls": "none", "ms": 7}
-            entries.append((Line2D([], [], **ring), f"support: {self.support.sum()} of {len(self.support)} rows"))
-        entries.append((Line2D([], [], color=INK, lw=1.8), "boundary"))
+            entries.append((Line2D([], [], **ring), f"Support rows: {self.support.sum()} of {len(self.support)}"))
+        entries.append((Line2D([], [], color=INK, lw=1.8), "Decision boundary"))
         if self._has_margins():
-            entries.append(
-                (Line2D([], [], color=INK, lw=1.1, ls=(0, (1, 1.5))), f"margin {self.margin:.3g} of a class")
-            )
-        for ellipses, style, when in ((self.before, "--", "before"), (self.after, "-", "after")):
+            entries.append((Line2D([], [], color=INK, lw=1.1, ls=(0, (1, 1.5))), f"Expected margin: {self.margin:.3g}"))
+        fitted = "Gaussian (1σ)" if self.before is None else "Fitted Gaussian (1σ)"
+        for ellipses, style, text in ((self.before, "--", "Prior Gaussian (1σ)"), (self.after, "-", fitted)):
             if ellipses is not None:
-                text = "1σ of a class" + (f", {when}" if self.before is not None else "")
                 entries.append((Line2D([], [], color=INK, lw=1.4, ls=style, marker="+", ms=7), text))
         return entries
 
 
 def _scores(model: BaseEstimator, mesh: Any) -> np.ndarray:
-    """(G^2,) f of two classes, positive for the second; else (G^2, C)."""
+    """(G^2,) discriminant function of two classes, positive for the second; otherwise (G^2, C)."""
     if hasattr(model, "decision_function"):
         f = np.asarray(model.decision_function(mesh))
         if f.shape[1:] in ((), (len(model.classes_),)):
@@ -204,41 +202,43 @@ def _margin(model: BaseEstimator) -> float | None:
     return float(model.margin_.mean(0.0))
 
 
-def _classes_of(model: BaseEstimator, y: ArrayLike | None, n_rows: int) -> np.ndarray:
+def _point_classes(model: BaseEstimator, y: ArrayLike | None, n_rows: int) -> np.ndarray:
+    """(n,) class indices from `y`, or from the labels of the training rows; -1 where they are not known."""
     if y is not None and np.ndim(y) < 2:
         return point_classes(y, model.classes_, n_rows)
-    known = model.label_posterior_ if isinstance(model, MEDBase) else np.empty((0, 0))
-    if len(known) != n_rows:
+    posterior = model.label_posterior_ if isinstance(model, MEDBase) else np.empty((0, 0))
+    if len(posterior) != n_rows:
         return np.full(n_rows, -1)
-    best = np.where(np.isnan(known), -1.0, known)
-    return np.where(np.isnan(known).any(axis=1), -1, best.argmax(axis=1))
+    unknown = np.isnan(posterior)
+    return np.where(unknown.any(axis=1), -1, np.where(unknown, -1.0, posterior).argmax(axis=1))
 
 
 def _support(model: BaseEstimator, n_rows: int) -> np.ndarray:
-    """(n,) bool; none where X are not the training rows."""
-    ringed = np.zeros(n_rows, dtype=bool)
+    """(n,) bool: whether a row is a support row; all False if X are not the training rows."""
+    support = np.zeros(n_rows, dtype=bool)
     if isinstance(model, MEDBase) and model.n_rows_ == n_rows:
-        ringed[model.support_] = True
-    return ringed
+        support[model.support_] = True
+    return support
 
 
-def _gaussians(model: BaseEstimator, turned: bool) -> tuple[Ellipses | None, Ellipses | None]:
-    """Before and after discrimination; of a model that was not discriminated, its components."""
+def _gaussians(model: BaseEstimator, swapped: bool) -> tuple[Ellipses | None, Ellipses | None]:
+    """Gaussians before and after discrimination; for other models, None and their components."""
     if not isinstance(model, MEDGaussianClassifier):
         means, covs = gaussian_components(model)
-        return None, None if means is None else _turned(Ellipses(means, np.asarray(covs)), turned)
-    if model.components_ is not None:  # of a kernel: not in these columns
+        return None, None if means is None else _swap(Ellipses(means, np.asarray(covs)), swapped)
+    if model.components_ is not None:  # Gaussians of kernel components, not of the columns
         return None, None
-    return _in_units(model, model.prior_gaussians_, turned), _in_units(model, model.gaussians_, turned)
+    return _in_units(model, model.prior_gaussians_, swapped), _in_units(model, model.gaussians_, swapped)
 
 
-def _in_units(model: BaseEstimator, gaussians: Any, turned: bool) -> Ellipses:
-    """Means and S / N of the two columns, standardization undone."""
+def _in_units(model: BaseEstimator, gaussians: Any, swapped: bool) -> Ellipses:
+    """Means and covariances S / N in the units of the two columns."""
     center, scale = model.encoder_.center, model.encoder_.scale
-    means = np.array([center + scale * one.mean[:2] for one in gaussians])
-    covs = np.array([np.outer(scale, scale) * (one.root @ one.root.T / one.rows)[:2, :2] for one in gaussians])
-    return _turned(Ellipses(means, covs), turned)
+    means = np.array([center + scale * gaussian.mean[:2] for gaussian in gaussians])
+    encoded = [(gaussian.root @ gaussian.root.T / gaussian.rows)[:2, :2] for gaussian in gaussians]
+    return _swap(Ellipses(means, np.array([np.outer(scale, scale) * cov for cov in encoded])), swapped)
 
 
-def _turned(found: Ellipses, turned: bool) -> Ellipses:
-    return Ellipses(found.means[:, ::-1], found.covariances[:, ::-1, ::-1]) if turned else found
+def _swap(ellipses: Ellipses, swapped: bool) -> Ellipses:
+    """Exchange the two columns if they are `swapped`."""
+    return Ellipses(ellipses.means[:, ::-1], ellipses.covariances[:, ::-1, ::-1]) if swapped else ellipses
