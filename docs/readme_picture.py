@@ -114,7 +114,9 @@ def picture(left: dict[str, list[float]], right: dict[str, list[float]]) -> byte
     draw(axes[1], [100 * share for share in SHARES], right, [(21.5, 6.6), (14, 10.0), (30, 12.2)])
     axes[1].plot([0, 13], [0, 13], color=GRAY, lw=1.2, ls="--", zorder=2)
     axes[1].text(4.2, 2.6, "always predict the frequent class", color=GRAY, va="center")
-    axes[1].set(xlim=(0, 51), ylim=(0, 13), xlabel="Share of the rarer class (%); 50 % when calibrated", ylabel="Error (%)")
+    axes[1].set(
+        xlim=(0, 51), ylim=(0, 13), xlabel="Share of the rarer class (%); 50 % when calibrated", ylabel="Error (%)"
+    )
     axes[1].set_yticks([0, 2, 4, 6, 8, 10, 12])
     axes[1].set_title("Five black boxes, no labels, shifted class shares", **title)
     buffer = io.BytesIO()

@@ -68,7 +68,11 @@ DISCRIMINATIONS = [
         *refused(ValueError, "calibration must be one of 'tem", option(make, "calibration", "platt", 1, True)),
         *refused(ValueError, f"max_iter {COUNT}", option(make, "max_iter", 0, 1.5, None)),
         *refused(ValueError, "tol must be a number > 0; got", option(make, "tol", 0, -1, nan, None)),
-        *refused(ValueError, "relaxation must be the step size of label updates", option(make, "relaxation", 0, 1.1, nan, None)),
+        *refused(
+            ValueError,
+            "relaxation must be the step size of label updates",
+            option(make, "relaxation", 0, 1.1, nan, None),
+        ),
         *refused(
             ValueError,
             "is only used with objective='margin'",
@@ -167,7 +171,10 @@ NETS = [
             "net: no such position": (lambda: net(structure=[(0, 9)]), "names position 9, but X has 3 columns"),
             "net: a cycle": (lambda: net(structure=[("a", "b"), ("b", "a")]), "structure has a cycle, b -> a -> b"),
             "net: its own parent": (lambda: net(structure=[("a", "a")]), "structure has a cycle"),
-            "net: a class that is none": (lambda: net(structure={0: [], 1: [], 2: []}), "edges for class 2, which y does not contain"),
+            "net: a class that is none": (
+                lambda: net(structure={0: [], 1: [], 2: []}),
+                "edges for class 2, which y does not contain",
+            ),
             "net: a class left out": (lambda: net(structure={0: []}), "a dict without the class 1; add its edges"),
             "net: a function of nothing": (lambda: net(structure=lambda names: None), "must return a list of"),
         },
